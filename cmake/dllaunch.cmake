@@ -1,0 +1,60 @@
+# The functions every CMakeLists.txt of this project uses. Targets only, no globbing: the source
+# list of a folder is its table of contents.
+
+add_library(dllaunch_warnings INTERFACE)
+add_library(dllaunch::warnings ALIAS dllaunch_warnings)
+target_compile_options(dllaunch_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<BOOL:${DLLAUNCH_WERROR}>:-Werror>
+  # g++ 12 sees overlapping copies in `"text" + std::string` when it inlines (its bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+
+# dllaunch_library(NAME SOURCES a.cpp ... [LINK targets ...])
+# A static library dllaunch_NAME, used as dllaunch::NAME. Headers are found from the repository's root.
+function(dllaunch_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(dllaunch_${name} STATIC ${ARG_SOURCES})
+  add_library(dllaunch::${name} ALIAS dllaunch_${name})
+  target_include_directories(dllaunch_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(dllaunch_${name} PRIVATE dllaunch::warnings PUBLIC ${ARG_LINK})
+endfunction()
+
+# dllaunch_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS words ...] [TIMEOUT seconds])
+# One GoogleTest program NAME; CTest sees each of its tests by name.
+function(dllaunch_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE dllaunch::warnings GTest::gmock GTest::gtest_main ${ARG_LINK})
+  target_compile_definitions(${name} PRIVATE
+    DLLAUNCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" DLLAUNCH_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()
+
+find_program(DLLAUNCH_MPIRUN mpirun)
+
+# dllaunch_mpi_test(NAME RANKS 1 2 ... SOURCES a_test.cpp ... LINK targets ... [TIMEOUT seconds])
+# One GoogleTest program NAME, run as a whole on K real ranks by each CTest test NAME.npK.
+function(dllaunch_mpi_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "RANKS;SOURCES;LINK" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/tests/support/mpi_main.cpp)
+  target_link_libraries(${name} PRIVATE dllaunch::warnings GTest::gmock ${ARG_LINK})
+  target_compile_definitions(${name} PRIVATE DLLAUNCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  foreach(ranks IN LISTS ARG_RANKS)
+    if(DLLAUNCH_MPIRUN)
+      add_test(NAME ${name}.np${ranks} COMMAND ${DLLAUNCH_MPIRUN}
+        -np ${ranks} --oversubscribe --bind-to none $<TARGET_FILE:${name}>)
+    else()
+      add_test(NAME ${name}.np${ranks} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED no mpirun")
+    endif()
+    # Ranks outnumber cores here: those that wait must let the others run.
+    set_tests_properties(${name}.np${ranks} PROPERTIES
+      SKIP_REGULAR_EXPRESSION "SKIPPED no mpirun" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ranks}
+      ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp")
+  endforeach()
+endfunction()
