@@ -1,0 +1,80 @@
+// A value, or the reason there is none.
+#pragma once
+
+#include <cassert>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace dllaunch {
+
+/// Named after what the reader should do next. Exit codes: launcher/main.cpp.
+enum class ErrorKind {
+  bad_request,    // meaningless as asked: fix the command or the file
+  unsatisfiable,  // meaningful, but this cluster or machine cannot do it: ask for less
+  unavailable,    // a program, device or peer did not answer or is not installed
+  timeout,        // it answered too late
+};
+
+struct Error {
+  ErrorKind kind = ErrorKind::bad_request;
+  std::string what =
+      {};  // a fact, lower case, no full stop: "asked for 16 GPUs per node, node has 8"
+  std::string hint = {};  // one thing to try: "use --gpus-per-node=8"; may be empty
+
+  /// The same error seen from one level up: "placement: asked for 16 GPUs ...".
+  Error within(std::string_view place) && {
+    what = std::string(place) + ": " + what;
+    return std::move(*this);
+  }
+};
+
+/// The value of an operation that has none.
+struct Ok {};
+
+/// Either a T or an Error. Looking at the one that is not there is a bug and asserts.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  // Implicit on purpose: `return value;` and `return Error{...};` need no ceremony.
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const { return state_.index() == 0; }
+
+  T& operator*() & {
+    assert(*this);
+    return *std::get_if<0>(&state_);
+  }
+  const T& operator*() const& {
+    assert(*this);
+    return *std::get_if<0>(&state_);
+  }
+  T&& operator*() && {
+    assert(*this);
+    return std::move(*std::get_if<0>(&state_));
+  }
+  T* operator->() {
+    assert(*this);
+    return std::get_if<0>(&state_);
+  }
+  const T* operator->() const {
+    assert(*this);
+    return std::get_if<0>(&state_);
+  }
+
+  const Error& error() const& {
+    assert(!*this);
+    return *std::get_if<1>(&state_);
+  }
+  Error&& error() && {
+    assert(!*this);
+    return std::move(*std::get_if<1>(&state_));
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,27 @@
+// A topology as text: JSON (contract.md `topo --json`), and where one comes from when a user names
+// it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "topology/result.hpp"
+#include "topology/topology.hpp"
+
+namespace dllaunch {
+
+/// The document of `topo --json`: packages, numa, gpus, nics, allowed_cpus as the contract fixes
+/// them, plus "cores" and "allowed_numa", so that it round-trips.
+nlohmann::ordered_json to_json(const Topology& topology);
+Result<Topology> topology_from_json(const nlohmann::ordered_json& document);
+
+/// What `--topology X` means: "synthetic:..." (see synthetic.hpp), a .json file written by
+/// `topo --json`, else a file of hwloc XML.
+Result<Topology> load_topology(const std::string& spec);
+
+/// The node as a tree with a GPU/NIC/NUMA table, for people; lines stay within `columns`.
+std::string render_topology(const Topology& topology, int columns, bool color);
+
+}  // namespace dllaunch
