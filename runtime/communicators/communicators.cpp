@@ -1,0 +1,38 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "runtime/communicator.hpp"
+#include "runtime/communicators/mpi/mpi.hpp"
+#include "runtime/communicators/solo/solo.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::array<CommunicatorEntry, 2> table = {{
+    {"solo", "one rank, nothing to exchange", open_solo},
+    {"mpi", "nonblocking collectives of the MPI library", open_mpi},
+}};
+
+}  // namespace
+
+std::span<const CommunicatorEntry> communicators() {
+  return table;
+}
+
+Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, const RankEnv& env) {
+  const std::string_view alone_or_not = env.world_size == 1 ? "solo" : "mpi";
+  const std::string_view chosen = name == "auto" ? alone_or_not : name;
+  const auto* entry = std::ranges::find(table, chosen, &CommunicatorEntry::name);
+  if (entry != table.end()) return entry->open(env);
+
+  std::vector<std::string_view> known = {"auto"};
+  for (const CommunicatorEntry& each : table) known.push_back(each.name);
+  return Error{ErrorKind::bad_request, fmt::format("unknown communicator \"{}\"", name),
+               fmt::format("known: {}", fmt::join(known, ", "))};
+}
+
+}  // namespace dllaunch

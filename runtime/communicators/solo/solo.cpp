@@ -1,0 +1,42 @@
+#include "runtime/communicators/solo/solo.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/communicators/aligned_memory.hpp"
+
+namespace dllaunch {
+namespace {
+
+class SoloCommunicator final : public Communicator {
+ public:
+  std::string_view name() const override { return "solo"; }
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+
+  Pending all_reduce(void*, std::size_t, DType, ReduceOp) override { return {}; }
+  Pending reduce_scatter(void*, std::size_t, DType, ReduceOp) override { return {}; }
+  Pending all_gather(void*, std::size_t, DType) override { return {}; }
+  Pending broadcast(void*, std::size_t, DType, int) override { return {}; }
+  Pending barrier() override { return {}; }
+
+  bool test(Pending) override { return true; }
+  void wait(Pending) override {}
+
+  std::span<std::byte> allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+
+ private:
+  AlignedMemory memory_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> open_solo(const RankEnv& env) {
+  if (env.world_size != 1) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("communicator solo serves one rank, this job has {}", env.world_size),
+                 "use runtime.allreduce: auto"};
+  }
+  return std::unique_ptr<Communicator>(std::make_unique<SoloCommunicator>());
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,13 @@
+// One rank: every collective is over before it began.
+#pragma once
+
+#include <memory>
+
+#include "runtime/communicator.hpp"
+
+namespace dllaunch {
+
+/// bad_request: several ranks.
+Result<std::unique_ptr<Communicator>> open_solo(const RankEnv& env);
+
+}  // namespace dllaunch
