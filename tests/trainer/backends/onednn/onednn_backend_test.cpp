@@ -1,0 +1,59 @@
+#include <gtest/gtest.h>
+
+#include "tests/trainer/backends/onednn/step_names.hpp"
+#include "tests/trainer/operation_cases.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// One fallback to oneDNN's reference code costs more than all else in a network.
+TEST(OneDnn, NeverFallsBackToReferenceCode) {
+  for (const ModelEntry& model : models()) {
+    const Graph graph = graph_of(model);
+    for (const int batch : {1, 32, 128}) {
+      for (const std::string& step : onednn_steps(graph, batch)) {
+        EXPECT_EQ(step.find("ref"), std::string::npos) << model.name << " " << batch << " " << step;
+      }
+    }
+  }
+}
+
+TEST(OneDnn, SaysItsVersion) {
+  EXPECT_EQ(backend_named("onednn").version().rfind("oneDNN 2.", 0), 0U);
+}
+
+TEST(OneDnn, LeavesDoubleToReference) {
+  auto backend = backend_named("onednn").open();
+  ASSERT_TRUE(backend);
+  auto executable = (*backend)->compile(graph_of(models()[0]), {.precision = Precision::fp64});
+  ASSERT_FALSE(executable);
+  EXPECT_EQ(executable.error().what, "backend onednn does not compute in fp64");
+  EXPECT_EQ(executable.error().hint, "use backend reference");
+}
+
+TEST(OneDnn, ReportsGradientsBeforeItComputesTheInputs) {
+  const Graph graph = graph_of(models()[1]);
+  Compiled compiled(backend_named("onednn"), graph, {.batch = 2, .threads = 1});
+  compiled.set_weights(random_weights(graph));
+  compiled->forward(Images(graph, 2).batch(), Phase::train);
+  std::vector<int> calls;
+  compiled->backward(1, false, [&calls](int slot) { calls.push_back(slot); });
+  ASSERT_GE(calls.size(), 3U);
+  EXPECT_EQ(std::vector<int>(calls.begin(), calls.begin() + 3), (std::vector<int>{0, 1, no_slot}));
+  EXPECT_EQ(calls.back(), 7);
+}
+
+TEST(OneDnn, UsesTheThreadsItIsGiven) {
+  const Graph graph = graph_of(models()[0]);
+  const Images images(graph, 8);
+  std::vector<double> losses;
+  for (const int threads : {0, 1, 2, 3}) {
+    Compiled compiled(backend_named("onednn"), graph, {.batch = 8, .threads = threads});
+    compiled.set_weights(random_weights(graph));
+    losses.push_back(compiled->forward(images.batch(), Phase::train).loss_sum);
+    EXPECT_NEAR(losses.back(), losses.front(), 1e-5 * losses.front()) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch

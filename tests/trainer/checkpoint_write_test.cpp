@@ -1,0 +1,119 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/trainer/scratch_folder.hpp"
+#include "tests/trainer/sound_checkpoint.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST(CheckpointWrite, WritesTheThreeFiles) {
+  const ScratchFolder folder;
+  auto written = write_checkpoint(folder / "checkpoints", sound_checkpoint(469), 3);
+  ASSERT_TRUE(written) << written.error().what;
+  EXPECT_EQ(written->path, folder / "checkpoints" / "step-00000469");
+  EXPECT_EQ(names_in(written->path),
+            (std::vector<std::string>{"model.safetensors", "optimizer.safetensors", "state.json"}));
+  std::uint64_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(written->path)) bytes += entry.file_size();
+  EXPECT_EQ(written->bytes, bytes);
+  EXPECT_EQ(names_in(folder / "checkpoints"), std::vector<std::string>{"step-00000469"});
+}
+
+TEST(CheckpointWrite, StateSaysWhatOtherProgramsNeed) {
+  const ScratchFolder folder;
+  auto written = write_checkpoint(folder.path(), sound_checkpoint(469), 3);
+  const auto state = nlohmann::json::parse(read_text(written->path / "state.json"));
+  EXPECT_EQ(state["model"], "lenet");
+  EXPECT_EQ(state["epoch"], 2);
+  EXPECT_EQ(state["step"], 469);
+  EXPECT_EQ(state["sampler"], (nlohmann::json{{"epoch", 2}, {"position", 96}}));
+  EXPECT_EQ(state["rng"]["seed"], 5);
+  EXPECT_EQ(state["class_names"][0], "cat");
+  EXPECT_EQ(state["normalization"]["mean"][0], 0.1);
+  EXPECT_EQ(state["normalization"]["std"][0], 1.0 / 3);
+  EXPECT_EQ(state["ranks"], 2);
+  EXPECT_EQ(state["global_batch"], 64);
+  EXPECT_EQ(state["checksums"].size(), 4u);
+}
+
+TEST(CheckpointWrite, KeepsTheNewest) {
+  const ScratchFolder folder;
+  for (const int step : {1, 2, 3, 4, 5}) {
+    ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(step), 2));
+  }
+  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"step-00000004", "step-00000005"}));
+}
+
+TEST(CheckpointWrite, NeverRemovesTheOneJustWrittenForOneOfAFutureGivenUp) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(30), 1));
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(25), 1));
+  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"step-00000025", "step-00000030"}));
+}
+
+TEST(CheckpointWrite, ReplacesOneOfTheSameStep) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), 3));
+  write_text(folder / "step-00000007" / "model.safetensors", "damaged");
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), 3));
+  EXPECT_TRUE(read_checkpoint(folder / "step-00000007"));
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
+}
+
+TEST(CheckpointWrite, RemovesLeftovers) {
+  const ScratchFolder folder;
+  write_text(folder / ".tmp-step-00000009" / "model.safetensors", "half");
+  write_text(folder / ".tmp-old-step-00000001" / "state.json", "old");
+  write_text(folder / "notes", "mine");
+  remove_leftovers(folder.path());
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"notes"});
+  remove_leftovers(folder / "absent");
+}
+
+TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
+  const ScratchFolder folder;
+  write_text(folder / "checkpoints", "a file");
+  auto written = write_checkpoint(folder / "checkpoints", sound_checkpoint(1), 3);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().kind, ErrorKind::unavailable);
+  EXPECT_THAT(written.error().what, testing::HasSubstr("Not a directory"));
+}
+
+/// A file size limit fails a write in the middle, as a full disk does.
+TEST(CheckpointWrite, AFullDiskLeavesNothingNewBehind) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(1), 3));
+  Checkpoint large = sound_checkpoint(2);
+  large.weights.tensors[0].shape = {1 << 18};
+  large.weights.tensors[0].data.resize(std::size_t{4} << 18);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto previous = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{.rlim_cur = 1 << 18, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  auto written = write_checkpoint(folder.path(), large, 3);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, previous);
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().what, testing::HasSubstr("model.safetensors: File too large"));
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000001"});
+}
+
+}  // namespace
+}  // namespace dllaunch

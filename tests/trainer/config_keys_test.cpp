@@ -1,0 +1,93 @@
+#include "trainer/config_keys.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What the launcher's validator understands; a keyword beyond it would be ignored there.
+void expect_known_keywords(const Json& schema, const std::string& path) {
+  static const std::set<std::string> known = {"type",
+                                              "enum",
+                                              "default",
+                                              "minimum",
+                                              "exclusiveMinimum",
+                                              "description",
+                                              "required",
+                                              "properties",
+                                              "items",
+                                              "anyOf",
+                                              "additionalProperties",
+                                              "x-enum-descriptions"};
+  for (const auto& [keyword, value] : schema.items()) {
+    EXPECT_EQ(known.count(keyword), 1u) << path << ": " << keyword;
+  }
+  if (!schema.contains("properties")) return;
+  EXPECT_EQ(schema["additionalProperties"], false) << path;
+  for (const auto& [name, property] : schema["properties"].items()) {
+    expect_known_keywords(property, path + "." + name);
+  }
+}
+
+TEST(ConfigKeys, TheSchemaSpeaksTheLaunchersLanguage) {
+  const Json schema = Json::parse(describe_config());
+  EXPECT_EQ(schema["type"], "object");
+  EXPECT_EQ(schema["required"], Json::array({"model"}));
+  expect_known_keywords(schema, "train");
+}
+
+TEST(ConfigKeys, TheSchemaDescribesEveryKeyOfTheBlockAndNoOther) {
+  const Json schema = Json::parse(describe_config());
+  for (const auto& key : config_keys()) {
+    const Json* at = &schema;
+    std::string rest = key.path;
+    while (at != nullptr && !rest.empty()) {
+      const std::string name = rest.substr(0, rest.find('.'));
+      rest = rest.size() > name.size() ? rest.substr(name.size() + 1) : "";
+      at = at->contains("properties") && (*at)["properties"].contains(name)
+               ? &(*at)["properties"][name]
+               : nullptr;
+    }
+    EXPECT_EQ(at != nullptr, !key.launcher) << key.path;
+    if (at == nullptr) continue;
+    EXPECT_FALSE((*at)["description"].get<std::string>().empty()) << key.path;
+    EXPECT_EQ(at->contains("default"), !key.required) << key.path;
+  }
+}
+
+TEST(ConfigKeys, WordsComeFromTheTables) {
+  const Json properties = Json::parse(describe_config())["properties"];
+  const auto& model_names = properties["model"]["enum"];
+  ASSERT_EQ(model_names.size(), models().size());
+  for (std::size_t i = 0; i < models().size(); ++i) EXPECT_EQ(model_names[i], models()[i].name);
+  EXPECT_EQ(properties["dataset"]["properties"]["kind"]["enum"],
+            Json::array({"mnist", "fashion-mnist", "synthetic"}));
+  EXPECT_EQ(properties["backend"]["enum"].size(), backends().size() + 1);
+  EXPECT_EQ(properties["optimizer"]["properties"]["name"]["enum"], Json::array({"sgd"}));
+  EXPECT_EQ(properties["lr_schedule"]["properties"]["scaling"]["enum"],
+            Json::array({"none", "linear"}));
+  EXPECT_EQ(properties["max_steps"]["type"], Json::array({"integer", "null"}));
+}
+
+TEST(ConfigKeys, DefaultsPassTheirOwnChecks) {
+  Json document;
+  document["model"] = models().front().name;
+  for (const auto& key : config_keys()) {
+    if (key.required) continue;
+    const auto dot = key.path.find('.');
+    if (dot == std::string::npos) {
+      document[key.path] = key.initial;
+    } else {
+      document[key.path.substr(0, dot)][key.path.substr(dot + 1)] = key.initial;
+    }
+  }
+  auto config = parse_config(document.dump());
+  EXPECT_TRUE(config) << config.error().what;
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,157 @@
+#include "trainer/config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/trainer/scratch_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Config, AbsentKeysTakeTheDefaultsOfTheContract) {
+  auto config = parse_config(R"({"model": "lenet"})");
+  ASSERT_TRUE(config) << config.error().what;
+  EXPECT_EQ(config->dataset, "fashion-mnist");
+  EXPECT_EQ(config->data.path, "");
+  EXPECT_EQ(config->workers, 2);
+  EXPECT_EQ(config->batch_size, 32);
+  EXPECT_EQ(config->epochs, 1);
+  EXPECT_FALSE(config->max_steps);
+  EXPECT_EQ(config->accumulate, 1);
+  EXPECT_EQ(config->precision, Precision::fp32);
+  EXPECT_EQ(config->backend, "auto");
+  EXPECT_EQ(config->optimizer, "sgd");
+  EXPECT_EQ(config->optimizer_options.lr, 0.01);
+  EXPECT_EQ(config->optimizer_options.momentum, 0);
+  EXPECT_EQ(config->optimizer_options.weight_decay, 0);
+  EXPECT_EQ(config->schedule.scaling, "none");
+  EXPECT_EQ(config->schedule.warmup_epochs, 0);
+  EXPECT_EQ(config->schedule.decay, "none");
+  EXPECT_EQ(config->seed, 1u);
+  EXPECT_EQ(config->validate_every, 1);
+  EXPECT_EQ(config->resume, "auto");
+  EXPECT_EQ(config->checkpoint.every_epochs, 1);
+  EXPECT_FALSE(config->checkpoint.every_minutes);
+  EXPECT_EQ(config->checkpoint.keep, 3);
+  EXPECT_EQ(config->device, "auto");
+  EXPECT_EQ(config->runtime.allreduce, "auto");
+  EXPECT_FALSE(config->runtime.bucket_mb);
+  EXPECT_TRUE(config->runtime.overlap);
+}
+
+TEST(Config, ReadsEveryKey) {
+  auto config = parse_config(R"({
+    "name": "n", "device": "cpu", "model": "cnn",
+    "dataset": {"kind": "synthetic", "path": null, "workers": 0, "images": 5000000000,
+                "classes": 7, "channels": 3, "image_size": 16},
+    "batch_size": 64.0, "epochs": 9, "max_steps": 100, "accumulate": 2, "precision": "fp64",
+    "backend": "reference", "loss": "softmax_cross_entropy",
+    "optimizer": {"name": "sgd", "lr": 1, "momentum": 0.9, "weight_decay": 1e-4},
+    "lr_schedule": {"scaling": "linear", "warmup_epochs": 2.5, "decay": "none"},
+    "seed": 42, "validate_every": 0, "resume": "/elsewhere",
+    "checkpoint": {"every_epochs": null, "every_minutes": 0.5, "keep": 1},
+    "runtime": {"allreduce": "mpi", "bucket_mb": 4.5, "overlap": false}})");
+  ASSERT_TRUE(config) << config.error().what;
+  EXPECT_EQ(config->name, "n");
+  EXPECT_EQ(config->device, "cpu");
+  EXPECT_EQ(config->model, "cnn");
+  EXPECT_EQ(config->dataset, "synthetic");
+  EXPECT_EQ(config->workers, 0);
+  EXPECT_EQ(config->data.images, 5000000000);
+  EXPECT_EQ(config->data.classes, 7);
+  EXPECT_EQ(config->data.channels, 3);
+  EXPECT_EQ(config->data.image_size, 16);
+  EXPECT_EQ(config->data.seed, 42u);
+  EXPECT_EQ(config->batch_size, 64);
+  EXPECT_EQ(config->epochs, 9);
+  EXPECT_EQ(config->max_steps, 100);
+  EXPECT_EQ(config->accumulate, 2);
+  EXPECT_EQ(config->precision, Precision::fp64);
+  EXPECT_EQ(config->optimizer_options.momentum, 0.9);
+  EXPECT_EQ(config->optimizer_options.weight_decay, 1e-4);
+  EXPECT_EQ(config->schedule.scaling, "linear");
+  EXPECT_EQ(config->schedule.warmup_epochs, 2.5);
+  EXPECT_EQ(config->validate_every, 0);
+  EXPECT_EQ(config->resume, "/elsewhere");
+  EXPECT_FALSE(config->checkpoint.every_epochs);
+  EXPECT_EQ(config->checkpoint.every_minutes, 0.5);
+  EXPECT_EQ(config->checkpoint.keep, 1);
+  EXPECT_EQ(config->runtime.allreduce, "mpi");
+  EXPECT_EQ(config->runtime.bucket_mb, 4.5);
+  EXPECT_FALSE(config->runtime.overlap);
+}
+
+TEST(Config, SaysEverythingThatIsWrongAtOnce) {
+  auto config = parse_config(R"({
+    "epocs": 3, "batch_size": 0, "optimizer": {"lr": 0, "nam": "sgd"}, "dataset": [],
+    "model": "lenett", "seed": 1.5, "max_steps": 1e300, "epochs": "three",
+    "runtime": {"bucket_mb": "big", "overlap": 1}, "accumulate": 3000000000,
+    "checkpoint": {"keep": null}})");
+  ASSERT_FALSE(config);
+  const std::string& what = config.error().what;
+  EXPECT_THAT(what, HasSubstr("unknown key 'epocs'; did you mean 'epochs'?"));
+  EXPECT_THAT(what, HasSubstr("batch_size must be at least 1, not 0"));
+  EXPECT_THAT(what, HasSubstr("optimizer.lr must be greater than 0, not 0"));
+  EXPECT_THAT(what, HasSubstr("unknown key 'optimizer.nam'; did you mean 'name'?"));
+  EXPECT_THAT(what, HasSubstr("dataset must be a block of kind, path"));
+  EXPECT_THAT(what, HasSubstr("model has no 'lenett'; did you mean 'lenet'?"));
+  EXPECT_THAT(what, HasSubstr("seed must be an integer, not 1.5"));
+  EXPECT_THAT(what, HasSubstr("max_steps must be an integer or null, not 1e+300"));
+  EXPECT_THAT(what, HasSubstr("epochs must be an integer, not \"three\""));
+  EXPECT_THAT(what, HasSubstr("runtime.bucket_mb must be a number or auto, not \"big\""));
+  EXPECT_THAT(what, HasSubstr("runtime.overlap must be true or false, not 1"));
+  EXPECT_THAT(what, HasSubstr("accumulate must be at most 2147483647"));
+  EXPECT_THAT(what, HasSubstr("checkpoint.keep must be an integer, not null"));
+  EXPECT_EQ(std::count(what.begin(), what.end(), '\n'), 12);
+}
+
+TEST(Config, ChecksWhatNoKeyCanSayAlone) {
+  auto sizes = parse_config(R"({"model": "lenet", "dataset": {"kind": "mnist", "images": 3}})");
+  ASSERT_FALSE(sizes);
+  EXPECT_THAT(sizes.error().what, HasSubstr("are for kind synthetic"));
+  auto files = parse_config(R"({"model": "lenet", "dataset": {"kind": "synthetic", "path": "x"}})");
+  ASSERT_FALSE(files);
+  EXPECT_EQ(files.error().what, "dataset.path: kind synthetic has no files");
+}
+
+TEST(Config, DoublePrecisionIsForTheReferenceOnly) {
+  for (const auto& entry : backends()) {
+    auto config = parse_config(R"({"model": "lenet", "precision": "fp64", "backend": ")" +
+                               std::string(entry.name) + "\"}");
+    EXPECT_EQ(static_cast<bool>(config), entry.name == "reference") << entry.name;
+  }
+}
+
+TEST(Config, KeysOfLaterIssuesAreUnknown) {
+  for (const char* key :
+       {"convolution", "optimizer.shard", "dataset.stage_to", "checkpoint.best"}) {
+    std::string json = R"({"model": "lenet", ")" + std::string(key) + "\": null}";
+    if (const auto dot = json.find('.'); dot != std::string::npos) {
+      json = json.substr(0, dot) + "\": {\"" + json.substr(dot + 1) + "}";
+    }
+    auto config = parse_config(json);
+    ASSERT_FALSE(config) << json;
+    EXPECT_THAT(config.error().what, HasSubstr(std::string("unknown key '") + key)) << json;
+  }
+}
+
+TEST(Config, RefusesWhatIsNoJsonObject) {
+  EXPECT_THAT(parse_config("{").error().what, HasSubstr("not JSON: parse error at line 1"));
+  EXPECT_EQ(parse_config("[]").error().what, "the document is no JSON object");
+  EXPECT_FALSE(parse_config(R"({"model": "lenet", "seed": 1e999})"));
+}
+
+TEST(Config, NamesTheFileInEveryLine) {
+  const ScratchFolder folder;
+  const std::string file = (folder / "train.json").string();
+  EXPECT_EQ(read_config(file).error().what, "cannot read " + file);
+  write_text(file, R"({"x": 1})");
+  const std::string what = read_config(file).error().what;
+  EXPECT_THAT(what, HasSubstr(file + ": unknown key 'x'"));
+  EXPECT_THAT(what, HasSubstr("\n" + file + ": model is missing: one of"));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,104 @@
+#include "trainer/events.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/trainer/scratch_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<Json> lines_of(const std::filesystem::path& file) {
+  std::vector<Json> lines;
+  std::istringstream text(read_text(file));
+  for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+std::string keys_of(const Json& object) {
+  std::string keys;
+  for (const auto& [key, value] : object.items()) keys += key + " ";
+  return keys;
+}
+
+TEST(Events, HaveTheFieldsOfTheContract) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl");
+  ASSERT_TRUE(log);
+  log->start({.ranks = 2, .nodes = 1, .model = "cnn", .parameters = 5});
+  log->step({.epoch = 1, .step = 3, .loss = 0.5, .lr = 0.1, .images_per_s = 100});
+  log->epoch({.epoch = 1, .loss = 1, .accuracy = 0.5, .val_loss = 2, .val_accuracy = 0.25});
+  log->checkpoint({.path = "checkpoints/step-00000003", .epoch = 1, .step = 3});
+  log->restart("resume", "checkpoints/step-00000003");
+  log->end("completed", 12.5);
+  const auto lines = lines_of(folder / "events.jsonl");
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(keys_of(lines[0]),
+            "time event ranks nodes model parameters global_batch epochs steps_per_epoch images "
+            "val_images backend host ");
+  EXPECT_EQ(keys_of(lines[1]), "time event epoch step loss lr images_per_s ");
+  EXPECT_EQ(keys_of(lines[2]),
+            "time event epoch loss accuracy val_loss val_accuracy seconds images_per_s ");
+  EXPECT_EQ(keys_of(lines[3]), "time event path epoch step seconds_blocked seconds_total bytes ");
+  EXPECT_EQ(keys_of(lines[4]), "time event reason from ");
+  EXPECT_EQ(keys_of(lines[5]), "time event status seconds ");
+  EXPECT_EQ(lines[5]["status"], "completed");
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  EXPECT_NEAR(lines[0]["time"].get<double>(), std::chrono::duration<double>(now).count(), 60);
+}
+
+TEST(Events, WhatIsAbsentOrNoNumberIsNull) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl");
+  log->start({});
+  log->step({.loss = std::nan(""), .lr = INFINITY});
+  log->epoch({});
+  const auto lines = lines_of(folder / "events.jsonl");
+  EXPECT_TRUE(lines[0]["nodes"].is_null());
+  EXPECT_TRUE(lines[1]["loss"].is_null());
+  EXPECT_TRUE(lines[1]["lr"].is_null());
+  EXPECT_TRUE(lines[2]["val_loss"].is_null());
+  EXPECT_TRUE(lines[2]["val_accuracy"].is_null());
+}
+
+TEST(Events, AreAppended) {
+  const ScratchFolder folder;
+  for (int run = 0; run < 3; ++run) {
+    auto log = EventLog::open(folder / "events.jsonl");
+    EventLog moved;
+    moved = *std::move(log);
+    moved.end("completed", run);
+  }
+  EXPECT_EQ(lines_of(folder / "events.jsonl").size(), 3u);
+}
+
+TEST(Events, AnyTextIsWrittenAsJson) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl");
+  log->restart("line\nbreak \"quoted\"", "not UTF-8: \xff");
+  EXPECT_EQ(lines_of(folder / "events.jsonl")[0]["reason"], "line\nbreak \"quoted\"");
+}
+
+TEST(Events, ALogThatWasNotOpenedKeepsNothing) {
+  EventLog().end("completed", 1);
+  EXPECT_FALSE(EventLog::open("/nowhere/events.jsonl"));
+}
+
+TEST(Events, TrainingGoesOnWhenTheDiskIsFull) {
+  auto log = EventLog::open("/dev/full");
+  if (!log) GTEST_SKIP() << "no /dev/full";
+  testing::internal::CaptureStderr();
+  log->end("completed", 1);
+  log->end("completed", 2);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "dltrain: warning: events.jsonl loses events: No space left on device\n");
+}
+
+}  // namespace
+}  // namespace dllaunch

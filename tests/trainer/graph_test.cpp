@@ -1,0 +1,133 @@
+#include "trainer/graph.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dllaunch {
+namespace {
+
+std::string problem_of(GraphBuilder&& net) {
+  auto graph = std::move(net).finish();
+  return graph ? "none" : graph.error().what;
+}
+
+TEST(Graph, InfersShapesAndNamesParametersLikePyTorch) {
+  GraphBuilder net("tiny", {3, 9, 8});
+  EXPECT_EQ(net.add("conv1", Conv2d{.channels = 4, .kernel = 3, .stride = 2, .padding = 1}), 1);
+  net.add("relu", Relu{});
+  net.add("max", MaxPool2d{.kernel = 2, .stride = 1});
+  net.add("avg", AvgPool2d{.kernel = 2, .stride = 2});
+  net.add("flatten", Flatten{});
+  net.add("tanh", Tanh{});
+  net.add("fc1", Dense{.units = 5, .bias = false});
+  const auto graph = std::move(net).finish();
+  ASSERT_TRUE(graph) << graph.error().what;
+
+  std::vector<Shape> shapes;
+  for (const Node& node : graph->nodes) shapes.push_back(node.shape);
+  EXPECT_EQ(shapes, (std::vector<Shape>{
+                        {3, 9, 8}, {4, 5, 4}, {4, 5, 4}, {4, 4, 3}, {4, 2, 1}, {8}, {8}, {5}}));
+  EXPECT_EQ(graph->input_shape(), (Shape{3, 9, 8}));
+  EXPECT_EQ(graph->classes(), 5);
+
+  ASSERT_EQ(graph->parameters.size(), 3U);
+  EXPECT_EQ(graph->parameters[0].name, "conv1.weight");
+  EXPECT_EQ(graph->parameters[0].shape, (Shape{4, 3, 3, 3}));
+  EXPECT_EQ(graph->parameters[1].name, "conv1.bias");
+  EXPECT_EQ(graph->parameters[1].shape, (Shape{4}));
+  EXPECT_EQ(graph->parameters[2].name, "fc1.weight");
+  EXPECT_EQ(graph->parameters[2].shape, (Shape{5, 8}));
+  EXPECT_EQ(graph->nodes[1].parameters, (std::vector<int>{0, 1}));
+  EXPECT_EQ(graph->parameter_count(), 4 * 27 + 4 + 40);
+}
+
+TEST(Graph, CountsFansAsKerasDoes) {
+  GraphBuilder net("fans", {3, 8, 8});
+  net.add("conv1", Conv2d{.channels = 16, .kernel = 5});
+  net.add("flatten", Flatten{});
+  net.add("fc1", Dense{.units = 7});
+  const auto graph = std::move(net).finish();
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->parameters[0].fan_in, 3 * 25);
+  EXPECT_EQ(graph->parameters[0].fan_out, 16 * 25);
+  EXPECT_FALSE(graph->parameters[0].bias);
+  EXPECT_TRUE(graph->parameters[1].bias);
+  EXPECT_EQ(graph->parameters[2].fan_in, 16 * 16);
+  EXPECT_EQ(graph->parameters[2].fan_out, 7);
+}
+
+TEST(Graph, SaysWhatIsTooSmall) {
+  GraphBuilder pool("cnn", {64, 1, 1});
+  pool.add("pool1", MaxPool2d{});
+  EXPECT_EQ(problem_of(std::move(pool)),
+            "model cnn: pool1 needs at least 2x2 pixels, got [64,1,1]");
+
+  GraphBuilder conv("cnn", {1, 2, 9});
+  conv.add("conv1", Conv2d{.channels = 2, .kernel = 5, .padding = 1});
+  EXPECT_EQ(problem_of(std::move(conv)), "model cnn: conv1 needs at least 3x3 pixels, got [1,2,9]");
+}
+
+TEST(Graph, KeepsTheFirstProblem) {
+  GraphBuilder net("net", {8});
+  net.add("conv1", Conv2d{.channels = 2, .kernel = 3});
+  net.add("fc1", Dense{.units = 0});
+  EXPECT_EQ(problem_of(std::move(net)),
+            "model net: conv1 needs an image [channels,height,width], got [8]");
+}
+
+TEST(Graph, RefusesWhatHasNoMeaning) {
+  const auto refused = [](Shape input, Operation op) {
+    GraphBuilder net("m", std::move(input));
+    net.add("node", op);
+    return problem_of(std::move(net));
+  };
+  EXPECT_EQ(refused({1, 4, 4}, Dense{.units = 2}),
+            "model m: node needs a vector, got [1,4,4]: flatten it first");
+  EXPECT_EQ(refused({4}, Dense{.units = 0}), "model m: node needs at least 1 unit, got 0");
+  EXPECT_EQ(refused({1, 4, 4}, Conv2d{.channels = 0, .kernel = 3}),
+            "model m: node cannot be a convolution of 0 channels, kernel 3, stride 1, padding 0");
+  EXPECT_EQ(refused({1, 4, 4}, Conv2d{.channels = 1, .kernel = 2, .padding = 2}),
+            "model m: node pads 2 pixels, which a kernel of 2 can fall into whole");
+  EXPECT_EQ(refused({1, 4, 4}, AvgPool2d{.kernel = 0, .stride = 1}),
+            "model m: node cannot pool with kernel 0, stride 1");
+  EXPECT_EQ(refused({4}, Input{}), "model m: node is an input in the middle of the graph");
+  EXPECT_EQ(refused({1, 0, 4}, Relu{}), "model m: cannot read images of [1,0,4]");
+  EXPECT_EQ(refused({1, 4, 4}, Relu{}),
+            "model m: node ends the graph with [1,4,4], not with a vector of logits");
+}
+
+TEST(Graph, RefusesTwoNodesOfOneName) {
+  GraphBuilder net("m", {4});
+  net.add("fc1", Dense{.units = 3});
+  net.add("fc1", Dense{.units = 2});
+  EXPECT_EQ(problem_of(std::move(net)), "model m: two nodes are called fc1");
+}
+
+TEST(Graph, RefusesANodeThatNobodyReads) {
+  GraphBuilder net("m", {4});
+  const int shared = net.add("fc1", Dense{.units = 3});
+  net.add("lost", Relu{});
+  net.add("fc2", Dense{.units = 2}, shared);
+  EXPECT_EQ(problem_of(std::move(net)), "model m: lost is read by no other node");
+}
+
+TEST(Graph, PrintsShapes) {
+  EXPECT_EQ(to_string(Shape{3, 32, 32}), "[3,32,32]");
+  EXPECT_EQ(elements_of({3, 32, 32}), 3072);
+  EXPECT_EQ(elements_of({1 << 20, 1 << 20}), std::int64_t{1} << 40);
+}
+
+TEST(Models, AreListedByTheBuild) {
+  std::vector<std::string_view> names;
+  for (const ModelEntry& model : models()) names.push_back(model.name);
+  EXPECT_EQ(names, (std::vector<std::string_view>{"lenet", "cnn"}));
+}
+
+TEST(Models, AllBuildForFashionMnist) {
+  for (const ModelEntry& model : models()) {
+    EXPECT_TRUE(model.build({1, 28, 28}, 10)) << model.name;
+    EXPECT_FALSE(model.summary.empty()) << model.name;
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch

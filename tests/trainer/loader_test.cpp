@@ -1,0 +1,119 @@
+#include "trainer/loader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+
+namespace dllaunch {
+namespace {
+
+/// Image i has all pixels i % 256 and label i. Reading `broken` fails, reading `thrown` throws.
+class Numbered : public Dataset {
+ public:
+  explicit Numbered(std::int64_t images) : images_(images) {}
+
+  const ImageShape& image_shape() const override { return shape_; }
+  const std::vector<std::string>& class_names() const override { return names_; }
+  std::int64_t size(Split) const override { return images_; }
+  Result<std::int32_t> read(Split, std::int64_t index,
+                            std::span<std::uint8_t> pixels) const override {
+    ++reads;
+    if (index == broken) return Error{ErrorKind::bad_request, "image is broken", ""};
+    if (index == thrown) throw std::runtime_error("out of luck");
+    // Uneven times, so that workers overtake each other.
+    if (index % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+    std::fill(pixels.begin(), pixels.end(), static_cast<std::uint8_t>(index));
+    return static_cast<std::int32_t>(index);
+  }
+
+  std::int64_t broken = -1;
+  std::int64_t thrown = -1;
+  mutable std::atomic<int> reads{0};
+
+ private:
+  std::int64_t images_;
+  ImageShape shape_{.channels = 2, .height = 2, .width = 3};
+  std::vector<std::string> names_{"one"};
+};
+
+const Normalization plain{.mean = {0, 0.5}, .std = {1, 0.5}};
+
+std::vector<Slice> slices_of(std::int64_t images, int batch) {
+  return deal_epoch(images, {1, batch, 1}, 0, 0);
+}
+
+TEST(Loader, GivesSlicesInOrderAtAnyNumberOfWorkers) {
+  const Numbered dataset(50);
+  const auto order = epoch_order(3, 0, 50);
+  for (const int workers : {0, 1, 2, 5}) {
+    Loader loader(dataset, plain, order, slices_of(50, 4),
+                  {.split = Split::train, .workers = workers, .batch_size = 4});
+    std::vector<std::int64_t> seen;
+    for (std::size_t i = 0; i < 13; ++i) {
+      auto batch = loader.next();
+      ASSERT_TRUE(batch);
+      EXPECT_EQ(batch->count, i == 12 ? 2 : 4);
+      EXPECT_EQ(batch->images.size(), 4u * 12);
+      for (int k = 0; k < batch->count; ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        seen.push_back(batch->labels[at]);
+        const double value = static_cast<double>(seen.back() % 256) / 255;
+        EXPECT_FLOAT_EQ(batch->images[at * 12], static_cast<float>(value));
+        EXPECT_FLOAT_EQ(batch->images[at * 12 + 6], static_cast<float>((value - 0.5) / 0.5));
+      }
+    }
+    EXPECT_EQ(seen, order) << workers << " workers";
+  }
+}
+
+TEST(Loader, WithoutAnOrderPositionsAreImages) {
+  const Numbered dataset(10);
+  Loader loader(dataset, plain, {}, {{7, 2}}, {.workers = 1, .batch_size = 2});
+  auto batch = loader.next();
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(batch->labels[0], 7);
+  EXPECT_EQ(batch->labels[1], 8);
+}
+
+TEST(Loader, PreparesNoMoreThanItsBound) {
+  const Numbered dataset(1000);
+  Loader loader(dataset, plain, {}, slices_of(1000, 1), {.workers = 2, .batch_size = 1});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_LE(dataset.reads, 4);
+  ASSERT_TRUE(loader.next());
+  ASSERT_TRUE(loader.next());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_LE(dataset.reads, 6);
+}
+
+TEST(Loader, EndsCleanlyAtAnyMoment) {
+  const Numbered dataset(100);
+  for (int taken = 0; taken < 20; ++taken) {
+    Loader loader(dataset, plain, {}, slices_of(100, 5), {.workers = 3, .batch_size = 5});
+    for (int i = 0; i < taken; ++i) ASSERT_TRUE(loader.next());
+  }
+  const Loader without_slices(dataset, plain, {}, {}, {.workers = 2, .batch_size = 5});
+}
+
+TEST(Loader, ErrorsComeInTheirTurn) {
+  for (const int workers : {0, 2}) {
+    Numbered dataset(10);
+    dataset.broken = 5;
+    dataset.thrown = 9;
+    Loader loader(dataset, plain, {}, slices_of(10, 2), {.workers = workers, .batch_size = 2});
+    ASSERT_TRUE(loader.next());
+    ASSERT_TRUE(loader.next());
+    auto broken = loader.next();
+    ASSERT_FALSE(broken);
+    EXPECT_EQ(broken.error().what, "image is broken");
+    ASSERT_TRUE(loader.next());
+    auto thrown = loader.next();
+    ASSERT_FALSE(thrown);
+    EXPECT_EQ(thrown.error().what, "reading images: out of luck");
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,168 @@
+// What must not depend on the number of ranks, on real ranks under mpirun.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/trainer/run_program.hpp"
+#include "tests/trainer/small_training.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+
+const std::string bin = DLLAUNCH_BIN_DIR;
+
+bool have_mpirun() {
+  return run_program({"mpirun", "--version"}).exit_code == 0;
+}
+
+/// 110 images in steps of 24: the last of an epoch has 14, which 4 ranks share unevenly.
+Json small_job() {
+  return Json::parse(R"({
+    "model": "lenet", "backend": "reference", "precision": "fp64", "max_steps": 20, "epochs": 9,
+    "dataset": {"kind": "synthetic", "images": 110, "workers": 1}, "validate_every": 5,
+    "optimizer": {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.0001},
+    "runtime": {"bucket_mb": 0.05}})");
+}
+
+struct Curve {
+  std::vector<double> losses;
+  Json last_epoch;
+};
+
+Curve losses_on(int ranks, Json job, const std::filesystem::path& run_dir) {
+  job["batch_size"] = 24 / ranks;
+  write_text(run_dir / "train.json", job.dump());
+  const std::vector<std::string> command{bin + "/every_loss", (run_dir / "train.json").string(),
+                                         (run_dir / "losses").string()};
+  const auto ended = run_program(ranks == 1 ? command : on_ranks(ranks, command));
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  Curve curve;
+  std::ifstream in(run_dir / "losses");
+  for (double loss = 0; in >> loss;) curve.losses.push_back(loss);
+  curve.last_epoch = events_of(run_dir, "epoch").back();
+  return curve;
+}
+
+TEST(Ranks, OneTwoAndFourGiveTheSameLosses) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  const Curve one = losses_on(1, small_job(), folder / "1");
+  ASSERT_EQ(one.losses.size(), 20u);
+  EXPECT_LT(one.losses.back(), one.losses.front());
+  for (const int ranks : {2, 4}) {
+    const Curve several = losses_on(ranks, small_job(), folder / std::to_string(ranks));
+    ASSERT_EQ(several.losses.size(), 20u);
+    for (std::size_t i = 0; i < 20; ++i) {
+      EXPECT_NEAR(several.losses[i], one.losses[i], 1e-9 * one.losses[i])
+          << ranks << " ranks, step " << i + 1;
+    }
+    EXPECT_NEAR(several.last_epoch["val_loss"], one.last_epoch["val_loss"], 1e-9);
+    EXPECT_EQ(several.last_epoch["val_accuracy"], one.last_epoch["val_accuracy"]);
+  }
+}
+
+TEST(Ranks, AccumulatingOnTwoEqualsAsManyAsFour) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  const Curve one = losses_on(1, job, folder / "1");
+  job["accumulate"] = 2;
+  job["batch_size"] = 6;
+  write_text(folder / "train.json", job.dump());
+  const auto ended = run_program(on_ranks(
+      2, {bin + "/every_loss", (folder / "train.json").string(), (folder / "losses").string()}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  std::ifstream in(folder / "losses");
+  for (const double expected : one.losses) {
+    double loss = 0;
+    in >> loss;
+    EXPECT_NEAR(loss, expected, 1e-9 * expected);
+  }
+}
+
+TEST(Ranks, BadDataEndsAllWithOneMessageAndNoCheckpoint) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["dataset"] = {{"kind", "mnist"}, {"path", (folder / "absent").string()}};
+  write_text(folder / "run" / "train.json", job.dump());
+  const auto ended = run_program(
+      on_ranks(2, {bin + "/dltrain", "--config", (folder / "run" / "train.json").string()}));
+  EXPECT_EQ(ended.exit_code, 2) << ended.output;
+  const auto first = ended.output.find("dltrain: error: ");
+  ASSERT_NE(first, std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find("dltrain: error: ", first + 1), std::string::npos) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("absent: no such folder"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run" / "checkpoints"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run" / "events.jsonl"));
+}
+
+TEST(Ranks, ABadConfigurationIsSaidOnce) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  write_text(folder / "train.json", R"({"model": "lenet", "epocs": 1})");
+  const auto ended =
+      run_program(on_ranks(2, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
+  EXPECT_EQ(ended.exit_code, 2) << ended.output;
+  const auto first = ended.output.find("dltrain: error: ");
+  ASSERT_NE(first, std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find("dltrain: error: ", first + 1), std::string::npos) << ended.output;
+}
+
+/// SIGUSR2 reaches every rank through mpirun, at different steps; they stop at the same one.
+TEST(Ranks, StopOnRequestAndResumeAtTheSameBit) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["batch_size"] = 12;
+  job["precision"] = "fp32";
+  job["max_steps"] = 150;
+  job["epochs"] = 99;
+  job["checkpoint"] = {{"every_epochs", nullptr}};
+  for (const char* run : {"whole", "parts"}) write_text(folder / run / "train.json", job.dump());
+  const auto command = [&](const std::string& run) {
+    return on_ranks(2, {bin + "/dltrain", "--config", (folder / run / "train.json").string()});
+  };
+  EXPECT_EQ(run_program(command("whole")).exit_code, 0);
+
+  RunningProgram parts(command("parts"));
+  for (int i = 0; i < 1000 && read_text(folder / "parts" / "events.jsonl").find("\"step\"") ==
+                                  std::string::npos;
+       ++i) {
+    usleep(10'000);
+  }
+  kill(parts.pid(), SIGUSR2);
+  const auto stopped = parts.wait();
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.output;
+  ASSERT_EQ(events_of(folder / "parts", "end").at(0)["status"], "cancelled");
+  const auto saved = events_of(folder / "parts", "checkpoint");
+  ASSERT_EQ(saved.size(), 1u);
+  EXPECT_LT(saved[0]["step"], 150);
+
+  const auto resumed = run_program(command("parts"));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
+  EXPECT_EQ(events_of(folder / "parts", "restart").at(0)["from"], saved[0]["path"]);
+  EXPECT_EQ(weights_at(folder / "parts", "step-00000150"),
+            weights_at(folder / "whole", "step-00000150"));
+}
+
+TEST(Ranks, ALossThatIsNoNumberNamesItsRank) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["precision"] = "fp32";
+  job["optimizer"] = {{"lr", 1e38}};
+  write_text(folder / "train.json", job.dump());
+  const auto ended =
+      run_program(on_ranks(2, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  EXPECT_THAT(ended.output, testing::ContainsRegex("the loss is .* on rank [01] at step [0-9]+"));
+  EXPECT_EQ(events_of(folder.path(), "end").at(0)["status"], "failed");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,16 @@
+// One answer for all ranks: where one of them cannot go on, none does.
+#pragma once
+
+#include <optional>
+
+#include "runtime/communicator.hpp"
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+/// Collective. Nothing when no rank brings an error; else an Error on every rank: the lowest
+/// failing rank gets its own back, the others one of the same kind with an empty `what`, which
+/// main prints nothing for.
+std::optional<Error> agree(Communicator& communicator, std::optional<Error> mine);
+
+}  // namespace dllaunch

@@ -1,0 +1,113 @@
+// The seam to compute: a backend compiles a graph into something that can be run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/dtype.hpp"
+#include "topology/result.hpp"
+#include "trainer/graph.hpp"
+
+namespace dllaunch {
+
+enum class Precision { fp32, fp64, bf16, fp16 };  // fp64: only `reference`
+std::string_view to_string(Precision precision);
+
+struct CompileOptions {
+  int batch = 32;  // images a call holds at most
+  Precision precision = Precision::fp32;
+  int threads = 0;  // 0: as many as the process may use CPUs
+};
+
+/// One parameter as it lies in the arena. The backend chooses the layout (blocked, padded), so a
+/// slot may hold more elements than the parameter; what pads it is zero and stays zero.
+struct ParameterSlot {
+  std::string name;
+  Shape shape;               // the parameter's own, plain
+  std::size_t elements = 0;  // in the arena
+  std::string layout;        // for the step-0 check: ranks must agree on it
+  int parameter = 0;         // index into Graph::parameters
+};
+
+/// The slots of a backend that keeps parameters plain, in the order the interface asks for: nodes
+/// from the last to the first, each node's weight before its bias.
+std::vector<ParameterSlot> plain_slots(const Graph& graph);
+
+/// Images and labels of one step. Rows count .. CompileOptions::batch-1 are absent: they may hold
+/// anything, give no loss and no gradient.
+struct Batch {
+  std::span<const float> images;         // [batch, c, h, w], normalised
+  std::span<const std::int32_t> labels;  // [batch], 0 .. classes-1
+  int count = 0;                         // 0 .. batch
+};
+
+struct ForwardResult {
+  double loss_sum = 0;  // over the batch's `count` images; NaN and infinity pass through
+  int correct = 0;      // images whose largest logit is the label's
+};
+
+enum class Phase { train, evaluate };
+
+/// Called with the index of a slot whose gradient is final, and with no_slot after any other piece
+/// of work: a chance to progress communication. On the thread that called backward().
+constexpr int no_slot = -1;
+using ReadyCallback = std::function<void(int slot)>;
+
+/// A compiled graph with its activations. Not thread-safe. Failures of the compute library die().
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  /// In the order in which backward() makes gradients final: the last layer's first.
+  virtual const std::vector<ParameterSlot>& slots() const = 0;
+  virtual DType dtype() const = 0;  // of arena elements: f32, or f64 with Precision::fp64
+
+  /// Where slot i's weights and gradients lie (64-byte aligned, slots()[i].elements of dtype()
+  /// each). They must outlive the executable. Called once, before anything below.
+  virtual void attach(std::vector<void*> weights, std::vector<void*> gradients) = 0;
+
+  /// Between the arena's layout of slot i and the plain, dense one (parameter shape, dtype()
+  /// elements). Serves weights, gradients and optimiser state alike.
+  virtual void to_plain(int slot, const void* arena, void* plain) const = 0;
+  virtual void from_plain(int slot, const void* plain, void* arena) const = 0;
+
+  virtual ForwardResult forward(const Batch& batch, Phase phase) = 0;
+
+  /// Gradients of scale * loss_sum of the latest forward(train) call. Overwrites, or adds when
+  /// `accumulate`. Reads the weights until it returns, also those whose slot it has reported.
+  virtual void backward(double scale, bool accumulate, const ReadyCallback& on_ready) = 0;
+
+  /// Logits of the latest forward call, plain [count, classes]; for tests and prediction.
+  virtual std::vector<double> logits() const = 0;
+
+  /// What a call runs, in order, "conv1 forward: brgconv:avx512_core"; for tests and profiles.
+  /// Empty where there is nothing to tell.
+  virtual std::vector<std::string> steps() const { return {}; }
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  /// bad_request: a precision or operation this backend does not have, by name.
+  virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph,
+                                                      const CompileOptions& options) = 0;
+};
+
+struct BackendEntry {
+  std::string_view name;     // what the user types
+  std::string_view device;   // cpu | cuda | hip
+  std::string (*version)();  // "oneDNN 2.6.3"
+  /// unavailable: no such device here.
+  Result<std::unique_ptr<Backend>> (*open)();
+};
+
+/// The backends compiled in, fastest first. Generated from backends/*/ by trainer/CMakeLists.txt.
+std::span<const BackendEntry> backends();
+
+}  // namespace dllaunch

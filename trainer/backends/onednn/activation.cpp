@@ -1,0 +1,79 @@
+#include <utility>
+
+#include "trainer/backends/onednn/layers.hpp"
+
+namespace dllaunch::onednn {
+namespace {
+
+using dnnl::eltwise_backward;
+using dnnl::eltwise_forward;
+using dnnl::memory;
+
+eltwise_forward::primitive_desc forward_desc(const Program& program, dnnl::algorithm algorithm,
+                                             const memory::desc& layout) {
+  return {eltwise_forward::desc(dnnl::prop_kind::forward_training, algorithm, layout, 0.F),
+          user_scratchpad(), program.engine()};
+}
+
+class Activation final : public Layer {
+ public:
+  Activation(const Node& node, const Surroundings& around) : node_(node), around_(around) {}
+
+  memory compile_forward(Program& program, std::vector<Step>& steps, const memory& x) override {
+    if (around_.done_by_neighbour) return y_ = x;
+    const auto desc = forward_desc(program, activation_kind(node_.op).forward, x.get_desc());
+    y_ = program.allocate(x.get_desc());
+    program.add(steps, node_.name + " forward", desc, eltwise_forward(desc),
+                {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y_}});
+    return y_;
+  }
+
+  memory compile_backward(Program& program, BackwardOfNode& steps, const memory& dy) override {
+    if (around_.masked_by_pool || !around_.wants_dx) return dy;
+    return add_activation_backward(program, steps.input, node_.name, node_.op, y_, dy);
+  }
+
+ private:
+  Node node_;
+  Surroundings around_;
+  memory y_;
+};
+
+}  // namespace
+
+ActivationKind activation_kind(const Operation& op) {
+  if (std::holds_alternative<Tanh>(op)) {
+    return {dnnl::algorithm::eltwise_tanh, dnnl::algorithm::eltwise_tanh_use_dst_for_bwd};
+  }
+  return {dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd};
+}
+
+dnnl::primitive_attr with_activation(const Surroundings& around) {
+  dnnl::primitive_attr attributes = user_scratchpad();
+  if (around.activation_follows) {
+    dnnl::post_ops after;
+    after.append_eltwise(1.F, activation_kind(around.next).forward, 0.F, 0.F);
+    attributes.set_post_ops(after);
+  }
+  return attributes;
+}
+
+memory add_activation_backward(Program& program, std::vector<Step>& steps, const std::string& name,
+                               const Operation& op, const memory& y, const memory& dy) {
+  // Only where y and dy have the same layout is this vectorised code.
+  const memory::desc layout = y.get_desc();
+  const memory dx = program.in_layout(steps, name + " dy", dy, layout);
+  const dnnl::algorithm algorithm = activation_kind(op).backward;
+  const eltwise_backward::primitive_desc desc(
+      eltwise_backward::desc(algorithm, layout, layout, 0.F), user_scratchpad(), program.engine(),
+      forward_desc(program, algorithm, layout));
+  program.add(steps, name + " backward", desc, eltwise_backward(desc),
+              {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, dx}, {DNNL_ARG_DIFF_SRC, dx}});
+  return dx;
+}
+
+std::unique_ptr<Layer> make_activation(const Node& node, const Surroundings& around) {
+  return std::make_unique<Activation>(node, around);
+}
+
+}  // namespace dllaunch::onednn

@@ -1,0 +1,49 @@
+#include "trainer/backends/onednn/layers.hpp"
+#include "trainer/backends/onednn/weighted.hpp"
+
+namespace dllaunch::onednn {
+namespace {
+
+using dnnl::inner_product_backward_data;
+using dnnl::inner_product_backward_weights;
+using dnnl::inner_product_forward;
+using dnnl::memory;
+
+class DenseLayer final : public Weighted<inner_product_forward, inner_product_backward_weights,
+                                         inner_product_backward_data> {
+ public:
+  using Weighted::Weighted;
+
+ private:
+  // x [n,f], or the flattened image [n,c,h,w] as it lies   w [u,f] or [u,c,h,w]   y [n,u]
+  void describe_primitives(const dnnl::engine& engine, const memory::desc& x_layout) override {
+    weight_dims_ = x_layout.dims();
+    weight_dims_[0] = node_.shape[0];
+    const memory::desc any = any_layout(x_layout.dims());
+    // An image is read as its producer left it, if fast code can: a reorder less each way.
+    const bool image = weight_dims_.size() > 2;
+    describe_for(engine, image ? x_layout : any);
+    if (image && is_slow()) describe_for(engine, any);
+  }
+
+  void describe_for(const dnnl::engine& engine, const memory::desc& x) {
+    const auto w = any_layout(weight_dims_);
+    const auto b = has_bias() ? plain_layout({node_.shape[0]}) : memory::desc();
+    const auto y = any_layout({x.dims()[0], node_.shape[0]});
+    forward_desc_ = {inner_product_forward::desc(dnnl::prop_kind::forward_training, x, w, b, y),
+                     with_activation(around_), engine};
+    gradient_desc_ = {inner_product_backward_weights::desc(x, w, b, y), user_scratchpad(), engine,
+                      forward_desc_};
+    if (!around_.wants_dx) return;
+    backward_desc_ = {inner_product_backward_data::desc(x, w, y), user_scratchpad(), engine,
+                      forward_desc_};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_dense(const Node& node, const Surroundings& around) {
+  return std::make_unique<DenseLayer>(node, around);
+}
+
+}  // namespace dllaunch::onednn

@@ -1,0 +1,57 @@
+// The operations of a graph as oneDNN runs them. Each appends its steps to a program.
+#pragma once
+
+#include <memory>
+
+#include "trainer/backends/onednn/program.hpp"
+#include "trainer/graph.hpp"
+
+namespace dllaunch::onednn {
+
+/// What its neighbours let an operation do.
+struct Surroundings {
+  bool activation_follows = false;  // run the reader's activation in my forward primitive
+  Operation next;                   // that activation
+  bool relu_precedes = false;       // of max pooling: apply the ReLU's backward pass as well
+  bool done_by_neighbour = false;   // of an activation: its producer runs its forward pass
+  bool masked_by_pool = false;      // of a ReLU: the max pooling that reads it runs its backward
+  bool wants_dx = true;             // false: nobody reads the gradient of the input
+};
+
+/// One node. Construct, then compile_forward() in graph order, then compile_backward() in reverse.
+class Layer {
+ public:
+  virtual ~Layer() = default;
+
+  /// x [batch, ...] in any layout. Returns y in the layout this layer likes to write.
+  virtual dnnl::memory compile_forward(Program& program, std::vector<Step>& steps,
+                                       const dnnl::memory& x) = 0;
+
+  /// dy in any layout; its memory may be overwritten. Returns dx, which nobody reads when
+  /// wants_dx is false.
+  virtual dnnl::memory compile_backward(Program& program, BackwardOfNode& steps,
+                                        const dnnl::memory& dy) = 0;
+};
+
+std::unique_ptr<Layer> make_convolution(const Node& node, const Surroundings& around);
+std::unique_ptr<Layer> make_dense(const Node& node, const Surroundings& around);
+std::unique_ptr<Layer> make_max_pool(const Node& node, const Surroundings& around);
+std::unique_ptr<Layer> make_avg_pool(const Node& node, const Surroundings& around);
+std::unique_ptr<Layer> make_activation(const Node& node, const Surroundings& around);
+
+/// Relu or Tanh in the form whose backward pass reads y, not x: x need not be kept.
+struct ActivationKind {
+  dnnl::algorithm forward;
+  dnnl::algorithm backward;
+};
+ActivationKind activation_kind(const Operation& op);
+
+/// Attributes of a convolution or dense layer: user scratchpad, and the activation that follows.
+dnnl::primitive_attr with_activation(const Surroundings& around);
+
+/// Appends the backward pass of an activation: dx may be dy's own memory.
+dnnl::memory add_activation_backward(Program& program, std::vector<Step>& steps,
+                                     const std::string& name, const Operation& op,
+                                     const dnnl::memory& y, const dnnl::memory& dy);
+
+}  // namespace dllaunch::onednn

@@ -1,0 +1,273 @@
+// Graphs on oneDNN: blocked layouts kept from layer to layer, activations run inside the
+// primitives that produce their input, weights kept in the layout of their gradients.
+#include <fmt/format.h>
+#include <omp.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+#include "runtime/fatal.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/backends/onednn/assemble.hpp"
+#include "trainer/softmax_cross_entropy.hpp"
+
+namespace dllaunch {
+namespace {
+
+using dnnl::memory;
+using onednn::BackwardOfNode;
+using onednn::BoundParameter;
+using onednn::Step;
+
+/// Below this many elements a parallel loop costs more than it saves.
+constexpr std::int64_t worth_threads = 1 << 15;
+
+/// Runs what must not fail once it is compiled.
+template <typename Body>
+void or_die(std::string_view what, const Body& body) {
+  try {
+    body();
+  } catch (const dnnl::error& error) {
+    die(what, error.what());
+  }
+}
+
+int usable_cpus() {
+  cpu_set_t cpus;
+  // Refused where the machine has more CPUs than the set has room for: OpenMP counts them then.
+  return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : omp_get_num_procs();
+}
+
+float* floats(const memory& memory) {
+  return static_cast<float*>(memory.get_data_handle());
+}
+
+/// NaN and infinity are the values that do not cancel themselves.
+bool has_non_finite(const float* values, std::int64_t count) {
+  int found = 0;
+#pragma omp parallel for simd reduction(| : found) if (count > worth_threads)
+  for (std::int64_t i = 0; i < count; ++i) found |= values[i] - values[i] == 0.F ? 0 : 1;
+  return found != 0;
+}
+
+void add_to(float* sum, const float* values, std::int64_t count) {
+#pragma omp parallel for simd if (count > worth_threads)
+  for (std::int64_t i = 0; i < count; ++i) sum[i] += values[i];
+}
+
+class OneDnnExecutable final : public Executable {
+ public:
+  OneDnnExecutable(const Graph& graph, const CompileOptions& options)
+      : batch_(options.batch),
+        threads_(options.threads > 0 ? options.threads : usable_cpus()),
+        pixels_(elements_of(graph.input_shape())),
+        classes_(graph.classes()),
+        slots_(plain_slots(graph)),
+        engine_(dnnl::engine::kind::cpu, 0),
+        stream_(engine_),
+        program_(engine_, graph.parameters.size()) {
+    omp_set_num_threads(threads_);  // primitives are planned for the threads there are
+    assembled_ = onednn::assemble(graph, batch_, program_);
+    for (ParameterSlot& slot : slots_) {
+      const memory::desc layout = bound(slot).gradient.get_desc();
+      slot.elements = layout.get_size() / sizeof(float);
+      slot.layout = onednn::describe(layout);
+    }
+    logits_.resize(static_cast<std::size_t>(batch_ * classes_));
+    slopes_.resize(logits_.size());
+  }
+
+  const std::vector<ParameterSlot>& slots() const override { return slots_; }
+  DType dtype() const override { return DType::f32; }
+
+  void attach(std::vector<void*> weights, std::vector<void*> gradients) override {
+    assert(weights.size() == slots_.size() && gradients.size() == slots_.size());
+    or_die("attach", [&] {
+      for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+        bound(slots_[slot]).weight.set_data_handle(weights[slot]);
+        bound(slots_[slot]).gradient.set_data_handle(gradients[slot]);
+      }
+    });
+  }
+
+  void to_plain(int slot, const void* arena, void* plain) const override {
+    const BoundParameter& parameter = bound(slots_[static_cast<std::size_t>(slot)]);
+    reorder(parameter.gradient.get_desc(), arena, parameter.plain, plain);
+  }
+
+  void from_plain(int slot, const void* plain, void* arena) const override {
+    const BoundParameter& parameter = bound(slots_[static_cast<std::size_t>(slot)]);
+    reorder(parameter.plain, plain, parameter.gradient.get_desc(), arena);
+  }
+
+  ForwardResult forward(const Batch& batch, Phase) override {
+    assert(batch.count >= 0 && batch.count <= batch_);
+    count_ = batch.count;
+    const auto rows = static_cast<std::size_t>(count_);
+    assert(batch.images.size() >= rows * static_cast<std::size_t>(pixels_));
+    assert(batch.labels.size() >= rows);
+    omp_set_num_threads(threads_);
+
+    // Absent images are black: their gradients are zeroed too, but 0 * NaN would not be 0.
+    float* input = floats(assembled_.input);
+    std::copy_n(batch.images.data(), count_ * pixels_, input);
+    std::fill(input + count_ * pixels_, input + batch_ * pixels_, 0.F);
+    for (const Step& step : assembled_.forward) run(step);
+    stream_.wait();
+
+    const auto size = rows * static_cast<std::size_t>(classes_);
+    std::copy_n(floats(assembled_.logits), size, logits_.begin());
+    ForwardResult result = softmax_cross_entropy(
+        std::span(logits_).first(size), batch.labels.first(rows), std::span(slopes_).first(size));
+    if (hides_non_finite()) result.loss_sum = std::numeric_limits<double>::quiet_NaN();
+    return result;
+  }
+
+  void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
+    omp_set_num_threads(threads_);
+    float* slope = floats(assembled_.slope);
+    const auto present = count_ * classes_;
+    std::transform(slopes_.begin(), slopes_.begin() + present, slope,
+                   [scale](double value) { return static_cast<float>(scale * value); });
+    std::fill(slope + present, slope + batch_ * classes_, 0.F);
+
+    for (const BackwardOfNode& node : assembled_.backward) {
+      accumulate ? add_gradients(node) : run(node.parameters);
+      for (const auto& [slot, parameter] : node.slots) on_ready(slot);
+      for (const Step& step : node.input) {
+        run(step);
+        on_ready(no_slot);
+      }
+    }
+    stream_.wait();
+  }
+
+  std::vector<double> logits() const override {
+    return {logits_.begin(), logits_.begin() + count_ * classes_};
+  }
+
+  std::vector<std::string> steps() const override {
+    std::vector<std::string> lines;
+    const auto append = [&lines](const std::vector<Step>& steps) {
+      for (const Step& step : steps) lines.push_back(step.name + ": " + step.implementation);
+    };
+    append(assembled_.forward);
+    for (const BackwardOfNode& node : assembled_.backward) {
+      append(node.parameters);
+      append(node.input);
+    }
+    return lines;
+  }
+
+ private:
+  const BoundParameter& bound(const ParameterSlot& slot) const {
+    return program_.parameters()[static_cast<std::size_t>(slot.parameter)];
+  }
+  BoundParameter& bound(const ParameterSlot& slot) {
+    return program_.parameters()[static_cast<std::size_t>(slot.parameter)];
+  }
+
+  void run(const Step& step) {
+    or_die(step.name, [&] { step.primitive.execute(stream_, step.arguments); });
+  }
+  void run(const std::vector<Step>& steps) {
+    for (const Step& step : steps) run(step);
+  }
+
+  /// oneDNN overwrites gradients: lets it write elsewhere, then adds.
+  void add_gradients(const BackwardOfNode& node) {
+    or_die("accumulate", [&] {
+      std::vector<void*> homes;
+      for (const auto& [slot, parameter] : node.slots) {
+        memory& gradient = program_.parameters()[static_cast<std::size_t>(parameter)].gradient;
+        memory& fresh = fresh_gradients_[parameter];
+        if (!fresh) fresh = program_.allocate(gradient.get_desc());
+        homes.push_back(gradient.get_data_handle());
+        gradient.set_data_handle(fresh.get_data_handle());
+      }
+      run(node.parameters);
+      stream_.wait();
+      for (std::size_t i = 0; i < homes.size(); ++i) {
+        const auto& [slot, parameter] = node.slots[i];
+        program_.parameters()[static_cast<std::size_t>(parameter)].gradient.set_data_handle(
+            homes[i]);
+        add_to(static_cast<float*>(homes[i]), floats(fresh_gradients_[parameter]),
+               static_cast<std::int64_t>(slots_[static_cast<std::size_t>(slot)].elements));
+      }
+    });
+  }
+
+  /// x86 takes the larger of NaN and 0 to be 0, so oneDNN's ReLU and max pooling swallow NaN:
+  /// look for it where it comes in. `reference` lets it pass.
+  bool hides_non_finite() const {
+    if (has_non_finite(floats(assembled_.input), count_ * pixels_)) return true;
+    return std::any_of(slots_.begin(), slots_.end(), [this](const ParameterSlot& slot) {
+      return has_non_finite(floats(bound(slot).weight), static_cast<std::int64_t>(slot.elements));
+    });
+  }
+
+  void reorder(const memory::desc& from_layout, const void* from, const memory::desc& to_layout,
+               void* to) const {
+    or_die("reorder", [&] {
+      dnnl::stream stream(engine_);
+      memory source(from_layout, engine_, const_cast<void*>(from));
+      memory target(to_layout, engine_, to);
+      dnnl::reorder(source, target).execute(stream, source, target);
+      stream.wait();
+    });
+  }
+
+  int batch_;
+  int threads_;
+  std::int64_t pixels_;  // of an image, all channels
+  std::int64_t classes_;
+  std::vector<ParameterSlot> slots_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  onednn::Program program_;
+  onednn::Assembled assembled_;
+  std::unordered_map<int, memory> fresh_gradients_;  // per parameter, made by the first accumulate
+  std::vector<double> logits_;                       // [batch, classes]
+  std::vector<double> slopes_;                       // [batch, classes]: d(loss_sum)/d(logits)
+  int count_ = 0;                                    // images of the latest forward()
+};
+
+class OneDnnBackend final : public Backend {
+ public:
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph,
+                                              const CompileOptions& options) override {
+    if (options.precision != Precision::fp32) {
+      return Error{
+          .kind = ErrorKind::bad_request,
+          .what =
+              fmt::format("backend onednn does not compute in {}", to_string(options.precision)),
+          .hint = options.precision == Precision::fp64 ? "use backend reference" : "use fp32"};
+    }
+    try {
+      return std::unique_ptr<Executable>(std::make_unique<OneDnnExecutable>(graph, options));
+    } catch (const dnnl::error& error) {
+      return Error{.kind = ErrorKind::unavailable,
+                   .what = fmt::format("oneDNN cannot run model {}: {}", graph.model, error.what()),
+                   .hint = {}};
+    }
+  }
+};
+
+std::string version() {
+  const auto* const library = dnnl::version();
+  return fmt::format("oneDNN {}.{}.{}", library->major, library->minor, library->patch);
+}
+
+Result<std::unique_ptr<Backend>> open() {
+  return std::unique_ptr<Backend>(std::make_unique<OneDnnBackend>());
+}
+
+}  // namespace
+
+extern const BackendEntry onednn_backend;
+const BackendEntry onednn_backend{"onednn", "cpu", version, open};
+
+}  // namespace dllaunch

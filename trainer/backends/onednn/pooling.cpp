@@ -1,0 +1,87 @@
+#include <utility>
+
+#include "trainer/backends/onednn/layers.hpp"
+
+namespace dllaunch::onednn {
+namespace {
+
+using dnnl::memory;
+using dnnl::pooling_backward;
+using dnnl::pooling_forward;
+
+struct Window {
+  dnnl::algorithm algorithm;
+  memory::dim kernel;
+  memory::dim stride;
+};
+
+/// Both pools keep their input's layout, so a chain of blocked layers stays blocked.
+class Pooling final : public Layer {
+ public:
+  Pooling(const Node& node, const Surroundings& around, const Window& window)
+      : node_(node), around_(around), window_(window) {}
+
+  memory compile_forward(Program& program, std::vector<Step>& steps, const memory& x) override {
+    const memory::dims x_dims = x.get_desc().dims();
+    const memory::dims y_dims{x_dims[0], node_.shape[0], node_.shape[1], node_.shape[2]};
+    x_layout_ = x.get_desc();
+    forward_ = {
+        pooling_forward::desc(dnnl::prop_kind::forward_training, window_.algorithm, x_layout_,
+                              any_layout(y_dims), strides(), kernel(), none, none),
+        user_scratchpad(), program.engine()};
+    y_ = program.allocate(forward_.dst_desc());
+    workspace_ = program.allocate(forward_.workspace_desc());
+    program.add(steps, node_.name + " forward", forward_, pooling_forward(forward_),
+                {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y_}, {DNNL_ARG_WORKSPACE, workspace_}});
+    return y_;
+  }
+
+  memory compile_backward(Program& program, BackwardOfNode& steps, const memory& dy) override {
+    if (!around_.wants_dx) return dy;
+    memory from = dy;
+    if (around_.relu_precedes) {
+      // The largest input is above zero exactly where the output is: masking the few outputs'
+      // gradients is the same as masking every input's.
+      from = add_activation_backward(program, steps.input, node_.name + " relu", Relu{}, y_, dy);
+    }
+    from = program.in_layout(steps.input, node_.name + " dy", from, y_.get_desc());
+    const pooling_backward::primitive_desc backward(
+        pooling_backward::desc(window_.algorithm, x_layout_, y_.get_desc(), strides(), kernel(),
+                               none, none),
+        user_scratchpad(), program.engine(), forward_);
+    const memory dx = program.allocate(x_layout_);
+    program.add(
+        steps.input, node_.name + " backward", backward, pooling_backward(backward),
+        {{DNNL_ARG_DIFF_DST, from}, {DNNL_ARG_DIFF_SRC, dx}, {DNNL_ARG_WORKSPACE, workspace_}});
+    return dx;
+  }
+
+ private:
+  memory::dims strides() const { return {window_.stride, window_.stride}; }
+  memory::dims kernel() const { return {window_.kernel, window_.kernel}; }
+  inline static const memory::dims none{0, 0};
+
+  Node node_;
+  Surroundings around_;
+  Window window_;
+  memory::desc x_layout_;
+  pooling_forward::primitive_desc forward_;
+  memory y_;
+  memory workspace_;  // max: which input of each window was the largest
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_max_pool(const Node& node, const Surroundings& around) {
+  const auto& op = std::get<MaxPool2d>(node.op);
+  return std::make_unique<Pooling>(node, around,
+                                   Window{dnnl::algorithm::pooling_max, op.kernel, op.stride});
+}
+
+std::unique_ptr<Layer> make_avg_pool(const Node& node, const Surroundings& around) {
+  const auto& op = std::get<AvgPool2d>(node.op);
+  return std::make_unique<Pooling>(
+      node, around, Window{dnnl::algorithm::pooling_avg_exclude_padding, op.kernel, op.stride});
+}
+
+}  // namespace dllaunch::onednn

@@ -1,0 +1,180 @@
+// Node by node, image by image, in order: what a graph means. One thread, no cleverness.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "trainer/backend.hpp"
+#include "trainer/backends/reference/operations.hpp"
+#include "trainer/softmax_cross_entropy.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr DType dtype_of(float) {
+  return DType::f32;
+}
+constexpr DType dtype_of(double) {
+  return DType::f64;
+}
+
+/// Images are handled one after the other, so a weight's gradient is a sum in row order: it depends
+/// on the images, not on how many rows the executable has.
+template <typename Real>
+class ReferenceExecutable final : public Executable {
+ public:
+  ReferenceExecutable(Graph graph, int batch)
+      : graph_(std::move(graph)), batch_(batch), slots_(plain_slots(graph_)) {
+    const auto rows = static_cast<std::size_t>(batch);
+    for (const Node& node : graph_.nodes) {
+      const auto size = static_cast<std::size_t>(elements_of(node.shape));
+      outputs_.emplace_back(rows * size);
+      deltas_.emplace_back(rows * size);
+    }
+    const auto classes = static_cast<std::size_t>(graph_.classes());
+    logits_.resize(rows * classes);
+    slopes_.resize(rows * classes);
+    weights_.resize(graph_.parameters.size());
+    gradients_.resize(graph_.parameters.size());
+  }
+
+  const std::vector<ParameterSlot>& slots() const override { return slots_; }
+  DType dtype() const override { return dtype_of(Real{}); }
+
+  void attach(std::vector<void*> weights, std::vector<void*> gradients) override {
+    assert(weights.size() == slots_.size() && gradients.size() == slots_.size());
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      const auto parameter = static_cast<std::size_t>(slots_[slot].parameter);
+      weights_[parameter] = static_cast<Real*>(weights[slot]);
+      gradients_[parameter] = static_cast<Real*>(gradients[slot]);
+    }
+  }
+
+  void to_plain(int slot, const void* arena, void* plain) const override {
+    copy_slot(slot, arena, plain);
+  }
+  void from_plain(int slot, const void* plain, void* arena) const override {
+    copy_slot(slot, plain, arena);
+  }
+
+  ForwardResult forward(const Batch& batch, Phase) override {
+    assert(batch.count >= 0 && batch.count <= batch_);
+    count_ = batch.count;
+    const auto rows = static_cast<std::size_t>(count_);
+    const auto pixels = rows * static_cast<std::size_t>(elements_of(graph_.input_shape()));
+    assert(batch.images.size() >= pixels && batch.labels.size() >= rows);
+    std::transform(batch.images.data(), batch.images.data() + pixels, outputs_.front().begin(),
+                   [](float pixel) { return static_cast<Real>(pixel); });
+
+    for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
+      for (int row = 0; row < count_; ++row) {
+        std::visit([&](const auto& op) { reference::forward(op, view(n, row)); },
+                   graph_.nodes[n].op);
+      }
+    }
+    const auto logits = rows * static_cast<std::size_t>(graph_.classes());
+    std::copy_n(outputs_.back().begin(), logits, logits_.begin());
+    return softmax_cross_entropy(std::span(logits_).first(logits), batch.labels.first(rows),
+                                 std::span(slopes_).first(logits));
+  }
+
+  void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
+    if (!accumulate) clear_gradients();
+    std::transform(slopes_.begin(), slopes_.end(), deltas_.back().begin(),
+                   [scale](double slope) { return static_cast<Real>(scale * slope); });
+
+    int slot = 0;
+    for (std::size_t n = graph_.nodes.size() - 1; n > 0; --n) {
+      for (int row = 0; row < count_; ++row) {
+        std::visit([&](const auto& op) { reference::backward(op, view(n, row)); },
+                   graph_.nodes[n].op);
+      }
+      for (std::size_t p = 0; p < graph_.nodes[n].parameters.size(); ++p) on_ready(slot++);
+      if (graph_.nodes[n].parameters.empty()) on_ready(no_slot);
+    }
+  }
+
+  std::vector<double> logits() const override {
+    return {logits_.begin(), logits_.begin() + count_ * graph_.classes()};
+  }
+
+ private:
+  /// Node n as image `row` sees it. The graph is a chain as long as no operation reads two nodes,
+  /// so each delta has one writer.
+  reference::View<Real> view(std::size_t n, int row) {
+    const Node& node = graph_.nodes[n];
+    const auto input = static_cast<std::size_t>(node.inputs.front());
+    const Shape& x_shape = graph_.nodes[input].shape;
+    const auto x_at = row * elements_of(x_shape);
+    const auto y_at = row * elements_of(node.shape);
+    reference::View<Real> v{.x_shape = x_shape, .y_shape = node.shape};
+    v.x = outputs_[input].data() + x_at;
+    v.y = outputs_[n].data() + y_at;
+    v.dx = input == 0 ? nullptr : deltas_[input].data() + x_at;
+    v.dy = deltas_[n].data() + y_at;
+    for (const int index : node.parameters) {
+      const auto parameter = static_cast<std::size_t>(index);
+      const bool bias = graph_.parameters[parameter].bias;
+      (bias ? v.bias : v.weight) = weights_[parameter];
+      (bias ? v.dbias : v.dweight) = gradients_[parameter];
+    }
+    return v;
+  }
+
+  void clear_gradients() {
+    for (const ParameterSlot& slot : slots_) {
+      std::fill_n(gradients_[static_cast<std::size_t>(slot.parameter)], slot.elements, Real{0});
+    }
+  }
+
+  void copy_slot(int slot, const void* from, void* to) const {
+    std::copy_n(static_cast<const Real*>(from), slots_[static_cast<std::size_t>(slot)].elements,
+                static_cast<Real*>(to));
+  }
+
+  Graph graph_;
+  int batch_;
+  std::vector<ParameterSlot> slots_;
+  std::vector<Real*> weights_;              // per parameter
+  std::vector<Real*> gradients_;            // per parameter
+  std::vector<std::vector<Real>> outputs_;  // per node [batch, shape]
+  std::vector<std::vector<Real>> deltas_;  // per node [batch, shape]: d(scale * loss_sum)/d(output)
+  std::vector<double> logits_;             // [batch, classes]
+  std::vector<double> slopes_;             // [batch, classes]: d(loss_sum)/d(logits)
+  int count_ = 0;                          // images of the latest forward()
+};
+
+class ReferenceBackend final : public Backend {
+ public:
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph,
+                                              const CompileOptions& options) override {
+    switch (options.precision) {
+      case Precision::fp32:
+        return std::unique_ptr<Executable>(
+            std::make_unique<ReferenceExecutable<float>>(graph, options.batch));
+      case Precision::fp64:
+        return std::unique_ptr<Executable>(
+            std::make_unique<ReferenceExecutable<double>>(graph, options.batch));
+      case Precision::bf16:
+      case Precision::fp16:
+        break;
+    }
+    return Error{
+        .kind = ErrorKind::bad_request,
+        .what = fmt::format("backend reference has no precision {}", to_string(options.precision)),
+        .hint = "use fp32 or fp64"};
+  }
+};
+
+Result<std::unique_ptr<Backend>> open() {
+  return std::unique_ptr<Backend>(std::make_unique<ReferenceBackend>());
+}
+
+}  // namespace
+
+extern const BackendEntry reference_backend;
+const BackendEntry reference_backend{"reference", "cpu", [] { return std::string("plain loops"); },
+                                     open};
+
+}  // namespace dllaunch

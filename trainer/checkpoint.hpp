@@ -1,0 +1,91 @@
+// The state of training on disk: a directory that is complete or does not exist.
+//
+//   checkpoints/step-00000469/
+//     model.safetensors       weights, PyTorch's names and shapes
+//     optimizer.safetensors   "conv1.weight.momentum_buffer" ...
+//     state.json              where training was, and XXH64 checksums of all three files
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topology/result.hpp"
+#include "trainer/dataset/dataset.hpp"
+#include "trainer/safetensors.hpp"
+
+namespace dllaunch {
+
+/// How far training has come.
+struct TrainPosition {
+  std::int64_t epoch = 0;   // complete ones
+  std::int64_t step = 0;    // optimiser steps since the beginning of the run
+  std::int64_t images = 0;  // of the current epoch's order, already used
+  double loss_sum = 0;      // over those images
+  std::int64_t correct = 0;
+};
+
+struct Checkpoint {
+  TrainPosition position;
+  std::string model;
+  std::string optimizer;
+  std::uint64_t seed = 0;
+  int ranks = 1;
+  std::int64_t global_batch = 0;
+  std::vector<std::string> class_names;
+  Normalization normalization;
+  TensorFile weights;
+  TensorFile states;  // of the optimiser
+};
+
+struct WrittenCheckpoint {
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;
+};
+
+/// Writes `folder`/step-NNNNNNNN under a temporary name, syncs it and renames it; one of that name
+/// is replaced. Then removes older ones beyond the `keep` newest.
+/// unavailable: the file system refuses (disk full, read-only), and nothing new is left behind.
+Result<WrittenCheckpoint> write_checkpoint(const std::filesystem::path& folder,
+                                           Checkpoint checkpoint, int keep);
+
+/// Removes what an interrupted write_checkpoint() left in `folder`.
+void remove_leftovers(const std::filesystem::path& folder);
+
+struct FoundCheckpoint {
+  std::filesystem::path path;
+  Checkpoint checkpoint;
+};
+
+/// A directory with a final name that is not sound.
+struct RefusedCheckpoint {
+  std::filesystem::path path;
+  std::string why;  // "model.safetensors is truncated: 100 of 200 bytes"
+};
+
+struct CheckpointSearch {
+  std::optional<FoundCheckpoint> found;    // the newest sound one
+  std::vector<RefusedCheckpoint> refused;  // newer than that, newest first
+};
+
+/// Looks through `folder`; one that does not exist holds nothing.
+CheckpointSearch find_newest_checkpoint(const std::filesystem::path& folder);
+
+/// Step directories in `folder`, newest first.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
+
+/// bad_request: what is damaged or missing, named.
+Result<Checkpoint> read_checkpoint(const std::filesystem::path& step_directory);
+
+/// XXH64 of a file's content as 16 hexadecimal digits.
+std::string checksum(std::span<const std::byte> content);
+
+/// state.json vouches for itself too: its own checksum is taken with these digits in its place.
+constexpr std::string_view checksum_of_itself = "\"state.json\": \"";
+constexpr std::string_view no_checksum = "0000000000000000";
+
+}  // namespace dllaunch

@@ -1,0 +1,139 @@
+#include <algorithm>
+#include <fstream>
+#include <regex>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "trainer/checkpoint.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Error unsound(std::string what) {
+  return {ErrorKind::bad_request, std::move(what), ""};
+}
+
+Result<std::vector<std::byte>> read_file(const fs::path& file) {
+  const std::string name = file.filename().string();
+  std::error_code failed;
+  const auto size = fs::file_size(file, failed);
+  if (failed) return unsound(name + " is missing");
+  std::ifstream in(file, std::ios::binary);
+  std::vector<std::byte> content(size);
+  in.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(size));
+  if (!in) return unsound(name + " cannot be read");
+  return content;
+}
+
+/// The document, once its own checksum holds: after that every field is as it was written.
+Result<Json> read_state(const fs::path& file) {
+  auto content = read_file(file);
+  if (!content) return std::move(content).error();
+  std::string text(reinterpret_cast<const char*>(content->data()), content->size());
+  const std::size_t found = text.rfind(checksum_of_itself);
+  const std::size_t own = found + checksum_of_itself.size();
+  if (found == std::string::npos || text.size() < own + no_checksum.size()) {
+    return unsound("state.json is truncated or damaged: its checksum is gone");
+  }
+  const std::string written = text.substr(own, no_checksum.size());
+  text.replace(own, no_checksum.size(), no_checksum);
+  if (checksum(std::as_bytes(std::span(text))) != written) {
+    return unsound("state.json is damaged: its checksum does not hold");
+  }
+  Json state = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!state.is_object()) return unsound("state.json is no JSON object");
+  if (state.value("format", 0) != 1) {
+    return unsound(
+        fmt::format("state.json has format {}, this program reads 1", state.value("format", 0)));
+  }
+  return state;
+}
+
+Result<TensorFile> read_tensors(const fs::path& file, const Json& state) {
+  const std::string name = file.filename().string();
+  auto content = read_file(file);
+  if (!content) return std::move(content).error();
+  const auto bytes = state.at("bytes").at(name).get<std::uint64_t>();
+  if (content->size() != bytes) {
+    return unsound(fmt::format("{} is {}: {} of {} bytes", name,
+                               content->size() < bytes ? "truncated" : "too long", content->size(),
+                               bytes));
+  }
+  if (checksum(*content) != state.at("checksums").at(name).get<std::string>()) {
+    return unsound(name + " is damaged: its checksum does not hold");
+  }
+  auto tensors = parse_safetensors(*content);
+  if (!tensors) return std::move(tensors).error().within(name);
+  return tensors;
+}
+
+Checkpoint checkpoint_of(const Json& state) {
+  Checkpoint checkpoint;
+  checkpoint.position = {.epoch = state.at("epoch"),
+                         .step = state.at("step"),
+                         .images = state.at("sampler").at("position"),
+                         .loss_sum = state.at("epoch_sums").at("loss"),
+                         .correct = state.at("epoch_sums").at("correct")};
+  checkpoint.model = state.at("model");
+  checkpoint.optimizer = state.at("optimizer");
+  checkpoint.seed = state.at("rng").at("seed");
+  checkpoint.ranks = state.at("ranks");
+  checkpoint.global_batch = state.at("global_batch");
+  checkpoint.class_names = state.at("class_names").get<std::vector<std::string>>();
+  checkpoint.normalization.mean = state.at("normalization").at("mean").get<std::vector<double>>();
+  checkpoint.normalization.std = state.at("normalization").at("std").get<std::vector<double>>();
+  return checkpoint;
+}
+
+}  // namespace
+
+Result<Checkpoint> read_checkpoint(const fs::path& step_directory) {
+  try {
+    auto state = read_state(step_directory / "state.json");
+    if (!state) return std::move(state).error();
+    auto weights = read_tensors(step_directory / "model.safetensors", *state);
+    if (!weights) return std::move(weights).error();
+    auto states = read_tensors(step_directory / "optimizer.safetensors", *state);
+    if (!states) return std::move(states).error();
+    Checkpoint checkpoint = checkpoint_of(*state);
+    checkpoint.weights = *std::move(weights);
+    checkpoint.states = *std::move(states);
+    return checkpoint;
+  } catch (const nlohmann::json::exception& problem) {
+    return unsound(std::string("state.json lacks something: ") + problem.what());
+  }
+}
+
+std::vector<fs::path> list_checkpoints(const fs::path& folder) {
+  static const std::regex form("step-[0-9]{8,}");
+  std::vector<fs::path> paths;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder, failed)) {
+    if (std::regex_match(entry.path().filename().string(), form)) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end(), [](const fs::path& a, const fs::path& b) {
+    const std::string one = a.filename().string();
+    const std::string other = b.filename().string();
+    return std::pair(one.size(), one) > std::pair(other.size(), other);
+  });
+  return paths;
+}
+
+CheckpointSearch find_newest_checkpoint(const fs::path& folder) {
+  CheckpointSearch search;
+  for (const auto& path : list_checkpoints(folder)) {
+    auto checkpoint = read_checkpoint(path);
+    if (checkpoint) {
+      search.found = FoundCheckpoint{path, *std::move(checkpoint)};
+      break;
+    }
+    search.refused.push_back({path, checkpoint.error().what});
+  }
+  return search;
+}
+
+}  // namespace dllaunch

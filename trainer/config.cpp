@@ -1,0 +1,324 @@
+#include "trainer/config.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "trainer/config_keys.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Edits (insert, delete, replace) from one word to the other.
+std::size_t distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  for (std::size_t j = 0; j <= to.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[to.size()];
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& known) {
+  return *std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
+    return distance(word, a) < distance(word, b);
+  });
+}
+
+/// Beyond it a JSON number that was written as a double no longer names one integer.
+constexpr double largest_exact = 9007199254740992.0;
+
+bool is_whole(const Json& value) {
+  if (value.is_number_integer()) return true;
+  return value.is_number_float() && std::abs(value.get<double>()) <= largest_exact &&
+         value.get<double>() == std::floor(value.get<double>());
+}
+
+std::string last_name(const std::string& path) {
+  return path.substr(path.rfind('.') + 1);
+}
+
+bool is_block(const std::string& path) {
+  return std::any_of(config_keys().begin(), config_keys().end(),
+                     [&](const ConfigKey& key) { return key.path.rfind(path + ".", 0) == 0; });
+}
+
+/// The names that may stand directly under a block ("" is the whole document).
+std::vector<std::string> names_under(const std::string& block) {
+  std::vector<std::string> names;
+  const std::string prefix = block.empty() ? "" : block + ".";
+  for (const auto& key : config_keys()) {
+    if (key.path.rfind(prefix, 0) != 0) continue;
+    const std::string rest = key.path.substr(prefix.size());
+    const std::string name = rest.substr(0, rest.find('.'));
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+std::string kind_of(const ConfigKey& key) {
+  std::string kind;
+  switch (key.kind) {
+    case ValueKind::text:
+      kind = "a string";
+      break;
+    case ValueKind::word:
+      kind = "one of";
+      break;
+    case ValueKind::integer:
+      kind = "an integer";
+      break;
+    case ValueKind::number:
+      kind = "a number";
+      break;
+    case ValueKind::flag:
+      kind = "true or false";
+      break;
+  }
+  for (const auto& word : key.words) {
+    kind += (key.kind == ValueKind::word ? " " : " or ") + word.name;
+  }
+  return key.nullable ? kind + " or null" : kind;
+}
+
+bool is_word_of(const ConfigKey& key, const Json& value) {
+  return value.is_string() &&
+         std::any_of(key.words.begin(), key.words.end(), [&](const Word& word) {
+           return word.name == value.get_ref<const std::string&>();
+         });
+}
+
+std::string check_range(const ConfigKey& key, const Json& value) {
+  const double number = value.get<double>();
+  if (key.minimum && number < *key.minimum) {
+    return fmt::format("{} must be at least {}, not {}", key.path, *key.minimum, value.dump());
+  }
+  if (key.above && !(number > *key.above)) {
+    return fmt::format("{} must be greater than {}, not {}", key.path, *key.above, value.dump());
+  }
+  const double most = key.wide ? largest_exact : std::numeric_limits<int>::max();
+  if (key.kind == ValueKind::integer && number > most) {
+    return fmt::format("{} must be at most {:.0f}, not {}", key.path, most, value.dump());
+  }
+  return "";
+}
+
+std::string wrong_kind(const ConfigKey& key, const Json& value) {
+  if (key.kind == ValueKind::word && value.is_string()) {
+    std::vector<std::string> known;
+    for (const auto& word : key.words) known.push_back(word.name);
+    return fmt::format("{} has no '{}'; did you mean '{}'? ({})", key.path,
+                       value.get<std::string>(), nearest(value.get<std::string>(), known),
+                       fmt::join(known, ", "));
+  }
+  return fmt::format("{} must be {}, not {}", key.path, kind_of(key),
+                     value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// Empty, or what is wrong with the value.
+std::string check_value(const ConfigKey& key, const Json& value) {
+  if (value.is_null() && key.nullable) return "";
+  if (is_word_of(key, value)) return "";
+  switch (key.kind) {
+    case ValueKind::text:
+      if (value.is_string()) return "";
+      break;
+    case ValueKind::word:
+      break;
+    case ValueKind::flag:
+      if (value.is_boolean()) return "";
+      break;
+    case ValueKind::integer:
+      if (is_whole(value)) return check_range(key, value);
+      break;
+    case ValueKind::number:
+      if (value.is_number()) return check_range(key, value);
+      break;
+  }
+  return wrong_kind(key, value);
+}
+
+class Reader {
+ public:
+  void read_block(const std::string& block, const Json& object) {
+    for (const auto& [name, value] : object.items()) {
+      const std::string path = block.empty() ? name : block + "." + name;
+      const auto key = std::find_if(config_keys().begin(), config_keys().end(),
+                                    [&](const ConfigKey& k) { return k.path == path; });
+      if (key != config_keys().end()) {
+        read_value(*key, value);
+      } else if (!is_block(path)) {
+        const auto known = names_under(block);
+        problems_.push_back(fmt::format("unknown key '{}'; did you mean '{}'? ({})", path,
+                                        nearest(name, known), fmt::join(known, ", ")));
+      } else if (!value.is_object()) {
+        problems_.push_back(
+            fmt::format("{} must be a block of {}", path, fmt::join(names_under(path), ", ")));
+      } else {
+        read_block(path, value);
+      }
+    }
+  }
+
+  void fill_defaults() {
+    for (const auto& key : config_keys()) {
+      if (std::find(seen_.begin(), seen_.end(), &key) != seen_.end()) continue;
+      if (key.required) {
+        problems_.push_back(fmt::format("{} is missing: {}", key.path, kind_of(key)));
+      } else {
+        key.store(config_, key.initial);
+      }
+    }
+  }
+
+  /// What no single key can say.
+  void check_together() {
+    const DatasetEntry* dataset = find_dataset(config_.dataset);
+    const DatasetOptions& data = config_.data;
+    if (dataset == nullptr) return;  // reported already
+    if (!dataset->files && !data.path.empty()) {
+      problems_.push_back(fmt::format("dataset.path: kind {} has no files", config_.dataset));
+    }
+    if (dataset->files && (data.images || data.classes || data.channels || data.image_size)) {
+      problems_.push_back(
+          fmt::format("dataset.images, classes, channels and image_size are for kind synthetic; "
+                      "those of {} are in its files",
+                      config_.dataset));
+    }
+    if (config_.precision == Precision::fp64 && config_.backend != "auto" &&
+        config_.backend != "reference") {
+      problems_.push_back(
+          fmt::format("precision fp64 needs backend reference, not {}", config_.backend));
+    }
+    config_.data.seed = config_.seed;
+  }
+
+  Result<TrainConfig> finish() && {
+    if (problems_.empty()) return std::move(config_);
+    return Error{ErrorKind::bad_request, fmt::format("{}", fmt::join(problems_, "\n")),
+                 "dltrain --describe lists every key"};
+  }
+
+ private:
+  void read_value(const ConfigKey& key, const Json& value) {
+    seen_.push_back(&key);
+    if (auto problem = check_value(key, value); !problem.empty()) {
+      problems_.push_back(std::move(problem));
+    } else {
+      key.store(config_, value);
+    }
+  }
+
+  TrainConfig config_;
+  std::vector<const ConfigKey*> seen_;
+  std::vector<std::string> problems_;
+};
+
+Json type_of(const ConfigKey& key) {
+  std::string type = "string";
+  if (key.kind == ValueKind::integer) type = "integer";
+  if (key.kind == ValueKind::number) type = "number";
+  if (key.kind == ValueKind::flag) type = "boolean";
+  return key.nullable ? Json{type, "null"} : Json(type);
+}
+
+Json names_of(const std::vector<Word>& words) {
+  Json names = Json::array();
+  for (const auto& word : words) names.push_back(word.name);
+  return names;
+}
+
+Json schema_of(const ConfigKey& key) {
+  Json schema;
+  schema["description"] = key.description;
+  schema["type"] = type_of(key);
+  if (key.kind == ValueKind::word) {
+    schema["enum"] = names_of(key.words);
+    for (const auto& word : key.words) schema["x-enum-descriptions"].push_back(word.summary);
+  }
+  if (key.minimum) schema["minimum"] = *key.minimum;
+  if (key.above) schema["exclusiveMinimum"] = *key.above;
+  if (!key.required) schema["default"] = key.initial;
+  return schema;
+}
+
+Json empty_block(const std::string& description) {
+  Json block;
+  if (!description.empty()) block["description"] = description;
+  block["type"] = "object";
+  block["additionalProperties"] = false;
+  block["properties"] = Json::object();
+  return block;
+}
+
+}  // namespace
+
+Result<TrainConfig> parse_config(std::string_view json) {
+  Json document;
+  try {
+    document = Json::parse(json);
+  } catch (const nlohmann::json::exception& problem) {
+    const std::string text = problem.what();
+    return Error{ErrorKind::bad_request, "not JSON: " + text.substr(text.find("] ") + 2), ""};
+  }
+  if (!document.is_object()) {
+    return Error{ErrorKind::bad_request, "the document is no JSON object", ""};
+  }
+  Reader reader;
+  reader.read_block("", document);
+  reader.fill_defaults();
+  reader.check_together();
+  return std::move(reader).finish();
+}
+
+Result<TrainConfig> read_config(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in || std::filesystem::is_directory(file)) {
+    return Error{ErrorKind::bad_request, fmt::format("cannot read {}", file.string()),
+                 "`dllaunch run` writes it as RUN/train.json"};
+  }
+  std::ostringstream text;
+  text << in.rdbuf();
+  auto config = parse_config(text.str());
+  if (config) return config;
+  Error error = std::move(config).error();
+  std::string located;
+  std::istringstream lines(error.what);
+  for (std::string line; std::getline(lines, line);) {
+    located += fmt::format("{}{}: {}", located.empty() ? "" : "\n", file.string(), line);
+  }
+  error.what = located;
+  return error;
+}
+
+std::string describe_config() {
+  Json schema = empty_block("");
+  for (const auto& key : config_keys()) {
+    if (key.launcher) continue;
+    Json* block = &schema;
+    if (const auto dot = key.path.find('.'); dot != std::string::npos) {
+      const std::string name = key.path.substr(0, dot);
+      Json& properties = schema["properties"];
+      if (!properties.contains(name)) properties[name] = empty_block(block_description(name));
+      block = &properties[name];
+    }
+    (*block)["properties"][last_name(key.path)] = schema_of(key);
+    if (key.required) (*block)["required"].push_back(last_name(key.path));
+  }
+  return schema.dump(2) + "\n";
+}
+
+}  // namespace dllaunch

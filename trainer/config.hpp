@@ -1,0 +1,63 @@
+// What `dltrain` is asked to do: the `train:` block of a job file, resolved, as a value.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "topology/result.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/dataset/dataset.hpp"
+#include "trainer/optimizer.hpp"
+#include "trainer/schedule.hpp"
+
+namespace dllaunch {
+
+struct CheckpointConfig {
+  std::optional<std::int64_t> every_epochs = 1;
+  std::optional<double> every_minutes;
+  int keep = 3;  // newest ones
+};
+
+struct RuntimeConfig {
+  std::string allreduce = "auto";
+  std::optional<double> bucket_mb;  // MiB; absent: the trainer's choice
+  bool overlap = true;
+};
+
+struct TrainConfig {
+  std::string name = "dltrain";
+  std::string device = "auto";  // auto | cpu | cuda | hip
+  std::string model;
+  std::string dataset;  // a name of datasets()
+  DatasetOptions data;
+  int workers = 2;     // threads that prepare batches; 0: the training thread itself
+  int batch_size = 1;  // images per rank and micro-batch
+  std::int64_t epochs = 1;
+  std::optional<std::int64_t> max_steps;
+  int accumulate = 1;  // micro-batches per step
+  Precision precision = Precision::fp32;
+  std::string backend = "auto";  // auto | a name of backends()
+  std::string optimizer;         // a name of optimizers()
+  OptimizerOptions optimizer_options;
+  ScheduleOptions schedule;
+  std::uint64_t seed = 1;
+  std::int64_t validate_every = 1;  // epochs; 0: never
+  std::string resume = "auto";      // auto | none | a path
+  CheckpointConfig checkpoint;
+  RuntimeConfig runtime;
+};
+
+/// Pure. Absent keys take their defaults. bad_request: one line of `what` per problem, all of them;
+/// an unknown key comes with the nearest valid one.
+Result<TrainConfig> parse_config(std::string_view json);
+
+/// bad_request: no such file, or parse_config's problems, each beginning with the file's name.
+Result<TrainConfig> read_config(const std::filesystem::path& file);
+
+/// The `train:` block as a JSON Schema (2020-12), from the same table parse_config reads.
+std::string describe_config();
+
+}  // namespace dllaunch

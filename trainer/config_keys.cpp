@@ -1,0 +1,306 @@
+#include "trainer/config_keys.hpp"
+
+#include <iterator>
+
+#include "runtime/communicator.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The rows of a table of entries with a name and a summary, after `first`.
+template <typename Entries>
+std::vector<Word> words_of(const Entries& entries, std::vector<Word> first = {}) {
+  for (const auto& entry : entries) {
+    first.push_back({std::string(entry.name), std::string(entry.summary)});
+  }
+  return first;
+}
+
+std::vector<Word> backend_words() {
+  std::vector<Word> words{{"auto", "the fastest one that works on this device and precision"}};
+  for (const auto& entry : backends()) {
+    words.push_back(
+        {std::string(entry.name), entry.version() + " on " + std::string(entry.device)});
+  }
+  return words;
+}
+
+template <typename T>
+std::optional<T> absent_when_null(const Json& value) {
+  return value.is_null() ? std::nullopt : std::optional<T>(value.get<T>());
+}
+
+std::vector<ConfigKey> dataset_keys() {
+  return {
+      {.path = "dataset.kind",
+       .kind = ValueKind::word,
+       .initial = "fashion-mnist",
+       .words = words_of(datasets()),
+       .description = "what to train on",
+       .store = [](auto& c, auto& v) { c.dataset = v; }},
+      {.path = "dataset.path",
+       .nullable = true,
+       .description = "folder of the files; null: where the Debian package puts them",
+       .store = [](auto& c,
+                   auto& v) { c.data.path = v.is_null() ? "" : v.template get<std::string>(); }},
+      {.path = "dataset.workers",
+       .kind = ValueKind::integer,
+       .initial = 2,
+       .minimum = 0,
+       .description =
+           "threads of each rank that prepare batches; 0: none beside the training thread",
+       .store = [](auto& c, auto& v) { c.workers = v; }},
+      {.path = "dataset.images",
+       .kind = ValueKind::integer,
+       .nullable = true,
+       .wide = true,
+       .minimum = 1,
+       .description = "synthetic: training images [1024]; a tenth as many more for validation",
+       .store = [](auto& c, auto& v) { c.data.images = absent_when_null<std::int64_t>(v); }},
+      {.path = "dataset.classes",
+       .kind = ValueKind::integer,
+       .nullable = true,
+       .minimum = 1,
+       .description = "synthetic: classes [10]",
+       .store = [](auto& c, auto& v) { c.data.classes = absent_when_null<int>(v); }},
+      {.path = "dataset.channels",
+       .kind = ValueKind::integer,
+       .nullable = true,
+       .minimum = 1,
+       .description = "synthetic: channels of an image [1]",
+       .store = [](auto& c, auto& v) { c.data.channels = absent_when_null<int>(v); }},
+      {.path = "dataset.image_size",
+       .kind = ValueKind::integer,
+       .nullable = true,
+       .minimum = 1,
+       .description = "synthetic: height and width of an image, pixels [28]",
+       .store = [](auto& c, auto& v) { c.data.image_size = absent_when_null<int>(v); }},
+  };
+}
+
+std::vector<ConfigKey> length_keys() {
+  return {
+      {.path = "batch_size",
+       .kind = ValueKind::integer,
+       .initial = 32,
+       .minimum = 1,
+       .description = "images per rank in one forward and backward pass",
+       .store = [](auto& c, auto& v) { c.batch_size = v; }},
+      {.path = "epochs",
+       .kind = ValueKind::integer,
+       .initial = 1,
+       .wide = true,
+       .minimum = 1,
+       .description = "passes over the training images",
+       .store = [](auto& c, auto& v) { c.epochs = v; }},
+      {.path = "max_steps",
+       .kind = ValueKind::integer,
+       .nullable = true,
+       .wide = true,
+       .minimum = 1,
+       .description = "stop after so many optimiser steps, even within an epoch",
+       .store = [](auto& c, auto& v) { c.max_steps = absent_when_null<std::int64_t>(v); }},
+      {.path = "accumulate",
+       .kind = ValueKind::integer,
+       .initial = 1,
+       .minimum = 1,
+       .description = "batches whose gradients are added up before each optimiser step",
+       .store = [](auto& c, auto& v) { c.accumulate = v; }},
+  };
+}
+
+std::vector<ConfigKey> compute_keys() {
+  return {
+      {.path = "precision",
+       .kind = ValueKind::word,
+       .initial = "fp32",
+       .words = {{"fp32", "single"}, {"fp64", "double, on backend reference only"}},
+       .description = "floating-point format of the arithmetic",
+       .store = [](auto& c,
+                   auto& v) { c.precision = v == "fp64" ? Precision::fp64 : Precision::fp32; }},
+      {.path = "backend",
+       .kind = ValueKind::word,
+       .initial = "auto",
+       .words = backend_words(),
+       .description = "library that computes",
+       .store = [](auto& c, auto& v) { c.backend = v; }},
+      {.path = "loss",
+       .kind = ValueKind::word,
+       .initial = "auto",
+       .words = {{"auto", "the model's own"},
+                 {"softmax_cross_entropy", "mean of -log softmax(logits)[label]"}},
+       .description = "what training makes small",
+       .store = [](auto&, auto&) {}},  // every model of today has this one loss
+  };
+}
+
+std::vector<ConfigKey> optimizer_keys() {
+  return {
+      {.path = "optimizer.name",
+       .kind = ValueKind::word,
+       .initial = "sgd",
+       .words = words_of(optimizers()),
+       .description = "rule of the update",
+       .store = [](auto& c, auto& v) { c.optimizer = v; }},
+      {.path = "optimizer.lr",
+       .kind = ValueKind::number,
+       .initial = 0.01,
+       .above = 0,
+       .description = "learning rate, before lr_schedule",
+       .store = [](auto& c, auto& v) { c.optimizer_options.lr = v; }},
+      {.path = "optimizer.momentum",
+       .kind = ValueKind::number,
+       .initial = 0.0,
+       .minimum = 0,
+       .description = "share of the previous update that is kept",
+       .store = [](auto& c, auto& v) { c.optimizer_options.momentum = v; }},
+      {.path = "optimizer.weight_decay",
+       .kind = ValueKind::number,
+       .initial = 0.0,
+       .minimum = 0,
+       .description = "times the weight, added to its gradient",
+       .store = [](auto& c, auto& v) { c.optimizer_options.weight_decay = v; }},
+      {.path = "lr_schedule.scaling",
+       .kind = ValueKind::word,
+       .initial = "none",
+       .words = words_of(lr_scalings()),
+       .description = "how the learning rate grows with the number of ranks",
+       .store = [](auto& c, auto& v) { c.schedule.scaling = v; }},
+      {.path = "lr_schedule.warmup_epochs",
+       .kind = ValueKind::number,
+       .initial = 0,
+       .minimum = 0,
+       .description =
+           "epochs over which the rate climbs from lr to the scaled rate, a little each step",
+       .store = [](auto& c, auto& v) { c.schedule.warmup_epochs = v; }},
+      {.path = "lr_schedule.decay",
+       .kind = ValueKind::word,
+       .initial = "none",
+       .words = words_of(lr_decays()),
+       .description = "what becomes of the rate after the warm-up",
+       .store = [](auto& c, auto& v) { c.schedule.decay = v; }},
+  };
+}
+
+std::vector<ConfigKey> state_keys() {
+  return {
+      {.path = "seed",
+       .kind = ValueKind::integer,
+       .initial = 1,
+       .wide = true,
+       .minimum = 0,
+       .description = "of the first weights, the order of images and synthetic data",
+       .store = [](auto& c, auto& v) { c.seed = v; }},
+      {.path = "validate_every",
+       .kind = ValueKind::integer,
+       .initial = 1,
+       .wide = true,
+       .minimum = 0,
+       .description = "epochs from one validation to the next; 0: never",
+       .store = [](auto& c, auto& v) { c.validate_every = v; }},
+      {.path = "resume",
+       .kind = ValueKind::text,
+       .initial = "auto",
+       .description =
+           "auto: from this run's newest sound checkpoint, if any; none: from the start; "
+           "a path: from a checkpoint of another run",
+       .store = [](auto& c, auto& v) { c.resume = v; }},
+      {.path = "checkpoint.every_epochs",
+       .kind = ValueKind::integer,
+       .initial = 1,
+       .nullable = true,
+       .wide = true,
+       .minimum = 1,
+       .description = "epochs from one checkpoint to the next; the last one comes in any case",
+       .store = [](auto& c,
+                   auto& v) { c.checkpoint.every_epochs = absent_when_null<std::int64_t>(v); }},
+      {.path = "checkpoint.every_minutes",
+       .kind = ValueKind::number,
+       .nullable = true,
+       .above = 0,
+       .description = "minutes from one checkpoint to the next, within epochs too",
+       .store = [](auto& c, auto& v) { c.checkpoint.every_minutes = absent_when_null<double>(v); }},
+      {.path = "checkpoint.keep",
+       .kind = ValueKind::integer,
+       .initial = 3,
+       .minimum = 1,
+       .description = "newest checkpoints that are kept",
+       .store = [](auto& c, auto& v) { c.checkpoint.keep = v; }},
+  };
+}
+
+/// What the launcher adds to the block in train.json.
+std::vector<ConfigKey> launcher_keys() {
+  return {
+      {.path = "name",
+       .initial = "dltrain",
+       .launcher = true,
+       .description = "of the run",
+       .store = [](auto& c, auto& v) { c.name = v; }},
+      {.path = "device",
+       .kind = ValueKind::word,
+       .initial = "auto",
+       .launcher = true,
+       .words = {{"auto", ""}, {"cpu", ""}, {"cuda", ""}, {"hip", ""}},
+       .description = "where to compute",
+       .store = [](auto& c, auto& v) { c.device = v; }},
+      {.path = "runtime.allreduce",
+       .kind = ValueKind::word,
+       .initial = "auto",
+       .launcher = true,
+       .words = words_of(communicators(), {{"auto", "solo for one rank, else mpi"}}),
+       .description = "what sums gradients over ranks",
+       .store = [](auto& c, auto& v) { c.runtime.allreduce = v; }},
+      {.path = "runtime.bucket_mb",
+       .kind = ValueKind::number,
+       .initial = "auto",
+       .launcher = true,
+       .above = 0,
+       .words = {{"auto", "25 MiB, the first one 1 MiB"}},
+       .description = "MiB of gradients in one collective",
+       .store =
+           [](auto& c, auto& v) {
+             c.runtime.bucket_mb = v.is_number() ? std::optional<double>(v) : std::nullopt;
+           }},
+      {.path = "runtime.overlap",
+       .kind = ValueKind::flag,
+       .initial = true,
+       .launcher = true,
+       .description = "reduce gradients while the backward pass still runs",
+       .store = [](auto& c, auto& v) { c.runtime.overlap = v; }},
+  };
+}
+
+std::vector<ConfigKey> all_keys() {
+  std::vector<ConfigKey> keys{{.path = "model",
+                               .kind = ValueKind::word,
+                               .required = true,
+                               .words = words_of(models()),
+                               .description = "network to train",
+                               .store = [](auto& c, auto& v) { c.model = v; }}};
+  for (auto part :
+       {dataset_keys, length_keys, compute_keys, optimizer_keys, state_keys, launcher_keys}) {
+    auto rows = part();
+    std::move(rows.begin(), rows.end(), std::back_inserter(keys));
+  }
+  return keys;
+}
+
+}  // namespace
+
+const std::vector<ConfigKey>& config_keys() {
+  static const std::vector<ConfigKey> keys = all_keys();
+  return keys;
+}
+
+std::string block_description(const std::string& block) {
+  if (block == "dataset") return "the images and who prepares them";
+  if (block == "optimizer") return "how weights follow gradients";
+  if (block == "lr_schedule") return "the learning rate over the steps";
+  if (block == "checkpoint") return "when the state of training is saved";
+  return "";
+}
+
+}  // namespace dllaunch

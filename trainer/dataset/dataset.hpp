@@ -1,0 +1,76 @@
+// Where images come from. One file a kind in trainer/dataset/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topology/result.hpp"
+#include "trainer/graph.hpp"
+
+namespace dllaunch {
+
+enum class Split { train, validation };
+
+/// Per channel, on pixels scaled to 0..1: a network sees (pixel / 255 - mean) / std.
+struct Normalization {
+  std::vector<double> mean;
+  std::vector<double> std;
+};
+
+/// Images in memory or made on demand. read() is called by several threads at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual const ImageShape& image_shape() const = 0;
+  virtual const std::vector<std::string>& class_names() const = 0;
+  virtual std::int64_t size(Split split) const = 0;
+
+  /// Writes image `index` as [channels, height, width] and returns its label.
+  virtual Result<std::int32_t> read(Split split, std::int64_t index,
+                                    std::span<std::uint8_t> pixels) const = 0;
+
+  /// How many images of the training split, from the first on, normalization() is measured on.
+  virtual std::int64_t images_to_measure() const { return size(Split::train); }
+
+  int classes() const { return static_cast<int>(class_names().size()); }
+  std::size_t pixels() const {
+    const ImageShape& shape = image_shape();
+    return static_cast<std::size_t>(shape.channels) * static_cast<std::size_t>(shape.height) *
+           static_cast<std::size_t>(shape.width);
+  }
+};
+
+/// Exact: sums of integers, so every rank and machine gets the same numbers. A constant channel
+/// counts as having a standard deviation of 1. Any Error is the data set's own.
+Result<Normalization> measure_normalization(const Dataset& dataset);
+
+/// The `dataset:` block without its kind; what is absent is the kind's own choice.
+struct DatasetOptions {
+  std::string path;
+  std::optional<std::int64_t> images;
+  std::optional<int> classes;
+  std::optional<int> channels;
+  std::optional<int> image_size;
+  std::uint64_t seed = 1;
+};
+
+/// One line a kind; the table is written by the build from trainer/dataset/*.cpp.
+struct DatasetEntry {
+  std::string_view name;  // what the user types
+  std::string_view summary;
+  bool files = true;  // lives under a path; otherwise it is made up and takes sizes instead
+  /// Reads or prepares everything. bad_request: what is missing or damaged, naming the file.
+  Result<std::unique_ptr<Dataset>> (*open)(const DatasetOptions& options);
+};
+std::span<const DatasetEntry> datasets();
+
+/// nullptr: no such kind.
+const DatasetEntry* find_dataset(std::string_view name);
+
+}  // namespace dllaunch

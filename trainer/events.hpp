@@ -1,0 +1,84 @@
+// events.jsonl: what happens in a run, for the launcher and for people with jq.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+struct StartEvent {
+  int ranks = 1;
+  std::optional<int> nodes = {};  // absent where the launcher of the ranks does not say
+  std::string model = {};
+  std::int64_t parameters = 0;
+  std::int64_t global_batch = 0;
+  std::int64_t epochs = 0;
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t images = 0;
+  std::int64_t val_images = 0;
+  std::string backend = {};
+  std::string host = {};
+};
+
+struct StepEvent {
+  std::int64_t epoch = 0;  // 1-based, as people count
+  std::int64_t step = 0;   // optimiser steps done since the beginning of the run
+  double loss = 0;         // mean over the step's images of all ranks
+  double lr = 0;
+  double images_per_s = 0;
+};
+
+struct EpochEvent {
+  std::int64_t epoch = 0;
+  double loss = 0;
+  double accuracy = 0;
+  std::optional<double> val_loss = {};
+  std::optional<double> val_accuracy = {};
+  double seconds = 0;       // validation included
+  double images_per_s = 0;  // training images of all ranks over the seconds of training
+};
+
+struct CheckpointEvent {
+  std::string path = {};
+  std::int64_t epoch = 0;  // complete ones
+  std::int64_t step = 0;
+  double seconds_blocked = 0;
+  double seconds_total = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// Appends one line per event, whole, with one write(2). Numbers that JSON lacks become null.
+/// When the file system refuses, training goes on and the loss is said once on stderr.
+class EventLog {
+ public:
+  /// A log that keeps nothing: every rank but 0 has one.
+  EventLog() = default;
+  /// unavailable: the file cannot be opened for appending.
+  static Result<EventLog> open(const std::filesystem::path& file);
+
+  EventLog(EventLog&& other) noexcept;
+  EventLog& operator=(EventLog&& other) noexcept;
+  ~EventLog();
+
+  void start(const StartEvent& event);
+  void step(const StepEvent& event);
+  void epoch(const EpochEvent& event);
+  void checkpoint(const CheckpointEvent& event);
+  void restart(std::string_view reason, std::string_view from);
+  void end(std::string_view status, double seconds);
+
+ private:
+  class Line;
+  void append(const std::string& line);
+
+  int file_ = -1;
+  bool torn_ = false;     // the file ends within a line
+  bool refused_ = false;  // said already
+};
+
+}  // namespace dllaunch

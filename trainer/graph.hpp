@@ -1,0 +1,122 @@
+// A model as a value: nodes with shapes, parameters with names. Backends compile it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+/// Extents without the batch: an image is [channels, height, width], a vector is [features].
+using Shape = std::vector<std::int64_t>;
+
+std::int64_t elements_of(const Shape& shape);
+std::string to_string(const Shape& shape);  // "[3,32,32]"
+
+// Operations. Activations are NCHW, y is the output of the node, x of its input.
+
+struct Input {};
+
+/// y[n,k,i,j] = b[k] + sum over c,r,s of x[n,c,i*stride+r-padding,j*stride+s-padding] * w[k,c,r,s]
+/// Parameters: weight [channels, c, kernel, kernel], bias [channels].
+struct Conv2d {
+  int channels = 0;
+  int kernel = 0;
+  int stride = 1;   // pixels, both axes
+  int padding = 0;  // pixels, both axes, both sides, zeros
+  bool bias = true;
+};
+
+/// y[n,u] = b[u] + sum over f of x[n,f] * w[u,f].   Parameters: weight [units, f], bias [units].
+struct Dense {
+  int units = 0;
+  bool bias = true;
+};
+
+/// Windows that would cross the lower or right edge are left out (PyTorch's floor mode).
+struct MaxPool2d {
+  int kernel = 2;
+  int stride = 2;
+};
+struct AvgPool2d {
+  int kernel = 2;
+  int stride = 2;
+};
+
+struct Relu {};
+struct Tanh {};
+
+/// [c,h,w] -> [c*h*w], in that order (PyTorch's flatten).
+struct Flatten {};
+
+using Operation = std::variant<Input, Conv2d, Dense, MaxPool2d, AvgPool2d, Relu, Tanh, Flatten>;
+
+struct Parameter {
+  std::string name;          // PyTorch style: "conv1.weight"
+  Shape shape;               // PyTorch's order: OIHW, [out,in], [out]
+  std::int64_t fan_in = 0;   // of the node, as Keras defines them for Glorot:
+  std::int64_t fan_out = 0;  // channels (in, out) times the kernel's area
+  bool bias = false;         // starts at zero; weights start Glorot-uniform
+};
+
+struct Node {
+  std::string name;
+  Operation op;
+  std::vector<int> inputs;      // indexes of earlier nodes
+  Shape shape;                  // of the output
+  std::vector<int> parameters;  // indexes into Graph::parameters: weight, then bias
+};
+
+enum class Loss { softmax_cross_entropy };  // mean over images of -log softmax(logits)[label]
+
+struct Graph {
+  std::string model;
+  std::vector<Node> nodes;  // topological order; the first is the input, the last gives the logits
+  std::vector<Parameter> parameters;
+  Loss loss = Loss::softmax_cross_entropy;
+
+  const Shape& input_shape() const { return nodes.front().shape; }
+  std::int64_t classes() const { return nodes.back().shape.front(); }
+  std::int64_t parameter_count() const;
+};
+
+/// Adds nodes one by one and infers their shapes; the first error is kept and returned by finish().
+/// Names are unique, every node but the last is read by another, the last one is a vector.
+class GraphBuilder {
+ public:
+  GraphBuilder(std::string model, Shape input);
+
+  /// Appends a node that reads the latest one, or `input` where given. Returns its index.
+  int add(std::string name, Operation op);
+  int add(std::string name, Operation op, int input);
+
+  /// bad_request: "model cnn: pool1 needs at least 2x2 pixels, got [64,1,1]" and the like.
+  Result<Graph> finish() &&;
+
+ private:
+  void add_parameters(Node& node, Shape weight, bool bias);
+
+  Graph graph_;
+  std::string problem_;  // of the first node that had one, "NAME needs ..."
+};
+
+struct ImageShape {
+  int channels = 1;
+  int height = 28;
+  int width = 28;
+};
+
+/// One line a model; the table is written by the build from trainer/models/*.cpp, one file a model.
+struct ModelEntry {
+  std::string_view name;  // what the user types
+  std::string_view summary;
+  Result<Graph> (*build)(const ImageShape& image, int classes);
+};
+std::span<const ModelEntry> models();
+
+}  // namespace dllaunch

@@ -1,0 +1,69 @@
+// Batches, prepared ahead of the training thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "topology/result.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/dataset/dataset.hpp"
+#include "trainer/sampler.hpp"
+
+namespace dllaunch {
+
+struct LoaderOptions {
+  Split split = Split::train;
+  int workers = 2;     // 0: next() does the work itself
+  int batch_size = 1;  // images a batch has room for
+};
+
+/// Reads and normalises slices of an order, and hands them out in that order whatever the number
+/// of workers. At most two batches a worker wait at any time. Destroying it at any moment is fine.
+class Loader {
+ public:
+  /// Position p of a slice is image order[p]; with an empty order it is image p.
+  /// `dataset` must outlive the loader.
+  Loader(const Dataset& dataset, const Normalization& normalization,
+         std::vector<std::int64_t> order, std::vector<Slice> slices, LoaderOptions options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  /// The next slice's images; valid until the following call. Call at most once per slice.
+  /// Any Error is the data set's, and comes at its slice's turn.
+  Result<Batch> next();
+
+ private:
+  struct Prepared {
+    std::vector<float> images;
+    std::vector<std::int32_t> labels;
+    int count = 0;
+    bool ready = false;
+    std::optional<Error> error;
+  };
+
+  void work();
+  void prepare(const Slice& slice, std::vector<std::uint8_t>& pixels, Prepared& into) const;
+  Result<Batch> hand_out(const Prepared& prepared) const;
+
+  const Dataset& dataset_;
+  std::vector<float> levels_;  // [channels][256]: what a pixel's value becomes
+  std::vector<std::int64_t> order_;
+  std::vector<Slice> slices_;
+  LoaderOptions options_;
+
+  // Slice i is prepared in ring_[i % size], once slice i - size has been given back.
+  std::vector<Prepared> ring_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t claimed_ = 0;   // slices taken by workers
+  std::size_t consumed_ = 0;  // slices handed out by next()
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace dllaunch

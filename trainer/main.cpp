@@ -1,0 +1,173 @@
+// dltrain: one rank of the built-in trainer.
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "runtime/communicator.hpp"
+#include "runtime/fatal.hpp"
+#include "runtime/rank_env.hpp"
+#include "trainer/config.hpp"
+#include "trainer/stop_signal.hpp"
+#include "trainer/train.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view help = R"(dltrain --config FILE
+
+One rank of dllaunch's built-in trainer. FILE is RUN/train.json, the resolved `train:` block of a
+job file; events.jsonl and checkpoints/ are written beside it. `dllaunch run` writes the file and
+starts the ranks; alone, this is one rank on this machine.
+
+Examples:
+  dltrain --config runs/a/train.json                    one rank
+  mpirun -np 2 dltrain --config runs/a/train.json       two ranks
+  echo '{"model": "lenet", "dataset": {"kind": "synthetic"}}' > a/train.json
+  dltrain --config a/train.json                         absent keys take their defaults
+  dltrain --describe                                    every key, as a JSON Schema
+
+Options:
+  --config FILE   what to train
+  --describe      print the JSON Schema of the `train:` block
+  --version       print the version
+  -h, --help      print this
+
+SIGUSR2, SIGTERM and SIGINT: write a checkpoint after the current step and stop, exit 0.
+Exit codes: 0 trained or stopped on request, 1 failed, 2 bad configuration or data, 3 the machine
+lacks something, 70 a peer, device or library is gone.
+)";
+
+constexpr int exit_failed = 1;
+constexpr int exit_bad_request = 2;
+constexpr int exit_unavailable = 3;
+
+int exit_code(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::bad_request:
+      return exit_bad_request;
+    case ErrorKind::unsatisfiable:
+    case ErrorKind::unavailable:
+      return exit_unavailable;
+    case ErrorKind::timeout:
+      return exit_failed;
+  }
+  return exit_failed;
+}
+
+/// One line of the error per line of `what`, then the hint.
+int report(const Error& error) {
+  std::string text;
+  for (std::size_t begin = 0; begin <= error.what.size();) {
+    const std::size_t end = std::min(error.what.find('\n', begin), error.what.size());
+    text += fmt::format("dltrain: error: {}\n", error.what.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (error.what.empty()) text.clear();  // another rank has the words
+  if (!error.hint.empty()) text += fmt::format("  try: {}\n", error.hint);
+  std::fputs(text.c_str(), stderr);
+  return exit_code(error);
+}
+
+int show(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0
+             ? 0
+             : exit_failed;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// Progress goes to stdout, warnings to stderr; one line each.
+void start_logging() {
+  spdlog::set_default_logger(spdlog::stdout_logger_mt("progress"));
+  spdlog::stderr_logger_mt("warnings");
+  spdlog::set_pattern("%H:%M:%S %v");
+  spdlog::get("warnings")->set_pattern("dltrain: warning: %v");
+  spdlog::flush_on(spdlog::level::info);
+}
+
+int report(const TrainReport& finished) {
+  if (finished.status != TrainStatus::failed) return 0;
+  if (finished.error) report(*finished.error);
+  return exit_failed;
+}
+
+/// OMP_NUM_THREADS, which the launcher sets per rank and people set by hand; 0 without it. Lists
+/// for nested levels ("4,2") count by their first number.
+int threads_asked_for() {
+  const auto value = process_environment()("OMP_NUM_THREADS");
+  int threads = 0;
+  if (value) std::from_chars(value->data(), value->data() + value->size(), threads);
+  return std::max(threads, 0);
+}
+
+int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
+                  const RankEnv& env) {
+  set_fatal_identity(env.rank, host_name());
+  auto communicator = open_communicator(config.runtime.allreduce, env);
+  if (!communicator) return report(communicator.error());
+  catch_stop_signals();
+  start_logging();
+  const TrainOptions options{
+      .prepare = {.config = config,
+                  .run_dir = run_dir,
+                  .threads = threads_asked_for(),
+                  .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); }},
+      .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,
+      .host = host_name(),
+      .say = [](std::string_view line) { spdlog::info(line); },
+      .stop_requested = stop_was_requested};
+  auto finished = train(options, **communicator);
+  return finished ? report(*finished) : report(finished.error());
+}
+
+/// No rank has started MPI yet, so none can tell the others: what all of them read in the same
+/// file is said by the first, what only one of them meets is said by that one.
+int report_early(const Error& error, const RankEnv& env, bool same_everywhere) {
+  return env.rank == 0 || !same_everywhere ? report(error) : exit_code(error);
+}
+
+int train_from(const std::filesystem::path& file) {
+  auto env = read_rank_env(process_environment());
+  if (!env) return report(env.error());
+  auto config = read_config(file);
+  if (!config) return report_early(config.error(), *env, std::filesystem::exists(file));
+  const auto run_dir = std::filesystem::absolute(file).parent_path();
+  return train_as_rank(*config, run_dir, *env);
+}
+
+int run(const std::vector<std::string>& args) {
+  if (args.size() == 1 && (args[0] == "--help" || args[0] == "-h")) return show(help);
+  if (args.size() == 1 && args[0] == "--version") return show("dltrain " DLLAUNCH_VERSION "\n");
+  if (args.size() == 1 && args[0] == "--describe") return show(describe_config());
+  if (args.size() == 2 && args[0] == "--config") return train_from(args[1]);
+  return report({ErrorKind::bad_request,
+                 fmt::format("expected --config FILE, got: {}", fmt::join(args, " ")),
+                 "dltrain --help"});
+}
+
+}  // namespace
+}  // namespace dllaunch
+
+int main(int argc, char** argv) {
+  try {
+    return dllaunch::run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& problem) {
+    // Out of memory, mostly. Peers may wait in a collective: leave without MPI's farewell.
+    dllaunch::die("dltrain", problem.what());
+  }
+}

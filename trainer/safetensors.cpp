@@ -1,0 +1,225 @@
+#include "trainer/safetensors.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t length_bytes = 8;
+constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own reader
+
+std::string_view word_of(DType type) {
+  return type == DType::f64 ? "F64" : "F32";
+}
+
+std::optional<DType> type_of(std::string_view word) {
+  if (word == "F32") return DType::f32;
+  if (word == "F64") return DType::f64;
+  return std::nullopt;
+}
+
+Error broken(std::string what) {
+  return {ErrorKind::bad_request, std::move(what), ""};
+}
+
+/// nlohmann keeps the last of two equal keys; the format forbids them.
+Result<Json> parse_without_duplicates(std::string_view text) {
+  std::vector<std::set<std::string>> open_objects;
+  std::string twice;
+  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
+    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
+    if (event == Json::parse_event_t::key &&
+        !open_objects.back().insert(parsed.get<std::string>()).second) {
+      twice = parsed.get<std::string>();
+    }
+    return true;
+  };
+  Json header = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
+  if (header.is_discarded() || !header.is_object()) return broken("the header is no JSON object");
+  if (!twice.empty()) return broken(fmt::format("the header has the key '{}' twice", twice));
+  return header;
+}
+
+bool is_count(const Json& value) {
+  return value.is_number_unsigned();
+}
+
+struct Range {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+Result<Range> read_range(const Json& entry, std::uint64_t buffer_bytes) {
+  if (!entry.contains("data_offsets") || !entry["data_offsets"].is_array() ||
+      entry["data_offsets"].size() != 2 || !is_count(entry["data_offsets"][0]) ||
+      !is_count(entry["data_offsets"][1])) {
+    return broken("data_offsets is no pair of offsets");
+  }
+  const Range range{entry["data_offsets"][0], entry["data_offsets"][1]};
+  if (range.begin > range.end || range.end > buffer_bytes) {
+    return broken(fmt::format("data_offsets [{}, {}] lie outside the {} bytes of data", range.begin,
+                              range.end, buffer_bytes));
+  }
+  return range;
+}
+
+Result<Shape> read_shape(const Json& entry) {
+  if (!entry.contains("shape") || !entry["shape"].is_array()) return broken("no shape");
+  Shape shape;
+  for (const auto& extent : entry["shape"]) {
+    if (!is_count(extent) ||
+        extent.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()) {
+      return broken("an extent of the shape is no count");
+    }
+    shape.push_back(extent.get<std::int64_t>());
+  }
+  return shape;
+}
+
+/// Is this the size of a tensor of that shape? Without a product that could wrap.
+bool has_bytes(const Shape& shape, DType type, std::uint64_t bytes) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return bytes == 0;
+  if (bytes % bytes_of(type) != 0) return false;
+  std::uint64_t elements = bytes / bytes_of(type);
+  for (const std::int64_t extent : shape) {
+    if (elements % static_cast<std::uint64_t>(extent) != 0) return false;
+    elements /= static_cast<std::uint64_t>(extent);
+  }
+  return elements == 1;
+}
+
+struct Located {
+  Tensor tensor;  // without its data
+  Range range;
+};
+
+Result<Located> read_entry(const std::string& name, const Json& entry, std::uint64_t buffer_bytes) {
+  if (!entry.is_object()) return broken("no object");
+  if (entry.size() != 3) return broken("needs dtype, shape and data_offsets, nothing else");
+  if (!entry.contains("dtype") || !entry["dtype"].is_string()) return broken("no dtype");
+  const auto type = type_of(entry["dtype"].get_ref<const std::string&>());
+  if (!type) {
+    return broken(
+        fmt::format("dtype {} is neither F32 nor F64", entry["dtype"].get<std::string>()));
+  }
+  auto shape = read_shape(entry);
+  if (!shape) return std::move(shape).error();
+  auto range = read_range(entry, buffer_bytes);
+  if (!range) return std::move(range).error();
+  if (!has_bytes(*shape, *type, range->end - range->begin)) {
+    return broken(fmt::format("shape {} of {} does not fill {} bytes", to_string(*shape),
+                              word_of(*type), range->end - range->begin));
+  }
+  return Located{{.name = name, .type = *type, .shape = *std::move(shape), .data = {}}, *range};
+}
+
+/// Every byte of the buffer belongs to exactly one tensor.
+Result<Ok> check_coverage(std::vector<Located>& located, std::uint64_t buffer_bytes) {
+  std::sort(located.begin(), located.end(), [](const Located& a, const Located& b) {
+    return std::pair(a.range.begin, a.range.end) < std::pair(b.range.begin, b.range.end);
+  });
+  std::uint64_t covered = 0;
+  for (const auto& [tensor, range] : located) {
+    if (range.begin != covered) {
+      return broken(fmt::format("tensor '{}' {} the one before it", tensor.name,
+                                range.begin < covered ? "overlaps" : "leaves a hole after"));
+    }
+    covered = range.end;
+  }
+  if (covered != buffer_bytes) {
+    return broken(fmt::format("{} bytes at the end belong to no tensor", buffer_bytes - covered));
+  }
+  return Ok{};
+}
+
+Result<std::map<std::string, std::string>> read_metadata(const Json& entry) {
+  std::map<std::string, std::string> metadata;
+  if (!entry.is_object()) return broken("__metadata__ is no object");
+  for (const auto& [key, value] : entry.items()) {
+    if (!value.is_string()) return broken("__metadata__ holds something that is no string");
+    metadata[key] = value.get<std::string>();
+  }
+  return metadata;
+}
+
+Result<std::string_view> header_text(std::span<const std::byte> content) {
+  if (content.size() < length_bytes) return broken("truncated: no room for the header's length");
+  std::uint64_t length = 0;
+  for (std::size_t i = length_bytes; i-- > 0;) {
+    length = length << 8 | std::to_integer<std::uint64_t>(content[i]);
+  }
+  if (length > longest_header) return broken(fmt::format("a header of {} bytes", length));
+  if (length > content.size() - length_bytes) return broken("truncated within the header");
+  const auto* text = reinterpret_cast<const char*>(content.data() + length_bytes);
+  if (length == 0 || *text != '{') return broken("the header does not begin with {");
+  return std::string_view(text, length);
+}
+
+}  // namespace
+
+std::string render_safetensors_header(TensorFile& file) {
+  std::sort(file.tensors.begin(), file.tensors.end(),
+            [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+  Json header = Json::object();
+  if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
+  std::size_t offset = 0;
+  for (const auto& tensor : file.tensors) {
+    header[tensor.name] = {{"dtype", word_of(tensor.type)},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, offset + tensor.data.size()}}};
+    offset += tensor.data.size();
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  std::string length(length_bytes, '\0');
+  for (std::size_t i = 0; i < length_bytes; ++i) {
+    length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+  }
+  return length + text;
+}
+
+Result<TensorFile> parse_safetensors(std::span<const std::byte> content) {
+  auto text = header_text(content);
+  if (!text) return std::move(text).error();
+  auto header = parse_without_duplicates(*text);
+  if (!header) return std::move(header).error();
+
+  const auto buffer = content.subspan(length_bytes + text->size());
+  TensorFile file;
+  std::vector<Located> located;
+  for (const auto& [name, entry] : header->items()) {
+    if (name == "__metadata__") {
+      auto metadata = read_metadata(entry);
+      if (!metadata) return std::move(metadata).error();
+      file.metadata = *std::move(metadata);
+      continue;
+    }
+    auto found = read_entry(name, entry, buffer.size());
+    if (!found) return std::move(found).error().within("tensor '" + name + "'");
+    located.push_back(*std::move(found));
+  }
+  if (auto covered = check_coverage(located, buffer.size()); !covered) {
+    return std::move(covered).error();
+  }
+  for (auto& [tensor, range] : located) {
+    const auto bytes = buffer.subspan(range.begin, range.end - range.begin);
+    tensor.data.assign(bytes.begin(), bytes.end());
+    file.tensors.push_back(std::move(tensor));
+  }
+  std::sort(file.tensors.begin(), file.tensors.end(),
+            [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+  return file;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,41 @@
+// Tensors in a file that PyTorch, JAX and others load as it is.
+//
+// Layout: 8-byte little-endian length N, N bytes of JSON header (padded with spaces so that the
+// data starts on 8 bytes), then the tensors' bytes without holes, little-endian, C order.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/dtype.hpp"
+#include "topology/result.hpp"
+#include "trainer/graph.hpp"
+
+namespace dllaunch {
+
+struct Tensor {
+  std::string name;
+  DType type = DType::f32;  // f32 or f64
+  Shape shape;
+  std::vector<std::byte> data;  // elements_of(shape) * bytes_of(type)
+};
+
+struct TensorFile {
+  std::vector<Tensor> tensors;                  // sorted by name
+  std::map<std::string, std::string> metadata;  // the header's __metadata__
+};
+
+/// The header with its length in front; the sorted tensors' data follows it byte for byte.
+/// Sorts `file.tensors`.
+std::string render_safetensors_header(TensorFile& file);
+
+/// Reads the content of a file. bad_request: anything that is not exactly the layout: a header
+/// that is cut off, longer than 100 MB, not JSON or has a key twice; an unknown type; a shape,
+/// size or offset that does not fit; holes, overlaps and bytes that belong to no tensor.
+Result<TensorFile> parse_safetensors(std::span<const std::byte> content);
+
+}  // namespace dllaunch

@@ -1,0 +1,230 @@
+#include "trainer/session.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/gradient_reducer.hpp"
+#include "trainer/agreement.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <typename T>
+std::optional<Error> error_of(const Result<T>& result) {
+  return result ? std::nullopt : std::optional<Error>(result.error());
+}
+
+Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
+  for (const auto& entry : models()) {
+    if (entry.name == config.model) return entry.build(dataset.image_shape(), dataset.classes());
+  }
+  return Error{ErrorKind::bad_request, "no model " + config.model, ""};
+}
+
+/// Opens and compiles with the backend the configuration names, or with the first that can.
+Result<Ok> compile(Session& session) {
+  const TrainConfig& config = session.config;
+  std::optional<Error> last;
+  for (const auto& entry : backends()) {
+    if (config.backend != "auto" && config.backend != entry.name) continue;
+    if (config.device != "auto" && config.device != entry.device) continue;
+    auto opened = entry.open();
+    if (!opened) {
+      last = std::move(opened).error().within(entry.name);
+      continue;
+    }
+    auto executable = (*opened)->compile(
+        session.graph,
+        {.batch = config.batch_size, .precision = config.precision, .threads = session.threads});
+    if (!executable) {
+      last = std::move(executable).error().within(entry.name);
+      continue;
+    }
+    session.backend = fmt::format("{} ({})", entry.name, entry.version());
+    session.opened = *std::move(opened);
+    session.executable = *std::move(executable);
+    return Ok{};
+  }
+  if (last) return *std::move(last);
+  return Error{
+      ErrorKind::unavailable,
+      fmt::format("this build has no backend {} for device {}", config.backend, config.device),
+      "use device cpu"};
+}
+
+/// What each rank does by itself.
+Result<Ok> prepare_alone(Session& session) {
+  auto dataset = find_dataset(session.config.dataset)->open(session.config.data);
+  if (!dataset) return std::move(dataset).error();
+  session.dataset = *std::move(dataset);
+  auto normalization = measure_normalization(*session.dataset);
+  if (!normalization) return std::move(normalization).error();
+  session.normalization = *std::move(normalization);
+  auto graph = build_model(session.config, *session.dataset);
+  if (!graph) return std::move(graph).error();
+  session.graph = *std::move(graph);
+  return compile(session);
+}
+
+/// The folder where steps of `path` are: a run's, a `checkpoints`, or nothing for a step itself.
+CheckpointSearch search_path(const fs::path& path) {
+  if (fs::exists(path / "state.json")) {
+    auto checkpoint = read_checkpoint(path);
+    if (!checkpoint) return {std::nullopt, {{path, checkpoint.error().what}}};
+    return {FoundCheckpoint{path, *std::move(checkpoint)}, {}};
+  }
+  return find_newest_checkpoint(fs::is_directory(path / "checkpoints") ? path / "checkpoints"
+                                                                       : path);
+}
+
+/// Old checkpoints of a run that begins anew would be taken for its own by the next resume.
+Result<Ok> set_aside(const fs::path& folder) {
+  if (list_checkpoints(folder).empty()) return Ok{};
+  std::error_code failed;
+  fs::path aside;
+  for (int i = 1; aside.empty() || fs::exists(aside); ++i) {
+    aside = fs::path(folder.string() + fmt::format(".{}", i));
+  }
+  fs::rename(folder, aside, failed);
+  if (!failed) return Ok{};
+  return Error{ErrorKind::unavailable,
+               fmt::format("cannot move {} aside: {}", folder.string(), failed.message()), ""};
+}
+
+/// nullopt: train from the start.
+Result<std::optional<FoundCheckpoint>> choose_checkpoint(const Session& session, const Say& warn) {
+  const std::string& resume = session.config.resume;
+  if (resume == "none") {
+    if (auto moved = set_aside(session.checkpoints()); !moved) return std::move(moved).error();
+    return std::optional<FoundCheckpoint>();
+  }
+  // A restarted run goes on from its own state, wherever it once began.
+  auto own = find_newest_checkpoint(session.checkpoints());
+  for (const auto& [path, why] : own.refused)
+    warn(fmt::format("refused {}: {}", path.string(), why));
+  if (own.found || resume == "auto") return std::move(own.found);
+
+  auto other = search_path(resume);
+  for (const auto& [path, why] : other.refused) {
+    warn(fmt::format("refused {}: {}", path.string(), why));
+  }
+  if (other.found) return std::move(other.found);
+  return Error{ErrorKind::bad_request, fmt::format("resume: {} holds no sound checkpoint", resume),
+               "name a run's directory, its checkpoints/ or one step-NNNNNNNN"};
+}
+
+Result<Ok> check_fit(const Session& session, const Checkpoint& checkpoint) {
+  const TrainConfig& config = session.config;
+  if (checkpoint.model != config.model) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("is of model {}, this run trains {}", checkpoint.model, config.model),
+                 ""};
+  }
+  if (checkpoint.optimizer != config.optimizer) {
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("is of optimizer {}, this run uses {}", checkpoint.optimizer, config.optimizer),
+        ""};
+  }
+  const TrainPosition& at = checkpoint.position;
+  const std::int64_t images = session.dataset->size(Split::train);
+  if (at.epoch < 0 || at.step < 0 || at.images < 0 || at.images > images) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("has seen {} images of its epoch, this run has {}", at.images, images),
+                 "resume with the data set it was trained on"};
+  }
+  return Ok{};
+}
+
+/// Rank 0's part: weights, state and position, from a checkpoint or from the seed.
+Result<Ok> fill(Session& session, const Say& warn) {
+  remove_leftovers(session.checkpoints());
+  auto chosen = choose_checkpoint(session, warn);
+  if (!chosen) return std::move(chosen).error();
+  session.arenas->initialise(session.graph, session.config.seed);
+  if (!*chosen) return Ok{};
+
+  const auto& [path, checkpoint] = **chosen;
+  auto fits = check_fit(session, checkpoint);
+  if (!fits) return std::move(fits).error().within(path.string());
+  auto weights = session.arenas->load_weights(checkpoint.weights.tensors);
+  if (!weights) {
+    return std::move(weights).error().within((path / "model.safetensors").string());
+  }
+  auto states = session.arenas->load_states(checkpoint.states.tensors);
+  if (!states) {
+    return std::move(states).error().within((path / "optimizer.safetensors").string());
+  }
+  session.position = checkpoint.position;
+  session.resumed_from = path.string();
+  return Ok{};
+}
+
+void broadcast_position(TrainPosition& position, Communicator& communicator) {
+  std::array<std::int64_t, 5> words{position.epoch, position.step, position.images,
+                                    std::bit_cast<std::int64_t>(position.loss_sum),
+                                    position.correct};
+  communicator.wait(communicator.broadcast(words.data(), words.size(), DType::i64, /*root=*/0));
+  position = {.epoch = words[0],
+              .step = words[1],
+              .images = words[2],
+              .loss_sum = std::bit_cast<double>(words[3]),
+              .correct = words[4]};
+}
+
+}  // namespace
+
+Result<Session> prepare(const PrepareOptions& options, Communicator& communicator) {
+  const TrainConfig& config = options.config;
+  Session session;
+  session.config = config;
+  session.run_dir = options.run_dir;
+  session.threads = options.threads;
+  session.shape = {.ranks = communicator.size(),
+                   .batch_size = config.batch_size,
+                   .accumulate = config.accumulate};
+  auto alone = prepare_alone(session);
+  if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
+
+  const auto rows = table_rows(*session.executable);
+  auto same = check_same_table(communicator, rows);
+  if (auto error = agree(communicator, error_of(same))) return *std::move(error);
+
+  session.arenas = std::make_unique<ParameterArenas>(*session.executable, communicator,
+                                                     *find_optimizer(config.optimizer),
+                                                     config.optimizer_options);
+  std::optional<Error> unfilled;
+  if (communicator.rank() == 0) unfilled = error_of(fill(session, options.warn));
+  if (auto error = agree(communicator, std::move(unfilled))) return *std::move(error);
+  session.arenas->broadcast();
+  broadcast_position(session.position, communicator);
+  return session;
+}
+
+Checkpoint snapshot(const Session& session) {
+  Checkpoint checkpoint;
+  checkpoint.position = session.position;
+  checkpoint.model = session.config.model;
+  checkpoint.optimizer = session.config.optimizer;
+  checkpoint.seed = session.config.seed;
+  checkpoint.ranks = session.shape.ranks;
+  checkpoint.global_batch = session.shape.global_batch();
+  checkpoint.class_names = session.dataset->class_names();
+  checkpoint.normalization = session.normalization;
+  checkpoint.weights = {.tensors = session.arenas->weights(),
+                        .metadata = {{"format", "pt"}, {"model", session.config.model}}};
+  checkpoint.states = {.tensors = session.arenas->states(),
+                       .metadata = {{"optimizer", session.config.optimizer},
+                                    {"step", std::to_string(session.position.step)}}};
+  return checkpoint;
+}
+
+}  // namespace dllaunch

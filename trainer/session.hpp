@@ -1,0 +1,61 @@
+// Everything that must be there before the first step, made from a configuration.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/communicator.hpp"
+#include "topology/result.hpp"
+#include "trainer/checkpoint.hpp"
+#include "trainer/config.hpp"
+#include "trainer/parameter_arenas.hpp"
+#include "trainer/sampler.hpp"
+
+namespace dllaunch {
+
+using Say = std::function<void(std::string_view)>;
+
+struct PrepareOptions {
+  TrainConfig config;
+  std::filesystem::path run_dir;       // events.jsonl and checkpoints/ are written there
+  int threads = 0;                     // that compute; 0: as many as the process may use CPUs
+  Say warn = [](std::string_view) {};  // hears of every checkpoint that was refused
+};
+
+struct Session {
+  TrainConfig config;
+  std::filesystem::path run_dir;
+  int threads = 0;
+  StepShape shape;
+  std::unique_ptr<Dataset> dataset;
+  Normalization normalization;
+  Graph graph;
+  std::string backend;  // "reference 1"
+  std::unique_ptr<Backend> opened;
+  std::unique_ptr<Executable> executable;
+  std::unique_ptr<ParameterArenas> arenas;
+  TrainPosition position;
+  std::string resumed_from;  // path of a checkpoint; empty: from the start
+
+  std::filesystem::path checkpoints() const { return run_dir / "checkpoints"; }
+  bool finished() const {
+    return position.epoch >= config.epochs ||
+           (config.max_steps && position.step >= *config.max_steps);
+  }
+};
+
+/// Collective. Reads the data, compiles the model, compares the parameter tables, fills the
+/// weights (from a checkpoint where `resume` finds one) and spreads rank 0's.
+///
+/// Fails on all ranks when it fails on one, as agree() tells. bad_request: data, a checkpoint that
+/// does not fit the model, a model that does not fit the images. unavailable: no such device here.
+Result<Session> prepare(const PrepareOptions& options, Communicator& communicator);
+
+/// The checkpoint that describes the session as it stands.
+Checkpoint snapshot(const Session& session);
+
+}  // namespace dllaunch

@@ -1,0 +1,382 @@
+#include "trainer/train.hpp"
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/gradient_reducer.hpp"
+#include "trainer/agreement.hpp"
+#include "trainer/events.hpp"
+#include "trainer/loader.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+constexpr double mebibyte = 1024 * 1024;
+
+GradientReducer make_reducer(const RuntimeConfig& runtime, const ParameterArenas& arenas,
+                             Communicator& communicator) {
+  // PyTorch's sizes: a small first bucket starts early, large ones use the network well.
+  const double bucket_bytes = runtime.bucket_mb.value_or(25) * mebibyte;
+  const double first_bytes = std::min(bucket_bytes, mebibyte);
+  auto buckets = plan_buckets(arenas.layout(), static_cast<std::size_t>(bucket_bytes),
+                              static_cast<std::size_t>(first_bytes));
+  return {communicator, arenas.layout(), arenas.gradients(), std::move(buckets), runtime.overlap};
+}
+
+/// What ranks tell each other in every step, summed over ranks.
+struct StepSums {
+  double loss = 0;
+  double correct = 0;
+  double stop = 0;        // ranks that were asked to stop
+  double checkpoint = 0;  // rank 0: it is time for one
+  double failed = 0;      // ranks that could not read their images
+};
+static_assert(sizeof(StepSums) == 5 * sizeof(double), "reduced as an array of doubles");
+
+enum class Pause { epoch_end, max_steps, stop };
+
+class Training {
+ public:
+  Training(const TrainOptions& options, Communicator& communicator, Session& session,
+           EventLog& events)
+      : options_(options),
+        config_(options.prepare.config),
+        communicator_(communicator),
+        session_(session),
+        events_(events),
+        reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, communicator)),
+        images_(session.dataset->size(Split::train)) {}
+
+  /// An Error ends the training on every rank.
+  Result<TrainStatus> run();
+
+ private:
+  Result<Pause> train_epoch();
+  Result<StepSums> run_step(Loader& loader, double lr);
+  std::optional<Error> explain_failure(const StepSums& sums, double own_loss,
+                                       std::optional<Error> own_error);
+  Result<Ok> finish_epoch(Pause pause, Clock::time_point epoch_start);
+  Result<std::pair<double, double>> validate();
+  Result<Ok> save();
+  void report_step(const StepSums& sums, std::int64_t step_images, double lr);
+  bool minutes_have_passed() const;
+
+  const TrainOptions& options_;
+  const TrainConfig& config_;
+  Communicator& communicator_;
+  Session& session_;
+  EventLog& events_;
+  GradientReducer reducer_;
+  std::int64_t images_;            // of the training split
+  double training_s_ = 0;          // of this epoch, without validation
+  std::int64_t epoch_images_ = 0;  // trained on in this epoch by this process
+  Clock::time_point last_save_ = Clock::now();
+  Clock::time_point last_event_ = Clock::now();
+  std::int64_t images_since_event_ = 0;
+  bool reported_ = false;
+};
+
+Result<TrainStatus> Training::run() {
+  while (!session_.finished()) {
+    const auto epoch_start = Clock::now();
+    auto pause = train_epoch();
+    if (!pause) return std::move(pause).error();
+    if (*pause == Pause::stop) {
+      if (auto saved = save(); !saved) return std::move(saved).error();
+      return TrainStatus::cancelled;
+    }
+    if (auto finished = finish_epoch(*pause, epoch_start); !finished) {
+      return std::move(finished).error();
+    }
+    const auto every = config_.checkpoint.every_epochs;
+    const bool due = every && *pause == Pause::epoch_end && session_.position.epoch % *every == 0;
+    if (due || session_.finished()) {
+      if (auto saved = save(); !saved) return std::move(saved).error();
+    }
+  }
+  return TrainStatus::completed;
+}
+
+Result<Pause> Training::train_epoch() {
+  TrainPosition& at = session_.position;
+  const auto start = Clock::now();
+  const std::int64_t steps = steps_per_epoch(images_, session_.shape);
+  epoch_images_ = 0;
+  training_s_ = 0;
+  Loader loader(
+      *session_.dataset, session_.normalization, epoch_order(config_.seed, at.epoch, images_),
+      deal_epoch(images_, session_.shape, at.images, communicator_.rank()),
+      {.split = Split::train, .workers = config_.workers, .batch_size = config_.batch_size});
+  while (at.images < images_) {
+    const double lr = learning_rate(config_.schedule, config_.optimizer_options.lr,
+                                    communicator_.size(), steps, at.step);
+    const std::int64_t count = step_images(images_, session_.shape, at.images);
+    auto sums = run_step(loader, lr);
+    if (!sums) return std::move(sums).error();
+    at.step += 1;
+    at.images += count;
+    at.loss_sum += sums->loss;
+    at.correct += std::llround(sums->correct);
+    epoch_images_ += count;
+    training_s_ = seconds_since(start);
+    report_step(*sums, count, lr);
+    if (at.images < images_ && session_.finished()) return Pause::max_steps;
+    if (sums->stop > 0) return Pause::stop;
+    if (at.images < images_ && sums->checkpoint > 0) {
+      if (auto saved = save(); !saved) return std::move(saved).error();
+    }
+  }
+  return Pause::epoch_end;
+}
+
+Result<StepSums> Training::run_step(Loader& loader, double lr) {
+  const TrainPosition& at = session_.position;
+  const auto slices = deal_step(images_, session_.shape, at.images, communicator_.rank());
+  const double scale = 1.0 / static_cast<double>(step_images(images_, session_.shape, at.images));
+  StepSums sums{.stop = options_.stop_requested() ? 1.0 : 0.0,
+                .checkpoint = minutes_have_passed() ? 1.0 : 0.0};
+  std::optional<Error> error;
+  Pending exchange;
+  double own_loss = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const bool last = i + 1 == slices.size();
+    auto batch = loader.next();
+    if (!batch) {
+      // The others wait in this step's collectives: take part with nothing, then tell them.
+      error = std::move(batch).error();
+      sums.failed = 1;
+    }
+    Executable& executable = *session_.executable;
+    const ForwardResult result = executable.forward(batch ? *batch : Batch{}, Phase::train);
+    sums.loss += result.loss_sum;
+    sums.correct += result.correct;
+    if (!last) {
+      executable.backward(scale, /*accumulate=*/i > 0, [](int) {});
+      continue;
+    }
+    // Known before the backward pass, so it travels while that runs, ahead of the buckets.
+    own_loss = sums.loss;
+    exchange =
+        communicator_.all_reduce(&sums, sizeof(sums) / sizeof(double), DType::f64, ReduceOp::sum);
+    reducer_.begin();
+    executable.backward(scale, /*accumulate=*/i > 0, [this](int slot) {
+      if (slot != no_slot) reducer_.ready(slot);
+      reducer_.progress();
+    });
+  }
+  communicator_.wait(exchange);
+  reducer_.finish();
+  if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
+  session_.arenas->update(lr);
+  return sums;
+}
+
+/// Collective where the sums say that something is wrong; they say so on every rank.
+std::optional<Error> Training::explain_failure(const StepSums& sums, double own_loss,
+                                               std::optional<Error> own_error) {
+  if (sums.failed > 0) return agree(communicator_, std::move(own_error));
+  if (std::isfinite(sums.loss)) return std::nullopt;
+  std::optional<Error> mine;
+  if (!std::isfinite(own_loss)) {
+    mine = Error{ErrorKind::unsatisfiable,
+                 fmt::format("the loss is {} on rank {} at step {} (epoch {})",
+                             std::isnan(own_loss) ? "NaN" : "infinite", communicator_.rank(),
+                             session_.position.step + 1, session_.position.epoch + 1),
+                 "use a smaller optimizer.lr, or a longer warm-up"};
+  } else if (communicator_.rank() == communicator_.size() - 1) {
+    // Every rank's loss is finite and only their sum is not; some rank has to say it.
+    mine = Error{ErrorKind::unsatisfiable,
+                 fmt::format("the loss summed over ranks is infinite at step {} (epoch {})",
+                             session_.position.step + 1, session_.position.epoch + 1),
+                 "use a smaller optimizer.lr, or a longer warm-up"};
+  }
+  return agree(communicator_, std::move(mine));
+}
+
+void Training::report_step(const StepSums& sums, std::int64_t count, double lr) {
+  const TrainPosition& at = session_.position;
+  const double loss = sums.loss / static_cast<double>(count);
+  options_.on_step({.epoch = at.epoch + 1, .step = at.step, .loss = loss, .lr = lr});
+  images_since_event_ += count;
+  const double elapsed_s = seconds_since(last_event_);
+  constexpr double shortest_interval_s = 0.1;
+  const bool epoch_ends = at.images == images_ || session_.finished();
+  if (reported_ && elapsed_s < shortest_interval_s && !epoch_ends) return;
+  events_.step({.epoch = at.epoch + 1,
+                .step = at.step,
+                .loss = loss,
+                .lr = lr,
+                .images_per_s = static_cast<double>(images_since_event_) / elapsed_s});
+  reported_ = true;
+  last_event_ = Clock::now();
+  images_since_event_ = 0;
+}
+
+Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
+  TrainPosition& at = session_.position;
+  const auto seen = static_cast<double>(at.images);
+  EpochEvent event{.epoch = at.epoch + 1,
+                   .loss = at.loss_sum / seen,
+                   .accuracy = static_cast<double>(at.correct) / seen};
+  if (pause == Pause::epoch_end) {
+    at.epoch += 1;
+    at.images = 0;
+    at.loss_sum = 0;
+    at.correct = 0;
+  }
+  const std::int64_t every = config_.validate_every;
+  std::string validation;
+  if (every > 0 && (event.epoch % every == 0 || session_.finished())) {
+    auto measured = validate();
+    if (!measured) return std::move(measured).error();
+    event.val_loss = measured->first;
+    event.val_accuracy = measured->second;
+    validation =
+        fmt::format(", validation loss {:.4f}, accuracy {:.4f}", measured->first, measured->second);
+  }
+  event.seconds = seconds_since(epoch_start);
+  event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
+  events_.epoch(event);
+  if (communicator_.rank() == 0) {
+    options_.say(fmt::format(
+        "epoch {}/{}: loss {:.4f}, accuracy {:.4f}{}, {:.1f} s, {:.0f} images/s", event.epoch,
+        config_.epochs, event.loss, event.accuracy, validation, event.seconds, event.images_per_s));
+  }
+  return Ok{};
+}
+
+/// Mean loss and accuracy over every validation image exactly once.
+Result<std::pair<double, double>> Training::validate() {
+  const std::int64_t images = session_.dataset->size(Split::validation);
+  auto slices = deal_validation(images, session_.shape, communicator_.rank());
+  const std::size_t batches = slices.size();
+  Loader loader(
+      *session_.dataset, session_.normalization, {}, std::move(slices),
+      {.split = Split::validation, .workers = config_.workers, .batch_size = config_.batch_size});
+  std::array<double, 2> sums{};
+  std::optional<Error> error;
+  for (std::size_t i = 0; i < batches && !error; ++i) {
+    auto batch = loader.next();
+    if (!batch) {
+      error = std::move(batch).error();
+      continue;
+    }
+    const ForwardResult result = session_.executable->forward(*batch, Phase::evaluate);
+    sums[0] += result.loss_sum;
+    sums[1] += result.correct;
+  }
+  if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
+  communicator_.wait(communicator_.all_reduce(sums.data(), sums.size(), DType::f64, ReduceOp::sum));
+  const auto count = static_cast<double>(images);
+  return std::pair(sums[0] / count, sums[1] / count);
+}
+
+bool Training::minutes_have_passed() const {
+  const auto minutes = config_.checkpoint.every_minutes;
+  return communicator_.rank() == 0 && minutes && seconds_since(last_save_) >= *minutes * 60;
+}
+
+/// Collective: no rank goes on when rank 0 could not write.
+Result<Ok> Training::save() {
+  std::optional<Error> error;
+  if (communicator_.rank() == 0) {
+    const auto start = Clock::now();
+    auto written =
+        write_checkpoint(session_.checkpoints(), snapshot(session_), config_.checkpoint.keep);
+    const double seconds = seconds_since(start);
+    if (!written) {
+      error = std::move(written).error();
+    } else {
+      events_.checkpoint({.path = written->path.string(),
+                          .epoch = session_.position.epoch,
+                          .step = session_.position.step,
+                          .seconds_blocked = seconds,
+                          .seconds_total = seconds,
+                          .bytes = written->bytes});
+      options_.say(fmt::format("checkpoint {} ({:.1f} MB, {:.2f} s)", written->path.string(),
+                               static_cast<double>(written->bytes) / 1e6, seconds));
+    }
+  }
+  last_save_ = Clock::now();
+  if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
+  return Ok{};
+}
+
+void announce(const TrainOptions& options, const Session& session, EventLog& events) {
+  const auto images = session.dataset->size(Split::train);
+  const StartEvent start{.ranks = session.shape.ranks,
+                         .nodes = options.nodes,
+                         .model = session.config.model,
+                         .parameters = session.graph.parameter_count(),
+                         .global_batch = session.shape.global_batch(),
+                         .epochs = session.config.epochs,
+                         .steps_per_epoch = steps_per_epoch(images, session.shape),
+                         .images = images,
+                         .val_images = session.dataset->size(Split::validation),
+                         .backend = session.backend.substr(0, session.backend.find(' ')),
+                         .host = options.host};
+  events.start(start);
+  options.say(fmt::format(
+      "{} ({} parameters) on {}: {} images, {} for validation; {} {}, global batch {}, {} steps an "
+      "epoch, {}",
+      start.model, start.parameters, session.config.dataset, start.images, start.val_images,
+      start.ranks, start.ranks == 1 ? "rank" : "ranks", start.global_batch, start.steps_per_epoch,
+      session.backend));
+  if (session.resumed_from.empty()) return;
+  events.restart("resume", session.resumed_from);
+  options.say(fmt::format("resumed from {} at epoch {}, step {}{}", session.resumed_from,
+                          session.position.epoch, session.position.step,
+                          session.finished() ? ": nothing is left to do" : ""));
+}
+
+std::string_view to_string(TrainStatus status) {
+  switch (status) {
+    case TrainStatus::completed:
+      return "completed";
+    case TrainStatus::cancelled:
+      return "cancelled";
+    case TrainStatus::failed:
+      return "failed";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<TrainReport> train(const TrainOptions& options, Communicator& communicator) {
+  const auto start = Clock::now();
+  auto session = prepare(options.prepare, communicator);
+  if (!session) return std::move(session).error();
+
+  EventLog events;
+  std::optional<Error> unwritable;
+  if (communicator.rank() == 0) {
+    auto opened = EventLog::open(session->run_dir / "events.jsonl");
+    if (opened) {
+      events = *std::move(opened);
+    } else {
+      unwritable = std::move(opened).error();
+    }
+  }
+  if (auto error = agree(communicator, std::move(unwritable))) return *std::move(error);
+  if (communicator.rank() == 0) announce(options, *session, events);
+
+  auto status = Training(options, communicator, *session, events).run();
+  TrainReport report{.status = status ? *status : TrainStatus::failed,
+                     .position = session->position};
+  if (!status) report.error = std::move(status).error();
+  events.end(to_string(report.status), seconds_since(start));
+  return report;
+}
+
+}  // namespace dllaunch

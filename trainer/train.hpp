@@ -1,0 +1,47 @@
+// The training loop of one rank.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "runtime/communicator.hpp"
+#include "topology/result.hpp"
+#include "trainer/session.hpp"
+
+namespace dllaunch {
+
+struct StepReport {
+  std::int64_t epoch = 0;  // 1-based
+  std::int64_t step = 0;   // 1-based
+  double loss = 0;         // mean over the step's images of all ranks
+  double lr = 0;
+};
+
+struct TrainOptions {
+  PrepareOptions prepare;
+  std::optional<int> nodes = {};  // for the start event
+  std::string host;
+  Say say = [](std::string_view) {};  // hears of progress, on rank 0
+  // On every rank, after each step and at the beginning of each step:
+  std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
+  std::function<bool()> stop_requested = [] { return false; };
+};
+
+enum class TrainStatus { completed, cancelled, failed };
+
+struct TrainReport {
+  TrainStatus status = TrainStatus::completed;
+  TrainPosition position;
+  // Of failed. Its `what` is empty where another rank has the words.
+  std::optional<Error> error = {};
+};
+
+/// Collective: trains until the configured end, a stop that any rank requests, or a failure. All
+/// ranks return the same status. Rank 0 writes events.jsonl and checkpoints.
+///
+/// An Error is what prepare() returns: nothing was trained and no checkpoint written.
+Result<TrainReport> train(const TrainOptions& options, Communicator& communicator);
+
+}  // namespace dllaunch
