@@ -1,0 +1,121 @@
+#include "launcher/events.hpp"
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::json;
+
+std::optional<double> real(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::optional<std::int64_t> whole(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+std::string text(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Event start(const Json& line, double time) {
+  return StartEvent{.time = time,
+                    .ranks = whole(line, "ranks"),
+                    .nodes = whole(line, "nodes"),
+                    .model = text(line, "model"),
+                    .parameters = whole(line, "parameters"),
+                    .global_batch = whole(line, "global_batch"),
+                    .epochs = whole(line, "epochs"),
+                    .steps_per_epoch = whole(line, "steps_per_epoch")};
+}
+
+Event step(const Json& line, double time) {
+  return StepEvent{.time = time,
+                   .epoch = whole(line, "epoch").value_or(0),
+                   .step = whole(line, "step").value_or(0),
+                   .loss = real(line, "loss"),
+                   .accuracy = real(line, "accuracy"),
+                   .lr = real(line, "lr"),
+                   .images_per_s = real(line, "images_per_s")};
+}
+
+Event epoch(const Json& line, double time) {
+  return EpochEvent{.time = time,
+                    .epoch = whole(line, "epoch").value_or(0),
+                    .loss = real(line, "loss"),
+                    .accuracy = real(line, "accuracy"),
+                    .val_loss = real(line, "val_loss"),
+                    .val_accuracy = real(line, "val_accuracy"),
+                    .seconds = real(line, "seconds"),
+                    .images_per_s = real(line, "images_per_s")};
+}
+
+Event checkpoint(const Json& line, double time) {
+  return CheckpointEvent{.time = time,
+                         .path = text(line, "path"),
+                         .epoch = whole(line, "epoch").value_or(0),
+                         .step = whole(line, "step").value_or(0),
+                         .seconds_blocked = real(line, "seconds_blocked"),
+                         .seconds_total = real(line, "seconds_total"),
+                         .bytes = whole(line, "bytes")};
+}
+
+Event restart(const Json& line, double time) {
+  return RestartEvent{.time = time, .reason = text(line, "reason"), .from = text(line, "from")};
+}
+
+Event stall(const Json& line, double time) {
+  StallEvent event{.time = time,
+                   .late_ranks = {},
+                   .collective = text(line, "collective"),
+                   .seconds = real(line, "seconds")};
+  const auto ranks = line.find("late_ranks");
+  if (ranks != line.end() && ranks->is_array()) {
+    for (const auto& rank : *ranks) {
+      if (rank.is_number_integer()) event.late_ranks.push_back(rank.get<std::int64_t>());
+    }
+  }
+  return event;
+}
+
+Event end(const Json& line, double time) {
+  return EndEvent{.time = time, .status = text(line, "status"), .seconds = real(line, "seconds")};
+}
+
+}  // namespace
+
+double time_of(const Event& event) {
+  return std::visit([](const auto& one) { return one.time; }, event);
+}
+
+std::optional<Event> parse_event(std::string_view line) {
+  using Reader = Event (*)(const Json&, double);
+  static const std::map<std::string, Reader, std::less<>> readers = {
+      {"start", start},     {"step", step},   {"epoch", epoch}, {"checkpoint", checkpoint},
+      {"restart", restart}, {"stall", stall}, {"end", end}};
+
+  const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return std::nullopt;
+  const auto time = real(parsed, "time");
+  const auto reader = readers.find(text(parsed, "event"));
+  if (!time || reader == readers.end()) return std::nullopt;
+  return reader->second(parsed, *time);
+}
+
+std::vector<Event> EventTail::read() {
+  std::vector<Event> events;
+  for (const auto& line : lines_.read()) {
+    if (auto event = parse_event(line)) events.push_back(*std::move(event));
+  }
+  return events;
+}
+
+}  // namespace dllaunch

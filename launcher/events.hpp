@@ -1,0 +1,99 @@
+// What a run tells while it runs: the lines of events.jsonl (contract.md "A run's directory").
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "launcher/line_tail.hpp"
+
+namespace dllaunch {
+
+/// `time` is Unix seconds in all of them. An absent optional was null or missing.
+struct StartEvent {
+  double time = 0;
+  std::optional<std::int64_t> ranks = {};
+  std::optional<std::int64_t> nodes = {};
+  std::string model = {};
+  std::optional<std::int64_t> parameters = {};
+  std::optional<std::int64_t> global_batch = {};     // images
+  std::optional<std::int64_t> epochs = {};           // in all, earlier runs included
+  std::optional<std::int64_t> steps_per_epoch = {};  // optimiser steps
+};
+
+struct StepEvent {
+  double time = 0;
+  std::int64_t epoch = 0;  // 1-based
+  std::int64_t step = 0;   // 1-based, counted over the whole training
+  std::optional<double> loss = {};
+  std::optional<double> accuracy = {};
+  std::optional<double> lr = {};
+  std::optional<double> images_per_s = {};
+};
+
+struct EpochEvent {
+  double time = 0;
+  std::int64_t epoch = 0;
+  std::optional<double> loss = {};
+  std::optional<double> accuracy = {};
+  std::optional<double> val_loss = {};
+  std::optional<double> val_accuracy = {};
+  std::optional<double> seconds = {};
+  std::optional<double> images_per_s = {};
+};
+
+struct CheckpointEvent {
+  double time = 0;
+  std::string path = {};
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;
+  std::optional<double> seconds_blocked = {};
+  std::optional<double> seconds_total = {};
+  std::optional<std::int64_t> bytes = {};
+};
+
+struct RestartEvent {
+  double time = 0;
+  std::string reason = {};
+  std::string from = {};  // checkpoint; empty: from the beginning
+};
+
+struct StallEvent {
+  double time = 0;
+  std::vector<std::int64_t> late_ranks = {};
+  std::string collective = {};
+  std::optional<double> seconds = {};
+};
+
+struct EndEvent {
+  double time = 0;
+  std::string status = {};
+  std::optional<double> seconds = {};
+};
+
+using Event = std::variant<StartEvent, StepEvent, EpochEvent, CheckpointEvent, RestartEvent,
+                           StallEvent, EndEvent>;
+
+double time_of(const Event& event);
+
+/// Nothing for a line that is no JSON object, lacks `time` or `event`, or names an event this
+/// version does not know: a newer trainer, or a line cut by a crash, must not stop a follower.
+std::optional<Event> parse_event(std::string_view line);
+
+/// The events that were appended since the last look.
+class EventTail {
+ public:
+  explicit EventTail(std::string path, std::uint64_t from = 0) : lines_(std::move(path), from) {}
+
+  std::vector<Event> read();
+  /// Forgets the beginning of a line that its writer never ended.
+  void drop_rest() { lines_.take_rest(); }
+
+ private:
+  LineTail lines_;
+};
+
+}  // namespace dllaunch

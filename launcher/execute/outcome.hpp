@@ -1,0 +1,24 @@
+// How an execution ended, whatever executed it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/summary.hpp"
+
+namespace dllaunch {
+
+struct Outcome {
+  RunStatus status = RunStatus::completed;
+  int exit_code = 0;
+  std::string reason = {};  // one clear sentence; empty when completed
+  std::string log = {};     // the file `excerpt` is from; empty: none
+  std::vector<std::string> excerpt = {};
+  double seconds = 0;                        // ranks' wall time
+  std::optional<double> queue_seconds = {};  // absent locally
+  int restarts = 0;                          // by the cluster
+  bool detached = false;                     // still running, no longer followed
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,77 @@
+#include "launcher/execute/rank_logs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Newest first: a run that was resumed on another node has several logs of one rank.
+std::vector<std::string> logs_of(const RunDir& run, const std::string& prefix) {
+  std::vector<std::pair<fs::file_time_type, std::string>> found;
+  std::error_code error;
+  for (fs::directory_iterator at(run.out(), error), end; !error && at != end; at.increment(error)) {
+    if (!at->path().filename().string().starts_with(prefix)) continue;
+    std::error_code ignored;
+    found.emplace_back(at->last_write_time(ignored), at->path().string());
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> paths;
+  for (auto& [time, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+bool has_error(const std::vector<std::string>& lines) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [](const std::string& line) { return is_error_line(line); });
+}
+
+}  // namespace
+
+std::string rank_log_name(int rank, const std::string& host) {
+  std::string safe = host;
+  std::replace(safe.begin(), safe.end(), '/', '_');
+  return fmt::format("rank-{:04}-{}.log", rank, safe);
+}
+
+std::string host_of_log(const std::string& path) {
+  const std::string name = fs::path(path).stem().string();
+  const auto first = name.find('-');
+  const auto second = name.find('-', first + 1);
+  if (first == std::string::npos || second == std::string::npos) return "";
+  return name.substr(second + 1);
+}
+
+std::string file_end(const std::string& path, std::size_t most) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  const auto size = static_cast<std::streamoff>(file.tellg());
+  const auto take = std::min(size, static_cast<std::streamoff>(most));
+  file.seekg(size - take);
+  std::string text(static_cast<std::size_t>(take), '\0');
+  file.read(text.data(), take);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  const auto line = take < size ? text.find('\n') : std::string::npos;
+  return line == std::string::npos ? text : text.substr(line + 1);
+}
+
+LogExcerpt excerpt_of(const RunDir& run, const DeadRank& dead, std::size_t most_lines) {
+  constexpr std::size_t most_bytes = 64 * 1024;
+  const std::string prefix = dead.rank >= 0 ? fmt::format("rank-{:04}-", dead.rank) : "rank-";
+  LogExcerpt best;
+  for (const auto& path : logs_of(run, prefix)) {
+    auto lines = log_excerpt(file_end(path, most_bytes), most_lines);
+    const bool error = has_error(lines);
+    const bool found = dead.rank >= 0 || error;
+    if (best.path.empty() || found) best = {path, std::move(lines), error};
+    if (found) break;
+  }
+  return best;
+}
+
+}  // namespace dllaunch

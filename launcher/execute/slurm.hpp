@@ -1,0 +1,37 @@
+// A plan carried out by Slurm: submitted, followed through the queue and the run, to its end.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "launcher/execute/outcome.hpp"
+#include "launcher/execute/slurm_job.hpp"
+#include "launcher/follow.hpp"
+#include "launcher/plan.hpp"
+#include "launcher/run_dir.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+enum class StopChoice { go_on, detach, cancel };
+
+struct SlurmSettings {
+  bool detach = false;                   // return when the job is in the queue
+  bool trains = false;                   // the ranks write a checkpoint when signalled
+  std::function<StopChoice()> ask = {};  // at Ctrl-C; empty: no terminal, cancel
+  std::chrono::milliseconds first_look = std::chrono::seconds(1);
+  std::chrono::milliseconds longest_look = std::chrono::seconds(5);
+  std::chrono::milliseconds controller_patience = std::chrono::minutes(30);
+};
+
+/// bad_request: a job of this run is still in the queue (its id stands in RUN/job.id).
+Result<Ok> check_no_job(const RunDir& run, World& world);
+
+/// Submits RUN/job.sbatch and stays with it until it ended, was cancelled or let go. A controller
+/// that is silent for a while is waited for.
+/// bad_request, unavailable, timeout: as submit_job. unavailable: silent for too long.
+Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Follower& follower,
+                              World& world, const SlurmSettings& settings);
+
+}  // namespace dllaunch

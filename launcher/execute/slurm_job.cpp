@@ -1,0 +1,185 @@
+#include "launcher/execute/slurm_job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+
+namespace dllaunch {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds submit_limit(60);
+constexpr seconds query_limit(20);
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// The lines a command wrote that say something, joined for a one-line message.
+std::string words_of(const CommandOutput& output) {
+  std::string words;
+  for (const auto& line : split(output.err.empty() ? output.out : output.err, '\n')) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    words += (words.empty() ? "" : "; ") + line;
+  }
+  return words.empty() ? fmt::format("exit code {}", output.exit_code) : words.substr(0, 1000);
+}
+
+/// sbatch's option parser ends with 255 or 1 and one of these phrases; a cluster's refusal does
+/// not.
+bool is_option_error(const std::string& words) {
+  constexpr std::array<std::string_view, 8> phrases = {
+      "unrecognized option",       "invalid option",
+      "requires an argument",      "is ambiguous",
+      "doesn't allow an argument", "Invalid --",
+      "--help\" for more",         "Invalid numeric value"};
+  return std::any_of(phrases.begin(), phrases.end(), [&](std::string_view phrase) {
+    return words.find(phrase) != std::string::npos;
+  });
+}
+
+Result<Ok> run_quietly(World& world, const std::vector<std::string>& argv) {
+  auto output = world.run(argv, query_limit);
+  if (!output) return std::move(output).error();
+  if (output->exit_code == 0) return Ok{};
+  return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], words_of(*output)), ""};
+}
+
+std::optional<SlurmJob> job_from_accounting(World& world, const std::string& id) {
+  const auto output = world.run({"sacct", "--allocations", "--noheader", "--parsable2",
+                                 "--jobs=" + id, "--format=JobID,State,ExitCode,Submit,Start"},
+                                query_limit);
+  if (!output || output->exit_code != 0) return std::nullopt;
+  std::optional<SlurmJob> found;
+  for (const auto& line : split(output->out, '\n')) {
+    const auto fields = split(line, '|');
+    if (fields.size() < 5 || fields[0] != id) continue;
+    SlurmJob job;
+    job.id = fields[0];
+    job.state = fields[1].substr(0, fields[1].find(' '));  // "CANCELLED by 1000"
+    const auto codes = split(fields[2], ':');
+    job.exit_code = std::atoi(codes[0].c_str());
+    job.signal = codes.size() > 1 ? std::atoi(codes[1].c_str()) : 0;
+    job.submit = fields[3];
+    job.start = fields[4] == "Unknown" || fields[4] == "None" ? "" : fields[4];
+    found = std::move(job);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::string> job_id_in(std::string_view text) {
+  std::optional<std::string> id;
+  for (auto line : split(std::string(text), '\n')) {
+    constexpr std::string_view sentence = "Submitted batch job ";
+    if (line.starts_with(sentence)) line.erase(0, sentence.size());
+    const auto digits = std::min(line.find_first_not_of("0123456789"), line.size());
+    const std::string rest = line.substr(digits);
+    // A wrapper's "2 jobs in your queue" is no id.
+    if (digits == 0 || (!rest.empty() && rest[0] != ';' && rest[0] != '\r')) continue;
+    id = line.substr(0, digits);
+  }
+  return id;
+}
+
+Result<std::string> submit_job(World& world, const std::string& script) {
+  auto output = world.run({"sbatch", "--parsable", script}, submit_limit);
+  if (!output) {
+    auto error = std::move(output).error();
+    if (error.kind == ErrorKind::timeout) error.hint = "look with squeue --me: it may be queued";
+    return error;
+  }
+  if (output->exit_code != 0) {
+    const std::string words = words_of(*output);
+    return Error{is_option_error(words) ? ErrorKind::bad_request : ErrorKind::unavailable,
+                 "sbatch refused the job: " + words, "dllaunch script shows what was submitted"};
+  }
+  if (auto id = job_id_in(output->out)) return *std::move(id);
+  return Error{ErrorKind::unavailable, "sbatch named no job id: " + words_of(*output), ""};
+}
+
+Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id) {
+  auto output =
+      world.run({"squeue", "--noheader", "--format=" + std::string(queue_format), "--jobs=" + id},
+                query_limit);
+  if (!output) return std::move(output).error();
+  if (output->exit_code != 0) {
+    // A job that Slurm has forgotten is an error to squeue, but an answer to us.
+    if (output->err.find("Invalid job id") != std::string::npos) return std::optional<QueuedJob>();
+    return Error{ErrorKind::unavailable, words_of(*output), ""};
+  }
+  auto jobs = parse_queue(output->out);
+  if (jobs.empty()) return std::optional<QueuedJob>();
+  return std::optional<QueuedJob>(std::move(jobs.front()));
+}
+
+std::optional<SlurmJob> finished_job(World& world, const std::string& id) {
+  const auto output = world.run({"scontrol", "show", "job", id}, query_limit);
+  if (output && output->exit_code == 0) {
+    auto jobs = parse_slurm_jobs(output->out);
+    if (!jobs.empty()) return std::move(jobs.front());
+  }
+  return job_from_accounting(world, id);
+}
+
+Result<Ok> signal_steps(World& world, const std::string& id, const std::string& signal) {
+  return run_quietly(world, {"scancel", "--signal=" + signal, id});
+}
+
+Result<Ok> cancel_job(World& world, const std::string& id) {
+  return run_quietly(world, {"scancel", id});
+}
+
+bool is_waiting_state(std::string_view state) {
+  constexpr std::array<std::string_view, 7> words = {"PENDING",      "CONFIGURING", "REQUEUED",
+                                                     "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT",
+                                                     "RESV_DEL_HOLD"};
+  return std::find(words.begin(), words.end(), state) != words.end();
+}
+
+bool is_final_state(std::string_view state) {
+  constexpr std::array<std::string_view, 11> words = {
+      "COMPLETED", "FAILED",   "TIMEOUT",       "CANCELLED", "NODE_FAIL",    "PREEMPTED",
+      "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED",   "LAUNCH_FAILED"};
+  return std::find(words.begin(), words.end(), state) != words.end();
+}
+
+std::string explain_reason(const std::string& reason) {
+  static const std::map<std::string, std::string, std::less<>> words = {
+      {"", "waiting for Slurm to look at it"},
+      {"None", "waiting for Slurm to look at it"},
+      {"Priority", "jobs with higher priority are ahead"},
+      {"Resources", "next in line, waiting for nodes to become free"},
+      {"Dependency", "waiting for another job"},
+      {"DependencyNeverSatisfied", "the job it waits for failed: it will never start"},
+      {"BeginTime", "not before its start time"},
+      {"JobHeldUser", "held; scontrol release lets it go"},
+      {"JobHeldAdmin", "held by an administrator"},
+      {"PartitionDown", "the partition is down"},
+      {"PartitionInactive", "the partition is inactive"},
+      {"PartitionNodeLimit", "it asks for more nodes than the partition allows"},
+      {"PartitionTimeLimit", "it asks for more time than the partition allows"},
+      {"ReqNodeNotAvail", "nodes it needs are not available"},
+      {"Reservation", "waiting for its reservation to begin"},
+      {"AssocGrpCpuLimit", "the account's CPU limit is reached"},
+      {"QOSMaxJobsPerUserLimit", "your limit of jobs in this QOS is reached"},
+      {"Licenses", "waiting for a licence"},
+  };
+  const auto found = words.find(reason.substr(0, reason.find(',')));
+  if (found == words.end()) return reason;
+  return reason.empty() || reason == "None" ? found->second
+                                            : fmt::format("{} ({})", found->second, reason);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,41 @@
+// One job of ours in Slurm: submitted, asked after, cancelled. Each call is one short command.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launcher/slurm_text.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+/// Submits a script; returns the job's id. Lines that a site's wrapper adds are passed over.
+/// bad_request: sbatch does not understand an option. unavailable: it refuses, in its own words,
+/// or is not there. timeout: no answer in 60 s; the job may have been taken all the same.
+Result<std::string> submit_job(World& world, const std::string& script);
+
+/// The id in what `sbatch --parsable` printed, "123" or "123;cluster"; nothing when there is none.
+std::optional<std::string> job_id_in(std::string_view text);
+
+/// What squeue says; nothing when it no longer knows the job. unavailable, timeout: the controller
+/// does not answer.
+Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id);
+
+/// The end of a job: from scontrol, which forgets after MinJobAge, else from accounting. Nothing
+/// when neither knows.
+std::optional<SlurmJob> finished_job(World& world, const std::string& id);
+
+/// Signals the job's steps, not its batch script.
+Result<Ok> signal_steps(World& world, const std::string& id, const std::string& signal);
+Result<Ok> cancel_job(World& world, const std::string& id);
+
+/// "PENDING", "CONFIGURING", "REQUEUED" ...: it has not run yet, or will run again.
+bool is_waiting_state(std::string_view state);
+/// It will not run again: COMPLETED, FAILED, TIMEOUT, ...
+bool is_final_state(std::string_view state);
+
+/// A reason in words: "Priority" -> "jobs with higher priority are ahead". One that is not known
+/// comes as it is.
+std::string explain_reason(const std::string& reason);
+
+}  // namespace dllaunch

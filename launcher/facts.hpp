@@ -1,0 +1,62 @@
+// What was observed of the cluster, once: the only thing tests must fake. Round-trips through JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "launcher/world.hpp"
+#include "topology/result.hpp"
+#include "topology/topology.hpp"
+
+namespace dllaunch {
+
+/// Nodes of one partition that are alike.
+struct NodeType {
+  std::vector<std::string> hosts = {};
+  int cpus = 0;  // as Slurm counts: hardware threads where ThreadsPerCore > 1
+  int sockets = 1;
+  int cores_per_socket = 1;
+  int threads_per_core = 1;
+  std::uint64_t memory_mib = 0;
+  int gpus = 0;
+  std::string gpu_type = {};  // "h100", empty where Slurm has no type
+  std::vector<std::string> features = {};
+};
+
+struct Partition {
+  std::string name = {};
+  bool is_default = false;
+  bool up = true;
+  std::optional<int> max_minutes = {};  // absent: no limit
+  std::vector<NodeType> node_types = {};
+};
+
+struct SlurmFacts {
+  std::string version = {};  // "22.05.8"
+  std::string cluster = {};
+  std::vector<std::string> mpi_types = {};  // srun --mpi=list
+  std::vector<Partition> partitions = {};
+};
+
+struct Facts {
+  std::string host = {};
+  std::optional<SlurmFacts> slurm = {};   // absent: no Slurm here
+  std::string why_no_slurm = {};          // "sinfo is not installed", for messages
+  std::optional<Topology> topology = {};  // of the node ranks would run on, where it is known
+};
+
+/// Asks Slurm where it is installed and configured, hwloc for this machine. Slurm that is installed
+/// but not configured counts as absent; unavailable/timeout: configured, but its controller is
+/// silent.
+Result<Facts> observe(World& world);
+/// This machine alone, Slurm not asked (--local).
+Result<Facts> observe_local(World& world);
+
+nlohmann::ordered_json to_json(const Facts& facts);
+Result<Facts> facts_from_json(const nlohmann::ordered_json& document);
+
+}  // namespace dllaunch

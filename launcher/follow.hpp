@@ -1,0 +1,60 @@
+// Shows a run while it goes: its events as progress, or its ranks' lines; and keeps the sums.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "launcher/events.hpp"
+#include "launcher/line_tail.hpp"
+#include "launcher/progress.hpp"
+#include "launcher/run_dir.hpp"
+#include "launcher/summary.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+struct FollowSettings {
+  int ranks = 1;
+  bool show_logs = false;                   // the ranks' lines as they come (`run:` commands, -v)
+  bool terminal = false;                    // stderr may be redrawn
+  std::optional<std::int64_t> epochs = {};  // asked for
+};
+
+class Follower {
+ public:
+  /// What the directory already holds of an earlier run is skipped.
+  Follower(World& world, const RunDir& run, const FollowSettings& settings);
+
+  /// Reads what is new and shows it. Cheap when nothing is.
+  void poll();
+  /// What we wait for, in place of progress that is not there yet.
+  void waiting(const std::string& what);
+  /// A line of our own among the progress; not with -q.
+  void note(const std::string& line);
+  /// The same for what nobody should miss: with -q too.
+  void say(const std::string& line);
+  /// Reads everything that is left, unfinished last lines included, and takes the live line away.
+  void finish();
+
+  const RunLedger& ledger() const { return ledger_; }
+
+ private:
+  void read_events();
+  void read_logs(bool to_the_end);
+  void find_logs(bool skip_content);
+  void write(const std::string& text);
+
+  World& world_;
+  RunDir run_;
+  FollowSettings settings_;
+  Progress progress_;
+  EventTail events_;
+  std::map<std::string, LineTail> logs_;  // by file name
+  RunLedger ledger_;
+};
+
+/// "[3] " of "rank-0003-n1.log"; empty for another name.
+std::string rank_prefix(const std::string& log_name);
+
+}  // namespace dllaunch

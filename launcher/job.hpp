@@ -1,0 +1,67 @@
+// A job file, parsed, checked and completed with defaults: no cluster is known here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "topology/placement.hpp"
+
+namespace dllaunch {
+
+/// Absent optionals mean "auto", or "left to Slurm" for what is Slurm's.
+struct Resources {
+  int nodes = 1;
+  std::optional<int> gpus_per_node = {};
+  std::optional<int> ranks_per_node = {};
+  std::string device = "auto";            // auto | cuda | hip | cpu
+  std::optional<int> cpus_per_rank = {};  // cores
+  std::optional<std::string> time = {};
+  std::optional<std::string> partition = {};
+  std::optional<std::string> account = {};
+  std::optional<std::string> qos = {};
+  std::optional<std::string> reservation = {};
+  std::optional<std::string> constraint = {};
+  std::optional<std::string> exclude = {};
+  bool exclusive = true;
+  std::vector<std::string> sbatch_extra = {};
+  std::vector<std::string> srun_extra = {};
+};
+
+struct JobEnvironment {
+  std::vector<std::string> modules;
+  std::optional<std::string> activate;
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::optional<std::string> setup;
+};
+
+struct JobBinding {
+  BindPolicy policy = BindPolicy::closest;
+  BindMode mode = BindMode::cores;
+  RankOrder order = RankOrder::gpu;
+  bool smt = false;
+  std::string reserve = "auto";
+  std::vector<IdSet> masks;
+};
+
+struct Recovery {
+  std::string signal = "USR2";  // sent before the time limit: "checkpoint now"
+  int grace_seconds = 120;
+};
+
+struct Job {
+  std::string name;
+  Resources resources;
+  JobEnvironment environment;
+  JobBinding binding;
+  nlohmann::ordered_json train;          // the resolved `train:` block; null with `run:`
+  std::vector<std::string> run_command;  // argv; a string in the file is {"bash","-c",STRING}
+  nlohmann::ordered_json runtime;        // the resolved `runtime:` block
+  Recovery recovery;
+  nlohmann::ordered_json resolved;  // the whole file with every default filled in
+};
+
+}  // namespace dllaunch

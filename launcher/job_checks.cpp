@@ -1,0 +1,85 @@
+#include "launcher/job_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "launcher/utf8.hpp"
+#include "topology/id_set.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// A key with a value other than null; the last one where it is given twice.
+const YamlEntry* find(const YamlNode* block, std::string_view key) {
+  const YamlEntry* found = nullptr;
+  if (block == nullptr) return found;
+  for (const YamlEntry& entry : block->entries) {
+    if (entry.key == key && entry.value->kind != YamlKind::null) found = &entry;
+  }
+  return found;
+}
+
+void check_what_to_do(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* train = find(&root, "train");
+  const YamlEntry* run = find(&root, "run");
+  if (train == nullptr && run == nullptr) {
+    problems.push_back({root.mark,
+                        "a job needs 'train:' (the built-in trainer) or 'run:' (any "
+                        "command); here is neither"});
+  } else if (train != nullptr && run != nullptr) {
+    const bool run_is_later =
+        run->mark.source > train->mark.source ||
+        (run->mark.source == train->mark.source && run->mark.line > train->mark.line);
+    problems.push_back({run_is_later ? run->mark : train->mark,
+                        "a job has either 'train:' or 'run:'; here are both"});
+  }
+}
+
+void check_masks(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* binding = find(&root, "binding");
+  if (binding == nullptr) return;
+  const YamlEntry* policy = find(binding->value.get(), "policy");
+  const YamlEntry* masks = find(binding->value.get(), "masks");
+  const bool is_explicit = policy != nullptr && policy->value->text == "explicit";
+  const bool any = masks != nullptr && !masks->value->items.empty();
+  if (is_explicit && !any) {
+    problems.push_back({policy->value->mark, "binding.policy explicit needs binding.masks"});
+  }
+  if (!is_explicit && any) {
+    problems.push_back({masks->mark, "binding.masks needs binding.policy: explicit"});
+  }
+  if (!any) return;
+  for (const YamlPointer& item : masks->value->items) {
+    // Whatever else is no mask, the schema has told.
+    if (item->kind != YamlKind::scalar || !item->text.starts_with("0x")) continue;
+    const auto mask = parse_mask(item->text);
+    if (!mask) problems.push_back({item->mark, "binding.masks: " + mask.error().what});
+    if (mask && mask->empty()) {
+      problems.push_back({item->mark, "binding.masks: the mask " + in_quotes(item->text) +
+                                          " is empty: its rank could run nowhere"});
+    }
+  }
+}
+
+void check_reserve(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* binding = find(&root, "binding");
+  const YamlEntry* reserve = binding == nullptr ? nullptr : find(binding->value.get(), "reserve");
+  if (reserve == nullptr || reserve->value->kind != YamlKind::scalar) return;
+  const std::string& text = reserve->value->text;
+  if (text.empty() || text[0] < '0' || text[0] > '9') return;
+  const auto cpus = parse_id_list(text);
+  if (!cpus) problems.push_back({reserve->value->mark, "binding.reserve: " + cpus.error().what});
+}
+
+}  // namespace
+
+std::vector<YamlProblem> check_together(const YamlNode& root) {
+  std::vector<YamlProblem> problems;
+  check_what_to_do(root, problems);
+  check_masks(root, problems);
+  check_reserve(root, problems);
+  return problems;
+}
+
+}  // namespace dllaunch

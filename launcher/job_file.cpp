@@ -1,0 +1,84 @@
+#include "launcher/job_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "launcher/job_checks.hpp"
+#include "launcher/job_from_json.hpp"
+#include "launcher/job_overrides.hpp"
+#include "launcher/job_schema.hpp"
+#include "launcher/schema_walk.hpp"
+#include "launcher/utf8.hpp"
+#include "launcher/yaml_tree.hpp"
+
+namespace dllaunch {
+namespace {
+
+// A list of 100,000 wrong items is one mistake, not 100,000.
+constexpr std::size_t most_problems = 50;
+
+/// The texts that marks point into: the file, then each --set.
+struct Source {
+  std::string name;
+  std::vector<std::string_view> lines;
+};
+
+ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& sources) {
+  std::stable_sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.mark.source, a.mark.line, a.mark.column) <
+           std::tie(b.mark.source, b.mark.line, b.mark.column);
+  });
+  if (problems.size() > most_problems) {
+    const std::size_t more = problems.size() - most_problems;
+    problems.resize(most_problems);
+    problems.back().message += fmt::format(" (and {} more errors)", more);
+  }
+  ParsedJob parsed;
+  for (YamlProblem& problem : problems) {
+    const Source& source = sources[static_cast<std::size_t>(problem.mark.source)];
+    const std::string_view line = source.lines[static_cast<std::size_t>(problem.mark.line) - 1];
+    parsed.problems.push_back({.file = source.name,
+                               .line = problem.mark.line,
+                               .column = problem.mark.column,
+                               .message = std::move(problem.message),
+                               .source = std::string(line)});
+  }
+  return parsed;
+}
+
+void append(std::vector<YamlProblem>& all, std::vector<YamlProblem> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(all));
+}
+
+}  // namespace
+
+ParsedJob parse_job(std::string_view text, const std::string& file,
+                    std::span<const std::string> sets) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
+  std::vector<Source> sources{{file, lines_of(text)}};
+  for (const std::string& set : sets) sources.push_back({"--set", lines_of(set)});
+
+  auto document = parse_yaml(text, 0);
+  if (document.problem) return failed({*std::move(document.problem)}, sources);
+  YamlNode& root = *document.root;
+  if (root.kind == YamlKind::null) {
+    return failed({{{}, "the file is empty; a job needs 'name:' and 'train:' or 'run:'"}}, sources);
+  }
+  std::vector<YamlProblem> problems;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (auto problem = apply_override(root, sets[i], static_cast<int>(i) + 1)) {
+      problems.push_back(*std::move(problem));
+    }
+  }
+  SchemaWalk walk;
+  auto resolved = walk.complete(job_schema(), root);
+  append(problems, std::move(walk).problems());
+  if (root.kind == YamlKind::mapping) append(problems, check_together(root));
+  if (!problems.empty()) return failed(std::move(problems), sources);
+  return {job_from_json(std::move(resolved)), {}};
+}
+
+}  // namespace dllaunch

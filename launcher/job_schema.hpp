@@ -1,0 +1,20 @@
+// The one table of job file keys: it feeds the parser, `dllaunch schema` and docs/job-file.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace dllaunch {
+
+/// JSON Schema 2020-12 of a whole job file; `train` is train_schema().
+const nlohmann::ordered_json& job_schema();
+
+/// What `dltrain --describe` printed when this program was built.
+std::string_view train_schema_text();
+
+/// The reference of all keys in Markdown: docs/job-file.md is this, word for word.
+std::string render_schema_markdown();
+
+}  // namespace dllaunch

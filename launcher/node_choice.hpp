@@ -1,0 +1,24 @@
+// Which nodes of a cluster a job can get, and the shape its ranks are planned on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/facts.hpp"
+#include "launcher/job.hpp"
+
+namespace dllaunch {
+
+struct NodeChoice {
+  std::string where;    // "nodes of partition gpu", for messages
+  NodeType shape;       // its hosts are left out
+  bool uniform = true;  // Slurm can hand out no node of another shape
+  std::vector<std::string> warnings;
+};
+
+/// unsatisfiable: no such partition, fewer nodes than asked for, a time above the limit.
+/// `wants_gpus`: auto means all GPUs of a node, not none.
+Result<NodeChoice> choose_nodes(const Resources& resources, const SlurmFacts& slurm,
+                                bool wants_gpus);
+
+}  // namespace dllaunch

@@ -1,0 +1,206 @@
+#include "launcher/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "launcher/plan_parts.hpp"
+
+namespace dllaunch {
+namespace {
+
+Error bad_request(std::string what, std::string hint = "") {
+  return {ErrorKind::bad_request, std::move(what), std::move(hint)};
+}
+
+bool is_variable_name(std::string_view name) {
+  const auto letter = [](char c) {
+    return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  };
+  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9');
+  });
+}
+
+/// The environment is written as `export NAME=...`: the names must be names, and not those that
+/// bash keeps to itself or that would contradict srun's own options.
+Result<Ok> check_variables(const Job& job) {
+  constexpr std::array<std::string_view, 7> bash_own = {
+      "BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID", "POSIXLY_CORRECT"};
+  constexpr std::array<std::string_view, 2> fatal_twice = {"SLURM_CPUS_PER_TASK",
+                                                           "SRUN_CPUS_PER_TASK"};
+  for (const auto& [name, value] : job.environment.variables) {
+    if (!is_variable_name(name))
+      return bad_request(fmt::format("environment.variables: '{}' is no variable's name", name),
+                         "letters, digits and underscores, no digit first");
+    if (std::find(bash_own.begin(), bash_own.end(), name) != bash_own.end())
+      return bad_request(fmt::format("environment.variables: {} belongs to bash itself", name));
+    if (std::find(fatal_twice.begin(), fatal_twice.end(), name) != fatal_twice.end())
+      return bad_request(fmt::format("environment.variables: {} contradicts srun's option", name),
+                         "use resources.cpus_per_rank");
+  }
+  return Ok{};
+}
+
+Result<Ok> check_signal(const Job& job) {
+  const auto& name = job.recovery.signal;
+  const bool word = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  });
+  if (!word)
+    return bad_request(fmt::format("recovery.signal: '{}' is no signal's name", name),
+                       "write it as USR1 or USR2");
+  return Ok{};
+}
+
+bool has_nul(std::string_view text) {
+  return text.find('\0') != std::string_view::npos;
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
+}
+
+/// No command line and no file can carry a NUL. A line break would end an #SBATCH line; its like
+/// are refused there too, since people could not see them.
+Result<Ok> check_texts(const LaunchPlan& plan) {
+  const auto refuse = [](const std::string& what, std::string_view holds) {
+    return bad_request(fmt::format("{} holds {}", what, holds), "take it out");
+  };
+  constexpr std::string_view nul = "a NUL character";
+  if (std::any_of(plan.start.begin(), plan.start.end(), has_nul)) return refuse("the command", nul);
+  for (const auto& [name, value] : plan.environment)
+    if (has_nul(value)) return refuse("environment.variables: " + name, nul);
+  if (std::any_of(plan.modules.begin(), plan.modules.end(), has_nul))
+    return refuse("environment.modules", nul);
+  for (const auto* text : {&plan.activate, &plan.setup, &plan.paths.work_dir})
+    if (has_nul(*text)) return refuse("environment", nul);
+  constexpr std::string_view control = "a line break or another control character";
+  for (const auto& [option, value] : plan.sbatch)
+    if (has_control(value)) return refuse("sbatch's " + option, control);
+  if (std::any_of(plan.sbatch_extra.begin(), plan.sbatch_extra.end(), has_control))
+    return refuse("resources.sbatch_extra", control);
+  return Ok{};
+}
+
+/// The trainer's only input: its own block, and of the rest what it has to know.
+std::string train_document(const Job& job) {
+  nlohmann::ordered_json document = {{"name", job.name}, {"device", job.resources.device}};
+  document.update(job.train);
+  document["runtime"] = job.runtime;
+  return document.dump(2) + "\n";
+}
+
+}  // namespace
+
+bool trains(const Job& job) {
+  return !job.train.is_null();
+}
+
+LaunchPlan begin_plan(const Job& job, const Paths& paths) {
+  LaunchPlan plan;
+  plan.name = job.name;
+  plan.nodes = job.resources.nodes;
+  plan.paths = paths;
+  if (trains(job)) {
+    plan.rank_command = {paths.dltrain, "--config", paths.run_dir + "/train.json"};
+    plan.train_json = train_document(job);
+  } else {
+    plan.rank_command = job.run_command;
+  }
+  // CUDA's default order is by speed; ours, and everybody's pictures, are by PCI address.
+  plan.environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
+  plan.environment.insert(plan.environment.end(), job.environment.variables.begin(),
+                          job.environment.variables.end());
+  plan.modules = job.environment.modules;
+  plan.activate = job.environment.activate.value_or("");
+  plan.setup = job.environment.setup.value_or("");
+  plan.signal = job.recovery.signal;
+  plan.grace_seconds = job.recovery.grace_seconds;
+  return plan;
+}
+
+Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan) {
+  const auto& device = job.resources.device;
+  const auto asked = job.resources.gpus_per_node;
+  if (device == "cpu") {
+    if (asked.value_or(0) > 0)
+      return bad_request(fmt::format("asked for {} GPUs per node, but device is cpu", *asked),
+                         "leave out resources.gpus_per_node, or set resources.device: auto");
+    return 0;
+  }
+  if (trains(job) && (device != "auto" || asked.value_or(0) > 0))
+    return Error{ErrorKind::unavailable,
+                 fmt::format("asked for {}, but the trainer of this build has no GPU backend",
+                             device == "auto" ? "GPUs" : "device " + device),
+                 "set resources.device: cpu, or start a trainer of your own with run:"};
+  if (trains(job)) {
+    if (have > 0)
+      plan.warnings.push_back(
+          fmt::format("the {} GPUs of {} stay idle: the trainer of this build has no GPU backend",
+                      have, where));
+    return 0;
+  }
+  if (device != "auto" && have == 0)
+    return Error{ErrorKind::unavailable,
+                 fmt::format("asked for device {}, but {} has no such GPU", device, where),
+                 "set resources.device: cpu, or name another resources.partition"};
+  if (asked && *asked > have)
+    return Error{ErrorKind::unsatisfiable,
+                 fmt::format("asked for {} GPUs per node, {} has {}", *asked, where, have),
+                 fmt::format("use --set resources.gpus_per_node={}", have)};
+  return asked.value_or(have);
+}
+
+Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
+  const auto& binding = job.binding;
+  plan.request = {.ranks = job.resources.ranks_per_node.value_or(0),
+                  .gpus = gpus,
+                  .cores_per_rank = job.resources.cpus_per_rank.value_or(0),
+                  .policy = binding.policy,
+                  .mode = binding.mode,
+                  .order = binding.order,
+                  .smt = binding.smt,
+                  .reserve = binding.reserve,
+                  .masks = binding.masks};
+  if (binding.policy == BindPolicy::explicit_masks && plan.request.ranks == 0)
+    plan.request.ranks = static_cast<int>(binding.masks.size());
+  auto placement = place_ranks(plan.topology, plan.request);
+  if (!placement) return std::move(placement).error().within("placement");
+  plan.placement = *std::move(placement);
+  plan.ranks_per_node = static_cast<int>(plan.placement.ranks.size());
+  const auto cpus = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
+  if (plan.ranks_per_node > cpus)
+    plan.warnings.push_back(
+        fmt::format("{} ranks on {} CPU{}: they take turns, and are slower for it",
+                    plan.ranks_per_node, cpus, cpus == 1 ? "" : "s"));
+  plan.warnings.insert(plan.warnings.end(), plan.placement.warnings.begin(),
+                       plan.placement.warnings.end());
+  return Ok{};
+}
+
+std::vector<std::string> shim(const LaunchPlan& plan) {
+  std::vector<std::string> argv = {plan.paths.dllaunch, "exec", "--run-dir", plan.paths.run_dir};
+  if (plan.ranks() > max_rank_logs) argv.emplace_back("--no-log");
+  argv.emplace_back("--");
+  argv.insert(argv.end(), plan.rank_command.begin(), plan.rank_command.end());
+  return argv;
+}
+
+std::size_t shim_position(const LaunchPlan& plan) {
+  return plan.start.size() - shim(plan).size();
+}
+
+Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local) {
+  if (auto good = check_variables(job); !good) return std::move(good).error();
+  if (auto good = check_signal(job); !good) return std::move(good).error();
+  auto made = facts.slurm && !local ? plan_slurm(job, facts, paths) : plan_local(job, facts, paths);
+  if (!made) return made;
+  if (auto good = check_texts(*made); !good) return std::move(good).error();
+  return made;
+}
+
+}  // namespace dllaunch

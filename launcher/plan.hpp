@@ -1,0 +1,65 @@
+// The whole decision as a value: print it, diff it, store it, execute it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "launcher/facts.hpp"
+#include "launcher/job.hpp"
+#include "topology/placement.hpp"
+
+namespace dllaunch {
+
+enum class Launcher { local, slurm };
+
+/// Where things lie on the file system that all nodes see; absolute paths.
+struct Paths {
+  std::string dllaunch = {};  // this program
+  std::string dltrain = {};
+  std::string run_dir = {};
+  std::string work_dir = {};  // where the user called: `run:` commands start there
+};
+
+struct LaunchPlan {
+  std::string name;
+  Launcher launcher = Launcher::local;
+  int nodes = 1;
+  int ranks_per_node = 1;
+  int ranks() const { return nodes * ranks_per_node; }
+  Topology topology;         // of one node, as far as it is known
+  bool exact = false;        // topology is a reading of the real node type, not Slurm's counts
+  PlacementRequest request;  // what `placement` answers; the shim asks it again where it must
+  Placement placement;       // on one node; the shim checks the real node and corrects
+  std::vector<std::string>
+      rank_command;                // what each rank execs: dltrain --config ..., or the user's
+  std::vector<std::string> start;  // srun or mpirun argv, shim and rank command included
+  std::vector<std::pair<std::string, std::string>> sbatch;  // "--nodes" -> "2"; value may be empty
+  std::vector<std::string> sbatch_extra;                    // as the user wrote them
+  std::vector<std::pair<std::string, std::string>> environment;  // set before the ranks start
+  std::vector<std::string> modules;
+  std::string activate;  // empty: none
+  std::string setup;     // shell lines, empty: none
+  std::string signal;    // "USR2"
+  int grace_seconds = 120;
+  Paths paths;
+  std::string train_json;  // the text of RUN/train.json; empty with `run:`
+  std::vector<std::string> warnings;
+};
+
+/// Pure. Slurm when the facts have it, unless `local`.
+/// unsatisfiable: no such partition, fewer nodes or GPUs than asked for, a time above the limit;
+/// unavailable: no MPI plug-in or device the job could use.
+Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local);
+
+/// contract.md `plan --json`; locally `srun` is empty and "mpirun" holds the argv.
+nlohmann::ordered_json to_json(const LaunchPlan& plan);
+/// Ranks -> node, GPU, CPUs, NUMA node, NIC, and the srun or mpirun line, for people.
+std::string render_plan(const LaunchPlan& plan);
+
+/// The sbatch script, from templates/job.sbatch.mustache. Every user text in it is quoted for bash.
+std::string render_sbatch(const LaunchPlan& plan);
+
+}  // namespace dllaunch

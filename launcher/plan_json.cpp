@@ -1,0 +1,62 @@
+#include <nlohmann/json.hpp>
+
+#include "launcher/plan.hpp"
+#include "topology/id_set.hpp"
+#include "topology/masks.hpp"
+
+namespace dllaunch {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string_view word(BindMode mode) {
+  switch (mode) {
+    case BindMode::cores:
+      return "cores";
+    case BindMode::core:
+      return "core";
+    case BindMode::numa:
+      return "numa";
+  }
+  return "cores";
+}
+
+/// What was asked of the placement: the shim asks again where the real node differs.
+ordered_json to_json(const PlacementRequest& request) {
+  return {{"policy", to_string(request.policy)},
+          {"mode", word(request.mode)},
+          {"order", request.order == RankOrder::gpu ? "gpu" : "numa"},
+          {"gpus", request.gpus},
+          {"cores_per_rank", request.cores_per_rank},
+          {"smt", request.smt},
+          {"reserve", request.reserve}};
+}
+
+ordered_json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  ordered_json object = ordered_json::object();
+  for (const auto& [key, value] : pairs) object[key] = value;
+  return object;
+}
+
+}  // namespace
+
+ordered_json to_json(const LaunchPlan& plan) {
+  const bool by_srun = !plan.start.empty() && plan.start[0] == "srun";
+  ordered_json document = {{"name", plan.name},
+                           {"launcher", plan.launcher == Launcher::slurm ? "slurm" : "local"},
+                           {"nodes", plan.nodes},
+                           {"ranks", plan.ranks()},
+                           {"ranks_per_node", plan.ranks_per_node},
+                           {"binding", to_json(plan.topology, plan.placement)},
+                           {"srun", by_srun ? ordered_json(plan.start) : ordered_json::array()},
+                           {"sbatch", object_of(plan.sbatch)},
+                           {"environment", object_of(plan.environment)},
+                           {"placement", to_json(plan.request)},
+                           {"run_dir", plan.paths.run_dir},
+                           {"warnings", plan.warnings}};
+  if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;
+  if (!by_srun) document["mpirun"] = plan.start;
+  return document;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,37 @@
+// What plan.cpp, plan_local.cpp and plan_slurm.cpp share. Nobody else includes this.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/plan.hpp"
+
+namespace dllaunch {
+
+/// Above so many ranks the output goes to one log a node instead of one a rank.
+constexpr int max_rank_logs = 256;
+
+bool trains(const Job& job);
+
+/// Plans that say everything but where the ranks go and what starts them.
+LaunchPlan begin_plan(const Job& job, const Paths& paths);
+
+/// How many GPUs of each node the job uses, where a node has `have` ("this machine",
+/// "nodes of partition gpu"). Adds a warning where GPUs stay idle.
+Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan);
+
+/// Places the ranks on plan.topology and fills ranks_per_node, request, placement and warnings.
+Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan);
+
+/// dllaunch exec --run-dir RUN [--no-log] -- COMMAND...
+std::vector<std::string> shim(const LaunchPlan& plan);
+
+/// Where in plan.start the shim begins.
+std::size_t shim_position(const LaunchPlan& plan);
+
+Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& paths);
+Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& paths);
+
+}  // namespace dllaunch

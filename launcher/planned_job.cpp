@@ -1,0 +1,37 @@
+#include "launcher/planned_job.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/load_job.hpp"
+#include "launcher/program_paths.hpp"
+#include "launcher/run_dir.hpp"
+
+namespace dllaunch {
+
+Result<Facts> find_facts(World& world, const PlanOptions& options) {
+  if (options.facts.empty()) return options.local ? observe_local(world) : observe(world);
+  auto text = world.read_file(options.facts);
+  if (!text) {
+    auto error = std::move(text).error();
+    error.kind = ErrorKind::bad_request;
+    return error;
+  }
+  const auto document = nlohmann::ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded())
+    return Error{ErrorKind::bad_request, options.facts + ": not JSON", ""};
+  auto facts = facts_from_json(document);
+  if (!facts) return std::move(facts).error().within(options.facts);
+  return facts;
+}
+
+Result<LaunchPlan> plan_job(World& world, const PlanOptions& options) {
+  const auto job = load_job(world, options.job, options.sets);
+  if (!job) return job.error();
+  const auto facts = find_facts(world, options);
+  if (!facts) return facts.error();
+  const auto paths = program_paths(new_run_path(job->name));
+  if (!paths) return paths.error();
+  return plan(*job, *facts, *paths, options.local);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,25 @@
+// The road from a job file to its plan, as the verbs that only look at it take it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/plan.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+struct PlanOptions {
+  std::string job = {};                // the job file
+  std::vector<std::string> sets = {};  // KEY.PATH=VALUE
+  std::string facts = {};              // a file of recorded facts; empty: ask this cluster
+  bool local = false;
+};
+
+/// Facts from a file, else from this machine and its Slurm.
+Result<Facts> find_facts(World& world, const PlanOptions& options);
+
+/// Parses the job, finds the facts, plans. Makes nothing.
+Result<LaunchPlan> plan_job(World& world, const PlanOptions& options);
+
+}  // namespace dllaunch

@@ -1,0 +1,120 @@
+#include "launcher/posix_world.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "launcher/child_process.hpp"
+#include "topology/discover_hwloc.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{64} << 20;
+
+bool is_program(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         access(path.c_str(), X_OK) == 0;
+}
+
+std::string absolute(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  std::array<char, PATH_MAX> here{};
+  if (getcwd(here.data(), here.size()) == nullptr) return path;
+  return std::string(here.data()) + "/" + path;
+}
+
+Error cannot_read(const std::string& path, int error) {
+  return {ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, std::strerror(error)),
+          ""};
+}
+
+}  // namespace
+
+Result<CommandOutput> PosixWorld::run(const std::vector<std::string>& argv,
+                                      std::chrono::milliseconds limit) {
+  const auto program = find_program(argv.at(0));
+  if (!program) {
+    return Error{ErrorKind::unavailable, fmt::format("{} is not installed", argv[0]),
+                 "install it, or put its folder on PATH"};
+  }
+  return run_child(*program, argv, limit, most_bytes);
+}
+
+std::optional<std::string> PosixWorld::find_program(std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  if (name.find('/') != std::string_view::npos) {
+    const std::string path(name);
+    return is_program(path) ? std::optional(absolute(path)) : std::nullopt;
+  }
+  const std::string folders = environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    // An empty folder on PATH means the current one, as the shells have it.
+    const std::string folder = end == begin ? "." : folders.substr(begin, end - begin);
+    const std::string path = folder + "/" + std::string(name);
+    if (is_program(path)) return absolute(path);
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> PosixWorld::environment(std::string_view name) {
+  const char* value = std::getenv(std::string(name).c_str());
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+Result<std::string> PosixWorld::read_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return cannot_read(path, errno);
+
+  std::string text;
+  std::array<char, 65536> piece{};
+  int error = 0;
+  while (error == 0 && text.size() <= most_bytes) {
+    errno = 0;
+    const std::size_t got = std::fread(piece.data(), 1, piece.size(), file);
+    text.append(piece.data(), got);
+    if (got < piece.size() && std::feof(file) != 0) break;
+    if (std::ferror(file) != 0) error = errno != 0 ? errno : EIO;
+  }
+  std::fclose(file);
+  if (error != 0) return cannot_read(path, error);
+  if (text.size() > most_bytes) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("{} is larger than {} MiB", path, most_bytes >> 20), ""};
+  }
+  return text;
+}
+
+Result<Topology> PosixWorld::topology() {
+  return discover_topology();
+}
+
+std::string PosixWorld::host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+void PosixWorld::print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void PosixWorld::note(std::string_view text) {
+  // What was printed before must not appear after it where both go to one terminal.
+  std::fflush(stdout);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+}  // namespace dllaunch

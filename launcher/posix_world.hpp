@@ -1,0 +1,33 @@
+// The operating system itself.
+#pragma once
+
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+/// Text printed is flushed by the caller (main), which also notices a full disk.
+class PosixWorld : public World {
+ public:
+  explicit PosixWorld(Console console) : console_(console) {}
+
+  /// Standard input of the program is /dev/null; it runs in a process group of its own, which is
+  /// killed as a whole when `limit` has passed. More than 64 MiB of output is an error
+  /// (unavailable). What still runs in the background when the program has ended is left alone.
+  Result<CommandOutput> run(const std::vector<std::string>& argv,
+                            std::chrono::milliseconds limit) override;
+  std::optional<std::string> find_program(std::string_view name) override;
+  std::optional<std::string> environment(std::string_view name) override;
+  /// At most 64 MiB, else bad_request.
+  Result<std::string> read_file(const std::string& path) override;
+  Result<Topology> topology() override;
+  std::string host_name() override;
+
+  void print(std::string_view text) override;
+  void note(std::string_view text) override;
+  const Console& console() const override { return console_; }
+
+ private:
+  Console console_;
+};
+
+}  // namespace dllaunch

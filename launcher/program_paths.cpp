@@ -1,0 +1,23 @@
+#include "launcher/program_paths.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+namespace dllaunch {
+
+Result<Paths> program_paths(const std::string& run_dir) {
+  std::error_code problem;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
+  if (problem)
+    return Error{ErrorKind::unavailable, "cannot read /proc/self/exe: " + problem.message(), ""};
+  const auto here = std::filesystem::current_path(problem);
+  if (problem)
+    return Error{ErrorKind::unavailable, "cannot tell the current folder: " + problem.message(),
+                 "cd to one that exists"};
+  return Paths{.dllaunch = program.string(),
+               .dltrain = (program.parent_path() / "dltrain").string(),
+               .run_dir = (here / run_dir).lexically_normal().string(),
+               .work_dir = here.string()};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,146 @@
+#include "launcher/rank_shim.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+int cores_in(const Topology& node, const IdSet& cpus) {
+  const auto count = std::count_if(node.cores.begin(), node.cores.end(),
+                                   [&](const Core& core) { return core.cpus.intersects(cpus); });
+  return std::max(1, static_cast<int>(count));
+}
+
+IdSet real_cpus(const Topology& node) {
+  return node.allowed_cpus.empty() ? node.cpus() : node.allowed_cpus;
+}
+
+int fair_share(const RankScene& scene) {
+  return std::max(1,
+                  cores_in(scene.node, scene.current) / std::max(1, scene.rank.local_world_size));
+}
+
+bool fits(const PlannedBinding& planned, const RankScene& scene) {
+  if (static_cast<int>(planned.masks.size()) != scene.rank.local_world_size) return false;
+  const IdSet allowed = real_cpus(scene.node);
+  return std::all_of(planned.masks.begin(), planned.masks.end(),
+                     [&](const IdSet& mask) { return !mask.empty() && allowed.contains(mask); });
+}
+
+RankBinding as_it_is(const RankScene& scene, std::string note) {
+  return {.cpus = {}, .cores = cores_in(scene.node, scene.current), .note = std::move(note)};
+}
+
+/// The number of `key` where it is one; `otherwise` where it is missing or null.
+int number(const Json& object, const char* key, int otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<int>() : otherwise;
+}
+
+std::string word(const Json& object, const char* key, const char* otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
+Result<PlacementRequest> read_request(const Json& object) {
+  PlacementRequest request;
+  auto policy = parse_bind_policy(word(object, "policy", "closest"));
+  if (!policy) return std::move(policy).error();
+  auto mode = parse_bind_mode(word(object, "mode", "cores"));
+  if (!mode) return std::move(mode).error();
+  auto order = parse_rank_order(word(object, "order", "gpu"));
+  if (!order) return std::move(order).error();
+  request.policy = *policy;
+  request.mode = *mode;
+  request.order = *order;
+  request.gpus = number(object, "gpus", -1);
+  request.cores_per_rank = number(object, "cores_per_rank", 0);
+  request.smt = object.value("smt", Json(false)) == Json(true);
+  request.reserve = word(object, "reserve", "auto");
+  return request;
+}
+
+}  // namespace
+
+Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
+  const Json plan = Json::parse(plan_json, nullptr, /*allow_exceptions=*/false);
+  const auto no_plan = [](const std::string& why) {
+    return Error{ErrorKind::bad_request, "no plan: " + why, ""};
+  };
+  if (!plan.is_object() || !plan.contains("binding") || !plan["binding"].is_object()) {
+    return no_plan("no `binding` in it");
+  }
+  const Json& binding = plan["binding"];
+  PlannedBinding planned;
+  auto request =
+      read_request(plan.value("placement", Json{{"policy", word(binding, "policy", "")}}));
+  if (!request) return std::move(request).error();
+  planned.request = *std::move(request);
+  if (planned.request.policy == BindPolicy::none) return planned;
+  for (const auto& rank : binding.value("ranks", Json::array())) {
+    auto mask = parse_mask(word(rank, "mask", ""));
+    if (!mask) return std::move(mask).error();
+    planned.masks.push_back(*std::move(mask));
+  }
+  return planned;
+}
+
+RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene) {
+  const auto& rank = scene.rank;
+  if (planned.request.policy == BindPolicy::none) {
+    return {.cpus = {}, .cores = fair_share(scene), .note = ""};
+  }
+  const auto local = static_cast<std::size_t>(rank.local_rank);
+  const IdSet wanted = local < planned.masks.size() ? planned.masks[local] : IdSet();
+  const bool same_count = static_cast<int>(planned.masks.size()) == rank.local_world_size;
+  // srun binds each task to its own CPUs: then only our own mask can be compared.
+  if (scene.bound_by_slurm && same_count && scene.current == wanted) {
+    return {.cpus = wanted, .cores = cores_in(scene.node, wanted), .note = ""};
+  }
+  if (fits(planned, scene)) {
+    return {.cpus = wanted, .cores = cores_in(scene.node, wanted), .note = ""};
+  }
+  const std::string where = fmt::format("rank {} on {}", rank.rank, scene.host);
+  if (scene.bound_by_slurm) {
+    return as_it_is(scene, fmt::format("{}: planned CPUs {}, srun gave {}: kept those", where,
+                                       to_list(wanted), to_list(scene.current)));
+  }
+  PlacementRequest request = planned.request;
+  request.ranks = rank.local_world_size;
+  request.masks.clear();
+  if (request.policy == BindPolicy::explicit_masks) request.policy = BindPolicy::closest;
+  request.gpus = std::min<int>(request.gpus, static_cast<int>(std::ssize(scene.node.gpus)));
+  auto placed = place_ranks(scene.node, request);
+  if (!placed || local >= placed->ranks.size()) {
+    return as_it_is(scene,
+                    fmt::format("{}: cannot bind ({}): left on CPUs {}", where,
+                                placed ? "no place" : placed.error().what, to_list(scene.current)));
+  }
+  const IdSet& cpus = placed->ranks[local].cpus;
+  return {.cpus = cpus,
+          .cores = cores_in(scene.node, cpus),
+          .note = fmt::format("{}: planned CPUs {}, this node allows {}: bound to {}", where,
+                              wanted.empty() ? "unknown" : to_list(wanted),
+                              to_list(real_cpus(scene.node)), to_list(cpus))};
+}
+
+std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank, int cores,
+                                                                const std::string& run_dir,
+                                                                const EnvLookup& lookup) {
+  std::vector<std::pair<std::string, std::string>> all = {
+      {"RANK", std::to_string(rank.rank)},
+      {"LOCAL_RANK", std::to_string(rank.local_rank)},
+      {"WORLD_SIZE", std::to_string(rank.world_size)},
+      {"LOCAL_WORLD_SIZE", std::to_string(rank.local_world_size)}};
+  if (rank.node_rank >= 0) all.emplace_back("NODE_RANK", std::to_string(rank.node_rank));
+  if (!lookup("OMP_NUM_THREADS")) all.emplace_back("OMP_NUM_THREADS", std::to_string(cores));
+  if (!run_dir.empty()) all.emplace_back("DLLAUNCH_RUN_DIR", run_dir);
+  return all;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,51 @@
+// What `dllaunch exec` decides for a rank before it becomes the rank's program. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/rank_env.hpp"
+#include "topology/placement.hpp"
+#include "topology/topology.hpp"
+
+namespace dllaunch {
+
+/// What plan.json says of the ranks of one node.
+struct PlannedBinding {
+  std::vector<IdSet> masks = {};  // by local rank; empty with policy none
+  PlacementRequest request = {};  // to place anew where the masks do not fit
+};
+
+/// bad_request: not a plan.
+Result<PlannedBinding> read_planned_binding(std::string_view plan_json);
+
+/// What one rank sees on its node.
+struct RankScene {
+  RankEnv rank = {};
+  std::string host = {};
+  Topology node = {};           // the real one
+  IdSet current = {};           // what it is bound to now
+  bool bound_by_slurm = false;  // srun gave each task its own CPUs
+};
+
+struct RankBinding {
+  IdSet cpus = {};        // to bind to; empty: leave it as it is
+  int cores = 1;          // that these, or its fair share when unbound, make
+  std::string note = {};  // one line when it is not what the plan said; empty: as planned
+};
+
+/// The plan's mask where all masks of the node fit it, so that all its ranks decide alike; else a
+/// placement on what is really allowed here. Never fails: a rank that cannot be bound runs unbound
+/// and says so.
+RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene);
+
+/// RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK where known, OMP_NUM_THREADS unless
+/// the user set it, DLLAUNCH_RUN_DIR.
+std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank, int cores,
+                                                                const std::string& run_dir,
+                                                                const EnvLookup& lookup);
+
+}  // namespace dllaunch

@@ -1,0 +1,89 @@
+// Fills templates/job.sbatch.mustache. The one file that includes mustache.
+#include <kainjow/mustache.hpp>
+#include <nlohmann/json.hpp>
+
+#include "launcher/job_sbatch_template.hpp"
+#include "launcher/plan.hpp"
+#include "launcher/plan_parts.hpp"
+#include "launcher/shell_quote.hpp"
+
+namespace dllaunch {
+namespace {
+
+using kainjow::mustache::data;
+using nlohmann::ordered_json;
+
+/// Text for a here-document that ends at a line of its own: one line, all ASCII.
+std::string one_line(const ordered_json& document) {
+  return document.dump(-1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace);
+}
+
+data list_of(const char* key, const std::vector<std::string>& values) {
+  data list{data::type::list};
+  for (const auto& value : values) list.push_back(data{key, value});
+  return list;
+}
+
+data sbatch_lines(const LaunchPlan& plan) {
+  std::vector<std::string> arguments;
+  for (const auto& [option, value] : plan.sbatch)
+    arguments.push_back(value.empty() ? option : option + "=" + sbatch_quote(value));
+  for (const auto& extra : plan.sbatch_extra) arguments.push_back(sbatch_quote(extra));
+  return list_of("argument", arguments);
+}
+
+data environment_lines(const LaunchPlan& plan) {
+  data list{data::type::list};
+  for (const auto& [name, value] : plan.environment) {
+    data line{data::type::object};
+    line.set("name", name);
+    line.set("value", shell_quote(value));
+    list.push_back(line);
+  }
+  return list;
+}
+
+/// sbatch refuses scripts with DOS line ends; the last line end is the template's.
+std::string unix_lines(std::string text) {
+  for (std::size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos;) text.erase(at, 1);
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+std::vector<std::string> quoted(const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  for (const auto& word : words) all.push_back(shell_quote(word));
+  return all;
+}
+
+data object_if(bool wanted, const char* key, const std::string& value) {
+  return wanted ? data{key, value} : data{data::type::bool_false};
+}
+
+}  // namespace
+
+std::string render_sbatch(const LaunchPlan& plan) {
+  const bool by_mpirun = !plan.start.empty() && plan.start[0] == "mpirun";
+  const auto train =
+      plan.train_json.empty() ? std::string() : one_line(ordered_json::parse(plan.train_json));
+  data fields{data::type::object};
+  fields.set("sbatch", sbatch_lines(plan));
+  fields.set("run_dir", shell_quote(plan.paths.run_dir));
+  fields.set("work_dir", shell_quote(plan.paths.work_dir));
+  fields.set("plan", one_line(to_json(plan)));
+  fields.set("train", object_if(!train.empty(), "text", train));
+  fields.set("any_modules",
+             data{plan.modules.empty() ? data::type::bool_false : data::type::bool_true});
+  fields.set("modules", list_of("name", quoted(plan.modules)));
+  fields.set("activate", object_if(!plan.activate.empty(), "prefix", shell_quote(plan.activate)));
+  fields.set("environment", environment_lines(plan));
+  const auto setup = unix_lines(plan.setup);
+  fields.set("setup", object_if(!setup.empty(), "lines", setup));
+  fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
+  fields.set("signal", plan.signal);
+  fields.set("start", shell_lines(plan.start, shim_position(plan), "  "));
+  kainjow::mustache::mustache script{std::string(job_sbatch_template())};
+  return script.render(fields);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,143 @@
+#include "launcher/run_dir.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <random>
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error cannot(const std::string& what, const std::string& path, const std::string& why) {
+  return {ErrorKind::bad_request, fmt::format("cannot {} {}: {}", what, path, why),
+          "choose another place with --run-dir DIR"};
+}
+
+std::string time_stamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S", &local);
+  return text.data();
+}
+
+/// Four letters or digits: two runs of one name within a second must not meet.
+std::string random_word() {
+  constexpr std::string_view alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device source;
+  std::uniform_int_distribution<std::size_t> pick(0, alphabet.size() - 1);
+  std::string word;
+  for (int i = 0; i < 4; ++i) word += alphabet[pick(source)];
+  return word;
+}
+
+Result<Ok> write_and_sync(int fd, const std::string& path, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t got = write(fd, text.data() + done, text.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot("write", path, std::strerror(errno));
+    done += static_cast<std::size_t>(got);
+  }
+  // Some file systems cannot sync (EINVAL); the rename is then still atomic for readers.
+  if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP) {
+    return cannot("write", path, std::strerror(errno));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+std::string new_run_path(const std::string& name) {
+  std::string safe;
+  for (const char c : name) {
+    const bool plain =
+        (std::isalnum(static_cast<unsigned char>(c)) != 0 && static_cast<unsigned char>(c) < 128) ||
+        c == '.' || c == '-' || c == '_';
+    safe += plain ? c : '_';
+  }
+  // A name that begins with a dot would be a temporary one.
+  if (safe.empty() || safe.front() == '.') safe.insert(safe.begin(), '_');
+  std::error_code ignored;
+  const fs::path here = fs::current_path(ignored);
+  return (here / "runs" / fmt::format("{}-{}-{}", safe.substr(0, 100), time_stamp(), random_word()))
+      .string();
+}
+
+Result<RunDir> make_run_dir(const std::string& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error).lexically_normal();
+  if (error) return cannot("make", path, error.message());
+  std::string text = absolute.string();
+  if (text.size() > 1 && text.back() == '/') text.pop_back();
+
+  RunDir run{.path = text, .resumed = fs::exists(text + "/job.yaml", error)};
+  fs::create_directories(run.out(), error);
+  if (error) return cannot("make the run directory", text, error.message());
+  // Root passes every permission check but not a read-only file system: only writing tells.
+  auto probe = write_file(text + "/.writable", "");
+  if (!probe) return std::move(probe).error();
+  fs::remove(text + "/.writable", error);
+  return run;
+}
+
+Result<RunLock> RunLock::take(const RunDir& run) {
+  const std::string path = run.path + "/.lock";
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return cannot("open", path, std::strerror(errno));
+  RunLock lock(fd);
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return lock;  // a file system without locks: better than no run
+    return Error{ErrorKind::bad_request, fmt::format("another dllaunch is running in {}", run.path),
+                 "wait for it, stop it, or choose another --run-dir"};
+  }
+  return lock;
+}
+
+RunLock::~RunLock() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::string newest_checkpoint(const RunDir& run) {
+  std::string newest;
+  std::error_code error;
+  for (fs::directory_iterator at(run.checkpoints(), error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with("step-") && at->path().string() > newest) newest = at->path().string();
+  }
+  return newest;
+}
+
+Result<Ok> write_file(const std::string& path, const std::string& text) {
+  const fs::path target(path);
+  const std::string temporary =
+      (target.parent_path() /
+       fmt::format(".{}.{}.tmp", target.filename().string(), static_cast<long>(getpid())))
+          .string();
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return cannot("write", path, std::strerror(errno));
+  auto written = write_and_sync(fd, path, text);
+  // A full disk may show only here (NFS).
+  if (close(fd) != 0 && written) written = cannot("write", path, std::strerror(errno));
+  if (written && rename(temporary.c_str(), path.c_str()) != 0) {
+    written = cannot("write", path, std::strerror(errno));
+  }
+  if (!written) unlink(temporary.c_str());
+  return written;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,58 @@
+// A run's directory: where everything of one run lies (contract.md "A run's directory").
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+struct RunDir {
+  std::string path;      // absolute
+  bool resumed = false;  // it held an earlier run of the same job
+
+  std::string job_yaml() const { return path + "/job.yaml"; }
+  std::string train_json() const { return path + "/train.json"; }
+  std::string plan_json() const { return path + "/plan.json"; }
+  std::string sbatch_script() const { return path + "/job.sbatch"; }
+  std::string out() const { return path + "/out"; }
+  std::string events() const { return path + "/events.jsonl"; }
+  std::string checkpoints() const { return path + "/checkpoints"; }
+  std::string job_id() const { return path + "/job.id"; }  // of the last Slurm job
+  std::string summary() const { return path + "/summary.json"; }
+};
+
+/// The path a new run would get: runs/NAME-YYYYmmdd-HHMMSS-XXXX below the current folder, NAME with
+/// everything but letters, digits, dot, dash and underscore replaced. Makes nothing.
+std::string new_run_path(const std::string& name);
+
+/// Makes the directory. bad_request: not writable, or it holds another job's run (says what
+/// differs).
+Result<RunDir> make_run_dir(const std::string& path);
+
+/// Held while a run is followed or executed from here; let go by the kernel when we die.
+class RunLock {
+ public:
+  /// bad_request: another dllaunch holds it.
+  static Result<RunLock> take(const RunDir& run);
+
+  RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  RunLock& operator=(RunLock&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~RunLock();
+
+ private:
+  explicit RunLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+/// The newest complete checkpoint, empty when there is none: their names sort by step.
+std::string newest_checkpoint(const RunDir& run);
+
+/// Writes under a name that begins with a dot, syncs, renames: nothing is ever half-written.
+Result<Ok> write_file(const std::string& path, const std::string& text);
+
+}  // namespace dllaunch

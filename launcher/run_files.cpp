@@ -1,0 +1,55 @@
+#include "launcher/run_files.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/job_changes.hpp"
+#include "launcher/job_file.hpp"
+#include "launcher/yaml_text.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Error holds_another(const RunDir& run, const std::string& why) {
+  return {ErrorKind::bad_request, fmt::format("{} holds a run of another job: {}", run.path, why),
+          "choose another --run-dir, or take the changes back"};
+}
+
+}  // namespace
+
+Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const LaunchPlan& plan) {
+  if (!run.resumed) return Ok{};
+  auto text = world.read_file(run.job_yaml());
+  if (!text) return std::move(text).error();
+  const auto earlier = parse_job(*text, run.job_yaml(), {});
+  if (!earlier.job) {
+    const std::string why =
+        earlier.problems.empty() ? "it is no job" : earlier.problems.front().message;
+    return holds_another(run, fmt::format("its job.yaml cannot be read ({})", why));
+  }
+  auto changes = changes_that_matter(earlier.job->resolved, job.resolved);
+  const auto plan_text = world.read_file(run.plan_json());
+  const Json before = plan_text ? Json::parse(*plan_text, nullptr, false) : Json();
+  if (before.is_object() && before.value("ranks", plan.ranks()) != plan.ranks()) {
+    changes.push_back(fmt::format("ranks: {} -> {}", before.value("ranks", 0), plan.ranks()));
+  }
+  if (changes.empty()) return Ok{};
+  std::string list;
+  for (const auto& change : changes) list += (list.empty() ? "" : "; ") + change;
+  return holds_another(run, list);
+}
+
+Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan) {
+  auto done = write_file(run.job_yaml(), to_yaml(job.resolved));
+  if (done && !plan.train_json.empty()) done = write_file(run.train_json(), plan.train_json);
+  if (done) done = write_file(run.plan_json(), to_json(plan).dump(2) + "\n");
+  if (done && plan.launcher == Launcher::slurm) {
+    done = write_file(run.sbatch_script(), render_sbatch(plan));
+  }
+  return done;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,18 @@
+// A run directory made ready for a job, new or again.
+#pragma once
+
+#include "launcher/job.hpp"
+#include "launcher/plan.hpp"
+#include "launcher/run_dir.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+/// bad_request: the directory holds a run of a job that differs in what is computed; names every
+/// key that does.
+Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const LaunchPlan& plan);
+
+/// Writes what is to be executed: job.yaml, train.json, plan.json, and for Slurm job.sbatch.
+Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan);
+
+}  // namespace dllaunch

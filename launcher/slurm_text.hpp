@@ -1,0 +1,82 @@
+// What Slurm's commands print, as values. Pure; Slurm 20.11 to 25.x: a field that is missing keeps
+// its default, a field that is new is passed over, text that makes no sense yields nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dllaunch {
+
+/// `scontrol show config`
+struct SlurmConfig {
+  std::string version;  // "22.05.8"
+  std::string cluster;
+};
+SlurmConfig parse_slurm_config(std::string_view text);
+
+/// `srun --mpi=list` on stdout or stderr (it moved): "none", "pmi2", "pmix", "pmix_v4", ...
+std::vector<std::string> parse_mpi_list(std::string_view text);
+
+/// `scontrol show partition`, one line a partition or several.
+struct SlurmPartition {
+  std::string name;
+  bool is_default = false;
+  bool up = true;
+  std::optional<int> max_minutes;  // absent: no limit
+};
+std::vector<SlurmPartition> parse_slurm_partitions(std::string_view text);
+
+/// `scontrol show node`, one line a node or several.
+struct SlurmNode {
+  std::string name;
+  std::vector<std::string> partitions;
+  int cpus =
+      0;  // that jobs may use: CPUEfctv where Slurm says it, else CPUTot less the specialised
+  int sockets = 1;
+  int cores_per_socket = 1;
+  int threads_per_core = 1;
+  std::uint64_t memory_mib = 0;
+  int gpus = 0;
+  std::string gpu_type;  // empty where Slurm has none; of several the first
+  std::vector<std::string> features;
+};
+std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);
+
+/// `squeue --noheader --format=` this: no field of it holds what a user wrote.
+constexpr std::string_view queue_format = "%i|%T|%S|%M|%N|%r";
+struct QueuedJob {
+  std::string id;     // "123", "123_4", "74_[0-3%2]"
+  std::string state;  // "PENDING", "RUNNING", ...
+  std::string start;  // "2026-11-20T19:57:21"; empty when Slurm cannot say
+  std::string elapsed;
+  std::string nodes;   // a host list; empty while pending
+  std::string reason;  // "Priority"; empty for None
+};
+std::vector<QueuedJob> parse_queue(std::string_view text);
+
+/// `scontrol show job ID`
+struct SlurmJob {
+  std::string id;
+  std::string state;   // "COMPLETED", "TIMEOUT", "NODE_FAIL", ...
+  std::string reason;  // empty for None
+  int exit_code = 0;
+  int signal = 0;
+  int restarts = 0;
+  std::string nodes;       // a host list
+  std::string batch_host;  // empty while pending
+  std::string start;       // as QueuedJob::start
+  std::string submit;
+  std::string output;  // StdOut
+};
+std::vector<SlurmJob> parse_slurm_jobs(std::string_view text);
+
+/// Slurm's way to write a duration: "30" (minutes), "30:00", "1:30:00", "2-12", "2-12:30",
+/// "2-12:30:00". Seconds round up to a minute. nullopt: not a duration. "UNLIMITED" and "infinite"
+/// are no durations either; ask is_unlimited().
+std::optional<int> parse_slurm_minutes(std::string_view text);
+bool is_unlimited(std::string_view text);
+
+}  // namespace dllaunch

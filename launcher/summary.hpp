@@ -1,0 +1,83 @@
+// What a run came to: summary.json and the block printed at its end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "launcher/events.hpp"
+
+namespace dllaunch {
+
+enum class RunStatus { completed, failed, cancelled, timeout, preempted, node_fail, out_of_memory };
+std::string_view to_string(RunStatus status);
+
+/// Adds up a run's events.
+class RunLedger {
+ public:
+  void take(const Event& event);
+
+  /// What an earlier run in this directory achieved; its times do not count.
+  void recall(const Event& event);
+
+  /// Epochs finished, those of earlier runs in the directory included.
+  std::int64_t epochs() const { return epochs_; }
+  int restarts() const { return restarts_; }
+  std::optional<double> val_accuracy() const { return val_accuracy_; }
+  const std::string& end_status() const { return end_status_; }
+  bool ended() const { return !end_status_.empty(); }
+  bool trained() const { return steps_ > 0; }
+
+  /// Training images of all ranks over the seconds of training: the harmonic mean of the epochs'
+  /// images_per_s, as each has the same images; without a whole epoch that of the steps, weighted
+  /// by the time each covers.
+  std::optional<double> images_per_s() const;
+
+  /// Seconds spent in training steps (data, forward, backward, reduction, update): for every step
+  /// event the time since the event before it. Start-up, validation and checkpoints end with
+  /// events of their own and so do not count.
+  double step_seconds() const { return step_seconds_; }
+
+ private:
+  std::int64_t epochs_ = 0;
+  std::int64_t steps_ = 0;  // step events
+  int restarts_ = 0;
+  std::optional<double> val_accuracy_;
+  std::string end_status_;
+  double last_time_ = 0;  // of the event before; 0: none
+  double step_seconds_ = 0;
+  double step_images_ = 0;
+  int rated_epochs_ = 0;              // of this run, with images_per_s
+  double seconds_per_image_sum_ = 0;  // over them
+};
+
+struct Summary {
+  RunStatus status = RunStatus::completed;
+  double seconds = 0;                        // wall time, queue excluded
+  std::optional<double> queue_seconds = {};  // absent locally
+  int ranks = 1;
+  std::optional<std::int64_t> epochs = {};  // absent with `run:`
+  std::optional<double> images_per_s = {};
+  std::optional<double> val_accuracy = {};
+  int restarts = 0;
+  std::optional<double> goodput = {};  // step time / wall time, 0 .. 1
+};
+
+Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks);
+
+/// contract.md "summary.json".
+nlohmann::ordered_json to_json(const Summary& summary);
+
+/// Where to look and what to do next, for people.
+struct SummaryPlaces {
+  std::string run_dir = {};
+  std::string checkpoint = {};  // newest; empty: none
+  std::string next = {};        // the command that goes on; empty: none
+};
+
+std::string render_summary(const Summary& summary, const SummaryPlaces& places);
+
+}  // namespace dllaunch

@@ -1,0 +1,88 @@
+#include "launcher/utf8.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dllaunch {
+namespace {
+
+/// Visits the text character by character until `see(character)` says false; lone bytes count.
+template <typename See>
+void each_character(std::string_view text, See see) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = std::max<std::size_t>(1, utf8_length(text.substr(at)));
+    if (!see(text.substr(at, length))) return;
+    at += length;
+  }
+}
+
+std::string visible(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character.front());
+  if (character == "\n") return "\\n";
+  if (character == "\t") return "\\t";
+  if (character == "\r") return "\\r";
+  const bool lone_byte = character.size() == 1 && first >= 0x80;
+  if (first < 0x20 || first == 0x7f || lone_byte) return fmt::format("\\x{:02x}", first);
+  // U+0080 .. U+009F are control characters too.
+  const bool high_control =
+      character.size() == 2 && first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
+  if (high_control) return fmt::format("\\x{:02x}", static_cast<unsigned char>(character[1]));
+  return std::string(character);
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+
+  std::uint32_t point = first & (0xffU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if ((byte & 0xc0U) != 0x80U) return 0;
+    point = (point << 6U) | (byte & 0x3fU);
+  }
+  const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
+  const bool surrogate = point >= 0xd800 && point <= 0xdfff;
+  return overlong || surrogate || point > 0x10ffff ? 0 : length;
+}
+
+int characters_in(std::string_view text) {
+  int count = 0;
+  each_character(text, [&](std::string_view) {
+    ++count;
+    return true;
+  });
+  return count;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr int most = 60;
+  std::string shown = "'";
+  int count = 0;
+  each_character(text, [&](std::string_view character) {
+    if (count++ == most) {
+      shown += "...";
+      return false;
+    }
+    shown += visible(character);
+    return true;
+  });
+  return shown + "'";
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  each_character(text, [&](std::string_view character) {
+    shown += character == "\t" ? "\t" : visible(character);
+    return true;
+  });
+  return shown;
+}
+
+}  // namespace dllaunch

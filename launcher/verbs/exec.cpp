@@ -1,0 +1,149 @@
+// The per-rank shim: bind, set the environment, send the output to the rank's log, become CMD.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "launcher/execute/rank_logs.hpp"
+#include "launcher/rank_shim.hpp"
+#include "launcher/verb.hpp"
+#include "runtime/binding.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch exec -- ./app --size 10              bind this rank, then run ./app
+  srun dllaunch exec --run-dir DIR -- ./app     as the plan in DIR says; output to DIR/out/
+)";
+
+constexpr int cannot_execute = 126;
+constexpr int not_found = 127;
+
+struct ExecOptions {
+  std::string run_dir;
+  bool no_log = false;
+  std::vector<std::string> command;
+};
+
+bool bound_by_slurm(const EnvLookup& lookup, const RankEnv& rank) {
+  const std::string type = lookup("SLURM_CPU_BIND_TYPE").value_or("");
+  return rank.launcher == "slurm" && !type.empty() && type.find("none") == std::string::npos;
+}
+
+/// What stops us from binding is said and survived: a slow rank is better than none.
+RankBinding bind_rank(const std::string& run_dir, const RankEnv& rank, const EnvLookup& lookup,
+                      World& world) {
+  const auto complain = [&](const Error& error) {
+    world.note(fmt::format("dllaunch: rank {}: not bound: {}\n", rank.rank, error.what));
+    return RankBinding{};
+  };
+  auto node = world.topology();
+  if (!node) return complain(node.error());
+  auto current = current_binding();
+  if (!current) return complain(current.error());
+
+  PlannedBinding planned;
+  if (!run_dir.empty()) {
+    auto text = world.read_file(run_dir + "/plan.json");
+    auto read = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
+    if (read) {
+      planned = *std::move(read);
+    } else {
+      world.note(fmt::format("dllaunch: rank {}: {}\n", rank.rank, read.error().what));
+    }
+  }
+  auto binding = choose_binding(planned, {.rank = rank,
+                                          .host = world.host_name(),
+                                          .node = *std::move(node),
+                                          .current = *std::move(current),
+                                          .bound_by_slurm = bound_by_slurm(lookup, rank)});
+  if (!binding.note.empty() && !planned.masks.empty()) {
+    world.note("dllaunch: " + binding.note + "\n");
+  }
+  if (binding.cpus.empty()) return binding;
+  auto applied = apply_binding(binding.cpus);
+  if (!applied) return complain(applied.error());
+  return binding;
+}
+
+/// Standard output and error from here on; the old standard error is kept for last words.
+int redirect_to_log(const std::string& path, World& world) {
+  const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  const int log = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (log < 0) {
+    world.note(fmt::format("dllaunch: cannot write {}: {}; output stays here\n", path,
+                           std::strerror(errno)));
+    return kept;
+  }
+  dup2(log, STDOUT_FILENO);
+  dup2(log, STDERR_FILENO);
+  close(log);
+  return kept;
+}
+
+/// Never returns when all goes well.
+int become(const std::vector<std::string>& command, int rank, const std::string& host,
+           int other_stderr) {
+  std::vector<char*> argv;
+  for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+
+  const int error = errno;
+  const std::string line = fmt::format("dllaunch: error: rank {} on {} cannot run {}: {}\n", rank,
+                                       host, command[0], std::strerror(error));
+  for (const int fd : {STDERR_FILENO, other_stderr}) {
+    struct stat info {};
+    struct stat first {};
+    const bool same = fd != STDERR_FILENO && fstat(fd, &info) == 0 &&
+                      fstat(STDERR_FILENO, &first) == 0 && info.st_ino == first.st_ino &&
+                      info.st_dev == first.st_dev;
+    if (fd >= 0 && !same && write(fd, line.data(), line.size()) < 0) continue;
+  }
+  return error == ENOENT ? not_found : cannot_execute;
+}
+
+Result<int> exec(const ExecOptions& options, World& world) {
+  const EnvLookup lookup = process_environment();
+  auto rank = read_rank_env(lookup);
+  if (!rank) return std::move(rank).error();
+  const std::string run_dir =
+      options.run_dir.empty() ? lookup("DLLAUNCH_RUN_DIR").value_or("") : options.run_dir;
+  const std::string host = world.host_name();
+
+  int other_stderr = -1;
+  if (!run_dir.empty() && !options.no_log) {
+    mkdir((run_dir + "/out").c_str(), 0755);
+    other_stderr = redirect_to_log(run_dir + "/out/" + rank_log_name(rank->rank, host), world);
+  }
+  const auto binding = bind_rank(run_dir, *rank, lookup, world);
+  for (const auto& [name, value] : rank_variables(*rank, binding.cores, run_dir, lookup)) {
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  return become(options.command, rank->rank, host, other_stderr);
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<ExecOptions>();
+  app.add_option("--run-dir", options->run_dir, "the run's directory: plan and logs")
+      ->type_name("DIR");
+  app.add_flag("--no-log", options->no_log, "leave the output where it goes");
+  app.add_option("CMD", options->command, "the rank's program and its arguments, after --")
+      ->required();
+  return [options](World& world) { return exec(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb exec_verb;
+const Verb exec_verb{"exec", "run a program as one rank: bind, set its environment, exec", examples,
+                     declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,127 @@
+// What this build contains and what it finds here.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/job_schema.hpp"
+#include "launcher/verb.hpp"
+#include "launcher/version.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view examples =
+    R"(  dllaunch info           backends, communicators, Slurm and MPI, and why one is missing
+  dllaunch info --json    the same for a bug report
+)";
+
+/// The first word of `text` that begins with a digit: "slurm-wlm 22.05.8" -> "22.05.8".
+std::string version_in(std::string_view text) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" \n\t", begin), text.size());
+    if (end > begin && text[begin] >= '0' && text[begin] <= '9') {
+      return std::string(text.substr(begin, end - begin));
+    }
+    begin = end + 1;
+  }
+  return "";
+}
+
+/// {found, version, path, why} of a program that knows --version.
+Json observe_program(World& world, const std::string& name) {
+  const auto path = world.find_program(name);
+  if (!path) return {{"found", false}, {"why", name + " is not installed"}};
+  const auto output = world.run({name, "--version"}, std::chrono::seconds(10));
+  if (!output) return {{"found", false}, {"path", *path}, {"why", output.error().what}};
+  if (output->exit_code != 0) {
+    const auto said = output->err.substr(0, output->err.find('\n'));
+    const auto why =
+        said.empty() ? fmt::format("{} --version ended with {}", name, output->exit_code) : said;
+    return {{"found", false}, {"path", *path}, {"why", why}};
+  }
+  return {{"found", true}, {"version", version_in(output->out)}, {"path", *path}};
+}
+
+/// The trainer's schema lists the backends it was built with.
+Json backends_of_trainer() {
+  const Json train = Json::parse(train_schema_text());
+  const Json words = train.value(Json::json_pointer("/properties/backend/enum"), Json::array());
+  Json backends = Json::object();
+  for (const Json& word : words) {
+    if (word == "auto") continue;
+    backends[word.get<std::string>()] = {{"built", true}, {"usable", true}};
+  }
+  for (const char* name : {"onednn", "cuda", "hip"}) {
+    if (backends.contains(name)) continue;
+    backends[name] = {{"built", false}, {"usable", false}, {"why", "not in this build"}};
+  }
+  return backends;
+}
+
+Json communicators(const Json& mpi) {
+  const Json absent = {{"built", false}, {"usable", false}, {"why", "not in this build"}};
+  Json all = {{"solo", {{"built", true}, {"usable", true}}},
+              {"mpi", {{"built", true}, {"usable", mpi["found"]}}},
+              {"hierarchical", absent},
+              {"nccl", absent}};
+  if (mpi.contains("why")) all["mpi"]["why"] = mpi["why"];
+  return all;
+}
+
+std::string render_block(std::string_view title, const Json& block) {
+  std::string text;
+  for (const auto& [name, entry] : block.items()) {
+    const bool usable = entry["usable"];
+    text += fmt::format("{:14}{:14}{}", text.empty() ? title : "", name, usable ? "yes" : "no");
+    if (entry.contains("why")) text += ": " + entry["why"].get<std::string>();
+    text += '\n';
+  }
+  return text;
+}
+
+std::string render_program(std::string_view title, const Json& program) {
+  if (!program["found"]) {
+    return fmt::format("{:14}no: {}\n", title, program["why"].get<std::string>());
+  }
+  return fmt::format("{:14}{} ({})\n", title, program["version"].get<std::string>(),
+                     program["path"].get<std::string>());
+}
+
+Result<int> show_info(World& world, bool json) {
+  const Json mpi = observe_program(world, "mpirun");
+  const Json slurm = observe_program(world, "sinfo");
+  const Json info = {{"version", version()},
+                     {"backends", backends_of_trainer()},
+                     {"communicators", communicators(mpi)},
+                     {"slurm", slurm},
+                     {"mpi", mpi}};
+  if (json) {
+    world.print(info.dump(2) + "\n");
+    return exit_code::success;
+  }
+  world.print(fmt::format("{:14}{}\n", "dllaunch", version()) +
+              render_block("backends", info["backends"]) +
+              render_block("communicators", info["communicators"]) +
+              render_program("slurm", slurm) + render_program("mpi", mpi));
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "one JSON document");
+  return [json](World& world) { return show_info(world, *json); };
+}
+
+}  // namespace
+
+extern const Verb info_verb;
+const Verb info_verb{"info", "what this build supports, and what it finds here", examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,55 @@
+// Show what would happen; start nothing, submit nothing.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/planned_job.hpp"
+#include "launcher/verb.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch plan train.yaml                       who runs where, and the srun or mpirun line
+  dllaunch plan train.yaml --set resources.nodes=4
+  dllaunch plan train.yaml --facts lumi.json     for a cluster that is not here
+  dllaunch plan train.yaml --json
+)";
+
+struct Options {
+  PlanOptions plan;
+  bool json = false;
+};
+
+Result<int> show_plan(World& world, const Options& options) {
+  const auto made = plan_job(world, options.plan);
+  if (!made) return made.error();
+  // A path may be any bytes, JSON is UTF-8.
+  world.print(options.json ? to_json(*made).dump(2, ' ', false,
+                                                 nlohmann::ordered_json::error_handler_t::replace) +
+                                 "\n"
+                           : render_plan(*made));
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("JOB.yaml", options->plan.job, "the job file")->required();
+  app.add_option("--set", options->plan.sets, "change one key of the job file; may be repeated")
+      ->type_name("KEY.PATH=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--facts", options->plan.facts, "plan for the cluster recorded in FILE")
+      ->type_name("FILE");
+  app.add_flag("--local", options->plan.local, "this machine alone, though it has Slurm");
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](World& world) { return show_plan(world, *options); };
+}
+
+}  // namespace
+
+extern const Verb plan_verb;
+const Verb plan_verb{"plan", "show who would run where, and start nothing", examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,212 @@
+// The main verb: from a job file to a finished run.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <iostream>
+#include <memory>
+
+#include "launcher/execute/background.hpp"
+#include "launcher/execute/local.hpp"
+#include "launcher/execute/slurm.hpp"
+#include "launcher/load_job.hpp"
+#include "launcher/program_paths.hpp"
+#include "launcher/run_files.hpp"
+#include "launcher/shell_quote.hpp"
+#include "launcher/verb.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch train.yaml                           submit or start here, follow, summarise
+  dllaunch run train.yaml --set train.epochs=5  with one key changed
+  dllaunch run train.yaml --dry-run             the plan, and nothing else
+  dllaunch run train.yaml --run-dir runs/a      again: goes on from its last checkpoint
+  dllaunch run train.yaml --local --detach      in the background of this machine
+)";
+
+struct RunOptions {
+  std::string job_file;
+  std::vector<std::string> sets;
+  bool local = false;
+  bool detach = false;
+  bool dry_run = false;
+  std::string run_dir;
+};
+
+struct Planned {
+  Job job;
+  LaunchPlan plan;
+};
+
+/// The trainer beside this program, else the one on PATH.
+Result<Paths> find_programs(const std::string& run_dir, bool trains, World& world) {
+  auto paths = program_paths(run_dir);
+  if (!paths || !trains || world.find_program(paths->dltrain)) return paths;
+  const auto found = world.find_program("dltrain");
+  if (!found) {
+    return Error{ErrorKind::unavailable, "no dltrain at " + paths->dltrain + " nor on PATH",
+                 "build it, or put it beside dllaunch"};
+  }
+  paths->dltrain = *found;
+  return paths;
+}
+
+/// parse -> observe -> plan: everything that needs no run directory.
+Result<Planned> make_plan(const RunOptions& options, World& world) {
+  auto job = load_job(world, options.job_file, options.sets);
+  if (!job) return std::move(job).error();
+  auto facts = options.local ? observe_local(world) : observe(world);
+  if (!facts) return std::move(facts).error();
+  const std::string run_dir = options.run_dir.empty() ? new_run_path(job->name) : options.run_dir;
+  auto paths = find_programs(run_dir, !job->train.is_null(), world);
+  if (!paths) return std::move(paths).error();
+  auto made = plan(*job, *facts, *paths, options.local);
+  if (!made) return std::move(made).error();
+  if (!options.local && !facts->slurm) {
+    world.note(fmt::format("dllaunch: no Slurm here ({}): starting on this machine\n",
+                           facts->why_no_slurm));
+  }
+  for (const auto& warning : made->warnings) world.note("dllaunch: warning: " + warning + "\n");
+  return Planned{*std::move(job), *std::move(made)};
+}
+
+void show_plan(const LaunchPlan& plan, World& world) {
+  world.print(render_plan(plan));
+  if (plan.launcher == Launcher::slurm) world.print("\n" + render_sbatch(plan));
+}
+
+StopChoice ask_at_terminal() {
+  std::cerr << "\ndllaunch: [d]etach, [c]ancel the job, or [g]o on? " << std::flush;
+  pollfd keyboard{STDIN_FILENO, POLLIN, 0};
+  constexpr int limit_ms = 60'000;
+  // A second Ctrl-C ends the wait: whoever presses it twice wants an end.
+  const int ready = poll(&keyboard, 1, limit_ms);
+  if (ready < 0) return StopChoice::cancel;
+  std::string answer;
+  if (ready == 0 || !std::getline(std::cin, answer) || answer.empty()) return StopChoice::go_on;
+  if (answer[0] == 'd' || answer[0] == 'D') return StopChoice::detach;
+  if (answer[0] == 'c' || answer[0] == 'C') return StopChoice::cancel;
+  return StopChoice::go_on;
+}
+
+SlurmSettings slurm_settings(const RunOptions& options, const Job& job, World& world) {
+  SlurmSettings settings{.detach = options.detach, .trains = !job.train.is_null()};
+  if (isatty(STDIN_FILENO) != 0 && world.console().terminal_err) settings.ask = ask_at_terminal;
+  return settings;
+}
+
+/// What went wrong, with the lines that say why, for a reader who has not seen the logs.
+void tell_failure(const Outcome& outcome, World& world) {
+  if (outcome.reason.empty()) return;
+  world.note("dllaunch: " + outcome.reason + "\n");
+  if (outcome.excerpt.empty()) return;
+  world.note("  " + outcome.log + ":\n");
+  for (const auto& line : outcome.excerpt) world.note("    | " + line + "\n");
+}
+
+/// The stored job file has what --set changed in it.
+std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
+  std::vector<std::string> words = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
+  if (options.local) words.emplace_back("--local");
+  return shell_join(words);
+}
+
+Result<int> finish(const RunOptions& options, const Planned& planned, const RunDir& run,
+                   const Outcome& outcome, const RunLedger& ledger, World& world) {
+  auto summary = summarize(ledger, outcome.status, outcome.seconds, planned.plan.ranks());
+  summary.queue_seconds = outcome.queue_seconds;
+  summary.restarts += outcome.restarts;
+  if (!planned.job.train.is_null()) summary.epochs = ledger.epochs();
+  tell_failure(outcome, world);
+  world.print(render_summary(summary, {.run_dir = run.path,
+                                       .checkpoint = newest_checkpoint(run),
+                                       .next = command_to_go_on(options, run)}));
+  auto written = write_file(run.summary(), to_json(summary).dump(2) + "\n");
+  if (!written) return std::move(written).error();
+  return outcome.exit_code;
+}
+
+Result<int> execute(const RunOptions& options, const Planned& planned, const RunDir& run,
+                    World& world) {
+  const auto& [job, plan] = planned;
+  const bool slurm = plan.launcher == Launcher::slurm;
+  bool background = false;
+  if (options.detach && !slurm) {
+    const auto pid = fork_into_background(run.path + "/dllaunch.log");
+    if (!pid) return pid.error();
+    if (*pid > 0) {
+      world.print(fmt::format("run  {}\npid  {}\n", run.path, *pid));
+      return exit_code::success;
+    }
+    background = true;
+  }
+  FollowSettings settings{.ranks = plan.ranks(),
+                          .show_logs = job.train.is_null() || world.console().verbosity > 0,
+                          .terminal = world.console().terminal_err && !background};
+  if (job.train.contains("epochs") && job.train["epochs"].is_number_integer()) {
+    settings.epochs = job.train["epochs"].get<std::int64_t>();
+  }
+  Follower follower(world, run, settings);
+  follower.note(
+      fmt::format("{}: {} rank{} {}, {}", plan.name, plan.ranks(), plan.ranks() == 1 ? "" : "s",
+                  slurm ? fmt::format("on {} node(s)", plan.nodes) : "on this machine", run.path));
+  auto outcome =
+      slurm ? execute_slurm(plan, run, follower, world, slurm_settings(options, job, world))
+            : execute_local(plan, run, follower, world);
+  if (!outcome) return std::move(outcome).error();
+  if (outcome->detached) {
+    const auto id = world.read_file(run.job_id());
+    world.print(fmt::format("run  {}\njob  {}", run.path, id ? *id : "unknown\n"));
+    return exit_code::success;
+  }
+  return finish(options, planned, run, *outcome, follower.ledger(), world);
+}
+
+Result<int> run_job(const RunOptions& options, World& world) {
+  auto planned = make_plan(options, world);
+  if (!planned) return std::move(planned).error();
+  const auto& plan = planned->plan;
+  if (options.dry_run) {
+    show_plan(plan, world);
+    return exit_code::success;
+  }
+  const bool slurm = plan.launcher == Launcher::slurm;
+  if (!slurm) {
+    if (auto good = check_local(plan, world); !good) return std::move(good).error();
+  }
+  auto run = make_run_dir(plan.paths.run_dir);
+  if (!run) return std::move(run).error();
+  auto lock = RunLock::take(*run);
+  if (!lock) return std::move(lock).error();
+  auto good = check_same_job(world, *run, planned->job, plan);
+  if (good && slurm) good = check_no_job(*run, world);
+  if (good) good = write_run_files(*run, planned->job, plan);
+  if (!good) return std::move(good).error();
+  return execute(options, *planned, *run, world);
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  app.add_option("JOB.yaml", options->job_file, "the job file")->required();
+  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
+      ->type_name("KEY.PATH=VALUE")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_flag("--local", options->local, "on this machine, even where there is a Slurm");
+  app.add_flag("--detach", options->detach, "return when it is submitted or started");
+  app.add_flag("--dry-run", options->dry_run, "print the plan and the script; write nothing");
+  app.add_option("--run-dir", options->run_dir,
+                 "where everything of this run goes [runs/NAME-TIME]")
+      ->type_name("DIR");
+  return [options](World& world) { return run_job(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb run_verb;
+const Verb run_verb{"run", "train, here or on Slurm, and follow it", examples, declare};
+
+}  // namespace dllaunch

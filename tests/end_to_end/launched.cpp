@@ -1,0 +1,86 @@
+#include "tests/end_to_end/launched.hpp"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "launcher/execute/descendants.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_whole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+void pause_briefly() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+std::string Workplace::file(const std::string& name, const std::string& text) const {
+  std::ofstream(path() + "/" + name) << text;
+  return path() + "/" + name;
+}
+
+std::string Workplace::text_of(const std::string& name) const {
+  return read_whole(path() + "/" + name);
+}
+
+void Workplace::start(const std::vector<std::string>& args) {
+  // The shell gives it the folder and two files, and is gone.
+  std::vector<std::string> argv = {"sh", "-c", "cd \"$0\" && exec \"$@\" >stdout 2>stderr", path()};
+  argv.insert(argv.end(), before.begin(), before.end());
+  argv.push_back(std::string(DLLAUNCH_BIN_DIR) + "/dllaunch");
+  argv.insert(argv.end(), args.begin(), args.end());
+  process_.reset();
+  auto started = OwnedProcess::start({.program = "/bin/sh",
+                                      .argv = argv,
+                                      .environment = environment,
+                                      .output_path = path() + "/started"});
+  if (started) process_.emplace(*std::move(started));
+}
+
+Ended Workplace::wait(std::chrono::seconds limit) {
+  Ended ended;
+  if (process_ && happens_within(limit, [this] { return process_->poll().has_value(); })) {
+    ended.exit_code = *process_->poll();
+  }
+  process_.reset();
+  ended.out = text_of("stdout");
+  ended.err = text_of("started") + text_of("stderr");
+  return ended;
+}
+
+std::vector<pid_t> processes_of(const std::string& run_dir, std::optional<int> rank) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
+    const pid_t pid = std::atoi(at->path().filename().c_str());
+    if (pid <= 0 || variable_of(pid, "DLLAUNCH_RUN_DIR") != run_dir) continue;
+    if (rank && variable_of(pid, "RANK") != std::to_string(*rank)) continue;
+    found.push_back(pid);
+  }
+  return found;
+}
+
+std::vector<nlohmann::json> events_of(const std::string& run_dir, const std::string& kind) {
+  std::vector<nlohmann::json> found;
+  std::ifstream file(run_dir + "/events.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    auto event = nlohmann::json::parse(line, nullptr, false);
+    if (event.is_object() && event.value("event", "") == kind) found.push_back(std::move(event));
+  }
+  return found;
+}
+
+}  // namespace dllaunch

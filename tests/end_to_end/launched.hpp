@@ -1,0 +1,72 @@
+// A `dllaunch` that was started by a test: watched, signalled, waited for with a deadline.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/execute/owned_process.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+
+struct Ended {
+  int exit_code = -1;  // -1: it did not end in time, and was killed
+  std::string out;
+  std::string err;
+};
+
+/// A folder to work in, with a job file in it, and everything that was started there.
+class Workplace {
+ public:
+  const std::string& path() const { return folder_.path(); }
+  std::string run_dir() const { return path() + "/run"; }
+
+  /// Writes NAME in the folder; returns its path.
+  std::string file(const std::string& name, const std::string& text) const;
+  std::string text_of(const std::string& name) const;
+
+  /// Variables for what is started next.
+  std::vector<std::pair<std::string, std::string>> environment;
+  /// Words before `dllaunch`: how to get onto a cluster's login node.
+  std::vector<std::string> before;
+
+  /// Starts `dllaunch ARGS...` in the folder.
+  void start(const std::vector<std::string>& args);
+  void signal(int number) const { process_->send(number); }
+  pid_t pid() const { return process_->pid(); }
+  bool running() { return process_ && !process_->poll(); }
+  Ended wait(std::chrono::seconds limit = std::chrono::seconds(90));
+  Ended run(const std::vector<std::string>& args) {
+    start(args);
+    return wait();
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::optional<OwnedProcess> process_;
+};
+
+/// Every process of a run on this machine, by its DLLAUNCH_RUN_DIR; with `rank` only that one's.
+std::vector<pid_t> processes_of(const std::string& run_dir, std::optional<int> rank = {});
+
+/// The lines of events.jsonl of one kind.
+std::vector<nlohmann::json> events_of(const std::string& run_dir, const std::string& kind);
+
+void pause_briefly();
+
+template <typename Condition>
+bool happens_within(std::chrono::seconds limit, Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    pause_briefly();
+  }
+  return true;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,291 @@
+// The whole road on this machine: the real dllaunch, the real mpirun, the real trainer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "launcher/posix_world.hpp"
+#include "tests/end_to_end/launched.hpp"
+#include "topology/id_set.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr const char* tiny_job = R"(name: tiny
+resources: {ranks_per_node: 2, device: cpu}
+train:
+  model: lenet
+  dataset: {kind: synthetic, images: 256, classes: 10, channels: 1, image_size: 28}
+  batch_size: 16
+  epochs: 2
+  optimizer: {lr: 0.05}
+)";
+
+std::set<std::string> entries_of(const std::string& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    names.insert(at->path().filename().string());
+  }
+  return names;
+}
+
+class LocalRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!PosixWorld(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
+  }
+
+  std::string job() { return work_.file("tiny.yaml", tiny_job); }
+  std::string command(const std::string& script) {
+    return work_.file(
+        "command.yaml",
+        "name: command\nresources: {ranks_per_node: 2, device: cpu}\nrun: [bash, -c, '" + script +
+            "']\nrecovery: {grace_seconds: 20}\n");
+  }
+  std::vector<std::string> args(const std::string& file, std::vector<std::string> more = {}) {
+    std::vector<std::string> all = {"run", file, "--local", "--run-dir", work_.run_dir()};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  nlohmann::json summary() {
+    return nlohmann::json::parse(work_.text_of("run/summary.json"), nullptr, false);
+  }
+  std::string log_of(int rank) {
+    const std::string prefix = "rank-000" + std::to_string(rank) + "-";
+    for (const auto& name : entries_of(work_.run_dir() + "/out")) {
+      if (name.starts_with(prefix)) return work_.text_of("run/out/" + name);
+    }
+    return "";
+  }
+  bool steps_were_made() {
+    const auto made = [this] { return events_of(work_.run_dir(), "step").size() > 3; };
+    return happens_within(60s, [&] { return made() || !work_.running(); }) && made();
+  }
+  bool rank_is_there(int rank) {
+    const auto there = [&] { return !processes_of(work_.run_dir(), rank).empty(); };
+    return happens_within(60s, [&] { return there() || !work_.running(); }) && there();
+  }
+  void expect_nothing_left() {
+    EXPECT_TRUE(happens_within(2s, [this] { return processes_of(work_.run_dir()).empty(); }))
+        << "processes of the run are left";
+  }
+
+  Workplace work_;
+  const std::vector<std::string> long_run_ = {"--set", "train.epochs=1000", "--set",
+                                              "train.dataset.images=20000"};
+};
+
+TEST_F(LocalRun, TrainsAndLeavesAWholeRunDirectory) {
+  const auto ended = work_.run(args(job()));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto names = entries_of(work_.run_dir());
+  for (const char* name : {"job.yaml", "train.json", "plan.json", "events.jsonl", "out",
+                           "checkpoints", "summary.json"}) {
+    EXPECT_TRUE(names.count(name)) << name;
+  }
+  EXPECT_EQ(entries_of(work_.run_dir() + "/out").size(), 3u);  // two ranks and mpirun
+  EXPECT_EQ(events_of(work_.run_dir(), "epoch").size(), 2u);
+  EXPECT_EQ(events_of(work_.run_dir(), "end").back()["status"], "completed");
+  EXPECT_EQ(summary()["status"], "completed");
+  EXPECT_EQ(summary()["ranks"], 2);
+  EXPECT_EQ(summary()["epochs"], 2);
+  EXPECT_TRUE(summary()["queue_seconds"].is_null());
+  EXPECT_GT(summary()["images_per_s"], 0);
+  EXPECT_GT(summary()["goodput"], 0);
+  EXPECT_THAT(ended.err, HasSubstr("epoch 2/2: loss"));
+  EXPECT_THAT(ended.out, HasSubstr("completed: 2 ranks, 2 epochs"));
+  expect_nothing_left();
+}
+
+TEST_F(LocalRun, WithoutADirectoryMakesOneBelowRuns) {
+  const auto ended = work_.run({job(), "--local", "--set", "train.epochs=1", "-q"});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto runs = entries_of(work_.path() + "/runs");
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs.begin()->rfind("tiny-", 0), 0u);
+  EXPECT_EQ(ended.err, "");
+}
+
+TEST_F(LocalRun, DryRunWritesNothing) {
+  const auto ended = work_.run(args(job(), {"--dry-run"}));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("mpirun"));
+  EXPECT_FALSE(fs::exists(work_.run_dir()));
+  EXPECT_FALSE(fs::exists(work_.path() + "/runs"));
+}
+
+TEST_F(LocalRun, AKilledRankEndsAllAndIsNamed) {
+  work_.start(args(job(), long_run_));
+  ASSERT_TRUE(steps_were_made());
+  const auto victims = processes_of(work_.run_dir(), 1);
+  ASSERT_EQ(victims.size(), 1u);
+  kill(victims[0], SIGKILL);
+  const auto began = std::chrono::steady_clock::now();
+  const auto ended = work_.wait(30s);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 on " + PosixWorld(Console{}).host_name() +
+                                   " was killed by signal 9 (SIGKILL)"));
+  EXPECT_EQ(summary()["status"], "failed");
+  expect_nothing_left();
+}
+
+TEST_F(LocalRun, InterruptedSavesAndLeavesNothing) {
+  const auto scratch_before = entries_of("/dev/shm");
+  work_.start(args(job(), long_run_));
+  ASSERT_TRUE(steps_were_made());
+  const pid_t group = work_.pid();
+  work_.signal(SIGINT);
+  const auto ended = work_.wait(60s);
+  EXPECT_EQ(ended.exit_code, 130) << ended.err;
+  EXPECT_EQ(events_of(work_.run_dir(), "end").back()["status"], "cancelled");
+  const auto checkpoint = events_of(work_.run_dir(), "checkpoint").back();
+  EXPECT_GE(checkpoint["step"], events_of(work_.run_dir(), "step").back()["step"]);
+  EXPECT_TRUE(fs::exists(checkpoint["path"].get<std::string>() + "/model.safetensors"));
+  EXPECT_EQ(summary()["status"], "cancelled");
+  expect_nothing_left();
+  EXPECT_NE(kill(-group, 0), 0) << "the process group still has members";
+  EXPECT_EQ(entries_of("/dev/shm"), scratch_before);
+}
+
+TEST_F(LocalRun, TheSecondSignalEndsAStubbornCommandNow) {
+  work_.start(args(command("trap : USR2 TERM; while :; do sleep 0.1; done")));
+  ASSERT_TRUE(rank_is_there(1));
+  work_.signal(SIGTERM);
+  std::this_thread::sleep_for(500ms);
+  work_.signal(SIGTERM);
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(work_.wait(30s).exit_code, 143);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 12s);
+  expect_nothing_left();
+}
+
+TEST_F(LocalRun, RanksOwnCodesPassThrough) {
+  for (const auto& [code, expected] :
+       std::vector<std::pair<int, int>>{{2, 2}, {3, 3}, {93, 93}, {7, 1}, {0, 0}}) {
+    fs::remove_all(work_.run_dir());
+    const auto ended = work_.run(args(command("[ $RANK = 0 ] || { echo last words; exit " +
+                                              std::to_string(code) + "; }; sleep 1")));
+    EXPECT_EQ(ended.exit_code, expected) << ended.err;
+    if (code != 0) {
+      EXPECT_THAT(ended.err, HasSubstr("    | last words"));
+    }
+  }
+}
+
+TEST_F(LocalRun, ARanksProgramThatCannotRun) {
+  const auto missing = work_.run(
+      args(work_.file("m.yaml", "name: m\nresources: {device: cpu}\nrun: [/no/such/program]\n")));
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("/no/such/program"));
+  EXPECT_FALSE(fs::exists(work_.run_dir()));
+
+  // Found and executable, but not its interpreter: only the shim can tell.
+  const auto broken = work_.file("broken", "#!/no/such/interpreter\n");
+  fs::permissions(broken, fs::perms::owner_all);
+  const auto refused = work_.run(args(work_.file(
+      "b.yaml", "name: b\nresources: {device: cpu, ranks_per_node: 1}\nrun: [" + broken + "]\n")));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("cannot run " + broken));
+}
+
+TEST_F(LocalRun, RefusesBeforeAnythingStarts) {
+  const auto blocked = work_.file("blocked", "a file, not a folder");
+  const auto unwritable = work_.run({"run", job(), "--local", "--run-dir", blocked + "/run"});
+  EXPECT_EQ(unwritable.exit_code, 2);
+  EXPECT_THAT(unwritable.err, HasSubstr(blocked));
+
+  const auto unknown = work_.run(args(job(), {"--set", "train.modell=cnn"}));
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_FALSE(fs::exists(work_.run_dir()));
+
+  work_.environment = {{"PATH", work_.path()}};
+  const auto no_mpirun = work_.run(args(job()));
+  EXPECT_EQ(no_mpirun.exit_code, 3);
+  EXPECT_THAT(no_mpirun.err, HasSubstr("mpirun"));
+  EXPECT_FALSE(fs::exists(work_.run_dir()));
+}
+
+TEST_F(LocalRun, BadDataPassesTheTrainersCodeThrough) {
+  const auto ended = work_.run(
+      args(job(), {"--set", "train.dataset={kind: mnist, path: " + work_.path() + "/nowhere}"}));
+  EXPECT_EQ(ended.exit_code, 2) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("dltrain"));
+  EXPECT_TRUE(entries_of(work_.run_dir() + "/checkpoints").empty());
+}
+
+TEST_F(LocalRun, TheSameDirectoryGoesOnWhereItStopped) {
+  ASSERT_EQ(work_.run(args(job(), {"--set", "train.epochs=1"})).exit_code, 0);
+  const auto again = work_.run(args(job(), {"--set", "train.epochs=3"}));
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  std::vector<int> epochs;
+  for (const auto& event : events_of(work_.run_dir(), "epoch")) epochs.push_back(event["epoch"]);
+  EXPECT_EQ(epochs, (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(summary()["epochs"], 3);
+
+  const auto changed = work_.run(args(job(), {"--set", "train.batch_size=8"}));
+  EXPECT_EQ(changed.exit_code, 2);
+  EXPECT_THAT(changed.err, HasSubstr("train.batch_size: 16 -> 8"));
+}
+
+TEST_F(LocalRun, TwoAtOnceInOneDirectoryAreRefused) {
+  work_.start(args(command("sleep 5")));
+  ASSERT_TRUE(rank_is_there(0));
+  Workplace other;
+  const auto refused = other.run(args(work_.path() + "/command.yaml"));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("another dllaunch is running"));
+  work_.signal(SIGTERM);
+  work_.wait();
+}
+
+TEST_F(LocalRun, RanksAreBoundAsThePlanSays) {
+  const auto ended = work_.run(
+      args(command("grep -w Cpus_allowed_list /proc/self/status; echo threads $OMP_NUM_THREADS")));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto plan = nlohmann::json::parse(work_.text_of("run/plan.json"));
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto& planned = plan["binding"]["ranks"][static_cast<std::size_t>(rank)];
+    const std::string log = log_of(rank);
+    EXPECT_THAT(log, HasSubstr("Cpus_allowed_list:\t" + planned["cpus"].get<std::string>() + "\n"));
+    EXPECT_THAT(ended.err, HasSubstr("[" + std::to_string(rank) + "] threads"));
+  }
+}
+
+TEST_F(LocalRun, MoreRanksThanCpusIsAWarning) {
+  const auto ended = work_.run(args(command("echo here"), {"--set", "resources.ranks_per_node=5"}));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  if (std::thread::hardware_concurrency() < 5) {
+    EXPECT_THAT(ended.err, HasSubstr("warning"));
+  }
+  EXPECT_EQ(log_of(4), "here\n");
+}
+
+TEST_F(LocalRun, DetachedItOutlivesItsCaller) {
+  const auto ended = work_.run(args(job(), {"--detach"}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("run  " + work_.run_dir() + "\npid  "));
+  ASSERT_TRUE(happens_within(60s, [&] { return fs::exists(work_.run_dir() + "/summary.json"); }));
+  EXPECT_EQ(summary()["status"], "completed");
+  EXPECT_THAT(work_.text_of("run/dllaunch.log"), HasSubstr("epoch 2/2"));
+}
+
+TEST_F(LocalRun, KilledItTakesItsRanksAlong) {
+  work_.start(args(command("sleep 300")));
+  ASSERT_TRUE(rank_is_there(1));
+  work_.signal(SIGKILL);
+  work_.wait();
+  EXPECT_TRUE(happens_within(10s, [&] { return processes_of(work_.run_dir()).empty(); }));
+}
+
+}  // namespace
+}  // namespace dllaunch

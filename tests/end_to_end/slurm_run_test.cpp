@@ -1,0 +1,202 @@
+// The whole road through a real Slurm: two nodes of two CPUs, made of namespaces on this machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "launcher/posix_world.hpp"
+#include "tests/end_to_end/launched.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr const char* job_text = R"(name: two nodes
+resources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 10}
+environment: {variables: {OMP_NUM_THREADS: "1"}}
+train:
+  model: lenet
+  backend: reference
+  dataset: {kind: synthetic, images: 256, classes: 10, channels: 1, image_size: 28}
+  batch_size: 8
+  epochs: 2
+  optimizer: {lr: 0.05, momentum: 0.9}
+recovery: {grace_seconds: 30}
+)";
+
+class SlurmRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto up = cluster({"up", cluster_.path(), "--nodes", "2", "--cpus", "2", "--share",
+                             work_.path(), "--share", DLLAUNCH_BIN_DIR});
+    ASSERT_TRUE(up) << up.error().what;
+    if (up->exit_code == 77) GTEST_SKIP() << up->err;
+    ASSERT_EQ(up->exit_code, 0) << up->err;
+    up_ = true;
+    work_.before = {program_, "run", cluster_.path(), "--"};
+    // Every node has but one network card; Open MPI need not ask what is unreachable.
+    work_.environment = {{"TERM", "dumb"}};
+  }
+  void TearDown() override {
+    if (!up_) return;
+    const auto down = cluster({"down", cluster_.path()});
+    EXPECT_TRUE(down && down->exit_code == 0);
+  }
+
+  Result<CommandOutput> cluster(std::vector<std::string> words) {
+    words.insert(words.begin(), program_);
+    return PosixWorld(Console{}).run(words, 90s);
+  }
+  std::string on_head(std::vector<std::string> words) {
+    std::vector<std::string> all = {"run", cluster_.path(), "--"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto output = cluster(all);
+    return output ? output->out : "";
+  }
+
+  std::vector<std::string> args(std::vector<std::string> more = {}) {
+    std::vector<std::string> all = {"run", work_.file("job.yaml", job_text), "--run-dir",
+                                    work_.run_dir()};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  nlohmann::json summary() {
+    return nlohmann::json::parse(work_.text_of("run/summary.json"), nullptr, false);
+  }
+  bool steps_were_made() {
+    const auto made = [this] { return events_of(work_.run_dir(), "step").size() > 3; };
+    return happens_within(60s, [&] { return made() || !work_.running(); }) && made();
+  }
+  bool nothing_is_left() {
+    return happens_within(10s, [this] { return processes_of(work_.run_dir()).empty(); });
+  }
+
+  const std::string program_ = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
+  Workplace work_;
+  TemporaryFolder cluster_;
+  bool up_ = false;
+  const std::vector<std::string> long_run_ = {"--set", "train.epochs=1000", "--set",
+                                              "train.dataset.images=20000"};
+};
+
+TEST_F(SlurmRun, TwoNodesGiveTheLossesOfOne) {
+  const auto ended = work_.run(args());
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("submitted job"));
+  EXPECT_EQ(summary()["status"], "completed");
+  EXPECT_EQ(summary()["ranks"], 4);
+  EXPECT_GE(summary()["queue_seconds"], 0);
+  std::size_t logs = 0;
+  for (const auto& entry : fs::directory_iterator(work_.run_dir() + "/out")) {
+    logs += entry.path().filename().string().starts_with("rank-") ? 1 : 0;
+  }
+  EXPECT_EQ(logs, 4u);
+  EXPECT_TRUE(fs::exists(work_.run_dir() + "/job.sbatch"));
+  EXPECT_EQ(on_head({"squeue", "--noheader"}), "");
+
+  Workplace here;
+  const auto local =
+      here.run({"run", here.file("job.yaml", job_text), "--local", "--run-dir", here.run_dir(),
+                "--set", "resources.nodes=1", "--set", "resources.ranks_per_node=4"});
+  ASSERT_EQ(local.exit_code, 0) << local.err;
+  const auto far = events_of(work_.run_dir(), "epoch");
+  const auto near = events_of(here.run_dir(), "epoch");
+  ASSERT_EQ(far.size(), 2u);
+  ASSERT_EQ(near.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const char* loss : {"loss", "val_loss"}) {
+      const double expected = near[i][loss];
+      EXPECT_NEAR(far[i][loss].get<double>(), expected, 1e-5 * expected) << loss << " " << i;
+    }
+  }
+}
+
+TEST_F(SlurmRun, ARefusalComesInSbatchsWords) {
+  const auto option = work_.run(args({"--set", "resources.sbatch_extra=[--bogus]"}));
+  EXPECT_EQ(option.exit_code, 2) << option.err;
+  EXPECT_THAT(option.err, HasSubstr("--bogus"));
+  const auto licence = work_.run(args({"--set", "resources.sbatch_extra=[--licenses=nope:1]"}));
+  EXPECT_EQ(licence.exit_code, 3) << licence.err;
+  EXPECT_THAT(licence.err, HasSubstr("sbatch refused the job"));
+}
+
+TEST_F(SlurmRun, AKilledRankEndsAllAndIsNamed) {
+  work_.start(args(long_run_));
+  ASSERT_TRUE(steps_were_made()) << work_.text_of("stderr");
+  const auto victims = processes_of(work_.run_dir(), 1);
+  ASSERT_EQ(victims.size(), 1u);
+  kill(victims[0], SIGKILL);
+  EXPECT_TRUE(nothing_is_left());
+  const auto ended = work_.wait(60s);
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 on n1 was killed by signal 9 (SIGKILL)"));
+  EXPECT_EQ(summary()["status"], "failed");
+}
+
+TEST_F(SlurmRun, InterruptedWithoutATerminalSavesAndCancels) {
+  work_.start(args(long_run_));
+  ASSERT_TRUE(steps_were_made()) << work_.text_of("stderr");
+  work_.signal(SIGINT);
+  const auto ended = work_.wait(60s);
+  EXPECT_EQ(ended.exit_code, 130) << ended.err;
+  EXPECT_EQ(summary()["status"], "cancelled");
+  EXPECT_FALSE(events_of(work_.run_dir(), "checkpoint").empty());
+  EXPECT_TRUE(nothing_is_left());
+  EXPECT_TRUE(happens_within(20s, [&] { return on_head({"squeue", "--noheader"}).empty(); }));
+}
+
+TEST_F(SlurmRun, CancelledByOthersIsSaidSo) {
+  work_.start(args(long_run_));
+  ASSERT_TRUE(steps_were_made()) << work_.text_of("stderr");
+  on_head({"scancel", "--me"});
+  const auto ended = work_.wait(60s);
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("was cancelled"));
+  EXPECT_EQ(summary()["status"], "cancelled");
+}
+
+TEST_F(SlurmRun, DetachedItGoesOnAndItsDirectoryIsTaken) {
+  auto words = args(long_run_);
+  words.push_back("--detach");
+  const auto ended = work_.run(words);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("run  " + work_.run_dir() + "\njob  1\n"));
+  const auto again = work_.run(args(long_run_));
+  EXPECT_EQ(again.exit_code, 2);
+  EXPECT_THAT(again.err, HasSubstr("job 1 of this run is still"));
+  on_head({"scancel", "1"});
+}
+
+// One minute less 50 seconds of grace: Slurm asks for the checkpoint soon after the start.
+TEST_F(SlurmRun, NearItsLimitItSavesAndSaysSo) {
+  auto words = args(long_run_);
+  words.insert(words.end(), {"--set", "resources.time=1", "--set", "recovery.grace_seconds=50"});
+  work_.start(words);
+  const auto ended = work_.wait(80s);
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_EQ(summary()["status"], "timeout");
+  EXPECT_THAT(ended.err, HasSubstr("before its time limit"));
+}
+
+TEST_F(SlurmRun, TheTimeLimitItself) {
+  if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr)
+    GTEST_SKIP() << "takes 80 s: scripts/test --full";
+  const auto file = work_.file("sleep.yaml",
+                               "name: sleep\nresources: {nodes: 2, device: cpu, time: 1}\n"
+                               "run: [bash, -c, 'trap \"\" USR2; sleep 300']\n"
+                               "recovery: {grace_seconds: 5}\n");
+  work_.start({"run", file, "--run-dir", work_.run_dir()});
+  const auto ended = work_.wait(140s);
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_EQ(summary()["status"], "timeout");
+  EXPECT_THAT(ended.err, HasSubstr("reached its time limit"));
+}
+
+}  // namespace
+}  // namespace dllaunch

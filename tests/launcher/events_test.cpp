@@ -1,0 +1,95 @@
+#include "launcher/events.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+TEST(Events, ReadsEveryKind) {
+  const auto start = parse_event(
+      R"({"time": 1.5, "event": "start", "ranks": 4, "nodes": null, "model": "cnn",
+          "parameters": 1199882, "global_batch": 128, "epochs": 3, "steps_per_epoch": 469})");
+  ASSERT_TRUE(start && std::holds_alternative<StartEvent>(*start));
+  EXPECT_EQ(std::get<StartEvent>(*start).ranks, 4);
+  EXPECT_FALSE(std::get<StartEvent>(*start).nodes);
+  EXPECT_EQ(std::get<StartEvent>(*start).steps_per_epoch, 469);
+  EXPECT_EQ(time_of(*start), 1.5);
+
+  const auto step = parse_event(
+      R"({"time":2,"event":"step","epoch":1,"step":7,"loss":0.5,"lr":0.1,"images_per_s":10.5})");
+  ASSERT_TRUE(step && std::holds_alternative<StepEvent>(*step));
+  EXPECT_EQ(std::get<StepEvent>(*step).loss, 0.5);
+
+  const auto epoch = parse_event(
+      R"({"time":3,"event":"epoch","epoch":1,"loss":0.4,"accuracy":0.9,"val_loss":null,
+          "val_accuracy":null,"seconds":12,"images_per_s":500})");
+  ASSERT_TRUE(epoch && std::holds_alternative<EpochEvent>(*epoch));
+  EXPECT_FALSE(std::get<EpochEvent>(*epoch).val_accuracy);
+
+  const auto stall = parse_event(
+      R"({"time":4,"event":"stall","late_ranks":[1,3],"collective":"all_reduce","seconds":60})");
+  ASSERT_TRUE(stall && std::holds_alternative<StallEvent>(*stall));
+  EXPECT_EQ(std::get<StallEvent>(*stall).late_ranks, (std::vector<std::int64_t>{1, 3}));
+
+  for (const char* kind : {"checkpoint", "restart", "end"}) {
+    EXPECT_TRUE(parse_event(std::string(R"({"time":5,"event":")") + kind + "\"}")) << kind;
+  }
+}
+
+TEST(Events, PassesOverWhatIsNone) {
+  for (const char* line :
+       {"", "{", "null", "[1]", "garbage", R"({"event":"step"})", R"({"time":"now","event":"end"})",
+        R"({"time":1,"event":"from_the_future"})", R"({"time":1})",
+        R"({"time":1e999,"event":"end"})", "{\"time\":1,\"event\":\"end\",\"status\":\"\xff\"}"}) {
+    EXPECT_FALSE(parse_event(line)) << line;
+  }
+}
+
+TEST(Events, WrongTypesAreAbsentValues) {
+  const auto step = parse_event(R"({"time":1,"event":"step","epoch":"two","step":1.5,"loss":[]})");
+  ASSERT_TRUE(step);
+  EXPECT_EQ(std::get<StepEvent>(*step).epoch, 0);
+  EXPECT_FALSE(std::get<StepEvent>(*step).loss);
+}
+
+TEST(Events, AnyBytesAreSurvived) {
+  const std::string good =
+      R"({"time":2,"event":"step","epoch":1,"step":7,"loss":0.5,"lr":0.1,"images_per_s":10.5})";
+  std::mt19937 random(11);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string line = good;
+    for (auto i = 1 + random() % 4; i > 0; --i) {
+      const auto at = random() % line.size();
+      if (random() % 3 == 0) {
+        line.erase(at);
+        if (line.empty()) line = "{";
+      } else {
+        line[at] = static_cast<char>(random() % 256);
+      }
+    }
+    parse_event(line);
+  }
+}
+
+TEST(Events, TailGoesOnAfterALineThatWasCut) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/events.jsonl";
+  std::ofstream(path) << R"({"time":1,"event":"epo)";
+  EventTail tail(path);
+  EXPECT_TRUE(tail.read().empty());
+  tail.drop_rest();
+  std::ofstream(path, std::ios::app) << "\n"
+                                     << R"({"time":2,"event":"end","status":"completed"})"
+                                     << "\n";
+  const auto events = tail.read();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(std::get<EndEvent>(events[0]).status, "completed");
+}
+
+}  // namespace
+}  // namespace dllaunch

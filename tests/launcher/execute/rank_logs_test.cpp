@@ -1,0 +1,63 @@
+#include "launcher/execute/rank_logs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+class RankLogsTest : public testing::Test {
+ protected:
+  RankLogsTest() { std::filesystem::create_directories(run_.out()); }
+
+  std::string log(const std::string& name, const std::string& text) {
+    std::ofstream(run_.out() + "/" + name) << text;
+    return run_.out() + "/" + name;
+  }
+
+  TemporaryFolder folder_;
+  RunDir run_{.path = folder_.path()};
+};
+
+TEST_F(RankLogsTest, NamesGoBothWays) {
+  EXPECT_EQ(rank_log_name(3, "n1"), "rank-0003-n1.log");
+  EXPECT_EQ(rank_log_name(12345, "a/b"), "rank-12345-a_b.log");
+  EXPECT_EQ(host_of_log("/x/out/rank-0003-gpu-12.site.log"), "gpu-12.site");
+  EXPECT_EQ(host_of_log("/x/out/mpirun.log"), "");
+}
+
+TEST_F(RankLogsTest, TheDeadRanksLogIsQuoted) {
+  log("rank-0000-n1.log", "error: not this one\n");
+  const auto path = log("rank-0001-n2.log", "begin\nthe last words\n");
+  const auto excerpt = excerpt_of(run_, {.rank = 1}, 10);
+  EXPECT_EQ(excerpt.path, path);
+  EXPECT_EQ(excerpt.lines, (std::vector<std::string>{"begin", "the last words"}));
+}
+
+TEST_F(RankLogsTest, WithoutANameTheOneWithAnError) {
+  log("rank-0000-n1.log", "fine\n");
+  const auto path = log("rank-0001-n1.log", "dltrain: error: no such file\n");
+  log("rank-0002-n1.log", "fine\n");
+  const auto excerpt = excerpt_of(run_, {}, 10);
+  EXPECT_EQ(excerpt.path, path);
+  EXPECT_TRUE(excerpt.has_error);
+}
+
+TEST_F(RankLogsTest, NoLogsNoWords) {
+  EXPECT_EQ(excerpt_of(run_, {.rank = 1}, 10).path, "");
+  EXPECT_EQ(excerpt_of(RunDir{.path = "/no/such"}, {}, 10).path, "");
+}
+
+TEST_F(RankLogsTest, TheEndOfAFileBeginsWithALine) {
+  const auto path = log("x", "first\nsecond\nthird\n");
+  EXPECT_EQ(file_end(path, 100), "first\nsecond\nthird\n");
+  EXPECT_EQ(file_end(path, 9), "third\n");
+  EXPECT_EQ(file_end("/no/such", 9), "");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,108 @@
+#include "launcher/execute/slurm_job.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_world.hpp"
+
+namespace dllaunch {
+namespace {
+
+TEST(SlurmJob, FindsTheIdAmongAWrappersLines) {
+  EXPECT_EQ(job_id_in("123\n"), "123");
+  EXPECT_EQ(job_id_in("123;cluster\n"), "123");
+  EXPECT_EQ(job_id_in("Welcome!\n2 jobs in your queue\n\n77\nbye\n"), "77");
+  EXPECT_EQ(job_id_in("Submitted batch job 9\n"), "9");
+  EXPECT_FALSE(job_id_in("sbatch: nothing\n"));
+  EXPECT_FALSE(job_id_in(""));
+}
+
+Result<std::string> submit_with(CommandOutput output) {
+  FakeWorld world;
+  world.answers["sbatch --parsable /r/job.sbatch"] = std::move(output);
+  return submit_job(world, "/r/job.sbatch");
+}
+
+TEST(SlurmJob, ARefusalComesInSbatchsWords) {
+  const auto partition = submit_with(
+      {1, "",
+       "sbatch: error: invalid partition specified: nope\n"
+       "sbatch: error: Batch job submission failed: Invalid partition name specified\n"});
+  ASSERT_FALSE(partition);
+  EXPECT_EQ(partition.error().kind, ErrorKind::unavailable);
+  EXPECT_NE(partition.error().what.find("invalid partition specified: nope"), std::string::npos);
+
+  for (const char* words :
+       {"sbatch: unrecognized option '--bogus'\nTry \"sbatch --help\" for more information",
+        "sbatch: error: Invalid --time specification"}) {
+    const auto option = submit_with({255, "", words});
+    ASSERT_FALSE(option);
+    EXPECT_EQ(option.error().kind, ErrorKind::bad_request) << words;
+  }
+  EXPECT_FALSE(submit_with({0, "no id here\n", ""}));
+  FakeWorld nothing;
+  EXPECT_EQ(submit_job(nothing, "x").error().kind, ErrorKind::unavailable);
+}
+
+const std::string squeue = "squeue --noheader --format=" + std::string(queue_format) + " --jobs=5";
+
+TEST(SlurmJob, AsksTheQueue) {
+  FakeWorld world;
+  world.answers[squeue] = {0, "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n", ""};
+  const auto queued = queued_job(world, "5");
+  ASSERT_TRUE(queued && *queued);
+  EXPECT_EQ((*queued)->state, "PENDING");
+
+  world.answers[squeue] = {0, "", ""};
+  EXPECT_FALSE(*queued_job(world, "5"));
+  world.answers[squeue] = {1, "", "slurm_load_jobs error: Invalid job id specified\n"};
+  EXPECT_FALSE(*queued_job(world, "5"));
+  world.answers[squeue] = {
+      1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"};
+  EXPECT_FALSE(queued_job(world, "5"));
+}
+
+TEST(SlurmJob, TheEndFromScontrolElseFromAccounting) {
+  FakeWorld world;
+  world.answers["scontrol show job 5"] = {
+      0, "JobId=5 JobName=x\n   JobState=TIMEOUT Reason=TimeLimit\n   ExitCode=0:15\n", ""};
+  ASSERT_TRUE(finished_job(world, "5"));
+  EXPECT_EQ(finished_job(world, "5")->state, "TIMEOUT");
+
+  world.answers["scontrol show job 5"] = {1, "", "slurm_load_jobs error: Invalid job id specified"};
+  EXPECT_FALSE(finished_job(world, "5"));
+  world.answers
+      ["sacct --allocations --noheader --parsable2 --jobs=5 "
+       "--format=JobID,State,ExitCode,Submit,Start"] = {
+      0, "5|CANCELLED by 0|0:15|2026-11-20T19:00:00|2026-11-20T19:00:05\n", ""};
+  const auto job = finished_job(world, "5");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->state, "CANCELLED");
+  EXPECT_EQ(job->signal, 15);
+}
+
+TEST(SlurmJob, StatesAreWaitingRunningOrFinal) {
+  EXPECT_TRUE(is_waiting_state("PENDING"));
+  EXPECT_FALSE(is_waiting_state("RUNNING"));
+  EXPECT_FALSE(is_final_state("COMPLETING"));
+  EXPECT_TRUE(is_final_state("OUT_OF_MEMORY"));
+}
+
+TEST(SlurmJob, ReasonsInWords) {
+  EXPECT_EQ(explain_reason("Priority"), "jobs with higher priority are ahead (Priority)");
+  EXPECT_EQ(explain_reason("ReqNodeNotAvail, UnavailableNodes:n2"),
+            "nodes it needs are not available (ReqNodeNotAvail, UnavailableNodes:n2)");
+  EXPECT_EQ(explain_reason("SomethingNew"), "SomethingNew");
+}
+
+TEST(SlurmJob, SignalsAndCancels) {
+  FakeWorld world;
+  world.answers["scancel --signal=USR2 5"] = {0, "", ""};
+  world.answers["scancel 5"] = {1, "", "scancel: error: Kill job error on job id 5: Access denied"};
+  EXPECT_TRUE(signal_steps(world, "5", "USR2"));
+  const auto denied = cancel_job(world, "5");
+  ASSERT_FALSE(denied);
+  EXPECT_NE(denied.error().what.find("Access denied"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,103 @@
+#include "launcher/execute/slurm_outcome.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+class SlurmOutcomeTest : public testing::Test {
+ protected:
+  Outcome of(const std::string& state, int code = 0, int signal = 0,
+             const std::string& words = "") {
+    SlurmJob job;
+    job.id = "7";
+    job.state = state;
+    job.exit_code = code;
+    job.signal = signal;
+    return explain_slurm(plan_, run_, job, ledger_, words);
+  }
+
+  TemporaryFolder folder_;
+  RunDir run_{.path = folder_.path()};
+  LaunchPlan plan_;
+  RunLedger ledger_;
+};
+
+TEST_F(SlurmOutcomeTest, EveryEndHasAStatusASentenceAndACode) {
+  const std::vector<std::pair<std::string, RunStatus>> ends = {
+      {"TIMEOUT", RunStatus::timeout},
+      {"DEADLINE", RunStatus::timeout},
+      {"OUT_OF_MEMORY", RunStatus::out_of_memory},
+      {"NODE_FAIL", RunStatus::node_fail},
+      {"BOOT_FAIL", RunStatus::node_fail},
+      {"PREEMPTED", RunStatus::preempted},
+      {"CANCELLED", RunStatus::cancelled},
+      {"FAILED", RunStatus::failed}};
+  for (const auto& [state, status] : ends) {
+    const auto outcome = of(state, state == "FAILED" ? 7 : 0);
+    EXPECT_EQ(outcome.status, status) << state;
+    EXPECT_EQ(outcome.exit_code, 1) << state;
+    EXPECT_EQ(outcome.reason.rfind("job 7 ", 0), 0u) << outcome.reason;
+  }
+  EXPECT_EQ(of("COMPLETED").status, RunStatus::completed);
+  EXPECT_EQ(of("COMPLETED").exit_code, 0);
+}
+
+TEST_F(SlurmOutcomeTest, ARanksOwnCodesPass) {
+  EXPECT_EQ(of("FAILED", 2).exit_code, 2);
+  EXPECT_EQ(of("FAILED", 93).exit_code, 93);
+  EXPECT_EQ(of("FAILED", 137).exit_code, 1);
+  EXPECT_EQ(of("FAILED", 0, 9).exit_code, 1);
+}
+
+TEST_F(SlurmOutcomeTest, TheDeadRankAndItsLogAreNamed) {
+  std::filesystem::create_directories(run_.out());
+  std::ofstream(run_.out() + "/rank-0001-n1.log") << "its last words\n";
+  const auto outcome = of("FAILED", 137, 0, "srun: error: n1: task 1: Killed\n");
+  EXPECT_EQ(outcome.reason, "job 7: rank 1 on n1 was killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(outcome.log, run_.out() + "/rank-0001-n1.log");
+  EXPECT_EQ(outcome.excerpt, (std::vector<std::string>{"its last words"}));
+}
+
+TEST_F(SlurmOutcomeTest, WithoutARankTheJobsOwnOutputSpeaks) {
+  plan_.sbatch = {{"--output", "/r/out/slurm-%j.log"}};
+  const auto outcome = of("FAILED", 3, 0, "module: error: no such module\n");
+  EXPECT_EQ(outcome.log, "/r/out/slurm-7.log");
+  EXPECT_EQ(outcome.excerpt, (std::vector<std::string>{"module: error: no such module"}));
+  EXPECT_EQ(outcome.exit_code, 3);
+}
+
+// srun's 0 alone is no success: the trainer says whether it finished.
+TEST_F(SlurmOutcomeTest, SavedAndStoppedIsNotCompleted) {
+  ledger_.take(EndEvent{.time = 1, .status = "cancelled"});
+  EXPECT_EQ(of("COMPLETED").status, RunStatus::cancelled);
+  EXPECT_EQ(of("COMPLETED").exit_code, 1);
+}
+
+TEST_F(SlurmOutcomeTest, AForgottenJobIsJudgedByItsOwnEnd) {
+  EXPECT_EQ(of("").status, RunStatus::failed);
+  ledger_.take(EndEvent{.time = 1, .status = "completed"});
+  EXPECT_EQ(of("").status, RunStatus::completed);
+}
+
+TEST_F(SlurmOutcomeTest, TimesComeFromSlurmsClock) {
+  EXPECT_EQ(seconds_between("2026-11-20T19:57:20", "2026-11-20T19:58:21"), 61);
+  EXPECT_FALSE(seconds_between("", "2026-11-20T19:58:21"));
+  SlurmJob job;
+  job.submit = "2026-11-20T19:57:20";
+  job.start = "2026-11-20T19:57:30";
+  job.restarts = 2;
+  Outcome outcome;
+  add_times(job, 60, outcome);
+  EXPECT_EQ(outcome.queue_seconds, 10);
+  EXPECT_EQ(outcome.seconds, 50);
+  EXPECT_EQ(outcome.restarts, 2);
+}
+
+}  // namespace
+}  // namespace dllaunch

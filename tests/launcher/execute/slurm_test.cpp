@@ -1,0 +1,166 @@
+#include "launcher/execute/slurm.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/fake_world.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A Slurm that walks through a list of states, one a look.
+class SlurmTest : public testing::Test {
+ protected:
+  SlurmTest() {
+    std::filesystem::create_directories(run_.out());
+    settings_.first_look = 1ms;
+    settings_.longest_look = 2ms;
+    plan_.signal = "USR2";
+    plan_.grace_seconds = 0;
+    world_.respond = [this](const std::vector<std::string>& argv) { return answer(argv); };
+  }
+
+  std::optional<Result<CommandOutput>> answer(const std::vector<std::string>& argv) {
+    if (argv[0] == "sbatch") return Result<CommandOutput>(CommandOutput{0, "5\n", ""});
+    if (argv[0] == "scancel") {
+      if (argv.size() == 2) queue_ = {};
+      return Result<CommandOutput>(CommandOutput{});
+    }
+    if (argv[0] == "scontrol") return Result<CommandOutput>(CommandOutput{0, end_, ""});
+    if (argv[0] != "squeue") return std::nullopt;
+    const std::size_t at = std::min(looks_++, queue_.empty() ? 0 : queue_.size() - 1);
+    const std::string line = queue_.empty() ? "" : queue_[at];
+    if (line == "INT") raise(SIGINT);
+    if (line == "HUP") raise(SIGHUP);
+    if (line == "down")
+      return Result<CommandOutput>(CommandOutput{1, "", "Unable to contact slurm controller"});
+    if (line == "INT" || line == "HUP") return Result<CommandOutput>(CommandOutput{0, running, ""});
+    return Result<CommandOutput>(CommandOutput{0, line, ""});
+  }
+
+  Result<Outcome> execute() {
+    Follower follower(world_, run_, {});
+    return execute_slurm(plan_, run_, follower, world_, settings_);
+  }
+
+  bool ran(const std::vector<std::string>& argv) const {
+    return std::find(world_.ran.begin(), world_.ran.end(), argv) != world_.ran.end();
+  }
+
+  static constexpr const char* pending = "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n";
+  static constexpr const char* running = "5|RUNNING|2026-11-20T20:07:21|0:05|n[1-2]|None\n";
+  static constexpr const char* completed =
+      "JobId=5 JobName=x\n   JobState=COMPLETED Reason=None\n   ExitCode=0:0\n"
+      "   SubmitTime=2026-11-20T19:57:20 StartTime=2026-11-20T19:57:20\n";
+
+  TemporaryFolder folder_;
+  RunDir run_{.path = folder_.path()};
+  LaunchPlan plan_;
+  FakeWorld world_;
+  SlurmSettings settings_;
+  std::vector<std::string> queue_;
+  std::string end_ = completed;
+  std::size_t looks_ = 0;
+};
+
+TEST_F(SlurmTest, FollowsFromTheQueueToTheEnd) {
+  queue_ = {pending, pending, running, running, ""};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_EQ(outcome->status, RunStatus::completed);
+  EXPECT_EQ(outcome->exit_code, 0);
+  EXPECT_EQ(world_.noted,
+            "submitted job 5\n"
+            "job 5: jobs with higher priority are ahead (Priority), expected to start "
+            "2026-11-20T20:07:21\n"
+            "job 5: running on n[1-2]\n");
+  EXPECT_TRUE(world_.files.empty());
+  EXPECT_TRUE(std::filesystem::exists(run_.job_id()));
+}
+
+TEST_F(SlurmTest, ASilentControllerIsWaitedForAndSaidOnce) {
+  queue_ = {running, "down", "down", "down", running, ""};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->status, RunStatus::completed);
+  const auto first = world_.noted.find("does not answer");
+  EXPECT_NE(first, std::string::npos);
+  EXPECT_EQ(world_.noted.find("does not answer", first + 1), std::string::npos);
+  EXPECT_NE(world_.noted.find("answers again"), std::string::npos);
+}
+
+TEST_F(SlurmTest, ButNotForEver) {
+  settings_.controller_patience = 50ms;
+  queue_ = {"down"};
+  const auto outcome = execute();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::unavailable);
+}
+
+TEST_F(SlurmTest, WithoutATerminalASignalCancels) {
+  settings_.trains = true;
+  queue_ = {running, "INT", running};
+  end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->status, RunStatus::cancelled);
+  EXPECT_EQ(outcome->exit_code, 130);
+  EXPECT_TRUE(ran({"scancel", "--signal=USR2", "5"}));
+  EXPECT_TRUE(ran({"scancel", "5"}));
+}
+
+TEST_F(SlurmTest, ACommandIsCancelledWithoutASignalItMayNotKnow) {
+  queue_ = {running, "INT", running};
+  end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
+  ASSERT_TRUE(execute());
+  EXPECT_FALSE(ran({"scancel", "--signal=USR2", "5"}));
+  EXPECT_TRUE(ran({"scancel", "5"}));
+}
+
+TEST_F(SlurmTest, OnATerminalItAsks) {
+  int asked = 0;
+  settings_.ask = [&] { return ++asked == 1 ? StopChoice::go_on : StopChoice::detach; };
+  queue_ = {running, "INT", running, "INT", running};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->detached);
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(ran({"scancel", "5"}));
+}
+
+TEST_F(SlurmTest, AHangUpDetaches) {
+  queue_ = {running, "HUP", running};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->detached);
+}
+
+TEST_F(SlurmTest, DetachReturnsWhenItIsSubmitted) {
+  settings_.detach = true;
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->detached);
+  EXPECT_EQ(world_.ran.size(), 1u);
+}
+
+TEST_F(SlurmTest, ARunWhoseJobIsStillThereIsRefused) {
+  EXPECT_TRUE(check_no_job(run_, world_));
+  world_.files[run_.job_id()] = "5\n";
+  queue_ = {pending};
+  const auto busy = check_no_job(run_, world_);
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().what, "job 5 of this run is still PENDING");
+  queue_ = {""};
+  EXPECT_TRUE(check_no_job(run_, world_));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,90 @@
+#include "launcher/follow.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/fake_world.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+class FollowTest : public testing::Test {
+ protected:
+  FollowTest() { std::filesystem::create_directories(run_.out()); }
+
+  void append(const std::string& name, const std::string& text) {
+    std::ofstream(run_.path + "/" + name, std::ios::app) << text;
+  }
+
+  TemporaryFolder folder_;
+  RunDir run_{.path = folder_.path()};
+  FakeWorld world_;
+};
+
+constexpr const char* epoch_line =
+    R"({"time":3,"event":"epoch","epoch":1,"loss":0.4,"accuracy":0.9,"val_loss":0.3,)"
+    R"("val_accuracy":0.95,"seconds":12,"images_per_s":500})"
+    "\n";
+
+TEST_F(FollowTest, ShowsEventsAndAddsThemUp) {
+  Follower follower(world_, run_, {.epochs = 3});
+  follower.poll();
+  EXPECT_EQ(world_.noted, "");
+  append("events.jsonl", epoch_line);
+  follower.poll();
+  EXPECT_EQ(world_.noted,
+            "epoch 1/3: loss 0.4000, accuracy 0.9000, val_loss 0.3000, val_accuracy 0.9500, "
+            "500 images/s, 12.0 s\n");
+  EXPECT_EQ(follower.ledger().epochs(), 1);
+}
+
+TEST_F(FollowTest, AnEarlierRunIsRememberedButNotShown) {
+  append("events.jsonl", epoch_line);
+  append("out/rank-0000-vm.log", "old\n");
+  Follower follower(world_, run_, {.show_logs = true});
+  follower.poll();
+  follower.finish();
+  EXPECT_EQ(world_.noted, "");
+  EXPECT_EQ(follower.ledger().epochs(), 1);
+  EXPECT_FALSE(follower.ledger().images_per_s());
+}
+
+TEST_F(FollowTest, LogLinesCarryTheirRankWhenThereAreSeveral) {
+  Follower follower(world_, run_, {.ranks = 2, .show_logs = true});
+  append("out/rank-0001-vm.log", "hello\nhalf");
+  append("out/mpirun.log", "not a rank\n");
+  follower.poll();
+  EXPECT_EQ(world_.noted, "[1] hello\n");
+  follower.finish();
+  EXPECT_EQ(world_.noted, "[1] hello\n[1] half\n");
+}
+
+TEST_F(FollowTest, OneRankNeedsNoPrefix) {
+  Follower follower(world_, run_, {.ranks = 1, .show_logs = true});
+  append("out/rank-0000-vm.log", "hello\n");
+  follower.finish();
+  EXPECT_EQ(world_.noted, "hello\n");
+}
+
+TEST_F(FollowTest, QuietShowsOnlyWhatNobodyShouldMiss) {
+  world_.terminal.verbosity = -1;
+  Follower follower(world_, run_, {});
+  append("events.jsonl", epoch_line);
+  follower.poll();
+  follower.note("by the way");
+  follower.say("look!");
+  follower.finish();
+  EXPECT_EQ(world_.noted, "look!\n");
+}
+
+TEST_F(FollowTest, PrefixesComeFromTheLogsName) {
+  EXPECT_EQ(rank_prefix("rank-0003-n1.log"), "[3] ");
+  EXPECT_EQ(rank_prefix("mpirun.log"), "");
+  EXPECT_EQ(rank_prefix("rank-x"), "");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,84 @@
+#include "launcher/node_choice.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/launcher/sample_plans.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+std::string problem(const Resources& resources, bool wants_gpus = true) {
+  const auto choice = choose_nodes(resources, *mixed_cluster().slurm, wants_gpus);
+  return choice ? "none" : choice.error().what + " (" + choice.error().hint + ")";
+}
+
+NodeChoice chosen(const Resources& resources, bool wants_gpus = true) {
+  auto choice = choose_nodes(resources, *mixed_cluster().slurm, wants_gpus);
+  EXPECT_TRUE(choice) << choice.error().what;
+  return choice ? *choice : NodeChoice{};
+}
+
+TEST(NodeChoice, TakesTheDefaultPartitionAndTheMostGpusEnoughNodesHave) {
+  EXPECT_EQ(chosen({.nodes = 1}).shape.gpus, 4);
+  EXPECT_EQ(chosen({.nodes = 1}).where, "nodes of partition batch");
+  EXPECT_EQ(chosen({.nodes = 4}).shape.gpus, 0) << "only three have GPUs, two do not";
+  EXPECT_EQ(chosen({.nodes = 1, .partition = "gpu"}).shape.gpus, 8);
+  EXPECT_EQ(chosen({.nodes = 2, .partition = "gpu"}).shape.gpus, 4);
+}
+
+TEST(NodeChoice, WithoutGpusPlansForTheSmallestNode) {
+  const auto choice = chosen({.nodes = 1}, /*wants_gpus=*/false);
+  EXPECT_EQ(choice.shape.cpus, 8);
+  EXPECT_FALSE(choice.uniform);
+  EXPECT_THAT(choice.warnings, testing::Contains(HasSubstr("differ")));
+}
+
+TEST(NodeChoice, AConstraintOrAnExclusionCanMakeTheChoiceUniform) {
+  EXPECT_TRUE(chosen({.nodes = 1, .partition = "gpu", .constraint = "h100"}).uniform);
+  EXPECT_TRUE(chosen({.nodes = 3, .partition = "gpu", .exclude = "h1"}).uniform);
+  EXPECT_FALSE(chosen({.nodes = 2, .partition = "gpu", .constraint = "a100|h100"}).uniform)
+      << "an expression is Slurm's to judge";
+}
+
+TEST(NodeChoice, SaysWhatToAskForInstead) {
+  EXPECT_EQ(problem({.nodes = 6}),
+            "asked for 6 nodes, partition batch has 5 (use --set resources.nodes=5)");
+  EXPECT_EQ(problem({.nodes = 2, .gpus_per_node = 8, .partition = "gpu"}),
+            "asked for 2 nodes with 8 GPUs, partition gpu has 1 (use --set resources.nodes=1)");
+  EXPECT_EQ(problem({.nodes = 4, .partition = "gpu", .exclude = "h1"}),
+            "asked for 4 nodes, partition gpu has 3 that resources.constraint and "
+            "resources.exclude leave (use --set resources.nodes=3)");
+  EXPECT_EQ(problem({.partition = "gpo"}), "no partition 'gpo' on cluster (use gpu)");
+  EXPECT_EQ(problem({.partition = "zzzzzz"}),
+            "no partition 'zzzzzz' on cluster (use one of: batch gpu closed)");
+  EXPECT_EQ(problem({.time = "02:00:00", .partition = "gpu"}),
+            "asked for 02:00:00, the limit of partition gpu is 90 minutes (use --set "
+            "resources.time=1:30:00)");
+  EXPECT_EQ(problem({.time = "1:30:00", .partition = "gpu"}), "none");
+  EXPECT_THAT(problem({.time = "soon"}), HasSubstr("'soon' is no duration"));
+  EXPECT_THAT(problem({.exclude = "n[1-"}), HasSubstr("resources.exclude: host list"));
+  EXPECT_EQ(problem({.exclude = "/etc/hosts"}), "none") << "a file is Slurm's to read";
+}
+
+TEST(NodeChoice, APartitionThatIsClosedIsAWarning) {
+  EXPECT_THAT(chosen({.partition = "closed"}).warnings,
+              testing::Contains(HasSubstr("closed takes or starts no jobs")));
+}
+
+TEST(NodeChoice, SeveralPartitionsAreOneChoice) {
+  EXPECT_EQ(chosen({.nodes = 1, .partition = "gpu,closed"}).where,
+            "nodes of partitions gpu,closed");
+}
+
+TEST(NodeChoice, WithoutADefaultPartitionOneMustBeNamed) {
+  auto slurm = *mixed_cluster().slurm;
+  slurm.partitions[0].is_default = false;
+  const auto choice = choose_nodes({}, slurm, true);
+  ASSERT_FALSE(choice);
+  EXPECT_EQ(choice.error().hint, "set resources.partition: batch or gpu or closed");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,181 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "launcher/plan.hpp"
+#include "tests/launcher/sample_plans.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+/// The value of an sbatch option; "absent" where it is not there.
+std::string option(const LaunchPlan& made, const std::string& name) {
+  for (const auto& [key, value] : made.sbatch)
+    if (key == name) return value;
+  return "absent";
+}
+
+Job two_by_two() {
+  auto job = train_job();
+  job.resources.nodes = 2;
+  job.resources.ranks_per_node = 2;
+  return job;
+}
+
+TEST(PlanSlurm, WithCountsAloneTheShimBinds) {
+  const auto made = planned(two_by_two(), small_cluster());
+  EXPECT_FALSE(made.exact);
+  EXPECT_THAT(
+      made.start,
+      ElementsAre("srun", "--mpi=pmix", "--nodes=2", "--ntasks=4", "--ntasks-per-node=2",
+                  "--cpus-per-task=1", "--cpu-bind=none", "--kill-on-bad-exit=1", "--wait=60",
+                  "--export=ALL", "/opt/dllaunch/bin/dllaunch", "exec", "--run-dir",
+                  "/scratch/me/runs/job-20261120-200000-ab12", "--", "/opt/dllaunch/bin/dltrain",
+                  "--config", "/scratch/me/runs/job-20261120-200000-ab12/train.json"));
+}
+
+TEST(PlanSlurm, AsksSbatchForWhatTheStepNeeds) {
+  auto job = two_by_two();
+  job.resources.time = "00:30:00";
+  job.resources.account = "project_1";
+  const auto made = planned(job, small_cluster());
+  EXPECT_EQ(option(made, "--nodes"), "2");
+  EXPECT_EQ(option(made, "--ntasks-per-node"), "2");
+  EXPECT_EQ(option(made, "--cpus-per-task"), "1");
+  EXPECT_EQ(option(made, "--gpus-per-node"), "absent");
+  EXPECT_EQ(option(made, "--partition"), "absent");
+  EXPECT_EQ(option(made, "--time"), "00:30:00");
+  EXPECT_EQ(option(made, "--account"), "project_1");
+  EXPECT_EQ(option(made, "--exclusive"), "");
+  EXPECT_EQ(option(made, "--signal"), "B:USR2@120");
+  EXPECT_EQ(option(made, "--output"), "/scratch/me/runs/job-20261120-200000-ab12/slurm-%j.out");
+}
+
+TEST(PlanSlurm, OnWholeNodesOfKnownShapeSrunBinds) {
+  auto job = run_job();
+  job.resources.nodes = 2;
+  const auto made = planned(job, lumi_like());
+  EXPECT_TRUE(made.exact);
+  EXPECT_EQ(made.ranks(), 16);
+  // The masks of LUMI's user guide.
+  EXPECT_THAT(made.start,
+              Contains("--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"
+                       "0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000"));
+  EXPECT_THAT(made.start, Contains("--cpus-per-task=14")) << "hardware threads";
+  EXPECT_THAT(made.start, Contains("--mpi=none")) << "no PMIx there";
+  EXPECT_EQ(option(made, "--gpus-per-node"), "8");
+}
+
+TEST(PlanSlurm, MasksThatMayNotFitAreLeftToTheShim) {
+  const auto shim_binds = Contains("--cpu-bind=none");
+  auto job = run_job();
+  job.resources.exclusive = false;
+  EXPECT_THAT(planned(job, lumi_like()).start, shim_binds) << "a shared node";
+  job.resources.exclusive = true;
+  job.resources.ranks_per_node = 3;
+  EXPECT_THAT(planned(job, lumi_like()).start, shim_binds) << "112 CPUs do not divide by 3";
+  job.resources.ranks_per_node = std::nullopt;
+  auto facts = lumi_like();
+  facts.slurm->partitions[0].node_types[0].gpus = 4;
+  const auto other = planned(job, facts);
+  EXPECT_THAT(other.start, shim_binds) << "the topology is of another node";
+  EXPECT_THAT(other.warnings, Contains(HasSubstr("another kind of node")));
+}
+
+TEST(PlanSlurm, NoOptionBindsGpus) {
+  for (const auto& word : planned(run_job(), lumi_like()).start) {
+    EXPECT_THAT(word, Not(StartsWith("--gpu-bind")));
+    EXPECT_THAT(word, Not(StartsWith("--gpus-per-task")));
+  }
+}
+
+TEST(PlanSlurm, OnSharedNodesTakesCpusInProportion) {
+  auto job = run_job();
+  job.resources.exclusive = false;
+  job.resources.gpus_per_node = 2;
+  EXPECT_THAT(planned(job, lumi_like()).start, Contains("--cpus-per-task=14"));
+  job.resources.cpus_per_rank = 3;
+  EXPECT_THAT(planned(job, lumi_like()).start, Contains("--cpus-per-task=6")) << "3 cores";
+  EXPECT_EQ(option(planned(job, lumi_like()), "--exclusive"), "absent");
+}
+
+TEST(PlanSlurm, MoreRanksThanCpusNeedSlurmsConsent) {
+  auto job = two_by_two();
+  job.resources.ranks_per_node = 3;
+  const auto made = planned(job, small_cluster());
+  EXPECT_THAT(made.start, Contains("--overcommit"));
+  EXPECT_THAT(made.start, Contains("--ntasks-per-node=3"));
+  EXPECT_EQ(option(made, "--ntasks-per-node"), "2") << "sbatch refuses more tasks than CPUs";
+  EXPECT_THAT(made.warnings, Contains(HasSubstr("3 ranks on 2 CPUs")));
+}
+
+TEST(PlanSlurm, WithoutPmixMpirunStartsTheTrainer) {
+  auto facts = small_cluster();
+  facts.slurm->mpi_types = {"none", "pmi2"};
+  const auto made = planned(two_by_two(), facts);
+  ASSERT_GE(made.start.size(), 12U);
+  EXPECT_THAT(std::vector<std::string>(made.start.begin(), made.start.begin() + 10),
+              ElementsAre("mpirun", "--np", "4", "--map-by", "ppr:2:node", "--bind-to", "none",
+                          "-x", "CUDA_DEVICE_ORDER", "--"));
+  auto job = two_by_two();
+  job.resources.nodes = 1;
+  job.resources.ranks_per_node = 1;
+  EXPECT_THAT(planned(job, facts).start, Contains("--mpi=none")) << "one rank needs no peers";
+  EXPECT_THAT(planned(run_job(), facts).start, Contains("--mpi=none"));
+  facts.slurm->mpi_types = {"none", "pmix_v3", "pmix_v4"};
+  EXPECT_THAT(planned(two_by_two(), facts).start, Contains("--mpi=pmix_v4"));
+}
+
+TEST(PlanSlurm, ManyRanksWriteOneLogANode) {
+  auto job = run_job();
+  job.resources.nodes = 33;
+  const auto made = planned(job, lumi_like());
+  EXPECT_THAT(made.start, Contains("--label"));
+  EXPECT_THAT(made.start,
+              Contains("--output=/scratch/me/runs/job-20261120-200000-ab12/out/%N.log"));
+  EXPECT_THAT(made.start, Contains("--no-log"));
+}
+
+TEST(PlanSlurm, ExtraOptionsComeLastSoThatTheyWin) {
+  auto job = two_by_two();
+  job.resources.srun_extra = {"--mpi=pmi2", "--mem=0"};
+  const auto made = planned(job, small_cluster());
+  const auto ours = std::find(made.start.begin(), made.start.end(), "--mpi=pmix");
+  const auto theirs = std::find(made.start.begin(), made.start.end(), "--mpi=pmi2");
+  EXPECT_LT(ours, theirs);
+  EXPECT_EQ(*(theirs + 2), "/opt/dllaunch/bin/dllaunch");
+}
+
+TEST(PlanSlurm, PathsInOutputAreNotPatterns) {
+  auto paths = sample_paths();
+  paths.run_dir = "/scratch/100%j";
+  const auto made = plan(two_by_two(), small_cluster(), paths, false);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(option(*made, "--output"), "/scratch/100%%j/slurm-%j.out");
+  paths.run_dir = "/scratch/a\\b";
+  const auto refused = plan(two_by_two(), small_cluster(), paths, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::bad_request);
+  EXPECT_THAT(refused.error().what, HasSubstr("backslash"));
+}
+
+TEST(PlanSlurm, MoreCoresThanANodeHasIsRefused) {
+  auto job = run_job();
+  job.resources.device = "cpu";
+  job.resources.ranks_per_node = 2;
+  job.resources.cpus_per_rank = 30;
+  EXPECT_EQ(problem_of(job, lumi_like()).substr(0, 10), "placement:");
+  job.resources.exclusive = false;
+  auto facts = lumi_like();
+  facts.topology = std::nullopt;
+  EXPECT_THAT(problem_of(job, facts), HasSubstr("asked for 120 CPUs per node"));
+}
+
+}  // namespace
+}  // namespace dllaunch

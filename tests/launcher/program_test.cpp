@@ -1,0 +1,125 @@
+// The real dllaunch, started as a user starts it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "launcher/command_line.hpp"
+#include "launcher/posix_world.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+class Program : public testing::Test {
+ protected:
+  Program() {
+    folder_ = testing::TempDir() + "program_" + std::to_string(getpid());
+    fs::create_directories(folder_);
+  }
+  ~Program() override { fs::remove_all(folder_); }
+
+  CommandOutput call(std::vector<std::string> args) {
+    args.insert(args.begin(), program_);
+    auto output = world_.run(args, 60s);
+    EXPECT_TRUE(output);
+    return output ? *std::move(output) : CommandOutput{.exit_code = -1, .out = "", .err = ""};
+  }
+
+  std::string file(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + "/" + name) << text;
+    return folder_ + "/" + name;
+  }
+
+  PosixWorld world_{Console{}};
+  std::string program_ = std::string(DLLAUNCH_BIN_DIR) + "/dllaunch";
+  std::string folder_;
+};
+
+TEST_F(Program, PutsResultsOnStdoutAndErrorsOnStderr) {
+  const auto help = call({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_EQ(help.out, render_help());
+  EXPECT_EQ(help.err, "");
+
+  const auto wrong = call({"validat", "x"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_TRUE(wrong.err.starts_with(
+      "dllaunch: unknown verb 'validat'; did you mean 'validate'?\n  try: one of: "))
+      << wrong.err;
+}
+
+TEST_F(Program, ExitsWithTwoWhenTheRequestIsWrong) {
+  EXPECT_EQ(call({}).exit_code, 2);
+  EXPECT_EQ(call({"no-such-file.yaml"}).exit_code, 2);
+  EXPECT_EQ(call({"validate"}).exit_code, 2);
+  EXPECT_EQ(call({"validate", "--nonsense"}).exit_code, 2);
+  EXPECT_EQ(call({"validate", "no-such-file.yaml"}).exit_code, 2);
+  EXPECT_EQ(call({"validate", folder_}).exit_code, 2);
+  EXPECT_EQ(call({"validate", file("empty.yaml", "")}).exit_code, 2);
+  EXPECT_EQ(call({"validate", file("bad.yaml", "name: a\n")}).exit_code, 2);
+  EXPECT_EQ(call({"validate", "--json", file("bad.yaml", "name: a\n")}).exit_code, 2);
+  EXPECT_EQ(call({"validate", "/dev/zero"}).exit_code, 2);
+}
+
+TEST_F(Program, ExitsWithZeroWhenAllIsWell) {
+  const auto good = file("good job.yaml", "name: a\nrun: hostname\n");
+  EXPECT_EQ(call({"validate", good}).exit_code, 0);
+  EXPECT_EQ(call({"-q", "validate", good}).out, good + ": ok\n");
+  EXPECT_EQ(call({"--version"}).exit_code, 0);
+}
+
+TEST_F(Program, NamesTheFolderThatIsNoJobFile) {
+  EXPECT_EQ(
+      call({"validate", folder_}).err,
+      "dllaunch: cannot read " + folder_ + ": Is a directory\n  try: the name of a job file\n");
+}
+
+TEST_F(Program, ColoursOnlyOnRequestOrOnATerminal) {
+  const auto bad = file("bad.yaml", "name: a\n");
+  EXPECT_EQ(call({"validate", bad}).err.find('\033'), std::string::npos);
+  EXPECT_NE(call({"--color=always", "validate", bad}).err.find('\033'), std::string::npos);
+  EXPECT_NE(call({"validate", bad, "--color", "always"}).err.find('\033'), std::string::npos);
+}
+
+TEST_F(Program, NoticesThatItsResultGotLost) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "unavailable: /dev/full";
+  const auto output = world_.run({"sh", "-c", program_ + " schema > /dev/full"}, 60s);
+  EXPECT_EQ(output->exit_code, 3);
+  EXPECT_EQ(output->err, "dllaunch: cannot write the result: No space left on device\n");
+}
+
+TEST_F(Program, RunsWithoutStandardStreams) {
+  const auto output = world_.run({"sh", "-c", program_ + " --version <&- 2>&-"}, 60s);
+  EXPECT_EQ(output->exit_code, 0);
+}
+
+/// A login node has no GPU driver, and `--help` must not wait for a library it does not need.
+TEST_F(Program, LinksNeitherMpiNorAVendorLibrary) {
+  const auto linked = world_.run({"ldd", program_}, 60s);
+  ASSERT_TRUE(linked);
+  for (const char* banned : {"libmpi", "libcuda", "libnvidia", "libnccl", "libcudnn", "libamdhip",
+                             "libhsa", "librccl", "librocm", "libdnnl", "libopen-", "not found"}) {
+    EXPECT_EQ(linked->out.find(banned), std::string::npos) << banned << "\n" << linked->out;
+  }
+}
+
+TEST_F(Program, AnswersHelpAtOnce) {
+  auto fastest = std::chrono::steady_clock::duration::max();
+  for (int i = 0; i < 10; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    call({"--help"});
+    fastest = std::min(fastest, std::chrono::steady_clock::now() - begin);
+  }
+  // Single-digit milliseconds on a quiet machine; this one may be busy, or sanitized.
+  EXPECT_LT(fastest, 100ms);
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,149 @@
+#include "launcher/rank_shim.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "topology/synthetic.hpp"
+
+namespace dllaunch {
+namespace {
+
+Topology node_of(const std::string& text) {
+  auto node = synthetic_topology(text);
+  EXPECT_TRUE(node);
+  return *std::move(node);
+}
+
+RankScene scene(int local_rank, int local_size, Topology node) {
+  const IdSet all = node.cpus();
+  return {.rank = {.rank = local_rank,
+                   .world_size = local_size,
+                   .local_rank = local_rank,
+                   .local_world_size = local_size},
+          .host = "n1",
+          .node = std::move(node),
+          .current = all};
+}
+
+PlannedBinding two_halves() {
+  return {.masks = {{0, 1, 2, 3}, {4, 5, 6, 7}}, .request = {}};
+}
+
+TEST(RankShim, TakesThePlansMaskWhereItFits) {
+  const auto binding = choose_binding(two_halves(), scene(1, 2, node_of("cores:8")));
+  EXPECT_EQ(to_list(binding.cpus), "4-7");
+  EXPECT_EQ(binding.cores, 4);
+  EXPECT_EQ(binding.note, "");
+}
+
+TEST(RankShim, PlacesAnewOnASmallerNode) {
+  const auto first = choose_binding(two_halves(), scene(0, 2, node_of("cores:4")));
+  const auto second = choose_binding(two_halves(), scene(1, 2, node_of("cores:4")));
+  EXPECT_EQ(to_list(first.cpus), "0-1");
+  EXPECT_EQ(to_list(second.cpus), "2-3");
+  EXPECT_EQ(second.note, "rank 1 on n1: planned CPUs 4-7, this node allows 0-3: bound to 2-3");
+}
+
+// One rank's mask alone may fit; the others' would then overlap with a new placement.
+TEST(RankShim, AllRanksOfANodeDecideAlike) {
+  const PlannedBinding planned{.masks = {{0, 1}, {8, 9}}, .request = {}};
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_NE(choose_binding(planned, scene(rank, 2, node_of("cores:4"))).note, "");
+  }
+}
+
+TEST(RankShim, AnotherCountOfRanksThanPlanned) {
+  const auto binding = choose_binding(two_halves(), scene(3, 4, node_of("cores:8")));
+  EXPECT_EQ(to_list(binding.cpus), "6-7");
+}
+
+TEST(RankShim, WhatSrunGaveStays) {
+  auto bound = scene(1, 2, node_of("cores:8"));
+  bound.bound_by_slurm = true;
+  bound.current = {2};
+  bound.node.allowed_cpus = {2};
+  const auto kept = choose_binding(two_halves(), bound);
+  EXPECT_TRUE(kept.cpus.empty());
+  EXPECT_EQ(kept.cores, 1);
+  EXPECT_EQ(kept.note, "rank 1 on n1: planned CPUs 4-7, srun gave 2: kept those");
+
+  bound.current = {4, 5, 6, 7};
+  bound.node.allowed_cpus = bound.current;
+  EXPECT_EQ(choose_binding(two_halves(), bound).note, "");
+}
+
+TEST(RankShim, PolicyNoneBindsNothing) {
+  PlannedBinding planned;
+  planned.request.policy = BindPolicy::none;
+  const auto binding = choose_binding(planned, scene(0, 2, node_of("cores:8")));
+  EXPECT_TRUE(binding.cpus.empty());
+  EXPECT_EQ(binding.cores, 4);
+}
+
+TEST(RankShim, MoreRanksThanCpusStillGetOne) {
+  for (int rank = 0; rank < 5; ++rank) {
+    const auto binding = choose_binding(PlannedBinding{}, scene(rank, 5, node_of("cores:2")));
+    EXPECT_EQ(binding.cpus.size(), 1);
+    EXPECT_EQ(binding.cores, 1);
+  }
+}
+
+TEST(RankShim, ReadsAPlan) {
+  const auto planned = read_planned_binding(
+      R"({"ranks": 2, "binding": {"policy": "spread", "ranks": [{"mask": "0x3"}, {"mask": "0xc"}]},
+          "placement": {"policy": "spread", "mode": "core", "order": "numa", "smt": true,
+                        "reserve": "none", "gpus": 0, "cores_per_rank": 2}})");
+  ASSERT_TRUE(planned) << planned.error().what;
+  EXPECT_EQ(planned->masks, (std::vector<IdSet>{{0, 1}, {2, 3}}));
+  EXPECT_EQ(planned->request.policy, BindPolicy::spread);
+  EXPECT_EQ(planned->request.mode, BindMode::core);
+  EXPECT_EQ(planned->request.order, RankOrder::numa);
+  EXPECT_TRUE(planned->request.smt);
+  EXPECT_EQ(planned->request.cores_per_rank, 2);
+}
+
+TEST(RankShim, RefusesWhatIsNoPlan) {
+  for (const char* text : {"", "{", "[]", "{}", R"({"binding": 3})",
+                           R"({"binding": {"policy": "closest", "ranks": [{"mask": "zz"}]}})",
+                           R"({"binding": {"policy": "upwards", "ranks": []}})",
+                           R"({"binding": {"policy": "closest", "ranks": [3]}})"}) {
+    EXPECT_FALSE(read_planned_binding(text)) << text;
+  }
+}
+
+TEST(RankShim, VariablesOfARank) {
+  const std::map<std::string, std::string> nothing;
+  const RankEnv rank{.rank = 3,
+                     .world_size = 4,
+                     .local_rank = 1,
+                     .local_world_size = 2,
+                     .node_rank = 1,
+                     .nodes = 2};
+  std::map<std::string, std::string> set;
+  for (auto& [name, value] :
+       rank_variables(rank, 6, "/run", [](const auto&) { return std::optional<std::string>(); })) {
+    set[name] = value;
+  }
+  EXPECT_EQ(set, (std::map<std::string, std::string>{{"RANK", "3"},
+                                                     {"LOCAL_RANK", "1"},
+                                                     {"WORLD_SIZE", "4"},
+                                                     {"LOCAL_WORLD_SIZE", "2"},
+                                                     {"NODE_RANK", "1"},
+                                                     {"OMP_NUM_THREADS", "6"},
+                                                     {"DLLAUNCH_RUN_DIR", "/run"}}));
+}
+
+TEST(RankShim, TheUsersThreadsWinAndAnUnknownNodeRankIsLeftOut) {
+  RankEnv rank;
+  rank.node_rank = -1;
+  for (auto& [name, value] : rank_variables(
+           rank, 6, "", [](const std::string&) { return std::optional<std::string>("2"); })) {
+    EXPECT_NE(name, "OMP_NUM_THREADS");
+    EXPECT_NE(name, "NODE_RANK");
+    EXPECT_NE(name, "DLLAUNCH_RUN_DIR");
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch

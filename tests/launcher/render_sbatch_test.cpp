@@ -1,0 +1,369 @@
+// The script is checked as text (golden files, shellcheck) and by running it: bash reads it back
+// with srun replaced by a function that writes down what it was given.
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+
+#include "launcher/plan.hpp"
+#include "launcher/posix_world.hpp"
+#include "tests/launcher/sample_plans.hpp"
+#include "tests/support/golden.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::seconds;
+using Words = std::vector<std::string>;
+
+Job full_job() {
+  auto job = train_job();
+  job.name = "resnet, with everything";
+  job.resources.nodes = 2;
+  job.resources.ranks_per_node = 2;
+  job.resources.time = "00:30:00";
+  job.resources.account = "project_1";
+  job.resources.partition = "batch";
+  job.resources.sbatch_extra = {"--mail-type=END", "--comment=it's \"mine\""};
+  job.environment.modules = {"PrgEnv-gnu", "rocm/6.0"};
+  job.environment.activate = "/home/me/my venv";
+  job.environment.variables = {{"GREETING", "hello $USER; it's `me`"}, {"LINES_", "a\nb"}};
+  job.environment.setup = "mkdir -p /tmp/cache\r\nulimit -c 0\n";
+  return job;
+}
+
+class RenderSbatch : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = testing::TempDir() + "render_sbatch_XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    root_ = name;
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  fs::path write(const std::string& name, const std::string& text) {
+    fs::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name, std::ios::binary) << text;
+    return root_ / name;
+  }
+
+  static std::string read(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  /// What NUL-separated text holds.
+  static Words split(const std::string& text) {
+    Words words;
+    for (std::size_t at = 0; at < text.size();) {
+      const auto end = std::min(text.find('\0', at), text.size());
+      words.push_back(text.substr(at, end - at));
+      at = end + 1;
+    }
+    return words;
+  }
+
+  /// Runs a script with srun, mpirun and module as functions that write to root_.
+  CommandOutput run(const std::string& script, const std::string& srun_body) {
+    write("script", script);
+    write("prelude",
+          "out=$1\nreadonly out\n"
+          "srun() { printf '%s\\0' \"$@\" > \"$out/argv\"; env -0 > \"$out/env\"; "
+          "printf '%s' \"$PWD\" > \"$out/pwd\"; " +
+              srun_body +
+              "; }\n"
+              "module() { printf '%s\\0' \"$@\" >> \"$out/modules\"; }\n"
+              ". \"$out/script\"\n");
+    auto output = world_.run({"bash", root_ / "prelude", root_}, seconds(20));
+    EXPECT_TRUE(output) << output.error().what;
+    return output ? *output : CommandOutput{};
+  }
+
+  /// Empty where shellcheck has nothing to say.
+  std::string shellcheck(const std::string& script, const char* severity) {
+    const auto path = write("checked.sh", script);
+    const auto output =
+        world_.run({"shellcheck", std::string("--severity=") + severity, path}, seconds(60));
+    return output ? output->out : output.error().what;
+  }
+
+  bool no_shellcheck() { return !world_.find_program("shellcheck"); }
+
+  Paths paths_in_root() {
+    fs::create_directories(root_ / "work");
+    return {.dllaunch = "/opt/dllaunch",
+            .dltrain = "/opt/dltrain",
+            .run_dir = root_ / "run",
+            .work_dir = root_ / "work"};
+  }
+
+  PosixWorld world_{Console{}};
+  fs::path root_;
+};
+
+std::vector<std::pair<std::string, LaunchPlan>> samples() {
+  auto counts = train_job();
+  counts.resources.nodes = 2;
+  counts.resources.ranks_per_node = 2;
+  auto gpus = run_job();
+  gpus.resources.nodes = 2;
+  auto without_pmix = small_cluster();
+  without_pmix.slurm->mpi_types = {"none", "pmi2"};
+  return {{"2x2", planned(counts, small_cluster())},
+          {"lumi", planned(gpus, lumi_like())},
+          {"everything", planned(full_job(), small_cluster())},
+          {"mpirun", planned(counts, without_pmix)}};
+}
+
+/// The plan has its own golden file; here it would only repeat every change of that.
+std::string without_plan(std::string script, const LaunchPlan& plan) {
+  const auto text = to_json(plan).dump();
+  const auto at = script.find(text);
+  if (at != std::string::npos) script.replace(at, text.size(), "(plan.json, in one line)");
+  return script;
+}
+
+TEST_F(RenderSbatch, MatchesTheGoldenScripts) {
+  for (const auto& [name, plan] : samples()) {
+    const auto script = render_sbatch(plan);
+    EXPECT_TRUE(matches_golden("launcher/" + name + ".sbatch", without_plan(script, plan)));
+    EXPECT_LT(std::count(script.begin(), script.end(), '\n'), 120) << name;
+  }
+}
+
+TEST_F(RenderSbatch, ShellcheckHasNothingToSay) {
+  if (no_shellcheck()) GTEST_SKIP() << "shellcheck is not installed";
+  for (const auto& [name, plan] : samples()) {
+    if (name != "everything") {
+      EXPECT_EQ(shellcheck(render_sbatch(plan), "style"), "") << name;
+    } else {
+      // SC2016: what a user wrote in single quotes is meant to stay as it is.
+      EXPECT_EQ(shellcheck(render_sbatch(plan), "warning"), "") << name;
+    }
+  }
+}
+
+TEST_F(RenderSbatch, DirectivesStandBeforeTheFirstCommand) {
+  std::istringstream script(render_sbatch(planned(full_job(), small_cluster())));
+  bool command = false;
+  int directives = 0;
+  for (std::string line; std::getline(script, line);) {
+    if (line.starts_with("#SBATCH")) {
+      EXPECT_FALSE(command) << line;
+      ++directives;
+    } else if (!line.empty() && line[0] != '#') {
+      command = true;
+    }
+  }
+  EXPECT_GE(directives, 12);
+}
+
+TEST_F(RenderSbatch, ByHandItMakesWhatTheRanksRead) {
+  const auto made = plan(train_job(), small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(run(render_sbatch(*made), "return 0").exit_code, 0);
+  const auto train = nlohmann::ordered_json::parse(read(root_ / "run/train.json"));
+  EXPECT_EQ(train, nlohmann::ordered_json::parse(made->train_json));
+  EXPECT_EQ(train.at("model"), "cnn");
+  EXPECT_EQ(nlohmann::ordered_json::parse(read(root_ / "run/plan.json")), to_json(*made));
+  EXPECT_TRUE(fs::is_directory(root_ / "run/out"));
+  write("run/train.json", "mine");
+  EXPECT_EQ(run(render_sbatch(*made), "return 0").exit_code, 0);
+  EXPECT_EQ(read(root_ / "run/train.json"), "mine") << "what `dllaunch run` wrote stays";
+}
+
+TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheStep) {
+  const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  for (const int code : {0, 1, 93, 137})
+    EXPECT_EQ(run(render_sbatch(*made), "return " + std::to_string(code)).exit_code, code);
+}
+
+TEST_F(RenderSbatch, ForwardsTheSignalAndWaitsForTheEnd) {
+  const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  // The step signals the script, which must hand the signal on and still report the step's code.
+  for (const auto* signal : {"USR2", "TERM"}) {
+    const auto output = run(render_sbatch(*made),
+                            std::string("trap 'echo checkpoint; exit 7' USR2; kill -s ") + signal +
+                                " $$; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; done");
+    EXPECT_EQ(output.exit_code, 7) << signal;
+    EXPECT_EQ(output.out, "checkpoint\n") << signal;
+  }
+}
+
+TEST_F(RenderSbatch, AFailingSetupLineEndsTheJob) {
+  auto job = run_job();
+  job.environment.setup = "true\nfalse\ntouch never";
+  const auto made = plan(job, small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(run(render_sbatch(*made), "return 0").exit_code, 1);
+  EXPECT_FALSE(fs::exists(root_ / "work/never"));
+  EXPECT_FALSE(fs::exists(root_ / "argv")) << "no step was started";
+}
+
+/// Text that bash, sbatch and templates stumble over.
+class Hostile {
+ public:
+  explicit Hostile(unsigned seed) : random_(seed) {}
+
+  std::string text(std::string_view without = "") {
+    static const Words pieces = {"$(touch pwned)",
+                                 "`touch pwned`",
+                                 ";touch pwned;",
+                                 "|touch pwned",
+                                 "&touch pwned&",
+                                 "\ntouch pwned\n",
+                                 "'",
+                                 "\"",
+                                 "\\",
+                                 "$HOME",
+                                 "${IFS}",
+                                 "#",
+                                 "!",
+                                 "*",
+                                 "?",
+                                 "~",
+                                 "[a]",
+                                 "{a,b}",
+                                 "%j",
+                                 " ",
+                                 "\t",
+                                 "\r\n",
+                                 "\x01",
+                                 "\x7f",
+                                 "é",
+                                 "=",
+                                 "-",
+                                 "--",
+                                 "\\n",
+                                 "a",
+                                 "Z0",
+                                 "END_OF_PLAN",
+                                 "\nEND_OF_PLAN\n",
+                                 "{{name}}",
+                                 "{{{start}}}",
+                                 "{{/setup}}",
+                                 "%%",
+                                 "\\\"",
+                                 "'\\''",
+                                 "$'x'",
+                                 ">out",
+                                 "<in",
+                                 "(",
+                                 ")",
+                                 "&&",
+                                 "||",
+                                 "\n#SBATCH --uid=0\n"};
+    std::string text;
+    for (auto length = random_() % 8; length > 0; --length)
+      text += pieces[random_() % pieces.size()];
+    std::erase_if(text, [without](char c) { return without.find(c) != std::string_view::npos; });
+    return text;
+  }
+  /// What an #SBATCH line can hold.
+  std::string line() { return text(controls); }
+  /// A folder's name.
+  std::string name() { return "d" + text(std::string(controls) + "/\\"); }
+
+ private:
+  static constexpr const char* controls = "\n\r\t\x01\x7f";
+  std::mt19937 random_;
+};
+
+Job hostile_job(Hostile& hostile, const fs::path& prefix) {
+  auto job = run_job();
+  job.name = hostile.line();
+  job.resources.account = hostile.line();
+  job.resources.qos = hostile.line();
+  job.resources.reservation = hostile.line();
+  job.resources.exclude = "/" + hostile.line();
+  job.resources.sbatch_extra = {"--comment=" + hostile.line()};
+  job.resources.srun_extra = {"--" + hostile.text(), hostile.text()};
+  job.run_command = {hostile.text(), hostile.text(), hostile.text(), ""};
+  job.environment.modules = {hostile.text(), hostile.text()};
+  job.environment.activate = prefix.string();
+  job.environment.variables = {{"V0", hostile.text()}, {"V1", hostile.text()}, {"step", "kept"}};
+  return job;
+}
+
+TEST_F(RenderSbatch, ExecutesAndLosesNothingOfHostileText) {
+  constexpr int rounds = 150;
+  const bool check = !no_shellcheck();
+  Hostile hostile(7);
+  for (int round = 0; round < rounds; ++round) {
+    const auto prefix = root_ / hostile.name();
+    fs::create_directories(prefix / "bin");
+    std::ofstream(prefix / "bin/activate") << "export ACTIVATED=yes\n";
+    auto paths = paths_in_root();
+    paths.work_dir = root_ / hostile.name();
+    paths.run_dir = root_ / hostile.name();
+    fs::create_directories(paths.work_dir);
+    const auto job = hostile_job(hostile, prefix);
+    const auto made = plan(job, small_cluster(), paths, false);
+    ASSERT_TRUE(made) << made.error().what;
+    const auto script = render_sbatch(*made);
+    fs::remove(root_ / "modules");
+
+    const auto output = run(script, "return 5");
+    ASSERT_EQ(output.exit_code, 5) << output.err << script;
+    EXPECT_EQ(output.err, "") << script;
+    ASSERT_EQ(split(read(root_ / "argv")), Words(made->start.begin() + 1, made->start.end()));
+    EXPECT_EQ(read(root_ / "pwd"), paths.work_dir);
+    const auto environment = split(read(root_ / "env"));
+    for (const auto& [name, value] : job.environment.variables)
+      EXPECT_THAT(environment, testing::Contains(name + "=" + value)) << script;
+    EXPECT_THAT(environment, testing::Contains("ACTIVATED=yes"));
+    const auto& modules = job.environment.modules;
+    EXPECT_EQ(split(read(root_ / "modules")),
+              (Words{"purge", "load", modules[0], "load", modules[1]}));
+    for (const auto& entry : fs::recursive_directory_iterator(root_))
+      ASSERT_NE(entry.path().filename(), "pwned") << script;
+    if (check && round % 15 == 0) {
+      EXPECT_EQ(shellcheck(script, "error"), "") << script;
+    }
+  }
+}
+
+/// sbatch -vvv prints what it reads from a script; a wrong directive after ours makes it stop
+/// there.
+TEST_F(RenderSbatch, SbatchReadsBackExactlyTheDirectives) {
+  if (!world_.find_program("sbatch")) GTEST_SKIP() << "sbatch is not installed";
+  const auto config = write("slurm.conf",
+                            "ClusterName=x\nSlurmctldHost=localhost\nNodeName=n1\n"
+                            "PartitionName=p Nodes=n1\n");
+  Hostile hostile(8);
+  for (int round = 0; round < 60; ++round) {
+    auto paths = paths_in_root();
+    paths.run_dir = root_ / hostile.name();
+    const auto made = plan(hostile_job(hostile, root_), small_cluster(), paths, false);
+    ASSERT_TRUE(made) << made.error().what;
+    auto script = render_sbatch(*made);
+    script.insert(script.find("\n\n# Written by"), "\n#SBATCH zzz");
+    const auto path = write("script", script);
+    const auto output =
+        world_.run({"env", "SLURM_CONF=" + config.string(), "sbatch", "-vvv", path}, seconds(20));
+    ASSERT_TRUE(output) << output.error().what;
+    std::size_t at = 0;
+    auto expected = made->sbatch_extra;
+    for (auto pair = made->sbatch.rbegin(); pair != made->sbatch.rend(); ++pair)
+      expected.insert(expected.begin(),
+                      pair->second.empty() ? pair->first : pair->first + "=" + pair->second);
+    for (const auto& argument : expected) {
+      const auto found = output->err.find("argument \"" + argument + "\"\n", at);
+      ASSERT_NE(found, std::string::npos) << argument << "\n" << output->err << script;
+      at = found + 1;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,103 @@
+#include "launcher/run_dir.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(RunDir, NamesAreSafeAndDoNotMeet) {
+  const std::string path = new_run_path("a b/../$(x)é");
+  EXPECT_TRUE(std::regex_match(
+      path, std::regex(".*/runs/a_b_\\.\\.___x___+-[0-9]{8}-[0-9]{6}-[a-z0-9]{4}")))
+      << path;
+  EXPECT_NE(new_run_path("x"), new_run_path("x"));
+  EXPECT_NE(fs::path(new_run_path(".hidden")).filename().string()[0], '.');
+}
+
+TEST(RunDir, IsMadeWithItsParents) {
+  const TemporaryFolder folder;
+  const auto run = make_run_dir(folder.path() + "/a/b/");
+  ASSERT_TRUE(run) << run.error().what;
+  EXPECT_EQ(run->path, folder.path() + "/a/b");
+  EXPECT_FALSE(run->resumed);
+  EXPECT_TRUE(fs::is_directory(run->out()));
+  // Nothing of the probe stays.
+  EXPECT_EQ(std::distance(fs::directory_iterator(run->path), {}), 1);
+}
+
+TEST(RunDir, AnEarlierRunIsResumed) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/job.yaml") << "name: x\n";
+  const auto run = make_run_dir(folder.path());
+  ASSERT_TRUE(run);
+  EXPECT_TRUE(run->resumed);
+}
+
+TEST(RunDir, UnwritablePlacesAreBadRequests) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() + "/file") << "x";
+  for (const std::string& path : {folder.path() + "/file/run", folder.path() + "/file",
+                                  std::string("/proc/dllaunch-run"), std::string("/sys/x")}) {
+    const auto run = make_run_dir(path);
+    ASSERT_FALSE(run) << path;
+    EXPECT_EQ(run.error().kind, ErrorKind::bad_request);
+    EXPECT_NE(run.error().what.find(path), std::string::npos) << run.error().what;
+  }
+}
+
+TEST(RunDir, OneAtATime) {
+  const TemporaryFolder folder;
+  const auto run = make_run_dir(folder.path());
+  ASSERT_TRUE(run);
+  {
+    const auto first = RunLock::take(*run);
+    ASSERT_TRUE(first);
+    const auto second = RunLock::take(*run);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().kind, ErrorKind::bad_request);
+  }
+  EXPECT_TRUE(RunLock::take(*run));
+}
+
+TEST(RunDir, WriteFileReplacesWholeOrNotAtAll) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/x.json";
+  ASSERT_TRUE(write_file(path, "first"));
+  ASSERT_TRUE(write_file(path, std::string(100'000, 'y')));
+  EXPECT_EQ(text_of(path).size(), 100'000u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
+  // A folder in its place cannot be replaced: it stays, and no temporary file does.
+  fs::create_directory(folder.path() + "/taken");
+  fs::create_directory(folder.path() + "/taken/inside");
+  EXPECT_FALSE(write_file(folder.path() + "/taken", "x"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2);
+}
+
+TEST(RunDir, NewestCheckpointIsACompleteOne) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  EXPECT_EQ(newest_checkpoint(run), "");
+  for (const char* name : {"step-00000010", "step-00000009", ".step-00000011.tmp", "notes"}) {
+    fs::create_directories(run.checkpoints() + "/" + name);
+  }
+  EXPECT_EQ(newest_checkpoint(run), run.checkpoints() + "/step-00000010");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,108 @@
+#include "launcher/schema_walk.hpp"
+
+#include <gtest/gtest.h>
+
+#include "launcher/schema_scalar.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Json schema = Json::parse(R"({
+  "type": "object", "additionalProperties": false, "required": ["need"],
+  "properties": {
+    "need": {"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^[a-z]*$"},
+    "count": {"type": "integer", "minimum": 1, "maximum": 9, "default": 3},
+    "rate": {"type": ["number", "null"], "exclusiveMinimum": 0, "default": null},
+    "either": {"anyOf": [{"enum": ["auto"]}, {"type": "integer", "minimum": 0}], "default": "auto"},
+    "raw": {"type": ["string", "number", "boolean"], "default": ""},
+    "list": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "default": [1]},
+    "block": {"type": "object", "additionalProperties": false,
+              "properties": {"flag": {"type": "boolean", "default": true}}},
+    "maybe": {"type": ["object", "null"], "default": null, "properties": {}},
+    "names": {"type": "object", "propertyNames": {"pattern": "^[A-Z]$", "x-expected": "a letter"},
+              "additionalProperties": {"type": "string"}, "default": {}}
+  }})");
+
+struct Walked {
+  Json value;
+  std::string problems;  // one a line
+};
+
+Walked walk(const std::string& yaml) {
+  const auto document = parse_yaml(yaml, 0);
+  if (!document.root) return {nullptr, document.problem->message};
+  SchemaWalk walk;
+  Walked walked{walk.complete(schema, *document.root), ""};
+  for (const auto& problem : std::move(walk).problems()) {
+    walked.problems += std::to_string(problem.mark.line) + ":" +
+                       std::to_string(problem.mark.column) + " " + problem.message + "\n";
+  }
+  return walked;
+}
+
+TEST(SchemaWalk, FillsEveryDefaultInSchemaOrder) {
+  const auto walked = walk("need: a");
+  EXPECT_EQ(walked.problems, "");
+  EXPECT_EQ(walked.value.dump(),
+            R"({"need":"a","count":3,"rate":null,"either":"auto","raw":"","list":[1],)"
+            R"("block":{"flag":true},"maybe":null,"names":{}})");
+}
+
+TEST(SchemaWalk, KeepsWhatIsGiven) {
+  const auto walked = walk(
+      "{names: {B: x, A: y}, list: [4, 0x5], raw: 1.50, either: 0, rate: 2, count: 9, need: a,\n"
+      " block: {flag: false}, maybe: {}}");
+  EXPECT_EQ(walked.problems, "");
+  EXPECT_EQ(walked.value.dump(),
+            R"({"need":"a","count":9,"rate":2,"either":0,"raw":"1.50","list":[4,5],)"
+            R"("block":{"flag":false},"maybe":{},"names":{"B":"x","A":"y"}})");
+}
+
+TEST(SchemaWalk, AnEmptyBlockIsAnAbsentOne) {
+  EXPECT_EQ(walk("{need: a, block: , maybe: , names: }").value["block"].dump(), R"({"flag":true})");
+}
+
+TEST(SchemaWalk, SaysWhatMustStandThere) {
+  EXPECT_EQ(walk("{need: a, count: 10}").problems,
+            "1:18 count must be a whole number from 1 to 9, got '10'\n");
+  EXPECT_EQ(walk("{need: a, count: 2.0}").problems,
+            "1:18 count must be a whole number from 1 to 9, got '2.0'\n");
+  EXPECT_EQ(walk("{need: a, either: aut}").problems,
+            "1:19 either must be auto or a whole number of at least 0, got 'aut'; did you mean "
+            "'auto'?\n");
+  EXPECT_EQ(walk("{need: a, rate: .nan}").problems,
+            "1:17 rate must be a number above 0, got '.nan'\n");
+  EXPECT_EQ(walk("{need: 5}").problems, "1:8 need must be text, got '5'; write it in quotes\n");
+  EXPECT_EQ(walk("{need: A}").problems, "1:8 need must be text, got 'A'\n");
+  EXPECT_EQ(walk("{need: \"a\\0b\"}").problems, "1:8 need must be text, got 'a\\x00b'\n");
+  EXPECT_EQ(walk("{need: a, list: []}").problems, "1:17 list must be a list, got an empty list\n");
+  EXPECT_EQ(walk("{need: a, list: 4}").problems, "1:17 list must be a list, got '4'\n");
+  EXPECT_EQ(walk("{need: a, block: {flag: on}}").problems,
+            "1:25 block.flag must be true or false, got 'on'\n");
+  EXPECT_EQ(walk("{need: a, names: {ab: c}}").problems, "1:19 'ab' is not a letter\n");
+}
+
+TEST(SchemaWalk, TellsOfAllProblemsInFileOrder) {
+  EXPECT_EQ(
+      walk("block:\n  flga: true\nflag: true\nlist: [a, {}]\nzzz: 1\ncount: 1\ncount: 2\n")
+          .problems,
+      "1:1 required key 'need' is missing\n"
+      "2:3 unknown key 'flga'; did you mean 'flag'?\n"
+      "3:1 unknown key 'flag'; it belongs under 'block'\n"
+      "4:8 list[0] must be a whole number, got 'a'\n"
+      "4:11 list[1] must be a whole number, got a block of keys\n"
+      "5:1 unknown key 'zzz'; known here: need, count, rate, either, raw, list, block, maybe, "
+      "names\n"
+      "7:1 key 'count' is given twice, first in line 6\n");
+  EXPECT_EQ(walk("[]").problems, "1:1 a job file must be a block of keys, got a list\n");
+}
+
+TEST(SchemaWalk, PatternsSurviveLongText) {
+  EXPECT_TRUE(matches("^(a|b)*$", std::string(1'000'000, 'a')));
+  EXPECT_FALSE(matches("^(a|b)*$", std::string(1'000'000, 'a') + "c"));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,86 @@
+#include "launcher/summary.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/golden.hpp"
+
+namespace dllaunch {
+namespace {
+
+RunLedger two_epochs() {
+  RunLedger ledger;
+  ledger.take(StartEvent{.time = 100, .model = "cnn"});
+  ledger.take(StepEvent{.time = 104, .epoch = 1, .step = 1, .images_per_s = 10});
+  ledger.take(StepEvent{.time = 108, .epoch = 1, .step = 2, .images_per_s = 30});
+  ledger.take(EpochEvent{.time = 110, .epoch = 1, .val_accuracy = 0.5, .images_per_s = 20});
+  ledger.take(CheckpointEvent{.time = 111, .path = "c", .epoch = 1, .step = 2});
+  ledger.take(StepEvent{.time = 115, .epoch = 2, .step = 3, .images_per_s = 60});
+  ledger.take(EpochEvent{.time = 116, .epoch = 2, .val_accuracy = 0.75, .images_per_s = 60});
+  ledger.take(EndEvent{.time = 117, .status = "completed", .seconds = 17});
+  return ledger;
+}
+
+TEST(Summary, AddsUpARun) {
+  const auto ledger = two_epochs();
+  EXPECT_EQ(ledger.epochs(), 2);
+  EXPECT_EQ(ledger.val_accuracy(), 0.75);
+  // Start to step, step to step, checkpoint to step: 4 + 4 + 4.
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 12);
+  // The same images at 20/s and at 60/s: 30/s.
+  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 30);
+  EXPECT_EQ(ledger.end_status(), "completed");
+}
+
+TEST(Summary, WithoutAWholeEpochTheStepsCount) {
+  RunLedger ledger;
+  EXPECT_FALSE(ledger.images_per_s());
+  ledger.take(StartEvent{.time = 100});
+  ledger.take(StepEvent{.time = 101, .epoch = 1, .step = 1, .images_per_s = 10});
+  ledger.take(StepEvent{.time = 104, .epoch = 1, .step = 2, .images_per_s = 30});
+  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 25);
+}
+
+TEST(Summary, AnEarlierRunsTimesDoNotCount) {
+  RunLedger ledger;
+  ledger.recall(StepEvent{.time = 1, .epoch = 1, .step = 1, .images_per_s = 10});
+  ledger.recall(EpochEvent{.time = 2, .epoch = 1, .val_accuracy = 0.5, .images_per_s = 20});
+  ledger.recall(EndEvent{.time = 3, .status = "cancelled"});
+  EXPECT_EQ(ledger.epochs(), 1);
+  EXPECT_FALSE(ledger.ended());
+  EXPECT_FALSE(ledger.images_per_s());
+}
+
+TEST(Summary, JsonHasExactlyTheContractsKeys) {
+  const auto summary = summarize(two_epochs(), RunStatus::completed, 24, 2);
+  EXPECT_EQ(summary.goodput, 0.5);
+  const auto json = to_json(summary);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_EQ(keys,
+            (std::vector<std::string>{"status", "seconds", "queue_seconds", "ranks", "epochs",
+                                      "images_per_s", "val_accuracy", "restarts", "goodput"}));
+  EXPECT_TRUE(json["queue_seconds"].is_null());
+  EXPECT_EQ(json["status"], "completed");
+}
+
+TEST(Summary, ForPeople) {
+  auto done = summarize(two_epochs(), RunStatus::completed, 24, 2);
+  done.epochs = 2;
+  std::string text =
+      render_summary(done, {"/runs/a", "/runs/a/checkpoints/step-00000003", "dllaunch run a"});
+  auto stopped = summarize(RunLedger(), RunStatus::timeout, 60, 1);
+  stopped.queue_seconds = 5;
+  text += render_summary(stopped, {"/runs/my run", "", "dllaunch run b"});
+  EXPECT_TRUE(matches_golden("launcher/summary.txt", text));
+}
+
+TEST(Summary, EveryStatusHasItsWord) {
+  EXPECT_EQ(to_string(RunStatus::completed), "completed");
+  EXPECT_EQ(to_string(RunStatus::node_fail), "node_fail");
+  EXPECT_EQ(to_string(RunStatus::out_of_memory), "out_of_memory");
+}
+
+}  // namespace
+}  // namespace dllaunch
