@@ -1,0 +1,73 @@
+// main() of tests that run on several ranks: all ranks run the same tests in step.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+
+#include "runtime/communicator.hpp"
+#include "runtime/rank_env.hpp"
+
+// Defined only in a build with the address sanitizer.
+extern "C" {
+__attribute__((weak)) void __lsan_disable();
+__attribute__((weak)) void __lsan_enable();
+__attribute__((weak)) void __lsan_do_leak_check();
+}
+
+namespace {
+
+/// Rank 0 reports as always; the others only what went wrong.
+class RankListener : public testing::EmptyTestEventListener {
+ public:
+  explicit RankListener(int rank) : rank_(rank) {}
+
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    if (rank_ > 0) {
+      fmt::print(stderr, "rank {}: {}:{}: {}\n", rank_,
+                 result.file_name() == nullptr ? "unknown file" : result.file_name(),
+                 result.line_number(), result.summary());
+    }
+    if (!result.fatally_failed()) return;
+    // This rank leaves the test early: the others would wait in a collective for ever.
+    std::fflush(nullptr);
+    ::_exit(1);
+  }
+
+ private:
+  int rank_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  auto env = dllaunch::read_rank_env(dllaunch::process_environment());
+  if (!env) {
+    fmt::print(stderr, "{}\n", env.error().what);
+    return 1;
+  }
+  // Open for the whole run: MPI cannot be started twice in a process. What its plugins leak before
+  // they are unloaded is not ours, and would have no name.
+  if (__lsan_disable != nullptr) __lsan_disable();
+  auto ranks = dllaunch::open_communicator("mpi", *env);
+  if (__lsan_enable != nullptr) __lsan_enable();
+  if (!ranks) {
+    fmt::print(stderr, "{}\n", ranks.error().what);
+    return 1;
+  }
+  dllaunch::Communicator& communicator = **ranks;
+
+  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (env->rank > 0) delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new RankListener(env->rank));
+
+  std::int64_t failed = RUN_ALL_TESTS();
+  communicator.wait(
+      communicator.all_reduce(&failed, 1, dllaunch::DType::i64, dllaunch::ReduceOp::max));
+  // Now, not at exit: MPI_Finalize unloads the other plugins.
+  if (__lsan_do_leak_check != nullptr) __lsan_do_leak_check();
+  return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,219 @@
+// The rules of the house, checked by a machine. Rules that are not here are only wishes.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path root = DLLAUNCH_SOURCE_DIR;
+
+/// Who may include whom. An arrow that is not written here does not exist.
+const std::map<std::string, std::set<std::string>> arrows = {
+    {"topology", {"topology"}},
+    {"runtime", {"runtime", "topology"}},
+    {"trainer", {"trainer", "runtime", "topology"}},
+    {"launcher", {"launcher", "runtime", "topology"}},
+};
+
+/// What the launcher may see of runtime/: the target runtime_core, which links no MPI.
+const std::set<std::string> runtime_core = {"runtime/rank_env.hpp", "runtime/binding.hpp"};
+
+/// A foreign library is included by one place. Prefix of the include -> prefixes of paths.
+const std::map<std::string, std::vector<std::string>> library_doors = {
+    {"hwloc", {"topology/discover_hwloc"}},
+    {"mpi.h", {"runtime/communicators/mpi/"}},
+    {"oneapi/dnnl", {"trainer/backends/onednn/"}},
+    {"dnnl", {"trainer/backends/onednn/"}},
+    {"yaml-cpp", {"launcher/yaml_"}},
+    {"kainjow", {"launcher/render_sbatch.cpp"}},
+    {"zlib.h", {"trainer/dataset/"}},
+    {"xxhash.h", {"trainer/checkpoint", "runtime/"}},
+    {"CLI/",
+     {"launcher/command_line.cpp", "launcher/verb_help.cpp", "launcher/named_topology.cpp",
+      "launcher/verbs/"}},
+    {"spdlog/", {"trainer/main.cpp"}},
+};
+
+/// Sources, or folders of them, without a mirrored test, each with the reason.
+const std::map<std::string, std::string> tested_elsewhere = {
+    {"trainer/main.cpp", "run as a program by tests/end_to_end and trainer/dltrain_test.cpp"},
+    {"launcher/main.cpp", "run as a program by launcher/program_test.cpp"},
+    {"launcher/verbs/",
+     "run as a program by verbs_test.cpp, program_test.cpp and tests/end_to_end"},
+    {"launcher/verb_help.cpp", "the golden help texts of verbs_test.cpp"},
+    {"launcher/version.cpp", "--version in program_test.cpp"},
+    {"launcher/child_process.cpp", "posix_world_test.cpp: commands that hang, flood and die"},
+    {"launcher/named_topology.cpp", "--topology of topo and bind in verbs_test.cpp"},
+    {"launcher/load_job.cpp", "files that are missing, empty or folders in program_test.cpp"},
+    {"launcher/job_keys.cpp", "a table: job_schema_test.cpp and docs/job-file.md"},
+    {"launcher/job_schema_markdown.cpp", "docs/job-file.md, compared in job_schema_test.cpp"},
+    {"launcher/job_checks.cpp", "parse_job() in job_file_test.cpp, which calls nothing else"},
+    {"launcher/job_from_json.cpp", "parse_job() in job_file_test.cpp, which calls nothing else"},
+    {"launcher/schema_scalar.cpp", "schema_walk_test.cpp, value by value"},
+};
+
+bool is_tested_elsewhere(const std::string& path) {
+  return std::any_of(tested_elsewhere.begin(), tested_elsewhere.end(), [&](const auto& entry) {
+    const auto& [where, reason] = entry;
+    return path == where || (where.back() == '/' && path.rfind(where, 0) == 0);
+  });
+}
+
+struct Source {
+  std::string path;  // relative to the root, with '/'
+  std::vector<std::string> lines;
+};
+
+std::vector<std::string> read_lines(const fs::path& path) {
+  std::ifstream in(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<Source> sources(const std::vector<std::string>& folders) {
+  std::vector<Source> found;
+  for (const auto& folder : folders) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const auto extension = entry.path().extension().string();
+      if (extension != ".cpp" && extension != ".hpp" && extension != ".cu") continue;
+      found.push_back(
+          {fs::relative(entry.path(), root).generic_string(), read_lines(entry.path())});
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Source& a, const Source& b) { return a.path < b.path; });
+  return found;
+}
+
+const std::vector<std::string> rooms = {"topology", "runtime", "trainer", "launcher"};
+const std::vector<std::string> everything = {"topology", "runtime", "trainer",
+                                             "launcher", "tests",   "bench"};
+
+/// Calls `check(source, line number, line)` for every line and lists what it returns.
+template <typename Check>
+void expect_no_line(const std::vector<Source>& in, Check check) {
+  for (const auto& source : in) {
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      const std::string complaint = check(source, source.lines[i]);
+      if (!complaint.empty()) ADD_FAILURE() << source.path << ":" << i + 1 << ": " << complaint;
+    }
+  }
+}
+
+std::string included(const std::string& line) {
+  static const std::regex form(R"(^\s*#\s*include\s*[<"]([^>"]+)[>"])");
+  std::smatch match;
+  return std::regex_search(line, match, form) ? match[1].str() : "";
+}
+
+/// Characters, not bytes: continuation bytes of UTF-8 do not count.
+std::size_t columns(const std::string& line) {
+  return static_cast<std::size_t>(
+      std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+TEST(Tidy, ArrowsPointDown) {
+  expect_no_line(sources(rooms), [](const Source& source, const std::string& line) -> std::string {
+    const std::string target = included(line);
+    const std::string from = source.path.substr(0, source.path.find('/'));
+    const std::string to = target.substr(0, target.find('/'));
+    if (arrows.count(to) == 0) return "";
+    if (arrows.at(from).count(to) == 0) return from + " must not include " + target;
+    if (from == "launcher" && to == "runtime" && runtime_core.count(target) == 0) {
+      return "launcher may include runtime_core only, not " + target;
+    }
+    return "";
+  });
+}
+
+TEST(Tidy, EveryLibraryHasOneDoor) {
+  expect_no_line(sources(rooms), [](const Source& source, const std::string& line) -> std::string {
+    const std::string target = included(line);
+    for (const auto& [library, doors] : library_doors) {
+      if (target.empty() || target.rfind(library, 0) != 0) continue;
+      const bool allowed = std::any_of(doors.begin(), doors.end(), [&](const std::string& door) {
+        return source.path.rfind(door, 0) == 0;
+      });
+      if (!allowed) return target + " is included elsewhere already: " + doors.front();
+    }
+    return "";
+  });
+}
+
+TEST(Tidy, LinesFitAHundredColumns) {
+  expect_no_line(sources(everything), [](const Source&, const std::string& line) -> std::string {
+    return columns(line) > 100 ? std::to_string(columns(line)) + " columns" : "";
+  });
+}
+
+TEST(Tidy, FilesFitFiveHundredLines) {
+  for (const auto& source : sources(everything)) {
+    EXPECT_LE(source.lines.size(), 500u) << source.path;
+  }
+}
+
+TEST(Tidy, NoMacrosAndNoConditionalCompilation) {
+  static const std::regex define(R"(^\s*#\s*(define|if|ifdef|ifndef|elif)\b)");
+  expect_no_line(sources(rooms), [](const Source&, const std::string& line) -> std::string {
+    return std::regex_search(line, define) ? "preprocessor: " + line : "";
+  });
+}
+
+TEST(Tidy, HeadersDoNotUseNamespaces) {
+  for (const auto& source : sources(everything)) {
+    if (source.path.substr(source.path.size() - 4) != ".hpp") continue;
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      EXPECT_EQ(source.lines[i].find("using namespace"), std::string::npos)
+          << source.path << ":" << i + 1;
+    }
+    EXPECT_TRUE(std::find(source.lines.begin(), source.lines.end(), "#pragma once") !=
+                source.lines.end())
+        << source.path << " lacks #pragma once";
+  }
+}
+
+TEST(Tidy, FilesAreNamedByContent) {
+  static const std::regex vague(
+      "(^|_)(util|utils|helper|helpers|common|misc|manager|handler|base)(_|$)");
+  for (const auto& source : sources(everything)) {
+    const std::string stem = fs::path(source.path).stem().string();
+    EXPECT_FALSE(std::regex_search(stem, vague)) << source.path << " is named by nothing";
+  }
+}
+
+TEST(Tidy, EverySourceHasItsTest) {
+  for (const auto& source : sources(rooms)) {
+    if (source.path.substr(source.path.size() - 4) != ".cpp") continue;
+    if (is_tested_elsewhere(source.path)) continue;
+    const std::string stem = source.path.substr(0, source.path.size() - 4);
+    EXPECT_TRUE(fs::exists(root / "tests" / (stem + "_test.cpp")))
+        << source.path << ": no tests/" << stem << "_test.cpp, and not on the list of reasons";
+  }
+  for (const auto& [path, reason] : tested_elsewhere) {
+    EXPECT_TRUE(fs::exists(root / path)) << path << " is on the list and gone: " << reason;
+  }
+}
+
+TEST(Tidy, NothingIsMarkedUnfinished) {
+  static const std::regex mark(
+      "\\b(TO"
+      "DO|FIX"
+      "ME|XX"
+      "X)\\b");
+  expect_no_line(sources(everything), [](const Source&, const std::string& line) -> std::string {
+    return std::regex_search(line, mark) ? "marked as unfinished: " + line : "";
+  });
+}
+
+}  // namespace
