@@ -254,6 +254,8 @@ std::string Progress::draw(double now_s) {
 std::string Progress::finish() {
   std::string text(live_.empty() ? "" : erase_line);
   live_.clear();
+  step_.reset();
+  waiting_.clear();
   return text + std::exchange(permanent_, {});
 }
 

@@ -36,7 +36,7 @@ class Progress {
 
   /// What to write at `now_s`, Unix seconds; empty when there is nothing new to show.
   std::string draw(double now_s);
-  /// Removes the live line and writes what is left: the last call.
+  /// Removes the live line and writes what is left; lines said later stand alone.
   std::string finish();
 
  private:

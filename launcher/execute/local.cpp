@@ -25,6 +25,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t most_excerpt_lines = 12;
 constexpr std::size_t most_mpirun_bytes = 64 * 1024;
+constexpr seconds last_warning(8);  // from TERM to KILL
 
 /// What the batch script does on Slurm, for a plan that wants it here: $1 activate, $2 setup,
 /// $3 how many modules follow; then the command.
@@ -72,13 +73,16 @@ std::vector<std::string> command_line(const LaunchPlan& plan) {
   return argv;
 }
 
-/// The user's own settings, in the job file or around us, come last and win.
+/// Settings of the user, in the job file or around us, win over ours.
 std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan& plan,
                                                                 const OpenMpiScratch& scratch,
                                                                 World& world) {
   std::vector<std::pair<std::string, std::string>> all;
   const auto unless_set = [&](const std::string& name, const std::string& value) {
-    if (!world.environment(name)) all.emplace_back(name, value);
+    const bool in_job =
+        std::any_of(plan.environment.begin(), plan.environment.end(),
+                    [&](const auto& variable) { return variable.first == name; });
+    if (!in_job && !world.environment(name)) all.emplace_back(name, value);
   };
   if (geteuid() == 0) {
     unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
@@ -144,7 +148,8 @@ class Stop {
     seen_ = signals.count();
     if (stage_ == Stage::none) {
       ask(mpirun);
-      next_at_ = now + seconds(plan_.grace_seconds);
+      // No rank yet: nobody has anything to save.
+      next_at_ = now + (stage_ == Stage::asked ? seconds(plan_.grace_seconds) : last_warning);
     } else if (stage_ == Stage::asked && (hurried || now >= next_at_)) {
       follower_.say(hurried
                         ? "dllaunch: ending the ranks now"
@@ -152,7 +157,7 @@ class Stop {
                                       plan_.grace_seconds));
       mpirun.send(SIGTERM);
       stage_ = Stage::terminated;
-      next_at_ = now + seconds(8);
+      next_at_ = now + last_warning;
     } else if (stage_ == Stage::terminated && (hurried || now >= next_at_)) {
       kill(-mpirun.pid(), SIGKILL);
       stage_ = Stage::killed;

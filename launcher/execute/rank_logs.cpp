@@ -62,16 +62,23 @@ std::string file_end(const std::string& path, std::size_t most) {
 
 LogExcerpt excerpt_of(const RunDir& run, const DeadRank& dead, std::size_t most_lines) {
   constexpr std::size_t most_bytes = 64 * 1024;
-  const std::string prefix = dead.rank >= 0 ? fmt::format("rank-{:04}-", dead.rank) : "rank-";
-  LogExcerpt best;
-  for (const auto& path : logs_of(run, prefix)) {
+  const auto read = [&](const std::string& path) {
     auto lines = log_excerpt(file_end(path, most_bytes), most_lines);
     const bool error = has_error(lines);
-    const bool found = dead.rank >= 0 || error;
-    if (best.path.empty() || found) best = {path, std::move(lines), error};
-    if (found) break;
+    return LogExcerpt{path, std::move(lines), error};
+  };
+  LogExcerpt fallback;
+  if (dead.rank >= 0) {
+    const auto own = logs_of(run, fmt::format("rank-{:04}-", dead.rank));
+    if (!own.empty()) fallback = read(own.front());
+    if (dead.signal != 0 || fallback.has_error) return fallback;
   }
-  return best;
+  for (const auto& path : logs_of(run, "rank-")) {
+    auto excerpt = read(path);
+    if (excerpt.has_error) return excerpt;
+    if (fallback.path.empty()) fallback = std::move(excerpt);
+  }
+  return fallback;
 }
 
 }  // namespace dllaunch

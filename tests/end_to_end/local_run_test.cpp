@@ -182,6 +182,18 @@ TEST_F(LocalRun, RanksOwnCodesPassThrough) {
   }
 }
 
+// Ranks that agree on an error leave together; mpirun may name one that has nothing to say.
+TEST_F(LocalRun, TheRankWithTheWordsIsQuotedWhicheverLeavesFirst) {
+  for (const int first : {0, 1}) {
+    fs::remove_all(work_.run_dir());
+    const auto ended = work_.run(
+        args(command("[ $RANK = 1 ] || echo 'dltrain: error: no such file' >&2; [ $RANK = " +
+                     std::to_string(first) + " ] || { trap '' TERM; sleep 0.5; }; exit 2")));
+    EXPECT_EQ(ended.exit_code, 2) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("dltrain: error: no such file"));
+  }
+}
+
 TEST_F(LocalRun, ARanksProgramThatCannotRun) {
   const auto missing = work_.run(
       args(work_.file("m.yaml", "name: m\nresources: {device: cpu}\nrun: [/no/such/program]\n")));

@@ -107,6 +107,16 @@ TEST(Progress, RedrawsAtMostTenTimesASecond) {
   EXPECT_NE(progress.draw(101.2), "");
 }
 
+TEST(Progress, AfterItsEndLinesStandAlone) {
+  Progress progress({.terminal = true});
+  progress.take(start_of_three());
+  progress.take(step(1, 1, 101));
+  progress.draw(101);
+  progress.finish();
+  progress.say("job 7 goes on");
+  EXPECT_EQ(progress.draw(102), "job 7 goes on\n");
+}
+
 TEST(Progress, HeartbeatOnlyWhenNothingElseWasWritten) {
   Progress progress({});
   progress.take(start_of_three());

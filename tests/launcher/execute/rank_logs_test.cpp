@@ -33,9 +33,23 @@ TEST_F(RankLogsTest, NamesGoBothWays) {
 TEST_F(RankLogsTest, TheDeadRanksLogIsQuoted) {
   log("rank-0000-n1.log", "error: not this one\n");
   const auto path = log("rank-0001-n2.log", "begin\nthe last words\n");
-  const auto excerpt = excerpt_of(run_, {.rank = 1}, 10);
+  const auto excerpt = excerpt_of(run_, {.rank = 1, .signal = 11}, 10);
   EXPECT_EQ(excerpt.path, path);
   EXPECT_EQ(excerpt.lines, (std::vector<std::string>{"begin", "the last words"}));
+}
+
+TEST_F(RankLogsTest, ASilentRanksErrorIsInAnothersLog) {
+  const auto own = log("rank-0001-n1.log", "epoch 1\n");
+  const auto words = log("rank-0000-n1.log", "dltrain: error: no such file\n");
+  EXPECT_EQ(excerpt_of(run_, {.rank = 1, .exit_code = 2}, 10).path, words);
+  // A signal strikes one rank: what others say comes of it and does not explain it.
+  EXPECT_EQ(excerpt_of(run_, {.rank = 1, .signal = 9}, 10).path, own);
+}
+
+TEST_F(RankLogsTest, WithoutAnyErrorItsOwnLastWords) {
+  const auto own = log("rank-0001-n1.log", "the last words\n");
+  log("rank-0000-n1.log", "fine\n");
+  EXPECT_EQ(excerpt_of(run_, {.rank = 1, .exit_code = 7}, 10).path, own);
 }
 
 TEST_F(RankLogsTest, WithoutANameTheOneWithAnError) {
