@@ -18,6 +18,9 @@ function(dllaunch_library name)
   target_link_libraries(dllaunch_${name} PRIVATE dllaunch::warnings PUBLIC ${ARG_LINK})
 endfunction()
 
+# Tests with threads of their own, for the tsan preset.
+add_custom_target(threads_tests)
+
 # dllaunch_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS words ...] [TIMEOUT seconds])
 # One GoogleTest program NAME; CTest sees each of its tests by name.
 function(dllaunch_test name)
@@ -31,6 +34,9 @@ function(dllaunch_test name)
     DLLAUNCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" DLLAUNCH_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if("threads" IN_LIST ARG_LABELS)
+    add_dependencies(threads_tests ${name})
+  endif()
 endfunction()
 
 find_program(DLLAUNCH_MPIRUN mpirun)
@@ -54,7 +60,7 @@ function(dllaunch_mpi_test name)
     endif()
     # Ranks outnumber cores here: those that wait must let the others run.
     set_tests_properties(${name}.np${ranks} PROPERTIES
-      SKIP_REGULAR_EXPRESSION "SKIPPED no mpirun" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ranks}
+      SKIP_REGULAR_EXPRESSION "SKIPPED no mpirun" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ranks} LABELS mpi
       ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1;LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp")
   endforeach()
 endfunction()

@@ -79,9 +79,8 @@ std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan
                                                                 World& world) {
   std::vector<std::pair<std::string, std::string>> all;
   const auto unless_set = [&](const std::string& name, const std::string& value) {
-    const bool in_job =
-        std::any_of(plan.environment.begin(), plan.environment.end(),
-                    [&](const auto& variable) { return variable.first == name; });
+    const bool in_job = std::any_of(plan.environment.begin(), plan.environment.end(),
+                                    [&](const auto& variable) { return variable.first == name; });
     if (!in_job && !world.environment(name)) all.emplace_back(name, value);
   };
   if (geteuid() == 0) {

@@ -15,9 +15,9 @@ struct LogExcerpt {
   bool has_error = false;  // among the lines
 };
 
-/// The log of the rank that died. When nobody knows which, or it left by its own exit code without a
-/// word (ranks that meet the same error leave together and one of them speaks, in no fixed order):
-/// the newest one with an error in it.
+/// The log of the rank that died. When nobody knows which, or it left by its own exit code without
+/// a word (ranks that meet the same error leave together and one of them speaks, in no fixed
+/// order): the newest one with an error in it.
 LogExcerpt excerpt_of(const RunDir& run, const DeadRank& dead, std::size_t most_lines);
 
 /// The last `most` bytes of a file, from a line's beginning; empty when it cannot be read.
