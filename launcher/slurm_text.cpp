@@ -130,7 +130,7 @@ class Record {
 };
 
 /// A record begins with the line that opens with `key`. Text before the first one (a site's
-/// wrapper may print some) is passed over.
+/// wrapper may print some) and records without a name are passed over.
 std::vector<Record> records(std::string_view text, std::string_view key) {
   std::vector<Record> found;
   for (const auto line : split(text, '\n')) {
@@ -139,6 +139,7 @@ std::vector<Record> records(std::string_view text, std::string_view key) {
       found.emplace_back();
     if (!found.empty()) found.back().add_line(shown);
   }
+  std::erase_if(found, [&](const Record& record) { return record.get(key).empty(); });
   return found;
 }
 

@@ -25,6 +25,7 @@ class Random {
 std::string damaged(std::string_view text, Random& random);
 
 /// Feeds `rounds` damaged versions of the samples to `parse` and prints the seed on failure.
+/// In damage_rounds.cpp: it needs GoogleTest, the rest does not.
 void with_damaged(const std::vector<std::string>& samples, int rounds, std::uint64_t seed,
                   const std::function<void(const std::string&)>& parse);
 
