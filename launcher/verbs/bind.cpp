@@ -5,10 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launcher/host_list.hpp"
 #include "launcher/named_topology.hpp"
 #include "launcher/verb.hpp"
 #include "topology/masks.hpp"
 #include "topology/placement.hpp"
+#include "topology/renderings.hpp"
 
 namespace dllaunch {
 namespace {
@@ -17,6 +19,9 @@ constexpr std::string_view examples =
     R"(  dllaunch bind                                  one rank per GPU of this machine
   dllaunch bind --ranks 4 --policy spread        four ranks, far from each other
   dllaunch bind --topology node.xml --json       masks for another machine, for a script
+  srun $(dllaunch bind --format srun) ./app      inside a job that has whole nodes
+  dllaunch bind --format numactl > lines         line i+1 goes before local rank i's command:
+  mpirun --bind-to none bash -c '$(sed -n $((OMPI_COMM_WORLD_LOCAL_RANK+1))p lines) ./app'
 )";
 
 struct Options {
@@ -27,6 +32,9 @@ struct Options {
   std::string order = "gpu";
   std::string reserve = "auto";
   bool smt = false;
+  std::string format = "table";
+  std::string hosts = "localhost";
+  bool visible_devices = false;
   bool json = false;
 };
 
@@ -51,15 +59,31 @@ Result<PlacementRequest> request_from(const Options& options) {
   return request;
 }
 
+/// What the form cannot say goes to stderr: stdout is for the program that reads it.
+void show(World& world, const Rendering& made, const Placement& placement, BindFormat format) {
+  world.print(made.text);
+  if (format != BindFormat::table)
+    for (const auto& warning : placement.warnings) world.note("warning: " + warning + "\n");
+  for (const auto& note : made.notes) world.note("note: " + note + "\n");
+}
+
 Result<int> show_binding(World& world, const Options& options) {
   const auto request = request_from(options);
   if (!request) return request.error();
+  const auto format = parse_bind_format(options.format);
+  if (!format) return format.error();
+  const auto hosts = expand_hosts(options.hosts);
+  if (!hosts) return hosts.error();
   const auto topology = named_topology(world, options.topology);
   if (!topology) return topology.error();
   const auto placement = place_ranks(*topology, *request);
   if (!placement) return placement.error();
-  world.print(options.json ? to_json(*topology, *placement).dump(2) + "\n"
-                           : render_placement(*topology, *placement));
+  if (options.json) {
+    world.print(to_json(*topology, *placement).dump(2) + "\n");
+    return exit_code::success;
+  }
+  const RenderingOptions rendering{.hosts = *hosts, .visible_devices = options.visible_devices};
+  show(world, render_binding(*format, *topology, *placement, rendering), *placement, *format);
   return exit_code::success;
 }
 
@@ -85,7 +109,15 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--order", options->order, "number ranks by GPU or along NUMA nodes")
       ->type_name("gpu|numa")
       ->capture_default_str();
-  app.add_flag("--json", options->json, "one JSON document");
+  auto* format = app.add_option("--format", options->format, "in the words of what applies it")
+                     ->type_name("table|srun|rankfile|numactl|taskset|hwloc-bind|env|script")
+                     ->capture_default_str();
+  app.add_option("--hosts", options->hosts, "rankfile: the nodes, as n[1-4] or +n0,+n1")
+      ->type_name("LIST")
+      ->capture_default_str();
+  app.add_flag("--visible-devices", options->visible_devices,
+               "env, script: hide a rank's other GPUs from it");
+  app.add_flag("--json", options->json, "one JSON document")->excludes(format);
   return [options](World& world) { return show_binding(world, *options); };
 }
 
