@@ -8,6 +8,7 @@
 
 #include "topology/deal_cores.hpp"
 #include "topology/nearest_nic.hpp"
+#include "topology/reserved_cpus.hpp"
 #include "topology/seats.hpp"
 
 namespace dllaunch {
@@ -19,35 +20,6 @@ std::size_t at(int position) {
 
 Error bad_request(std::string what, std::string hint = "") {
   return {ErrorKind::bad_request, std::move(what), std::move(hint)};
-}
-
-Result<IdSet> reserved_cpus(const Topology& topology, const std::string& reserve,
-                            std::vector<std::string>& warnings) {
-  if (reserve == "auto" || reserve == "none" || reserve.empty()) return IdSet{};
-  if (reserve == "first-core-per-l3") {
-    IdSet reserved;
-    for (const auto& core : topology.cores)
-      if (core.opens_l3) reserved |= core.cpus;
-    const bool any_l3 = std::any_of(topology.cores.begin(), topology.cores.end(),
-                                    [](const Core& core) { return core.l3 >= 0; });
-    if (!any_l3)
-      warnings.push_back("reserve first-core-per-l3 reserves nothing: this node shows no L3 cache");
-    return reserved;
-  }
-  auto list = parse_id_list(reserve);
-  if (!list) {
-    auto error = std::move(list).error();
-    error.hint = "reserve is auto, none, first-core-per-l3 or a CPU list such as 0-3,8";
-    return std::move(error).within("reserve");
-  }
-  const auto missing = *list - (topology.present_cpus | topology.cpus());
-  if (!missing.empty())
-    return bad_request(fmt::format("reserve: this node has no CPU {}", to_list(missing)),
-                       fmt::format("its CPUs are {}", to_list(topology.present_cpus)));
-  // Whoever reserves CPU 0 means its core: the sibling thread would disturb it as much.
-  for (const auto& core : topology.cores)
-    if (list->contains(core.cpus.first())) *list |= core.cpus;
-  return list;
 }
 
 int default_ranks(const Topology& topology, int gpus) {
@@ -230,8 +202,13 @@ Result<Placement> place_ranks(const Topology& topology, const PlacementRequest& 
   const bool shares_cores =
       request.policy == BindPolicy::closest || request.policy == BindPolicy::spread;
   if (shares_cores) {
-    auto reserved = reserved_cpus(topology, request.reserve, warnings);
+    auto reserved = reserved_cpus(topology, request.reserve);
     if (!reserved) return std::move(reserved).error();
+    const bool any_l3 = std::any_of(topology.cores.begin(), topology.cores.end(),
+                                    [](const Core& core) { return core.l3 >= 0; });
+    if (request.reserve == "first-core-per-l3" && !any_l3)
+      warnings.emplace_back(
+          "reserve first-core-per-l3 reserves nothing: this node shows no L3 cache");
     usable -= *reserved;
   }
   if (usable.empty())
