@@ -51,6 +51,7 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/verbs/",
      "run as a program by verbs_test.cpp, program_test.cpp and tests/end_to_end"},
     {"topology/diagnosis_scene.cpp", "what all rules share: topology/diagnosis_*_test.cpp"},
+    {"launcher/doctor/examine.cpp", "real processes in end_to_end/doctor_test.cpp"},
     {"launcher/verb_help.cpp", "the golden help texts of verbs_test.cpp"},
     {"launcher/version.cpp", "--version in program_test.cpp"},
     {"launcher/child_process.cpp", "posix_world_test.cpp: commands that hang, flood and die"},

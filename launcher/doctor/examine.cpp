@@ -1,0 +1,119 @@
+#include "launcher/doctor/examine.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "launcher/doctor/observe.hpp"
+#include "launcher/rank_shim.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Whoever looks may be bound to less than those looked at. Theirs is what their cgroup allows.
+void allow_what_ranks_may_use(const std::vector<RankObservation>& ranks, Topology& topology) {
+  IdSet cpusets;
+  IdSet bound;
+  for (const auto& rank : ranks) {
+    cpusets |= rank.cpuset;
+    bound |= rank.cpus;
+  }
+  const auto known = topology.cpus();
+  const auto allowed = (cpusets.empty() ? topology.allowed_cpus | bound : cpusets | bound) & known;
+  if (!allowed.empty()) topology.allowed_cpus = allowed;
+}
+
+/// The plan of the run that the ranks belong to, where their environment names it.
+void read_plan(World& world, NodeObservation& node) {
+  for (const auto& rank : node.ranks) {
+    const auto run_dir = rank.environment.find("DLLAUNCH_RUN_DIR");
+    if (run_dir == rank.environment.end() || rank.rank < 0) continue;
+    const auto text = world.read_file(run_dir->second + "/plan.json");
+    auto planned = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
+    if (!planned) return;
+    node.request = std::move(planned->request);
+    node.planned = std::move(planned->masks);
+    return;
+  }
+}
+
+Report report_on(World& world, Topology topology, NodeObservation node, const std::string& job) {
+  node.host = world.environment("SLURMD_NODENAME").value_or(world.host_name());
+  node.shared_memory = observe_shared_memory();
+  read_plan(world, node);
+  allow_what_ranks_may_use(node.ranks, topology);
+  return report_of(topology, node, job);
+}
+
+/// The ranks of `job`; one that ends meanwhile is left out.
+std::vector<RankObservation> observe_ranks(const std::vector<JobProcess>& processes,
+                                           const std::string& job, int wanted) {
+  std::vector<RankObservation> ranks;
+  for (const auto& rank : ranks_of_job(processes, job, wanted)) {
+    auto seen = observe_process("", rank.pid);
+    if (!seen) continue;
+    seen->workers = rank.workers;
+    ranks.push_back(*std::move(seen));
+  }
+  return ranks;
+}
+
+}  // namespace
+
+Result<Report> examine_here(World& world) {
+  auto topology = world.topology();
+  if (!topology) return std::move(topology).error();
+  auto own = observe_process("", getpid());
+  if (!own) return std::move(own).error();
+  NodeObservation node;
+  node.ranks = {*std::move(own)};
+  return report_on(world, *std::move(topology), std::move(node), "");
+}
+
+Result<Report> examine_process(World& world, int pid) {
+  auto topology = world.topology();
+  if (!topology) return std::move(topology).error();
+  auto seen = observe_process("", pid);
+  if (!seen) {
+    auto error = std::move(seen).error();
+    error.kind = ErrorKind::bad_request;
+    return error;
+  }
+  NodeObservation node;
+  std::string job;
+  if (seen->rank >= 0) {
+    const auto processes = observe_job_processes("");
+    const auto own = std::find_if(processes.begin(), processes.end(),
+                                  [pid](const auto& process) { return process.pid == pid; });
+    if (own != processes.end()) job = own->job;
+    if (!job.empty()) node.ranks = observe_ranks(processes, job, pid);
+  }
+  if (node.ranks.empty()) node.ranks = {*std::move(seen)};
+  return report_on(world, *std::move(topology), std::move(node), job);
+}
+
+Result<Report> examine_job(World& world, const std::string& job_id) {
+  auto topology = world.topology();
+  if (!topology) return std::move(topology).error();
+  auto processes = observe_job_processes("");
+  const auto own = std::find_if(processes.begin(), processes.end(),
+                                [](const auto& process) { return process.pid == getpid(); });
+  const std::string own_job = own == processes.end() ? "" : own->job;
+  std::erase_if(processes, [&](const JobProcess& process) {
+    return process.slurm_job != job_id || process.job == own_job;
+  });
+
+  Report report;
+  for (const auto& job : jobs_among(processes)) {
+    NodeObservation node;
+    node.ranks = observe_ranks(processes, job, 0);
+    if (!node.ranks.empty()) merge(report, report_on(world, *topology, std::move(node), job));
+  }
+  if (!report.hosts.empty()) return report;
+  // No step runs: what is left to look at is what a step would start from.
+  return examine_here(world);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,19 @@
+// From processes on this node to a report: observe, find the siblings, diagnose.
+#pragma once
+
+#include "launcher/doctor/report.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+/// This process, as its shell is bound, and the node itself.
+Result<Report> examine_here(World& world);
+
+/// Process `pid` and, where it is a rank, the other ranks of its job on this node.
+/// bad_request: there is no such process.
+Result<Report> examine_process(World& world, int pid);
+
+/// Every rank on this node of every step of Slurm job `job_id`, that of the caller left out.
+Result<Report> examine_job(World& world, const std::string& job_id);
+
+}  // namespace dllaunch

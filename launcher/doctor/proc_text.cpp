@@ -1,0 +1,222 @@
+#include "launcher/doctor/proc_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <set>
+
+namespace dllaunch {
+namespace {
+
+/// The next line of `text`, without its end; `text` is shortened by it.
+std::string_view take_line(std::string_view& text) {
+  const auto end = std::min(text.find('\n'), text.size());
+  const auto line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// The next word of `text`; `text` is shortened by it.
+std::string_view take_word(std::string_view& text) {
+  text = trimmed(text);
+  const auto end = std::min(text.find_first_of(" \t"), text.size());
+  const auto word = text.substr(0, end);
+  text.remove_prefix(end);
+  return word;
+}
+
+template <typename Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+IdSet ids_in(std::string_view text) {
+  auto ids = parse_id_list(text);
+  return ids ? *std::move(ids) : IdSet{};
+}
+
+std::optional<std::uint64_t> limit_in(std::string_view word) {
+  if (word == "unlimited") return std::numeric_limits<std::uint64_t>::max();
+  return number_in<std::uint64_t>(word);
+}
+
+std::string_view file_name(std::string_view path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+bool is_interpreter(std::string_view name) {
+  constexpr std::string_view names[] = {"python", "bash", "sh", "dash", "perl", "julia", "Rscript"};
+  return std::any_of(std::begin(names), std::end(names),
+                     [&](std::string_view known) { return name.starts_with(known); });
+}
+
+/// "bind:0-1", "prefer=static:0", "prefer (many):0,2", "default".
+MemoryPolicy policy_in(std::string_view line) {
+  auto rest = line;
+  take_word(rest);  // the address
+  auto word = std::string(take_word(rest));
+  if (trimmed(rest).starts_with("(many)")) word += std::string(take_word(rest));
+  MemoryPolicy policy;
+  const auto colon = word.find(':');
+  const auto mode = word.substr(0, std::min(word.find_first_of("=(:"), word.size()));
+  for (const char* known : {"default", "local", "prefer", "bind", "interleave"})
+    if (mode == known) policy.mode = known;
+  if (colon != std::string::npos) policy.nodes = ids_in(std::string_view(word).substr(colon + 1));
+  return policy;
+}
+
+}  // namespace
+
+std::optional<ProcStatus> parse_proc_status(std::string_view text) {
+  ProcStatus status;
+  bool named = false;
+  bool placed = false;
+  while (!text.empty()) {
+    const auto line = take_line(text);
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const auto key = line.substr(0, colon);
+    const auto value = trimmed(line.substr(colon + 1));
+    if (key == "Name") {
+      status.name = std::string(value);
+      named = true;
+    } else if (key == "State" && !value.empty()) {
+      status.state = value.front();
+    } else if (key == "PPid") {
+      status.parent = number_in<int>(value).value_or(0);
+    } else if (key == "Threads") {
+      status.threads = number_in<int>(value).value_or(0);
+    } else if (key == "Cpus_allowed_list") {
+      status.cpus = ids_in(value);
+      placed = true;
+    } else if (key == "Mems_allowed_list") {
+      status.numa = ids_in(value);
+    }
+  }
+  if (!named || !placed) return std::nullopt;
+  return status;
+}
+
+Environment parse_proc_environment(std::string_view text) {
+  Environment environment;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\0'), text.size());
+    const auto entry = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return environment;
+}
+
+std::string command_in(std::string_view cmdline) {
+  const auto take = [&] {
+    const auto end = std::min(cmdline.find('\0'), cmdline.size());
+    const auto word = cmdline.substr(0, end);
+    cmdline.remove_prefix(std::min(end + 1, cmdline.size()));
+    return word;
+  };
+  auto command = std::string(file_name(take()));
+  if (!is_interpreter(command)) return command;
+  const auto argument = take();
+  if (!argument.empty() && !argument.starts_with('-'))
+    command += " " + std::string(file_name(argument));
+  return command;
+}
+
+ProcLimits parse_proc_limits(std::string_view text) {
+  ProcLimits limits;
+  const auto soft = [](std::string_view line, std::string_view name) {
+    auto rest = line.substr(name.size());
+    return limit_in(take_word(rest));
+  };
+  while (!text.empty()) {
+    const auto line = take_line(text);
+    constexpr std::string_view locked = "Max locked memory";
+    constexpr std::string_view files = "Max open files";
+    if (line.starts_with(locked)) limits.locked_memory_bytes = soft(line, locked);
+    if (line.starts_with(files)) limits.open_files = soft(line, files);
+  }
+  return limits;
+}
+
+std::vector<std::string> gpu_libraries_in(std::string_view maps) {
+  constexpr std::string_view runtimes[] = {"libcudart.so", "libcuda.so", "libamdhip64.so",
+                                           "libze_loader.so"};
+  std::set<std::string> found;
+  while (!maps.empty()) {
+    const auto line = take_line(maps);
+    const auto path = line.find('/');
+    if (path == std::string_view::npos) continue;
+    auto name = file_name(line.substr(path));
+    name = name.substr(0, name.find(' '));  // "... (deleted)"
+    for (const auto runtime : runtimes)
+      if (name.starts_with(runtime)) found.emplace(name);
+  }
+  return {found.begin(), found.end()};
+}
+
+MemoryPolicy parse_numa_maps(std::string_view text) {
+  std::string_view first;
+  std::string_view stack;
+  while (!text.empty()) {
+    const auto line = take_line(text);
+    if (first.empty()) first = line;
+    if (line.find(" stack") != std::string_view::npos) stack = line;
+    if (line.find(" heap") != std::string_view::npos) return policy_in(line);
+  }
+  return policy_in(stack.empty() ? first : stack);
+}
+
+CgroupPaths parse_proc_cgroup(std::string_view text) {
+  CgroupPaths paths;
+  while (!text.empty()) {
+    const auto line = take_line(text);
+    const auto first = line.find(':');
+    if (first == std::string_view::npos) continue;
+    const auto second = line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    auto controllers = line.substr(first + 1, second - first - 1);
+    const auto path = std::string(line.substr(second + 1));
+    if (controllers.empty() && line.starts_with("0:")) paths.unified = path;
+    while (!controllers.empty()) {
+      const auto end = std::min(controllers.find(','), controllers.size());
+      if (controllers.substr(0, end) == "cpuset") paths.cpuset = path;
+      if (controllers.substr(0, end) == "devices") paths.devices = path;
+      controllers.remove_prefix(std::min(end + 1, controllers.size()));
+    }
+  }
+  return paths;
+}
+
+std::optional<IdSet> nvidia_devices_in(std::string_view devices_list) {
+  constexpr int control_device = 255;  // /dev/nvidiactl
+  constexpr std::string_view nvidia = "195:";
+  if (trimmed(devices_list).empty()) return std::nullopt;
+  IdSet devices;
+  while (!devices_list.empty()) {
+    auto line = take_line(devices_list);
+    const auto kind = take_word(line);
+    const auto numbers = take_word(line);
+    if (kind == "a" || numbers == "*:*") return std::nullopt;
+    if (kind != "c" || !numbers.starts_with(nvidia)) continue;
+    const auto minor = numbers.substr(nvidia.size());
+    if (minor == "*") return std::nullopt;
+    const auto device = number_in<int>(minor);
+    if (device && *device >= 0 && *device < control_device) devices.insert(*device);
+  }
+  return devices;
+}
+
+}  // namespace dllaunch

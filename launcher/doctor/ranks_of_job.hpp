@@ -1,0 +1,40 @@
+// Which of many processes are the ranks of one job. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/rank_env.hpp"
+#include "topology/rank_observation.hpp"
+
+namespace dllaunch {
+
+struct JobProcess {
+  int pid = 0;
+  int parent = 0;
+  std::string name = {};       // "python3"
+  std::string job = {};        // what job_of() says; empty: part of none
+  std::string slurm_job = {};  // SLURM_JOB_ID
+  RankEnv rank = {};
+};
+
+/// Fills `job`, `slurm_job` and `rank` from a process's environment. Of nested launchers the
+/// innermost counts: torchrun in srun, mpirun in a batch job.
+void read_job(const Environment& environment, JobProcess& process);
+
+struct RankProcess {
+  int pid = 0;
+  RankEnv rank = {};
+  int workers = 0;  // other processes of the rank: data loaders and the like
+};
+
+/// One process a rank of `job`, by rank: the first one started, but of a wrapper (a shell, numactl,
+/// dllaunch exec) what it wraps. `wanted` is always the process of its own rank. Launchers' own
+/// daemons are no ranks.
+std::vector<RankProcess> ranks_of_job(const std::vector<JobProcess>& processes,
+                                      const std::string& job, int wanted = 0);
+
+/// The jobs that have ranks among `processes`, sorted.
+std::vector<std::string> jobs_among(const std::vector<JobProcess>& processes);
+
+}  // namespace dllaunch

@@ -1,0 +1,185 @@
+// The report as a page: ranks that are alike on one line, findings with reason and remedy.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "launcher/doctor/report.hpp"
+#include "launcher/host_list.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::size_t columns_of_table = 9;
+using Row = std::array<std::string, columns_of_table>;
+
+std::string or_dash(std::string text) {
+  return text.empty() ? "-" : std::move(text);
+}
+
+std::string list_of(const std::vector<int>& numbers) {
+  IdSet set;
+  for (const int number : numbers) set.insert(number);
+  return to_list(set);
+}
+
+/// What makes two ranks alike: all that stands in the table but who and where they are.
+using Alike = std::array<std::string, columns_of_table - 3>;
+
+Alike alike(const RankRow& row) {
+  return {row.job,    or_dash(row.cpus),          or_dash(row.numa), or_dash(list_of(row.gpus)),
+          row.memory, std::to_string(row.threads)};
+}
+
+struct Line {
+  IdSet ranks = {};
+  std::vector<std::string> hosts = {};  // in order of appearance
+  std::set<std::string> commands = {};
+  int pid = 0;
+};
+
+std::string short_hosts(const std::vector<std::string>& hosts) {
+  constexpr std::size_t longest = 30;
+  auto text = compress_hosts(hosts);
+  if (text.size() <= longest) return text;
+  return fmt::format("{} hosts", hosts.size());
+}
+
+std::vector<Row> rows_of(const Report& report) {
+  std::map<std::pair<Alike, std::string>, Line> lines;
+  std::vector<const std::pair<const std::pair<Alike, std::string>, Line>*> order;
+  for (const auto& row : report.ranks) {
+    // A process that is no rank is alike to nobody.
+    const auto key = std::pair(alike(row), row.rank < 0 ? std::to_string(row.pid) : "");
+    const auto [at, is_new] = lines.try_emplace(key);
+    auto& line = at->second;
+    if (is_new) order.push_back(&*at);
+    if (row.rank >= 0) line.ranks.insert(row.rank);
+    if (line.hosts.empty() || line.hosts.back() != row.host) line.hosts.push_back(row.host);
+    line.commands.insert(row.command);
+    line.pid = row.pid;
+  }
+  std::vector<Row> rows;
+  for (const auto* entry : order) {
+    const auto& [job, cpus, numa, gpus, memory, threads] = entry->first.first;
+    const auto& line = entry->second;
+    rows.push_back({line.ranks.empty() ? fmt::format("pid {}", line.pid) : rank_words(line.ranks),
+                    short_hosts(line.hosts), or_dash(job), cpus, numa, gpus, memory, threads,
+                    line.commands.size() == 1 ? *line.commands.begin()
+                                              : fmt::format("{} programs", line.commands.size())});
+  }
+  return rows;
+}
+
+std::string table_of(const Report& report, bool color) {
+  auto rows = rows_of(report);
+  if (rows.empty()) return "";
+  rows.insert(rows.begin(),
+              {"RANKS", "HOST", "JOB", "CPUS", "NUMA", "GPU", "MEMORY", "THREADS", "COMMAND"});
+  std::array<std::size_t, columns_of_table> width{};
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c + 1 < row.size(); ++c)
+      line += fmt::format("{:<{}}  ", row[c], width[c]);
+    line += row.back();
+    text += &row == &rows.front() && color ? "\x1b[1m" + line + "\x1b[0m\n" : line + "\n";
+  }
+  return text + "\n";
+}
+
+std::string colored(Level level, bool color) {
+  const auto word = fmt::format("{:<4}", to_string(level));
+  if (!color) return word;
+  const char* code = level == Level::fail ? "1;31" : level == Level::warn ? "1;33" : "1;32";
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, word);
+}
+
+/// `text` broken at blanks; the lines after the first are indented.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
+  std::string out;
+  std::size_t column = indent;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    const auto word = text.substr(0, end);
+    if (column > indent && column + 1 + word.size() > width) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out + "\n";
+}
+
+std::string title_of(const std::string& id) {
+  for (const auto& rule : rule_names())
+    if (rule.id == id) return std::string(rule.title);
+  return "";
+}
+
+std::string render(const Finding& finding, std::size_t width, bool color) {
+  constexpr std::size_t indent = 7;
+  auto who = finding.ranks.empty()
+                 ? ""
+                 : fmt::format(" (rank{} {})", finding.ranks.size() == 1 ? "" : "s",
+                               rank_words(finding.ranks));
+  auto text = fmt::format("{} {}  {}{}\n", colored(finding.level, color), finding.id,
+                          title_of(finding.id), who);
+  const auto line = [&](std::string_view word, const std::string& what) {
+    if (!what.empty()) text += fmt::format("  {:<5}", word) + wrapped(what, indent, width);
+  };
+  line("seen", finding.seen);
+  if (finding.level == Level::ok) return text;
+  line("cost", finding.cost);
+  line("fix", finding.fix);
+  return text;
+}
+
+std::string verdict(const Report& report, bool color) {
+  const auto count = [&](Level level) {
+    return std::count_if(report.findings.begin(), report.findings.end(),
+                         [level](const Finding& finding) { return finding.level == level; });
+  };
+  const auto plural = [](std::int64_t number, std::string_view noun) {
+    return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+  };
+  const auto fails = count(Level::fail);
+  const auto warnings = count(Level::warn);
+  std::int64_t ranks = 0;
+  for (const auto& row : report.ranks) ranks += row.rank >= 0 ? 1 : 0;
+  const auto what = ranks > 0 ? plural(ranks, "rank") + " on " : std::string();
+  const auto where = plural(std::ssize(report.hosts), "node");
+  const auto lost =
+      report.unanswered.empty()
+          ? std::string()
+          : fmt::format("; {} did not answer", plural(std::ssize(report.unanswered), "node"));
+  if (fails == 0 && warnings == 0)
+    return fmt::format("{} {}{}: nothing wrong found{}\n", colored(Level::ok, color), what, where,
+                       lost);
+  return fmt::format("{} {}{}: {}, {}{}\n", colored(fails > 0 ? Level::fail : Level::warn, color),
+                     what, where, plural(fails, "failure"), plural(warnings, "warning"), lost);
+}
+
+}  // namespace
+
+std::string render_report(const Report& report, int columns, bool color) {
+  constexpr int narrowest = 60;
+  const auto width = static_cast<std::size_t>(std::max(columns, narrowest));
+  auto text = table_of(report, color);
+  for (const auto& finding : report.findings) text += render(finding, width, color);
+  for (const auto& [host, why] : report.unanswered)
+    text += fmt::format("{} {} did not answer: {}\n", colored(Level::warn, color), host, why);
+  if (!report.findings.empty() || !report.unanswered.empty()) text += "\n";
+  return text + verdict(report, color);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,192 @@
+#include "launcher/doctor/report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string memory_words(const MemoryPolicy& memory) {
+  return memory.nodes.empty() ? memory.mode
+                              : fmt::format("{} {}", memory.mode, to_list(memory.nodes));
+}
+
+Level level_of(std::string_view word) {
+  if (word == to_string(Level::fail)) return Level::fail;
+  return word == to_string(Level::warn) ? Level::warn : Level::ok;
+}
+
+Json to_json(const RankRow& row) {
+  return {{"rank", row.rank},      {"local_rank", row.local_rank},
+          {"host", row.host},      {"pid", row.pid},
+          {"job", row.job},        {"command", row.command},
+          {"cpus", row.cpus},      {"numa", row.numa},
+          {"gpus", row.gpus},      {"memory", row.memory},
+          {"threads", row.threads}};
+}
+
+Json to_json(const Finding& finding) {
+  return {{"id", finding.id},
+          {"level", to_string(finding.level)},
+          {"ranks", finding.ranks.ids()},
+          {"seen", finding.seen},
+          {"cost", finding.cost},
+          {"fix", finding.fix}};
+}
+
+bool all_are(const Json& object, std::initializer_list<const char*> keys,
+             bool (Json::*is)() const noexcept) {
+  return object.is_object() && std::all_of(keys.begin(), keys.end(), [&](const char* key) {
+           const auto found = object.find(key);
+           return found != object.end() && ((*found).*is)();
+         });
+}
+
+bool are_numbers(const Json& list) {
+  return list.is_array() && std::all_of(list.begin(), list.end(),
+                                        [](const Json& item) { return item.is_number_integer(); });
+}
+
+bool is_row(const Json& object) {
+  if (!all_are(object, {"rank", "local_rank", "pid", "threads"}, &Json::is_number_integer))
+    return false;
+  if (!all_are(object, {"host", "job", "command", "cpus", "numa", "memory"}, &Json::is_string))
+    return false;
+  return object.contains("gpus") && are_numbers(object["gpus"]);
+}
+
+RankRow row_from(const Json& object) {
+  return {.rank = object["rank"],
+          .local_rank = object["local_rank"],
+          .pid = object["pid"],
+          .host = object["host"],
+          .job = object["job"],
+          .command = object["command"],
+          .cpus = object["cpus"],
+          .numa = object["numa"],
+          .gpus = object["gpus"],
+          .memory = object["memory"],
+          .threads = object["threads"]};
+}
+
+Error no_report(std::string_view what) {
+  return {ErrorKind::bad_request, fmt::format("no doctor's report: {}", what),
+          "all nodes need the same dllaunch"};
+}
+
+}  // namespace
+
+Report report_of(const Topology& topology, const NodeObservation& node, const std::string& job) {
+  Report report;
+  report.hosts = {node.host};
+  report.findings = diagnose(topology, node);
+  const auto gpus = gpus_of_ranks(topology, node);
+  for (std::size_t i = 0; i < node.ranks.size(); ++i) {
+    const auto& rank = node.ranks[i];
+    RankRow row{.rank = rank.rank,
+                .local_rank = rank.local_rank,
+                .pid = rank.pid,
+                .host = node.host,
+                .job = job,
+                .command = rank.command,
+                .cpus = to_list(rank.cpus),
+                .numa = to_list(topology.numa_of(rank.cpus)),
+                .gpus = {},
+                .memory = memory_words(rank.memory),
+                .threads = rank.threads};
+    for (const int gpu : gpus[i])
+      row.gpus.push_back(topology.gpus[static_cast<std::size_t>(gpu)].index);
+    report.ranks.push_back(std::move(row));
+  }
+  return report;
+}
+
+void merge(Report& report, Report other) {
+  for (auto& host : other.hosts)
+    if (std::find(report.hosts.begin(), report.hosts.end(), host) == report.hosts.end())
+      report.hosts.push_back(std::move(host));
+  std::move(other.ranks.begin(), other.ranks.end(), std::back_inserter(report.ranks));
+  std::move(other.unanswered.begin(), other.unanswered.end(),
+            std::back_inserter(report.unanswered));
+  for (auto& finding : other.findings) {
+    const auto same =
+        std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& known) {
+          return known.id == finding.id && known.level == finding.level && known.fix == finding.fix;
+        });
+    if (same == report.findings.end()) {
+      report.findings.push_back(std::move(finding));
+      continue;
+    }
+    same->ranks |= finding.ranks;
+    constexpr std::string_view alike = "; and alike on other nodes";
+    if (same->seen != finding.seen && !same->seen.ends_with(alike)) same->seen += alike;
+  }
+  std::stable_sort(report.findings.begin(), report.findings.end(),
+                   [](const Finding& a, const Finding& b) {
+                     return a.level != b.level ? a.level > b.level : a.id < b.id;
+                   });
+  if (report.bench.is_null()) report.bench = std::move(other.bench);
+}
+
+Level worst(const Report& report) {
+  Level level = Level::ok;
+  for (const auto& finding : report.findings) level = std::max(level, finding.level);
+  return level;
+}
+
+Json to_json(const Report& report) {
+  Json ranks = Json::array();
+  for (const auto& row : report.ranks) ranks.push_back(to_json(row));
+  Json findings = Json::array();
+  for (const auto& finding : report.findings) findings.push_back(to_json(finding));
+  Json document = {{"host", report.hosts.empty() ? "" : report.hosts.front()},
+                   {"hosts", report.hosts},
+                   {"ranks", std::move(ranks)},
+                   {"findings", std::move(findings)},
+                   {"bench", report.bench}};
+  if (report.unanswered.empty()) return document;
+  auto& unanswered = document["unanswered"] = Json::array();
+  for (const auto& [host, why] : report.unanswered)
+    unanswered.push_back({{"host", host}, {"why", why}});
+  return document;
+}
+
+Result<Report> report_from_json(const Json& document) {
+  if (!document.is_object()) return no_report("not an object");
+  Report report;
+  for (const char* key : {"hosts", "ranks", "findings"})
+    if (!document.contains(key) || !document[key].is_array())
+      return no_report(fmt::format("`{}` is not a list", key));
+  for (const auto& host : document["hosts"]) {
+    if (!host.is_string()) return no_report("a host that is no text");
+    report.hosts.push_back(host);
+  }
+  for (const auto& row : document["ranks"]) {
+    if (!is_row(row)) return no_report("a rank that lacks something");
+    report.ranks.push_back(row_from(row));
+  }
+  for (const auto& item : document["findings"]) {
+    if (!all_are(item, {"id", "level", "seen", "cost", "fix"}, &Json::is_string) ||
+        !item.contains("ranks") || !are_numbers(item["ranks"]))
+      return no_report("a finding that lacks something");
+    IdSet ranks;
+    for (const Json& rank : item["ranks"]) {
+      const auto number = rank.get<std::int64_t>();
+      if (number < 0 || number > IdSet::max_id) return no_report("a rank that cannot be");
+      ranks.insert(static_cast<int>(number));
+    }
+    report.findings.push_back({.id = item["id"],
+                               .level = level_of(item["level"].get_ref<const std::string&>()),
+                               .ranks = std::move(ranks),
+                               .seen = item["seen"],
+                               .cost = item["cost"],
+                               .fix = item["fix"]});
+  }
+  report.bench = document.value("bench", Json(nullptr));
+  return report;
+}
+
+}  // namespace dllaunch

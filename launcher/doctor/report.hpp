@@ -1,0 +1,55 @@
+// What doctor found, of one node or of many: merged, as JSON, as a page. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "topology/diagnosis.hpp"
+
+namespace dllaunch {
+
+/// A rank on one line.
+struct RankRow {
+  int rank = -1;  // -1: a process that is no rank
+  int local_rank = 0;
+  int pid = 0;
+  std::string host = {};
+  std::string job = {};  // "step 12.0", "mpirun 3482"; empty: no rank
+  std::string command = {};
+  std::string cpus = {};
+  std::string numa = {};
+  std::vector<int> gpus = {};  // indexes of those it may drive
+  std::string memory = {};     // "default", "bind 0"
+  int threads = 1;
+};
+
+struct Report {
+  std::vector<std::string> hosts = {};
+  std::vector<RankRow> ranks = {};
+  std::vector<Finding> findings = {};
+  std::vector<std::pair<std::string, std::string>> unanswered = {};  // host, why
+  nlohmann::ordered_json bench = nullptr;
+};
+
+/// Rows and findings of one job on one node.
+Report report_of(const Topology& topology, const NodeObservation& node, const std::string& job);
+
+/// Adds `other` to `report`: the same finding of another node becomes one, with the ranks of both.
+void merge(Report& report, Report other);
+
+Level worst(const Report& report);
+
+/// contract.md `doctor --json`: host, ranks, findings, bench; where nodes did not answer, also
+/// those.
+nlohmann::ordered_json to_json(const Report& report);
+/// bad_request: not such a document.
+Result<Report> report_from_json(const nlohmann::ordered_json& document);
+
+/// A table of ranks, equal ones on one line; then findings, worst first; then one line of verdict.
+std::string render_report(const Report& report, int columns, bool color);
+
+}  // namespace dllaunch

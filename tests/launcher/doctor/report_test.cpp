@@ -1,0 +1,76 @@
+#include "launcher/doctor/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/topology/damage.hpp"
+#include "tests/topology/observed_ranks.hpp"
+#include "topology/synthetic.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Report overlapping_on(const std::string& host, int first_rank) {
+  const auto topology = *synthetic_topology("packages:2 cores:8 gpus:2");
+  auto node = ranks_on(topology, {IdSet::range(0, 7), IdSet::range(4, 15)});
+  node.host = host;
+  for (auto& rank : node.ranks) {
+    rank.rank += first_rank;
+    rank.world_size = 1000;
+  }
+  return report_of(topology, node, "step 12.0");
+}
+
+TEST(Report, HoldsRowsAndFindings) {
+  const auto report = overlapping_on("n1", 0);
+  ASSERT_EQ(report.ranks.size(), 2u);
+  EXPECT_EQ(report.ranks[1].cpus, "4-15");
+  EXPECT_EQ(report.ranks[1].numa, "0-1");
+  EXPECT_EQ(report.ranks[1].gpus, std::vector<int>{1});
+  EXPECT_EQ(report.findings[0].id, "A02");
+  EXPECT_EQ(worst(report), Level::fail);
+  EXPECT_EQ(worst(Report{}), Level::ok);
+}
+
+TEST(Report, GoesThroughJsonUnchanged) {
+  auto report = overlapping_on("n1", 0);
+  const auto document = to_json(report);
+  EXPECT_EQ(document["host"], "n1");
+  EXPECT_EQ(document["findings"][0]["level"], "FAIL");
+  EXPECT_EQ(document["findings"][0]["ranks"], Json::parse("[0, 1]"));
+  EXPECT_TRUE(document["bench"].is_null());
+  const auto back = report_from_json(document);
+  ASSERT_TRUE(back) << back.error().what;
+  EXPECT_EQ(to_json(*back), document);
+}
+
+TEST(Report, MergesTheSameOfManyNodes) {
+  auto report = overlapping_on("n1", 0);
+  for (int i = 1; i < 100; ++i) merge(report, overlapping_on("n" + std::to_string(i + 1), 2 * i));
+  EXPECT_EQ(report.hosts.size(), 100u);
+  EXPECT_EQ(report.ranks.size(), 200u);
+  const auto alone = overlapping_on("n1", 0).findings.size();
+  EXPECT_EQ(report.findings.size(), alone);
+  EXPECT_EQ(report.findings[0].ranks.size(), 200);
+  EXPECT_TRUE(report.findings[0].seen.ends_with("; and alike on other nodes"));
+}
+
+TEST(Report, RefusesWhatIsNone) {
+  for (const char* text : {"[]", "{}", R"({"hosts": [], "ranks": [{}], "findings": []})",
+                           R"({"hosts": [3], "ranks": [], "findings": []})",
+                           R"({"hosts": [], "ranks": [], "findings": [{"id": "A01"}]})"})
+    EXPECT_FALSE(report_from_json(Json::parse(text))) << text;
+}
+
+TEST(Report, TakesAnyJson) {
+  with_damaged({to_json(overlapping_on("n1", 0)).dump()}, 2000, 3, [](const std::string& text) {
+    const auto document = Json::parse(text, nullptr, false);
+    if (document.is_discarded()) return;
+    const auto report = report_from_json(document);
+    if (report) (void)to_json(*report).dump(-1, ' ', true, Json::error_handler_t::replace);
+  });
+}
+
+}  // namespace
+}  // namespace dllaunch
