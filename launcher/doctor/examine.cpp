@@ -113,7 +113,16 @@ Result<Report> examine_job(World& world, const std::string& job_id) {
   }
   if (!report.hosts.empty()) return report;
   // No step runs: what is left to look at is what a step would start from.
-  return examine_here(world);
+  auto own_process = observe_process("", getpid());
+  if (!own_process) return std::move(own_process).error();
+  own_process->rank = -1;
+  own_process->local_rank = 0;
+  own_process->local_world_size = 1;
+  own_process->launcher = "none";
+  own_process->environment.clear();
+  NodeObservation node;
+  node.ranks = {*std::move(own_process)};
+  return report_on(world, *std::move(topology), std::move(node), "no step runs");
 }
 
 }  // namespace dllaunch

@@ -128,7 +128,10 @@ void merge(Report& report, Report other) {
                    [](const Finding& a, const Finding& b) {
                      return a.level != b.level ? a.level > b.level : a.id < b.id;
                    });
-  if (report.bench.is_null()) report.bench = std::move(other.bench);
+  if (!report.bench.is_array())
+    report.bench = std::move(other.bench);
+  else if (other.bench.is_array())
+    for (auto& one : other.bench) report.bench.push_back(std::move(one));
 }
 
 Level worst(const Report& report) {

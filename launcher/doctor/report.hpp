@@ -32,7 +32,7 @@ struct Report {
   std::vector<RankRow> ranks = {};
   std::vector<Finding> findings = {};
   std::vector<std::pair<std::string, std::string>> unanswered = {};  // host, why
-  nlohmann::ordered_json bench = nullptr;
+  nlohmann::ordered_json bench = nullptr;  // a list, one entry a host; null: not measured
 };
 
 /// Rows and findings of one job on one node.

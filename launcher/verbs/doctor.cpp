@@ -5,25 +5,43 @@
 #include <memory>
 
 #include "launcher/doctor/examine.hpp"
+#include "launcher/doctor/gather.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
 namespace {
 
 constexpr std::string_view examples =
-    R"(  dllaunch doctor                                this node, and how this shell is bound
+    R"(  dllaunch doctor                                this node, and how this shell is bound;
+                                                 in an allocation: every rank of the job
   dllaunch doctor --pid 4711                     a running rank, and its job's other ranks here
   dllaunch doctor --json                         for a program; exit code 4 on a failure
 )";
 
 struct Options {
   int pid = 0;
+  bool bench = false;
   bool json = false;
+  std::string node;  // of this Slurm job; how examine_allocation() asks each node
 };
 
-Result<int> examine(World& world, const Options& options) {
-  auto report = options.pid > 0 ? examine_process(world, options.pid) : examine_here(world);
-  if (!report) return std::move(report).error();
+Result<Report> examine(World& world, const Options& options) {
+  if (options.pid > 0) return examine_process(world, options.pid);
+  const auto allocation = observe_allocation(world);
+  if (!allocation) return allocation.error();
+  if (*allocation) return examine_allocation(world, **allocation, options.bench);
+  return examine_here(world);
+}
+
+Result<int> show(World& world, const Options& options) {
+  if (!options.node.empty()) {
+    const auto report = examine_job(world, options.node);
+    if (!report) return report.error();
+    world.print(answer_lines(report->hosts.front(), to_json(*report)));
+    return exit_code::success;
+  }
+  const auto report = examine(world, options);
+  if (!report) return report.error();
   const Console& console = world.console();
   world.print(options.json ? to_json(*report).dump(2) + "\n"
                            : render_report(*report, console.columns, console.color_out));
@@ -36,7 +54,8 @@ VerbBody declare(CLI::App& app) {
       ->type_name("P")
       ->check(CLI::Range(1, 1 << 22).description(""));
   app.add_flag("--json", options->json, "one JSON document");
-  return [options](World& world) { return examine(world, *options); };
+  app.add_option("--node", options->node)->group("");  // hidden
+  return [options](World& world) { return show(world, *options); };
 }
 
 }  // namespace

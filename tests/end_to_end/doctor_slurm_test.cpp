@@ -1,0 +1,113 @@
+// dllaunch doctor inside an allocation of a real Slurm: two nodes of two CPUs on this machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "launcher/posix_world.hpp"
+#include "tests/end_to_end/launched.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class DoctorOnSlurm : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto up = cluster({"up", cluster_.path(), "--nodes", "2", "--cpus", "2", "--share",
+                             work_.path(), "--share", DLLAUNCH_BIN_DIR});
+    ASSERT_TRUE(up) << up.error().what;
+    if (up->exit_code == 77) GTEST_SKIP() << up->err;
+    ASSERT_EQ(up->exit_code, 0) << up->err;
+    up_ = true;
+  }
+  void TearDown() override {
+    if (!up_) return;
+    const auto down = cluster({"down", cluster_.path()});
+    EXPECT_TRUE(down && down->exit_code == 0);
+  }
+  Result<CommandOutput> cluster(std::vector<std::string> words) {
+    words.insert(words.begin(), program_);
+    return PosixWorld(Console{}).run(words, 60s);
+  }
+  /// Runs `script` as a batch job of four tasks; `doctor` in it is the program. Returns NAME's
+  /// text.
+  void submit(const std::string& script) {
+    const std::string head = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=2 --time=5\ncd " +
+                             work_.path() + "\ndoctor() { " + DLLAUNCH_BIN_DIR +
+                             "/dllaunch doctor \"$@\"; }\n"
+                             "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
+                             "wait_for() { until [ \"$(ls | grep -c $1)\" -ge $2 ]; do "
+                             "sleep 0.1; done; }\n";
+    const auto file = work_.file("job.sh", head + script);
+    const auto job = cluster({"run", cluster_.path(), "--", "sbatch", "--parsable", "--output",
+                              work_.path() + "/job.out", file});
+    ASSERT_TRUE(job && job->exit_code == 0);
+    EXPECT_TRUE(happens_within(40s, [&] {
+      return std::filesystem::exists(work_.path() + "/done");
+    })) << work_.text_of("job.out");
+  }
+  nlohmann::json document(const std::string& name) {
+    return nlohmann::json::parse(work_.text_of(name), nullptr, false);
+  }
+
+  const std::string program_ = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
+  Workplace work_;
+  TemporaryFolder cluster_;
+  bool up_ = false;
+};
+
+TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
+  submit(
+      "doctor --json > idle\n"
+      "srun --cpu-bind=mask_cpu:0x1,0x1 bash -c 'touch bad.$SLURM_PROCID; sleep 60' &\n"
+      "wait_for ^bad 4\n"
+      "doctor --json > json; echo $? > code\n"
+      "doctor > page\n"
+      "kill %1; wait\n"
+      "srun --cpu-bind=mask_cpu:0x1,0x2 bash -c 'touch good.$SLURM_PROCID; sleep 60' &\n"
+      "wait_for ^good 4\n"
+      "doctor --json > good_json; echo $? > good_code\n"
+      "touch done; kill %2; wait\n");
+  const auto idle = document("idle");
+  EXPECT_EQ(idle["hosts"], nlohmann::json::parse(R"(["n1", "n2"])")) << work_.text_of("job.out");
+  EXPECT_EQ(idle["ranks"].size(), 2u);
+  EXPECT_EQ(idle["ranks"][0]["job"], "no step runs");
+
+  EXPECT_EQ(work_.text_of("code"), "4\n") << work_.text_of("job.out");
+  const auto bad = document("json");
+  ASSERT_EQ(bad["ranks"].size(), 4u) << bad.dump(2);
+  EXPECT_EQ(bad["ranks"][3]["host"], "n2");
+  EXPECT_EQ(bad["findings"][0]["id"], "A02");
+  EXPECT_EQ(bad["findings"][0]["ranks"], nlohmann::json::parse("[0, 1, 2, 3]"));
+  EXPECT_FALSE(bad.contains("unanswered"));
+  EXPECT_THAT(work_.text_of("page"), HasSubstr("0-3    n[1-2]  step "));
+  EXPECT_THAT(work_.text_of("page"), HasSubstr("srun --cpu-bind=mask_cpu:0x1,0x2"));
+  EXPECT_THAT(work_.text_of("page"), HasSubstr("FAIL 4 ranks on 2 nodes: 1 failure"));
+
+  EXPECT_EQ(work_.text_of("good_code"), "0\n");
+  EXPECT_EQ(document("good_json")["ranks"].size(), 4u);
+}
+
+TEST_F(DoctorOnSlurm, SeesTheRanksOfAnMpirunInsideTheJobNotItsDaemons) {
+  submit(
+      "mpirun -np 4 --map-by ppr:2:node --bind-to none bash -c 'touch rank.$OMPI_COMM_WORLD_RANK; "
+      "sleep 60' &\n"
+      "wait_for ^rank 4\n"
+      "doctor --json > json\n"
+      "touch done; kill %1; wait\n");
+  const auto seen = document("json");
+  ASSERT_EQ(seen["ranks"].size(), 4u) << work_.text_of("job.out") << seen.dump(2);
+  for (int i = 0; i < 4; ++i) {
+    const auto& row = seen["ranks"][static_cast<std::size_t>(i)];
+    EXPECT_EQ(row["rank"], i);
+    EXPECT_EQ(row["host"], i < 2 ? "n1" : "n2");
+    EXPECT_EQ(row["command"], "sleep");
+  }
+  EXPECT_EQ(seen["findings"][0]["id"], "A03") << seen.dump(2);
+}
+
+}  // namespace
+}  // namespace dllaunch

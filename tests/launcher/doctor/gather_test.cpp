@@ -1,0 +1,135 @@
+#include "launcher/doctor/gather.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/fake_world.hpp"
+#include "tests/topology/damage.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+Json answer_of(const std::string& host, int ranks) {
+  Report report;
+  report.hosts = {host};
+  for (int i = 0; i < ranks; ++i)
+    report.ranks.push_back({.rank = i, .host = host, .job = "step 1.0", .command = "app"});
+  return to_json(report);
+}
+
+TEST(Answers, ArriveInAnyMixture) {
+  const auto one = answer_of("n1", 30);
+  const auto other = answer_of("n2", 50);
+  const auto text = answer_lines("n1", one) + "srun: a word\n" + answer_lines("n2", other);
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = text.find('\n', at);
+    EXPECT_LT(end - at, 500u) << "short enough for srun's buffers";
+    lines.push_back(text.substr(at, end - at) + "\n");
+    at = end + 1;
+  }
+  std::reverse(lines.begin(), lines.end());
+  std::string mixed;
+  for (const auto& line : lines) mixed += line;
+  const auto answers = read_answers(mixed);
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers.at("n1"), one);
+  EXPECT_EQ(answers.at("n2"), other);
+}
+
+TEST(Answers, OnesThatAreNotWholeDoNotCount) {
+  const auto text = answer_lines("n1", answer_of("n1", 30));
+  const auto cut = text.substr(text.find('\n') + 1);
+  EXPECT_TRUE(read_answers(cut).empty());
+  EXPECT_TRUE(read_answers("").empty());
+}
+
+TEST(Answers, TakeAnyText) {
+  with_damaged({answer_lines("n1", answer_of("n1", 5)), "dllaunch-doctor n1 0 1 {}"}, 3000, 41,
+               [](const std::string& text) {
+                 for (const auto& [host, document] : read_answers(text))
+                   (void)report_from_json(document);
+               });
+}
+
+FakeWorld in_allocation() {
+  FakeWorld world;
+  world.variables = {{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "n[1-3]"}};
+  return world;
+}
+
+TEST(Allocation, IsThatOfTheShell) {
+  auto world = in_allocation();
+  const auto found = observe_allocation(world);
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->job_id, "12");
+  EXPECT_EQ((*found)->hosts.size(), 3u);
+
+  world.variables["SLURM_STEP_ID"] = "4294967290";
+  EXPECT_TRUE(*observe_allocation(world)) << "salloc's own shell is no rank";
+  world.variables["SLURM_STEP_ID"] = "0";
+  EXPECT_FALSE(*observe_allocation(world));
+  FakeWorld outside;
+  EXPECT_FALSE(*observe_allocation(outside));
+  outside.variables["SLURM_JOB_ID"] = "12";
+  EXPECT_FALSE(observe_allocation(outside)) << "a job without nodes";
+}
+
+TEST(ExamineAllocation, MergesAndNamesTheSilent) {
+  auto world = in_allocation();
+  world.respond = [](const std::vector<std::string>& argv) {
+    EXPECT_EQ(argv.front(), "env");
+    EXPECT_THAT(argv, Contains("SLURM_CPUS_PER_TASK"));
+    EXPECT_THAT(argv, Contains("--overlap"));
+    EXPECT_THAT(argv, Contains("--nodes=3"));
+    EXPECT_THAT(argv, Contains("--jobid=12"));
+    EXPECT_THAT(argv, Not(Contains("--bench")));
+    return Result<CommandOutput>(CommandOutput{
+        1, answer_lines("n1", answer_of("n1", 2)) + answer_lines("n3", answer_of("n3", 1)),
+        "srun: error: n2: task 1: Exited with exit code 2\n"});
+  };
+  const auto report = examine_allocation(world, {"12", {"n1", "n2", "n3"}}, false);
+  ASSERT_TRUE(report) << report.error().what;
+  EXPECT_EQ(report->ranks.size(), 3u);
+  EXPECT_EQ(report->hosts, (std::vector<std::string>{"n1", "n3"}));
+  ASSERT_EQ(report->unanswered.size(), 1u);
+  EXPECT_EQ(report->unanswered[0].first, "n2");
+  EXPECT_THAT(report->unanswered[0].second, HasSubstr("exit code 2"));
+}
+
+TEST(ExamineAllocation, WithoutAnyAnswerQuotesSrun) {
+  auto world = in_allocation();
+  world.answers["env"] = {};
+  world.respond = [](const std::vector<std::string>&) {
+    return Result<CommandOutput>(CommandOutput{1, "", "srun: error: Invalid job id specified\n"});
+  };
+  const auto report = examine_allocation(world, {"12", {"n1"}}, false);
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().what, HasSubstr("Invalid job id"));
+  EXPECT_EQ(report.error().kind, ErrorKind::unavailable);
+}
+
+TEST(ExamineAllocation, RowsOfIdleNodesAreLeftOutBesideRanks) {
+  auto world = in_allocation();
+  Report idle;
+  idle.hosts = {"n2"};
+  idle.ranks = {{.rank = -1, .pid = 9, .host = "n2", .job = "no step runs"}};
+  world.respond = [&](const std::vector<std::string>&) {
+    return Result<CommandOutput>(CommandOutput{
+        0, answer_lines("n1", answer_of("n1", 1)) + answer_lines("n2", to_json(idle)), ""});
+  };
+  const auto report = examine_allocation(world, {"12", {"n1", "n2"}}, false);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->ranks.size(), 1u);
+  EXPECT_EQ(report->hosts.size(), 2u);
+}
+
+}  // namespace
+}  // namespace dllaunch
