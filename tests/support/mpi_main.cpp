@@ -9,13 +9,6 @@
 #include "runtime/communicator.hpp"
 #include "runtime/rank_env.hpp"
 
-// Defined only in a build with the address sanitizer.
-extern "C" {
-__attribute__((weak)) void __lsan_disable();
-__attribute__((weak)) void __lsan_enable();
-__attribute__((weak)) void __lsan_do_leak_check();
-}
-
 namespace {
 
 /// Rank 0 reports as always; the others only what went wrong.
@@ -49,11 +42,8 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "{}\n", env.error().what);
     return 1;
   }
-  // Open for the whole run: MPI cannot be started twice in a process. What its plugins leak before
-  // they are unloaded is not ours, and would have no name.
-  if (__lsan_disable != nullptr) __lsan_disable();
+  // Open for the whole run: MPI cannot be started twice in a process.
   auto ranks = dllaunch::open_communicator("mpi", *env);
-  if (__lsan_enable != nullptr) __lsan_enable();
   if (!ranks) {
     fmt::print(stderr, "{}\n", ranks.error().what);
     return 1;
@@ -67,7 +57,5 @@ int main(int argc, char** argv) {
   std::int64_t failed = RUN_ALL_TESTS();
   communicator.wait(
       communicator.all_reduce(&failed, 1, dllaunch::DType::i64, dllaunch::ReduceOp::max));
-  // Now, not at exit: MPI_Finalize unloads the other plugins.
-  if (__lsan_do_leak_check != nullptr) __lsan_do_leak_check();
   return failed == 0 ? 0 : 1;
 }

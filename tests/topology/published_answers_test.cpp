@@ -62,7 +62,8 @@ TEST_F(PublishedAnswers, LumiG) {
 TEST_F(PublishedAnswers, Frontier) {
   const auto blade = node("tioga-mi250x-lownoise");
   const auto placement = placed(blade, {.order = RankOrder::numa});
-  for (const auto& task : expected("site.frontier")["cases"][0]["tasks"]) {
+  const auto tasks = expected("site.frontier")["cases"][0]["tasks"];
+  for (const auto& task : tasks) {
     const auto& rank = placement.ranks[at(task["task"])];
     EXPECT_EQ(to_list(rank.cpus), task["observed_cpus"].get<std::string>());
     const auto& gpu = blade.gpus[at(rank.gpus[0])];
@@ -74,7 +75,8 @@ TEST_F(PublishedAnswers, Frontier) {
 TEST_F(PublishedAnswers, FrontierSevenTasksAGpu) {
   const auto blade = node("tioga-mi250x-lownoise");
   const auto placement = placed(blade, {.ranks = 56, .order = RankOrder::numa});
-  for (const auto& task : expected("site.frontier")["cases"][2]["tasks"]) {
+  const auto tasks = expected("site.frontier")["cases"][2]["tasks"];
+  for (const auto& task : tasks) {
     const auto& rank = placement.ranks[at(task["task"])];
     EXPECT_EQ(to_list(rank.cpus), task["observed_cpus"].get<std::string>());
     EXPECT_EQ(blade.gpus[at(rank.gpus[0])].index, task["gpus"][0].get<int>());
@@ -84,7 +86,8 @@ TEST_F(PublishedAnswers, FrontierSevenTasksAGpu) {
 TEST_F(PublishedAnswers, MpibindFourTasksOnTioga) {
   const auto blade = node("tioga-mi250x");
   const auto placement = placed(blade, {.ranks = 4, .order = RankOrder::numa});
-  for (const auto& task : expected("mpibind-tutorial.tioga-mi250x")["cases"][0]["tasks"]) {
+  const auto tasks = expected("mpibind-tutorial.tioga-mi250x")["cases"][0]["tasks"];
+  for (const auto& task : tasks) {
     const auto& rank = placement.ranks[at(task["task"])];
     EXPECT_EQ(to_list(rank.cpus), task["cpus"].get<std::string>());
     EXPECT_EQ(rank.gpus, task["gpus"].get<std::vector<int>>());
@@ -107,7 +110,8 @@ TEST_F(PublishedAnswers, Polaris) {
 
 TEST_F(PublishedAnswers, Aurora) {
   const auto aurora = node("alcf-aurora");
-  for (const auto& task : expected("site.aurora")["cases"][1]["tasks"]) {
+  const auto tasks = expected("site.aurora")["cases"][1]["tasks"];
+  for (const auto& task : tasks) {
     // The site leaves cores 0, 52 and the last ones of each socket to the system.
     const auto placement = placed(aurora, {.reserve = "0,49-52,101-103"});
     EXPECT_EQ(to_list(placement.ranks[at(task["task"])].cpus), task["cpus"].get<std::string>());
@@ -127,7 +131,8 @@ TEST_F(PublishedAnswers, Lassen) {
 TEST_F(PublishedAnswers, PrrteOneCoreBesideEachGpu) {
   const auto turin = node("turin-4h200");
   const auto placement = placed(turin, {.mode = BindMode::core, .smt = true});
-  for (const auto& answer : expected("prrte.turin-4h200")["cases"]) {
+  const auto cases = expected("prrte.turin-4h200")["cases"];
+  for (const auto& answer : cases) {
     if (answer["name"] != "device.turin-4gpu-nvml.gpu") continue;
     for (const auto& task : answer["tasks"])
       EXPECT_EQ(to_list(placement.ranks[at(task["rank"])].cpus), task["cpus"].get<std::string>());
