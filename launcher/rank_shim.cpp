@@ -33,7 +33,27 @@ bool fits(const PlannedBinding& planned, const RankScene& scene) {
 }
 
 RankBinding as_it_is(const RankScene& scene, std::string note) {
-  return {.cpus = {}, .cores = cores_in(scene.node, scene.current), .note = std::move(note)};
+  const int cores = cores_in(scene.node, scene.current);
+  return {.cpus = {},
+          .cores = cores,
+          .shared = !scene.bound_by_slurm && cores < scene.rank.local_world_size,
+          .note = std::move(note)};
+}
+
+/// Whether a rank other than `local` has one of its CPUs.
+bool overlaps(const std::vector<IdSet>& masks, std::size_t local) {
+  for (std::size_t other = 0; other < masks.size(); ++other) {
+    if (other != local && masks[other].intersects(masks[local])) return true;
+  }
+  return false;
+}
+
+RankBinding bound_to(const RankScene& scene, const std::vector<IdSet>& masks, std::string note) {
+  const auto local = static_cast<std::size_t>(scene.rank.local_rank);
+  return {.cpus = masks[local],
+          .cores = cores_in(scene.node, masks[local]),
+          .shared = overlaps(masks, local),
+          .note = std::move(note)};
 }
 
 /// The number of `key` where it is one; `otherwise` where it is missing or null.
@@ -93,18 +113,18 @@ Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
 RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene) {
   const auto& rank = scene.rank;
   if (planned.request.policy == BindPolicy::none) {
-    return {.cpus = {}, .cores = fair_share(scene), .note = ""};
+    auto unbound = as_it_is(scene, "");
+    unbound.cores = fair_share(scene);
+    return unbound;
   }
   const auto local = static_cast<std::size_t>(rank.local_rank);
   const IdSet wanted = local < planned.masks.size() ? planned.masks[local] : IdSet();
   const bool same_count = static_cast<int>(planned.masks.size()) == rank.local_world_size;
   // srun binds each task to its own CPUs: then only our own mask can be compared.
   if (scene.bound_by_slurm && same_count && scene.current == wanted) {
-    return {.cpus = wanted, .cores = cores_in(scene.node, wanted), .note = ""};
+    return bound_to(scene, planned.masks, "");
   }
-  if (fits(planned, scene)) {
-    return {.cpus = wanted, .cores = cores_in(scene.node, wanted), .note = ""};
-  }
+  if (fits(planned, scene)) return bound_to(scene, planned.masks, "");
   const std::string where = fmt::format("rank {} on {}", rank.rank, scene.host);
   if (scene.bound_by_slurm) {
     return as_it_is(scene, fmt::format("{}: planned CPUs {}, srun gave {}: kept those", where,
@@ -121,15 +141,16 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
                     fmt::format("{}: cannot bind ({}): left on CPUs {}", where,
                                 placed ? "no place" : placed.error().what, to_list(scene.current)));
   }
-  const IdSet& cpus = placed->ranks[local].cpus;
-  return {.cpus = cpus,
-          .cores = cores_in(scene.node, cpus),
-          .note = fmt::format("{}: planned CPUs {}, this node allows {}: bound to {}", where,
+  std::vector<IdSet> masks;
+  for (auto& placed_rank : placed->ranks) masks.push_back(std::move(placed_rank.cpus));
+  return bound_to(scene, masks,
+                  fmt::format("{}: planned CPUs {}, this node allows {}: bound to {}", where,
                               wanted.empty() ? "unknown" : to_list(wanted),
-                              to_list(real_cpus(scene.node)), to_list(cpus))};
+                              to_list(real_cpus(scene.node)), to_list(masks[local])));
 }
 
-std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank, int cores,
+std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank,
+                                                                const RankBinding& binding,
                                                                 const std::string& run_dir,
                                                                 const EnvLookup& lookup) {
   std::vector<std::pair<std::string, std::string>> all = {
@@ -138,7 +159,10 @@ std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& r
       {"WORLD_SIZE", std::to_string(rank.world_size)},
       {"LOCAL_WORLD_SIZE", std::to_string(rank.local_world_size)}};
   if (rank.node_rank >= 0) all.emplace_back("NODE_RANK", std::to_string(rank.node_rank));
-  if (!lookup("OMP_NUM_THREADS")) all.emplace_back("OMP_NUM_THREADS", std::to_string(cores));
+  if (!lookup("OMP_NUM_THREADS")) {
+    all.emplace_back("OMP_NUM_THREADS", std::to_string(binding.cores));
+  }
+  if (binding.shared && !lookup("OMP_WAIT_POLICY")) all.emplace_back("OMP_WAIT_POLICY", "passive");
   if (!run_dir.empty()) all.emplace_back("DLLAUNCH_RUN_DIR", run_dir);
   return all;
 }

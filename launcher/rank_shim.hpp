@@ -34,6 +34,7 @@ struct RankScene {
 struct RankBinding {
   IdSet cpus = {};        // to bind to; empty: leave it as it is
   int cores = 1;          // that these, or its fair share when unbound, make
+  bool shared = false;    // other ranks of the node run on some of them too
   std::string note = {};  // one line when it is not what the plan said; empty: as planned
 };
 
@@ -42,9 +43,11 @@ struct RankBinding {
 /// and says so.
 RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene);
 
-/// RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK where known, OMP_NUM_THREADS unless
-/// the user set it, DLLAUNCH_RUN_DIR.
-std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank, int cores,
+/// RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK where known, DLLAUNCH_RUN_DIR. Unless
+/// the user set them: OMP_NUM_THREADS, and where ranks share CPUs OMP_WAIT_POLICY=passive (threads
+/// that spin at a barrier keep the other ranks off the CPU: up to 3x slower).
+std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank,
+                                                                const RankBinding& binding,
                                                                 const std::string& run_dir,
                                                                 const EnvLookup& lookup);
 

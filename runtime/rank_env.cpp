@@ -229,6 +229,10 @@ Result<RankEnv> read_rank_env(const EnvLookup& lookup) {
     if (env) env->mpi = mpi;
     return env;
   };
+  // torchrun's workers inherit what started their agent, which may be a Slurm step or an mpirun.
+  if (any_set(lookup, {"TORCHELASTIC_RUN_ID"}) && any_set(lookup, {"RANK"})) {
+    return read_as(torchrun, false);
+  }
   if (any_set(lookup, {"OMPI_COMM_WORLD_RANK"})) return read_as(openmpi, true);
   // A batch script has SLURM_PROCID=0 and the whole job's task count, but it is no task.
   if (any_set(lookup, {"SLURM_PROCID"}) && any_set(lookup, {"SLURM_STEP_ID", "SLURM_STEPID"})) {

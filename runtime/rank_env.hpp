@@ -25,10 +25,11 @@ using EnvLookup = std::function<std::optional<std::string>(const std::string& na
 /// The process's own environment. The one place besides main that reads it.
 EnvLookup process_environment();
 
-/// Read in this order: Open MPI (OMPI_COMM_WORLD_*: mpirun inside a Slurm job is the inner
-/// launcher and wins over inherited SLURM_PROCID), a Slurm step (SLURM_PROCID with SLURM_STEP_ID),
-/// PMIx, PMI/Hydra, torchrun (RANK ...). None of them: one rank, launcher "none".
-/// bad_request: a variable that is not a number, or a rank outside its size, by name and value.
+/// Read in this order: torchrun's workers (TORCHELASTIC_RUN_ID with RANK), Open MPI
+/// (OMPI_COMM_WORLD_*: mpirun inside a Slurm job is the inner launcher and wins over inherited
+/// SLURM_PROCID), a Slurm step (SLURM_PROCID with SLURM_STEP_ID), PMIx, PMI/Hydra, torchrun (RANK
+/// ...). None of them: one rank, launcher "none". bad_request: a variable that is not a number, or
+/// a rank outside its size, by name and value.
 Result<RankEnv> read_rank_env(const EnvLookup& lookup);
 
 }  // namespace dllaunch

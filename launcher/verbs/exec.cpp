@@ -124,7 +124,7 @@ Result<int> exec(const ExecOptions& options, World& world) {
     other_stderr = redirect_to_log(run_dir + "/out/" + rank_log_name(rank->rank, host), world);
   }
   const auto binding = bind_rank(run_dir, *rank, lookup, world);
-  for (const auto& [name, value] : rank_variables(*rank, binding.cores, run_dir, lookup)) {
+  for (const auto& [name, value] : rank_variables(*rank, binding, run_dir, lookup)) {
     setenv(name.c_str(), value.c_str(), 1);
   }
   return become(options.command, rank->rank, host, other_stderr);

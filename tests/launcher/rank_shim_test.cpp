@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "topology/synthetic.hpp"
@@ -121,8 +122,8 @@ TEST(RankShim, VariablesOfARank) {
                      .node_rank = 1,
                      .nodes = 2};
   std::map<std::string, std::string> set;
-  for (auto& [name, value] :
-       rank_variables(rank, 6, "/run", [](const auto&) { return std::optional<std::string>(); })) {
+  for (auto& [name, value] : rank_variables(
+           rank, {.cores = 6}, "/run", [](const auto&) { return std::optional<std::string>(); })) {
     set[name] = value;
   }
   EXPECT_EQ(set, (std::map<std::string, std::string>{{"RANK", "3"},
@@ -134,12 +135,29 @@ TEST(RankShim, VariablesOfARank) {
                                                      {"DLLAUNCH_RUN_DIR", "/run"}}));
 }
 
+TEST(RankShim, RanksThatShareCpusWaitWithoutSpinning) {
+  PlannedBinding planned = two_halves();
+  EXPECT_FALSE(choose_binding(planned, scene(0, 2, node_of("cores:8"))).shared);
+  planned.masks[1] = planned.masks[0];
+  const auto binding = choose_binding(planned, scene(0, 2, node_of("cores:8")));
+  EXPECT_TRUE(binding.shared);
+  EXPECT_TRUE(choose_binding(PlannedBinding{}, scene(0, 5, node_of("cores:2"))).shared);
+
+  const auto variables =
+      rank_variables({}, binding, "", [](const auto&) { return std::optional<std::string>(); });
+  EXPECT_NE(std::find(variables.begin(), variables.end(),
+                      std::pair<std::string, std::string>("OMP_WAIT_POLICY", "passive")),
+            variables.end());
+}
+
 TEST(RankShim, TheUsersThreadsWinAndAnUnknownNodeRankIsLeftOut) {
   RankEnv rank;
   rank.node_rank = -1;
-  for (auto& [name, value] : rank_variables(
-           rank, 6, "", [](const std::string&) { return std::optional<std::string>("2"); })) {
+  for (auto& [name, value] :
+       rank_variables(rank, {.cores = 6, .shared = true}, "",
+                      [](const std::string&) { return std::optional<std::string>("2"); })) {
     EXPECT_NE(name, "OMP_NUM_THREADS");
+    EXPECT_NE(name, "OMP_WAIT_POLICY");
     EXPECT_NE(name, "NODE_RANK");
     EXPECT_NE(name, "DLLAUNCH_RUN_DIR");
   }

@@ -164,6 +164,30 @@ TEST(RankEnv, Torchrun) {
   expect({{"RANK", "a user's own variable"}}, alone);
 }
 
+TEST(RankEnv, TorchrunInsideAnSrunStepIsTheInnerLauncher) {
+  expect({{"TORCHELASTIC_RUN_ID", "none"},
+          {"RANK", "3"},
+          {"WORLD_SIZE", "4"},
+          {"LOCAL_RANK", "1"},
+          {"LOCAL_WORLD_SIZE", "2"},
+          {"GROUP_RANK", "1"},
+          {"GROUP_WORLD_SIZE", "2"},
+          {"SLURM_PROCID", "1"},
+          {"SLURM_STEP_ID", "0"},
+          {"SLURM_STEP_NUM_TASKS", "2"},
+          {"SLURM_LOCALID", "0"},
+          {"SLURM_NODEID", "1"},
+          {"PMIX_RANK", "1"}},
+         {.rank = 3,
+          .world_size = 4,
+          .local_rank = 1,
+          .local_world_size = 2,
+          .node_rank = 1,
+          .nodes = 2,
+          .launcher = "torchrun",
+          .mpi = false});
+}
+
 /// A Slurm task on node `node` of three, with this line of tasks a node.
 Variables slurm_task(const std::string& tasks_per_node, int node) {
   return {{"SLURM_PROCID", "1"},
