@@ -155,7 +155,9 @@ class Reader {
  public:
   void read_block(const std::string& block, const Json& object) {
     for (const auto& [name, value] : object.items()) {
-      const std::string path = block.empty() ? name : block + "." + name;
+      std::string path = block;
+      if (!path.empty()) path += '.';
+      path += name;
       const auto key = std::find_if(config_keys().begin(), config_keys().end(),
                                     [&](const ConfigKey& k) { return k.path == path; });
       if (key != config_keys().end()) {

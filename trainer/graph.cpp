@@ -29,7 +29,7 @@ Inferred needs_image(const Shape& x) {
 
 /// Output pixels along one axis; floor mode.
 std::int64_t windows(std::int64_t pixels, int kernel, int stride, int padding) {
-  return (pixels + 2 * padding - kernel) / stride + 1;
+  return (pixels + std::int64_t{2} * padding - kernel) / stride + 1;
 }
 
 Inferred infer(const Input&, const Shape&) {
@@ -143,7 +143,7 @@ GraphBuilder::GraphBuilder(std::string model, Shape input) {
 }
 
 int GraphBuilder::add(std::string name, Operation op) {
-  return add(std::move(name), std::move(op), static_cast<int>(graph_.nodes.size()) - 1);
+  return add(std::move(name), op, static_cast<int>(graph_.nodes.size()) - 1);
 }
 
 int GraphBuilder::add(std::string name, Operation op, int input) {

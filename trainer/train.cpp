@@ -150,14 +150,17 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
   double own_loss = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const bool last = i + 1 == slices.size();
-    auto batch = loader.next();
-    if (!batch) {
+    auto loaded = loader.next();
+    Batch batch;
+    if (loaded) {
+      batch = *std::move(loaded);
+    } else {
       // The others wait in this step's collectives: take part with nothing, then tell them.
-      error = std::move(batch).error();
+      error = std::move(loaded).error();
       sums.failed = 1;
     }
     Executable& executable = *session_.executable;
-    const ForwardResult result = executable.forward(batch ? *batch : Batch{}, Phase::train);
+    const ForwardResult result = executable.forward(batch, Phase::train);
     sums.loss += result.loss_sum;
     sums.correct += result.correct;
     if (!last) {

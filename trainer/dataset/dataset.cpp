@@ -22,7 +22,7 @@ Result<Normalization> measure_normalization(const Dataset& dataset) {
     if (!label) return std::move(label).error();
     for (std::size_t c = 0; c < channels; ++c) {
       for (std::size_t p = c * plane; p < (c + 1) * plane; ++p) {
-        const std::uint32_t value = pixels[p];
+        const std::uint64_t value = pixels[p];
         sum[c] += value;
         squares[c] += value * value;
       }

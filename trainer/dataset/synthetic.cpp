@@ -11,7 +11,8 @@
 namespace dllaunch {
 namespace {
 
-constexpr int cells = 8;  // per axis
+constexpr std::size_t cells = 8;  // per axis
+constexpr std::size_t pattern_size = cells * cells;
 
 class Synthetic : public Dataset {
  public:
@@ -48,7 +49,7 @@ class Synthetic : public Dataset {
     const std::uint64_t label = random_below(random_bits(label_key_, serial), class_names_.size());
     std::size_t at = 0;
     for (int c = 0; c < shape_.channels; ++c) {
-      const std::array<bool, cells* cells> light = pattern(label, c);
+      const auto light = pattern(label, c);
       for (int y = 0; y < shape_.height; ++y) {
         const std::size_t row = static_cast<std::size_t>(y) * cells / std::size_t(shape_.height);
         for (int x = 0; x < shape_.width; ++x, ++at) {
@@ -63,11 +64,11 @@ class Synthetic : public Dataset {
   }
 
  private:
-  std::array<bool, cells * cells> pattern(std::uint64_t label, int channel) const {
+  std::array<bool, pattern_size> pattern(std::uint64_t label, int channel) const {
     const auto pair =
         label * static_cast<std::uint64_t>(shape_.channels) + static_cast<std::uint64_t>(channel);
     const std::uint64_t bits = random_bits(cell_key_, pair);
-    std::array<bool, cells * cells> light{};
+    std::array<bool, pattern_size> light{};
     for (std::size_t i = 0; i < light.size(); ++i) light[i] = ((bits >> i) & 1) != 0;
     return light;
   }

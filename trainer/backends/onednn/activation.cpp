@@ -62,7 +62,7 @@ memory add_activation_backward(Program& program, std::vector<Step>& steps, const
                                const Operation& op, const memory& y, const memory& dy) {
   // Only where y and dy have the same layout is this vectorised code.
   const memory::desc layout = y.get_desc();
-  const memory dx = program.in_layout(steps, name + " dy", dy, layout);
+  memory dx = program.in_layout(steps, name + " dy", dy, layout);
   const dnnl::algorithm algorithm = activation_kind(op).backward;
   const eltwise_backward::primitive_desc desc(
       eltwise_backward::desc(algorithm, layout, layout, 0.F), user_scratchpad(), program.engine(),

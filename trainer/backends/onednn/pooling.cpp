@@ -49,7 +49,7 @@ class Pooling final : public Layer {
         pooling_backward::desc(window_.algorithm, x_layout_, y_.get_desc(), strides(), kernel(),
                                none, none),
         user_scratchpad(), program.engine(), forward_);
-    const memory dx = program.allocate(x_layout_);
+    memory dx = program.allocate(x_layout_);
     program.add(
         steps.input, node_.name + " backward", backward, pooling_backward(backward),
         {{DNNL_ARG_DIFF_DST, from}, {DNNL_ARG_DIFF_SRC, dx}, {DNNL_ARG_WORKSPACE, workspace_}});

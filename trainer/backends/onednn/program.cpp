@@ -19,7 +19,7 @@ memory Program::allocate(const memory::desc& layout) const {
 memory Program::in_layout(std::vector<Step>& steps, const std::string& name, const memory& from,
                           const memory::desc& layout) {
   if (from.get_desc() == layout) return from;
-  const memory to = allocate(layout);
+  memory to = allocate(layout);
   const dnnl::reorder::primitive_desc reorder(engine_, from.get_desc(), engine_, layout,
                                               user_scratchpad());
   add(steps, name + " reorder", reorder, dnnl::reorder(reorder),

@@ -61,11 +61,11 @@ class Program {
 
   /// The shared scratchpad is added to the arguments.
   template <typename PrimitiveDesc>
-  void add(std::vector<Step>& steps, std::string name, const PrimitiveDesc& primitive_desc,
+  void add(std::vector<Step>& steps, const std::string& name, const PrimitiveDesc& primitive_desc,
            const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory> arguments) {
     const dnnl::memory scratchpad = use_scratchpad(primitive_desc.scratchpad_desc());
     arguments.insert({DNNL_ARG_SCRATCHPAD, scratchpad});
-    steps.push_back({.name = std::move(name),
+    steps.push_back({.name = name,
                      .implementation = primitive_desc.impl_info_str(),
                      .primitive = primitive,
                      .arguments = std::move(arguments)});

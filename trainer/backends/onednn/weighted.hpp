@@ -12,7 +12,7 @@ namespace dllaunch::onednn {
 template <typename Forward, typename Gradient, typename BackwardData>
 class Weighted : public Layer {
  public:
-  Weighted(Node node, Surroundings around) : node_(std::move(node)), around_(std::move(around)) {}
+  Weighted(Node node, Surroundings around) : node_(std::move(node)), around_(around) {}
 
   dnnl::memory compile_forward(Program& program, std::vector<Step>& steps,
                                const dnnl::memory& x) final {
@@ -22,7 +22,7 @@ class Weighted : public Layer {
     x_ = program.in_layout(steps, node_.name + " x", x, forward_desc_.src_desc());
     weight_ = program.in_layout(steps, node_.name + " weight", weight.weight,
                                 forward_desc_.weights_desc());
-    const dnnl::memory y = program.allocate(forward_desc_.dst_desc());
+    dnnl::memory y = program.allocate(forward_desc_.dst_desc());
     Arguments arguments{{DNNL_ARG_SRC, x_}, {DNNL_ARG_WEIGHTS, weight_}, {DNNL_ARG_DST, y}};
     if (has_bias()) {
       const auto plain = plain_layout({weight_dims_[0]});
@@ -80,7 +80,7 @@ class Weighted : public Layer {
     const auto layout = backward_desc_.weights_desc();
     const auto& nearest = weight_.get_desc() == layout ? weight_ : parameter(program, 0).weight;
     const auto weight = program.in_layout(steps, node_.name + " weight", nearest, layout);
-    const auto dx = program.allocate(backward_desc_.diff_src_desc());
+    auto dx = program.allocate(backward_desc_.diff_src_desc());
     program.add(steps, node_.name + " backward data", backward_desc_, BackwardData(backward_desc_),
                 {{DNNL_ARG_DIFF_DST, slope}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DIFF_SRC, dx}});
     return dx;
