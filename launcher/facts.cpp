@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <map>
 #include <utility>
 
@@ -113,6 +114,7 @@ Result<SlurmFacts> observe_slurm(World& world, std::string_view config_text) {
 
 Result<Facts> observe(World& world) {
   Facts facts{.host = world.host_name(), .slurm = {}, .why_no_slurm = {}, .topology = {}};
+  facts.time = std::time(nullptr);
   if (!world.find_program("sinfo") || !world.find_program("scontrol")) {
     facts.why_no_slurm = "sinfo is not installed";
   } else {
@@ -141,7 +143,9 @@ Result<Facts> observe_local(World& world) {
   return Facts{.host = world.host_name(),
                .slurm = {},
                .why_no_slurm = "it was not asked",
-               .topology = *std::move(topology)};
+               .topology = *std::move(topology),
+               .probed = {},
+               .time = std::time(nullptr)};
 }
 
 }  // namespace dllaunch

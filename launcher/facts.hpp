@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -27,6 +28,20 @@ struct NodeType {
   std::vector<std::string> features = {};
 };
 
+/// A node that `dllaunch probe` looked at from inside.
+struct ProbedNode {
+  NodeType type = {};  // as Slurm described it then, with the names of all nodes described so
+  std::string cluster = {};
+  std::vector<std::string> partitions = {};
+  std::string host = {};  // the one that was looked at
+  std::int64_t time = 0;  // when, in Unix seconds
+  std::string kernel = {};
+  std::vector<std::pair<std::string, std::string>> drivers = {};  // "nvidia" -> "535.104.05"
+  std::string dllaunch = {};                                      // versions that looked
+  std::string hwloc = {};
+  Topology topology = {};
+};
+
 struct Partition {
   std::string name = {};
   bool is_default = false;
@@ -47,6 +62,8 @@ struct Facts {
   std::optional<SlurmFacts> slurm = {};   // absent: no Slurm here
   std::string why_no_slurm = {};          // "sinfo is not installed", for messages
   std::optional<Topology> topology = {};  // of the node ranks would run on, where it is known
+  std::vector<ProbedNode> probed = {};    // nodes of this cluster, newest first
+  std::int64_t time = 0;                  // when all this was observed, in Unix seconds
 };
 
 /// Asks Slurm where it is installed and configured, hwloc for this machine. Slurm that is installed

@@ -3,28 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/facts.hpp"
-#include "launcher/host_list.hpp"
+#include "launcher/probed_node.hpp"
 #include "topology/topology_format.hpp"
 
 namespace dllaunch {
 namespace {
 
 using nlohmann::ordered_json;
-
-/// More than any node has; the product of three such counts fits 64 bits.
-constexpr int most = 1 << 20;
-
-ordered_json to_json(const NodeType& type) {
-  return {{"hosts", compress_hosts(type.hosts)},
-          {"cpus", type.cpus},
-          {"sockets", type.sockets},
-          {"cores_per_socket", type.cores_per_socket},
-          {"threads_per_core", type.threads_per_core},
-          {"memory_mib", type.memory_mib},
-          {"gpus", type.gpus},
-          {"gpu_type", type.gpu_type},
-          {"features", type.features}};
-}
 
 ordered_json to_json(const Partition& partition) {
   ordered_json types = ordered_json::array();
@@ -46,34 +31,9 @@ ordered_json to_json(const SlurmFacts& slurm) {
           {"partitions", std::move(partitions)}};
 }
 
-/// A number between `least` and `most`; absent keeps `otherwise`. Throws what nlohmann throws.
-int count(const ordered_json& object, const char* key, int least, int otherwise) {
-  if (!object.contains(key)) return otherwise;
-  const auto& value = object.at(key);
-  if (!value.is_number_integer() || value.get<std::int64_t>() < least ||
-      value.get<std::int64_t>() > most)
-    throw ordered_json::other_error::create(
-        501, fmt::format("{}: not a whole number from {} to {}", key, least, most), &value);
-  return value.get<int>();
-}
-
 template <typename T>
 T value_or(const ordered_json& object, const char* key, T otherwise) {
   return object.contains(key) ? object.at(key).get<T>() : otherwise;
-}
-
-Result<NodeType> node_type(const ordered_json& object) {
-  auto hosts = expand_hosts(object.at("hosts").get<std::string>());
-  if (!hosts) return std::move(hosts).error();
-  return NodeType{.hosts = *std::move(hosts),
-                  .cpus = count(object, "cpus", 1, 1),
-                  .sockets = count(object, "sockets", 1, 1),
-                  .cores_per_socket = count(object, "cores_per_socket", 1, 1),
-                  .threads_per_core = count(object, "threads_per_core", 1, 1),
-                  .memory_mib = value_or<std::uint64_t>(object, "memory_mib", 0),
-                  .gpus = count(object, "gpus", 0, 0),
-                  .gpu_type = value_or<std::string>(object, "gpu_type", ""),
-                  .features = value_or<std::vector<std::string>>(object, "features", {})};
 }
 
 Result<Partition> partition_of(const ordered_json& object) {
@@ -85,7 +45,7 @@ Result<Partition> partition_of(const ordered_json& object) {
   if (object.contains("max_minutes") && !object.at("max_minutes").is_null())
     partition.max_minutes = object.at("max_minutes").get<int>();
   for (const auto& item : value_or(object, "node_types", ordered_json::array())) {
-    auto type = node_type(item);
+    auto type = node_type_from_json(item);
     if (!type) return std::move(type).error().within(partition.name);
     partition.node_types.push_back(*std::move(type));
   }
@@ -110,7 +70,9 @@ Result<Facts> read(const ordered_json& document) {
   Facts facts{.host = value_or<std::string>(document, "host", ""),
               .slurm = {},
               .why_no_slurm = value_or<std::string>(document, "why_no_slurm", ""),
-              .topology = {}};
+              .topology = {},
+              .probed = {},
+              .time = value_or<std::int64_t>(document, "time", 0)};
   if (document.contains("slurm") && !document.at("slurm").is_null()) {
     auto slurm = slurm_of(document.at("slurm"));
     if (!slurm) return std::move(slurm).error();
@@ -121,16 +83,25 @@ Result<Facts> read(const ordered_json& document) {
     if (!topology) return std::move(topology).error().within("topology");
     facts.topology = *std::move(topology);
   }
+  for (const auto& item : value_or(document, "probed", ordered_json::array())) {
+    auto node = probed_node_from_json(item);
+    if (!node) return std::move(node).error().within("probed");
+    facts.probed.push_back(*std::move(node));
+  }
   return facts;
 }
 
 }  // namespace
 
 ordered_json to_json(const Facts& facts) {
+  ordered_json probed = ordered_json::array();
+  for (const auto& node : facts.probed) probed.push_back(to_json(node));
   return {{"host", facts.host},
+          {"time", facts.time},
           {"slurm", facts.slurm ? to_json(*facts.slurm) : ordered_json(nullptr)},
           {"why_no_slurm", facts.why_no_slurm},
-          {"topology", facts.topology ? to_json(*facts.topology) : ordered_json(nullptr)}};
+          {"topology", facts.topology ? to_json(*facts.topology) : ordered_json(nullptr)},
+          {"probed", std::move(probed)}};
 }
 
 Result<Facts> facts_from_json(const ordered_json& document) {

@@ -4,17 +4,54 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/probe_cache.hpp"
+#include "launcher/probed_node.hpp"
 #include "topology/topology_format.hpp"
 
 namespace dllaunch {
+namespace {
+
+constexpr std::string_view probed = "probed:";
+
+bool is_of(const ProbedNode& node, const std::string& name) {
+  const auto matches = [&](const std::string& word) {
+    return name == word || name == node.cluster + "/" + word;
+  };
+  return matches(node_type_id(node.type)) ||
+         std::any_of(node.partitions.begin(), node.partitions.end(), matches);
+}
+
+Result<Topology> probed_topology(World& world, const std::string& name) {
+  auto cache = read_probe_cache(world, std::nullopt);
+  for (const auto& complaint : cache.complaints)
+    world.note("dllaunch: warning: " + complaint + "\n");
+  std::erase_if(cache.nodes, [&](const ProbedNode& node) { return !is_of(node, name); });
+  if (cache.nodes.empty())
+    return Error{ErrorKind::unsatisfiable, fmt::format("no node of '{}' was probed", name),
+                 fmt::format("run `dllaunch probe {}`, or look at `dllaunch probe --list`", name)};
+  if (cache.nodes.size() == 1) return std::move(cache.nodes.front().topology);
+  std::vector<std::string> ids;
+  for (const auto& node : cache.nodes)
+    ids.push_back(fmt::format("{}{}/{}", probed, node.cluster, node_type_id(node.type)));
+  return Error{ErrorKind::unsatisfiable,
+               fmt::format("'{}' has {} kinds of node", name, cache.nodes.size()),
+               fmt::format("name one of: {}", fmt::join(ids, " "))};
+}
+
+}  // namespace
 
 void add_topology_option(CLI::App& app, std::string& name) {
   app.add_option("--topology", name,
-                 "hwloc XML, JSON of `topo --json`, or synthetic:...; else this machine")
+                 "hwloc XML, topo's JSON, synthetic:..., probed:PARTITION [this machine]")
       ->type_name("X");
 }
 
 Result<Topology> named_topology(World& world, const std::string& name) {
+  if (name.starts_with(probed)) return probed_topology(world, name.substr(probed.size()));
   return name.empty() ? world.topology() : load_topology(name);
 }
 

@@ -200,8 +200,11 @@ Result<NodeChoice> choose_nodes(const Resources& resources, const SlurmFacts& sl
   }
   std::erase_if(*candidates, [gpus](const Candidate& c) { return c.type->gpus < gpus; });
 
+  const auto& type = smallest(*candidates, resources.nodes);
   NodeChoice choice{.where = "nodes of " + place,
-                    .shape = shape_of(smallest(*candidates, resources.nodes)),
+                    .shape = shape_of(type),
+                    .partition = partitions->front()->name,
+                    .hosts = type.hosts,
                     .uniform = true,
                     .warnings = {}};
   for (const auto& candidate : *candidates)

@@ -10,9 +10,11 @@
 namespace dllaunch {
 
 struct NodeChoice {
-  std::string where;    // "nodes of partition gpu", for messages
-  NodeType shape;       // its hosts are left out
-  bool uniform = true;  // Slurm can hand out no node of another shape
+  std::string where;               // "nodes of partition gpu", for messages
+  NodeType shape;                  // its hosts are left out
+  std::string partition;           // the first asked for
+  std::vector<std::string> hosts;  // of that shape
+  bool uniform = true;             // Slurm can hand out no node of another shape
   std::vector<std::string> warnings;
 };
 

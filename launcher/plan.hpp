@@ -9,6 +9,7 @@
 
 #include "launcher/facts.hpp"
 #include "launcher/job.hpp"
+#include "launcher/node_topology.hpp"
 #include "topology/placement.hpp"
 
 namespace dllaunch {
@@ -31,6 +32,7 @@ struct LaunchPlan {
   int ranks() const { return nodes * ranks_per_node; }
   Topology topology;         // of one node, as far as it is known
   bool exact = false;        // topology is a reading of the real node type, not Slurm's counts
+  TopologyOrigin origin;     // where `topology` comes from
   PlacementRequest request;  // what `placement` answers; the shim asks it again where it must
   Placement placement;       // on one node; the shim checks the real node and corrects
   std::vector<std::string>

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -10,7 +9,6 @@
 #include "launcher/plan_parts.hpp"
 #include "launcher/shell_quote.hpp"
 #include "topology/masks.hpp"
-#include "topology/synthetic.hpp"
 
 namespace dllaunch {
 namespace {
@@ -25,27 +23,12 @@ std::optional<std::string> pmix(const SlurmFacts& slurm) {
   return found;
 }
 
-/// A topology from a file may be of another kind of node. CPUs that Slurm keeps to itself may be
-/// missing in it, so it need not have them all.
-bool describes(const Topology& topology, const NodeType& type) {
-  const auto threads = std::int64_t{type.sockets} * type.cores_per_socket * type.threads_per_core;
-  const auto cpus = topology.cpus();
-  return cpus.last() < threads && cpus.size() * 2 > threads &&
-         static_cast<int>(topology.gpus.size()) == type.gpus;
-}
-
 void choose_topology(const Facts& facts, const NodeChoice& nodes, LaunchPlan& plan) {
-  const auto& type = nodes.shape;
-  if (facts.topology && describes(*facts.topology, type)) {
-    plan.topology = *facts.topology;
-    plan.exact = true;
-    return;
-  }
-  if (facts.topology)
-    plan.warnings.push_back(fmt::format(
-        "the topology in the facts is of another kind of node than {}: not used", nodes.where));
-  plan.topology =
-      topology_from_counts(type.sockets, type.cores_per_socket, type.threads_per_core, type.gpus);
+  auto known = known_topology(facts, nodes);
+  plan.topology = std::move(known.topology);
+  plan.exact = known.exact;
+  plan.origin = std::move(known.origin);
+  plan.warnings.insert(plan.warnings.end(), known.warnings.begin(), known.warnings.end());
 }
 
 /// In Slurm's CPUs, which are hardware threads; whole cores where that leaves a rank at least one.
@@ -93,7 +76,10 @@ void fill_sbatch(const Job& job, int gpus, int tasks, int cpus_per_rank, LaunchP
 /// --cpus-per-task a step has no more than its tasks' share. Elsewhere the shim binds.
 std::string cpu_bind(const Job& job, const NodeChoice& nodes, int cpus_per_rank,
                      const LaunchPlan& plan) {
+  // More CPUs than Slurm gives out: some of them are its own, and we do not know which.
+  const auto usable = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
   const bool sure = job.resources.exclusive && plan.exact && nodes.uniform &&
+                    usable <= nodes.shape.cpus &&
                     cpus_per_rank * plan.ranks_per_node == nodes.shape.cpus;
   return sure ? srun_cpu_bind(plan.placement) : "none";
 }

@@ -3,13 +3,28 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/load_job.hpp"
+#include "launcher/probe_cache.hpp"
 #include "launcher/program_paths.hpp"
 #include "launcher/run_dir.hpp"
 
 namespace dllaunch {
+namespace {
+
+Result<Facts> observe_with_probes(World& world) {
+  auto facts = observe(world);
+  if (!facts || !facts->slurm) return facts;
+  auto cache = read_probe_cache(world, facts->slurm->cluster);
+  facts->probed = std::move(cache.nodes);
+  for (const auto& complaint : cache.complaints)
+    world.note("dllaunch: warning: " + complaint + "\n");
+  return facts;
+}
+
+}  // namespace
 
 Result<Facts> find_facts(World& world, const PlanOptions& options) {
-  if (options.facts.empty()) return options.local ? observe_local(world) : observe(world);
+  if (options.facts.empty())
+    return options.local ? observe_local(world) : observe_with_probes(world);
   auto text = world.read_file(options.facts);
   if (!text) {
     auto error = std::move(text).error();

@@ -16,7 +16,8 @@ struct PlanOptions {
   bool local = false;
 };
 
-/// Facts from a file, else from this machine and its Slurm.
+/// Facts from a file, and then no other file is looked at; else from this machine, its Slurm, and
+/// what was probed of its nodes. Probes that cannot be used are told.
 Result<Facts> find_facts(World& world, const PlanOptions& options);
 
 /// Parses the job, finds the facts, plans. Makes nothing.

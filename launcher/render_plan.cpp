@@ -88,8 +88,8 @@ std::string render_plan(const LaunchPlan& plan) {
     text += fmt::format("  nodes 1-{} alike: node n holds ranks n x {} to n x {} + {}\n",
                         plan.nodes - 1, plan.ranks_per_node, plan.ranks_per_node,
                         plan.ranks_per_node - 1);
-  if (!plan.exact)
-    text += "  GPUs and CPUs by Slurm's counts alone; each rank looks again on its node\n";
+  if (plan.launcher == Launcher::slurm)
+    text += fmt::format("  topology: {}\n", origin_words(plan.origin));
   text += fmt::format("\n  {}\n", shell_lines(plan.start, shim_position(plan), "    "));
   if (!plan.sbatch.empty()) text += fmt::format("\n  {}\n", sbatch_words(plan));
   if (!plan.warnings.empty()) text += "\n";

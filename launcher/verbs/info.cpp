@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/job_schema.hpp"
+#include "launcher/planned_job.hpp"
 #include "launcher/verb.hpp"
 #include "launcher/version.hpp"
 
@@ -20,6 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view examples =
     R"(  dllaunch info           backends, communicators, Slurm and MPI, and why one is missing
   dllaunch info --json    the same for a bug report
+  dllaunch info --facts > cluster.json    for `dllaunch plan --facts` on another machine
 )";
 
 /// The first word of `text` that begins with a digit: "slurm-wlm 22.05.8" -> "22.05.8".
@@ -113,10 +115,27 @@ Result<int> show_info(World& world, bool json) {
   return exit_code::success;
 }
 
+/// Everything a plan is made from: Slurm's words, what was probed, or this machine's topology.
+Result<int> show_facts(World& world) {
+  const auto facts = find_facts(world, {});
+  if (!facts) return facts.error();
+  world.print(to_json(*facts).dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+              "\n");
+  return exit_code::success;
+}
+
+struct Options {
+  bool facts = false;
+  bool json = false;
+};
+
 VerbBody declare(CLI::App& app) {
-  auto json = std::make_shared<bool>(false);
-  app.add_flag("--json", *json, "one JSON document");
-  return [json](World& world) { return show_info(world, *json); };
+  auto options = std::make_shared<Options>();
+  app.add_flag("--facts", options->facts, "the facts that plans are made from, as JSON");
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](World& world) {
+    return options->facts ? show_facts(world) : show_info(world, options->json);
+  };
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "launcher/execute/local.hpp"
 #include "launcher/execute/slurm.hpp"
 #include "launcher/load_job.hpp"
+#include "launcher/planned_job.hpp"
 #include "launcher/program_paths.hpp"
 #include "launcher/run_files.hpp"
 #include "launcher/shell_quote.hpp"
@@ -58,7 +59,7 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, World& worl
 Result<Planned> make_plan(const RunOptions& options, World& world) {
   auto job = load_job(world, options.job_file, options.sets);
   if (!job) return std::move(job).error();
-  auto facts = options.local ? observe_local(world) : observe(world);
+  auto facts = find_facts(world, {.local = options.local});
   if (!facts) return std::move(facts).error();
   const std::string run_dir = options.run_dir.empty() ? new_run_path(job->name) : options.run_dir;
   auto paths = find_programs(run_dir, !job->train.is_null(), world);

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/named_topology.hpp"
+#include "launcher/run_dir.hpp"
 #include "launcher/verb.hpp"
+#include "topology/discover_hwloc_xml.hpp"
 #include "topology/topology_format.hpp"
 
 namespace dllaunch {
@@ -15,16 +17,31 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch topo                                  this machine
   dllaunch topo --json > node.json               to plan for it elsewhere, or for a bug report
+  dllaunch topo --xml node.xml                   in hwloc's words, for lstopo too
   dllaunch topo --topology node.xml              hwloc XML of another machine
   dllaunch topo --topology "synthetic:packages:2 numa:4 cores:8 gpus:8"
 )";
 
 struct Options {
   std::string topology;
+  std::string xml;
   bool json = false;
 };
 
+Result<int> write_xml(World& world, const std::string& path) {
+  const auto xml = machine_xml();
+  if (!xml) return xml.error();
+  if (path == "-") {
+    world.print(*xml);
+    return exit_code::success;
+  }
+  if (auto written = write_file(path, *xml); !written)
+    return Error{ErrorKind::bad_request, written.error().what, "name another file"};
+  return exit_code::success;
+}
+
 Result<int> show_topology(World& world, const Options& options) {
+  if (!options.xml.empty()) return write_xml(world, options.xml);
   const auto topology = named_topology(world, options.topology);
   if (!topology) return topology.error();
   const Console& console = world.console();
@@ -36,7 +53,10 @@ Result<int> show_topology(World& world, const Options& options) {
 VerbBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_topology_option(app, options->topology);
-  app.add_flag("--json", options->json, "one JSON document");
+  app.add_option("--xml", options->xml, "write this machine as hwloc XML; - is stdout")
+      ->type_name("FILE")
+      ->excludes("--topology");
+  app.add_flag("--json", options->json, "one JSON document")->excludes("--xml");
   return [options](World& world) { return show_topology(world, *options); };
 }
 

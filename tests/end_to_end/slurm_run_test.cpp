@@ -41,7 +41,8 @@ class SlurmRun : public testing::Test {
     up_ = true;
     work_.before = {program_, "run", cluster_.path(), "--"};
     // Every node has but one network card; Open MPI need not ask what is unreachable.
-    work_.environment = {{"TERM", "dumb"}};
+    // What its user has probed elsewhere is not this cluster's.
+    work_.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_.path() + "/cache"}};
   }
   void TearDown() override {
     if (!up_) return;

@@ -82,6 +82,10 @@ TEST(PlanSlurm, MasksThatMayNotFitAreLeftToTheShim) {
   EXPECT_THAT(planned(job, lumi_like()).start, shim_binds) << "112 CPUs do not divide by 3";
   job.resources.ranks_per_node = std::nullopt;
   auto facts = lumi_like();
+  facts.topology->allowed_cpus = IdSet::range(0, 127);
+  facts.topology->cores.push_back({.cpus = {0, 64}});
+  EXPECT_THAT(planned(job, facts).start, shim_binds) << "a core that Slurm keeps to itself";
+  facts = lumi_like();
   facts.slurm->partitions[0].node_types[0].gpus = 4;
   const auto other = planned(job, facts);
   EXPECT_THAT(other.start, shim_binds) << "the topology is of another node";

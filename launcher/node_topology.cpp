@@ -1,0 +1,110 @@
+#include "launcher/node_topology.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "launcher/probed_node.hpp"
+#include "topology/synthetic.hpp"
+
+namespace dllaunch {
+namespace {
+
+bool share_a_host(const NodeType& a, const NodeType& b) {
+  const std::set<std::string> hosts(a.hosts.begin(), a.hosts.end());
+  return std::any_of(b.hosts.begin(), b.hosts.end(),
+                     [&](const auto& host) { return hosts.contains(host); });
+}
+
+bool same_counts(const NodeType& a, const NodeType& b) {
+  return a.cpus == b.cpus && a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
+         a.threads_per_core == b.threads_per_core && a.gpus == b.gpus && a.gpu_type == b.gpu_type;
+}
+
+struct Found {
+  const ProbedNode* usable = nullptr;
+  const ProbedNode* outdated = nullptr;  // was of these nodes, which Slurm now describes otherwise
+};
+
+/// facts.probed is newest first.
+Found find_probe(const std::vector<ProbedNode>& probed, const NodeType& type) {
+  Found found;
+  for (const auto& node : probed)
+    if (found.usable == nullptr && same_description(node.type, type)) found.usable = &node;
+  for (const auto& node : probed) {
+    if (found.usable != nullptr || !share_a_host(node.type, type)) continue;
+    if (same_counts(node.type, type))
+      found.usable = &node;
+    else if (found.outdated == nullptr)
+      found.outdated = &node;
+  }
+  return found;
+}
+
+/// With how to get a better one; nothing about it where the partition has no name.
+std::string refresh_words(const std::string& partition) {
+  return partition.empty() ? "`dllaunch probe`" : fmt::format("`dllaunch probe {}`", partition);
+}
+
+std::string probed_words(const ProbedNode& node, std::int64_t age_seconds) {
+  return fmt::format("the topology probed on {} {}", node.host, age_words(age_seconds));
+}
+
+}  // namespace
+
+KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes) {
+  const auto& type = nodes.shape;
+  KnownTopology known;
+  known.origin.partition = nodes.partition;
+  auto described = type;
+  described.hosts = nodes.hosts;
+  const auto [usable, outdated] = find_probe(facts.probed, described);
+  if (usable != nullptr) {
+    const auto age = std::max<std::int64_t>(0, facts.time - usable->time);
+    if (describes(usable->topology, type)) {
+      known.topology = usable->topology;
+      known.exact = true;
+      known.origin.source = "probe";
+      known.origin.host = usable->host;
+      known.origin.age_seconds = age;
+      return known;
+    }
+    known.warnings.push_back(fmt::format("{} has {}, {} have {} by Slurm's word: it is not used",
+                                         probed_words(*usable, age), shape_words(usable->topology),
+                                         nodes.where, shape_words(type)));
+  } else if (outdated != nullptr) {
+    const auto age = std::max<std::int64_t>(0, facts.time - outdated->time);
+    known.warnings.push_back(
+        fmt::format("{} is not used: Slurm described the node as {} then, and as {} now; {} looks "
+                    "again",
+                    probed_words(*outdated, age), shape_words(outdated->type), shape_words(type),
+                    refresh_words(nodes.partition)));
+  }
+  if (facts.topology && describes(*facts.topology, type)) {
+    known.topology = *facts.topology;
+    known.exact = true;
+    known.origin.source = "facts";
+    return known;
+  }
+  if (facts.topology)
+    known.warnings.push_back(fmt::format(
+        "the topology in the facts is of another kind of node than {}: not used", nodes.where));
+  known.topology =
+      topology_from_counts(type.sockets, type.cores_per_socket, type.threads_per_core, type.gpus);
+  known.origin.source = "slurm";
+  return known;
+}
+
+std::string origin_words(const TopologyOrigin& origin) {
+  if (origin.source == "probe")
+    return fmt::format("probed on {}, {}; {} refreshes it", origin.host,
+                       age_words(origin.age_seconds.value_or(0)), refresh_words(origin.partition));
+  if (origin.source == "facts") return "as the facts have it";
+  if (origin.source == "slurm")
+    return fmt::format("Slurm's counts alone; each rank looks again on its node, {} looks now",
+                       refresh_words(origin.partition));
+  return "this machine";
+}
+
+}  // namespace dllaunch

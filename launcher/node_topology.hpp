@@ -1,0 +1,36 @@
+// The best that is known of the nodes a job gets: the shape its ranks are placed on. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/facts.hpp"
+#include "launcher/node_choice.hpp"
+
+namespace dllaunch {
+
+struct TopologyOrigin {
+  std::string source = "machine";  // probe | facts | slurm | machine
+  std::string host = {};           // probe: where it was seen
+  std::optional<std::int64_t> age_seconds = {};
+  std::string partition = {};  // where to look for a better one
+};
+
+struct KnownTopology {
+  Topology topology = {};
+  bool exact = false;  // a reading of such a node, not Slurm's counts
+  TopologyOrigin origin = {};
+  std::vector<std::string> warnings = {};  // what was known and is not used, and why
+};
+
+/// In this order: what `dllaunch probe` saw on such a node, the topology in the facts (a cluster
+/// profile's or a recorded one), Slurm's own counts. A probe belongs to a node type by Slurm's
+/// description of it, else by a node that both name where only memory or features have changed.
+KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes);
+
+/// "probed on n1, 3 days ago; `dllaunch probe gpu` refreshes it", "Slurm's counts alone; ...".
+std::string origin_words(const TopologyOrigin& origin);
+
+}  // namespace dllaunch
