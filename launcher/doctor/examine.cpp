@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "launcher/doctor/bench.hpp"
 #include "launcher/doctor/observe.hpp"
 #include "launcher/rank_shim.hpp"
 
@@ -39,12 +40,23 @@ void read_plan(World& world, NodeObservation& node) {
   }
 }
 
-Report report_on(World& world, Topology topology, NodeObservation node, const std::string& job) {
+/// Adds the measurement from the CPUs of all ranks in `node`; without ranks, from each NUMA node.
+void add_bench(const Topology& topology, const NodeObservation& node, Report& report) {
+  std::vector<IdSet> cpus;
+  for (const auto& rank : node.ranks)
+    if (rank.rank >= 0) cpus.push_back(rank.cpus);
+  report.bench = nlohmann::ordered_json::array({bench_node(topology, cpus, node.host)});
+}
+
+Report report_on(World& world, Topology topology, NodeObservation node, const std::string& job,
+                 bool bench) {
   node.host = world.environment("SLURMD_NODENAME").value_or(world.host_name());
   node.shared_memory = observe_shared_memory();
   read_plan(world, node);
   allow_what_ranks_may_use(node.ranks, topology);
-  return report_of(topology, node, job);
+  auto report = report_of(topology, node, job);
+  if (bench) add_bench(topology, node, report);
+  return report;
 }
 
 /// The ranks of `job`; one that ends meanwhile is left out.
@@ -62,17 +74,17 @@ std::vector<RankObservation> observe_ranks(const std::vector<JobProcess>& proces
 
 }  // namespace
 
-Result<Report> examine_here(World& world) {
+Result<Report> examine_here(World& world, bool bench) {
   auto topology = world.topology();
   if (!topology) return std::move(topology).error();
   auto own = observe_process("", getpid());
   if (!own) return std::move(own).error();
   NodeObservation node;
   node.ranks = {*std::move(own)};
-  return report_on(world, *std::move(topology), std::move(node), "");
+  return report_on(world, *std::move(topology), std::move(node), "", bench);
 }
 
-Result<Report> examine_process(World& world, int pid) {
+Result<Report> examine_process(World& world, int pid, bool bench) {
   auto topology = world.topology();
   if (!topology) return std::move(topology).error();
   auto seen = observe_process("", pid);
@@ -91,10 +103,10 @@ Result<Report> examine_process(World& world, int pid) {
     if (!job.empty()) node.ranks = observe_ranks(processes, job, pid);
   }
   if (node.ranks.empty()) node.ranks = {*std::move(seen)};
-  return report_on(world, *std::move(topology), std::move(node), job);
+  return report_on(world, *std::move(topology), std::move(node), job, bench);
 }
 
-Result<Report> examine_job(World& world, const std::string& job_id) {
+Result<Report> examine_job(World& world, const std::string& job_id, bool bench) {
   auto topology = world.topology();
   if (!topology) return std::move(topology).error();
   auto processes = observe_job_processes("");
@@ -109,7 +121,10 @@ Result<Report> examine_job(World& world, const std::string& job_id) {
   for (const auto& job : jobs_among(processes)) {
     NodeObservation node;
     node.ranks = observe_ranks(processes, job, 0);
-    if (!node.ranks.empty()) merge(report, report_on(world, *topology, std::move(node), job));
+    if (node.ranks.empty()) continue;
+    // Once a node: the CPUs of one step tell enough.
+    const bool measure = bench && report.bench.is_null();
+    merge(report, report_on(world, *topology, std::move(node), job, measure));
   }
   if (!report.hosts.empty()) return report;
   // No step runs: what is left to look at is what a step would start from.
@@ -122,7 +137,7 @@ Result<Report> examine_job(World& world, const std::string& job_id) {
   own_process->environment.clear();
   NodeObservation node;
   node.ranks = {*std::move(own_process)};
-  return report_on(world, *std::move(topology), std::move(node), "no step runs");
+  return report_on(world, *std::move(topology), std::move(node), "no step runs", bench);
 }
 
 }  // namespace dllaunch

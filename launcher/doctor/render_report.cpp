@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "launcher/doctor/bench.hpp"
 #include "launcher/doctor/report.hpp"
 #include "launcher/host_list.hpp"
 
@@ -179,7 +180,7 @@ std::string render_report(const Report& report, int columns, bool color) {
   for (const auto& [host, why] : report.unanswered)
     text += fmt::format("{} {} did not answer: {}\n", colored(Level::warn, color), host, why);
   if (!report.findings.empty() || !report.unanswered.empty()) text += "\n";
-  return text + verdict(report, color);
+  return text + render_bench(report.bench) + verdict(report, color);
 }
 
 }  // namespace dllaunch

@@ -15,6 +15,7 @@ constexpr std::string_view examples =
     R"(  dllaunch doctor                                this node, and how this shell is bound;
                                                  in an allocation: every rank of the job
   dllaunch doctor --pid 4711                     a running rank, and its job's other ranks here
+  dllaunch doctor --bench                        and what a wrong binding would cost here
   dllaunch doctor --json                         for a program; exit code 4 on a failure
 )";
 
@@ -26,16 +27,16 @@ struct Options {
 };
 
 Result<Report> examine(World& world, const Options& options) {
-  if (options.pid > 0) return examine_process(world, options.pid);
+  if (options.pid > 0) return examine_process(world, options.pid, options.bench);
   const auto allocation = observe_allocation(world);
   if (!allocation) return allocation.error();
   if (*allocation) return examine_allocation(world, **allocation, options.bench);
-  return examine_here(world);
+  return examine_here(world, options.bench);
 }
 
 Result<int> show(World& world, const Options& options) {
   if (!options.node.empty()) {
-    const auto report = examine_job(world, options.node);
+    const auto report = examine_job(world, options.node, options.bench);
     if (!report) return report.error();
     world.print(answer_lines(report->hosts.front(), to_json(*report)));
     return exit_code::success;
@@ -53,6 +54,8 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--pid", options->pid, "a running process; with it the other ranks of its job")
       ->type_name("P")
       ->check(CLI::Range(1, 1 << 22).description(""));
+  app.add_flag("--bench", options->bench,
+               "measure memory and GPU copies too, near and far; takes seconds");
   app.add_flag("--json", options->json, "one JSON document");
   app.add_option("--node", options->node)->group("");  // hidden
   return [options](World& world) { return show(world, *options); };

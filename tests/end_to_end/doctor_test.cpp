@@ -133,6 +133,15 @@ TEST_F(Doctor, LooksAtThisNode) {
   EXPECT_EQ(seen["host"], PosixWorld(Console{}).host_name());
 }
 
+TEST_F(Doctor, MeasuresWhenAsked) {
+  EXPECT_TRUE(answer({"doctor"}, 0)["bench"].is_null());
+  const auto bench = answer({"doctor", "--bench"}, 0)["bench"];
+  ASSERT_EQ(bench.size(), 1u);
+  EXPECT_FALSE(bench[0]["memory"].empty()) << bench.dump(2);
+  EXPECT_GT(bench[0]["memory"][0]["gb_per_s"].get<double>(), 0);
+  EXPECT_THAT(work_.run({"doctor", "--bench"}).out, HasSubstr(": memory bandwidth, GB/s\n"));
+}
+
 TEST_F(Doctor, AProcessThatIsNotThereIsAMistake) {
   const auto ended = work_.run({"doctor", "--pid", "4194303"});
   EXPECT_EQ(ended.exit_code, 2);

@@ -1,0 +1,23 @@
+// How fast some CPUs reach the memory of a NUMA node.
+#pragma once
+
+#include <cstddef>
+
+#include "topology/id_set.hpp"
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+struct BandwidthEffort {
+  std::size_t bytes_per_array = std::size_t{16} << 20;  // of each thread; three arrays
+  int repetitions = 5;                                  // the median counts
+};
+
+/// GB/s of a[i] = b[i] + s * c[i] over arrays of doubles, one thread on each of `cpus`, all arrays
+/// on node `numa` (-1: where Linux puts them). As STREAM counts: 24 bytes an element, two read and
+/// one written; that a write first fetches its line is not counted. 1 GB = 1e9 bytes. A repetition
+/// lasts from the first thread's start to the last one's end.
+/// unavailable: a thread cannot be bound, or the memory is not to be had.
+Result<double> measure_bandwidth(const IdSet& cpus, int numa, const BandwidthEffort& effort);
+
+}  // namespace dllaunch

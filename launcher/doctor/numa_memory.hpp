@@ -1,0 +1,37 @@
+// Memory that lies on one NUMA node, by system calls alone.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+/// Owned; every page is there when allocate() returns.
+class NumaMemory {
+ public:
+  /// On node `numa`, or where Linux puts it when that is -1. Asks for the node by preference, never
+  /// strictly: what does not fit must not kill anybody.
+  /// unavailable: no memory, or Linux put it elsewhere (the node is full or not allowed).
+  static Result<NumaMemory> allocate(std::size_t bytes, int numa);
+
+  NumaMemory(NumaMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  NumaMemory& operator=(NumaMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~NumaMemory();
+
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  NumaMemory(void* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
+  void* data_;
+  std::size_t bytes_;
+};
+
+}  // namespace dllaunch

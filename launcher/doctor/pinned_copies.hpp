@@ -1,0 +1,29 @@
+// How fast a GPU takes pinned host memory, from each NUMA node. Through the vendor's own library,
+// opened where it is; nothing of CUDA or HIP is linked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topology/id_set.hpp"
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+struct CopySource {
+  int numa = 0;
+  IdSet cpus = {};  // where the copying thread runs
+};
+
+struct PinnedCopy {
+  std::string pci = {};  // "0000:c1:00.0", lower case
+  int numa = 0;
+  double gb_per_s = 0;
+};
+
+/// Copies 64 MiB of page-locked memory of each node to each GPU, six times, the first not counted;
+/// 64 MiB over the median time, 1 GB = 1e9 bytes. In a child process, since drivers may crash or
+/// hang. unavailable: neither libcuda.so.1 nor libamdhip64.so is here, or it finds no GPU; says so.
+Result<std::vector<PinnedCopy>> measure_pinned_copies(const std::vector<CopySource>& sources);
+
+}  // namespace dllaunch
