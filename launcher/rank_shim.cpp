@@ -102,6 +102,7 @@ Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
   if (!request) return std::move(request).error();
   planned.request = *std::move(request);
   if (planned.request.policy == BindPolicy::none) return planned;
+  planned.exact = word(plan.value("topology", Json::object()), "source", "") != "slurm";
   for (const auto& rank : binding.value("ranks", Json::array())) {
     auto mask = parse_mask(word(rank, "mask", ""));
     if (!mask) return std::move(mask).error();
@@ -124,7 +125,9 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
   if (scene.bound_by_slurm && same_count && scene.current == wanted) {
     return bound_to(scene, planned.masks, "");
   }
-  if (fits(planned, scene)) return bound_to(scene, planned.masks, "");
+  const bool fit = fits(planned, scene);
+  const bool known = planned.exact || planned.request.policy == BindPolicy::explicit_masks;
+  if (fit && known) return bound_to(scene, planned.masks, "");
   const std::string where = fmt::format("rank {} on {}", rank.rank, scene.host);
   if (scene.bound_by_slurm) {
     return as_it_is(scene, fmt::format("{}: planned CPUs {}, srun gave {}: kept those", where,
@@ -137,12 +140,15 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
   request.gpus = std::min<int>(request.gpus, static_cast<int>(std::ssize(scene.node.gpus)));
   auto placed = place_ranks(scene.node, request);
   if (!placed || local >= placed->ranks.size()) {
+    if (fit) return bound_to(scene, planned.masks, "");
     return as_it_is(scene,
                     fmt::format("{}: cannot bind ({}): left on CPUs {}", where,
                                 placed ? "no place" : placed.error().what, to_list(scene.current)));
   }
   std::vector<IdSet> masks;
   for (auto& placed_rank : placed->ranks) masks.push_back(std::move(placed_rank.cpus));
+  // The plan said that each rank would look for itself.
+  if (!known) return bound_to(scene, masks, "");
   return bound_to(scene, masks,
                   fmt::format("{}: planned CPUs {}, this node allows {}: bound to {}", where,
                               wanted.empty() ? "unknown" : to_list(wanted),

@@ -17,6 +17,7 @@ namespace dllaunch {
 struct PlannedBinding {
   std::vector<IdSet> masks = {};  // by local rank; empty with policy none
   PlacementRequest request = {};  // to place anew where the masks do not fit
+  bool exact = true;              // false: of Slurm's counts alone, which no mask should rest on
 };
 
 /// bad_request: not a plan.
@@ -38,9 +39,9 @@ struct RankBinding {
   std::string note = {};  // one line when it is not what the plan said; empty: as planned
 };
 
-/// The plan's mask where all masks of the node fit it, so that all its ranks decide alike; else a
-/// placement on what is really allowed here. Never fails: a rank that cannot be bound runs unbound
-/// and says so.
+/// The plan's mask where it knew the node and all masks of the node fit it, so that all its ranks
+/// decide alike; else a placement on what is really here. Masks that the user wrote count as known.
+/// Never fails: a rank that cannot be bound runs unbound and says so.
 RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene);
 
 /// RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK where known, DLLAUNCH_RUN_DIR. Unless

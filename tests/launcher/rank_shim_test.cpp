@@ -46,6 +46,25 @@ TEST(RankShim, PlacesAnewOnASmallerNode) {
   EXPECT_EQ(second.note, "rank 1 on n1: planned CPUs 4-7, this node allows 0-3: bound to 2-3");
 }
 
+// GPU 0 hangs off the second NUMA node, which Slurm's counts do not say.
+TEST(RankShim, APlanMadeOfCountsIsMadeAnewOnTheNode) {
+  auto node = node_of("numa:2 cores:4 gpus:2");
+  std::swap(node.gpus[0].cpus, node.gpus[1].cpus);
+  std::swap(node.gpus[0].numa, node.gpus[1].numa);
+  auto counted = two_halves();
+  EXPECT_EQ(to_list(choose_binding(counted, scene(0, 2, node)).cpus), "0-3") << "as planned";
+  counted.exact = false;
+  const auto binding = choose_binding(counted, scene(0, 2, node));
+  EXPECT_EQ(to_list(binding.cpus), "4-7") << "beside its GPU";
+  EXPECT_EQ(binding.note, "");
+  counted.request.policy = BindPolicy::explicit_masks;
+  EXPECT_EQ(to_list(choose_binding(counted, scene(0, 2, node)).cpus), "0-3") << "the user's own";
+  counted.request.policy = BindPolicy::closest;
+  counted.request.cores_per_rank = 64;
+  EXPECT_EQ(to_list(choose_binding(counted, scene(0, 2, node)).cpus), "0-3")
+      << "better than nothing";
+}
+
 // One rank's mask alone may fit; the others' would then overlap with a new placement.
 TEST(RankShim, AllRanksOfANodeDecideAlike) {
   const PlannedBinding planned{.masks = {{0, 1}, {8, 9}}, .request = {}};
@@ -102,6 +121,14 @@ TEST(RankShim, ReadsAPlan) {
   EXPECT_EQ(planned->request.order, RankOrder::numa);
   EXPECT_TRUE(planned->request.smt);
   EXPECT_EQ(planned->request.cores_per_rank, 2);
+  EXPECT_TRUE(planned->exact) << "a plan that does not say where its topology is from";
+  const auto origin = [](const std::string& topology) {
+    return read_planned_binding(R"({"binding": {"policy": "closest"}, "topology": )" + topology +
+                                "}")->exact;
+  };
+  EXPECT_FALSE(origin(R"({"source": "slurm"})"));
+  EXPECT_TRUE(origin(R"({"source": "probe"})"));
+  EXPECT_TRUE(origin("[]"));
 }
 
 TEST(RankShim, RefusesWhatIsNoPlan) {
