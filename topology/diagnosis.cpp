@@ -127,6 +127,7 @@ std::vector<Finding> diagnose(const Topology& topology, const NodeObservation& n
       findings.push_back({.id = std::string(name.id),
                           .level = found.level,
                           .ranks = std::move(found.ranks),
+                          .job = node.job,
                           .seen = told(found.seen),
                           .cost = std::string(name.cost),
                           .fix = std::move(found.fix)});
@@ -154,6 +155,10 @@ bool matters_to_doctor(std::string_view name) {
   return std::any_of(std::begin(prefixes), std::end(prefixes),
                      [&](std::string_view prefix) { return name.starts_with(prefix); }) ||
          std::find(std::begin(exact), std::end(exact), name) != std::end(exact);
+}
+
+void add_rank(IdSet& ranks, int rank) {
+  if (rank >= 0 && rank <= IdSet::max_id) ranks.insert(rank);
 }
 
 std::string rank_words(const IdSet& ranks) {

@@ -18,6 +18,7 @@ struct Finding {
   std::string id = {};  // "A01"; what it means never changes
   Level level = Level::ok;
   IdSet ranks = {};       // empty: the node, or a process that is no rank
+  std::string job = {};   // NodeObservation::job
   std::string seen = {};  // a fact
   std::string cost = {};  // why it matters
   std::string fix = {};   // the flag, variable or YAML line to change; empty with Level::ok
@@ -41,6 +42,9 @@ std::span<const RuleName> rule_names();
 
 /// Whether a rule looks at the environment variable `name`.
 bool matters_to_doctor(std::string_view name);
+
+/// Adds a rank that a set can hold; the last of more than 65536 ranks are judged, but not listed.
+void add_rank(IdSet& ranks, int rank);
 
 /// Ranks as people write them, "0-3,8"; long lists are cut: "0,8,16,...,1016 (128 ranks)".
 std::string rank_words(const IdSet& ranks);

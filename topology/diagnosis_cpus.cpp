@@ -80,7 +80,7 @@ Sharing sharing_of(const Scene& scene, int i) {
     if (i == j || scene.rank(j).rank < 0 || (scene.unbound(i) && scene.unbound(j))) continue;
     const auto common = scene.rank(i).cpus & scene.rank(j).cpus;
     if (common.empty()) continue;
-    sharing.others.insert(scene.rank(j).rank);
+    add_rank(sharing.others, scene.rank(j).rank);
     sharing.cpus |= common;
     sharing.avoidable = sharing.avoidable || !too_few_cpus(scene, i, j);
   }
@@ -128,11 +128,11 @@ std::vector<Found> overlapping(const Scene& scene) {
     const auto& rank = scene.rank(i);
     if (rank.rank < 0) continue;
     const auto sharing = sharing_of(scene, i);
-    if (sharing.others.empty()) continue;
+    if (sharing.cpus.empty()) continue;
     auto& found = sharing.avoidable ? avoidable : crowded;
     // Its peer's line would say the same again.
     if (sharing.others.first() < rank.rank && !found.seen.empty()) {
-      found.ranks.insert(rank.rank);
+      add_rank(found.ranks, rank.rank);
       continue;
     }
     note(found, scene, i,
@@ -173,9 +173,9 @@ std::vector<Found> split_siblings(const Scene& scene) {
     const int other = owners[1];
     if (scene.rank(one).cpus.intersects(scene.rank(other).cpus & core.cpus)) continue;
     if (unavoidable(scene, one, other, core.cpus)) continue;
-    for (const int i : owners) found.ranks.insert(scene.rank(i).rank);
+    for (const int i : owners) add_rank(found.ranks, scene.rank(i).rank);
     if (told.contains(scene.rank(one).rank)) continue;
-    told.insert(scene.rank(one).rank);
+    add_rank(told, scene.rank(one).rank);
     note(found, scene, one,
          fmt::format("has {} and rank {} has {} of one core",
                      cpu_words(scene.rank(one).cpus & core.cpus), scene.rank(other).rank,

@@ -154,7 +154,7 @@ std::vector<Found> shared_gpu(const Scene& scene) {
   for (const auto& [gpu, ranks] : ranks_of) {
     if (ranks.size() < 2) continue;
     IdSet others;
-    for (const int i : ranks) others.insert(scene.rank(i).rank);
+    for (const int i : ranks) add_rank(others, scene.rank(i).rank);
     found.ranks |= others;
     found.seen.push_back(fmt::format("ranks {} drive {}, and only {} of {} GPUs are driven",
                                      rank_words(others), gpu_words(scene.topology, gpu),
@@ -234,7 +234,8 @@ std::vector<Found> gpu_order(const Scene& scene) {
     if (gpu.vendor == "nvidia") names.insert(gpu.name);
   for (int i = 0; i < scene.count() && names.size() > 1; ++i) {
     const auto* order = variable(scene, i, "CUDA_DEVICE_ORDER");
-    if (!scene.uses_gpu[static_cast<std::size_t>(i)]) continue;
+    // Of a shell nobody knows what it will start.
+    if (!scene.uses_gpu[static_cast<std::size_t>(i)] && scene.rank(i).rank >= 0) continue;
     if (order == nullptr || *order != "PCI_BUS_ID")
       note(mixed, scene, i,
            fmt::format("has CUDA_DEVICE_ORDER {} on a node of {} kinds of GPU",

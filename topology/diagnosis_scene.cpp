@@ -74,7 +74,7 @@ Scene scene_of(const Topology& topology, const NodeObservation& node) {
 
 void note(Found& found, const Scene& scene, int i, const std::string& fact) {
   const auto& rank = scene.rank(i);
-  if (rank.rank >= 0) found.ranks.insert(rank.rank);
+  add_rank(found.ranks, rank.rank);
   found.seen.push_back(rank.rank >= 0 ? fmt::format("rank {} {}", rank.rank, fact)
                                       : fmt::format("process {} {}", rank.pid, fact));
 }

@@ -141,7 +141,10 @@ std::vector<Found> not_all_cpus(const Scene& scene) {
 }
 
 std::vector<Found> not_all_read(const Scene& scene) {
-  Found found{.level = Level::ok, .ranks = {}, .seen = {}, .fix = ""};
+  Found found{.level = Level::warn,
+              .ranks = {},
+              .seen = {},
+              .fix = "look as the user who runs it, or as root"};
   for (int i = 0; i < scene.count(); ++i) {
     const auto& unread = scene.rank(i).unread;
     if (unread.empty()) continue;

@@ -52,6 +52,7 @@ struct SharedMemory {
 /// One node, with the ranks of one job on it.
 struct NodeObservation {
   std::string host = {};
+  std::string job = {};                            // "step 12.0"; empty: ranks of none
   std::vector<RankObservation> ranks = {};         // by rank
   std::optional<SharedMemory> shared_memory = {};  // /dev/shm; absent: there is none
   std::optional<PlacementRequest> request = {};    // what the job's plan asked for

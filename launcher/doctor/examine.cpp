@@ -50,11 +50,12 @@ void add_bench(const Topology& topology, const NodeObservation& node, Report& re
 
 Report report_on(World& world, Topology topology, NodeObservation node, const std::string& job,
                  bool bench) {
+  node.job = job;
   node.host = world.environment("SLURMD_NODENAME").value_or(world.host_name());
   node.shared_memory = observe_shared_memory();
   read_plan(world, node);
   allow_what_ranks_may_use(node.ranks, topology);
-  auto report = report_of(topology, node, job);
+  auto report = report_of(topology, node);
   if (bench) add_bench(topology, node, report);
   return report;
 }

@@ -105,7 +105,8 @@ Result<GpuCalls> open_cuda() {
 
 Result<GpuCalls> open_hip() {
   constexpr int host_to_device = 1;
-  auto library = Library::open({"libamdhip64.so", "libamdhip64.so.6", "libamdhip64.so.5"});
+  auto library =
+      Library::open({"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"});
   if (!library) return unavailable("no libamdhip64.so");
   auto* init = library->function<int(unsigned)>("hipInit");
   auto* count = library->function<int(int*)>("hipGetDeviceCount");

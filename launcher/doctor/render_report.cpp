@@ -36,7 +36,9 @@ Alike alike(const RankRow& row) {
 
 struct Line {
   IdSet ranks = {};
+  bool any_rank = false;
   std::vector<std::string> hosts = {};  // in order of appearance
+  std::set<std::string> hosts_seen = {};
   std::set<std::string> commands = {};
   int pid = 0;
 };
@@ -57,8 +59,9 @@ std::vector<Row> rows_of(const Report& report) {
     const auto [at, is_new] = lines.try_emplace(key);
     auto& line = at->second;
     if (is_new) order.push_back(&*at);
-    if (row.rank >= 0) line.ranks.insert(row.rank);
-    if (line.hosts.empty() || line.hosts.back() != row.host) line.hosts.push_back(row.host);
+    add_rank(line.ranks, row.rank);
+    line.any_rank = line.any_rank || row.rank >= 0;
+    if (line.hosts_seen.insert(row.host).second) line.hosts.push_back(row.host);
     line.commands.insert(row.command);
     line.pid = row.pid;
   }
@@ -66,7 +69,7 @@ std::vector<Row> rows_of(const Report& report) {
   for (const auto* entry : order) {
     const auto& [job, cpus, numa, gpus, memory, threads] = entry->first.first;
     const auto& line = entry->second;
-    rows.push_back({line.ranks.empty() ? fmt::format("pid {}", line.pid) : rank_words(line.ranks),
+    rows.push_back({line.any_rank ? rank_words(line.ranks) : fmt::format("pid {}", line.pid),
                     short_hosts(line.hosts), or_dash(job), cpus, numa, gpus, memory, threads,
                     line.commands.size() == 1 ? *line.commands.begin()
                                               : fmt::format("{} programs", line.commands.size())});
@@ -127,12 +130,19 @@ std::string title_of(const std::string& id) {
   return "";
 }
 
-std::string render(const Finding& finding, std::size_t width, bool color) {
+/// Whose ranks: of several steps each has a rank 0.
+bool several_jobs(const Report& report) {
+  return std::any_of(report.ranks.begin(), report.ranks.end(),
+                     [&](const RankRow& row) { return row.job != report.ranks.front().job; });
+}
+
+std::string render(const Finding& finding, std::size_t width, bool color, bool name_job) {
   constexpr std::size_t indent = 7;
-  auto who = finding.ranks.empty()
-                 ? ""
-                 : fmt::format(" (rank{} {})", finding.ranks.size() == 1 ? "" : "s",
-                               rank_words(finding.ranks));
+  const auto job = name_job && !finding.job.empty() ? " of " + finding.job : std::string();
+  const auto who = finding.ranks.empty()
+                       ? ""
+                       : fmt::format(" (rank{} {}{})", finding.ranks.size() == 1 ? "" : "s",
+                                     rank_words(finding.ranks), job);
   auto text = fmt::format("{} {}  {}{}\n", colored(finding.level, color), finding.id,
                           title_of(finding.id), who);
   const auto line = [&](std::string_view word, const std::string& what) {
@@ -176,7 +186,8 @@ std::string render_report(const Report& report, int columns, bool color) {
   constexpr int narrowest = 60;
   const auto width = static_cast<std::size_t>(std::max(columns, narrowest));
   auto text = table_of(report, color);
-  for (const auto& finding : report.findings) text += render(finding, width, color);
+  const bool name_job = several_jobs(report);
+  for (const auto& finding : report.findings) text += render(finding, width, color, name_job);
   for (const auto& [host, why] : report.unanswered)
     text += fmt::format("{} {} did not answer: {}\n", colored(Level::warn, color), host, why);
   if (!report.findings.empty() || !report.unanswered.empty()) text += "\n";

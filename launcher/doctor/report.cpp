@@ -4,10 +4,28 @@
 
 #include <fmt/format.h>
 
+#include "launcher/utf8.hpp"
+
 namespace dllaunch {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t longest_fact = 800;  // bytes
+constexpr std::size_t longest_command = 40;
+
+std::string shown(const std::string& text, std::size_t longest) {
+  auto all = printable(text);
+  if (all.size() <= longest) return all;
+  std::size_t kept = 0;
+  while (true) {
+    const auto next =
+        kept + std::max<std::size_t>(1, utf8_length(std::string_view(all).substr(kept)));
+    if (next > longest) break;
+    kept = next;
+  }
+  return all.substr(0, kept) + "...";
+}
 
 std::string memory_words(const MemoryPolicy& memory) {
   return memory.nodes.empty() ? memory.mode
@@ -32,6 +50,7 @@ Json to_json(const Finding& finding) {
   return {{"id", finding.id},
           {"level", to_string(finding.level)},
           {"ranks", finding.ranks.ids()},
+          {"job", finding.job},
           {"seen", finding.seen},
           {"cost", finding.cost},
           {"fix", finding.fix}};
@@ -79,10 +98,11 @@ Error no_report(std::string_view what) {
 
 }  // namespace
 
-Report report_of(const Topology& topology, const NodeObservation& node, const std::string& job) {
+Report report_of(const Topology& topology, const NodeObservation& node) {
   Report report;
   report.hosts = {node.host};
   report.findings = diagnose(topology, node);
+  for (auto& finding : report.findings) finding.seen = shown(finding.seen, longest_fact);
   const auto gpus = gpus_of_ranks(topology, node);
   for (std::size_t i = 0; i < node.ranks.size(); ++i) {
     const auto& rank = node.ranks[i];
@@ -90,8 +110,8 @@ Report report_of(const Topology& topology, const NodeObservation& node, const st
                 .local_rank = rank.local_rank,
                 .pid = rank.pid,
                 .host = node.host,
-                .job = job,
-                .command = rank.command,
+                .job = node.job,
+                .command = shown(rank.command, longest_command),
                 .cpus = to_list(rank.cpus),
                 .numa = to_list(topology.numa_of(rank.cpus)),
                 .gpus = {},
@@ -114,7 +134,8 @@ void merge(Report& report, Report other) {
   for (auto& finding : other.findings) {
     const auto same =
         std::find_if(report.findings.begin(), report.findings.end(), [&](const Finding& known) {
-          return known.id == finding.id && known.level == finding.level && known.fix == finding.fix;
+          return known.id == finding.id && known.level == finding.level &&
+                 known.job == finding.job && known.fix == finding.fix;
         });
     if (same == report.findings.end()) {
       report.findings.push_back(std::move(finding));
@@ -172,7 +193,7 @@ Result<Report> report_from_json(const Json& document) {
     report.ranks.push_back(row_from(row));
   }
   for (const auto& item : document["findings"]) {
-    if (!all_are(item, {"id", "level", "seen", "cost", "fix"}, &Json::is_string) ||
+    if (!all_are(item, {"id", "level", "job", "seen", "cost", "fix"}, &Json::is_string) ||
         !item.contains("ranks") || !are_numbers(item["ranks"]))
       return no_report("a finding that lacks something");
     IdSet ranks;
@@ -184,6 +205,7 @@ Result<Report> report_from_json(const Json& document) {
     report.findings.push_back({.id = item["id"],
                                .level = level_of(item["level"].get_ref<const std::string&>()),
                                .ranks = std::move(ranks),
+                               .job = item["job"],
                                .seen = item["seen"],
                                .cost = item["cost"],
                                .fix = item["fix"]});

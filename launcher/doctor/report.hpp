@@ -35,10 +35,12 @@ struct Report {
   nlohmann::ordered_json bench = nullptr;  // a list, one entry a host; null: not measured
 };
 
-/// Rows and findings of one job on one node.
-Report report_of(const Topology& topology, const NodeObservation& node, const std::string& job);
+/// Rows and findings of one job on one node. What strangers' processes are called and have in their
+/// environment is made fit for a terminal, and cut.
+Report report_of(const Topology& topology, const NodeObservation& node);
 
 /// Adds `other` to `report`: the same finding of another node becomes one, with the ranks of both.
+/// Findings of different jobs stay apart.
 void merge(Report& report, Report other);
 
 Level worst(const Report& report);

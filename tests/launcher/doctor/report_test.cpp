@@ -11,15 +11,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Report overlapping_on(const std::string& host, int first_rank) {
+Report overlapping_on(const std::string& host, int first_rank,
+                      const std::string& job = "step 12.0") {
   const auto topology = *synthetic_topology("packages:2 cores:8 gpus:2");
   auto node = ranks_on(topology, {IdSet::range(0, 7), IdSet::range(4, 15)});
   node.host = host;
+  node.job = job;
   for (auto& rank : node.ranks) {
     rank.rank += first_rank;
     rank.world_size = 1000;
   }
-  return report_of(topology, node, "step 12.0");
+  return report_of(topology, node);
 }
 
 TEST(Report, HoldsRowsAndFindings) {
@@ -54,6 +56,27 @@ TEST(Report, MergesTheSameOfManyNodes) {
   EXPECT_EQ(report.findings.size(), alone);
   EXPECT_EQ(report.findings[0].ranks.size(), 200);
   EXPECT_TRUE(report.findings[0].seen.ends_with("; and alike on other nodes"));
+}
+
+TEST(Report, KeepsTheFindingsOfTwoStepsApart) {
+  auto report = overlapping_on("n1", 0, "step 12.0");
+  const auto alone = report.findings.size();
+  merge(report, overlapping_on("n1", 0, "step 12.1"));
+  EXPECT_EQ(report.hosts.size(), 1u);
+  EXPECT_EQ(report.findings.size(), 2 * alone);
+}
+
+TEST(Report, MakesStrangersTextFit) {
+  const auto topology = *synthetic_topology("cores:2");
+  auto node = ranks_on(topology, {IdSet{0}, IdSet{1}});
+  node.ranks[0].command = "\x1b[2J" + std::string(500, 'x');
+  node.ranks[1].unread = {"\xff\xfe: " + std::string(5000, 'y')};
+  const auto report = report_of(topology, node);
+  EXPECT_TRUE(report.ranks[0].command.starts_with("\\x1b[2Jxxx"));
+  EXPECT_LT(report.ranks[0].command.size(), 60u);
+  ASSERT_EQ(report.findings[0].id, "A25");
+  EXPECT_LT(report.findings[0].seen.size(), 1000u);
+  EXPECT_FALSE(to_json(report).dump().empty()) << "dump() throws at what is no UTF-8";
 }
 
 TEST(Report, RefusesWhatIsNone) {
