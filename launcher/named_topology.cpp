@@ -55,4 +55,10 @@ Result<Topology> named_topology(World& world, const std::string& name) {
   return name.empty() ? world.topology() : load_topology(name);
 }
 
+Result<Topology> observed_topology(World& world, const std::string& name) {
+  auto topology = named_topology(world, name);
+  if (!topology || !name.empty()) return topology;
+  return with_inventory(*std::move(topology), world.gpu_libraries());
+}
+
 }  // namespace dllaunch

@@ -16,4 +16,7 @@ void add_topology_option(CLI::App& app, std::string& name);
 /// unsatisfiable: nothing was probed there, or several kinds of node.
 Result<Topology> named_topology(World& world, const std::string& name);
 
+/// The same; this machine with what the GPU vendors' libraries add to it, which may take seconds.
+Result<Topology> observed_topology(World& world, const std::string& name);
+
 }  // namespace dllaunch

@@ -101,6 +101,10 @@ Result<Topology> PosixWorld::topology() {
   return discover_topology();
 }
 
+std::vector<VendorLibrary> PosixWorld::gpu_libraries() {
+  return observe_gpus();
+}
+
 std::string PosixWorld::host_name() {
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";

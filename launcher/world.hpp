@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "topology/gpu_inventory.hpp"
 #include "topology/result.hpp"
 #include "topology/topology.hpp"
 
@@ -46,6 +47,8 @@ class World {
   virtual Result<std::string> read_file(const std::string& path) = 0;
   /// The node this process runs on.
   virtual Result<Topology> topology() = 0;
+  /// What the GPU vendors' libraries say here; may take seconds, and `exec` never asks.
+  virtual std::vector<VendorLibrary> gpu_libraries() = 0;
   virtual std::string host_name() = 0;
 
   virtual void print(std::string_view text) = 0;  // results: stdout

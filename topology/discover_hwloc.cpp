@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,8 +18,11 @@
 #include <nlohmann/json.hpp>
 
 #include "topology/file_text.hpp"
+#include "topology/gpu_order.hpp"
 #include "topology/isolated_call.hpp"
 #include "topology/own_affinity.hpp"
+#include "topology/pci_gpu.hpp"
+#include "topology/sysfs_gpus.hpp"
 #include "topology/topology_format.hpp"
 
 namespace dllaunch {
@@ -200,23 +204,12 @@ Place place_of(hwloc_topology_t from, const Topology& topology, hwloc_obj_t devi
   return place;
 }
 
-// Display and processing classes, except those that only drive a screen: board management
-// controllers and the virtual cards of virtual machines.
-bool is_gpu(const PciDevice& pci) {
-  constexpr std::array classes{0x0300, 0x0302, 0x0380, 0x1200};
-  if (std::find(classes.begin(), classes.end(), pci.class_id) == classes.end()) return false;
-  if (pci.class_id == 0x1200) return true;
-  // ASPEED, Matrox; Huawei's BMC; QEMU, virtio, QXL, Cirrus, VMware, Hyper-V.
-  constexpr std::array screens{0x1a03, 0x102b, 0x19e5, 0x1234, 0x1af4,
-                               0x1b36, 0x1013, 0x15ad, 0x1414};
-  return std::find(screens.begin(), screens.end(), pci.vendor_id) == screens.end();
-}
-
 // What the runtimes say of one PCI device; the order is whose number counts first.
 constexpr std::array<std::string_view, 4> runtimes{"rsmi", "nvml", "ze", "cuda"};
 
 struct RuntimeView {
-  std::array<std::vector<int>, runtimes.size()> numbers;
+  // Numbers with the UUID, if any.
+  std::array<std::vector<std::pair<int, std::string>>, runtimes.size()> numbers;
   std::string name;
   std::string vendor;
 };
@@ -244,7 +237,8 @@ RuntimeView runtime_view(hwloc_obj_t device) {
     const auto runtime = std::find(runtimes.begin(), runtimes.end(), stem);
     if (runtime == runtimes.end() || !number) continue;
     const auto r = static_cast<std::size_t>(runtime - runtimes.begin());
-    view.numbers[r].push_back(*number);
+    view.numbers[r].emplace_back(*number,
+                                 info_of(osdev, stem == "rsmi" ? "AMDUUID" : "NVIDIAUUID"));
     if (view.vendor.empty()) view.vendor = vendors[r];
   }
   for (auto& numbers : view.numbers) std::sort(numbers.begin(), numbers.end());
@@ -253,9 +247,8 @@ RuntimeView runtime_view(hwloc_obj_t device) {
 }
 
 std::string vendor_of(const PciDevice& pci, const RuntimeView& view) {
-  if (pci.vendor_id == 0x10de) return "nvidia";
-  if (pci.vendor_id == 0x1002) return "amd";
-  if (pci.vendor_id == 0x8086) return "intel";
+  const auto maker = pci_gpu_vendor(pci.vendor_id);
+  if (maker != "other") return maker;
   return view.vendor.empty() ? "other" : view.vendor;
 }
 
@@ -268,29 +261,11 @@ std::vector<std::string> gpus_with_numa_memory(hwloc_topology_t from) {
   return addresses;
 }
 
-std::size_t vendor_rank(const Gpu& gpu) {
-  constexpr std::array<std::string_view, 4> vendors{"nvidia", "amd", "intel", "other"};
-  return static_cast<std::size_t>(std::find(vendors.begin(), vendors.end(), gpu.vendor) -
-                                  vendors.begin());
-}
-
-// GPUs that no runtime numbered get the free numbers of their vendor, in PCI order.
-void number_the_rest(std::vector<Gpu>& gpus) {
-  constexpr int unnumbered = -1;
-  for (auto& gpu : gpus) {
-    if (gpu.index != unnumbered) continue;
-    IdSet used;
-    for (const auto& other : gpus)
-      if (other.vendor == gpu.vendor && other.index != unnumbered) used.insert(other.index);
-    gpu.index = 0;
-    while (used.contains(gpu.index)) ++gpu.index;
-  }
-}
-
 void read_gpus(hwloc_topology_t from, Topology& topology) {
   std::vector<hwloc_obj_t> devices;
   for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_pcidev(from, device)) != nullptr;)
-    if (is_gpu(device->attr->pcidev)) devices.push_back(device);
+    if (is_pci_gpu(device->attr->pcidev.class_id, device->attr->pcidev.vendor_id))
+      devices.push_back(device);
   std::sort(devices.begin(), devices.end(), [](hwloc_obj_t a, hwloc_obj_t b) {
     return pci_text(a->attr->pcidev) < pci_text(b->attr->pcidev);
   });
@@ -315,14 +290,12 @@ void read_gpus(hwloc_topology_t from, Topology& topology) {
     for (std::size_t part = 0; part < parts; ++part) {
       gpu.partition = parts > 1 ? static_cast<int>(part) : -1;
       const bool seen = numbers != view.numbers.end() && part < numbers->size();
-      gpu.index = seen ? (*numbers)[part] : -1;
+      gpu.index = seen ? (*numbers)[part].first : unnumbered_gpu;
+      gpu.uuid = seen ? (*numbers)[part].second : "";
       topology.gpus.push_back(gpu);
     }
   }
-  number_the_rest(topology.gpus);
-  std::stable_sort(topology.gpus.begin(), topology.gpus.end(), [](const Gpu& a, const Gpu& b) {
-    return std::tuple(vendor_rank(a), a.index) < std::tuple(vendor_rank(b), b.index);
-  });
+  number_and_sort(topology.gpus);
 }
 
 bool is_fabric(hwloc_obj_t osdev, hwloc_obj_t device) {
@@ -459,6 +432,9 @@ Result<Topology> discover_topology() {
     topology.source = "the machine of hwloc's environment variables";
     return topology;
   }
+  // An hwloc built without PCI, or told to leave it out.
+  if (topology.gpus.empty() && topology.nics.empty())
+    topology.gpus = read_sysfs_gpus("/sys", topology);
   const auto bound = own_affinity() & topology.allowed_cpus;
   if (!bound.empty()) topology.allowed_cpus = bound;
   return topology;

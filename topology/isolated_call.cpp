@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -32,6 +33,7 @@ struct Head {
 };
 constexpr char is_value = -1;
 constexpr std::uint64_t most_bytes = 256 << 20;
+constexpr std::chrono::microseconds longest_pause{10000};
 
 std::string encode(const Result<std::string>& answer) {
   const auto body = answer ? *answer : answer.error().what + '\0' + answer.error().hint;
@@ -124,6 +126,21 @@ bool read_all(int pipe_end, Clock::time_point deadline, std::string& text) {
   }
 }
 
+// The child's status. A process that a driver holds in the kernel does not even die of SIGKILL: it
+// is left behind after a second, for init to collect.
+int reap(pid_t child) {
+  const auto end = Clock::now() + std::chrono::seconds(1);
+  int status = 0;
+  for (std::chrono::microseconds pause{50}; Clock::now() < end;
+       pause = std::min(pause * 2, longest_pause)) {
+    const auto waited = waitpid(child, &status, WNOHANG);
+    if (waited == child || (waited < 0 && errno != EINTR)) return status;
+    std::this_thread::sleep_for(pause);
+  }
+  kill(child, SIGKILL);
+  return status;
+}
+
 }  // namespace
 
 Result<std::string> isolated_call(const std::function<Result<std::string>()>& work,
@@ -147,9 +164,7 @@ Result<std::string> isolated_call(const std::function<Result<std::string>()>& wo
   const bool in_time = read_all(ends[0], Clock::now() + deadline, text);
   close(ends[0]);
   if (!in_time || text.size() > most_bytes) kill(child, SIGKILL);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = reap(child);
   if (is_whole(text)) return decode(text);
   if (!in_time)
     return Error{ErrorKind::timeout, fmt::format("no answer after {} ms", deadline.count()), ""};

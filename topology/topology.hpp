@@ -24,6 +24,17 @@ struct Core {
   bool opens_l3 = false;  // the first core of its L3, disallowed and offline ones counted
 };
 
+/// What joins a GPU to another one, seen from the first.
+struct GpuLink {
+  std::string pci = {};   // the other GPU
+  int partition = -1;     // and its partition, as Gpu::partition
+  std::string kind = {};  // nvlink | xgmi | pcie
+  int count = 0;          // links side by side; 0 unknown, and for pcie
+  std::string path =
+      {};            // pix | pxb | phb | node | sys, what a copy over PCIe passes; may be empty
+  bool p2p = false;  // one may read the other's memory
+};
+
 struct Gpu {
   int index = 0;  // the vendor runtime's own (nvmlN, rsmiN, zeN, cudaN) where seen, else PCI order
   std::string name = {};      // "AMD Instinct MI250X", may be empty
@@ -34,6 +45,10 @@ struct Gpu {
   IdSet numa = {};            // NUMA nodes local to it, its own memory left out
   int package = -1;           // socket it hangs off, -1 unknown: where to look when `cpus` is empty
   std::string pci_path = {};  // host bridge and bridges above it, "0000:c0/0000:c0:01.1"
+  // Where the vendor's management library was asked (gpu_inventory.hpp), else empty.
+  std::string uuid = {};  // "GPU-...", "MIG-..." as VISIBLE_DEVICES takes it
+  std::string mode = {};  // "MIG", "SPX/NPS1", "CPX/NPS4"
+  std::vector<GpuLink> links = {};
 };
 
 struct Nic {

@@ -147,9 +147,22 @@ void read_cores(Reader& reader, const json& document, Topology& topology) {
   for (const int cpu : cpus.ids()) topology.cores.push_back({.cpus = {cpu}});
 }
 
-void read_gpus(Reader& reader, const json& document, Topology& topology) {
+void read_links(Reader& reader, const json& item, const std::string& gpu, Gpu& to) {
+  for (const auto& link : reader.array(item, "links")) {
+    const auto where = fmt::format("{}.links[{}]", gpu, to.links.size());
+    if (!is_object(reader, link, where)) return;
+    to.links.push_back({.pci = reader.text(link, "pci", where),
+                        .partition = reader.integer(link, "partition", where, -1, -1),
+                        .kind = reader.text(link, "kind", where),
+                        .count = reader.integer(link, "count", where, 0, 0),
+                        .path = reader.text(link, "path", where),
+                        .p2p = reader.flag(link, "p2p", where)});
+  }
+}
+
+void read_gpus(Reader& reader, const json& document, std::vector<Gpu>& gpus) {
   for (const auto& item : reader.array(document, "gpus")) {
-    const auto where = fmt::format("gpus[{}]", topology.gpus.size());
+    const auto where = fmt::format("gpus[{}]", gpus.size());
     if (!is_object(reader, item, where)) return;
     Gpu gpu;
     gpu.index = reader.integer(item, "index", where, 0);
@@ -161,7 +174,10 @@ void read_gpus(Reader& reader, const json& document, Topology& topology) {
     gpu.numa = reader.ids(item, "numa", where);
     gpu.package = reader.integer(item, "package", where, -1, -1);
     gpu.pci_path = reader.text(item, "pci_path", where);
-    topology.gpus.push_back(std::move(gpu));
+    gpu.uuid = reader.text(item, "uuid", where);
+    gpu.mode = reader.text(item, "mode", where);
+    read_links(reader, item, where, gpu);
+    gpus.push_back(std::move(gpu));
   }
 }
 
@@ -190,6 +206,34 @@ std::string ascii(const std::string& text) {
 
 }  // namespace
 
+json gpus_to_json(const std::vector<Gpu>& gpus) {
+  auto list = json::array();
+  for (const auto& gpu : gpus) {
+    json item{{"index", gpu.index},     {"name", gpu.name},           {"vendor", gpu.vendor},
+              {"pci", gpu.pci},         {"partition", gpu.partition}, {"cpus", to_list(gpu.cpus)},
+              {"numa", gpu.numa.ids()}, {"package", gpu.package},     {"pci_path", gpu.pci_path}};
+    if (!gpu.uuid.empty()) item["uuid"] = gpu.uuid;
+    if (!gpu.mode.empty()) item["mode"] = gpu.mode;
+    for (const auto& link : gpu.links)
+      item["links"].push_back({{"pci", link.pci},
+                               {"partition", link.partition},
+                               {"kind", link.kind},
+                               {"count", link.count},
+                               {"path", link.path},
+                               {"p2p", link.p2p}});
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+Result<std::vector<Gpu>> gpus_from_json(const json& document) {
+  Reader reader;
+  std::vector<Gpu> gpus;
+  if (is_object(reader, document, "the document")) read_gpus(reader, document, gpus);
+  if (reader.error()) return *reader.error();
+  return gpus;
+}
+
 json to_json(const Topology& topology) {
   json document;
   document["packages"] = topology.packages;
@@ -199,17 +243,7 @@ json to_json(const Topology& topology) {
                     {"cpus", to_list(node.cpus)},
                     {"memory_bytes", node.memory_bytes},
                     {"kind", node.kind}});
-  auto& gpus = document["gpus"] = json::array();
-  for (const auto& gpu : topology.gpus)
-    gpus.push_back({{"index", gpu.index},
-                    {"name", gpu.name},
-                    {"vendor", gpu.vendor},
-                    {"pci", gpu.pci},
-                    {"partition", gpu.partition},
-                    {"cpus", to_list(gpu.cpus)},
-                    {"numa", gpu.numa.ids()},
-                    {"package", gpu.package},
-                    {"pci_path", gpu.pci_path}});
+  document["gpus"] = gpus_to_json(topology.gpus);
   auto& nics = document["nics"] = json::array();
   for (const auto& nic : topology.nics)
     nics.push_back({{"name", nic.name},
@@ -238,7 +272,7 @@ Result<Topology> topology_from_json(const json& document) {
   topology.packages = reader.integer(document, "packages", "topology", 0, 1);
   read_numa(reader, document, topology);
   read_cores(reader, document, topology);
-  read_gpus(reader, document, topology);
+  read_gpus(reader, document, topology.gpus);
   read_nics(reader, document, topology);
   topology.source = reader.text(document, "source", "topology");
   topology.allowed_cpus = document.contains("allowed_cpus")

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,6 +17,10 @@ namespace dllaunch {
 /// them, plus "cores" and "allowed_numa", so that it round-trips.
 nlohmann::ordered_json to_json(const Topology& topology);
 Result<Topology> topology_from_json(const nlohmann::ordered_json& document);
+
+/// The "gpus" of that document alone.
+nlohmann::ordered_json gpus_to_json(const std::vector<Gpu>& gpus);
+Result<std::vector<Gpu>> gpus_from_json(const nlohmann::ordered_json& document);
 
 /// What `--topology X` means: "synthetic:..." (see synthetic.hpp), a .json file written by
 /// `topo --json`, else a file of hwloc XML.

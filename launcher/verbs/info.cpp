@@ -77,12 +77,26 @@ Json communicators(const Json& mpi) {
   return all;
 }
 
+/// NVML and ROCm SMI: what names GPUs, their links and their partitions beyond hwloc.
+Json gpu_libraries(World& world) {
+  Json libraries = Json::object();
+  for (const VendorLibrary& library : world.gpu_libraries()) {
+    Json entry = {{"found", library.found}, {"usable", library.found && library.why.empty()}};
+    if (!library.driver.empty()) entry["driver"] = library.driver;
+    if (!library.gpus.empty()) entry["gpus"] = library.gpus.size();
+    if (!library.why.empty()) entry["why"] = library.why;
+    libraries[library.name] = std::move(entry);
+  }
+  return libraries;
+}
+
 std::string render_block(std::string_view title, const Json& block) {
   std::string text;
   for (const auto& [name, entry] : block.items()) {
     const bool usable = entry["usable"];
     text += fmt::format("{:14}{:14}{}", text.empty() ? title : "", name, usable ? "yes" : "no");
     if (entry.contains("why")) text += ": " + entry["why"].get<std::string>();
+    if (entry.contains("driver")) text += ", driver " + entry["driver"].get<std::string>();
     text += '\n';
   }
   return text;
@@ -103,7 +117,8 @@ Result<int> show_info(World& world, bool json) {
                      {"backends", backends_of_trainer()},
                      {"communicators", communicators(mpi)},
                      {"slurm", slurm},
-                     {"mpi", mpi}};
+                     {"mpi", mpi},
+                     {"gpu_libraries", gpu_libraries(world)}};
   if (json) {
     world.print(info.dump(2) + "\n");
     return exit_code::success;
@@ -111,6 +126,7 @@ Result<int> show_info(World& world, bool json) {
   world.print(fmt::format("{:14}{}\n", "dllaunch", version()) +
               render_block("backends", info["backends"]) +
               render_block("communicators", info["communicators"]) +
+              render_block("GPU libraries", info["gpu_libraries"]) +
               render_program("slurm", slurm) + render_program("mpi", mpi));
   return exit_code::success;
 }

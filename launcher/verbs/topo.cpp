@@ -42,7 +42,7 @@ Result<int> write_xml(World& world, const std::string& path) {
 
 Result<int> show_topology(World& world, const Options& options) {
   if (!options.xml.empty()) return write_xml(world, options.xml);
-  const auto topology = named_topology(world, options.topology);
+  const auto topology = observed_topology(world, options.topology);
   if (!topology) return topology.error();
   const Console& console = world.console();
   world.print(options.json ? to_json(*topology).dump(2) + "\n"

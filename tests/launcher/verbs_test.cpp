@@ -115,6 +115,21 @@ TEST(Topo, ShowsThisNodeOrANamedOne) {
   EXPECT_FALSE(call(world, {"topo", "--topology", "/no/such.xml"}));
 }
 
+TEST(Topo, AddsWhatTheVendorsLibrarySaysOfThisNode) {
+  FakeWorld world;
+  world.node = *synthetic_topology("numa:2 cores:4 gpus:2");
+  Gpu told{.vendor = "nvidia", .pci = world.node.gpus[1].pci, .uuid = "GPU-b"};
+  world.vendor_libraries = {{.name = "NVML", .found = true, .gpus = {told}}};
+  EXPECT_EQ(*call(world, {"topo", "--json"}), 0);
+  const Json gpus = Json::parse(world.printed)["gpus"];
+  EXPECT_EQ(gpus[0]["uuid"], "GPU-b");
+  EXPECT_EQ(gpus[0]["pci"], told.pci);
+  // Of another machine it says nothing.
+  world.printed.clear();
+  EXPECT_EQ(*call(world, {"topo", "--json", "--topology", "synthetic:gpus:2"}), 0);
+  EXPECT_EQ(world.printed.find("uuid"), std::string::npos);
+}
+
 TEST(Bind, PlacesRanks) {
   FakeWorld world;
   world.node = *synthetic_topology("numa:2 cores:4 gpus:2");
@@ -158,6 +173,23 @@ TEST(Info, SaysWhatIsMissingAndWhy) {
   EXPECT_EQ(info["backends"]["cuda"]["usable"], false);
   EXPECT_NE(info["backends"]["hip"]["why"], "");
   EXPECT_TRUE(info["version"].is_string());
+}
+
+TEST(Info, SaysWhichGpuLibrariesAnswer) {
+  FakeWorld world;
+  world.vendor_libraries = {
+      {.name = "NVML", .found = true, .driver = "550.54.15", .gpus = {Gpu{}, Gpu{}}},
+      {.name = "ROCm SMI", .why = "librocm_smi64.so is not on this machine"}};
+  EXPECT_EQ(*call(world, {"info", "--json"}), 0);
+  EXPECT_EQ(
+      Json::parse(world.printed)["gpu_libraries"],
+      Json::parse(R"({"NVML": {"found": true, "usable": true, "driver": "550.54.15", "gpus": 2},
+                            "ROCm SMI": {"found": false, "usable": false,
+                                         "why": "librocm_smi64.so is not on this machine"}})"));
+  world.printed.clear();
+  EXPECT_EQ(*call(world, {"info"}), 0);
+  EXPECT_NE(world.printed.find("NVML          yes, driver 550.54.15\n"), std::string::npos)
+      << world.printed;
 }
 
 TEST(Info, NamesTheErrorOfAProgramThatFails) {

@@ -24,6 +24,7 @@ class FakeWorld : public World {
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> files;
   Topology node;
+  std::vector<VendorLibrary> vendor_libraries;
   std::string host = "localhost";
   Console terminal;
 
@@ -38,6 +39,7 @@ class FakeWorld : public World {
   std::optional<std::string> environment(std::string_view name) override;
   Result<std::string> read_file(const std::string& path) override;
   Result<Topology> topology() override { return node; }
+  std::vector<VendorLibrary> gpu_libraries() override { return vendor_libraries; }
   std::string host_name() override { return host; }
   void print(std::string_view text) override { printed += text; }
   void note(std::string_view text) override { noted += text; }
