@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <map>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "topology/node_drawing.hpp"
 #include "topology/topology_format.hpp"
 
 namespace dllaunch {
@@ -19,6 +19,8 @@ class Page {
   void heading(const std::string& text) {
     out_ += color_ ? "\x1b[1m" + cut(text) + "\x1b[0m\n" : cut(text) + "\n";
   }
+
+  void drawn(const std::string& lines) { out_ += lines; }
 
   std::string take() { return std::move(out_); }
 
@@ -50,56 +52,8 @@ std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-std::string size_text(std::uint64_t bytes) {
-  if (bytes >= std::uint64_t{1} << 30)
-    return fmt::format("{:.0f} GiB", static_cast<double>(bytes) / (1 << 30));
-  return fmt::format("{:.0f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
-
 std::string or_dash(std::string text) {
   return text.empty() ? "-" : std::move(text);
-}
-
-void render_cores(const Topology& topology, const IdSet& cpus, const std::string& indent,
-                  Page& page) {
-  std::map<int, std::pair<std::size_t, IdSet>> by_l3;  // cores, CPUs
-  for (const auto& core : topology.cores) {
-    if (!cpus.intersects(core.cpus)) continue;
-    auto& [cores, all] = by_l3[core.l3];
-    ++cores;
-    all |= core.cpus;
-  }
-  for (const auto& [l3, part] : by_l3) {
-    const auto what = l3 < 0 ? std::string("no L3") : fmt::format("L3 {}", l3);
-    page.line(fmt::format("{}{:<6} {:<9} CPUs {}", indent, what, counted(part.first, "core"),
-                          to_list(part.second)));
-  }
-}
-
-void render_tree(const Topology& topology, Page& page) {
-  std::map<int, IdSet> packages;
-  for (const auto& core : topology.cores) packages[core.package] |= core.cpus;
-  IdSet shown;
-  for (const auto& [package, cpus] : packages) {
-    if (package < 0)
-      page.line("  package unknown");
-    else
-      page.line(fmt::format("  package {}", package));
-    IdSet left = cpus;
-    for (const auto& node : topology.numa) {
-      if (!node.cpus.intersects(cpus) || shown.contains(node.index)) continue;
-      shown.insert(node.index);
-      page.line(fmt::format("    NUMA {:<4} {:>8} {}", node.index, size_text(node.memory_bytes),
-                            node.kind));
-      render_cores(topology, node.cpus & cpus, "      ", page);
-      left -= node.cpus;
-    }
-    if (!left.empty()) render_cores(topology, left, "    ", page);
-  }
-  for (const auto& node : topology.numa)
-    if (!shown.contains(node.index))
-      page.line(fmt::format("  NUMA {:<4} {:>10} {}, no CPUs", node.index,
-                            size_text(node.memory_bytes), node.kind));
 }
 
 using Row = std::vector<std::string>;
@@ -123,11 +77,42 @@ void render_table(const std::vector<Row>& rows, Page& page) {
 void render_gpus(const Topology& topology, Page& page) {
   std::vector<Row> rows{{"GPU", "VENDOR", "PCI", "NUMA", "CPUS", "NAME"}};
   for (const auto& gpu : topology.gpus) {
-    const auto part = gpu.partition < 0 ? "" : fmt::format(" part {}", gpu.partition);
+    auto part = gpu.partition < 0 ? "" : fmt::format(" part {}", gpu.partition);
+    if (!gpu.mode.empty()) part += " " + gpu.mode;
     rows.push_back({std::to_string(gpu.index), or_dash(gpu.vendor), or_dash(gpu.pci) + part,
                     or_dash(to_list(gpu.numa)), or_dash(to_list(gpu.cpus)), or_dash(gpu.name)});
   }
   render_table(rows, page);
+}
+
+// "NV12", "XGMI4", "PXB": what nvidia-smi and rocm-smi call it.
+std::string link_text(const GpuLink& link) {
+  std::string text = link.path.empty() ? "PCIE" : link.path;
+  if (link.kind == "nvlink") text = "NV";
+  if (link.kind == "xgmi") text = "XGMI";
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  if (link.count > 0) text += std::to_string(link.count);
+  return link.p2p ? text : text + "!";
+}
+
+void render_links(const Topology& topology, Page& page) {
+  Row head{"LINK"};
+  for (const auto& gpu : topology.gpus) head.push_back(fmt::format("GPU{}", gpu.index));
+  std::vector<Row> rows{head};
+  for (const auto& from : topology.gpus) {
+    Row row{fmt::format("GPU{}", from.index)};
+    for (const auto& to : topology.gpus) {
+      const auto link =
+          std::find_if(from.links.begin(), from.links.end(), [&](const GpuLink& candidate) {
+            return candidate.pci == to.pci && candidate.partition == to.partition;
+          });
+      row.push_back(link == from.links.end() ? "-" : link_text(*link));
+    }
+    rows.push_back(std::move(row));
+  }
+  render_table(rows, page);
+  page.line("  ! one cannot read the other's memory directly");
 }
 
 void render_nics(const Topology& topology, Page& page) {
@@ -144,17 +129,30 @@ std::string render_topology(const Topology& topology, int columns, bool color) {
   constexpr int narrowest = 40;
   Page page(std::max(columns, narrowest), color);
   const auto cpus = topology.cpus();
-  page.heading(fmt::format(
-      "{}: {}, {}, {}, {}, {}", topology.source.empty() ? "node" : topology.source,
-      counted(static_cast<std::size_t>(topology.packages), "package"),
+  const auto source = topology.source.empty() ? "node" : topology.source;
+  const auto counts = fmt::format(
+      "{}, {}, {}, {}, {}", counted(static_cast<std::size_t>(topology.packages), "package"),
       counted(topology.numa.size(), "NUMA node"), counted(topology.cores.size(), "core"),
-      counted(static_cast<std::size_t>(cpus.size()), "CPU"), counted(topology.gpus.size(), "GPU")));
-  render_tree(topology, page);
+      counted(static_cast<std::size_t>(cpus.size()), "CPU"), counted(topology.gpus.size(), "GPU"));
+  if (source.size() + counts.size() + 2 <= static_cast<std::size_t>(std::max(columns, narrowest))) {
+    page.heading(source + ": " + counts);
+  } else {
+    page.heading(source + ":");
+    page.heading("  " + counts);
+  }
+  // What `bind` answers to no wishes at all; a node that takes no ranks is shown without.
+  const auto placement = place_ranks(topology, {});
+  page.drawn(draw_node(topology, placement ? *placement : Placement{}, columns, color));
   if (topology.allowed_cpus != topology.present_cpus)
     page.line(fmt::format("  allowed CPUs {}", or_dash(to_list(topology.allowed_cpus))));
   if (!topology.gpus.empty()) {
     page.line("");
     render_gpus(topology, page);
+  }
+  if (std::any_of(topology.gpus.begin(), topology.gpus.end(),
+                  [](const Gpu& gpu) { return !gpu.links.empty(); })) {
+    page.line("");
+    render_links(topology, page);
   }
   if (!topology.nics.empty()) {
     page.line("");

@@ -178,6 +178,39 @@ void expect_sharing_only_in_need(const Placement& placement, const std::vector<i
   EXPECT_EQ(shared, says_share(placement));
 }
 
+// Ranks of one locality domain, of which the L3s are alike: where they divide evenly, a rank has
+// whole L3s, or lies inside one. A domain that overlaps another is not these ranks' alone.
+void expect_l3_borders_kept(const Topology& topology, const Placement& placement,
+                            const std::vector<IdSet>& domains) {
+  std::map<std::string, std::vector<std::size_t>> users;
+  for (std::size_t r = 0; r < domains.size(); ++r) users[to_list(domains[r])].push_back(r);
+  for (const auto& [list, ranks] : users) {
+    const auto& domain = domains[ranks.front()];
+    const bool alone = std::all_of(domains.begin(), domains.end(), [&](const IdSet& other) {
+      return other == domain || !other.intersects(domain);
+    });
+    std::map<int, int> cores_by_l3;
+    for (const auto& core : topology.cores)
+      if (core.cpus.intersects(domain)) ++cores_by_l3[core.l3];
+    const auto l3s = cores_by_l3.size();
+    const bool alike = std::all_of(cores_by_l3.begin(), cores_by_l3.end(), [&](const auto& l3) {
+      return l3.first >= 0 && l3.second == cores_by_l3.begin()->second;
+    });
+    const auto cores = l3s * at(alike ? cores_by_l3.begin()->second : 0);
+    const bool whole = l3s % ranks.size() == 0;
+    const bool inside = ranks.size() % l3s == 0;
+    if (!alone || !alike || ranks.size() > cores || (!whole && !inside)) continue;
+    for (const auto r : ranks) {
+      IdSet touched;
+      for (const auto& core : topology.cores)
+        if (core.cpus.intersects(placement.ranks[r].cpus)) touched.insert(core.l3);
+      EXPECT_EQ(at(touched.size()), whole ? l3s / ranks.size() : 1)
+          << "rank " << r << " on CPUs " << to_list(placement.ranks[r].cpus)
+          << " crosses an L3 border of " << list;
+    }
+  }
+}
+
 }  // namespace
 
 void expect_promises_kept(const Topology& topology, const PlacementRequest& request,
@@ -216,6 +249,7 @@ void expect_promises_kept(const Topology& topology, const PlacementRequest& requ
   for (const auto& gpu : topology.gpus)
     for (const auto& core : topology.cores)
       if (gpu.cpus.intersects(core.cpus) && !gpu.cpus.contains(core.cpus)) return;
+  if (request.policy != BindPolicy::none) expect_l3_borders_kept(topology, placement, domains);
   // Ranks without GPUs share the whole node, unless each has a NUMA node of its own.
   const bool no_gpus = topology.gpus.empty() || request.gpus == 0;
   const auto nodes = std::count_if(topology.numa.begin(), topology.numa.end(),

@@ -1,6 +1,7 @@
 // The promises of contract.md "Placement" on every machine at hand.
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -28,12 +29,16 @@ void try_request(const Topology& node, const PlacementRequest& request) {
     EXPECT_EQ(request.reserve, "first-core-per-l3") << placement.error().what;
 }
 
+bool full_run() {
+  return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
+}
+
 void try_all_requests(const Topology& node) {
   const auto gpus = static_cast<int>(node.gpus.size());
   const int most = 2 * (gpus > 0 ? gpus : static_cast<int>(node.cores.size()));
   for (int ranks = 0; ranks <= most && !testing::Test::HasFailure(); ++ranks) {
     try_request(node, {.ranks = ranks});
-    if (ranks > 16) continue;  // the other options matter less there
+    if (ranks > 16 && !full_run()) continue;  // the other options matter less there
     for (const auto mode : {BindMode::cores, BindMode::core, BindMode::numa})
       for (const auto order : {RankOrder::gpu, RankOrder::numa})
         for (const bool smt : {false, true})
@@ -126,7 +131,8 @@ TEST(PlacementInvariants, HoldOnRandomMachines) {
   constexpr int seed = 2024;
   std::printf("random machines: seed %d\n", seed);
   Random random(seed);
-  for (int i = 0; i < 4000 && !HasFailure(); ++i) {
+  const int machines = full_run() ? 10000 : 2000;
+  for (int i = 0; i < machines && !HasFailure(); ++i) {
     const auto node = random_machine(random);
     const auto modes = std::array{BindMode::cores, BindMode::core, BindMode::numa};
     PlacementRequest request{.ranks = random.below(20),

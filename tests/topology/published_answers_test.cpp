@@ -59,6 +59,13 @@ TEST_F(PublishedAnswers, LumiG) {
             srun_cpu_bind(seven));
 }
 
+TEST_F(PublishedAnswers, EveryGcdHasItsOwnL3) {
+  const auto seats = placed(node("tioga-mi250x"), {});
+  ASSERT_EQ(seats.ranks.size(), 8u);
+  EXPECT_EQ(to_list(seats.ranks[0].cpus), "48-55");
+  EXPECT_EQ(to_list(seats.ranks[1].cpus), "56-63");
+}
+
 TEST_F(PublishedAnswers, Frontier) {
   const auto blade = node("tioga-mi250x-lownoise");
   const auto placement = placed(blade, {.order = RankOrder::numa});

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/golden.hpp"
 #include "tests/topology/machines.hpp"
 #include "topology/topology_format.hpp"
 
@@ -15,37 +16,42 @@ std::size_t widest(const std::string& page) {
   return most;
 }
 
-TEST(RenderTopology, ShowsTheTreeAndTheTables) {
-  auto node = machine("packages:2 l3:2 cores:2 threads:2 gpus:2 nics:1 memory:64");
-  node.source = "node";
-  EXPECT_EQ(render_topology(node, 100, false),
-            R"(node: 2 packages, 2 NUMA nodes, 8 cores, 16 CPUs, 2 GPUs
-  package 0
-    NUMA 0      64 GiB dram
-      L3 0   2 cores   CPUs 0-1,8-9
-      L3 1   2 cores   CPUs 2-3,10-11
-  package 1
-    NUMA 1      64 GiB dram
-      L3 2   2 cores   CPUs 4-5,12-13
-      L3 3   2 cores   CPUs 6-7,14-15
+class RenderedMachine
+    : public testing::TestWithParam<std::tuple<const char* /*fixture*/, int /*columns*/>> {};
 
-  GPU  VENDOR  PCI           NUMA  CPUS       NAME
-  0    nvidia  0000:01:00.0  0     0-3,8-11   synthetic GPU
-  1    nvidia  0000:02:00.0  1     4-7,12-15  synthetic GPU
-
-  NIC     KIND    PCI           NUMA  CPUS
-  mlx5_0  fabric  0000:80:00.0  0     0-3,8-11
-)");
+// Caches with devices, uneven GPUs on two packages, memory without CPUs.
+TEST_P(RenderedMachine, LooksAsItDid) {
+  const auto& [name, columns] = GetParam();
+  auto node = fixture(std::string(name) + ".json");
+  node.source = name;
+  EXPECT_TRUE(
+      matches_golden("topology/topo-" + std::string(name) + "-" + std::to_string(columns) + ".txt",
+                     render_topology(node, columns, false)));
 }
+INSTANTIATE_TEST_SUITE_P(Fixtures, RenderedMachine,
+                         testing::Combine(testing::Values("eight-gcds-low-noise", "gpus-3-1-3-1",
+                                                          "hbm-flat"),
+                                          testing::Values(80, 120)));
 
 TEST(RenderTopology, SaysWhatIsNotAllowed) {
   const auto page = render_topology(fixture("memory-elsewhere.json"), 100, false);
   EXPECT_NE(page.find("allowed CPUs 0-3\n"), std::string::npos) << page;
 }
 
-TEST(RenderTopology, ShowsMemoryWithoutCpus) {
-  const auto page = render_topology(fixture("hbm-flat.json"), 100, false);
-  EXPECT_NE(page.find("NUMA 2        64 GiB hbm, no CPUs"), std::string::npos) << page;
+TEST(RenderTopology, ShowsHowGpusReachEachOther) {
+  auto node = machine("numa:2 cores:2 gpus:3");
+  node.gpus[0].links = {
+      {.pci = node.gpus[1].pci, .kind = "nvlink", .count = 12, .path = "sys", .p2p = true},
+      {.pci = node.gpus[2].pci, .kind = "pcie", .path = "phb"}};
+  node.gpus[1].links = {{.pci = node.gpus[0].pci, .kind = "xgmi", .count = 4, .p2p = true}};
+  node.gpus[1].mode = "SPX/NPS1";
+  const auto page = render_topology(node, 100, false);
+  EXPECT_NE(page.find("  LINK  GPU0   GPU1  GPU2\n"
+                      "  GPU0  -      NV12  PHB!\n"
+                      "  GPU1  XGMI4  -     -\n"),
+            std::string::npos)
+      << page;
+  EXPECT_NE(page.find(" SPX/NPS1 "), std::string::npos) << page;
 }
 
 TEST(RenderTopology, StaysWithinTheColumns) {
