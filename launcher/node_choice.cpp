@@ -9,6 +9,7 @@
 
 #include "launcher/host_list.hpp"
 #include "launcher/nearest_name.hpp"
+#include "launcher/probed_node.hpp"
 #include "launcher/slurm_text.hpp"
 
 namespace dllaunch {
@@ -205,10 +206,13 @@ Result<NodeChoice> choose_nodes(const Resources& resources, const SlurmFacts& sl
                     .shape = shape_of(type),
                     .partition = partitions->front()->name,
                     .hosts = type.hosts,
+                    .others = {},
                     .uniform = true,
                     .warnings = {}};
-  for (const auto& candidate : *candidates)
+  for (const auto& candidate : *candidates) {
+    if (!same_description(*candidate.type, type)) choice.others.push_back(*candidate.type);
     choice.uniform = choice.uniform && same_shape(*candidate.type, choice.shape);
+  }
   for (const auto* partition : *partitions)
     if (!partition->up)
       choice.warnings.push_back(

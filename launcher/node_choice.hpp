@@ -14,6 +14,7 @@ struct NodeChoice {
   NodeType shape;                  // its hosts are left out
   std::string partition;           // the first asked for
   std::vector<std::string> hosts;  // of that shape
+  std::vector<NodeType> others;    // that Slurm describes otherwise and can hand out too
   bool uniform = true;             // Slurm can hand out no node of another shape
   std::vector<std::string> warnings;
 };

@@ -96,6 +96,23 @@ KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes) {
   return known;
 }
 
+bool same_on_every_kind(const Facts& facts, const NodeChoice& nodes,
+                        const PlacementRequest& request, const Placement& placement) {
+  return std::all_of(nodes.others.begin(), nodes.others.end(), [&](const NodeType& kind) {
+    auto other = nodes;
+    other.shape = kind;
+    other.hosts = kind.hosts;
+    const auto known = known_topology(facts, other);
+    if (!known.exact) return false;
+    const auto placed = place_ranks(known.topology, request);
+    return placed &&
+           std::equal(placed->ranks.begin(), placed->ranks.end(), placement.ranks.begin(),
+                      placement.ranks.end(), [](const RankPlacement& a, const RankPlacement& b) {
+                        return a.cpus == b.cpus;
+                      });
+  });
+}
+
 std::string origin_words(const TopologyOrigin& origin) {
   if (origin.source == "probe")
     return fmt::format("probed on {}, {}; {} refreshes it", origin.host,

@@ -8,6 +8,7 @@
 
 #include "launcher/facts.hpp"
 #include "launcher/node_choice.hpp"
+#include "topology/placement.hpp"
 
 namespace dllaunch {
 
@@ -29,6 +30,12 @@ struct KnownTopology {
 /// profile's or a recorded one), Slurm's own counts. A probe belongs to a node type by Slurm's
 /// description of it, else by a node that both name where only memory or features have changed.
 KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes);
+
+/// Whether `placement`, the answer to `request` on nodes.shape, is the answer on every other kind
+/// of node that the job may get, as far as anybody has looked: a kind of which only Slurm's counts
+/// are known may be wired otherwise.
+bool same_on_every_kind(const Facts& facts, const NodeChoice& nodes,
+                        const PlacementRequest& request, const Placement& placement);
 
 /// "probed on n1, 3 days ago; `dllaunch probe gpu` refreshes it", "Slurm's counts alone; ...".
 std::string origin_words(const TopologyOrigin& origin);

@@ -31,7 +31,7 @@ struct LaunchPlan {
   int ranks_per_node = 1;
   int ranks() const { return nodes * ranks_per_node; }
   Topology topology;         // of one node, as far as it is known
-  bool exact = false;        // topology is a reading of the real node type, not Slurm's counts
+  bool exact = false;        // `placement` is the answer on every node the job may get
   TopologyOrigin origin;     // where `topology` comes from
   PlacementRequest request;  // what `placement` answers; the shim asks it again where it must
   Placement placement;       // on one node; the shim checks the real node and corrects

@@ -32,12 +32,13 @@ ordered_json to_json(const PlacementRequest& request) {
           {"reserve", request.reserve}};
 }
 
-/// Absent values are null.
-ordered_json to_json(const TopologyOrigin& origin) {
+/// Absent values are null. What is not exact the shim does again on each node.
+ordered_json to_json(const TopologyOrigin& origin, bool exact) {
   return {{"source", origin.source},
           {"host", origin.host.empty() ? ordered_json(nullptr) : ordered_json(origin.host)},
           {"age_seconds",
-           origin.age_seconds ? ordered_json(*origin.age_seconds) : ordered_json(nullptr)}};
+           origin.age_seconds ? ordered_json(*origin.age_seconds) : ordered_json(nullptr)},
+          {"exact", exact}};
 }
 
 ordered_json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
@@ -55,7 +56,7 @@ ordered_json to_json(const LaunchPlan& plan) {
                            {"nodes", plan.nodes},
                            {"ranks", plan.ranks()},
                            {"ranks_per_node", plan.ranks_per_node},
-                           {"topology", to_json(plan.origin)},
+                           {"topology", to_json(plan.origin, plan.exact)},
                            {"binding", to_json(plan.topology, plan.placement)},
                            {"srun", by_srun ? ordered_json(plan.start) : ordered_json::array()},
                            {"sbatch", object_of(plan.sbatch)},

@@ -31,6 +31,18 @@ void choose_topology(const Facts& facts, const NodeChoice& nodes, LaunchPlan& pl
   plan.warnings.insert(plan.warnings.end(), known.warnings.begin(), known.warnings.end());
 }
 
+/// A plan shows one kind of node; masks must be right on the others too, or be left to the shim.
+void check_other_kinds(const Facts& facts, const NodeChoice& nodes, LaunchPlan& plan) {
+  if (!plan.exact || same_on_every_kind(facts, nodes, plan.request, plan.placement)) return;
+  plan.exact = false;
+  // Otherwise said already, by the counts.
+  if (nodes.uniform)
+    plan.warnings.push_back(
+        fmt::format("{} may be wired in several ways: this plan is for one, each rank binds on the "
+                    "node it gets",
+                    nodes.where));
+}
+
 /// In Slurm's CPUs, which are hardware threads; whole cores where that leaves a rank at least one.
 int cpus_per_task(const Job& job, const NodeType& type, int gpus, int ranks_per_node) {
   const auto& resources = job.resources;
@@ -144,6 +156,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   const auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);
   if (!gpus) return gpus.error();
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
+  check_other_kinds(facts, *nodes, plan);
 
   const int share = cpus_per_task(job, nodes->shape, *gpus, plan.ranks_per_node);
   const bool overcommit = share * plan.ranks_per_node > nodes->shape.cpus;

@@ -102,7 +102,8 @@ Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
   if (!request) return std::move(request).error();
   planned.request = *std::move(request);
   if (planned.request.policy == BindPolicy::none) return planned;
-  planned.exact = word(plan.value("topology", Json::object()), "source", "") != "slurm";
+  if (const auto topology = plan.find("topology"); topology != plan.end() && topology->is_object())
+    planned.exact = topology->value("exact", Json(true)) != Json(false);
   for (const auto& rank : binding.value("ranks", Json::array())) {
     auto mask = parse_mask(word(rank, "mask", ""));
     if (!mask) return std::move(mask).error();

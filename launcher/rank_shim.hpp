@@ -17,7 +17,7 @@ namespace dllaunch {
 struct PlannedBinding {
   std::vector<IdSet> masks = {};  // by local rank; empty with policy none
   PlacementRequest request = {};  // to place anew where the masks do not fit
-  bool exact = true;              // false: of Slurm's counts alone, which no mask should rest on
+  bool exact = true;              // false: this node may be wired otherwise than the plan's
 };
 
 /// bad_request: not a plan.

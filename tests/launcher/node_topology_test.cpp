@@ -107,6 +107,28 @@ TEST(NodeTopology, AClockThatRunsBehindMakesNoNegativeAge) {
   EXPECT_EQ(known(facts).origin.age_seconds, 0);
 }
 
+/// Two kinds of a100 node in one partition, alike but for a feature; the masks of both.
+TEST(NodeTopology, MasksMustHoldOnEveryKindOfNode) {
+  auto facts = probed_cluster();
+  auto& types = facts.slurm->partitions[1].node_types;
+  types[1] = types[0];
+  types[1].hosts = {"r1"};
+  types[1].features = {"a100", "rack2"};
+  const auto nodes = choose_nodes({.nodes = 2, .partition = "gpu"}, *facts.slurm, true);
+  ASSERT_TRUE(nodes);
+  ASSERT_EQ(nodes->others.size(), 1u);
+  const auto best = known_topology(facts, *nodes);
+  const auto placement = *place_ranks(best.topology, {});
+  const auto same = [&] { return same_on_every_kind(facts, *nodes, {}, placement); };
+  EXPECT_FALSE(same()) << "nobody has looked at r1";
+  facts.probed.push_back(probe_of(facts, types[1]));
+  EXPECT_TRUE(same());
+  auto& node = facts.probed.back().topology;
+  node.gpus[0].cpus = node.numa[1].cpus;
+  node.gpus[0].numa = {1};
+  EXPECT_FALSE(same()) << "its GPUs hang elsewhere";
+}
+
 TEST(NodeTopology, TheNewestOfTwoProbesCounts) {
   auto facts = probed_cluster();
   auto older = facts.probed[0];

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "launcher/plan.hpp"
 #include "tests/launcher/sample_plans.hpp"
@@ -90,6 +91,26 @@ TEST(PlanSlurm, MasksThatMayNotFitAreLeftToTheShim) {
   const auto other = planned(job, facts);
   EXPECT_THAT(other.start, shim_binds) << "the topology is of another node";
   EXPECT_THAT(other.warnings, Contains(HasSubstr("another kind of node")));
+}
+
+TEST(PlanSlurm, WhereNodesMayDifferInsideTheShimBinds) {
+  auto facts = lumi_like();
+  auto& types = facts.slurm->partitions[0].node_types;
+  types.push_back(types[0]);
+  types[1].hosts = {"nid006000"};
+  types[1].features = {"other"};
+  facts.probed = {{.type = types[0],
+                   .cluster = "lumi",
+                   .host = "nid005000",
+                   .topology = *std::exchange(facts.topology, std::nullopt)}};
+  const auto made = planned(run_job(), facts);
+  EXPECT_FALSE(made.exact);
+  EXPECT_THAT(made.start, Contains("--cpu-bind=none"));
+  EXPECT_THAT(made.warnings, Contains(HasSubstr("may be wired in several ways")));
+  facts.probed.push_back(facts.probed[0]);
+  facts.probed[1].type = types[1];
+  EXPECT_THAT(planned(run_job(), facts).start, Contains(StartsWith("--cpu-bind=mask_cpu:0xfe")));
+  EXPECT_TRUE(planned(run_job(), facts).exact);
 }
 
 TEST(PlanSlurm, NoOptionBindsGpus) {

@@ -124,10 +124,12 @@ TEST(RankShim, ReadsAPlan) {
   EXPECT_TRUE(planned->exact) << "a plan that does not say where its topology is from";
   const auto origin = [](const std::string& topology) {
     return read_planned_binding(R"({"binding": {"policy": "closest"}, "topology": )" + topology +
-                                "}")->exact;
+                                "}")
+        ->exact;
   };
-  EXPECT_FALSE(origin(R"({"source": "slurm"})"));
-  EXPECT_TRUE(origin(R"({"source": "probe"})"));
+  EXPECT_FALSE(origin(R"({"source": "slurm", "exact": false})"));
+  EXPECT_TRUE(origin(R"({"source": "probe", "exact": true})"));
+  EXPECT_TRUE(origin(R"({"exact": "perhaps"})"));
   EXPECT_TRUE(origin("[]"));
 }
 

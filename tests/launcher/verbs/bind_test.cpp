@@ -37,6 +37,32 @@ TEST(BindFormats, AreGolden) {
   }
 }
 
+/// All forms of one case, and what is said beside them.
+std::string all_forms(const std::string& machine, const std::vector<std::string>& more) {
+  std::string text;
+  for (const auto* format :
+       {"table", "srun", "rankfile", "numactl", "taskset", "hwloc-bind", "env", "script"}) {
+    auto args = more;
+    args.insert(args.end(), {"--format", format});
+    const auto world = bound(machine, args);
+    text += std::string("==== ") + format + "\n" + world.printed + world.noted;
+  }
+  return text;
+}
+
+TEST(BindFormats, CasesAreGolden) {
+  EXPECT_TRUE(matches_golden("launcher/bind/several-gpus-a-rank.txt",
+                             all_forms("eight-gcds-low-noise", {"--ranks", "2"})));
+  EXPECT_TRUE(matches_golden("launcher/bind/several-ranks-a-gpu.txt",
+                             all_forms("gpus-3-1-3-1", {"--ranks", "16"})));
+  EXPECT_TRUE(matches_golden("launcher/bind/no-gpu.txt",
+                             all_forms("l3-does-not-divide", {"--ranks", "4"})));
+  EXPECT_TRUE(matches_golden("launcher/bind/memory-elsewhere.txt",
+                             all_forms("memory-elsewhere", {"--smt"})));
+  EXPECT_TRUE(matches_golden("launcher/bind/policy-none.txt",
+                             all_forms("gpus-3-1-3-1", {"--policy", "none"})));
+}
+
 TEST(BindFormats, DevicesOnRequestAreGolden) {
   const auto world =
       bound("eight-gcds-low-noise", {"--format", "script", "--visible-devices", "--ranks", "4"});

@@ -70,7 +70,8 @@ class ProbeVerb : public testing::Test {
 };
 
 TEST_F(ProbeVerb, APlanUsesItAndSaysSo) {
-  EXPECT_EQ(planned()["topology"].dump(), R"({"age_seconds":null,"host":null,"source":"slurm"})");
+  EXPECT_EQ(planned()["topology"].dump(),
+            R"({"age_seconds":null,"exact":false,"host":null,"source":"slurm"})");
   keep(probed());
   const auto plan = planned();
   EXPECT_EQ(plan["topology"]["source"], "probe");
