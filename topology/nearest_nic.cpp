@@ -30,42 +30,63 @@ IdSet packages_of(const Topology& topology, const IdSet& cpus) {
 
 enum class Nearness { same_switch, same_cpus, same_numa, same_package, elsewhere };
 
+// What is to be near: a GPU, or CPUs.
+struct Spot {
+  const Gpu* gpu;
+  const IdSet& cpus;
+  IdSet numa;
+};
+
+Nearness nearness_of(const Nic& nic, const Spot& spot, int bridges) {
+  // A host bridge alone is a whole root complex: the CPUs tell more than that.
+  if (bridges > 1) return Nearness::same_switch;
+  if (!nic.cpus.empty() && spot.cpus.contains(nic.cpus)) return Nearness::same_cpus;
+  if (nic.numa.intersects(spot.numa)) return Nearness::same_numa;
+  return Nearness::elsewhere;
+}
+
+// Asks every core of the node, so only where nothing is nearer.
+IdSet packages_of(const Topology& topology, const Spot& spot) {
+  auto packages = packages_of(topology, spot.cpus);
+  if (spot.gpu != nullptr && spot.gpu->package >= 0 && spot.gpu->package <= IdSet::max_id)
+    packages.insert(spot.gpu->package);
+  return packages;
+}
+
 }  // namespace
 
 int nearest_nic(const Topology& topology, const Gpu* gpu, const IdSet& cpus,
                 const std::vector<int>& used) {
   const bool any_fabric = std::any_of(topology.nics.begin(), topology.nics.end(),
                                       [](const Nic& nic) { return nic.fabric; });
-  const IdSet& local = gpu != nullptr && !gpu->cpus.empty() ? gpu->cpus : cpus;
-  IdSet numa = gpu != nullptr ? gpu->numa : IdSet{};
-  if (numa.empty()) numa = topology.numa_of(local);
-  IdSet packages = packages_of(topology, local);
-  if (gpu != nullptr && gpu->package >= 0 && gpu->package <= IdSet::max_id)
-    packages.insert(gpu->package);
+  Spot spot{.gpu = gpu,
+            .cpus = gpu != nullptr && !gpu->cpus.empty() ? gpu->cpus : cpus,
+            .numa = gpu != nullptr ? gpu->numa : IdSet{}};
+  if (spot.numa.empty()) spot.numa = topology.numa_of(spot.cpus);
 
-  int best = -1;
-  std::tuple<Nearness, int, int> best_score;
+  struct Candidate {
+    std::tuple<Nearness, int, int> score;
+    int nic;
+  };
+  std::vector<Candidate> candidates;
   for (std::size_t i = 0; i < topology.nics.size(); ++i) {
     const auto& nic = topology.nics[i];
     if (any_fabric && !nic.fabric) continue;
     const int bridges = gpu != nullptr ? common_bridges(gpu->pci_path, nic.pci_path) : 0;
-    auto nearness = Nearness::elsewhere;
-    // A host bridge alone is a whole root complex: the CPUs tell more than that.
-    if (bridges > 1)
-      nearness = Nearness::same_switch;
-    else if (!nic.cpus.empty() && local.contains(nic.cpus))
-      nearness = Nearness::same_cpus;
-    else if (nic.numa.intersects(numa))
-      nearness = Nearness::same_numa;
-    else if (packages_of(topology, nic.cpus).intersects(packages))
-      nearness = Nearness::same_package;
-    const std::tuple score{nearness, -bridges, used[i]};
-    if (best < 0 || score < best_score) {
-      best = static_cast<int>(i);
-      best_score = score;
-    }
+    candidates.push_back(
+        {{nearness_of(nic, spot, bridges), -bridges, used[i]}, static_cast<int>(i)});
   }
-  return best;
+  const auto by_score = [](const Candidate& a, const Candidate& b) { return a.score < b.score; };
+  auto best = std::min_element(candidates.begin(), candidates.end(), by_score);
+  if (best == candidates.end()) return -1;
+  if (std::get<Nearness>(best->score) != Nearness::elsewhere) return best->nic;
+  const auto packages = packages_of(topology, spot);
+  for (auto& candidate : candidates) {
+    const auto& nic = topology.nics[static_cast<std::size_t>(candidate.nic)];
+    if (packages_of(topology, nic.cpus).intersects(packages))
+      std::get<Nearness>(candidate.score) = Nearness::same_package;
+  }
+  return std::min_element(candidates.begin(), candidates.end(), by_score)->nic;
 }
 
 }  // namespace dllaunch
