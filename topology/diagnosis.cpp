@@ -164,7 +164,7 @@ void add_rank(IdSet& ranks, int rank) {
 std::string rank_words(const IdSet& ranks) {
   constexpr std::size_t longest = 24;
   constexpr std::size_t beginning = 10;
-  const auto text = to_list(ranks);
+  auto text = to_list(ranks);
   if (text.size() <= longest) return text;
   return fmt::format("{},...,{} ({} ranks)", text.substr(0, text.rfind(',', beginning)),
                      ranks.last(), ranks.size());

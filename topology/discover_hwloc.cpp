@@ -247,7 +247,7 @@ RuntimeView runtime_view(hwloc_obj_t device) {
 }
 
 std::string vendor_of(const PciDevice& pci, const RuntimeView& view) {
-  const auto maker = pci_gpu_vendor(pci.vendor_id);
+  auto maker = pci_gpu_vendor(pci.vendor_id);
   if (maker != "other") return maker;
   return view.vendor.empty() ? "other" : view.vendor;
 }
@@ -264,7 +264,9 @@ std::vector<std::string> gpus_with_numa_memory(hwloc_topology_t from) {
 void read_gpus(hwloc_topology_t from, Topology& topology) {
   std::vector<hwloc_obj_t> devices;
   for (hwloc_obj_t device = nullptr; (device = hwloc_get_next_pcidev(from, device)) != nullptr;)
-    if (is_pci_gpu(device->attr->pcidev.class_id, device->attr->pcidev.vendor_id))
+    if (is_pci_gpu({.class_id = device->attr->pcidev.class_id,
+                    .vendor_id = device->attr->pcidev.vendor_id,
+                    .device_id = device->attr->pcidev.device_id}))
       devices.push_back(device);
   std::sort(devices.begin(), devices.end(), [](hwloc_obj_t a, hwloc_obj_t b) {
     return pci_text(a->attr->pcidev) < pci_text(b->attr->pcidev);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -50,7 +51,7 @@ class Pen {
     std::size_t width = first.size();
     bool empty = true;
     for (const auto& word : words) {
-      for (auto piece : pieces(word, columns_ - std::max(first.size(), rest.size()))) {
+      for (const auto& piece : pieces(word, columns_ - std::max(first.size(), rest.size()))) {
         const std::size_t gap = empty || piece.glued ? 0 : 1;
         if (!empty && width + gap + piece.width() > columns_) {
           out_ += trimmed(std::move(line)) + "\n";
@@ -197,7 +198,9 @@ class Drawing {
   struct Home {
     char kind = 'm';  // l3, n(uma), p(ackage), m(achine)
     int number = 0;
-    auto operator<=>(const Home&) const = default;
+    bool operator<(const Home& other) const {
+      return std::tie(kind, number) < std::tie(other.kind, other.number);
+    }
   };
 
   struct Device {

@@ -5,9 +5,16 @@
 
 namespace dllaunch {
 
-/// `class_id` is the base class and subclass, 0x0302. Display and processing devices, except those
-/// that only drive a screen: board management controllers and the cards of virtual machines.
-bool is_pci_gpu(int class_id, int vendor_id);
+struct PciIds {
+  int class_id = 0;  // base class and subclass, 0x0302
+  int vendor_id = 0;
+  int device_id = 0;
+};
+
+/// Display and processing devices, except those that only drive a screen: board management
+/// controllers, the cards of virtual machines, and AMD's from before its chips could compute
+/// (servers of 2004 to 2012 have an ES1000 or Rage XL on the mainboard).
+bool is_pci_gpu(const PciIds& device);
 
 /// nvidia | amd | intel | other
 std::string pci_gpu_vendor(int vendor_id);

@@ -68,7 +68,9 @@ std::vector<Gpu> read_sysfs_gpus(const std::string& root, const Topology& node) 
     // Base class, subclass and programming interface, two digits each.
     const auto device_class = hexadecimal(first_line(device / "class"));
     const auto vendor = hexadecimal(first_line(device / "vendor"));
-    if (!device_class || !vendor || !is_pci_gpu(*device_class >> 8, *vendor)) continue;
+    if (!device_class || !vendor) continue;
+    const auto model = hexadecimal(first_line(device / "device"));
+    if (!is_pci_gpu({*device_class >> 8, *vendor, model.value_or(0)})) continue;
     Gpu gpu{.index = unnumbered_gpu,
             .vendor = pci_gpu_vendor(*vendor),
             .pci = device.filename().string(),

@@ -72,9 +72,9 @@ void filter(const std::string& name, const std::string& value, VisibleGpus& seen
 
 std::string vendor_of(const Topology& topology, const RankObservation& rank) {
   for (const auto& library : rank.gpu_libraries) {
-    const std::string vendor = library.starts_with("libcu")   ? "nvidia"
-                               : library.starts_with("libze") ? "intel"
-                                                              : "amd";
+    std::string vendor = library.starts_with("libcu")   ? "nvidia"
+                         : library.starts_with("libze") ? "intel"
+                                                        : "amd";
     for (const auto& gpu : topology.gpus)
       if (gpu.vendor == vendor) return vendor;
   }
