@@ -34,8 +34,10 @@ void read_plan(World& world, NodeObservation& node) {
     const auto text = world.read_file(run_dir->second + "/plan.json");
     auto planned = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
     if (!planned) return;
+    // A plan of Slurm's counts alone leaves the masks to each rank.
+    const bool known = planned->exact || planned->request.policy == BindPolicy::explicit_masks;
     node.request = std::move(planned->request);
-    node.planned = std::move(planned->masks);
+    if (known) node.planned = std::move(planned->masks);
     return;
   }
 }

@@ -172,7 +172,10 @@ Result<std::optional<Allocation>> observe_allocation(World& world) {
   constexpr std::string_view interactive_step = "4294967290";
   const auto job = world.environment("SLURM_JOB_ID");
   const auto step = world.environment("SLURM_STEP_ID");
-  if (!job || (step && *step != interactive_step)) return std::optional<Allocation>();
+  const bool shell = step == interactive_step ||
+                     (world.console().terminal_out &&
+                      world.environment("SLURM_STEP_NUM_TASKS") == std::optional<std::string>("1"));
+  if (!job || (step && !shell)) return std::optional<Allocation>();
   auto list = world.environment("SLURM_JOB_NODELIST");
   if (!list) list = world.environment("SLURM_NODELIST");
   auto hosts = expand_hosts(list.value_or(""));

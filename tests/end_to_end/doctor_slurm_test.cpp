@@ -91,6 +91,28 @@ TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
   EXPECT_EQ(document("good_json")["ranks"].size(), 4u);
 }
 
+TEST_F(DoctorOnSlurm, FromTheLoginNodeARunOfOursIsWellBound) {
+  const auto job = work_.file("job.yaml",
+                              "name: job\nresources: {nodes: 2, ranks_per_node: 2, device: cpu, "
+                              "time: 5}\nrun: [sleep, '60']\nrecovery: {grace_seconds: 5}\n");
+  work_.before = {program_, "run", cluster_.path(), "--"};
+  const auto submitted = work_.run({"run", job, "--run-dir", work_.run_dir(), "--detach"});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
+  nlohmann::json seen;
+  const bool found = happens_within(30s, [&] {
+    const auto output =
+        cluster({"run", cluster_.path(), "--", "env", "SLURM_JOB_ID=1", "SLURM_JOB_NODELIST=n[1-2]",
+                 std::string(DLLAUNCH_BIN_DIR) + "/dllaunch", "doctor", "--json"});
+    if (!output) return false;
+    seen = nlohmann::json::parse(output->out.empty() ? "{}" : output->out, nullptr, false);
+    return output->exit_code == 0 && seen["ranks"].size() == 4 &&
+           seen["ranks"][3]["command"] == "sleep";
+  });
+  (void)cluster({"run", cluster_.path(), "--", "scancel", "1"});
+  EXPECT_TRUE(found) << seen.dump(2);
+  for (const auto& finding : seen["findings"]) EXPECT_EQ(finding["level"], "OK") << finding;
+}
+
 TEST_F(DoctorOnSlurm, SeesTheRanksOfAnMpirunInsideTheJobNotItsDaemons) {
   submit(
       "mpirun -np 4 --map-by ppr:2:node --bind-to none bash -c 'touch rank.$OMPI_COMM_WORLD_RANK; "

@@ -76,6 +76,12 @@ TEST(Allocation, IsThatOfTheShell) {
   EXPECT_TRUE(*observe_allocation(world)) << "salloc's own shell is no rank";
   world.variables["SLURM_STEP_ID"] = "0";
   EXPECT_FALSE(*observe_allocation(world));
+  world.variables["SLURM_STEP_NUM_TASKS"] = "1";
+  EXPECT_FALSE(*observe_allocation(world)) << "a job of one rank";
+  world.terminal.terminal_out = true;
+  EXPECT_TRUE(*observe_allocation(world)) << "srun --pty bash";
+  world.variables["SLURM_STEP_NUM_TASKS"] = "2";
+  EXPECT_FALSE(*observe_allocation(world));
   FakeWorld outside;
   EXPECT_FALSE(*observe_allocation(outside));
   outside.variables["SLURM_JOB_ID"] = "12";
