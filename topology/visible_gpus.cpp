@@ -41,15 +41,33 @@ bool is_uuid(std::string_view item) {
   return item.starts_with("GPU-") || item.starts_with("MIG-");
 }
 
+/// The one of `among` whose UUID begins so, as CUDA has it; -1 where that is none or several, or
+/// where nobody asked the vendor's library.
+int position_of_uuid(const Topology& topology, const std::vector<int>& among,
+                     std::string_view beginning) {
+  int found = -1;
+  for (const int position : among) {
+    if (!topology.gpus[static_cast<std::size_t>(position)].uuid.starts_with(beginning)) continue;
+    if (found >= 0) return -1;
+    found = position;
+  }
+  return found;
+}
+
 /// Applies one variable to what `seen` holds so far.
-void filter(const std::string& name, const std::string& value, VisibleGpus& seen) {
+void filter(const Topology& topology, const std::string& name, const std::string& value,
+            VisibleGpus& seen) {
   seen.variable += fmt::format("{}{}={}", seen.variable.empty() ? "" : " ", name, value);
   std::vector<int> kept;
   int unidentified = 0;
   for (const auto item : items_of(value)) {
     if (is_uuid(item)) {
-      ++unidentified;
       seen.mig = seen.mig || item.starts_with("MIG-");
+      const int position = position_of_uuid(topology, seen.gpus, item);
+      if (position >= 0)
+        kept.push_back(position);
+      else
+        ++unidentified;
       continue;
     }
     // Intel's masks may go on to a tile, "0.1".
@@ -64,8 +82,7 @@ void filter(const std::string& name, const std::string& value, VisibleGpus& seen
     if (seen.identified) kept.push_back(seen.gpus[static_cast<std::size_t>(index)]);
   }
   const bool known = seen.identified && unidentified == 0;
-  seen.count =
-      known ? static_cast<int>(kept.size()) : std::max(unidentified, static_cast<int>(kept.size()));
+  seen.count = unidentified + static_cast<int>(kept.size());
   seen.identified = known;
   seen.gpus = known ? std::move(kept) : std::vector<int>{};
 }
@@ -99,19 +116,19 @@ bool may_be_renumbered(const RankObservation& rank, const VisibleGpus& seen) {
          seen.gpus.front() == 0;
 }
 
-void filter_amd(const Environment& environment, VisibleGpus& seen) {
+void filter_amd(const Topology& topology, const Environment& environment, VisibleGpus& seen) {
   const auto* rocr = value_of(environment, "ROCR_VISIBLE_DEVICES");
   const auto* hip = value_of(environment, "HIP_VISIBLE_DEVICES");
   const auto* cuda = value_of(environment, "CUDA_VISIBLE_DEVICES");
-  if (rocr != nullptr) filter("ROCR_VISIBLE_DEVICES", *rocr, seen);
+  if (rocr != nullptr) filter(topology, "ROCR_VISIBLE_DEVICES", *rocr, seen);
   const int left = seen.count;
   if (hip != nullptr && cuda != nullptr && *hip != *cuda)
     seen.wrong.push_back(fmt::format(
         "HIP_VISIBLE_DEVICES={} and CUDA_VISIBLE_DEVICES={} contradict each other", *hip, *cuda));
   if (hip != nullptr)
-    filter("HIP_VISIBLE_DEVICES", *hip, seen);
+    filter(topology, "HIP_VISIBLE_DEVICES", *hip, seen);
   else if (cuda != nullptr)
-    filter("CUDA_VISIBLE_DEVICES", *cuda, seen);
+    filter(topology, "CUDA_VISIBLE_DEVICES", *cuda, seen);
   if (rocr != nullptr && (hip != nullptr || cuda != nullptr) && left > 0 && seen.count == 0)
     seen.wrong.push_back(fmt::format(
         "{} leave no GPU: the second variable counts among those the first leaves", seen.variable));
@@ -128,10 +145,10 @@ VisibleGpus visible_gpus(const Topology& topology, const RankObservation& rank) 
   if (seen.count == 0) return seen;
 
   const auto filter_by = [&](const char* name) {
-    if (const auto* value = value_of(rank.environment, name)) filter(name, *value, seen);
+    if (const auto* value = value_of(rank.environment, name)) filter(topology, name, *value, seen);
   };
   if (vendor == "amd") {
-    filter_amd(rank.environment, seen);
+    filter_amd(topology, rank.environment, seen);
   } else if (vendor == "intel") {
     filter_by("ZE_AFFINITY_MASK");
   } else {

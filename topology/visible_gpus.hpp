@@ -13,7 +13,7 @@ namespace dllaunch {
 struct VisibleGpus {
   std::vector<int> gpus = {};  // positions in Topology::gpus, in the runtime's own order
   std::string variable = {};   // "CUDA_VISIBLE_DEVICES=0,1": what decided; empty: nothing is set
-  bool identified = true;      // false: UUIDs or MIG ids, which name no position; `count` holds
+  bool identified = true;      // false: UUIDs that the topology does not know; `count` holds
   int count = 0;               // GPUs or partitions seen
   bool mig = false;            // MIG ids
   std::vector<std::string> wrong = {};  // sentences: "GPU 7 of 4", two variables that exclude ...

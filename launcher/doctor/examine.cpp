@@ -8,6 +8,7 @@
 
 #include "launcher/doctor/bench.hpp"
 #include "launcher/doctor/observe.hpp"
+#include "launcher/named_topology.hpp"
 #include "launcher/rank_shim.hpp"
 
 namespace dllaunch {
@@ -78,7 +79,7 @@ std::vector<RankObservation> observe_ranks(const std::vector<JobProcess>& proces
 }  // namespace
 
 Result<Report> examine_here(World& world, bool bench) {
-  auto topology = world.topology();
+  auto topology = observed_topology(world, "");
   if (!topology) return std::move(topology).error();
   auto own = observe_process("", getpid());
   if (!own) return std::move(own).error();
@@ -88,7 +89,7 @@ Result<Report> examine_here(World& world, bool bench) {
 }
 
 Result<Report> examine_process(World& world, int pid, bool bench) {
-  auto topology = world.topology();
+  auto topology = observed_topology(world, "");
   if (!topology) return std::move(topology).error();
   auto seen = observe_process("", pid);
   if (!seen) {
@@ -110,7 +111,7 @@ Result<Report> examine_process(World& world, int pid, bool bench) {
 }
 
 Result<Report> examine_job(World& world, const std::string& job_id, bool bench) {
-  auto topology = world.topology();
+  auto topology = observed_topology(world, "");
   if (!topology) return std::move(topology).error();
   auto processes = observe_job_processes("");
   const auto own = std::find_if(processes.begin(), processes.end(),

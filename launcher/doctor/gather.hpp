@@ -23,8 +23,8 @@ struct Allocation {
   std::string job_id;
   std::vector<std::string> hosts;
 };
-/// Nothing outside an allocation, and inside a step: there the caller is one of the ranks. A step of
-/// one task on a terminal is somebody's shell (srun --pty bash).
+/// Nothing outside an allocation, and inside a step: there the caller is one of the ranks. A step
+/// of one task on a terminal is somebody's shell (srun --pty bash).
 /// bad_request: a node list that cannot be read.
 Result<std::optional<Allocation>> observe_allocation(World& world);
 

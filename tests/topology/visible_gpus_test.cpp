@@ -75,6 +75,21 @@ TEST(VisibleGpus, UuidsNameNoPosition) {
   EXPECT_EQ(part.count, 1);
 }
 
+TEST(VisibleGpus, UuidsThatTheTopologyKnowsAreMatchedByTheirBeginning) {
+  auto node = node_of("nvidia");
+  node.gpus[0].uuid = "GPU-8932f937-d72c";
+  node.gpus[2].uuid = "GPU-8945aa00-1111";
+  node.gpus[3].uuid = "MIG-5c89f1ba";
+  const auto positions = [&](const char* value) {
+    const auto visible = visible_gpus(node, rank_with({{"CUDA_VISIBLE_DEVICES", value}}));
+    return visible.identified ? visible.gpus : Positions{-1};
+  };
+  EXPECT_EQ(positions("GPU-8945,GPU-8932f937-d72c"), (Positions{2, 0}));
+  EXPECT_EQ(positions("MIG-5c89"), (Positions{3}));
+  EXPECT_EQ(positions("GPU-89"), (Positions{-1})) << "two begin so";
+  EXPECT_EQ(positions("GPU-7,GPU-8945"), (Positions{-1}));
+}
+
 TEST(VisibleGpus, OnAmdTheSecondVariableCountsAmongTheFirst) {
   EXPECT_EQ(seen("amd", {{"ROCR_VISIBLE_DEVICES", "2,3"}, {"HIP_VISIBLE_DEVICES", "1"}}),
             (Positions{3}));
