@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "launcher/child_process.hpp"
 #include "topology/discover_hwloc.hpp"
@@ -95,6 +96,11 @@ Result<std::string> PosixWorld::read_file(const std::string& path) {
                  fmt::format("{} is larger than {} MiB", path, most_bytes >> 20), ""};
   }
   return text;
+}
+
+bool PosixWorld::is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
 }
 
 Result<Topology> PosixWorld::topology() {

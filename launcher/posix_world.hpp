@@ -19,6 +19,7 @@ class PosixWorld : public World {
   std::optional<std::string> environment(std::string_view name) override;
   /// At most 64 MiB, else bad_request.
   Result<std::string> read_file(const std::string& path) override;
+  bool is_folder(const std::string& path) override;
   Result<Topology> topology() override;
   std::vector<VendorLibrary> gpu_libraries() override;
   std::string host_name() override;

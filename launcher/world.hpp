@@ -45,6 +45,7 @@ class World {
   virtual std::optional<std::string> environment(std::string_view name) = 0;
   /// unavailable: names the file and errno's text.
   virtual Result<std::string> read_file(const std::string& path) = 0;
+  virtual bool is_folder(const std::string& path) = 0;
   /// The node this process runs on.
   virtual Result<Topology> topology() = 0;
   /// What the GPU vendors' libraries say here; may take seconds, and `exec` never asks.

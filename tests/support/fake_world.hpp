@@ -23,6 +23,7 @@ class FakeWorld : public World {
   std::set<std::string> programs;  // installed ones that never answer
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> files;
+  std::set<std::string> folders;
   Topology node;
   std::vector<VendorLibrary> vendor_libraries;
   std::string host = "localhost";
@@ -38,6 +39,7 @@ class FakeWorld : public World {
   std::optional<std::string> find_program(std::string_view name) override;
   std::optional<std::string> environment(std::string_view name) override;
   Result<std::string> read_file(const std::string& path) override;
+  bool is_folder(const std::string& path) override { return folders.contains(path); }
   Result<Topology> topology() override { return node; }
   std::vector<VendorLibrary> gpu_libraries() override { return vendor_libraries; }
   std::string host_name() override { return host; }
