@@ -61,6 +61,13 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/job_schema_markdown.cpp", "docs/job-file.md, compared in job_schema_test.cpp"},
     {"launcher/job_checks.cpp", "parse_job() in job_file_test.cpp, which calls nothing else"},
     {"launcher/job_from_json.cpp", "parse_job() in job_file_test.cpp, which calls nothing else"},
+    {"launcher/lint/rules/", "a script each in tests/fixtures/lint/rules, read by lint_test.cpp"},
+    {"launcher/lint/edits.cpp", "--fix of every fixture in lint_test.cpp"},
+    {"launcher/lint/read_words.cpp", "read_shell() in read_commands_test.cpp"},
+    {"launcher/lint/read_redirections.cpp", "read_shell() in read_commands_test.cpp"},
+    {"launcher/lint/expand_words.cpp", "run_shell() in run_commands_test.cpp"},
+    {"launcher/lint/walk_commands.cpp", "run_shell() in run_commands_test.cpp"},
+    {"launcher/lint/run_builtins.cpp", "run_shell() in run_commands_test.cpp"},
     {"launcher/schema_scalar.cpp", "schema_walk_test.cpp, value by value"},
 };
 

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <cctype>
+
+#include "launcher/lint/script.hpp"
+
+namespace dllaunch::lint {
+namespace {
+
+constexpr std::string_view magic = "#SBATCH";
+
+bool is_space(char c) {
+  return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
+
+/// Lines that people write when they mean #SBATCH and sbatch sees a comment. "##SBATCH" is how a
+/// directive is put aside.
+bool is_mistyped(std::string_view line) {
+  std::size_t i = 0;
+  while (i < line.size() && (line[i] == ' ' || line[i] == '\t')) ++i;
+  const bool indented = i > 0;
+  if (i >= line.size() || line[i] != '#') return false;
+  ++i;
+  const bool apart = i < line.size() && (line[i] == ' ' || line[i] == '\t');
+  while (i < line.size() && (line[i] == ' ' || line[i] == '\t')) ++i;
+  std::string word;
+  while (i < line.size() && std::isalpha(static_cast<unsigned char>(line[i])) != 0) {
+    word += static_cast<char>(std::toupper(static_cast<unsigned char>(line[i])));
+    ++i;
+  }
+  while (i < line.size() && (line[i] == ' ' || line[i] == '\t')) ++i;
+  const bool option = i + 1 < line.size() && line[i] == '-' && line[i + 1] != ' ';
+  if (!option) return false;
+  if (word == "SBATCH") return indented || apart || !line.starts_with(magic);
+  std::string sorted = word;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted == "ABCHST" || word == "SBTACH" || word == "SBACH" || word == "SBATH" ||
+         word == "SBTCH" || word == "SBATCHC" || word == "SBACTH";
+}
+
+/// Splits one line as sbatch does: blanks, both quotes, '#' ends it. A backslash protects any
+/// character, even in quotes, but no blank outside of them.
+class DirectiveLine {
+ public:
+  DirectiveLine(std::string_view text, std::size_t begin, std::size_t end, Directives& into)
+      : text_(text), line_(begin), pos_(begin + magic.size()), end_(end), into_(into) {}
+
+  void read() {
+    for (;;) {
+      while (pos_ < end_ && is_space(text_[pos_])) ++pos_;
+      if (pos_ >= end_ || text_[pos_] == '#') return;
+      if (text_[pos_] == ':') {
+        into_.faults.push_back({pos_, "sbatch stops at a ':' between two options"});
+        return;
+      }
+      Text word = read_word();
+      if (word.empty()) return;  // sbatch takes it for the end of the line
+      into_.words.push_back(std::move(word));
+      into_.lines.push_back(line_);
+    }
+  }
+
+ private:
+  Text read_word() {
+    Text word("", pos_);
+    char quote = '\0';
+    std::size_t open = pos_;
+    while (pos_ < end_ && (quote != '\0' || !is_space(text_[pos_]))) {
+      const char c = text_[pos_];
+      if (c == '\\') {
+        const bool ends = pos_ + 1 >= end_ || (quote == '\0' && is_space(text_[pos_ + 1]));
+        if (!ends) word.add(text_.substr(pos_ + 1, 1), pos_ + 1);
+        pos_ += ends ? 1 : 2;
+        continue;
+      }
+      if (quote != '\0' ? c == quote : (c == '"' || c == '\'')) {
+        quote = quote != '\0' ? '\0' : c;
+        open = pos_++;
+        continue;
+      }
+      if (c == '#' && quote == '\0') break;
+      word.add(text_.substr(pos_, 1), pos_);
+      ++pos_;
+    }
+    if (quote != '\0') {
+      into_.faults.push_back({open, std::string("the quote ") + quote + " has no end"});
+    }
+    return word;
+  }
+
+  std::string_view text_;
+  std::size_t line_;
+  std::size_t pos_;
+  std::size_t end_;
+  Directives& into_;
+};
+
+bool is_command(std::string_view line) {
+  const auto first = std::find_if(line.begin(), line.end(), [](char c) { return !is_space(c); });
+  return first != line.end() && *first != '#';
+}
+
+}  // namespace
+
+Directives read_directives(std::string_view text) {
+  Directives directives;
+  directives.first_command = std::string_view::npos;
+  bool first_line = true;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    const bool open = directives.first_command == std::string_view::npos;
+    if (line.starts_with(magic)) {
+      if (!open) {
+        directives.late.push_back(begin);
+      } else if (directives.het_job == 0) {
+        DirectiveLine(text, begin, end, directives).read();
+      }
+      const bool another = open && !directives.words.empty() &&
+                           (directives.words.back().bytes() == "hetjob" ||
+                            directives.words.back().bytes() == "packjob");
+      if (another && directives.het_job == 0) {
+        directives.het_job = begin;
+        directives.words.pop_back();
+        directives.lines.pop_back();
+      }
+    } else if (open && !first_line && is_mistyped(line)) {
+      directives.mistyped.push_back(begin);
+    } else if (open && is_command(line)) {
+      directives.first_command = begin;
+    }
+    first_line = false;
+    begin = end + 1;
+  }
+  directives.parsed = parse_slurm_options(directives.words, SlurmProgram::sbatch);
+  return directives;
+}
+
+}  // namespace dllaunch::lint

@@ -1,0 +1,184 @@
+#include "launcher/lint/lint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "launcher/utf8.hpp"
+
+namespace dllaunch::lint {
+namespace {
+
+std::string_view to_string(Severity severity) {
+  return severity == Severity::error ? "error" : "warning";
+}
+
+/// NUL is the mark for something unknown in Text; in a script it is an error of its own.
+std::string without_nul(std::string_view text) {
+  std::string clean(text);
+  std::replace(clean.begin(), clean.end(), '\0', '\x01');
+  return clean;
+}
+
+}  // namespace
+
+std::span<const Rule> rules() {
+  static const std::vector<Rule> all = [] {
+    std::vector<Rule> joined;
+    for (const auto& area : {script_rules(), directive_rules(), task_rules(), mask_rules(),
+                             node_rules(), gpu_rules(), rendezvous_rules()}) {
+      joined.insert(joined.end(), area.begin(), area.end());
+    }
+    return joined;
+  }();
+  return all;
+}
+
+std::vector<Finding> lint(std::string_view text, const Surroundings& around) {
+  const std::string clean = without_nul(text);
+  const Script script = read_script(clean);
+  const Subject subject{script, around, cpu_binds(script)};
+  std::vector<Finding> findings;
+  for (const Rule& rule : rules()) {
+    Report report;
+    rule.check(subject, report);
+    if (report.full()) report.findings.resize(Report::most);
+    for (Finding& finding : report.findings) {
+      finding.id = rule.id;
+      finding.severity = rule.severity;
+      finding.at = std::min(finding.at, text.size());
+      findings.push_back(std::move(finding));
+    }
+  }
+  const auto key = [](const Finding& f) { return std::tie(f.at, f.id, f.message); };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
+  findings.erase(std::unique(findings.begin(), findings.end(),
+                             [&](const Finding& a, const Finding& b) { return key(a) == key(b); }),
+                 findings.end());
+  return findings;
+}
+
+Places::Places(std::string_view text) : text_(text), lines_{0} {
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] == '\n') lines_.push_back(i + 1);
+  }
+}
+
+Place Places::of(std::size_t at) const {
+  at = std::min(at, text_.size());
+  const auto after = std::upper_bound(lines_.begin(), lines_.end(), at);
+  const std::size_t begin = *std::prev(after);
+  const auto before = static_cast<std::size_t>(characters_in(text_.substr(begin, at - begin)));
+  return {static_cast<std::size_t>(after - lines_.begin()), before + 1};
+}
+
+std::string render_findings(const std::string& file, std::string_view text,
+                            const std::vector<Finding>& findings, bool color) {
+  const Places places(text);
+  std::string out;
+  for (const Finding& finding : findings) {
+    const Place place = places.of(finding.at);
+    std::string word(to_string(finding.severity));
+    word += ':';
+    if (color) {
+      word = (finding.severity == Severity::error ? "\033[1;31m" : "\033[1;33m") + word + "\033[0m";
+    }
+    const std::string fix = finding.fix.empty() ? "" : "; " + finding.fix;
+    out += fmt::format("{}:{}:{}: {} {} [{}]\n", printable(file), place.line, place.column, word,
+                       printable(finding.message + fix), finding.id);
+  }
+  return out;
+}
+
+std::string findings_json(const std::string& file, std::string_view text,
+                          const std::vector<Finding>& findings, const std::string& diff) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  int errors = 0;
+  const Places places(text);
+  for (const Finding& finding : findings) {
+    const Place place = places.of(finding.at);
+    errors += finding.severity == Severity::error ? 1 : 0;
+    list.push_back({{"id", finding.id},
+                    {"severity", to_string(finding.severity)},
+                    {"line", place.line},
+                    {"column", place.column},
+                    {"message", finding.message},
+                    {"fix", finding.fix.empty() ? Json(nullptr) : Json(finding.fix)}});
+  }
+  Json document = {{"file", file}, {"findings", list}};
+  document["errors"] = errors;
+  document["warnings"] = static_cast<int>(findings.size()) - errors;
+  if (!diff.empty()) document["diff"] = diff;
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string apply_edits(std::string_view text, const std::vector<Finding>& findings) {
+  std::vector<Edit> edits;
+  for (const Finding& finding : findings) {
+    const auto clashes = [&](const Edit& edit) {
+      return std::any_of(edits.begin(), edits.end(), [&](const Edit& made) {
+        if (edit == made) return false;
+        const bool apart = edit.end <= made.begin || made.end <= edit.begin;
+        return !apart;
+      });
+    };
+    // All of a finding or nothing: half a correction is none.
+    if (std::any_of(finding.edits.begin(), finding.edits.end(), clashes)) continue;
+    for (const Edit& edit : finding.edits) {
+      if (std::find(edits.begin(), edits.end(), edit) == edits.end()) edits.push_back(edit);
+    }
+  }
+  std::stable_sort(edits.begin(), edits.end(),
+                   [](const Edit& a, const Edit& b) { return a.begin < b.begin; });
+  std::string out;
+  std::size_t at = 0;
+  for (const Edit& edit : edits) {
+    if (edit.begin < at || edit.end > text.size()) continue;
+    out += text.substr(at, edit.begin - at);
+    out += edit.text;
+    at = edit.end;
+  }
+  out += text.substr(at);
+  return out;
+}
+
+std::string corrected(std::string_view text, const Surroundings& around) {
+  std::string now(text);
+  // One correction may bring out another; more than a few rounds would be a circle.
+  constexpr int most_rounds = 8;
+  for (int round = 0; round < most_rounds; ++round) {
+    std::string next = apply_edits(now, lint(now, around));
+    if (next == now) break;
+    now = std::move(next);
+  }
+  return now;
+}
+
+std::string render_rules_markdown() {
+  std::string page =
+      "# What `dllaunch lint` finds\n\n"
+      "    dllaunch lint job.sbatch                       every finding with its line and what to "
+      "write\n"
+      "    dllaunch lint job.sbatch --topology node.xml   and whether the masks fit that node\n"
+      "    dllaunch lint job.sbatch --fix | patch job.sbatch\n\n"
+      "The script is read as sbatch and bash would read it and nothing of it is run: directives up "
+      "to "
+      "the\nfirst command, variables where their value is certain, every branch, functions, "
+      "wrapper "
+      "scripts in\nhere-documents, `bash -c '...'`. What only the running job can know is left "
+      "alone. "
+      "An error stops the\njob or binds ranks wrongly (exit code 4); a warning costs time or works "
+      "by "
+      "luck (exit code 0). `--fix`\nprints only corrections that are certain.\n\n"
+      "| id | severity | what it finds |\n| --- | --- | --- |\n";
+  for (const Rule& rule : rules()) {
+    page += fmt::format("| `{}` | {} | {} |\n", rule.id, to_string(rule.severity), rule.summary);
+  }
+  return page;
+}
+
+}  // namespace dllaunch::lint

@@ -1,0 +1,257 @@
+// What the job asks for against the node it would run on (--topology).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/lint/directive_values.hpp"
+#include "launcher/lint/rule.hpp"
+#include "topology/masks.hpp"
+#include "topology/placement.hpp"
+
+namespace dllaunch::lint {
+namespace {
+
+IdSet present_cpus(const Topology& node) {
+  return node.present_cpus.empty() ? node.cpus() : node.present_cpus;
+}
+
+/// The list that this node's placement would give, as srun takes it; empty where there is none.
+std::string right_list(const Subject& subject, const CpuBind& bind) {
+  PlacementRequest request;
+  const long tasks = step_request(subject.script, *bind.launch).tasks_per_node();
+  request.ranks = static_cast<int>(tasks > 0 ? tasks : static_cast<long>(bind.items.size()));
+  const long cpus = step_request(subject.script, *bind.launch).cpus_per_task;
+  if (request.ranks < 1 || request.ranks > 4096) return "";
+  auto placement = place_ranks(*subject.around.topology, request);
+  if (!placement) return "";
+  // A binding must leave a rank the CPUs that it asked Slurm for, no fewer.
+  const bool enough =
+      std::all_of(placement->ranks.begin(), placement->ranks.end(), [&](const RankPlacement& rank) {
+        return bind.map || cpus < 1 || static_cast<long>(rank.cpus.size()) <= cpus;
+      });
+  if (!enough) {
+    request.cores_per_rank = static_cast<int>(cpus);
+    if (auto narrower = place_ranks(*subject.around.topology, request)) placement = narrower;
+  }
+  return bind.map ? srun_map_cpu(*placement) : srun_cpu_bind(*placement);
+}
+
+/// One rule's complaint about some ranks of a list: told once, where the first of them stands.
+struct BadRanks {
+  IdSet ranks = {};
+  IdSet cpus = {};  // of all of them
+  const BindItem* first = nullptr;
+  IdSet first_cpus = {};
+
+  void add(std::size_t rank, const BindItem& item, const IdSet& bad) {
+    if (bad.empty()) return;
+    ranks.insert(static_cast<int>(rank));
+    cpus |= bad;
+    if (first != nullptr) return;
+    first = &item;
+    first_cpus = bad;
+  }
+  std::string who() const {
+    return fmt::format("the CPU mask{} of local rank{} {}", ranks.size() == 1 ? "" : "s",
+                       ranks.size() == 1 ? "" : "s", to_list(ranks));
+  }
+  std::string which() const {
+    return fmt::format("CPU{} {}", cpus.size() == 1 ? "" : "s", to_list(cpus));
+  }
+};
+
+void report_list(const Subject& subject, const CpuBind& bind, const BadRanks& bad,
+                 std::string message, Report& report) {
+  const std::string list = right_list(subject, bind);
+  std::vector<Edit> edits;
+  if (!list.empty() && bind.list.is_verbatim() && !bind.list.empty()) {
+    const std::size_t begin = bind.list.source(0);
+    edits.push_back({begin, begin + bind.list.bytes().size(), list.substr(list.find(':') + 1)});
+  }
+  report.add(bad.first->text.source(0), std::move(message),
+             list.empty() ? "`dllaunch bind --topology` computes masks for this node"
+                          : "write --cpu-bind=" + list,
+             std::move(edits));
+}
+
+void check_outside(const Subject& subject, Report& report) {
+  if (!subject.around.topology) return;
+  const IdSet present = present_cpus(*subject.around.topology);
+  for (const CpuBind& bind : subject.binds) {
+    BadRanks bad;
+    for (std::size_t rank = 0; rank < bind.items.size(); ++rank) {
+      bad.add(rank, bind.items[rank], bind.items[rank].cpus - present);
+    }
+    if (bad.first == nullptr || report.full()) continue;
+    report_list(subject, bind, bad,
+                fmt::format("{} {} {}, which this node ({}) does not have: srun refuses the list",
+                            bad.who(), bad.ranks.size() == 1 ? "names" : "name", bad.which(),
+                            subject.around.topology->source),
+                report);
+  }
+}
+
+/// "the first core of each L3" where that is what the CPUs are.
+std::string reserved_how(const Topology& node, const IdSet& cpus) {
+  IdSet first;
+  for (const Core& core : node.cores) {
+    if (core.opens_l3) first |= core.cpus;
+  }
+  // Cores that are taken away wholly leave no entry: their neighbours tell by opening none.
+  const bool every_l3_starts_late = std::none_of(node.cores.begin(), node.cores.end(),
+                                                 [](const Core& core) { return core.opens_l3; });
+  const bool outside = !cpus.intersects(node.cpus());
+  return (!first.empty() && first.contains(cpus)) || (every_l3_starts_late && outside)
+             ? " (the first core of each L3 is kept for the system)"
+             : "";
+}
+
+void check_reserved(const Subject& subject, Report& report) {
+  if (!subject.around.topology) return;
+  const Topology& node = *subject.around.topology;
+  const IdSet forbidden = present_cpus(node) - node.allowed_cpus;
+  for (const CpuBind& bind : subject.binds) {
+    BadRanks bad;
+    for (std::size_t rank = 0; rank < bind.items.size(); ++rank) {
+      bad.add(rank, bind.items[rank], bind.items[rank].cpus & forbidden);
+    }
+    if (bad.first == nullptr || report.full()) continue;
+    report_list(
+        subject, bind, bad,
+        fmt::format("{} {} {}, which jobs may not use on this node{}: srun refuses the list "
+                    "(\"CPU binding outside of job step allocation\")",
+                    bad.who(), bad.ranks.size() == 1 ? "names" : "name", bad.which(),
+                    reserved_how(node, bad.cpus)),
+        report);
+  }
+}
+
+/// Local rank i drives GPU i: nothing in the script says otherwise.
+bool ranks_follow_gpus(const Subject& subject, const CpuBind& bind, long tasks) {
+  const Script& script = subject.script;
+  const auto gpus = static_cast<long>(subject.around.topology->gpus.size());
+  if (tasks < 1 || tasks != gpus) return false;
+  if (script.directive("gpu-bind") != nullptr) return false;
+  if (last_option(bind.launch->options, "gpu-bind") != nullptr) return false;
+  const long asked = script.request.node_gpus();
+  if (asked >= 0 && asked != gpus) return false;
+  for (const Assigned& assigned : script.run.assignments) {
+    if (!assigned.name.ends_with("VISIBLE_DEVICES")) continue;
+    const auto& marks = assigned.value.marks();
+    const bool plain =
+        marks.size() == 1 && assigned.value.bytes().size() == 1 && marks[0].name == "SLURM_LOCALID";
+    if (!plain) return false;
+  }
+  return true;
+}
+
+void check_far(const Subject& subject, Report& report) {
+  if (!subject.around.topology) return;
+  const Topology& node = *subject.around.topology;
+  for (const CpuBind& bind : subject.binds) {
+    long tasks = step_request(subject.script, *bind.launch).tasks_per_node();
+    if (tasks < 0) tasks = static_cast<long>(bind.items.size());
+    if (!ranks_follow_gpus(subject, bind, tasks)) continue;
+    BadRanks bad;
+    for (std::size_t rank = 0; rank < bind.items.size() && rank < node.gpus.size(); ++rank) {
+      const IdSet& near = node.gpus[rank].cpus;
+      if (!near.intersects(node.allowed_cpus)) continue;  // nothing better is to be had
+      // CPUs that no job may use are told of elsewhere.
+      bad.add(rank, bind.items[rank], (bind.items[rank].cpus & node.allowed_cpus) - near);
+    }
+    if (bad.first == nullptr || report.full()) continue;
+    const auto first = static_cast<std::size_t>(bad.ranks.first());
+    report_list(
+        subject, bind, bad,
+        fmt::format("{} {} far from {}: rank {} gets CPU{} {}, next to GPU {} {} {}, so every "
+                    "copy to the GPU crosses the node",
+                    bad.who(), bad.ranks.size() == 1 ? "is" : "are",
+                    bad.ranks.size() == 1 ? "its GPU" : "their GPUs", first,
+                    bad.first_cpus.size() == 1 ? "" : "s", to_list(bad.first_cpus),
+                    node.gpus[first].index, node.gpus[first].cpus.size() == 1 ? "is" : "are",
+                    to_list(node.gpus[first].cpus)),
+        report);
+  }
+}
+
+void check_cpus(const Subject& subject, Report& report) {
+  if (!subject.around.topology) return;
+  const Script& script = subject.script;
+  const GivenOption* given = script.directive("cpus-per-task");
+  const long tasks = std::max<long>(1, script.request.tasks_per_node());
+  const long cpus = script.request.cpus_per_task;
+  const long have = subject.around.topology->allowed_cpus.size();
+  if (given == nullptr || cpus < 1 || cpus > 1'000'000 || tasks * cpus <= have) return;
+  report.add(
+      script.at(*given),
+      fmt::format("{} task{} a node x --cpus-per-task={} is {} CPUs, this node has {} for jobs: "
+                  "the job never starts",
+                  tasks, tasks == 1 ? "" : "s", cpus, tasks * cpus, have),
+      fmt::format("write --cpus-per-task={}", std::max<long>(1, have / tasks)));
+}
+
+void check_gpus(const Subject& subject, Report& report) {
+  if (!subject.around.topology) return;
+  const Script& script = subject.script;
+  const long wanted = script.request.node_gpus();
+  const auto have = static_cast<long>(subject.around.topology->gpus.size());
+  if (wanted <= have) return;
+  std::size_t at = 0;
+  for (const char* name : {"gpus", "gpus-per-task", "gres", "gpus-per-node"}) {
+    if (const GivenOption* option = script.directive(name)) at = script.at(*option);
+  }
+  report.add(at,
+             fmt::format("{} GPUs a node, this node has {}: the job never starts", wanted, have),
+             fmt::format("write --gpus-per-node={}", have));
+}
+
+void check_memory(const Subject& subject, Report& report) {
+  if (!subject.around.topology) return;
+  const Script& script = subject.script;
+  std::uint64_t bytes = 0;
+  for (const NumaNode& numa : subject.around.topology->numa) {
+    if (numa.kind != "gpu") bytes += numa.memory_bytes;
+  }
+  const auto have = static_cast<long>(bytes >> 20);
+  if (have == 0) return;
+  const long tasks = std::max<long>(1, script.request.tasks_per_node());
+  const long cpus = std::max<long>(1, script.request.cpus_per_task);
+  const long gpus = std::max<long>(1, script.request.node_gpus());
+  const struct {
+    const char* name;
+    long times;
+  } options[] = {{"mem", 1}, {"mem-per-cpu", tasks * cpus}, {"mem-per-gpu", gpus}};
+  for (const auto& [name, times] : options) {
+    const GivenOption* option = script.directive(name);
+    if (option == nullptr) continue;
+    const long size = megabytes(option->value.bytes());
+    if (size < 1 || times > 1'000'000 || size * times <= have) continue;
+    report.add(script.at(*option),
+               fmt::format("--{}={}{} is {} MB a node, this node has {} MB: the job never starts",
+                           name, option->value.bytes(),
+                           times > 1 ? fmt::format(" x {}", times) : "", size * times, have),
+               "write --mem=0 for all of a node's memory");
+  }
+}
+
+constexpr Rule table[] = {
+    {"mask-outside-node", Severity::error,
+     "With `--topology`: a mask names CPUs that the node does not have.", check_outside},
+    {"mask-reserved", Severity::error,
+     "With `--topology`: a mask or `map_cpu` names CPUs that jobs may not use.", check_reserved},
+    {"mask-far", Severity::error, "With `--topology`: a rank's CPUs are not those next to its GPU.",
+     check_far},
+    {"node-cpus", Severity::error, "With `--topology`: more CPUs than the node has for jobs.",
+     check_cpus},
+    {"node-gpus", Severity::error, "With `--topology`: more GPUs than the node has.", check_gpus},
+    {"node-memory", Severity::error, "With `--topology`: more memory than the node has.",
+     check_memory},
+};
+
+}  // namespace
+
+std::span<const Rule> node_rules() {
+  return table;
+}
+
+}  // namespace dllaunch::lint

@@ -1,0 +1,223 @@
+// How ranks find each other, what they take for their numbers, and the signals they get.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "launcher/lint/programs.hpp"
+#include "launcher/lint/rule.hpp"
+#include "launcher/utf8.hpp"
+
+namespace dllaunch::lint {
+namespace {
+
+/// What the batch shell holds for rank 0 and every rank for itself.
+bool is_rank_number(const std::string& name) {
+  static const std::set<std::string_view> names = {"SLURM_PROCID",
+                                                   "SLURM_LOCALID",
+                                                   "SLURM_NODEID",
+                                                   "OMPI_COMM_WORLD_RANK",
+                                                   "OMPI_COMM_WORLD_LOCAL_RANK",
+                                                   "PMI_RANK",
+                                                   "PMIX_RANK",
+                                                   "PALS_RANKID",
+                                                   "PALS_LOCAL_RANKID"};
+  return names.contains(name);
+}
+
+/// Whether every rank has the same number anyway.
+bool is_constant(const std::string& name, const Request& request) {
+  if (request.tasks() == 1) return true;
+  if (name == "SLURM_NODEID") return request.nodes == 1;
+  if (name == "SLURM_LOCALID") return request.tasks_per_node() == 1;
+  return false;
+}
+
+void report_early(const Text& text, const Request& request, std::string_view where,
+                  Report& report) {
+  for (const Text::Mark& mark : text.marks()) {
+    if (mark.gap || !is_rank_number(mark.name) || is_constant(mark.name, request)) continue;
+    report.add(mark.source,
+               fmt::format("${} is expanded once, by the batch shell, {}: every rank gets {}",
+                           mark.name, where, mark.name.starts_with("SLURM_") ? "0" : "nothing"),
+               fmt::format("let the rank expand it: srun bash -c '... ${} ...' in single quotes",
+                           mark.name));
+  }
+}
+
+void check_early(const Subject& subject, Report& report) {
+  for (const Launch& launch : subject.script.launches) {
+    if (launch.command->per_rank || report.full()) continue;
+    if (launch.program != "srun" && !is_mpirun(launch.program)) continue;
+    const Request step = step_request(subject.script, launch);
+    const auto& words = launch.program == "srun" ? launch.ranks : launch.arguments;
+    for (const Text& word : words) report_early(word, step, "before the ranks start", report);
+    for (const auto& [name, value] : launch.command->environment) {
+      if (name.ends_with("RANK")) {
+        report_early(value->text, step, "into " + name + ", which all ranks inherit", report);
+      }
+    }
+  }
+  for (const Text& script : subject.script.run.rank_scripts) {
+    report_early(script, subject.script.request, "while this file is written", report);
+  }
+}
+
+const std::string first_node = "$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)";
+
+/// Why the address is no place to meet; empty where it may be one.
+std::string address_fault(const Assigned& assigned) {
+  const std::string& value = assigned.value.bytes();
+  if (value == "localhost" || value == "127.0.0.1" || value == "0.0.0.0") {
+    return value + " is another machine on every node";
+  }
+  const auto& marks = assigned.value.marks();
+  if (marks.size() != 1 || value.size() != 1) return "";
+  const std::string& name = marks[0].name;
+  if (name == "SLURM_JOB_NODELIST" || name == "SLURM_NODELIST" || name == "SLURM_STEP_NODELIST") {
+    return "$" + name + " is the list of all nodes, like n[1-4], no address";
+  }
+  const bool own_name = name == "HOSTNAME" || name == "HOST" || name == "SLURMD_NODENAME" ||
+                        name.starts_with("$(hostname") || name.starts_with("`hostname");
+  if (assigned.per_rank && own_name) {
+    return "in a rank this is the name of the rank's own node, another one on every node";
+  }
+  return "";
+}
+
+void check_address(const Subject& subject, Report& report) {
+  if (subject.script.request.nodes < 2) return;
+  for (const Assigned& assigned : subject.script.run.assignments) {
+    if (assigned.name != "MASTER_ADDR" || report.full()) continue;
+    const std::string fault = address_fault(assigned);
+    if (fault.empty()) continue;
+    std::vector<Edit> edits;
+    if (assigned.plain && !assigned.per_rank) {
+      edits.push_back({assigned.value_begin, assigned.end, first_node});
+    }
+    report.add(assigned.begin, "MASTER_ADDR: " + fault + ", so the ranks never meet",
+               "write MASTER_ADDR=" + first_node + " before srun", std::move(edits));
+  }
+}
+
+constexpr std::string_view port_fix = "$((20000 + SLURM_JOB_ID % 20000))";
+
+bool is_port(const Text& value) {
+  const long port = number_of(value);
+  return port > 0 && port < 65536;
+}
+
+void report_port(std::size_t at, const Text& port, std::vector<Edit> edits, Report& report) {
+  report.add(
+      at,
+      fmt::format("the port {} is fixed: two jobs that meet on a node, or one that starts again "
+                  "at once, fail with \"Address already in use\"",
+                  port.bytes()),
+      fmt::format("write MASTER_PORT={}", port_fix), std::move(edits));
+}
+
+void check_port(const Subject& subject, Report& report) {
+  for (const Assigned& assigned : subject.script.run.assignments) {
+    if (assigned.name != "MASTER_PORT" || !is_port(assigned.value) || report.full()) continue;
+    std::vector<Edit> edits;
+    if (assigned.plain && !assigned.per_rank && assigned.value.is_verbatim()) {
+      edits.push_back({assigned.value_begin, assigned.end, std::string(port_fix)});
+    }
+    report_port(assigned.begin, assigned.value, std::move(edits), report);
+  }
+  static const std::array<std::string_view, 4> options = {"--master_port", "--master-port",
+                                                          "--main_process_port", "--rdzv_endpoint"};
+  for (const RanCommand& command : subject.script.run.commands) {
+    if (!starts_workers(command.words)) continue;
+    for (std::size_t i = 0; i < command.words.size() && !report.full(); ++i) {
+      const std::string& word = command.words[i].bytes();
+      const std::size_t equals = word.find('=');
+      std::string name = word.substr(0, equals);
+      if (name == "--rdzv-endpoint") name = "--rdzv_endpoint";
+      if (std::find(options.begin(), options.end(), name) == options.end()) continue;
+      Text value;
+      if (equals != std::string::npos) {
+        value = command.words[i].part(equals + 1);
+      } else if (i + 1 < command.words.size()) {
+        value = command.words[i + 1];
+      }
+      if (name == "--rdzv_endpoint") {
+        const std::size_t colon = value.bytes().rfind(':');
+        if (colon == std::string::npos) continue;
+        value = value.part(colon + 1);
+      }
+      // A value that came through $MASTER_PORT is told where that is set.
+      const bool told = std::any_of(subject.script.run.assignments.begin(),
+                                    subject.script.run.assignments.end(), [&](const Assigned& a) {
+                                      return a.begin <= value.source(0) &&
+                                             value.source(0) < a.end && a.name == "MASTER_PORT";
+                                    });
+      if (is_port(value) && !told) report_port(value.source(0), value, {}, report);
+    }
+  }
+}
+
+bool names_usr1(const Text& word) {
+  const std::string& bytes = word.bytes();
+  return bytes == "USR1" || bytes == "SIGUSR1" || bytes == "-USR1" || bytes == "-SIGUSR1" ||
+         bytes == "-sUSR1" || bytes == "--signal=USR1" || bytes == "--signal=SIGUSR1";
+}
+
+void check_signal(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  const GivenOption* option = script.directive("signal");
+  if (option == nullptr) return;
+  const std::string& value = option->value.bytes();
+  const std::size_t colon = value.find(':');
+  const std::string flags = colon == std::string::npos ? "" : value.substr(0, colon);
+  std::string signal = colon == std::string::npos ? value : value.substr(colon + 1);
+  signal = signal.substr(0, signal.find('@'));
+  if (signal != "USR1" && signal != "SIGUSR1" && signal != "10") return;
+  const bool batch_only = flags.find('B') != std::string::npos;
+  std::vector<Edit> edits;
+  bool forwards = false;
+  const auto replace = [&edits](const Text& word) {
+    const std::size_t at = word.bytes().find("USR1");
+    if (at != std::string::npos && word.is_verbatim()) {
+      edits.push_back({word.source(at), word.source(at) + 4, "USR2"});
+    }
+  };
+  for (const RanCommand& command : script.run.commands) {
+    const std::string name = base_name(command.words[0]);
+    if (name != "kill" && name != "scancel" && name != "trap") continue;
+    for (const Text& word : command.words) {
+      if (!names_usr1(word)) continue;
+      forwards = forwards || name != "trap";
+      replace(word);
+    }
+  }
+  if (batch_only && !forwards) return;
+  replace(option->value);
+  if (edits.empty() || signal == "10") edits.clear();
+  report.add(
+      script.at(*option),
+      fmt::format("--signal={}: the ranks get USR1, which NCCL has used for itself and which ends "
+                  "a program that does not catch it",
+                  value),
+      "write USR2: --signal=B:USR2@120, with a trap that forwards it", std::move(edits));
+}
+
+constexpr Rule table[] = {
+    {"rank-expanded-early", Severity::error,
+     "`$SLURM_PROCID` and the like in double quotes on the srun line: every rank gets 0.",
+     check_early},
+    {"master-addr", Severity::error,
+     "`MASTER_ADDR` is localhost, the whole node list, or each rank's own host name.",
+     check_address},
+    {"master-port", Severity::warning, "A fixed `MASTER_PORT`.", check_port},
+    {"signal-usr1", Severity::warning, "`--signal=USR1` reaches the ranks.", check_signal},
+};
+
+}  // namespace
+
+std::span<const Rule> rendezvous_rules() {
+  return table;
+}
+
+}  // namespace dllaunch::lint

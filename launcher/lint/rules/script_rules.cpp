@@ -1,0 +1,84 @@
+// What sbatch and bash refuse before anything runs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/lint/rule.hpp"
+
+namespace dllaunch::lint {
+namespace {
+
+void check_interpreter(const Subject& subject, Report& report) {
+  const std::string_view text = subject.script.text;
+  if (text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
+    report.add(0, "the script is empty: sbatch refuses it",
+               "begin it with #!/bin/bash and the #SBATCH lines");
+    return;
+  }
+  if (text.starts_with("#!")) return;
+  report.add(0, "the first line is not a #! line: sbatch refuses the script",
+             "write #!/bin/bash as the first line", {{0, 0, "#!/bin/bash\n"}});
+}
+
+void check_nul(const Subject& subject, Report& report) {
+  // lint() has put \x01 where a NUL stood.
+  const std::size_t at = subject.script.text.find('\x01');
+  if (at == std::string_view::npos) return;
+  report.add(at,
+             "a control character (NUL or 0x01) stands in the script: Slurm refuses NULs, and "
+             "this does not look like text",
+             "send the script, not a program or an archive");
+}
+
+void check_line_ends(const Subject& subject, Report& report) {
+  const std::string_view text = subject.script.text;
+  const std::size_t first = text.find("\r\n");
+  if (first == std::string_view::npos) return;
+  std::vector<Edit> edits;
+  std::size_t count = 0;
+  for (std::size_t at = first; at != std::string_view::npos; at = text.find("\r\n", at + 1)) {
+    ++count;
+    edits.push_back({at, at + 1, ""});
+  }
+  constexpr std::size_t most_edits = 2000;
+  if (edits.size() > most_edits) edits.clear();
+  report.add(first,
+             fmt::format("{} line{} end{} as DOS lines do (\\r\\n): sbatch refuses the script",
+                         count, count == 1 ? "" : "s", count == 1 ? "s" : ""),
+             "run dos2unix on it, or sed -i 's/\\r$//'", std::move(edits));
+}
+
+void check_unclosed(const Subject& subject, Report& report) {
+  const auto& unclosed = subject.script.tree.unclosed;
+  if (unclosed.empty()) return;
+  // The first is the cause of those behind it.
+  const auto first =
+      std::min_element(unclosed.begin(), unclosed.end(),
+                       [](const Unclosed& a, const Unclosed& b) { return a.at < b.at; });
+  const bool document = first->what == "here-document";
+  report.add(first->at,
+             document
+                 ? "the delimiter of this here-document never stands alone on a line: the rest "
+                   "of the script is text, no command"
+                 : fmt::format("this {} is never closed: bash reads no further", first->what),
+             document ? "write the delimiter alone on a line, with nothing before or behind it"
+                      : "close it; `bash -n` tells where bash gave up");
+}
+
+constexpr Rule table[] = {
+    {"not-a-script", Severity::error, "The script is empty or has no `#!` line: sbatch refuses it.",
+     check_interpreter},
+    {"control-character", Severity::error, "A NUL or the like: the file is no text.", check_nul},
+    {"dos-line-ends", Severity::error, "Lines end in `\\r\\n`: sbatch refuses the script.",
+     check_line_ends},
+    {"unclosed", Severity::error,
+     "A quote, `$(`, `if` or here-document that has no end: bash stops there.", check_unclosed},
+};
+
+}  // namespace
+
+std::span<const Rule> script_rules() {
+  return table;
+}
+
+}  // namespace dllaunch::lint

@@ -1,0 +1,261 @@
+// Tasks, their CPUs, and how they are started.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "launcher/lint/programs.hpp"
+#include "launcher/lint/rule.hpp"
+#include "launcher/utf8.hpp"
+
+namespace dllaunch::lint {
+namespace {
+
+std::size_t begin_of(const Launch& launch) {
+  return launch.command->words[launch.begin].source(0);
+}
+
+bool is_step(const Launch& launch) {
+  return launch.program == "srun" && !launch.command->per_rank;
+}
+
+void check_tasks_nodes(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  const Request& job = script.request;
+  if (script.directive("ntasks") == nullptr || script.directive("nodes") == nullptr ||
+      script.directive("ntasks-per-node") == nullptr) {
+    return;
+  }
+  if (job.nodes < 1 || job.ntasks < 1 || job.ntasks_per_node < 1) return;
+  const long product = job.nodes * job.ntasks_per_node;
+  if (product == job.ntasks) return;
+  report.add(script.at(*script.directive("ntasks")),
+             fmt::format("--nodes={} x --ntasks-per-node={} is {} tasks, --ntasks says {}: Slurm "
+                         "follows --ntasks, and nodes get uneven shares",
+                         job.nodes, job.ntasks_per_node, product, job.ntasks),
+             fmt::format("remove --ntasks, or write --ntasks={}", product));
+}
+
+void check_tasks_gpus(const Subject& subject, Report& report) {
+  for (const Launch& launch : subject.script.launches) {
+    if (!is_step(launch) || !does_work(launch) || starts_workers(launch.ranks)) continue;
+    const Request step = step_request(subject.script, launch);
+    const long tasks = step.tasks_per_node();
+    const long gpus = subject.script.request.node_gpus();
+    if (tasks < 1 || gpus < 1 || tasks <= gpus || step.gpus_per_task > 0) continue;
+    report.add(begin_of(launch),
+               fmt::format("{} tasks a node, but {} GPU{}: ranks share a GPU, which NCCL refuses "
+                           "(\"Duplicate GPU detected\")",
+                           tasks, gpus, gpus == 1 ? "" : "s"),
+               fmt::format("write --ntasks-per-node={} or --gpus-per-node={}", gpus, tasks));
+  }
+}
+
+void check_idle_gpus(const Subject& subject, Report& report) {
+  for (const Launch& launch : subject.script.launches) {
+    if (!is_step(launch) || !does_work(launch) || starts_workers(launch.ranks)) continue;
+    const auto own = [&](std::string_view name) {
+      return last_option(launch.options, name) != nullptr;
+    };
+    if (own("ntasks") || own("gpus") || own("gpus-per-node") || own("gpus-per-task") || own("gres"))
+      continue;
+    const Request step = step_request(subject.script, launch);
+    const long tasks = step.tasks_per_node();
+    const long gpus = step.node_gpus();
+    if (tasks < 1 || gpus < 1 || tasks >= gpus || step.gpus_per_task > 0) continue;
+    // One process that drives every GPU is a way to work, too; its word is the only sign of it.
+    const bool one_drives_all =
+        tasks == 1 && gpus > 1 && subject.script.directive("ntasks-per-node");
+    if (one_drives_all && launch.command->per_rank) continue;
+    report.add(
+        begin_of(launch),
+        fmt::format("{} task{} a node for {} GPUs: with one rank a GPU, {} GPU{} idle", tasks,
+                    tasks == 1 ? "" : "s", gpus, gpus - tasks,
+                    gpus - tasks == 1 ? " stays" : "s stay"),
+        fmt::format("write --ntasks-per-node={} (or start the workers with torchrun)", gpus));
+  }
+}
+
+bool is_training(const RanCommand& command) {
+  const std::size_t program = skip_wrappers(command.words, 0);
+  if (program >= command.words.size()) return false;
+  const std::string name = base_name(command.words[program]);
+  if (is_python(name)) {
+    // python -c "import torch; print(...)", python -m venv: no training.
+    const bool module = program + 1 < command.words.size() &&
+                        command.words[program + 1].bytes().starts_with("-") &&
+                        !starts_workers(command.words);
+    return !module || command.words[program + 1].bytes() == "-u";
+  }
+  return name == "torchrun" || name == "accelerate" || name == "singularity" ||
+         name == "apptainer" || command.words[program].bytes().starts_with("./");
+}
+
+/// Without srun a command runs once, on the first node.
+void check_no_srun(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  const Request& job = script.request;
+  const bool spread =
+      std::any_of(script.launches.begin(), script.launches.end(), [](const Launch& launch) {
+        return launch.program == "srun" || is_mpirun(launch.program) ||
+               launch.program == "horovodrun" || launch.program == "deepspeed" ||
+               launch.program == "jsrun" || launch.program == "aprun" ||
+               launch.program == "ibrun" || launch.program == "dllaunch" ||
+               launch.program == "parallel";
+      });
+  if (spread) return;
+  const RanCommand* last = nullptr;
+  for (const RanCommand& command : script.run.commands) {
+    if (is_training(command) && !command.in_function_unseen) last = &command;
+  }
+  if (last == nullptr) return;
+  const std::size_t at = last->words[0].source(0);
+  if (starts_workers(last->words)) {
+    if (job.nodes < 2) return;
+    report.add(at,
+               fmt::format("without srun this runs on the first of {} nodes only: its peers never "
+                           "come, and it waits for them until its time-out",
+                           job.nodes),
+               "write srun --ntasks-per-node=1 in front of it");
+    return;
+  }
+  if (job.tasks() < 2) return;
+  report.add(
+      at,
+      fmt::format("without srun this runs once, on the first node, although the job asks for "
+                  "{} tasks",
+                  job.tasks()),
+      "write srun in front of it");
+}
+
+void check_cpus_lost(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  const GivenOption* given = script.directive("cpus-per-task");
+  if (given == nullptr || script.request.cpus_per_task == 1) return;
+  const std::string value = given->value.bytes();
+  for (const Launch& launch : script.launches) {
+    if (!is_step(launch) || !launch.options.complete || !does_work(launch)) continue;
+    if (last_option(launch.options, "cpus-per-task") != nullptr ||
+        last_option(launch.options, "cpus-per-gpu") != nullptr) {
+      continue;
+    }
+    if (launch.command->environment.contains("SRUN_CPUS_PER_TASK")) continue;
+    std::vector<Edit> edits;
+    if (auto edit = add_step_option(launch, "--cpus-per-task=" + value)) edits.push_back(*edit);
+    if (value.find_first_not_of("0123456789") != std::string::npos) edits.clear();
+    report.add(
+        begin_of(launch),
+        fmt::format("srun of Slurm 22.05 to 23.02 does not take over --cpus-per-task={}: each "
+                    "rank gets one CPU there",
+                    value),
+        "write srun --cpus-per-task=" + value, std::move(edits));
+  }
+}
+
+void check_cpus_clash(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  const Assigned* srun = nullptr;
+  const Assigned* slurm = nullptr;
+  for (const Assigned& assigned : script.run.assignments) {
+    if (assigned.name == "SRUN_CPUS_PER_TASK") srun = &assigned;
+    if (assigned.name == "SLURM_CPUS_PER_TASK") slurm = &assigned;
+  }
+  if (srun == nullptr || !srun->exported) return;
+  const long own = number_of(srun->value);
+  const long other = slurm != nullptr ? number_of(slurm->value) : script.request.cpus_per_task;
+  if (own < 1 || other < 1 || own == other) return;
+  report.add(
+      srun->begin,
+      fmt::format("SRUN_CPUS_PER_TASK={} contradicts SLURM_CPUS_PER_TASK={}, which {}: newer "
+                  "srun stops with \"set by two different environment variables\"",
+                  own, other, slurm != nullptr ? "this script sets" : "--cpus-per-task sets"),
+      "set neither; write srun --cpus-per-task=N");
+}
+
+void check_omp_threads(const Subject& subject, Report& report) {
+  for (const Launch& launch : subject.script.launches) {
+    if (!is_step(launch)) continue;
+    const auto threads = launch.command->environment.find("OMP_NUM_THREADS");
+    if (threads == launch.command->environment.end()) continue;
+    const long wanted = number_of(threads->second->text);
+    const long cpus = step_request(subject.script, launch).cpus_per_task;
+    if (wanted < 1 || cpus < 1 || wanted <= cpus) continue;
+    report.add(threads->second->text.source(0),
+               fmt::format("OMP_NUM_THREADS={} on {} CPU{} a task: the threads wait for each other",
+                           wanted, cpus, cpus == 1 ? "" : "s"),
+               "write export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK, or ask for --cpus-per-task=" +
+                   std::to_string(wanted));
+  }
+}
+
+void check_step_nodes(const Subject& subject, Report& report) {
+  for (const Launch& launch : subject.script.launches) {
+    if (!is_step(launch)) continue;
+    const GivenOption* nodes = last_option(launch.options, "nodes");
+    if (nodes == nullptr) continue;
+    const long wanted = number_of(nodes->value);
+    const long have = subject.script.request.nodes;
+    if (wanted < 1 || have < 1 || wanted <= have || subject.script.directives.het_job != 0)
+      continue;
+    report.add(begin_of(launch),
+               fmt::format("srun asks for {} nodes, the job has {}: srun refuses", wanted, have),
+               fmt::format("write #SBATCH --nodes={}, or srun --nodes={}", wanted, have));
+  }
+}
+
+void check_srun_option(const Subject& subject, Report& report) {
+  for (const Launch& launch : subject.script.launches) {
+    if (launch.program != "srun") continue;
+    for (const OptionProblem& problem : launch.options.problems) {
+      const Text& word = launch.arguments[problem.word];
+      const std::size_t at = word.source(0);
+      if (problem.complaint == Complaint::lacks_value) {
+        report.add(at, problem.option + " of srun lacks its value",
+                   "write " + problem.option + "=VALUE");
+        continue;
+      }
+      if (problem.complaint == Complaint::takes_no_value) {
+        report.add(at, problem.option + " of srun takes no value", "write " + problem.option);
+        continue;
+      }
+      const std::string nearest = nearest_slurm_option(problem.option, SlurmProgram::srun);
+      std::vector<Edit> edits;
+      if (!nearest.empty() && word.is_verbatim())
+        edits.push_back({at, at + problem.option.size(), nearest});
+      report.add(at, fmt::format("srun has no option {}", in_quotes(problem.option)),
+                 nearest.empty() ? "`srun --help` lists those it has" : "write " + nearest,
+                 std::move(edits));
+    }
+  }
+}
+
+constexpr Rule table[] = {
+    {"tasks-nodes", Severity::warning, "`--nodes` x `--ntasks-per-node` is not `--ntasks`.",
+     check_tasks_nodes},
+    {"tasks-gpus", Severity::error, "More tasks than GPUs on a node: NCCL refuses.",
+     check_tasks_gpus},
+    {"gpus-idle", Severity::warning, "Fewer tasks than GPUs on a node, and no torchrun.",
+     check_idle_gpus},
+    {"no-srun", Severity::warning,
+     "A job of several tasks or nodes whose program is started without srun: it runs once.",
+     check_no_srun},
+    {"cpus-per-task-lost", Severity::warning,
+     "`--cpus-per-task` in a directive, not on the srun line: lost in Slurm 22.05 to 23.02.",
+     check_cpus_lost},
+    {"cpus-per-task-clash", Severity::error,
+     "`SRUN_CPUS_PER_TASK` and `SLURM_CPUS_PER_TASK` differ: srun 23.11 and later stops.",
+     check_cpus_clash},
+    {"omp-threads", Severity::warning, "`OMP_NUM_THREADS` above the CPUs of a task.",
+     check_omp_threads},
+    {"step-nodes", Severity::error, "srun asks for more nodes than the job has.", check_step_nodes},
+    {"srun-option", Severity::error, "An option that srun does not have; names the nearest one.",
+     check_srun_option},
+};
+
+}  // namespace
+
+std::span<const Rule> task_rules() {
+  return table;
+}
+
+}  // namespace dllaunch::lint
