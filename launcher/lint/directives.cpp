@@ -2,6 +2,7 @@
 #include <cctype>
 
 #include "launcher/lint/script.hpp"
+#include "launcher/nearest_name.hpp"
 
 namespace dllaunch::lint {
 namespace {
@@ -31,10 +32,8 @@ bool is_mistyped(std::string_view line) {
   const bool option = i + 1 < line.size() && line[i] == '-' && line[i + 1] != ' ';
   if (!option) return false;
   if (word == "SBATCH") return indented || apart || !line.starts_with(magic);
-  std::string sorted = word;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted == "ABCHST" || word == "SBTACH" || word == "SBACH" || word == "SBATH" ||
-         word == "SBTCH" || word == "SBATCHC" || word == "SBACTH";
+  static const std::vector<std::string> meant = {"SBATCH"};
+  return !apart && nearest_name(word, meant).has_value();
 }
 
 /// Splits one line as sbatch does: blanks, both quotes, '#' ends it. A backslash protects any

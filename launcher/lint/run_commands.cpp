@@ -29,6 +29,14 @@ constexpr std::array<const char*, 20> inherited_names = {"OMP_NUM_THREADS",
                                                          "MASTER_ADDR",
                                                          "MASTER_PORT"};
 
+/// The name that a script is written and called by, holes as they are; empty where all is unknown.
+std::string file_name(const Text& path) {
+  const std::string& bytes = path.bytes();
+  const std::size_t slash = bytes.rfind('/');
+  const std::string name = slash == std::string::npos ? bytes : bytes.substr(slash + 1);
+  return name.find_first_not_of(Text::hole) == std::string::npos ? "" : name;
+}
+
 bool declares(const std::vector<Text>& words) {
   if (words.empty()) return false;
   const std::string& name = words[0].bytes();
@@ -123,7 +131,7 @@ void ShellRunner::run_ranks(const std::vector<Text>& words) {
       run_text(words[text], true);
       break;
     }
-    const auto file = files_.find(base_name(words[i]));
+    const auto file = files_.find(file_name(words[i]));
     if (file == files_.end()) continue;
     const Text script = file->second;
     run_.rank_scripts.push_back(script);
@@ -172,14 +180,14 @@ void ShellRunner::keep_documents(const Node& node) {
     for (const Redirection& redirection : node.redirections) {
       if (redirection.operation != ">" && redirection.operation != ">|") continue;
       for (const Text& target : expand(redirection.target, ignored)) {
-        if (!base_name(target).empty()) files_[base_name(target)] = body;
+        if (!file_name(target).empty()) files_[file_name(target)] = body;
       }
     }
     if (node.words.size() < 2) continue;
     const std::vector<Text> command = expand(node.words[0], ignored);
     const std::vector<Text> target = expand(node.words.back(), ignored);
     const bool tee = command.size() == 1 && target.size() == 1 && base_name(command[0]) == "tee";
-    if (tee && !base_name(target[0]).empty()) files_[base_name(target[0])] = body;
+    if (tee && !file_name(target[0]).empty()) files_[file_name(target[0])] = body;
   }
 }
 

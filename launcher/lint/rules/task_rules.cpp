@@ -128,6 +128,24 @@ void check_no_srun(const Subject& subject, Report& report) {
       "write srun in front of it");
 }
 
+/// torchrun and its like start the workers of a node by themselves.
+void check_torchrun(const Subject& subject, Report& report) {
+  for (const Launch& launch : subject.script.launches) {
+    if (!is_step(launch) || !launch.options.complete) continue;
+    const std::size_t program = skip_wrappers(launch.ranks, 0);
+    if (program >= launch.ranks.size()) continue;
+    const std::string name = base_name(launch.ranks[program]);
+    const bool starter = name == "torchrun" || (is_python(name) && starts_workers(launch.ranks));
+    const long tasks = step_request(subject.script, launch).tasks_per_node();
+    if (!starter || tasks < 2) continue;
+    report.add(begin_of(launch),
+               fmt::format("{} tasks a node start torchrun {} times on each node, and every one of "
+                           "them starts a worker for each GPU",
+                           tasks, tasks),
+               "write srun --ntasks-per-node=1, or leave torchrun out");
+  }
+}
+
 void check_cpus_lost(const Subject& subject, Report& report) {
   const Script& script = subject.script;
   const GivenOption* given = script.directive("cpus-per-task");
@@ -239,6 +257,8 @@ constexpr Rule table[] = {
     {"no-srun", Severity::warning,
      "A job of several tasks or nodes whose program is started without srun: it runs once.",
      check_no_srun},
+    {"torchrun-per-task", Severity::error, "srun starts torchrun in several tasks of a node.",
+     check_torchrun},
     {"cpus-per-task-lost", Severity::warning,
      "`--cpus-per-task` in a directive, not on the srun line: lost in Slurm 22.05 to 23.02.",
      check_cpus_lost},

@@ -44,12 +44,13 @@ TEST(Directives, OfTheFirstComponentOnly) {
 }
 
 TEST(Directives, ThatAreMistyped) {
-  for (const char* line :
-       {"# SBATCH -N2", " #SBATCH -N2", "#sbatch --time=1", "#SBTACH -n4", "#\tSBATCH --x"}) {
+  for (const char* line : {"# SBATCH -N2", " #SBATCH -N2", "#sbatch --time=1", "#SBTACH -n4",
+                           "#SBTCCH --mem=1", "#\tSBATCH --x"}) {
     EXPECT_EQ(read_directives(std::string("#!/bin/bash\n") + line + "\n").mistyped.size(), 1u)
         << line;
   }
-  for (const char* line : {"##SBATCH -N2", "# SBATCH options", "#SBATCH -N2", "# Slurm -x", "#"}) {
+  for (const char* line : {"##SBATCH -N2", "# SBATCH options", "#SBATCH -N2", "# Slurm -x",
+                           "# batch -x", "#PBS -N x", "#SLURM --x", "#"}) {
     EXPECT_EQ(read_directives(std::string("#!/bin/bash\n") + line + "\n").mistyped.size(), 0u)
         << line;
   }
