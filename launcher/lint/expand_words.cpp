@@ -211,8 +211,8 @@ void ShellRunner::expand_operation(const Part& part, Fields& fields) {
     return;
   }
   const ValuePtr value = look_up(part.text);
-  const bool settled =
-      is_name(part.text) && !run_.assigned.contains(part.text) && !part.text.starts_with("SLURM");
+  const bool settled = is_name(part.text) && !variables_.find(part.text) && !per_rank_ &&
+                       !run_.sources_files && !part.text.starts_with("SLURM");
   const bool absent = value ? !value->set : settled;
   const bool known = value && value->set && value->text.known();
   const bool colon = part.operation.front() == ':';

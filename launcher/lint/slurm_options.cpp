@@ -235,7 +235,7 @@ class OptionParser {
       : words_(words), program_(program) {}
 
   ParsedOptions parse() {
-    for (; next_ < words_.size(); ++next_) {
+    for (; next_ < words_.size() && !in_program_; ++next_) {
       const std::string& word = words_[next_].bytes();
       if (word == "--") {
         ++next_;
@@ -259,6 +259,9 @@ class OptionParser {
 
  private:
   void complain(Complaint complaint, std::string option) {
+    // An unknown word before this one may have been the program, whose options these are.
+    in_program_ = !parsed_.complete;
+    if (in_program_) return;
     parsed_.problems.push_back({complaint, std::move(option), next_});
   }
 
@@ -343,6 +346,7 @@ class OptionParser {
   std::span<const Text> words_;
   SlurmProgram program_;
   std::size_t next_ = 0;
+  bool in_program_ = false;
   ParsedOptions parsed_;
 };
 

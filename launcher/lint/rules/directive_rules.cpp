@@ -72,9 +72,9 @@ void check_unknown(const Subject& subject, Report& report) {
           "write the option in full");
       continue;
     }
-    if (find_slurm_option(typed.substr(typed.find_first_not_of('-')), SlurmProgram::srun) !=
-            nullptr &&
-        typed.starts_with("--")) {
+    const bool srun_knows =
+        typed.starts_with("--") && find_slurm_option(typed.substr(2), SlurmProgram::srun);
+    if (srun_knows) {
       report.add(
           at,
           fmt::format("{} is an option of srun, not of sbatch, which refuses the script", typed),

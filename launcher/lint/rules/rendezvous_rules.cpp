@@ -121,8 +121,10 @@ void check_port(const Subject& subject, Report& report) {
   for (const Assigned& assigned : subject.script.run.assignments) {
     if (assigned.name != "MASTER_PORT" || !is_port(assigned.value) || report.full()) continue;
     std::vector<Edit> edits;
-    if (assigned.plain && !assigned.per_rank && assigned.value.is_verbatim()) {
-      edits.push_back({assigned.value_begin, assigned.end, std::string(port_fix)});
+    const std::size_t digits = assigned.value.source(0);
+    const bool expands = digits > 0 && subject.script.text[digits - 1] != '\'';
+    if (assigned.plain && !assigned.per_rank && assigned.value.is_verbatim() && expands) {
+      edits.push_back({digits, digits + assigned.value.bytes().size(), std::string(port_fix)});
     }
     report_port(assigned.begin, assigned.value, std::move(edits), report);
   }

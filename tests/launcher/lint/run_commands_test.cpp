@@ -32,6 +32,7 @@ TEST(RunShell, ExpandsWhatIsCertain) {
   EXPECT_EQ(ran("a=1; b=\"$a x\"; c $b \"$b\" ${a}2"), "c 1 x 1 x 12");
   EXPECT_EQ(ran("a=(x \"y z\"); a+=(w); c \"${a[@]}\" ${a[1]} $a"), "c x y z w y z x");
   EXPECT_EQ(ran("c ${a:-d} ${B:-e} ${a:=f} $a ${a:+g}"), "c d e f f g");
+  EXPECT_EQ(ran("PORT=${PORT:-1}; c $PORT ${SLURM_NTASKS:-2}"), "c 1 ?");
   EXPECT_EQ(ran("c $HOME $SLURM_JOB_ID $(date) $((1 + 1)) $1"), "date; c ? ? ? ? ?");
 }
 

@@ -57,6 +57,15 @@ TEST(SlurmOptions, AnUnknownWordMayBeAnyOption) {
   EXPECT_EQ(parsed.program, 2u);
 }
 
+TEST(SlurmOptions, AnUnknownWordMayBeTheProgram) {
+  std::vector<Text> words = words_of({"-n4"});
+  words.emplace_back();
+  words.back().add_hole("COMMAND", 3);
+  words.emplace_back("--seed", 4);
+  words.emplace_back("1", 5);
+  EXPECT_TRUE(parse_slurm_options(words, SlurmProgram::srun).problems.empty());
+}
+
 TEST(SlurmOptions, HaveNamesAndLettersOfTheirOwn) {
   for (const bool batch : {true, false}) {
     std::set<std::string_view> names;
