@@ -31,9 +31,9 @@ Error unavailable(std::string what) {
 /// A vendor's library. It stays open: its threads would not survive a dlclose.
 class Library {
  public:
-  static std::optional<Library> open(std::initializer_list<const char*> names) {
-    for (const char* name : names)
-      if (void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return Library(handle);
+  static std::optional<Library> open(const std::vector<std::string>& names) {
+    for (const auto& name : names)
+      if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return Library(handle);
     return std::nullopt;
   }
 
@@ -63,8 +63,8 @@ struct GpuCalls {
   std::function<int(std::uintptr_t, const void*, std::size_t)> copy;  // returns when it is there
 };
 
-Result<GpuCalls> open_cuda() {
-  auto library = Library::open({"libcuda.so.1"});
+Result<GpuCalls> open_cuda(const GpuDrivers& drivers) {
+  auto library = Library::open({drivers.cuda});
   if (!library) return unavailable("no libcuda.so.1");
   auto* init = library->function<int(unsigned)>("cuInit");
   auto* count = library->function<int(int*)>("cuDeviceGetCount");
@@ -103,10 +103,9 @@ Result<GpuCalls> open_cuda() {
                   .copy = copy};
 }
 
-Result<GpuCalls> open_hip() {
+Result<GpuCalls> open_hip(const GpuDrivers& drivers) {
   constexpr int host_to_device = 1;
-  auto library =
-      Library::open({"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"});
+  auto library = Library::open(drivers.hip);
   if (!library) return unavailable("no libamdhip64.so");
   auto* init = library->function<int(unsigned)>("hipInit");
   auto* count = library->function<int(int*)>("hipGetDeviceCount");
@@ -168,11 +167,11 @@ std::string lower_case(std::string text) {
 }
 
 /// In the child. The answer is JSON, as only text comes back.
-Result<std::string> measure_all(const std::vector<CopySource>& sources) {
+Result<std::string> measure_all(const std::vector<CopySource>& sources, const GpuDrivers& drivers) {
   constexpr std::chrono::seconds enough{8};
-  auto gpu = open_cuda();
+  auto gpu = open_cuda(drivers);
   const auto no_cuda = gpu ? std::string() : gpu.error().what;
-  if (!gpu) gpu = open_hip();
+  if (!gpu) gpu = open_hip(drivers);
   if (!gpu) return unavailable(fmt::format("{}, {}", no_cuda, gpu.error().what));
   int count = 0;
   if (gpu->count(&count) != 0 || count < 1) return unavailable("the driver finds no GPU");
@@ -196,9 +195,10 @@ Result<std::string> measure_all(const std::vector<CopySource>& sources) {
 
 }  // namespace
 
-Result<std::vector<PinnedCopy>> measure_pinned_copies(const std::vector<CopySource>& sources) {
+Result<std::vector<PinnedCopy>> measure_pinned_copies(const std::vector<CopySource>& sources,
+                                                      const GpuDrivers& drivers) {
   constexpr std::chrono::seconds deadline{20};
-  const auto text = isolated_call([&] { return measure_all(sources); }, deadline);
+  const auto text = isolated_call([&] { return measure_all(sources, drivers); }, deadline);
   if (!text) return text.error();
   const auto document = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_array()) return unavailable("the measurement gave no answer");

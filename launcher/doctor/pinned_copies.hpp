@@ -21,9 +21,17 @@ struct PinnedCopy {
   double gb_per_s = 0;
 };
 
+/// The vendors' libraries, by file name or path.
+struct GpuDrivers {
+  std::string cuda = "libcuda.so.1";
+  std::vector<std::string> hip = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
+                                  "libamdhip64.so.5"};
+};
+
 /// Copies 64 MiB of page-locked memory of each node to each GPU, six times, the first not counted;
 /// 64 MiB over the median time, 1 GB = 1e9 bytes. In a child process, since drivers may crash or
-/// hang. unavailable: neither libcuda.so.1 nor libamdhip64.so is here, or it finds no GPU; says so.
-Result<std::vector<PinnedCopy>> measure_pinned_copies(const std::vector<CopySource>& sources);
+/// hang. unavailable: neither library is here, or it finds no GPU; says so.
+Result<std::vector<PinnedCopy>> measure_pinned_copies(const std::vector<CopySource>& sources,
+                                                      const GpuDrivers& drivers = {});
 
 }  // namespace dllaunch
