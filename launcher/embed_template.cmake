@@ -11,9 +11,14 @@ file(WRITE "${OUTPUT}" "// Written by launcher/embed_template.cmake.
 #include \"launcher/job_sbatch_template.hpp\"
 
 namespace dllaunch {
+namespace {
+
+constexpr std::string_view text = R\"text(${text})text\";
+
+}  // namespace
 
 std::string_view job_sbatch_template() {
-  return R\"text(${text})text\";
+  return text;
 }
 
 }  // namespace dllaunch

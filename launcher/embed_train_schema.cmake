@@ -25,9 +25,14 @@ file(WRITE ${OUTPUT} "// Written by launcher/embed_train_schema.cmake.
 #include \"launcher/job_schema.hpp\"
 
 namespace dllaunch {
+namespace {
+
+constexpr std::string_view text = R\"json(${text})json\";
+
+}  // namespace
 
 std::string_view train_schema_text() {
-  return R\"json(${text})json\";
+  return text;
 }
 
 }  // namespace dllaunch

@@ -169,6 +169,7 @@ std::vector<std::string> log_excerpt(std::string_view log, std::size_t most) {
   }
   std::sort(chosen.begin(), chosen.end());
   std::vector<std::string> excerpt;
+  excerpt.reserve(chosen.size());
   for (const auto i : chosen) excerpt.emplace_back(lines[i].substr(0, 400));
   return excerpt;
 }

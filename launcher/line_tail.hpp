@@ -13,7 +13,7 @@ namespace dllaunch {
 class LineTail {
  public:
   /// A longer line is cut to this; its rest is dropped.
-  static constexpr std::size_t longest_line = 64 * 1024;
+  static constexpr std::size_t longest_line = 65536;
 
   /// `from`: bytes to skip, what an earlier run left in the file.
   explicit LineTail(std::string path, std::uint64_t from = 0);

@@ -172,6 +172,7 @@ NodeType shape_of(const NodeType& type) {
 
 std::string words_for(const std::vector<const Partition*>& partitions) {
   std::vector<std::string> names;
+  names.reserve(partitions.size());
   for (const auto* partition : partitions) names.push_back(partition->name);
   return fmt::format("partition{} {}", names.size() == 1 ? "" : "s", fmt::join(names, ","));
 }

@@ -194,7 +194,7 @@ bool same_description(const NodeType& a, const NodeType& b) {
 bool describes(const Topology& topology, const NodeType& type) {
   const auto threads = std::int64_t{type.sockets} * type.cores_per_socket * type.threads_per_core;
   const auto cpus = topology.cpus();
-  return cpus.last() < threads && cpus.size() * 2 > threads &&
+  return cpus.last() < threads && std::int64_t{2} * cpus.size() > threads &&
          static_cast<int>(topology.gpus.size()) == type.gpus;
 }
 

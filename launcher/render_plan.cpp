@@ -26,7 +26,7 @@ std::string gpus_of(const LaunchPlan& plan, const RankPlacement& rank) {
   return text.empty() ? "-" : text;
 }
 
-std::string or_dash(std::string text) {
+std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
@@ -70,7 +70,7 @@ std::string heading(const LaunchPlan& plan) {
 std::string sbatch_words(const LaunchPlan& plan) {
   std::vector<std::string> argv = {"sbatch"};
   for (const auto& [option, value] : plan.sbatch)
-    argv.push_back(value.empty() ? option : option + "=" + value);
+    argv.push_back(value.empty() ? option : fmt::format("{}={}", option, value));
   argv.insert(argv.end(), plan.sbatch_extra.begin(), plan.sbatch_extra.end());
   return shell_lines(argv, argv.size(), "    ");
 }

@@ -119,10 +119,10 @@ std::string why_silent(const std::string& host, std::string_view complaints,
   std::string first;
   while (!complaints.empty()) {
     const auto end = std::min(complaints.find('\n'), complaints.size());
-    const auto line = std::string(complaints.substr(0, end));
+    auto line = std::string(complaints.substr(0, end));
     complaints.remove_prefix(std::min(end + 1, complaints.size()));
     if (line.find(host) != std::string::npos) return line;
-    if (first.empty()) first = line;
+    if (first.empty()) first = std::move(line);
   }
   return first.empty() ? otherwise : first;
 }

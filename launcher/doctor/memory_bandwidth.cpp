@@ -40,7 +40,7 @@ void run_lane(int cpu, int numa, const BandwidthEffort& effort, std::barrier<>& 
   auto bound = apply_binding({cpu});
   if (!bound) lane.error = std::move(bound).error();
   auto memory = NumaMemory::allocate(3 * count * sizeof(double), numa);
-  if (!memory && !lane.error) lane.error = std::move(memory).error();
+  if (!memory && !lane.error) lane.error = memory.error();
   for (int i = 0; i <= effort.repetitions; ++i) {
     barrier.arrive_and_wait();
     if (lane.error) continue;
@@ -80,8 +80,8 @@ Result<double> measure_bandwidth(const IdSet& cpus, int numa, const BandwidthEff
   for (std::size_t r = 0; r < static_cast<std::size_t>(effort.repetitions); ++r)
     times.push_back(seconds(lanes, r));
   std::sort(times.begin(), times.end());
-  const auto elements = static_cast<double>(effort.bytes_per_array / sizeof(double)) *
-                        static_cast<double>(ids.size());
+  const std::size_t elements_per_array = effort.bytes_per_array / sizeof(double);
+  const auto elements = static_cast<double>(elements_per_array * ids.size());
   return bytes_per_element * elements / times[times.size() / 2] / 1e9;
 }
 

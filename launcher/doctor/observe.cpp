@@ -82,7 +82,7 @@ class Process {
     while (true) {
       for (const char* name : names) {
         auto read = read_text(fmt::format("{}/sys/fs/cgroup{}{}/{}", root_, mount, path, name));
-        if (read.error == 0 && read.text.find_first_not_of("\n") != std::string::npos)
+        if (read.error == 0 && read.text.find_first_not_of('\n') != std::string::npos)
           return std::move(read.text);
       }
       if (path.empty() || path == "/") return std::nullopt;

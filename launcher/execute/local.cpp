@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t most_excerpt_lines = 12;
-constexpr std::size_t most_mpirun_bytes = 64 * 1024;
+constexpr std::size_t most_mpirun_bytes = 65536;
 constexpr seconds last_warning(8);  // from TERM to KILL
 
 /// What the batch script does on Slurm, for a plan that wants it here: $1 activate, $2 setup,

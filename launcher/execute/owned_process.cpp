@@ -31,12 +31,16 @@ std::vector<std::string> merged_environment(const ProcessRequest& request) {
     for (const auto& [added, value] : request.environment) replaced = replaced || added == name;
     if (!replaced) merged.emplace_back(text);
   }
-  for (const auto& [name, value] : request.environment) merged.push_back(name + "=" + value);
+  for (const auto& [name, value] : request.environment) {
+    merged.push_back(name);
+    merged.back().append("=").append(value);
+  }
   return merged;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> all;
+  all.reserve(words.size() + 1);
   for (auto& word : words) all.push_back(word.data());
   all.push_back(nullptr);
   return all;

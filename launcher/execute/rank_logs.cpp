@@ -22,6 +22,7 @@ std::vector<std::string> logs_of(const RunDir& run, const std::string& prefix) {
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<std::string> paths;
+  paths.reserve(found.size());
   for (auto& [time, path] : found) paths.push_back(std::move(path));
   return paths;
 }
@@ -61,7 +62,7 @@ std::string file_end(const std::string& path, std::size_t most) {
 }
 
 LogExcerpt excerpt_of(const RunDir& run, const DeadRank& dead, std::size_t most_lines) {
-  constexpr std::size_t most_bytes = 64 * 1024;
+  constexpr std::size_t most_bytes = 65536;
   const auto read = [&](const std::string& path) {
     auto lines = log_excerpt(file_end(path, most_bytes), most_lines);
     const bool error = has_error(lines);

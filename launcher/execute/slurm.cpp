@@ -212,8 +212,9 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
   }
   SlurmJob job = watch.end().value_or(SlurmJob{});
   job.id = *id;
-  outcome =
-      explain_slurm(plan, run, job, follower.ledger(), file_end(slurm_log(plan, job), 256 * 1024));
+  constexpr std::size_t most_log_bytes = 262144;
+  outcome = explain_slurm(plan, run, job, follower.ledger(),
+                          file_end(slurm_log(plan, job), most_log_bytes));
   if (watch.cancelled() && outcome.status != RunStatus::completed) {
     outcome = {
         .status = RunStatus::cancelled,

@@ -54,7 +54,7 @@ long megabytes(std::string_view value) {
         factor = 1024;
         break;
       case 'T':
-        factor = 1024 * 1024;
+        factor = 1048576;
         break;
       default:
         return -1;

@@ -84,7 +84,8 @@ std::string render_findings(const std::string& file, std::string_view text,
     std::string word(to_string(finding.severity));
     word += ':';
     if (color) {
-      word = (finding.severity == Severity::error ? "\033[1;31m" : "\033[1;33m") + word + "\033[0m";
+      word.insert(0, finding.severity == Severity::error ? "\033[1;31m" : "\033[1;33m");
+      word += "\033[0m";
     }
     const std::string fix = finding.fix.empty() ? "" : "; " + finding.fix;
     out += fmt::format("{}:{}:{}: {} {} [{}]\n", printable(file), place.line, place.column, word,

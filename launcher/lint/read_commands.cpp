@@ -129,13 +129,14 @@ Node ShellReader::read_and_or() {
     if (skips("&&")) joint = "&&";
     if (joint.empty() && skips("||")) joint = "||";
     if (joint.empty()) break;
-    if (node.children.empty()) node.children.push_back(std::move(first));
     skip_separators();
     node.joints.push_back(joint);
     node.children.push_back(read_pipeline());
   }
   node.end = pos_;
-  return node.children.empty() ? std::move(first) : std::move(node);
+  if (node.children.empty()) return first;
+  node.children.insert(node.children.begin(), std::move(first));
+  return node;
 }
 
 Node ShellReader::read_pipeline() {
@@ -148,13 +149,14 @@ Node ShellReader::read_pipeline() {
   for (;;) {
     skip_blanks();
     if (here() != '|' || at(pos_ + 1) == '|' || done()) break;
-    if (node.children.empty()) node.children.push_back(std::move(first));
     pos_ += at(pos_ + 1) == '&' ? 2 : 1;
     skip_separators();
     node.children.push_back(read_command());
   }
   node.end = pos_;
-  return node.children.empty() ? std::move(first) : std::move(node);
+  if (node.children.empty()) return first;
+  node.children.insert(node.children.begin(), std::move(first));
+  return node;
 }
 
 Node ShellReader::read_command() {

@@ -74,7 +74,7 @@ std::optional<bool> ShellRunner::run_builtin(const Node& node, const std::vector
     return run_text(text, per_rank_);
   }
   if (name == "trap" && words.size() > 2) {
-    const Text handler = words[1];
+    const Text& handler = words[1];
     walk_handler(handler);
     if (keeps(words)) {
       run_.commands.push_back({words, where(node.begin), where(node.end)});

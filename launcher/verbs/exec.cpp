@@ -92,6 +92,7 @@ int redirect_to_log(const std::string& path, World& world) {
 int become(const std::vector<std::string>& command, int rank, const std::string& host,
            int other_stderr) {
   std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
   for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());

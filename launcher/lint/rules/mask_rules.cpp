@@ -68,6 +68,7 @@ bool all_hex(const std::string& name) {
 /// The list that the user most likely meant by a name that nothing sets.
 const UnusedList* meant(const std::vector<UnusedList>& unused, const std::string& name) {
   std::vector<std::string> names;
+  names.reserve(unused.size());
   for (const UnusedList& list : unused) names.push_back(list.name);
   const auto nearest = nearest_name(name, names);
   for (const UnusedList& list : unused) {
