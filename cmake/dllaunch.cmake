@@ -26,14 +26,18 @@ function(dllaunch_program name)
   endif()
 endfunction()
 
-# dllaunch_patience(VARIABLE): a test's time limit; instrumented programs are about five times slower.
+# Instrumented programs are about five times slower; time limits of tests, and inside them, follow.
+set(DLLAUNCH_PATIENCE 1)
+if(DLLAUNCH_SANITIZE)
+  set(DLLAUNCH_PATIENCE 5)
+endif()
+
+# dllaunch_patience(VARIABLE): a test's time limit.
 function(dllaunch_patience variable)
   if(NOT ${variable})
     set(${variable} 120)
   endif()
-  if(DLLAUNCH_SANITIZE)
-    math(EXPR ${variable} "5 * ${${variable}}")
-  endif()
+  math(EXPR ${variable} "${DLLAUNCH_PATIENCE} * ${${variable}}")
   set(${variable} ${${variable}} PARENT_SCOPE)
 endfunction()
 

@@ -95,7 +95,8 @@ TEST(ReadShell, TellsWhatIsNeverClosed) {
 
 TEST(ReadShell, KnowsWhereThingsStand) {
   const std::string script = "a\n  b \"c$d\" e\n";
-  const Node& command = read_shell(script).root.children[1];
+  const ShellTree tree = read_shell(script);
+  const Node& command = tree.root.children[1];
   EXPECT_EQ(command.begin, script.find('b'));
   EXPECT_EQ(command.words[2].begin, script.find('e'));
   EXPECT_EQ(command.words[1].parts.back().begin, script.find('$'));
