@@ -170,6 +170,9 @@ TEST(ObserveProcess, OfARealChild) {
   }
   ASSERT_TRUE(seen) << seen.error().what;
   EXPECT_EQ(seen->command, "sleep");
+  // That look may have begun before the child had bound itself and become sleep.
+  seen = observe_process("", child.pid());
+  ASSERT_TRUE(seen) << seen.error().what;
   EXPECT_EQ(seen->cpus, one);
   EXPECT_EQ(seen->threads, 1);
   EXPECT_TRUE(seen->libraries_read);
