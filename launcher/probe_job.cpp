@@ -115,8 +115,20 @@ std::string render_capture(const Capture& capture) {
          "\n";
 }
 
+namespace {
+
+/// The first mark of the last line that has one: a string of the record may hold the words too.
+std::size_t mark_of_last_capture(std::string_view output) {
+  const auto last = output.rfind(mark);
+  if (last == std::string_view::npos) return last;
+  const auto line_break = output.rfind('\n', last);
+  return output.find(mark, line_break == std::string_view::npos ? 0 : line_break + 1);
+}
+
+}  // namespace
+
 Result<Capture> find_capture(std::string_view output) {
-  const auto begin = output.rfind(mark);
+  const auto begin = mark_of_last_capture(output);
   const auto end = begin == std::string_view::npos ? begin : output.find('\n', begin);
   if (end == std::string_view::npos)
     return Error{ErrorKind::unavailable, "the job's output holds no capture", ""};
