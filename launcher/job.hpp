@@ -31,10 +31,17 @@ struct Resources {
   std::vector<std::string> srun_extra = {};
 };
 
+struct Container {
+  std::string image = {};                // a file, or an address that the runtime understands
+  std::string runtime = "apptainer";     // apptainer | singularity | enroot
+  std::vector<std::string> mounts = {};  // HOST, HOST:INSIDE or HOST:INSIDE:ro
+};
+
 struct JobEnvironment {
   std::vector<std::string> modules;
   std::optional<std::string> activate;
   std::vector<std::pair<std::string, std::string>> variables;
+  std::optional<Container> container = {};
   std::optional<std::string> setup;
 };
 
@@ -54,11 +61,16 @@ struct Recovery {
 
 struct Job {
   std::string name;
+  std::string cluster = "auto";  // a profile's name or file
   Resources resources;
+  std::vector<std::string> after = {};    // runs and job ids, as the user wrote them
+  std::optional<std::string> array = {};  // "0-9%2"
+  std::vector<std::string> stage = {};    // directories and archives, as the user wrote them
   JobEnvironment environment;
   JobBinding binding;
   nlohmann::ordered_json train;          // the resolved `train:` block; null with `run:`
   std::vector<std::string> run_command;  // argv; a string in the file is {"bash","-c",STRING}
+  std::string framework = "none";        // none | pytorch | tensorflow | horovod | jax | ...
   nlohmann::ordered_json runtime;        // the resolved `runtime:` block
   Recovery recovery;
   nlohmann::ordered_json resolved;  // the whole file with every default filled in

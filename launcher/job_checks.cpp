@@ -36,6 +36,27 @@ void check_what_to_do(const YamlNode& root, std::vector<YamlProblem>& problems) 
   }
 }
 
+/// Keys that say something only beside `run:`.
+void check_command_keys(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  if (find(&root, "run") != nullptr) return;
+  const YamlEntry* framework = find(&root, "framework");
+  if (framework != nullptr && framework->value->text != "none") {
+    problems.push_back(
+        {framework->value->mark, "framework is for 'run:'; the built-in trainer needs none"});
+  }
+}
+
+void check_container(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* environment = find(&root, "environment");
+  const YamlEntry* container =
+      environment == nullptr ? nullptr : find(environment->value.get(), "container");
+  if (container == nullptr || find(container->value.get(), "image") != nullptr) return;
+  const YamlEntry* mounts = find(container->value.get(), "mounts");
+  if (mounts != nullptr && !mounts->value->items.empty()) {
+    problems.push_back({container->mark, "environment.container needs an image"});
+  }
+}
+
 void check_masks(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* binding = find(&root, "binding");
   if (binding == nullptr) return;
@@ -77,6 +98,8 @@ void check_reserve(const YamlNode& root, std::vector<YamlProblem>& problems) {
 std::vector<YamlProblem> check_together(const YamlNode& root) {
   std::vector<YamlProblem> problems;
   check_what_to_do(root, problems);
+  check_command_keys(root, problems);
+  check_container(root, problems);
   check_masks(root, problems);
   check_reserve(root, problems);
   return problems;

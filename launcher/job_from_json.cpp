@@ -43,15 +43,31 @@ Resources resources_from(const Json& block) {
           .srun_extra = block["srun_extra"]};
 }
 
+std::optional<Container> container_from(const Json& block) {
+  if (block["image"].is_null()) return std::nullopt;
+  return Container{.image = block["image"], .runtime = block["runtime"], .mounts = block["mounts"]};
+}
+
 JobEnvironment environment_from(const Json& block) {
   JobEnvironment environment{.modules = block["modules"],
                              .activate = unless_null<std::string>(block["activate"]),
                              .variables = {},
+                             .container = container_from(block["container"]),
                              .setup = unless_null<std::string>(block["setup"])};
   for (const auto& [name, value] : block["variables"].items()) {
     environment.variables.emplace_back(name, value.get<std::string>());
   }
   return environment;
+}
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::vector<std::string> texts_of(const Json& list) {
+  std::vector<std::string> texts;
+  for (const Json& item : list) texts.push_back(text_of(item));
+  return texts;
 }
 
 /// As text, whatever way it was written: "0,8".
@@ -86,11 +102,16 @@ std::vector<std::string> command_from(const Json& run) {
 Job job_from_json(Json resolved) {
   Job job;
   job.name = resolved["name"];
+  job.cluster = resolved["cluster"];
   job.resources = resources_from(resolved["resources"]);
+  job.after = texts_of(resolved["after"]);
+  if (!resolved["array"].is_null()) job.array = text_of(resolved["array"]);
+  job.stage = texts_of(resolved["stage"]);
   job.environment = environment_from(resolved["environment"]);
   job.binding = binding_from(resolved["binding"]);
   job.train = resolved["train"];
   job.run_command = command_from(resolved["run"]);
+  job.framework = resolved["framework"];
   job.runtime = resolved["runtime"];
   job.recovery = {.signal = resolved["recovery"]["signal"],
                   .grace_seconds = resolved["recovery"]["grace_seconds"]};

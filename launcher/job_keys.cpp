@@ -75,9 +75,11 @@ std::vector<JobKey> first_keys() {
        .example = "resnet50-cifar10",
        .required = true},
       {.path = "cluster",
-       .rules = words({"auto"}),
+       .rules = name,
        .initial = "auto",
-       .doc = "where to run; auto: the Slurm cluster that is here, else this machine"},
+       .doc = "a cluster profile's name or file; auto: the Slurm cluster that is here, else this "
+              "machine",
+       .example = "lumi-g"},
   };
 }
 
@@ -167,6 +169,38 @@ std::vector<JobKey> option_keys() {
   };
 }
 
+std::vector<JobKey> queue_keys() {
+  Json run = line();
+  run["type"] = Json::array({"string", "integer"});
+  run["minimum"] = 1;
+  run["x-expected"] = "a run's directory or name, or a job id";
+  Json array = line();
+  array["type"] = Json::array({"string", "integer", "null"});
+  array["minimum"] = 0;
+  array["pattern"] = "^[0-9]+(-[0-9]+(:[0-9]+)?)?(,[0-9]+(-[0-9]+(:[0-9]+)?)?)*(%[0-9]+)?$";
+  array["x-expected"] = "task numbers as sbatch writes them, such as 0-9%2 or 1,3,5-7";
+  Json source = line();
+  source["x-expected"] = "a directory or an archive";
+  return {
+      {.path = "after",
+       .rules = lines(run, "a list of runs or job ids"),
+       .initial = Json::array(),
+       .doc = "runs or job ids that must have succeeded before this job starts",
+       .example = Json::array({"runs/prepare-20261120-101500-3f2a"})},
+      {.path = "array",
+       .rules = array,
+       .initial = nullptr,
+       .doc = "numbers of a job array's tasks: one job each, at most as many at once as stands "
+              "after %",
+       .example = "0-9%2"},
+      {.path = "stage",
+       .rules = lines(source, "a list of directories or archives"),
+       .initial = Json::array(),
+       .doc = "directories or archives copied to each node's own disk before the ranks start",
+       .example = Json::array({"data/imagenet.tar"})},
+  };
+}
+
 std::vector<JobKey> environment_keys() {
   Json variables = {
       {"type", Json::array({"object", "null"})},
@@ -191,6 +225,21 @@ std::vector<JobKey> environment_keys() {
        .initial = Json::object(),
        .doc = "environment variables of every rank",
        .example = {{"NCCL_DEBUG", "INFO"}}},
+      {.path = "environment.container", .rules = block(), .doc = "a container for the ranks"},
+      {.path = "environment.container.image",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "image file, or an address that the runtime understands; absent: no container",
+       .example = "/project/images/pytorch.sif"},
+      {.path = "environment.container.runtime",
+       .rules = words({"apptainer", "singularity", "enroot"}),
+       .initial = "apptainer",
+       .doc = "what starts it"},
+      {.path = "environment.container.mounts",
+       .rules = lines(line(), "a list of mounts"),
+       .initial = Json::array(),
+       .doc = "paths to see inside: HOST or HOST:INSIDE or HOST:INSIDE:ro",
+       .example = Json::array({"/scratch/data:/data:ro"})},
       {.path = "environment.setup",
        .rules = {{"type", Json::array({"string", "null"})}, {"maxLength", 65536}},
        .initial = nullptr,
@@ -254,6 +303,10 @@ std::vector<JobKey> last_keys() {
            "instead of train: any command, started once per rank; text is read by bash, a list is "
            "taken word by word",
        .example = "python train.py"},
+      {.path = "framework",
+       .rules = words({"none", "pytorch", "tensorflow", "horovod", "jax", "deepspeed", "mpi"}),
+       .initial = "none",
+       .doc = "with run: whose variables the ranks find besides RANK, WORLD_SIZE and their like"},
       {.path = "runtime", .rules = block(), .doc = "how ranks exchange gradients"},
       {.path = "runtime.allreduce",
        .rules = words({"auto", "solo", "mpi"}),
@@ -281,31 +334,19 @@ std::vector<JobKey> last_keys() {
 
 std::vector<JobKey> all_keys() {
   std::vector<JobKey> keys;
-  for (const auto part :
-       {first_keys, resource_keys, option_keys, environment_keys, binding_keys, last_keys}) {
+  for (const auto part : {first_keys, resource_keys, option_keys, queue_keys, environment_keys,
+                          binding_keys, last_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }
   return keys;
 }
 
-constexpr std::array<std::string_view, 16> planned_keys = {
-    "after",
-    "array",
-    "stage",
-    "framework",
-    "environment.container",
-    "train.convolution",
-    "train.dataset.stage_to",
-    "train.optimizer.shard",
-    "train.checkpoint.best",
-    "runtime.compression",
-    "runtime.gradient_lag",
-    "runtime.timeline",
-    "runtime.stall_seconds",
-    "runtime.stall_abort_seconds",
-    "recovery.max_restarts",
-    "recovery.requeue_on",
+constexpr std::array<std::string_view, 11> planned_keys = {
+    "train.convolution",     "train.dataset.stage_to", "train.optimizer.shard",
+    "train.checkpoint.best", "runtime.compression",    "runtime.gradient_lag",
+    "runtime.timeline",      "runtime.stall_seconds",  "runtime.stall_abort_seconds",
+    "recovery.max_restarts", "recovery.requeue_on",
 };
 
 }  // namespace

@@ -105,6 +105,12 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   plan.name = job.name;
   plan.nodes = job.resources.nodes;
   plan.paths = paths;
+  plan.cluster = job.cluster;
+  plan.framework = job.framework;
+  plan.container = job.environment.container;
+  plan.stage = job.stage;
+  plan.after = job.after;
+  plan.array = job.array;
   if (trains(job)) {
     plan.rank_command = {paths.dltrain, "--config", paths.run_dir + "/train.json"};
     plan.train_json = train_document(job);

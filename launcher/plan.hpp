@@ -1,6 +1,7 @@
 // The whole decision as a value: print it, diff it, store it, execute it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,7 +48,13 @@ struct LaunchPlan {
   std::string signal;    // "USR2"
   int grace_seconds = 120;
   Paths paths;
-  std::string train_json;  // the text of RUN/train.json; empty with `run:`
+  std::string cluster = "auto";             // as the job file names it
+  std::string framework = "none";           // whose variables the shim sets besides RANK and co.
+  std::optional<Container> container = {};  // around each rank's command, inside the shim
+  std::vector<std::string> stage = {};      // copied to each node before the ranks start
+  std::vector<std::string> after = {};      // runs and job ids, as the user wrote them
+  std::optional<std::string> array = {};    // "0-9%2"
+  std::string train_json;                   // the text of RUN/train.json; empty with `run:`
   std::vector<std::string> warnings;
 };
 
