@@ -204,27 +204,29 @@ void ShellReader::read_ansi_quotes(std::vector<Part>& parts) {
   pos_ = std::min(end_, pos_ + 1);
 }
 
+void ShellReader::read_quoted(std::vector<Part>& parts, std::string_view escapable) {
+  if (here() == '\\' && pos_ + 1 < end_) {
+    const char next = text_[pos_ + 1];
+    if (escapable.find(next) != std::string_view::npos) {
+      add_text(parts, text_.substr(pos_ + 1, 1), pos_ + 1, true);
+    } else if (next != '\n') {
+      add_text(parts, text_.substr(pos_, 2), pos_, true);
+    }
+    pos_ += 2;
+    return;
+  }
+  if (read_expansion(parts, true)) return;
+  add_text(parts, text_.substr(pos_, 1), pos_, true);
+  ++pos_;
+}
+
 void ShellReader::read_double_quotes(std::vector<Part>& parts) {
   const Level level(*this);
   if (done()) return;
   const std::size_t open = pos_;
   ++pos_;
   add_text(parts, "", pos_, true);  // "" is a word, too
-  while (!done() && here() != '"') {
-    if (here() == '\\' && pos_ + 1 < end_) {
-      const char next = text_[pos_ + 1];
-      if (std::string_view("$`\"\\").find(next) != std::string_view::npos) {
-        add_text(parts, text_.substr(pos_ + 1, 1), pos_ + 1, true);
-      } else if (next != '\n') {
-        add_text(parts, text_.substr(pos_, 2), pos_, true);
-      }
-      pos_ += 2;
-      continue;
-    }
-    if (read_expansion(parts, true)) continue;
-    add_text(parts, text_.substr(pos_, 1), pos_, true);
-    ++pos_;
-  }
+  while (!done() && here() != '"') read_quoted(parts, "$`\"\\");
   if (done()) unclosed(open, "quote \"");
   pos_ = std::min(end_, pos_ + 1);
 }
@@ -418,21 +420,7 @@ std::vector<Part> ShellReader::read_document(std::size_t begin, std::size_t end)
   pos_ = begin;
   end_ = end;
   std::vector<Part> parts;
-  while (!done()) {
-    if (here() == '\\' && pos_ + 1 < end_) {
-      const char next = text_[pos_ + 1];
-      if (std::string_view("$`\\").find(next) != std::string_view::npos) {
-        add_text(parts, text_.substr(pos_ + 1, 1), pos_ + 1, true);
-      } else if (next != '\n') {
-        add_text(parts, text_.substr(pos_, 2), pos_, true);
-      }
-      pos_ += 2;
-      continue;
-    }
-    if (read_expansion(parts, true)) continue;
-    add_text(parts, text_.substr(pos_, 1), pos_, true);
-    ++pos_;
-  }
+  while (!done()) read_quoted(parts, "$`\\");
   end_ = outer_end;
   pos_ = outer_pos;
   documents_end_ = documents_end;

@@ -24,6 +24,8 @@ class ShellReader {
   bool read_expansion(std::vector<Part>& parts, bool quoted);
   void read_single_quotes(std::vector<Part>& parts);
   void read_ansi_quotes(std::vector<Part>& parts);
+  /// One character, escape or expansion of a text in double quotes or of a here-document.
+  void read_quoted(std::vector<Part>& parts, std::string_view escapable);
   void read_double_quotes(std::vector<Part>& parts);
   void read_braced(std::vector<Part>& parts, bool quoted);
   void read_operation(Part& part, bool quoted);
