@@ -1,13 +1,13 @@
 // Shows a run while it goes: its events as progress, or its ranks' lines; and keeps the sums.
 #pragma once
 
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/events.hpp"
-#include "launcher/line_tail.hpp"
 #include "launcher/progress.hpp"
+#include "launcher/rank_output.hpp"
 #include "launcher/run_dir.hpp"
 #include "launcher/summary.hpp"
 #include "launcher/world.hpp"
@@ -19,11 +19,13 @@ struct FollowSettings {
   bool show_logs = false;                   // the ranks' lines as they come (`run:` commands, -v)
   bool terminal = false;                    // stderr may be redrawn
   std::optional<std::int64_t> epochs = {};  // asked for
+  /// Unix seconds: the run began without us then, and what happened since is shown as well.
+  std::optional<double> attached_at_s = {};
 };
 
 class Follower {
  public:
-  /// What the directory already holds of an earlier run is skipped.
+  /// What the directory already holds of an earlier run is skipped, but for what its events sum to.
   Follower(World& world, const RunDir& run, const FollowSettings& settings);
 
   /// Reads what is new and shows it. Cheap when nothing is.
@@ -41,20 +43,16 @@ class Follower {
 
  private:
   void read_events();
-  void read_logs(bool to_the_end);
-  void find_logs(bool skip_content);
+  void take(const Event& event);
+  void say_all(const std::vector<std::string>& lines);
   void write(const std::string& text);
 
   World& world_;
-  RunDir run_;
   FollowSettings settings_;
   Progress progress_;
   EventTail events_;
-  std::map<std::string, LineTail> logs_;  // by file name
+  RankOutput output_;
   RunLedger ledger_;
 };
-
-/// "[3] " of "rank-0003-n1.log"; empty for another name.
-std::string rank_prefix(const std::string& log_name);
 
 }  // namespace dllaunch

@@ -57,9 +57,9 @@ TEST_F(FollowTest, LogLinesCarryTheirRankWhenThereAreSeveral) {
   append("out/rank-0001-vm.log", "hello\nhalf");
   append("out/mpirun.log", "not a rank\n");
   follower.poll();
-  EXPECT_EQ(world_.noted, "[1] hello\n");
+  EXPECT_EQ(world_.noted, "");  // others may say the same in a moment
   follower.finish();
-  EXPECT_EQ(world_.noted, "[1] hello\n[1] half\n");
+  EXPECT_EQ(world_.noted, "[vm:1] hello\n[vm:1] half\n");
 }
 
 TEST_F(FollowTest, OneRankNeedsNoPrefix) {
@@ -80,10 +80,20 @@ TEST_F(FollowTest, QuietShowsOnlyWhatNobodyShouldMiss) {
   EXPECT_EQ(world_.noted, "look!\n");
 }
 
-TEST_F(FollowTest, PrefixesComeFromTheLogsName) {
-  EXPECT_EQ(rank_prefix("rank-0003-n1.log"), "[3] ");
-  EXPECT_EQ(rank_prefix("mpirun.log"), "");
-  EXPECT_EQ(rank_prefix("rank-x"), "");
+TEST_F(FollowTest, AttachedLaterItShowsWhatHappenedMeanwhile) {
+  append("events.jsonl", epoch_line);
+  append("out/rank-0000-vm.log", "said before\n");
+  Follower late(world_, run_, {.show_logs = true, .attached_at_s = 2.5});
+  late.finish();
+  EXPECT_NE(world_.noted.find("epoch 1: loss 0.4000"), std::string::npos) << world_.noted;
+  EXPECT_NE(world_.noted.find("said before\n"), std::string::npos) << world_.noted;
+  EXPECT_TRUE(late.ledger().images_per_s());
+
+  world_.noted.clear();
+  Follower later(world_, run_, {.attached_at_s = 3.5});
+  later.finish();
+  EXPECT_EQ(world_.noted, "");
+  EXPECT_EQ(later.ledger().epochs(), 1);
 }
 
 }  // namespace

@@ -49,6 +49,30 @@ TEST_F(LineTailTest, SkipsWhatAnEarlierRunLeft) {
   EXPECT_EQ(tail.read(), Lines({"new"}));
 }
 
+// tqdm and its like: the line is what a terminal would show at the end.
+TEST_F(LineTailTest, ALineThatRedrawsItselfIsItsLastState) {
+  LineTail tail(path_);
+  append("\r  0%|    |\r 50%|##  |");
+  EXPECT_EQ(tail.read(), Lines());
+  EXPECT_EQ(tail.redrawn(), " 50%|##  |");
+  append("\r");
+  append("100%|####|\r\n");
+  append("dos\r\n");
+  EXPECT_EQ(tail.read(), Lines({"100%|####|", "dos"}));
+  EXPECT_EQ(tail.redrawn(), "");
+  append("plain");
+  EXPECT_EQ(tail.read(), Lines());
+  EXPECT_EQ(tail.redrawn(), "");
+}
+
+TEST_F(LineTailTest, ABarOfMegabytesKeepsItsEnd) {
+  LineTail tail(path_);
+  for (int i = 0; i < 3000; ++i) append("\r" + std::string(100, '#') + std::to_string(i));
+  EXPECT_EQ(tail.read(), Lines());
+  append("\n");
+  EXPECT_EQ(tail.read(), Lines({std::string(100, '#') + "2999"}));
+}
+
 TEST_F(LineTailTest, BeginsAgainWhenTheFileShrank) {
   LineTail tail(path_);
   append("a long first line\nand a half");
@@ -84,7 +108,7 @@ TEST_F(LineTailTest, PiecesOfAnySizeGiveTheSameLines) {
       std::string line;
       for (auto c = random() % 40; c > 0; --c) {
         const char byte = static_cast<char>(random() % 256);
-        line += byte == '\n' ? ' ' : byte;
+        line += byte == '\n' || byte == '\r' ? ' ' : byte;
       }
       expected.push_back(line);
       text += line + "\n";
