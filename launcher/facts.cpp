@@ -92,7 +92,7 @@ Result<std::string> ask(World& world, const std::vector<std::string>& argv) {
   return std::move(output->out);
 }
 
-/// Four commands: who the cluster is, its partitions, its nodes, how srun can start MPI.
+/// Five commands: who the cluster is, its partitions, its nodes, how srun can start MPI.
 Result<SlurmFacts> observe_slurm(World& world, std::string_view config_text) {
   const auto config = parse_slurm_config(config_text);
   auto partitions = ask(world, {"scontrol", "--oneliner", "show", "partition"});
@@ -103,10 +103,14 @@ Result<SlurmFacts> observe_slurm(World& world, std::string_view config_text) {
       .version = config.version,
       .cluster = config.cluster,
       .mpi_types = {},
+      .mpi_default = config.mpi_default,
       .partitions = grouped(parse_slurm_partitions(*partitions), parse_slurm_nodes(*nodes))};
   // A login node whose srun cannot list its plug-ins can still submit jobs.
   if (auto types = world.run({"srun", "--mpi=list"}, limit); types && types->exit_code == 0)
     slurm.mpi_types = parse_mpi_list(types->out + "\n" + types->err);
+  // Pyxis adds its options to srun's own help.
+  if (auto help = world.run({"srun", "--help"}, limit); help && help->exit_code == 0)
+    slurm.pyxis = help->out.find("--container-image") != std::string::npos;
   return slurm;
 }
 

@@ -54,6 +54,8 @@ struct SlurmFacts {
   std::string version = {};  // "22.05.8"
   std::string cluster = {};
   std::vector<std::string> mpi_types = {};  // srun --mpi=list
+  std::string mpi_default = {};             // MpiDefault: what srun takes without --mpi
+  bool pyxis = false;                       // srun has --container-image
   std::vector<Partition> partitions = {};
 };
 

@@ -28,6 +28,8 @@ ordered_json to_json(const SlurmFacts& slurm) {
   return {{"version", slurm.version},
           {"cluster", slurm.cluster},
           {"mpi_types", slurm.mpi_types},
+          {"mpi_default", slurm.mpi_default},
+          {"pyxis", slurm.pyxis},
           {"partitions", std::move(partitions)}};
 }
 
@@ -57,6 +59,8 @@ Result<SlurmFacts> slurm_of(const ordered_json& object) {
   SlurmFacts slurm{.version = value_or<std::string>(object, "version", ""),
                    .cluster = value_or<std::string>(object, "cluster", ""),
                    .mpi_types = value_or<std::vector<std::string>>(object, "mpi_types", {}),
+                   .mpi_default = value_or<std::string>(object, "mpi_default", ""),
+                   .pyxis = value_or(object, "pyxis", false),
                    .partitions = {}};
   for (const auto& item : value_or(object, "partitions", ordered_json::array())) {
     auto partition = partition_of(item);

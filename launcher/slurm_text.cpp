@@ -221,6 +221,7 @@ SlurmConfig parse_slurm_config(std::string_view text) {
   for (const auto line : split(text, '\n')) {
     if (config.version.empty()) config.version = config_value(line, "SLURM_VERSION");
     if (config.cluster.empty()) config.cluster = config_value(line, "ClusterName");
+    if (config.mpi_default.empty()) config.mpi_default = config_value(line, "MpiDefault");
   }
   return config;
 }

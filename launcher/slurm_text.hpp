@@ -14,6 +14,7 @@ namespace dllaunch {
 struct SlurmConfig {
   std::string version;  // "22.05.8"
   std::string cluster;
+  std::string mpi_default;  // "none", "pmix"
 };
 SlurmConfig parse_slurm_config(std::string_view text);
 

@@ -29,7 +29,8 @@ FakeWorld cluster() {
   world.answers = {{"scontrol show config", {0, fixture("22.05/config.txt"), ""}},
                    {"scontrol --oneliner show partition", {0, fixture("22.05/partition.txt"), ""}},
                    {"scontrol --oneliner show node", {0, fixture("22.05/node.txt"), ""}},
-                   {"srun --mpi=list", {0, fixture("22.05/mpi-list.txt"), ""}}};
+                   {"srun --mpi=list", {0, fixture("22.05/mpi-list.txt"), ""}},
+                   {"srun --help", {0, "Usage: srun [OPTIONS...] executable [args...]\n", ""}}};
   return world;
 }
 
@@ -44,13 +45,15 @@ TEST(Facts, GroupsTheNodesOfEachPartition) {
   auto world = cluster();
   const auto facts = observe(world);
   ASSERT_TRUE(facts) << facts.error().what;
-  EXPECT_EQ(world.ran.size(), 4U) << "each command is a question to a busy controller";
+  EXPECT_EQ(world.ran.size(), 5U) << "each command is a question to a busy controller";
   EXPECT_EQ(facts->host, "head");
   EXPECT_FALSE(facts->topology) << "a login node is the wrong machine";
   ASSERT_TRUE(facts->slurm);
   EXPECT_EQ(facts->slurm->version, "22.05.8");
   EXPECT_EQ(facts->slurm->cluster, "aurochs");
   EXPECT_THAT(facts->slurm->mpi_types, testing::Contains("pmix"));
+  EXPECT_EQ(facts->slurm->mpi_default, "none");
+  EXPECT_FALSE(facts->slurm->pyxis);
   ASSERT_EQ(facts->slurm->partitions.size(), 2U);
   const auto& batch = facts->slurm->partitions[0];
   EXPECT_TRUE(batch.is_default);
@@ -115,6 +118,15 @@ TEST(Facts, SurvivesASrunThatListsNothing) {
   const auto facts = observe(world);
   ASSERT_TRUE(facts);
   EXPECT_TRUE(facts->slurm->mpi_types.empty());
+}
+
+TEST(Facts, SeesPyxisInTheHelpOfSrun) {
+  auto world = cluster();
+  world.answers["srun --help"] = {
+      0, "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n", ""};
+  const auto facts = observe(world);
+  ASSERT_TRUE(facts);
+  EXPECT_TRUE(facts->slurm->pyxis);
 }
 
 TEST(Facts, LocallySlurmIsNotAsked) {
