@@ -10,10 +10,14 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <random>
+#include <string_view>
+#include <thread>
 
 namespace dllaunch {
 namespace {
@@ -61,7 +65,7 @@ Result<Ok> write_and_sync(int fd, const std::string& path, const std::string& te
 
 }  // namespace
 
-std::string new_run_path(const std::string& name) {
+std::string safe_run_name(const std::string& name) {
   std::string safe;
   for (const char c : name) {
     const bool plain =
@@ -71,9 +75,13 @@ std::string new_run_path(const std::string& name) {
   }
   // A name that begins with a dot would be a temporary one.
   if (safe.empty() || safe.front() == '.') safe.insert(safe.begin(), '_');
+  return safe.substr(0, 100);
+}
+
+std::string new_run_path(const std::string& name) {
   std::error_code ignored;
   const fs::path here = fs::current_path(ignored);
-  return (here / "runs" / fmt::format("{}-{}-{}", safe.substr(0, 100), time_stamp(), random_word()))
+  return (here / "runs" / fmt::format("{}-{}-{}", safe_run_name(name), time_stamp(), random_word()))
       .string();
 }
 
@@ -99,12 +107,53 @@ Result<RunLock> RunLock::take(const RunDir& run) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return cannot("open", path, std::strerror(errno));
   RunLock lock(fd);
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return lock;  // a file system without locks: better than no run
-    return Error{ErrorKind::bad_request, fmt::format("another dllaunch is running in {}", run.path),
-                 "wait for it, stop it, or choose another --run-dir"};
+  // Who only looks (owner_of) holds it for an instant.
+  constexpr int tries = 5;
+  for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ++i) {
+    // A file system without locks: better than no run.
+    if (errno != EWOULDBLOCK) return lock;
+    if (i == tries)
+      return Error{ErrorKind::bad_request,
+                   fmt::format("another dllaunch is running in {}", run.path),
+                   "wait for it, stop it, or choose another --run-dir"};
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  lock.sign();
   return lock;
+}
+
+void RunLock::sign() const {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::string text = fmt::format("{} {}\n", static_cast<long>(getpid()), host.data());
+  // Only for those who look: a full disk must not stop the run.
+  if (ftruncate(fd_, 0) != 0) return;
+  if (pwrite(fd_, text.data(), text.size(), 0) < 0) return;
+}
+
+void forget_summary(const RunDir& run) {
+  std::error_code ignored;
+  fs::remove(run.summary(), ignored);
+}
+
+std::optional<RunOwner> owner_of(const RunDir& run) {
+  const int fd = open((run.path + "/.lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  std::array<char, 300> text{};
+  struct stat info {};
+  const bool read = held && pread(fd, text.data(), text.size() - 1, 0) > 0 && fstat(fd, &info) == 0;
+  close(fd);
+  if (!held) return std::nullopt;
+  RunOwner owner;
+  if (!read) return owner;
+  const std::string_view words(text.data());
+  const auto blank = words.find(' ');
+  owner.pid = static_cast<pid_t>(std::atol(text.data()));
+  if (blank != std::string_view::npos)
+    owner.host = words.substr(blank + 1, words.find('\n') - blank - 1);
+  owner.since_s = static_cast<double>(info.st_mtime);
+  return owner;
 }
 
 RunLock::~RunLock() {

@@ -1,6 +1,9 @@
 // A run's directory: where everything of one run lies (contract.md "A run's directory").
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,8 +26,12 @@ struct RunDir {
   std::string summary() const { return path + "/summary.json"; }
 };
 
-/// The path a new run would get: runs/NAME-YYYYmmdd-HHMMSS-XXXX below the current folder, NAME with
-/// everything but letters, digits, dot, dash and underscore replaced. Makes nothing.
+/// A job's name as the beginning of a folder's: everything but letters, digits, dot, dash and
+/// underscore replaced.
+std::string safe_run_name(const std::string& name);
+
+/// The path a new run would get: runs/NAME-YYYYmmdd-HHMMSS-XXXX below the current folder, NAME made
+/// safe. Makes nothing.
 std::string new_run_path(const std::string& name);
 
 /// Makes the directory. bad_request: not writable, or it holds another job's run (says what
@@ -37,6 +44,9 @@ class RunLock {
   /// bad_request: another dllaunch holds it.
   static Result<RunLock> take(const RunDir& run);
 
+  /// Writes into the lock who holds it: this process, after a fork the child.
+  void sign() const;
+
   RunLock(RunLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   RunLock& operator=(RunLock&& other) noexcept {
     std::swap(fd_, other.fd_);
@@ -48,6 +58,19 @@ class RunLock {
   explicit RunLock(int fd) : fd_(fd) {}
   int fd_;
 };
+
+/// Takes an earlier run's summary away: what runs now will write its own.
+void forget_summary(const RunDir& run);
+
+/// The dllaunch that holds a run's lock.
+struct RunOwner {
+  pid_t pid = 0;          // 0: an older version that did not sign
+  std::string host = {};  // where the pid means something
+  double since_s = 0;     // Unix seconds
+};
+
+/// Nothing when nobody holds the lock.
+std::optional<RunOwner> owner_of(const RunDir& run);
 
 /// The newest complete checkpoint, empty when there is none: their names sort by step.
 std::string newest_checkpoint(const RunDir& run);

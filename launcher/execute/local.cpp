@@ -235,6 +235,7 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   const std::string words_path = run.out() + "/mpirun.log";
   const auto words_before = size_of(words_path);
 
+  forget_summary(run);
   const StopSignals signals;
   adopt_orphans();
   const auto began = Clock::now();

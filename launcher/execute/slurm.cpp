@@ -191,6 +191,7 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
   const auto began = Clock::now();
   auto id = submit_job(world, run.sbatch_script());
   if (!id) return std::move(id).error();
+  forget_summary(run);
   auto kept = write_file(run.job_id(), *id + "\n");
   if (!kept) follower.say("dllaunch: " + kept.error().what);
   follower.say(fmt::format("submitted job {}", *id));

@@ -109,19 +109,24 @@ Result<std::string> submit_job(World& world, const std::string& script) {
   return Error{ErrorKind::unavailable, "sbatch named no job id: " + words_of(*output), ""};
 }
 
-Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id) {
-  auto output =
-      world.run({"squeue", "--noheader", "--format=" + std::string(queue_format), "--jobs=" + id},
-                query_limit);
+Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id) {
+  auto output = world.run({"squeue", "--noheader", "--format=" + std::string(queue_format),
+                           id.empty() ? "--me" : "--jobs=" + id},
+                          query_limit);
   if (!output) return std::move(output).error();
   if (output->exit_code != 0) {
     // A job that Slurm has forgotten is an error to squeue, but an answer to us.
-    if (output->err.find("Invalid job id") != std::string::npos) return std::optional<QueuedJob>();
+    if (output->err.find("Invalid job id") != std::string::npos) return std::vector<QueuedJob>();
     return Error{ErrorKind::unavailable, words_of(*output), ""};
   }
-  auto jobs = parse_queue(output->out);
-  if (jobs.empty()) return std::optional<QueuedJob>();
-  return std::optional<QueuedJob>(std::move(jobs.front()));
+  return parse_queue(output->out);
+}
+
+Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id) {
+  auto jobs = queued_jobs(world, id);
+  if (!jobs) return std::move(jobs).error();
+  if (jobs->empty()) return std::optional<QueuedJob>();
+  return std::optional<QueuedJob>(std::move(jobs->front()));
 }
 
 std::optional<SlurmJob> finished_job(World& world, const std::string& id) {

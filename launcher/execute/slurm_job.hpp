@@ -21,6 +21,10 @@ std::optional<std::string> job_id_in(std::string_view text);
 /// does not answer.
 Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id);
 
+/// All jobs of this user in the queue, in one call; with `id` those of one job, whoever's it is. An
+/// empty answer where Slurm has forgotten that job. unavailable, timeout: as queued_job.
+Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id = "");
+
 /// The end of a job: from scontrol, which forgets after MinJobAge, else from accounting. Nothing
 /// when neither knows.
 std::optional<SlurmJob> finished_job(World& world, const std::string& id);

@@ -14,6 +14,7 @@
 #include "launcher/planned_job.hpp"
 #include "launcher/program_paths.hpp"
 #include "launcher/run_files.hpp"
+#include "launcher/run_index.hpp"
 #include "launcher/shell_quote.hpp"
 #include "launcher/verb.hpp"
 
@@ -131,7 +132,7 @@ Result<int> finish(const RunOptions& options, const Planned& planned, const RunD
 }
 
 Result<int> execute(const RunOptions& options, const Planned& planned, const RunDir& run,
-                    World& world) {
+                    const RunLock& lock, World& world) {
   const auto& [job, plan] = planned;
   const bool slurm = plan.launcher == Launcher::slurm;
   bool background = false;
@@ -143,6 +144,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
       return exit_code::success;
     }
     background = true;
+    lock.sign();
   }
   FollowSettings settings{.ranks = plan.ranks(),
                           .show_logs = job.train.is_null() || world.console().verbosity > 0,
@@ -186,7 +188,9 @@ Result<int> run_job(const RunOptions& options, World& world) {
   if (good && slurm) good = check_no_job(*run, world);
   if (good) good = write_run_files(*run, planned->job, plan);
   if (!good) return std::move(good).error();
-  return execute(options, *planned, *run, world);
+  if (auto known = remember_run(world, *run); !known && world.console().verbosity > 0)
+    world.note("dllaunch: " + known.error().what + "\n");
+  return execute(options, *planned, *run, *lock, world);
 }
 
 VerbBody declare(CLI::App& app) {

@@ -43,9 +43,12 @@ void Workplace::start(const std::vector<std::string>& args) {
   argv.push_back(std::string(DLLAUNCH_BIN_DIR) + "/dllaunch");
   argv.insert(argv.end(), args.begin(), args.end());
   process_.reset();
+  // What is run here is not to be found among its user's own runs.
+  auto variables = environment;
+  variables.emplace_back("XDG_STATE_HOME", path() + "/state");
   auto started = OwnedProcess::start({.program = "/bin/sh",
                                       .argv = argv,
-                                      .environment = environment,
+                                      .environment = variables,
                                       .output_path = path() + "/started"});
   if (started) process_.emplace(*std::move(started));
 }

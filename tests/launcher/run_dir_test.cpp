@@ -99,5 +99,20 @@ TEST(RunDir, NewestCheckpointIsACompleteOne) {
   EXPECT_EQ(newest_checkpoint(run), run.checkpoints() + "/step-00000010");
 }
 
+TEST(RunDir, TheLockNamesItsOwner) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  EXPECT_FALSE(owner_of(run));
+  {
+    const auto lock = RunLock::take(run);
+    ASSERT_TRUE(lock);
+    const auto owner = owner_of(run);
+    ASSERT_TRUE(owner);
+    EXPECT_EQ(owner->pid, getpid());
+    EXPECT_FALSE(owner->host.empty());
+  }
+  EXPECT_FALSE(owner_of(run));
+}
+
 }  // namespace
 }  // namespace dllaunch

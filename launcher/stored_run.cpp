@@ -1,0 +1,96 @@
+#include "launcher/stored_run.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <charconv>
+#include <filesystem>
+
+#include "launcher/execute/slurm_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double changed_at_s(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return 0;
+  return static_cast<double>(info.st_mtim.tv_sec) +
+         1e-9 * static_cast<double>(info.st_mtim.tv_nsec);
+}
+
+Json read_json(World& world, const std::string& path) {
+  const auto text = world.read_file(path);
+  auto document = text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+  return document.is_object() ? document : Json();
+}
+
+std::string word(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+int count(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  const bool good = found != object.end() && found->is_number_integer();
+  const auto number = good ? found->get<std::int64_t>() : 1;
+  return number > 0 && number < 100'000'000 ? static_cast<int>(number) : 1;
+}
+
+/// "B:USR2@120"
+void read_signal(std::string text, LaunchPlan& plan) {
+  const auto colon = text.rfind(':');
+  if (colon != std::string::npos) text.erase(0, colon + 1);
+  const auto at = text.find('@');
+  plan.signal = text.substr(0, at);
+  if (at == std::string::npos) return;
+  std::from_chars(text.data() + at + 1, text.data() + text.size(), plan.grace_seconds);
+}
+
+LaunchPlan read_plan(const Json& document, const RunDir& dir) {
+  LaunchPlan plan;
+  plan.name = word(document, "name");
+  plan.launcher = word(document, "launcher") == "slurm" ? Launcher::slurm : Launcher::local;
+  plan.nodes = count(document, "nodes");
+  plan.ranks_per_node = count(document, "ranks_per_node");
+  plan.paths.run_dir = dir.path;
+  plan.signal = "USR2";
+  const auto options = document.find("sbatch");
+  if (options == document.end() || !options->is_object()) return plan;
+  for (const auto& [option, value] : options->items()) {
+    if (!value.is_string()) continue;
+    plan.sbatch.emplace_back(option, value.get<std::string>());
+    if (option == "--signal") read_signal(value, plan);
+    if (option == "--array") plan.array = value.get<std::string>();
+  }
+  return plan;
+}
+
+}  // namespace
+
+Result<StoredRun> read_stored_run(World& world, const std::string& path) {
+  StoredRun run{.dir = {.path = path, .resumed = true}, .plan = {}, .summary = {}};
+  const Json document = read_json(world, run.dir.plan_json());
+  if (document.is_null())
+    return Error{ErrorKind::bad_request, fmt::format("{} holds no run: no plan.json in it", path),
+                 "dllaunch ps lists the runs"};
+  run.plan = read_plan(document, run.dir);
+  const Json train = read_json(world, run.dir.train_json());
+  run.trains = !train.is_null();
+  if (train.contains("epochs") && train["epochs"].is_number_integer())
+    run.epochs = train["epochs"].get<std::int64_t>();
+  if (const auto id = world.read_file(run.dir.job_id())) {
+    run.job_id = job_id_in(*id).value_or("");
+    run.began_at_s = changed_at_s(run.dir.job_id());
+  }
+  if (run.plan.launcher == Launcher::local) run.began_at_s = changed_at_s(run.dir.plan_json());
+  run.summary = read_json(world, run.dir.summary());
+  return run;
+}
+
+std::string stored_status(const StoredRun& run) {
+  return run.summary.is_null() ? std::string() : word(run.summary, "status");
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,34 @@
+// A run directory read back: what `run` wrote into it, for whoever comes later.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/plan.hpp"
+#include "launcher/run_dir.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+struct StoredRun {
+  RunDir dir;
+  /// As far as following and explaining need it: name, launcher, nodes, ranks, sbatch, signal,
+  /// grace_seconds, array.
+  LaunchPlan plan;
+  bool trains = false;
+  std::optional<std::int64_t> epochs = {};  // asked for
+  std::string job_id = {};                  // of the last Slurm job; empty: none yet
+  double began_at_s = 0;                    // Unix seconds: submitted, or started here; 0: never
+  nlohmann::ordered_json summary;           // null: none was written for what ran last
+};
+
+/// bad_request: the directory holds no run, or a plan.json that makes no sense.
+Result<StoredRun> read_stored_run(World& world, const std::string& path);
+
+/// What `run` would say of it: the run's status in summary.json; empty: not there.
+std::string stored_status(const StoredRun& run);
+
+}  // namespace dllaunch

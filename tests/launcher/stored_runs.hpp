@@ -1,0 +1,43 @@
+// Run directories as `run` leaves them, and a world that reads them from the disk.
+#pragma once
+
+#include <string>
+
+#include "tests/support/fake_world.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+
+/// Files are the disk's own; everything else is FakeWorld's.
+class DiskWorld : public FakeWorld {
+ public:
+  Result<std::string> read_file(const std::string& path) override;
+};
+
+struct RunToStore {
+  std::string folder;           // below the place
+  std::string name = "sleepy";  // of the job
+  std::string job_id = {};      // empty: a local run
+  std::string status = {};      // empty: no summary
+  std::string array = {};
+  bool trains = false;
+};
+
+/// A home with an index, and a place for run directories.
+class RunPlace {
+ public:
+  RunPlace();
+
+  /// Writes the directory and remembers it, later ones as newer ones. Returns its path.
+  std::string store(const RunToStore& run);
+  void append(const std::string& run_path, const std::string& name, const std::string& text) const;
+  std::string path_of(const std::string& folder) const { return folder_.path() + "/" + folder; }
+
+  DiskWorld world;
+
+ private:
+  TemporaryFolder folder_;
+  int stored_ = 0;
+};
+
+}  // namespace dllaunch
