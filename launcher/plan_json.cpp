@@ -47,6 +47,12 @@ ordered_json object_of(const std::vector<std::pair<std::string, std::string>>& p
   return object;
 }
 
+/// Null for the built-in trainer, which asks MPI for its peers: its ranks need not meet before.
+ordered_json framework_of(const LaunchPlan& plan) {
+  if (!plan.train_json.empty()) return nullptr;
+  return plan.framework;
+}
+
 }  // namespace
 
 ordered_json to_json(const LaunchPlan& plan) {
@@ -62,6 +68,7 @@ ordered_json to_json(const LaunchPlan& plan) {
                            {"sbatch", object_of(plan.sbatch)},
                            {"environment", object_of(plan.environment)},
                            {"placement", to_json(plan.request)},
+                           {"framework", framework_of(plan)},
                            {"run_dir", plan.paths.run_dir},
                            {"warnings", plan.warnings}};
   if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;

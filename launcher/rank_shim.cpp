@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+
+#include "topology/visible_gpus.hpp"
 
 namespace dllaunch {
 namespace {
@@ -30,6 +33,25 @@ bool fits(const PlannedBinding& planned, const RankScene& scene) {
   const IdSet allowed = real_cpus(scene.node);
   return std::all_of(planned.masks.begin(), planned.masks.end(),
                      [&](const IdSet& mask) { return !mask.empty() && allowed.contains(mask); });
+}
+
+/// Whether the GPUs that the plan put ranks beside are those that are there for them.
+bool sees_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
+  if (!scene.some_gpus || planned.gpus.empty()) return true;
+  std::set<std::string> seen;
+  for (const int gpu : scene.gpus) seen.insert(scene.node.gpus[static_cast<std::size_t>(gpu)].pci);
+  return std::all_of(planned.gpus.begin(), planned.gpus.end(),
+                     [&](const std::string& pci) { return seen.contains(pci); });
+}
+
+/// The node with only the GPUs that the rank sees, in the order in which it counts them.
+Topology seen_node(const RankScene& scene) {
+  Topology node = scene.node;
+  if (!scene.some_gpus) return node;
+  node.gpus.clear();
+  for (const int gpu : scene.gpus)
+    node.gpus.push_back(scene.node.gpus[static_cast<std::size_t>(gpu)]);
+  return node;
 }
 
 RankBinding as_it_is(const RankScene& scene, std::string note) {
@@ -101,10 +123,17 @@ Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
       read_request(plan.value("placement", Json{{"policy", word(binding, "policy", "")}}));
   if (!request) return std::move(request).error();
   planned.request = *std::move(request);
+  if (const auto framework = plan.find("framework"); framework != plan.end())
+    planned.framework = framework->is_string() ? framework->get<std::string>() : "";
   if (planned.request.policy == BindPolicy::none) return planned;
   if (const auto topology = plan.find("topology"); topology != plan.end() && topology->is_object())
     planned.exact = topology->value("exact", Json(true)) != Json(false);
   for (const auto& rank : binding.value("ranks", Json::array())) {
+    if (!rank.is_object()) return no_plan("a rank that is no object");
+    for (const auto& gpu : rank.value("gpus", Json::array())) {
+      auto pci = gpu.is_object() ? word(gpu, "pci", "") : "";
+      if (!pci.empty()) planned.gpus.push_back(std::move(pci));
+    }
     auto mask = parse_mask(word(rank, "mask", ""));
     if (!mask) return std::move(mask).error();
     planned.masks.push_back(*std::move(mask));
@@ -127,7 +156,8 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
     return bound_to(scene, planned.masks, "");
   }
   const bool fit = fits(planned, scene);
-  const bool known = planned.exact || planned.request.policy == BindPolicy::explicit_masks;
+  const bool known = planned.request.policy == BindPolicy::explicit_masks ||
+                     (planned.exact && sees_planned_gpus(planned, scene));
   if (fit && known) return bound_to(scene, planned.masks, "");
   const std::string where = fmt::format("rank {} on {}", rank.rank, scene.host);
   if (scene.bound_by_slurm) {
@@ -138,8 +168,9 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
   request.ranks = rank.local_world_size;
   request.masks.clear();
   if (request.policy == BindPolicy::explicit_masks) request.policy = BindPolicy::closest;
-  request.gpus = std::min<int>(request.gpus, static_cast<int>(std::ssize(scene.node.gpus)));
-  auto placed = place_ranks(scene.node, request);
+  const Topology node = seen_node(scene);
+  request.gpus = std::min<int>(request.gpus, static_cast<int>(std::ssize(node.gpus)));
+  auto placed = place_ranks(node, request);
   if (!placed || local >= placed->ranks.size()) {
     if (fit) return bound_to(scene, planned.masks, "");
     return as_it_is(scene,
@@ -154,6 +185,20 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
                   fmt::format("{}: planned CPUs {}, this node allows {}: bound to {}", where,
                               wanted.empty() ? "unknown" : to_list(wanted),
                               to_list(real_cpus(scene.node)), to_list(masks[local])));
+}
+
+void see_gpus(const EnvLookup& lookup, RankScene& scene) {
+  RankObservation observation{.rank = scene.rank.rank,
+                              .world_size = scene.rank.world_size,
+                              .local_rank = scene.rank.local_rank,
+                              .local_world_size = scene.rank.local_world_size};
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                           "ZE_AFFINITY_MASK", "SLURMD_TRES_BIND"}) {
+    if (auto value = lookup(name)) observation.environment[name] = *std::move(value);
+  }
+  const auto visible = visible_gpus(scene.node, observation);
+  scene.gpus = visible.gpus;
+  scene.some_gpus = visible.identified && !visible.variable.empty() && !visible.gpus.empty();
 }
 
 std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank,

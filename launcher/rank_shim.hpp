@@ -15,9 +15,11 @@ namespace dllaunch {
 
 /// What plan.json says of the ranks of one node.
 struct PlannedBinding {
-  std::vector<IdSet> masks = {};  // by local rank; empty with policy none
-  PlacementRequest request = {};  // to place anew where the masks do not fit
-  bool exact = true;              // false: this node may be wired otherwise than the plan's
+  std::vector<IdSet> masks = {};       // by local rank; empty with policy none
+  PlacementRequest request = {};       // to place anew where the masks do not fit
+  bool exact = true;                   // false: this node may be wired otherwise than the plan's
+  std::vector<std::string> gpus = {};  // PCI addresses of all that the ranks of a node drive
+  std::string framework = "none";      // empty: the built-in trainer, which asks MPI for its peers
 };
 
 /// bad_request: not a plan.
@@ -28,6 +30,8 @@ struct RankScene {
   RankEnv rank = {};
   std::string host = {};
   Topology node = {};           // the real one
+  std::vector<int> gpus = {};   // positions in `node` of those it sees, in the runtime's order
+  bool some_gpus = false;       // a variable says which: `gpus` is not simply all of them
   IdSet current = {};           // what it is bound to now
   bool bound_by_slurm = false;  // srun gave each task its own CPUs
 };
@@ -39,10 +43,15 @@ struct RankBinding {
   std::string note = {};  // one line when it is not what the plan said; empty: as planned
 };
 
-/// The plan's mask where it knew the node and all masks of the node fit it, so that all its ranks
-/// decide alike; else a placement on what is really here. Masks that the user wrote count as known.
-/// Never fails: a rank that cannot be bound runs unbound and says so.
+/// The plan's mask where it knew the node, its GPUs are those that are seen here and all masks of
+/// the node fit it, so that all its ranks decide alike; else a placement on what is really here.
+/// Masks that the user wrote count as known. Never fails: a rank that cannot be bound runs unbound
+/// and says so.
 RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene);
+
+/// Fills in which GPUs of its node the rank sees, by the VISIBLE_DEVICES variables: on a shared
+/// node Slurm gives any, not the first ones.
+void see_gpus(const EnvLookup& lookup, RankScene& scene);
 
 /// RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, NODE_RANK where known, DLLAUNCH_RUN_DIR. Unless
 /// the user set them: OMP_NUM_THREADS, and where ranks share CPUs OMP_WAIT_POLICY=passive (threads

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -223,6 +224,15 @@ EnvLookup process_environment() {
   };
 }
 
+std::vector<std::string> process_variables() {
+  std::vector<std::string> names;
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view variable = *at;
+    names.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  return names;
+}
+
 Result<RankEnv> read_rank_env(const EnvLookup& lookup) {
   const auto read_as = [&](const Dialect& dialect, bool mpi) {
     auto env = read_dialect(lookup, dialect);
@@ -230,7 +240,8 @@ Result<RankEnv> read_rank_env(const EnvLookup& lookup) {
     return env;
   };
   // torchrun's workers inherit what started their agent, which may be a Slurm step or an mpirun.
-  if (any_set(lookup, {"TORCHELASTIC_RUN_ID"}) && any_set(lookup, {"RANK"})) {
+  const auto run_id = lookup("TORCHELASTIC_RUN_ID");
+  if (run_id && !run_id->starts_with(own_run_id) && any_set(lookup, {"RANK"})) {
     return read_as(torchrun, false);
   }
   if (any_set(lookup, {"OMPI_COMM_WORLD_RANK"})) return read_as(openmpi, true);

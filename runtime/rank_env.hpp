@@ -4,6 +4,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "topology/result.hpp"
 
@@ -24,6 +26,11 @@ using EnvLookup = std::function<std::optional<std::string>(const std::string& na
 
 /// The process's own environment. The one place besides main that reads it.
 EnvLookup process_environment();
+/// The names in it.
+std::vector<std::string> process_variables();
+
+/// What `dllaunch exec` gives PyTorch programs as TORCHELASTIC_RUN_ID begins so: not torchrun's.
+inline constexpr std::string_view own_run_id = "dllaunch-";
 
 /// Read in this order: torchrun's workers (TORCHELASTIC_RUN_ID with RANK), Open MPI
 /// (OMPI_COMM_WORLD_*: mpirun inside a Slurm job is the inner launcher and wins over inherited

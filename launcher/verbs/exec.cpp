@@ -10,8 +10,12 @@
 #include <cstring>
 #include <memory>
 
+#include "launcher/execute/ancestors.hpp"
 #include "launcher/execute/rank_logs.hpp"
+#include "launcher/framework_environment.hpp"
 #include "launcher/rank_shim.hpp"
+#include "launcher/rendezvous/meet.hpp"
+#include "launcher/rendezvous/start_name.hpp"
 #include "launcher/verb.hpp"
 #include "runtime/binding.hpp"
 
@@ -21,6 +25,8 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch exec -- ./app --size 10              bind this rank, then run ./app
   srun dllaunch exec --run-dir DIR -- ./app     as the plan in DIR says; output to DIR/out/
+  srun dllaunch exec --framework pytorch -- python3 train.py
+                                                with what torch.distributed reads
 )";
 
 constexpr int cannot_execute = 126;
@@ -29,6 +35,8 @@ constexpr int not_found = 127;
 struct ExecOptions {
   std::string run_dir;
   bool no_log = false;
+  std::string framework;  // empty: the plan's
+  int rendezvous_seconds = 300;
   std::vector<std::string> command;
 };
 
@@ -37,33 +45,30 @@ bool bound_by_slurm(const EnvLookup& lookup, const RankEnv& rank) {
   return rank.launcher == "slurm" && !type.empty() && type.find("none") == std::string::npos;
 }
 
+/// What the run's plan says of this node; without one, what `dllaunch` would do by itself.
+PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, World& world) {
+  if (run_dir.empty()) return {};
+  auto text = world.read_file(run_dir + "/plan.json");
+  auto planned = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
+  if (planned) return *std::move(planned);
+  world.note(fmt::format("dllaunch: rank {}: {}\n", rank.rank, planned.error().what));
+  return {};
+}
+
 /// What stops us from binding is said and survived: a slow rank is better than none.
-RankBinding bind_rank(const std::string& run_dir, const RankEnv& rank, const EnvLookup& lookup,
-                      World& world) {
+RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, World& world) {
   const auto complain = [&](const Error& error) {
-    world.note(fmt::format("dllaunch: rank {}: not bound: {}\n", rank.rank, error.what));
+    world.note(fmt::format("dllaunch: rank {}: not bound: {}\n", scene.rank.rank, error.what));
     return RankBinding{};
   };
   auto node = world.topology();
   if (!node) return complain(node.error());
   auto current = current_binding();
   if (!current) return complain(current.error());
-
-  PlannedBinding planned;
-  if (!run_dir.empty()) {
-    auto text = world.read_file(run_dir + "/plan.json");
-    auto read = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
-    if (read) {
-      planned = *std::move(read);
-    } else {
-      world.note(fmt::format("dllaunch: rank {}: {}\n", rank.rank, read.error().what));
-    }
-  }
-  auto binding = choose_binding(planned, {.rank = rank,
-                                          .host = world.host_name(),
-                                          .node = *std::move(node),
-                                          .current = *std::move(current),
-                                          .bound_by_slurm = bound_by_slurm(lookup, rank)});
+  scene.node = *std::move(node);
+  scene.current = *std::move(current);
+  see_gpus(process_environment(), scene);
+  auto binding = choose_binding(planned, scene);
   if (!binding.note.empty() && !planned.masks.empty()) {
     world.note("dllaunch: " + binding.note + "\n");
   }
@@ -71,6 +76,44 @@ RankBinding bind_rank(const std::string& run_dir, const RankEnv& rank, const Env
   auto applied = apply_binding(binding.cpus);
   if (!applied) return complain(applied.error());
   return binding;
+}
+
+/// What the ranks tell each other before they start; an empty meeting where they need not.
+Result<Meeting> meet_others(const ExecOptions& options, const FrameworkScene& scene,
+                            const std::string& run_dir, World& world) {
+  // torchrun's workers have their meeting point already.
+  const bool own_way = scene.framework.empty() || scene.rank.launcher == "torchrun";
+  if (own_way || options.rendezvous_seconds == 0) return Meeting{};
+  const auto lookup = process_environment();
+  auto meeting = meet({.rank = scene.rank,
+                       .start_name = scene.start_name,
+                       .names = {lookup("SLURMD_NODENAME").value_or(scene.host), scene.host},
+                       .hosts = step_hosts(scene.rank, lookup),
+                       .run_dir = run_dir,
+                       .workers = needs_workers(scene.framework),
+                       .patience = std::chrono::seconds(options.rendezvous_seconds)});
+  const bool needed = scene.framework != "none" && scene.framework != "mpi";
+  if (meeting || needed || meeting.error().kind == ErrorKind::timeout) return meeting;
+  if (scene.rank.rank == 0) {
+    world.note(fmt::format("dllaunch: MASTER_ADDR and MASTER_PORT are not set: {}: {}\n",
+                           meeting.error().what, meeting.error().hint));
+  }
+  return Meeting{};
+}
+
+/// Everything that says who this process is, so that there is one answer.
+void set_environment(const FrameworkScene& scene, const Variables& of_rank) {
+  const auto lookup = process_environment();
+  const auto of_framework = framework_variables(scene, lookup);
+  // What torchrun set for its workers is right.
+  if (scene.rank.launcher != "torchrun") {
+    for (const auto& name : contradicting_variables(process_variables(), lookup)) {
+      unsetenv(name.c_str());
+    }
+  }
+  for (const auto* variables : {&of_rank, &of_framework}) {
+    for (const auto& [name, value] : *variables) setenv(name.c_str(), value.c_str(), 1);
+  }
 }
 
 /// Standard output and error from here on; the old standard error is kept for last words.
@@ -111,7 +154,16 @@ int become(const std::vector<std::string>& command, int rank, const std::string&
   return error == ENOENT ? not_found : cannot_execute;
 }
 
+void forget_inherited() {
+  const auto starter = nearest_starter(ancestor_names());
+  for (const auto& name :
+       inherited_variables(process_variables(), starter, process_environment())) {
+    unsetenv(name.c_str());
+  }
+}
+
 Result<int> exec(const ExecOptions& options, World& world) {
+  forget_inherited();
   const EnvLookup lookup = process_environment();
   auto rank = read_rank_env(lookup);
   if (!rank) return std::move(rank).error();
@@ -124,10 +176,22 @@ Result<int> exec(const ExecOptions& options, World& world) {
     mkdir((run_dir + "/out").c_str(), 0755);
     other_stderr = redirect_to_log(run_dir + "/out/" + rank_log_name(rank->rank, host), world);
   }
-  const auto binding = bind_rank(run_dir, *rank, lookup, world);
-  for (const auto& [name, value] : rank_variables(*rank, binding, run_dir, lookup)) {
-    setenv(name.c_str(), value.c_str(), 1);
-  }
+  const auto planned = read_plan(run_dir, *rank, world);
+  RankScene scene{.rank = *rank, .host = host, .bound_by_slurm = bound_by_slurm(lookup, *rank)};
+  const auto binding = bind_rank(planned, scene, world);
+
+  FrameworkScene framework{
+      .framework = options.framework.empty() ? planned.framework : options.framework,
+      .rank = *rank,
+      .host = host,
+      .start_name = start_name(*rank, lookup, parent_identity()),
+      .visible_gpus = static_cast<int>(scene.gpus.size())};
+  if (auto good = check_framework(framework, lookup); !good) return std::move(good).error();
+  auto meeting = meet_others(options, framework, run_dir, world);
+  if (!meeting) return std::move(meeting).error();
+  framework.point = meeting->point;
+  framework.workers = meeting->workers;
+  set_environment(framework, rank_variables(*rank, binding, run_dir, lookup));
   return become(options.command, rank->rank, host, other_stderr);
 }
 
@@ -136,6 +200,13 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan and logs")
       ->type_name("DIR");
   app.add_flag("--no-log", options->no_log, "leave the output where it goes");
+  app.add_option("--framework", options->framework,
+                 "whose variables to set besides RANK and co. [the plan's, else none]")
+      ->type_name("NAME");
+  app.add_option("--rendezvous-seconds", options->rendezvous_seconds,
+                 "how long ranks wait for each other; 0: no MASTER_ADDR [300]")
+      ->type_name("N")
+      ->check(CLI::Range(0, 86400).description(""));
   app.add_option("CMD", options->command, "the rank's program and its arguments, after --")
       ->required();
   return [options](World& world) { return exec(*options, world); };

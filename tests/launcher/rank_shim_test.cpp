@@ -65,6 +65,36 @@ TEST(RankShim, APlanMadeOfCountsIsMadeAnewOnTheNode) {
       << "better than nothing";
 }
 
+// Slurm gave the last two GPUs of four to this job and the first two to another.
+TEST(RankShim, OnASharedNodeRanksGoBesideTheGpusTheySee) {
+  PlannedBinding planned{.masks = {{0, 1, 2, 3}, {4, 5, 6, 7}}, .request = {.gpus = 2}};
+  auto shared = scene(0, 2, node_of("numa:4 cores:4 gpus:4"));
+  for (auto& gpu : shared.node.gpus) gpu.vendor = "nvidia";
+  for (int i = 0; i < 2; ++i) {
+    planned.gpus.push_back(shared.node.gpus[static_cast<std::size_t>(i)].pci);
+  }
+  const auto bound = [&](int rank, const std::string& visible) {
+    shared.rank.rank = shared.rank.local_rank = rank;
+    see_gpus(
+        [&](const std::string& name) -> std::optional<std::string> {
+          if (name != "CUDA_VISIBLE_DEVICES" || visible.empty()) return std::nullopt;
+          return visible;
+        },
+        shared);
+    return to_list(choose_binding(planned, shared).cpus);
+  };
+  EXPECT_EQ(bound(0, ""), "0-3") << "no variable: as planned";
+  EXPECT_EQ(bound(1, "0,1"), "4-7") << "the planned ones";
+  for (const bool exact : {true, false}) {
+    planned.exact = exact;
+    EXPECT_EQ(bound(0, "2,3"), "8-11");
+    EXPECT_EQ(bound(1, "2,3"), "12-15");
+    EXPECT_EQ(bound(0, "3,2"), "12-15") << "local rank 0 drives the first that it sees";
+  }
+  planned.request.policy = BindPolicy::explicit_masks;
+  EXPECT_EQ(bound(0, "2,3"), "0-3") << "the user's own masks";
+}
+
 // One rank's mask alone may fit; the others' would then overlap with a new placement.
 TEST(RankShim, AllRanksOfANodeDecideAlike) {
   const PlannedBinding planned{.masks = {{0, 1}, {8, 9}}, .request = {}};
@@ -131,6 +161,21 @@ TEST(RankShim, ReadsAPlan) {
   EXPECT_TRUE(origin(R"({"source": "probe", "exact": true})"));
   EXPECT_TRUE(origin(R"({"exact": "perhaps"})"));
   EXPECT_TRUE(origin("[]"));
+}
+
+TEST(RankShim, ReadsTheFrameworkAndTheGpusOfAPlan) {
+  const auto framework = [](const std::string& text) {
+    return read_planned_binding(R"({"binding": {"policy": "none"})" + text + "}")->framework;
+  };
+  EXPECT_EQ(framework(""), "none");
+  EXPECT_EQ(framework(R"(, "framework": "jax")"), "jax");
+  EXPECT_EQ(framework(R"(, "framework": null)"), "") << "the built-in trainer";
+  const auto planned = read_planned_binding(
+      R"({"binding": {"policy": "closest", "ranks": [
+            {"mask": "0x3", "gpus": [{"index": 0, "pci": "0000:c1:00.0"}]},
+            {"mask": "0xc", "gpus": [{"index": 1, "pci": ""}, 3]}]}})");
+  ASSERT_TRUE(planned) << planned.error().what;
+  EXPECT_EQ(planned->gpus, (std::vector<std::string>{"0000:c1:00.0"}));
 }
 
 TEST(RankShim, RefusesWhatIsNoPlan) {

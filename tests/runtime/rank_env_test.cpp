@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -54,6 +55,13 @@ std::string refusal(const Variables& variables) {
 }
 
 const RankEnv alone;
+
+TEST(RankEnv, TheProcessesOwnNames) {
+  setenv("DLLAUNCH_RANK_ENV_TEST", "a=b", 1);
+  const auto names = process_variables();
+  EXPECT_EQ(std::count(names.begin(), names.end(), "DLLAUNCH_RANK_ENV_TEST"), 1);
+  EXPECT_EQ(process_environment()("DLLAUNCH_RANK_ENV_TEST"), "a=b");
+}
 
 TEST(RankEnv, AloneWithoutALauncher) {
   expect({}, alone);

@@ -1,0 +1,60 @@
+// Where ranks ask before their program starts: rank 0's, and on each other node its first rank's.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// What the desk is for. It closes when all have been served.
+struct DeskDuty {
+  std::string start_name = {};
+  std::string answer = {};                // one line, for everybody who asks
+  int askers = 0;                         // so many ranks will ask
+  std::vector<std::string> workers = {};  // by rank: addresses that are known; "": still to come
+};
+
+/// A socket for the ranks of this node and, where wanted, one for those of others. Both end with
+/// this process's program: what is left behind is nothing.
+class Desk {
+ public:
+  /// `node`: counted within the start. `ports`: for ranks of other nodes, the first free one; 0:
+  /// any; none: no such socket.
+  /// unavailable: no port is free, or this node has such a desk already.
+  static Result<Desk> open(const std::string& start_name, int node, const std::vector<int>& ports);
+
+  Desk(Desk&& other) noexcept
+      : local_(std::exchange(other.local_, -1)),
+        remote_(std::exchange(other.remote_, -1)),
+        port_(other.port_) {}
+  Desk& operator=(Desk&&) = delete;
+  ~Desk();
+
+  int port() const { return port_; }  // for ranks of other nodes; 0: none
+
+  /// Answers until every asker has its answer and every worker the table of all; returns the table.
+  /// timeout: says how many did not come.
+  Result<std::vector<std::string>> serve(const DeskDuty& duty, Deadline deadline) const;
+
+ private:
+  Desk() = default;
+
+  int local_ = -1;
+  int remote_ = -1;
+  int port_ = 0;
+};
+
+/// One question to the desk of this node. Empty: nobody is there yet, or it is not ours.
+std::string ask_here(const std::string& start_name, int node, const std::string& question,
+                     Deadline deadline);
+/// One question to a desk on another node. Waits for the answer until the deadline.
+std::string ask_there(const std::string& address, int port, const std::string& question,
+                      Deadline deadline);
+
+}  // namespace dllaunch

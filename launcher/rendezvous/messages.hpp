@@ -1,0 +1,43 @@
+// What ranks say to each other before their program starts, as text. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+/// Where the ranks of one start meet.
+struct MeetingPoint {
+  std::string address = {};  // of rank 0's node: a name or a number
+  int port = 0;              // held by rank 0 for its program: MASTER_PORT
+  int desk = 0;              // where rank 0 answers ranks of other nodes; 0: it does not
+};
+
+/// One line of JSON.
+std::string to_line(const MeetingPoint& point, std::string_view start_name);
+/// bad_request: not such a line, or one of another start.
+Result<MeetingPoint> parse_meeting_point(std::string_view line, std::string_view start_name);
+
+/// "I am rank N of this start; where do we meet?", and with `worker`, "HOST:PORT is me".
+struct Question {
+  int rank = 0;
+  std::string worker = {};  // empty: only asks
+};
+
+std::string to_line(const Question& question, std::string_view start_name);
+/// Nothing for what is not such a line of this start: anybody can connect to a port.
+std::optional<Question> parse_question(std::string_view line, std::string_view start_name);
+
+/// All workers' addresses, by rank.
+std::string workers_line(const std::vector<std::string>& workers);
+/// bad_request: not `count` addresses.
+Result<std::vector<std::string>> parse_workers(std::string_view line, int count);
+
+/// "n1:29500", "[fe80::1]:29500".
+std::string with_port(const std::string& address, int port);
+
+}  // namespace dllaunch

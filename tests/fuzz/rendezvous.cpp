@@ -1,0 +1,27 @@
+// What comes over a socket before a rank's program starts, and /proc/PID/stat.
+#include "launcher/execute/ancestors.hpp"
+#include "launcher/rendezvous/messages.hpp"
+#include "tests/fuzz/must_hold.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace dllaunch;
+  const auto text = text_of(data, size);
+  parse_stat(text);
+  if (const auto point = parse_meeting_point(text, "s")) {
+    must_hold(point->port > 0 && point->port < 65536, "a port is a port");
+    const auto again = parse_meeting_point(to_line(*point, "s"), "s");
+    must_hold(again && again->address == point->address && again->desk == point->desk,
+              "a meeting point comes back as it was");
+  }
+  if (const auto question = parse_question(text, "s")) {
+    must_hold(question->rank >= 0, "a rank is not negative");
+    must_hold(question->worker.find_first_of("\n\" ") == std::string::npos, "one plain word");
+    const auto again = parse_question(to_line(*question, "s"), "s");
+    must_hold(again && again->worker == question->worker, "a question comes back as it was");
+  }
+  if (const auto workers = parse_workers(text, 2)) {
+    must_hold(workers->size() == 2, "as many as asked for");
+    must_hold(bool(parse_workers(workers_line(*workers), 2)), "a table comes back");
+  }
+  return 0;
+}

@@ -1,0 +1,118 @@
+#include "launcher/rendezvous/desk.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "launcher/rendezvous/messages.hpp"
+#include "launcher/rendezvous/sockets.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+Deadline after(std::chrono::milliseconds time) {
+  return std::chrono::steady_clock::now() + time;
+}
+
+class DeskTest : public testing::Test {
+ protected:
+  std::string ask(int rank) {
+    return ask_here(name_, 0, to_line(Question{.rank = rank}, name_), after(20s));
+  }
+  std::string tell(int port, int rank, const std::string& worker) {
+    return ask_there("localhost", port, to_line(Question{.rank = rank, .worker = worker}, name_),
+                     after(20s));
+  }
+
+  const std::string name_ = "desk-" + std::to_string(getpid());
+};
+
+TEST_F(DeskTest, AnswersUntilEveryoneHasAsked) {
+  const auto desk = Desk::open(name_, 0, {});
+  ASSERT_TRUE(desk) << desk.error().what;
+  EXPECT_EQ(desk->port(), 0);
+  std::vector<std::string> answers(3);
+  std::vector<std::thread> ranks;
+  for (int rank = 1; rank <= 3; ++rank) {
+    ranks.emplace_back([&, rank] { answers[static_cast<std::size_t>(rank - 1)] = ask(rank); });
+  }
+  const auto served =
+      desk->serve({.start_name = name_, .answer = "here\n", .askers = 3}, after(20s));
+  for (auto& rank : ranks) rank.join();
+  EXPECT_TRUE(served);
+  EXPECT_THAT(answers, testing::Each("here"));
+}
+
+// Not the same rank twice, not a stranger, not somebody who says nothing.
+TEST_F(DeskTest, CountsRanksNotVisits) {
+  const auto desk = Desk::open(name_, 0, {0});
+  ASSERT_TRUE(desk) << desk.error().what;
+  const int silent = connect_here(name_, 0);
+  std::thread visitors([&] {
+    EXPECT_EQ(ask(1), "here");
+    EXPECT_EQ(ask(1), "here");
+    EXPECT_EQ(ask_there("localhost", desk->port(), "GET / HTTP/1.1\r\n\r\n", after(20s)), "");
+    EXPECT_EQ(ask_there("localhost", desk->port(), to_line(Question{.rank = 2}, "another start"),
+                        after(20s)),
+              "");
+    EXPECT_EQ(ask_there("localhost", desk->port(), std::string(100'000, 'x') + "\n", after(20s)),
+              "");
+  });
+  const auto served =
+      desk->serve({.start_name = name_, .answer = "here\n", .askers = 2}, after(700ms));
+  visitors.join();
+  close(silent);
+  ASSERT_FALSE(served);
+  EXPECT_EQ(served.error().kind, ErrorKind::timeout);
+  EXPECT_EQ(served.error().what, "1 of the 2 it waits for did not come");
+}
+
+TEST_F(DeskTest, HandsOutTheTableWhenAllWorkersAreKnown) {
+  const auto desk = Desk::open(name_, 0, {0});
+  ASSERT_TRUE(desk) << desk.error().what;
+  std::vector<std::thread> ranks;
+  std::vector<std::string> tables(2);
+  for (int rank = 1; rank <= 2; ++rank) {
+    ranks.emplace_back([&, rank] {
+      EXPECT_EQ(ask(rank), "here");
+      tables[static_cast<std::size_t>(rank - 1)] =
+          tell(desk->port(), rank, "n2:" + std::to_string(rank));
+    });
+  }
+  const auto served = desk->serve(
+      {.start_name = name_, .answer = "here\n", .askers = 2, .workers = {"n1:9", "", ""}},
+      after(20s));
+  for (auto& rank : ranks) rank.join();
+  ASSERT_TRUE(served) << served.error().what;
+  EXPECT_THAT(*served, testing::ElementsAre("n1:9", "n2:1", "n2:2"));
+  EXPECT_THAT(tables, testing::Each(R"(["n1:9","n2:1","n2:2"])"));
+}
+
+TEST_F(DeskTest, SaysHowManyWorkersAreMissing) {
+  const auto desk = Desk::open(name_, 0, {0});
+  ASSERT_TRUE(desk);
+  const auto served = desk->serve(
+      {.start_name = name_, .answer = "here\n", .workers = {"n1:9", "", ""}}, after(50ms));
+  ASSERT_FALSE(served);
+  EXPECT_EQ(served.error().what, "2 of 3 workers did not say where they are");
+}
+
+TEST_F(DeskTest, TakesTheNextPortWhereOneIsTaken) {
+  const int other = listen_on(0);
+  ASSERT_GE(other, 0);
+  const auto desk = Desk::open(name_, 0, {port_of(other), 0});
+  ASSERT_TRUE(desk) << desk.error().what;
+  EXPECT_NE(desk->port(), port_of(other));
+  EXPECT_FALSE(Desk::open(name_, 1, {port_of(other)}));
+  EXPECT_FALSE(Desk::open(name_, 0, {})) << "this node has one";
+  close(other);
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,169 @@
+// Ranks as threads. Nodes are but numbers here; tests/end_to_end/slurm_frameworks_test.cpp has real
+// ones.
+#include "launcher/rendezvous/meet.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "launcher/rendezvous/start_name.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Shape {
+  int nodes = 1;
+  int ranks_per_node = 1;
+  bool nodes_known = true;
+};
+
+class Meet : public testing::Test {
+ protected:
+  MeetingRequest request(const Shape& shape, int rank) const {
+    const int local = rank % shape.ranks_per_node;
+    return {.rank = {.rank = rank,
+                     .world_size = shape.nodes * shape.ranks_per_node,
+                     .local_rank = local,
+                     .local_world_size = shape.ranks_per_node,
+                     .node_rank = shape.nodes_known ? rank / shape.ranks_per_node : -1,
+                     .nodes = shape.nodes_known ? shape.nodes : 0,
+                     .launcher = "slurm"},
+            .start_name = name_,
+            .names = {"localhost"},
+            .hosts = {"localhost"},
+            .run_dir = run_dir_,
+            .workers = workers_,
+            .patience = 30s};
+  }
+
+  /// All ranks at once, the last first.
+  std::vector<Meeting> meet_all(const Shape& shape) {
+    const int ranks = shape.nodes * shape.ranks_per_node;
+    std::vector<Meeting> meetings(static_cast<std::size_t>(ranks));
+    std::vector<std::thread> threads;
+    for (int rank = ranks - 1; rank >= 0; --rank) {
+      threads.emplace_back([&, rank] {
+        auto met = meet(request(shape, rank));
+        EXPECT_TRUE(met) << "rank " << rank << ": " << met.error().what;
+        if (met) meetings[static_cast<std::size_t>(rank)] = *std::move(met);
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    return meetings;
+  }
+
+  static void expect_one_point(const std::vector<Meeting>& meetings) {
+    EXPECT_GT(meetings.front().point.port, 0);
+    for (const auto& meeting : meetings) {
+      EXPECT_EQ(meeting.point.port, meetings.front().point.port);
+      EXPECT_EQ(meeting.point.address, meetings.front().point.address);
+    }
+  }
+
+  std::string name_ = "slurm-" + std::to_string(getpid()) + ".0-r0";
+  std::string run_dir_;
+  bool workers_ = false;
+};
+
+TEST_F(Meet, AloneThereIsNobodyToWaitFor) {
+  const auto meetings = meet_all({});
+  EXPECT_EQ(meetings[0].point.address, "localhost");
+  EXPECT_GT(meetings[0].point.port, 0);
+}
+
+TEST_F(Meet, OnOneNodeItIsLocalhost) {
+  const auto meetings = meet_all({.nodes = 1, .ranks_per_node = 5});
+  expect_one_point(meetings);
+  EXPECT_EQ(meetings[4].point.address, "localhost");
+}
+
+TEST_F(Meet, OnSeveralNodesOverTheRunDirectory) {
+  const TemporaryFolder folder;
+  run_dir_ = folder.path();
+  expect_one_point(meet_all({.nodes = 3, .ranks_per_node = 2}));
+  struct stat written {};
+  EXPECT_EQ(stat((run_dir_ + "/.rendezvous/" + name_).c_str(), &written), 0);
+}
+
+TEST_F(Meet, OnSeveralNodesWithoutARunDirectory) {
+  expect_one_point(meet_all({.nodes = 3, .ranks_per_node = 2}));
+}
+
+TEST_F(Meet, WhereMpirunDoesNotNumberTheNodes) {
+  const TemporaryFolder folder;
+  run_dir_ = folder.path();
+  expect_one_point(meet_all({.nodes = 2, .ranks_per_node = 2, .nodes_known = false}));
+}
+
+// The same name, as after a reset of Slurm's counters: only what rank 0 says itself counts.
+TEST_F(Meet, AStaleFileIsNotBelieved) {
+  const TemporaryFolder folder;
+  run_dir_ = folder.path();
+  mkdir((run_dir_ + "/.rendezvous").c_str(), 0755);
+  const MeetingPoint stale{.address = "localhost", .port = 1, .desk = 1};
+  std::ofstream(run_dir_ + "/.rendezvous/" + name_) << to_line(stale, name_);
+  const Shape shape{.nodes = 2, .ranks_per_node = 1};
+  std::optional<Result<Meeting>> early;
+  std::thread other([&] { early.emplace(meet(request(shape, 1))); });
+  std::this_thread::sleep_for(200ms);
+  const auto led = meet(request(shape, 0));
+  other.join();
+  ASSERT_TRUE(led) << led.error().what;
+  ASSERT_TRUE(*early) << early->error().what;
+  EXPECT_EQ((*early)->point.port, led->point.port);
+}
+
+TEST_F(Meet, EveryWorkerHasAPortOfItsOwnAndAllKnowAll) {
+  workers_ = true;
+  for (const bool shared : {false, true}) {
+    const TemporaryFolder folder;
+    run_dir_ = shared ? folder.path() : "";
+    const auto meetings = meet_all({.nodes = 2, .ranks_per_node = 3});
+    expect_one_point(meetings);
+    const auto& table = meetings.front().workers;
+    EXPECT_EQ(std::set<std::string>(table.begin(), table.end()).size(), 6u);
+    for (const auto& meeting : meetings) EXPECT_EQ(meeting.workers, table);
+  }
+  EXPECT_EQ(meet_all({.nodes = 1, .ranks_per_node = 2})[1].workers.size(), 2u);
+}
+
+TEST_F(Meet, WhoDoesNotComeIsNotWaitedForForEver) {
+  const Shape shape{.nodes = 1, .ranks_per_node = 3};
+  auto lead = request(shape, 0);
+  lead.patience = 1s;
+  const auto led = meet(lead);
+  ASSERT_FALSE(led);
+  EXPECT_EQ(led.error().kind, ErrorKind::timeout);
+  EXPECT_EQ(led.error().what,
+            "rank 0 on localhost: 2 of the 2 it waits for did not come within 1 s");
+  EXPECT_THAT(led.error().hint, testing::HasSubstr("--rendezvous-seconds 0"));
+
+  auto follower = request(shape, 2);
+  follower.patience = 1s;
+  const auto followed = meet(follower);
+  ASSERT_FALSE(followed);
+  EXPECT_EQ(followed.error().what,
+            "rank 2 on localhost: the first rank of this node did not say where the ranks meet "
+            "within 1 s");
+}
+
+TEST_F(Meet, WithoutAnyWayToFindRank0ItSaysSo) {
+  auto lost = request({.nodes = 2, .ranks_per_node = 1}, 1);
+  lost.hosts.clear();
+  const auto met = meet(lost);
+  ASSERT_FALSE(met);
+  EXPECT_EQ(met.error().kind, ErrorKind::unavailable);
+  EXPECT_THAT(met.error().hint, testing::HasSubstr("--run-dir"));
+}
+
+}  // namespace
+}  // namespace dllaunch

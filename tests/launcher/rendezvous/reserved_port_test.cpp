@@ -1,0 +1,76 @@
+#include "launcher/rendezvous/reserved_port.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
+
+#include "launcher/rendezvous/sockets.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Binds as a program would; -1 when it may not.
+int bind_to(int port, bool reuse) {
+  const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  if (reuse) setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<in_port_t>(port));
+  if (bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return made;
+  close(made);
+  return -1;
+}
+
+TEST(ReservedPort, AProgramMayListenOnItWhileItIsHeld) {
+  const auto held = reserve_port();
+  ASSERT_TRUE(held) << held.error().what;
+  EXPECT_EQ(fcntl(held->socket, F_GETFD) & FD_CLOEXEC, 0) << "the program inherits it";
+  const int server = listen_on(held->port);
+  ASSERT_GE(server, 0) << last_error();
+  EXPECT_EQ(port_of(server), held->port);
+  const int client = connect_to("localhost", held->port);
+  EXPECT_GE(client, 0);
+  close(client);
+  close(server);
+  close(held->socket);
+}
+
+TEST(ReservedPort, NobodyElseGetsIt) {
+  const auto held = reserve_port();
+  ASSERT_TRUE(held);
+  EXPECT_EQ(bind_to(held->port, /*reuse=*/false), -1);
+  EXPECT_EQ(errno, EADDRINUSE);
+  // Whoever asks the kernel for any port, in either way, gets another one.
+  std::set<int> open;
+  for (int i = 0; i < 400; ++i) {
+    const int other = bind_to(0, /*reuse=*/i % 2 == 0);
+    if (other < 0) break;
+    EXPECT_NE(port_of(other), held->port);
+    open.insert(other);
+  }
+  EXPECT_GT(open.size(), 100u);
+  for (const int other : open) close(other);
+  close(held->socket);
+}
+
+TEST(ReservedPort, EveryReservationIsAnother) {
+  std::set<int> ports;
+  std::set<int> sockets;
+  for (int i = 0; i < 200; ++i) {
+    const auto held = reserve_port();
+    ASSERT_TRUE(held);
+    ports.insert(held->port);
+    sockets.insert(held->socket);
+  }
+  EXPECT_EQ(ports.size(), 200u);
+  for (const int held : sockets) close(held);
+}
+
+}  // namespace
+}  // namespace dllaunch
