@@ -41,6 +41,7 @@ struct JobEnvironment {
   std::vector<std::string> modules;
   std::optional<std::string> activate;
   std::vector<std::pair<std::string, std::string>> variables;
+  std::vector<std::string> left_alone = {};  // variables that dllaunch is not to set
   std::optional<Container> container = {};
   std::optional<std::string> setup;
 };

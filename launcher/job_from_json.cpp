@@ -52,10 +52,14 @@ JobEnvironment environment_from(const Json& block) {
   JobEnvironment environment{.modules = block["modules"],
                              .activate = unless_null<std::string>(block["activate"]),
                              .variables = {},
+                             .left_alone = {},
                              .container = container_from(block["container"]),
                              .setup = unless_null<std::string>(block["setup"])};
   for (const auto& [name, value] : block["variables"].items()) {
-    environment.variables.emplace_back(name, value.get<std::string>());
+    if (value.is_null())
+      environment.left_alone.push_back(name);
+    else
+      environment.variables.emplace_back(name, value.get<std::string>());
   }
   return environment;
 }

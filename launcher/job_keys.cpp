@@ -153,18 +153,20 @@ std::vector<JobKey> resource_keys() {
 
 std::vector<JobKey> option_keys() {
   Json sbatch_option = line();
-  sbatch_option["pattern"] = "^-[^\x01-\x1f\x7f]+$";
-  sbatch_option["x-expected"] = "an option of sbatch, such as --mail-type=END";
+  sbatch_option["pattern"] = "^!?-[^\x01-\x1f\x7f]+$";
+  sbatch_option["x-expected"] = "an option of sbatch, such as --mail-type=END or !--requeue";
   return {
       {.path = "resources.sbatch_extra",
        .rules = lines(sbatch_option, "a list of options"),
        .initial = Json::array(),
-       .doc = "more options for sbatch, one #SBATCH line each",
+       .doc =
+           "more options for sbatch, one #SBATCH line each; one that dllaunch writes too takes the "
+           "place of its line, \"!--requeue\" takes that line out",
        .example = Json::array({"--mail-type=END"})},
       {.path = "resources.srun_extra",
        .rules = lines(line(), "a list of arguments"),
        .initial = Json::array(),
-       .doc = "more arguments for srun",
+       .doc = "more arguments for srun; they take the place of ours, \"!--wait\" takes ours out",
        .example = Json::array({"--mpi=pmix"})},
   };
 }
@@ -202,11 +204,14 @@ std::vector<JobKey> queue_keys() {
 }
 
 std::vector<JobKey> environment_keys() {
+  Json value = argument();
+  value["type"].push_back("null");
+  value["x-expected"] = "text, a number, or null";
   Json variables = {
       {"type", Json::array({"object", "null"})},
       {"propertyNames",
        {{"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}, {"x-expected", "the name of a variable"}}},
-      {"additionalProperties", argument()},
+      {"additionalProperties", value},
       {"x-expected", "a block of NAME: VALUE"}};
   return {
       {.path = "environment", .rules = block(), .doc = "what is set up before the ranks start"},
@@ -223,7 +228,7 @@ std::vector<JobKey> environment_keys() {
       {.path = "environment.variables",
        .rules = variables,
        .initial = Json::object(),
-       .doc = "environment variables of every rank",
+       .doc = "environment variables of every rank; null takes out one that dllaunch would set",
        .example = {{"NCCL_DEBUG", "INFO"}}},
       {.path = "environment.container", .rules = block(), .doc = "a container for the ranks"},
       {.path = "environment.container.image",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "launcher/plan_parts.hpp"
+#include "launcher/shell_quote.hpp"
 
 namespace dllaunch {
 namespace {
@@ -100,6 +101,30 @@ bool trains(const Job& job) {
   return !job.train.is_null();
 }
 
+std::string task_dir(const LaunchPlan& plan) {
+  return plan.paths.run_dir + (plan.array ? "/task-%a" : "");
+}
+
+std::string task_pattern(const LaunchPlan& plan) {
+  return escape_file_pattern(plan.paths.run_dir) + (plan.array ? "/task-%a" : "");
+}
+
+Variables exported(const JobEnvironment& job, Variables defaults) {
+  for (const auto& [name, value] : job.variables) {
+    const auto same = std::find_if(defaults.begin(), defaults.end(),
+                                   [&name](const auto& ours) { return ours.first == name; });
+    if (same == defaults.end())
+      defaults.emplace_back(name, value);
+    else
+      same->second = value;
+  }
+  std::erase_if(defaults, [&job](const auto& ours) {
+    return std::find(job.left_alone.begin(), job.left_alone.end(), ours.first) !=
+           job.left_alone.end();
+  });
+  return defaults;
+}
+
 LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   LaunchPlan plan;
   plan.name = job.name;
@@ -112,15 +137,14 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   plan.after = job.after;
   plan.array = job.array;
   if (trains(job)) {
-    plan.rank_command = {paths.dltrain, "--config", paths.run_dir + "/train.json"};
+    plan.rank_command = {paths.dltrain, "--config", task_dir(plan) + "/train.json"};
     plan.train_json = train_document(job);
   } else {
     plan.rank_command = job.run_command;
   }
   // CUDA's default order is by speed; ours, and everybody's pictures, are by PCI address.
-  plan.environment = {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
-  plan.environment.insert(plan.environment.end(), job.environment.variables.begin(),
-                          job.environment.variables.end());
+  plan.environment = exported(job.environment, {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}});
+  plan.left_alone = job.environment.left_alone;
   plan.modules = job.environment.modules;
   plan.activate = job.environment.activate.value_or("");
   plan.setup = job.environment.setup.value_or("");
@@ -189,7 +213,7 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
 }
 
 std::vector<std::string> shim(const LaunchPlan& plan) {
-  std::vector<std::string> argv = {plan.paths.dllaunch, "exec", "--run-dir", plan.paths.run_dir};
+  std::vector<std::string> argv = {plan.paths.dllaunch, "exec", "--run-dir", task_dir(plan)};
   if (plan.ranks() > max_rank_logs) argv.emplace_back("--no-log");
   argv.emplace_back("--");
   argv.insert(argv.end(), plan.rank_command.begin(), plan.rank_command.end());

@@ -40,8 +40,10 @@ struct LaunchPlan {
       rank_command;                // what each rank execs: dltrain --config ..., or the user's
   std::vector<std::string> start;  // srun or mpirun argv, shim and rank command included
   std::vector<std::pair<std::string, std::string>> sbatch;  // "--nodes" -> "2"; value may be empty
-  std::vector<std::string> sbatch_extra;                    // as the user wrote them
+  std::vector<std::string> sbatch_extra;                    // the user's that are not in `sbatch`
   std::vector<std::pair<std::string, std::string>> environment;  // set before the ranks start
+  std::vector<std::string> left_alone = {};                      // variables that we are not to set
+  std::string mpi = {};  // srun's plug-in for commands, where the cluster profile names one
   std::vector<std::string> modules;
   std::string activate;  // empty: none
   std::string setup;     // shell lines, empty: none
@@ -52,11 +54,15 @@ struct LaunchPlan {
   std::string framework = "none";           // whose variables the shim sets besides RANK and co.
   std::optional<Container> container = {};  // around each rank's command, inside the shim
   std::vector<std::string> stage = {};      // copied to each node before the ranks start
-  std::vector<std::string> after = {};      // runs and job ids, as the user wrote them
+  std::vector<std::string> after = {};      // job ids; runs that nobody has looked up are warned of
   std::optional<std::string> array = {};    // "0-9%2"
   std::string train_json;                   // the text of RUN/train.json; empty with `run:`
   std::vector<std::string> warnings;
 };
+
+/// Where a rank's files go: the run's directory; of an array's task, task-N in it, written as
+/// RUN/task-%a. The script puts the number there.
+std::string task_dir(const LaunchPlan& plan);
 
 /// Pure. Slurm when the facts have it, unless `local`.
 /// unsatisfiable: no such partition, fewer nodes or GPUs than asked for, a time above the limit;

@@ -71,6 +71,9 @@ ordered_json to_json(const LaunchPlan& plan) {
                            {"framework", framework_of(plan)},
                            {"run_dir", plan.paths.run_dir},
                            {"warnings", plan.warnings}};
+  if (plan.array) document["array"] = *plan.array;
+  if (!plan.after.empty()) document["after"] = plan.after;
+  if (!plan.left_alone.empty()) document["left_alone"] = plan.left_alone;
   if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;
   if (!by_srun) document["mpirun"] = plan.start;
   return document;

@@ -39,6 +39,9 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
   if (!facts.topology)
     return Error{ErrorKind::unavailable, "the shape of this machine is not known",
                  "facts for --local need a `topology`"};
+  if (job.array)
+    return Error{ErrorKind::unavailable, "a job array needs Slurm",
+                 "start one task of it here with --set array=null"};
   auto plan = begin_plan(job, paths);
   plan.launcher = Launcher::local;
   plan.topology = *facts.topology;

@@ -18,6 +18,15 @@ bool trains(const Job& job);
 /// Plans that say everything but where the ranks go and what starts them.
 LaunchPlan begin_plan(const Job& job, const Paths& paths);
 
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+/// What the script exports: `defaults` and the job's own, each name once. The job's value wins, and
+/// its null takes a default out.
+Variables exported(const JobEnvironment& job, Variables defaults);
+
+/// task_dir for options of Slurm's in which % means something.
+std::string task_pattern(const LaunchPlan& plan);
+
 /// How many GPUs of each node the job uses, where a node has `have` ("this machine",
 /// "nodes of partition gpu"). Adds a warning where GPUs stay idle.
 Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan);

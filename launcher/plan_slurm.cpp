@@ -5,23 +5,15 @@
 #include <optional>
 #include <utility>
 
+#include "launcher/mpi_plugin.hpp"
 #include "launcher/node_choice.hpp"
+#include "launcher/option_edits.hpp"
 #include "launcher/plan_parts.hpp"
 #include "launcher/shell_quote.hpp"
 #include "topology/masks.hpp"
 
 namespace dllaunch {
 namespace {
-
-/// srun's name for PMIx, which Open MPI needs: "pmix" where it is listed, else its newest version.
-std::optional<std::string> pmix(const SlurmFacts& slurm) {
-  std::optional<std::string> found;
-  for (const auto& type : slurm.mpi_types) {
-    if (type == "pmix") return type;
-    if (type.starts_with("pmix_v") && (!found || type > *found)) found = type;
-  }
-  return found;
-}
 
 void choose_topology(const Facts& facts, const NodeChoice& nodes, LaunchPlan& plan) {
   auto known = known_topology(facts, nodes);
@@ -55,20 +47,47 @@ int cpus_per_task(const Job& job, const NodeType& type, int gpus, int ranks_per_
   return share >= threads ? share - share % threads : share;
 }
 
-void add(LaunchPlan& plan, std::string option, std::string value = "") {
-  plan.sbatch.emplace_back(std::move(option), std::move(value));
+/// 123 or 123_4, an array's task. Anything else is a run, which `dllaunch run` looks up.
+bool is_job_id(std::string_view text) {
+  return !text.empty() && text.front() != '_' && text.back() != '_' &&
+         std::count(text.begin(), text.end(), '_') <= 1 &&
+         text.find_first_not_of("0123456789_") == std::string_view::npos;
+}
+
+/// afterok:17:18_2; empty where nothing that is known by its job id has to come first.
+std::string dependency(LaunchPlan& plan) {
+  std::string value;
+  for (const auto& before : plan.after) {
+    if (is_job_id(before))
+      value += (value.empty() ? "afterok:" : ":") + before;
+    else
+      plan.warnings.push_back(fmt::format(
+          "after: the job of '{}' is looked up by `dllaunch run`; here nothing waits for it",
+          before));
+  }
+  return value;
+}
+
+/// Slurm names an array's output after its job and task.
+std::string output_pattern(const LaunchPlan& plan) {
+  return escape_file_pattern(plan.paths.run_dir) +
+         (plan.array ? "/slurm-%A_%a.out" : "/slurm-%j.out");
 }
 
 void fill_sbatch(const Job& job, int gpus, int tasks, int cpus_per_rank, LaunchPlan& plan) {
   const auto& resources = job.resources;
-  const auto add_wish = [&plan](const char* option, const std::optional<std::string>& value) {
-    if (value) add(plan, option, *value);
+  OptionLines lines;
+  const auto add = [&lines](const char* option, std::string value = "") {
+    lines.emplace_back(option, std::move(value));
   };
-  add(plan, "--job-name", job.name);
-  add(plan, "--nodes", std::to_string(plan.nodes));
-  add(plan, "--ntasks-per-node", std::to_string(tasks));
-  add(plan, "--cpus-per-task", std::to_string(cpus_per_rank));
-  if (gpus > 0) add(plan, "--gpus-per-node", std::to_string(gpus));
+  const auto add_wish = [&add](const char* option, const std::optional<std::string>& value) {
+    if (value) add(option, *value);
+  };
+  add("--job-name", job.name);
+  add("--nodes", std::to_string(plan.nodes));
+  add("--ntasks-per-node", std::to_string(tasks));
+  add("--cpus-per-task", std::to_string(cpus_per_rank));
+  if (gpus > 0) add("--gpus-per-node", std::to_string(gpus));
   add_wish("--time", resources.time);
   add_wish("--partition", resources.partition);
   add_wish("--account", resources.account);
@@ -76,12 +95,23 @@ void fill_sbatch(const Job& job, int gpus, int tasks, int cpus_per_rank, LaunchP
   add_wish("--reservation", resources.reservation);
   add_wish("--constraint", resources.constraint);
   add_wish("--exclude", resources.exclude);
-  if (resources.exclusive) add(plan, "--exclusive");
-  add(plan, "--signal", fmt::format("B:{}@{}", plan.signal, plan.grace_seconds));
-  add(plan, "--open-mode", "append");
-  add(plan, "--no-requeue");
-  add(plan, "--output", escape_file_pattern(plan.paths.run_dir) + "/slurm-%j.out");
-  plan.sbatch_extra = resources.sbatch_extra;
+  if (resources.exclusive) {
+    add("--exclusive");
+    add("--mem", "0");  // a whole node's memory too, not a default share of it
+  }
+  add_wish("--array", plan.array);
+  if (auto before = dependency(plan); !before.empty()) {
+    add("--dependency", std::move(before));
+    add("--kill-on-invalid-dep", "yes");
+  }
+  add("--signal", fmt::format("B:{}@{}", plan.signal, plan.grace_seconds));
+  add("--requeue");
+  add("--open-mode", "append");
+  add("--output", output_pattern(plan));
+  auto edited = edit_sbatch(std::move(lines), resources.sbatch_extra);
+  plan.sbatch = std::move(edited.ours);
+  plan.sbatch_extra = std::move(edited.more);
+  for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
 }
 
 /// Masks only where they are sure to fit: srun refuses one outside the step's CPUs, and with
@@ -97,23 +127,27 @@ std::string cpu_bind(const Job& job, const NodeChoice& nodes, int cpus_per_rank,
 }
 
 std::vector<std::string> srun(const Job& job, const std::string& mpi, int cpus_per_rank,
-                              const std::string& bind, bool overcommit, const LaunchPlan& plan) {
-  std::vector<std::string> argv = {"srun",
-                                   "--mpi=" + mpi,
-                                   fmt::format("--nodes={}", plan.nodes),
-                                   fmt::format("--ntasks={}", plan.ranks()),
-                                   fmt::format("--ntasks-per-node={}", plan.ranks_per_node),
-                                   fmt::format("--cpus-per-task={}", cpus_per_rank),
-                                   "--cpu-bind=" + bind,
-                                   "--kill-on-bad-exit=1",
-                                   "--wait=60",
-                                   "--export=ALL"};
-  if (overcommit) argv.emplace_back("--overcommit");
+                              const std::string& bind, bool overcommit, LaunchPlan& plan) {
+  OptionLines lines = {{"--mpi", mpi},
+                       {"--nodes", std::to_string(plan.nodes)},
+                       {"--ntasks", std::to_string(plan.ranks())},
+                       {"--ntasks-per-node", std::to_string(plan.ranks_per_node)},
+                       {"--cpus-per-task", std::to_string(cpus_per_rank)},
+                       {"--cpu-bind", bind},
+                       {"--kill-on-bad-exit", "1"},
+                       {"--wait", "60"},
+                       {"--export", "ALL"}};
+  if (overcommit) lines.emplace_back("--overcommit", "");
   if (plan.ranks() > max_rank_logs) {
-    argv.emplace_back("--label");
-    argv.push_back("--output=" + escape_file_pattern(plan.paths.run_dir) + "/out/%N.log");
+    lines.emplace_back("--label", "");
+    lines.emplace_back("--output", task_pattern(plan) + "/out/%N.log");
+    lines.emplace_back("--open-mode", "append");
   }
-  argv.insert(argv.end(), job.resources.srun_extra.begin(), job.resources.srun_extra.end());
+  auto edited = edit_srun(std::move(lines), job.resources.srun_extra);
+  for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
+  std::vector<std::string> argv = {"srun"};
+  for (const auto& line : edited.ours) argv.push_back(option_word(line));
+  argv.insert(argv.end(), edited.more.begin(), edited.more.end());
   return argv;
 }
 
@@ -168,9 +202,12 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   // sbatch takes no more tasks than CPUs, with --overcommit neither (22.05); srun does.
   fill_sbatch(job, *gpus, overcommit ? nodes->shape.cpus : plan.ranks_per_node, share, plan);
 
-  const auto plugin = pmix(*facts.slurm);
-  if (!plugin && trains(job) && plan.ranks() > 1) {
-    plan.warnings.emplace_back("srun has no PMIx here: mpirun starts the ranks inside the job");
+  const auto plugin =
+      trains(job) ? mpi_of_trainer(*facts.slurm) : mpi_of_command(*facts.slurm, plan.mpi);
+  if (!plugin && (trains(job) || plan.framework == "mpi") && plan.ranks() > 1) {
+    plan.warnings.push_back(
+        fmt::format("srun has no {} here: mpirun starts the ranks inside the job",
+                    trains(job) ? "PMIx" : "MPI plug-in"));
     plan.start = mpirun(overcommit, plan);
   } else {
     const auto bind = cpu_bind(job, *nodes, share, plan);

@@ -1,4 +1,5 @@
 // Fills templates/job.sbatch.mustache. The one file that includes mustache.
+#include <algorithm>
 #include <kainjow/mustache.hpp>
 #include <nlohmann/json.hpp>
 
@@ -57,6 +58,27 @@ std::vector<std::string> quoted(const std::vector<std::string>& words) {
   return all;
 }
 
+/// Ends before the user's own words, which stay as they are.
+std::size_t end_of_our_words(const LaunchPlan& plan) {
+  if (!plan.train_json.empty()) return plan.start.size();
+  const auto shim = plan.start.begin() + static_cast<std::ptrdiff_t>(shim_position(plan));
+  return static_cast<std::size_t>(std::find(shim, plan.start.end(), "--") - plan.start.begin());
+}
+
+/// srun and all it starts. An array's task learns its number, and so its directory, in the script.
+std::string start_lines(const LaunchPlan& plan) {
+  const auto begin = shim_position(plan);
+  if (!plan.array) return shell_lines(plan.start, begin, "  ");
+  const auto end = end_of_our_words(plan);
+  const auto dir = task_dir(plan);
+  return shell_lines(plan.start, begin, "  ", [&](std::size_t at, const std::string& word) {
+    const bool ours = at >= begin && at < end && (word + "/").starts_with(dir + "/");
+    if (!ours) return shell_quote(word);
+    const auto rest = word.substr(dir.size());
+    return "\"$dllaunch_run\"" + (rest.empty() ? rest : shell_quote(rest));
+  });
+}
+
 data object_if(bool wanted, const char* key, const std::string& value) {
   return wanted ? data{key, value} : data{data::type::bool_false};
 }
@@ -69,7 +91,8 @@ std::string render_sbatch(const LaunchPlan& plan) {
       plan.train_json.empty() ? std::string() : one_line(ordered_json::parse(plan.train_json));
   data fields{data::type::object};
   fields.set("sbatch", sbatch_lines(plan));
-  fields.set("run_dir", shell_quote(plan.paths.run_dir));
+  fields.set("run_dir", shell_quote(plan.paths.run_dir) +
+                            (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
   fields.set("work_dir", shell_quote(plan.paths.work_dir));
   fields.set("plan", one_line(to_json(plan)));
   fields.set("train", object_if(!train.empty(), "text", train));
@@ -82,7 +105,7 @@ std::string render_sbatch(const LaunchPlan& plan) {
   fields.set("setup", object_if(!setup.empty(), "lines", setup));
   fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
   fields.set("signal", plan.signal);
-  fields.set("start", shell_lines(plan.start, shim_position(plan), "  "));
+  fields.set("start", start_lines(plan));
   kainjow::mustache::mustache script{std::string(job_sbatch_template())};
   return script.render(fields);
 }

@@ -69,7 +69,7 @@ std::string shell_join(std::span<const std::string> words) {
 }
 
 std::string shell_lines(std::span<const std::string> argv, std::size_t command_at,
-                        std::string_view indent) {
+                        std::string_view indent, const WordWriter& write) {
   std::string text;
   bool after_dashes = false;
   for (std::size_t i = 0; i < argv.size(); ++i) {
@@ -80,7 +80,7 @@ std::string shell_lines(std::span<const std::string> argv, std::size_t command_a
       text += fmt::format(" \\\n{}", indent);
     else if (i > 0)
       text += ' ';
-    text += shell_quote(argv[i]);
+    text += write ? write(i, argv[i]) : shell_quote(argv[i]);
   }
   return text;
 }

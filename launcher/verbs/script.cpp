@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "launcher/planned_job.hpp"
+#include "launcher/shell_quote.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
@@ -18,8 +19,9 @@ constexpr std::string_view examples =
 /// By hand nobody has made the run's directory yet when Slurm opens the output, and Slurm makes
 /// none: the job would fail without a word. So the output goes where sbatch is called.
 void keep_output_here(LaunchPlan& plan) {
+  const auto there = escape_file_pattern(plan.paths.run_dir) + "/";
   for (auto& [option, value] : plan.sbatch)
-    if (option == "--output") value = "slurm-%j.out";
+    if (option == "--output" && value.starts_with(there)) value.erase(0, there.size());
 }
 
 Result<int> print_script(World& world, const PlanOptions& options) {

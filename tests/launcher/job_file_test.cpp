@@ -127,6 +127,15 @@ TEST(JobFile, ReadsATextForTheShellAndAListWordByWord) {
             (std::vector<std::string>{"a b", ""}));
 }
 
+TEST(JobFile, NullTakesAVariableOut) {
+  const auto parsed =
+      parse("name: a\nrun: b\nenvironment: {variables: {CUDA_DEVICE_ORDER: null, A: ''}}");
+  ASSERT_TRUE(parsed.job);
+  const auto& environment = parsed.job->environment;
+  EXPECT_EQ(environment.left_alone, std::vector<std::string>{"CUDA_DEVICE_ORDER"});
+  EXPECT_EQ(environment.variables, (std::vector<std::pair<std::string, std::string>>{{"A", ""}}));
+}
+
 TEST(JobFile, TakesTimesAsSlurmDoes) {
   for (const char* time : {"30", "90:00", "00:30:00", "25:00:00", "1-0", "2-12", "2-12:30",
                            "2-12:30:15", "0", "'30'"}) {

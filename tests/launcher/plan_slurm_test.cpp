@@ -69,7 +69,7 @@ TEST(PlanSlurm, OnWholeNodesOfKnownShapeSrunBinds) {
               Contains("--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,"
                        "0xfe000000,0xfe,0xfe00,0xfe00000000,0xfe0000000000"));
   EXPECT_THAT(made.start, Contains("--cpus-per-task=14")) << "hardware threads";
-  EXPECT_THAT(made.start, Contains("--mpi=none")) << "no PMIx there";
+  EXPECT_THAT(made.start, Contains("--mpi=cray_shasta")) << "the site's own";
   EXPECT_EQ(option(made, "--gpus-per-node"), "8");
 }
 
@@ -152,7 +152,7 @@ TEST(PlanSlurm, WithoutPmixMpirunStartsTheTrainer) {
   job.resources.nodes = 1;
   job.resources.ranks_per_node = 1;
   EXPECT_THAT(planned(job, facts).start, Contains("--mpi=none")) << "one rank needs no peers";
-  EXPECT_THAT(planned(run_job(), facts).start, Contains("--mpi=none"));
+  EXPECT_THAT(planned(run_job(), facts).start, Contains("--mpi=pmi2"));
   facts.slurm->mpi_types = {"none", "pmix_v3", "pmix_v4"};
   EXPECT_THAT(planned(two_by_two(), facts).start, Contains("--mpi=pmix_v4"));
 }
@@ -167,14 +167,49 @@ TEST(PlanSlurm, ManyRanksWriteOneLogANode) {
   EXPECT_THAT(made.start, Contains("--no-log"));
 }
 
-TEST(PlanSlurm, ExtraOptionsComeLastSoThatTheyWin) {
+TEST(PlanSlurm, ExtraOptionsTakeThePlaceOfOurs) {
   auto job = two_by_two();
-  job.resources.srun_extra = {"--mpi=pmi2", "--mem=0"};
+  job.resources.srun_extra = {"--mpi=pmi2", "--mem=0", "!--wait"};
+  job.resources.sbatch_extra = {"--open-mode=truncate", "!--requeue", "--mail-type END"};
   const auto made = planned(job, small_cluster());
-  const auto ours = std::find(made.start.begin(), made.start.end(), "--mpi=pmix");
+  EXPECT_THAT(made.start, Not(Contains("--mpi=pmix")));
+  EXPECT_THAT(made.start, Not(Contains(StartsWith("--wait"))));
   const auto theirs = std::find(made.start.begin(), made.start.end(), "--mpi=pmi2");
-  EXPECT_LT(ours, theirs);
+  ASSERT_NE(theirs, made.start.end());
   EXPECT_EQ(*(theirs + 2), "/opt/dllaunch/bin/dllaunch");
+  EXPECT_EQ(option(made, "--open-mode"), "truncate");
+  EXPECT_EQ(option(made, "--requeue"), "absent");
+  EXPECT_THAT(made.sbatch_extra, ElementsAre("--mail-type=END"));
+}
+
+TEST(PlanSlurm, WholeNodesHaveAllTheirMemory) {
+  auto job = two_by_two();
+  EXPECT_EQ(option(planned(job, small_cluster()), "--mem"), "0");
+  job.resources.exclusive = false;
+  EXPECT_EQ(option(planned(job, small_cluster()), "--mem"), "absent");
+}
+
+TEST(PlanSlurm, AnArraysTasksHaveTheirOwnDirectories) {
+  auto job = run_job();
+  job.array = "0-9%2";
+  const auto made = planned(job, small_cluster());
+  EXPECT_EQ(option(made, "--array"), "0-9%2");
+  EXPECT_EQ(option(made, "--output"), "/scratch/me/runs/job-20261120-200000-ab12/slurm-%A_%a.out");
+  EXPECT_THAT(made.start, Contains("/scratch/me/runs/job-20261120-200000-ab12/task-%a"));
+  EXPECT_THAT(problem_of(job, one_machine("cores:2")), HasSubstr("array needs Slurm"));
+}
+
+TEST(PlanSlurm, WaitsForOtherJobs) {
+  auto job = run_job();
+  job.after = {"17", "18_2"};
+  auto made = planned(job, small_cluster());
+  EXPECT_EQ(option(made, "--dependency"), "afterok:17:18_2");
+  EXPECT_EQ(option(made, "--kill-on-invalid-dep"), "yes");
+  EXPECT_THAT(made.warnings, Not(Contains(HasSubstr("after:"))));
+  job.after = {"runs/prepare"};
+  made = planned(job, small_cluster());
+  EXPECT_EQ(option(made, "--dependency"), "absent");
+  EXPECT_THAT(made.warnings, Contains(HasSubstr("after: the job of 'runs/prepare'")));
 }
 
 TEST(PlanSlurm, PathsInOutputAreNotPatterns) {

@@ -120,6 +120,7 @@ Facts lumi_like() {
           .slurm = SlurmFacts{.version = "24.11.5",
                               .cluster = "lumi",
                               .mpi_types = {"cray_shasta", "none", "pmi2"},
+                              .mpi_default = "cray_shasta",
                               .partitions = {standard}},
           .why_no_slurm = {},
           .topology = lumi_node()};
