@@ -1,0 +1,278 @@
+// Programs of other people's frameworks on a real Slurm of two nodes, started by dllaunch.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "launcher/posix_world.hpp"
+#include "tests/end_to_end/launched.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+const std::string source = DLLAUNCH_SOURCE_DIR;
+const std::string programs = DLLAUNCH_BIN_DIR;
+const std::string examples = source + "/examples";
+
+class SlurmFrameworks : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto up =
+        cluster({"up", cluster_.path(), "--nodes", "2", "--cpus", "16", "--task-plugin", "none",
+                 "--share", work_.path(), "--share", programs, "--share", source});
+    ASSERT_TRUE(up) << up.error().what;
+    if (up->exit_code == 77) GTEST_SKIP() << up->err;
+    ASSERT_EQ(up->exit_code, 0) << up->err;
+    up_ = true;
+    work_.before = {program_, "run", cluster_.path(), "--"};
+    work_.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_.path() + "/cache"}};
+  }
+  void TearDown() override {
+    if (!up_) return;
+    const auto down = cluster({"down", cluster_.path()});
+    EXPECT_TRUE(down && down->exit_code == 0);
+  }
+
+  Result<CommandOutput> cluster(std::vector<std::string> words) {
+    words.insert(words.begin(), program_);
+    return PosixWorld(Console{}).run(words, 300s);
+  }
+  /// A bash line on the login node; $dllaunch and $work are set.
+  CommandOutput on_head(const std::string& line) {
+    auto output =
+        cluster({"run", cluster_.path(), "--", "env", "dllaunch=" + programs + "/dllaunch",
+                 "work=" + work_.path(), "programs=" + programs, "bash", "-c", line});
+    return output ? *std::move(output) : CommandOutput{-1, "", output.error().what};
+  }
+
+  /// An example's job with its command.
+  Ended run_example(const std::string& name, const std::string& command,
+                    std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"run",       examples + "/" + name + "/job.yaml",
+                                      "--run-dir", work_.run_dir(),
+                                      "--set",     "run=[" + command + "]"};
+    words.insert(words.end(), more.begin(), more.end());
+    work_.start(words);
+    return work_.wait(400s);
+  }
+
+  const std::string program_ = source + "/tests/cluster/cluster";
+  Workplace work_;
+  TemporaryFolder cluster_;
+  bool up_ = false;
+};
+
+using Map = std::map<std::string, std::string>;
+
+/// One rank's lines of `env`, out of "3: NAME=VALUE" of `srun --label`.
+Map rank_environment(const std::string& text, int rank) {
+  Map found;
+  std::istringstream lines(text);
+  const std::string label = std::to_string(rank) + ": ";
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(label)) continue;
+    line.erase(0, label.size());
+    found[line.substr(0, line.find('='))] = line.substr(line.find('=') + 1);
+  }
+  return found;
+}
+
+// With and without a run directory, whatever an earlier launcher has left around.
+TEST_F(SlurmFrameworks, EveryRankLearnsTheSameMeetingPoint) {
+  const std::string stale =
+      "MASTER_ADDR=old MASTER_PORT=1 RANK=9 WORLD_SIZE=99 GROUP_RANK=7 TORCHELASTIC_RUN_ID=old "
+      "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 "
+      "OMPI_COMM_WORLD_LOCAL_SIZE=1 OMPI_MCA_orte_hnp_uri=x TF_CONFIG={} HOROVOD_SIZE=5 ";
+  for (const std::string& run_dir : {std::string(), work_.path() + "/dir"}) {
+    const std::string option = run_dir.empty() ? "" : "--no-log --run-dir \"$work/dir\" ";
+    if (!run_dir.empty()) fs::create_directory(run_dir);
+    const auto output = on_head(stale +
+                                "srun --label --mpi=none -N2 -n4 --ntasks-per-node=2 "
+                                "\"$dllaunch\" exec " +
+                                option + "--framework pytorch -- env");
+    ASSERT_EQ(output.exit_code, 0) << output.err;
+    const auto first = rank_environment(output.out, 0);
+    ASSERT_TRUE(first.contains("MASTER_PORT")) << output.out;
+    for (int rank = 0; rank < 4; ++rank) {
+      const auto set = rank_environment(output.out, rank);
+      EXPECT_EQ(set.at("RANK"), std::to_string(rank));
+      EXPECT_EQ(set.at("WORLD_SIZE"), "4");
+      EXPECT_EQ(set.at("LOCAL_RANK"), std::to_string(rank % 2));
+      EXPECT_EQ(set.at("LOCAL_WORLD_SIZE"), "2");
+      EXPECT_EQ(set.at("NODE_RANK"), std::to_string(rank / 2));
+      EXPECT_EQ(set.at("GROUP_RANK"), std::to_string(rank / 2));
+      EXPECT_EQ(set.at("GROUP_WORLD_SIZE"), "2");
+      EXPECT_EQ(set.at("MASTER_ADDR"), "n1");
+      EXPECT_EQ(set.at("MASTER_PORT"), first.at("MASTER_PORT"));
+      EXPECT_THAT(set.at("TORCHELASTIC_RUN_ID"), testing::StartsWith("dllaunch-slurm-"));
+      for (const char* gone : {"OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_hnp_uri", "TF_CONFIG",
+                               "HOROVOD_SIZE", "JAX_PROCESS_ID"}) {
+        EXPECT_FALSE(set.contains(gone)) << gone;
+      }
+    }
+  }
+}
+
+constexpr const char* many_steps = R"sh(
+  salloc -Q -N1 -n2 -w n1 bash -c '
+    for i in $(seq 25); do
+      srun --overlap --overcommit -n2 --mpi=none "$dllaunch" exec -- \
+        "$programs/port_holder" "$work/release" > "$work/step-$i" 2>&1 &
+    done
+    for try in $(seq 400); do
+      if [ "$(cat "$work"/step-* | grep -c "PORT\|MET")" -ge 50 ]; then break; fi
+      sleep 0.1
+    done
+    touch "$work/release"
+    wait'
+  cat "$work"/step-*)sh";
+
+constexpr const char* many_jobs = R"sh(
+  cat > "$work/job.sh" << 'END'
+#!/bin/bash
+srun --mpi=none "$dllaunch" exec -- "$programs/port_holder" "$work/release"
+END
+  sbatch --wait --array=1-10 -N1 -n2 --oversubscribe -o "$work/job-%a" "$work/job.sh" &
+  for try in $(seq 600); do
+    if [ "$(cat "$work"/job-[0-9]* 2> /dev/null | grep -c "PORT\|MET")" -ge 20 ]; then break; fi
+    sleep 0.1
+  done
+  touch "$work/release"
+  wait $!
+  cat "$work"/job-[0-9]*)sh";
+
+/// Every rank 0 has a port of its own, and everybody met its own rank 0.
+void expect_pairs(const std::string& text, std::size_t pairs, bool on_one_node) {
+  std::multiset<std::string> ports;
+  std::multiset<std::string> met;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("PORT ")) ports.insert(line.substr(5));
+    if (line.starts_with("MET ")) met.insert(line.substr(4));
+    EXPECT_THAT(line, testing::Not(HasSubstr("STRANGER")));
+  }
+  EXPECT_EQ(ports.size(), pairs) << text;
+  EXPECT_EQ(met, ports);
+  const std::set<std::string> different(ports.begin(), ports.end());
+  if (on_one_node) {
+    EXPECT_EQ(different.size(), pairs) << text;
+  }
+}
+
+// 25 steps of two ranks on one node at once, all holding their ports; then jobs beside each other.
+TEST_F(SlurmFrameworks, StartsThatShareANodeNeverMeetEachOther) {
+  const auto steps = on_head(many_steps);
+  EXPECT_EQ(steps.exit_code, 0) << steps.err;
+  expect_pairs(steps.out, 25, /*on_one_node=*/true);
+  fs::remove(work_.path() + "/release");
+  const auto jobs = on_head(many_jobs);
+  EXPECT_EQ(jobs.exit_code, 0) << jobs.err;
+  expect_pairs(jobs.out, 10, /*on_one_node=*/false);
+}
+
+TEST_F(SlurmFrameworks, PyTorchTrainsOnTwoNodes) {
+  const auto torch = on_head("/usr/bin/python3 -c 'import torch'");
+  if (torch.exit_code != 0) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+  const std::string train = examples + "/pytorch-ddp/train.py";
+  const auto ended = run_example("pytorch-ddp", "/usr/bin/python3, " + train);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_THAT(ended.err, HasSubstr("rank " + std::to_string(rank) + " of 4 on n" +
+                                     std::to_string(rank / 2 + 1) + ": local rank " +
+                                     std::to_string(rank % 2)));
+  }
+  EXPECT_THAT(ended.err, testing::ContainsRegex("epoch 2: loss 0\\.[0-9]+, accuracy 0\\.9"));
+  const auto plain = on_head(
+      "srun -N2 -n2 --mpi=none \"$dllaunch\" exec --framework pytorch -- "
+      "/usr/bin/python3 '" +
+      train + "' --epochs 1");
+  EXPECT_EQ(plain.exit_code, 0) << plain.err;
+  EXPECT_THAT(plain.out, HasSubstr("rank 1 of 2 on n2"));
+}
+
+TEST_F(SlurmFrameworks, AnMpiProgramFindsItsPeers) {
+  const auto built = on_head("mpicc -O1 -o \"$work/sum\" '" + examples + "/mpi/sum.c'");
+  if (built.exit_code != 0) GTEST_SKIP() << "no mpicc: " << built.err;
+  const auto ended = run_example("mpi", work_.path() + "/sum");
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("rank 3 of 4 on n2: sum of ranks 6"));
+  EXPECT_THAT(ended.err, testing::Not(HasSubstr("DISAGREE")));
+}
+
+/// What Debian does not have: environments that scripts/framework-venvs makes.
+class SlurmFrameworksFromPyPi : public SlurmFrameworks {
+ protected:
+  void SetUp() override {
+    if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr)
+      GTEST_SKIP() << "needs environments of some GB: scripts/test --full";
+    SlurmFrameworks::SetUp();
+  }
+  /// Empty: there is none.
+  static std::string venv(const std::string& name) {
+    const std::string path = source + "/build/frameworks/" + name;
+    return fs::exists(path + "/complete") ? path : "";
+  }
+  Ended run_in(const std::string& path, const std::string& example, const std::string& script) {
+    return run_example(example, path + "/bin/python, " + examples + "/" + example + "/" + script,
+                       {"--set", "environment.activate=" + path});
+  }
+};
+
+TEST_F(SlurmFrameworksFromPyPi, JaxSumsOverTwoNodes) {
+  const auto path = venv("jax");
+  if (path.empty()) GTEST_SKIP() << "no JAX: scripts/framework-venvs build/frameworks jax";
+  const auto ended = run_in(path, "jax", "psum.py");
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("process 0 of 2: 1 of 2 devices, psum 3.0"));
+  EXPECT_THAT(ended.err, HasSubstr("process 1 of 2: 1 of 2 devices, psum 3.0"));
+}
+
+TEST_F(SlurmFrameworksFromPyPi, TensorFlowMakesAStepOnTwoNodes) {
+  const auto path = venv("tensorflow");
+  if (path.empty())
+    GTEST_SKIP() << "no TensorFlow: scripts/framework-venvs build/frameworks tensorflow";
+  const auto ended = run_in(path, "tensorflow", "step.py");
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("worker 0 of 2: gradients sum to 3.0, weight 0.7"));
+  EXPECT_THAT(ended.err, HasSubstr("worker 1 of 2: gradients sum to 3.0, weight 0.7"));
+}
+
+TEST_F(SlurmFrameworksFromPyPi, HorovodTrainsOnTwoNodes) {
+  const auto path = venv("horovod");
+  if (path.empty()) GTEST_SKIP() << "no Horovod: scripts/framework-venvs build/frameworks horovod";
+  const auto ended = run_in(path, "horovod", "train.py");
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("rank 3 of 4, local rank 1 of 2: mean loss 0.000"));
+  // What its Python side reads for itself, without MPI.
+  const auto read = on_head(
+      "srun -N2 -n4 --ntasks-per-node=2 --mpi=pmix \"$dllaunch\" exec "
+      "--framework horovod -- '" +
+      path +
+      "/bin/python' -c 'from "
+      "horovod.runner.common.util.env import get_env_rank_and_size as f; "
+      "import os; print(*f(), os.environ[\"RANK\"])'");
+  EXPECT_THAT(read.out, HasSubstr("3 4 3")) << read.err;
+}
+
+TEST_F(SlurmFrameworksFromPyPi, DeepSpeedStartsOnTwoNodes) {
+  const auto path = venv("deepspeed");
+  if (path.empty())
+    GTEST_SKIP() << "no DeepSpeed: scripts/framework-venvs build/frameworks deepspeed";
+  work_.environment.emplace_back("TORCH_EXTENSIONS_DIR", path + "/extensions");
+  const auto ended = run_in(path, "deepspeed", "train.py");
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("rank 3 of 4, local rank 1: sum 10.0"));
+}
+
+}  // namespace
+}  // namespace dllaunch
