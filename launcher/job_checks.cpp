@@ -50,7 +50,15 @@ void check_container(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* environment = find(&root, "environment");
   const YamlEntry* container =
       environment == nullptr ? nullptr : find(environment->value.get(), "container");
-  if (container == nullptr || find(container->value.get(), "image") != nullptr) return;
+  if (container == nullptr) return;
+  if (const YamlEntry* image = find(container->value.get(), "image"); image != nullptr) {
+    if (find(&root, "train") != nullptr) {
+      problems.push_back({image->mark,
+                          "environment.container is for 'run:'; what the built-in trainer needs is "
+                          "in no image"});
+    }
+    return;
+  }
   const YamlEntry* mounts = find(container->value.get(), "mounts");
   if (mounts != nullptr && !mounts->value->items.empty()) {
     problems.push_back({container->mark, "environment.container needs an image"});

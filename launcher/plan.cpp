@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "launcher/container.hpp"
 #include "launcher/plan_parts.hpp"
 #include "launcher/shell_quote.hpp"
 
@@ -214,6 +215,11 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
 
 std::vector<std::string> shim(const LaunchPlan& plan) {
   std::vector<std::string> argv = {plan.paths.dllaunch, "exec", "--run-dir", task_dir(plan)};
+  if (plan.pyxis) {
+    const auto there = container_shim(plan);
+    argv[0] = there + "/dllaunch";
+    argv.insert(argv.begin(), {there + "/ld.so", "--library-path", there});
+  }
   if (plan.ranks() > max_rank_logs) argv.emplace_back("--no-log");
   argv.emplace_back("--");
   argv.insert(argv.end(), plan.rank_command.begin(), plan.rank_command.end());

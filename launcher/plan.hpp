@@ -53,6 +53,7 @@ struct LaunchPlan {
   std::string cluster = "auto";             // as the job file names it
   std::string framework = "none";           // whose variables the shim sets besides RANK and co.
   std::optional<Container> container = {};  // around each rank's command, inside the shim
+  bool pyxis = false;                       // srun starts the shim inside the container
   std::vector<std::string> stage = {};      // copied to each node before the ranks start
   std::vector<std::string> after = {};      // job ids; runs that nobody has looked up are warned of
   std::optional<std::string> array = {};    // "0-9%2"

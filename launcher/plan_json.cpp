@@ -71,6 +71,11 @@ ordered_json to_json(const LaunchPlan& plan) {
                            {"framework", framework_of(plan)},
                            {"run_dir", plan.paths.run_dir},
                            {"warnings", plan.warnings}};
+  if (plan.container)
+    document["container"] = {{"image", plan.container->image},
+                             {"runtime", plan.container->runtime},
+                             {"mounts", plan.container->mounts},
+                             {"pyxis", plan.pyxis}};
   if (plan.array) document["array"] = *plan.array;
   if (!plan.after.empty()) document["after"] = plan.after;
   if (!plan.left_alone.empty()) document["left_alone"] = plan.left_alone;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "launcher/container.hpp"
 #include "launcher/plan_parts.hpp"
 
 namespace dllaunch {
@@ -52,6 +53,9 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
       gpus_to_use(job, static_cast<int>(plan.topology.gpus.size()), "this machine", plan);
   if (!gpus) return gpus.error();
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
+
+  if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
+    return std::move(good).error();
 
   // The shim binds, by the rules of the plan; mpirun's own default of one core a rank would not.
   plan.start = {"mpirun", "--np", std::to_string(plan.ranks()), "--bind-to", "none"};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "launcher/container.hpp"
 #include "launcher/mpi_plugin.hpp"
 #include "launcher/node_choice.hpp"
 #include "launcher/option_edits.hpp"
@@ -143,6 +144,7 @@ std::vector<std::string> srun(const Job& job, const std::string& mpi, int cpus_p
     lines.emplace_back("--output", task_pattern(plan) + "/out/%N.log");
     lines.emplace_back("--open-mode", "append");
   }
+  for (auto& line : pyxis_options(plan)) lines.push_back(std::move(line));
   auto edited = edit_srun(std::move(lines), job.resources.srun_extra);
   for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
   std::vector<std::string> argv = {"srun"};
@@ -191,6 +193,9 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   if (!gpus) return gpus.error();
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
   check_other_kinds(facts, *nodes, plan);
+  plan.pyxis = plan.container && plan.container->runtime == "enroot" && facts.slurm->pyxis;
+  if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
+    return std::move(good).error();
 
   const int share = cpus_per_task(job, nodes->shape, *gpus, plan.ranks_per_node);
   const bool overcommit = share * plan.ranks_per_node > nodes->shape.cpus;

@@ -3,6 +3,7 @@
 #include <kainjow/mustache.hpp>
 #include <nlohmann/json.hpp>
 
+#include "launcher/container.hpp"
 #include "launcher/job_sbatch_template.hpp"
 #include "launcher/plan.hpp"
 #include "launcher/plan_parts.hpp"
@@ -83,6 +84,17 @@ data object_if(bool wanted, const char* key, const std::string& value) {
   return wanted ? data{key, value} : data{data::type::bool_false};
 }
 
+data fetch_fields(const LaunchPlan& plan) {
+  const auto file = fetched_image(plan);
+  if (file.empty()) return data{data::type::bool_false};
+  data fetch{data::type::object};
+  fetch.set("file", shell_quote(file));
+  fetch.set("address", shell_quote(plan.container->image));
+  fetch.set("command", plan.container->runtime == "enroot" ? "enroot import --output"
+                                                           : plan.container->runtime + " pull");
+  return fetch;
+}
+
 }  // namespace
 
 std::string render_sbatch(const LaunchPlan& plan) {
@@ -103,6 +115,8 @@ std::string render_sbatch(const LaunchPlan& plan) {
   fields.set("environment", environment_lines(plan));
   const auto setup = unix_lines(plan.setup);
   fields.set("setup", object_if(!setup.empty(), "lines", setup));
+  fields.set("fetch", fetch_fields(plan));
+  fields.set("pyxis", object_if(plan.pyxis, "dllaunch", shell_quote(plan.paths.dllaunch)));
   fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
   fields.set("signal", plan.signal);
   fields.set("start", start_lines(plan));

@@ -1,0 +1,240 @@
+// What the sbatch script says is what a real Slurm does: masks, node kinds, arrays, requeueing, and
+// text that Slurm must take as it is. One cluster for all of it: n1 and n2 alike, n3 of two
+// sockets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "launcher/posix_world.hpp"
+#include "tests/end_to_end/launched.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Each rank writes its node, local rank and mask.
+constexpr const char* where_text = R"yaml(name: where
+resources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 2}
+run: [sh, -c, "echo $LOCAL_RANK $(sed -n s/^Cpus_allowed_list:.//p /proc/self/status)"]
+)yaml";
+
+class SlurmRender : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    share_ = std::make_unique<TemporaryFolder>();
+    const auto up =
+        cluster({"up", folder_->path(), "--nodes", "3", "--cpus", "2", "--odd-node", "n3:sockets=2",
+                 "--partition", "alike Nodes=n[1-2]", "--partition", "mixed Nodes=n[2-3]",
+                 "--share", share_->path(), "--share", DLLAUNCH_BIN_DIR});
+    reason_ = !up ? up.error().what : up->exit_code == 0 ? "" : up->err;
+    absent_ = up && up->exit_code == 77;
+  }
+  static void TearDownTestSuite() {
+    if (reason_.empty()) {
+      const auto down = cluster({"down", folder_->path()});
+      EXPECT_TRUE(down && down->exit_code == 0);
+    }
+    share_.reset();
+    folder_.reset();
+  }
+
+  void SetUp() override {
+    if (absent_) GTEST_SKIP() << reason_;
+    ASSERT_EQ(reason_, "");
+    fs::permissions(share_->path(), fs::perms::all);
+    work_.before = {program(), "run", folder_->path(), "--", "env", "-C", share_->path()};
+    work_.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", share_->path() + "/cache"}};
+    run_ = share_->path() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
+  }
+
+  static std::string program() {
+    return std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
+  }
+  static Result<CommandOutput> cluster(std::vector<std::string> words) {
+    words.insert(words.begin(), program());
+    return PosixWorld(Console{}).run(words, 90s);
+  }
+  static std::string on_head(std::vector<std::string> words) {
+    std::vector<std::string> all = {"run", folder_->path(), "--"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto output = cluster(all);
+    return output ? output->out + output->err : output.error().what;
+  }
+
+  std::string share_file(const std::string& name, const std::string& text) {
+    std::ofstream(share_->path() + "/" + name, std::ios::binary) << text;
+    return share_->path() + "/" + name;
+  }
+  static std::string text_of(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  /// All that the ranks of a run have written.
+  static std::string logs_in(const fs::path& run) {
+    std::string logs;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(run / "out", none))
+      logs += text_of(entry.path());
+    return logs;
+  }
+
+  /// "n1" -> local rank -> its CPUs, from the logs of where_text.
+  static std::map<std::string, std::map<int, std::string>> masks_in(const std::string& run) {
+    std::map<std::string, std::map<int, std::string>> masks;
+    for (const auto& entry : fs::directory_iterator(run + "/out")) {
+      const auto name = entry.path().stem().string();  // rank-0000-n1
+      std::istringstream log(text_of(entry.path()));
+      int local_rank = -1;
+      std::string cpus;
+      log >> local_rank >> cpus;
+      masks[name.substr(name.rfind('-') + 1)][local_rank] = cpus;
+    }
+    return masks;
+  }
+
+  nlohmann::json plan_of(const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"plan", "--json"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto ended = work_.run(all);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    return nlohmann::json::parse(ended.out, nullptr, false);
+  }
+
+  static inline std::unique_ptr<TemporaryFolder> folder_;
+  static inline std::unique_ptr<TemporaryFolder> share_;
+  static inline std::string reason_;
+  static inline bool absent_ = false;
+  Workplace work_;
+  std::string run_;
+};
+
+TEST_F(SlurmRender, SrunsMasksAreThePlans) {
+  const auto job = share_file("where.yaml", where_text);
+  ASSERT_EQ(work_.run({"probe", "alike"}).exit_code, 0);
+  const auto plan = plan_of({job});
+  const auto bind = plan["binding"]["srun"]["cpu_bind"].get<std::string>();
+  EXPECT_THAT(bind, HasSubstr("mask_cpu:0x"));
+  EXPECT_THAT(plan["srun"], testing::Contains("--cpu-bind=" + bind));
+  const auto ended = work_.run({"run", job, "--run-dir", run_});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto masks = masks_in(run_);
+  ASSERT_EQ(masks.size(), 2u);
+  for (const auto& [node, ranks] : masks)
+    for (const auto& rank : plan["binding"]["ranks"])
+      EXPECT_EQ(ranks.at(rank["local_rank"].get<int>()), rank["cpus"].get<std::string>()) << node;
+}
+
+TEST_F(SlurmRender, OnSharedNodesTheShimBinds) {
+  const auto job = share_file("where.yaml", where_text);
+  const std::vector<std::string> words = {job, "--set", "resources.exclusive=false"};
+  const auto plan = plan_of(words);
+  EXPECT_THAT(plan["srun"], testing::Contains("--cpu-bind=none"));
+  EXPECT_FALSE(plan["sbatch"].contains("--mem"));
+  auto run = words;
+  run.insert(run.begin(), "run");
+  run.insert(run.end(), {"--run-dir", run_});
+  const auto ended = work_.run(run);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  for (const auto& [node, ranks] : masks_in(run_))
+    for (const auto& rank : plan["binding"]["ranks"])
+      EXPECT_EQ(ranks.at(rank["local_rank"].get<int>()), rank["cpus"].get<std::string>()) << node;
+}
+
+TEST_F(SlurmRender, NodesThatDifferBindThemselves) {
+  const auto job = share_file("where.yaml", where_text);
+  const std::vector<std::string> words = {job, "--set", "resources.partition=mixed"};
+  const auto plan = plan_of(words);
+  EXPECT_THAT(plan["srun"], testing::Contains("--cpu-bind=none"));
+  EXPECT_EQ(plan["topology"]["exact"], false);
+  auto run = words;
+  run.insert(run.begin(), "run");
+  run.insert(run.end(), {"--run-dir", run_});
+  const auto ended = work_.run(run);
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("differ"));
+  const auto masks = masks_in(run_);
+  ASSERT_TRUE(masks.contains("n2") && masks.contains("n3"));
+  for (const auto& [node, ranks] : masks) {
+    ASSERT_EQ(ranks.size(), 2u) << node;
+    EXPECT_NE(ranks.at(0), "") << node;
+    EXPECT_NE(ranks.at(0), ranks.at(1)) << node << ": no two ranks share a CPU";
+  }
+}
+
+TEST_F(SlurmRender, ARequeuedJobGoesOnInItsLogs) {
+  const auto job = share_file("again.yaml", R"yaml(name: again
+resources: {nodes: 1, ranks_per_node: 1, device: cpu, time: 5}
+run: [bash, -c, 'echo "start ${SLURM_RESTART_COUNT:-0}"; ((SLURM_RESTART_COUNT > 0)) || sleep 100']
+)yaml");
+  work_.start({"run", job, "--run-dir", run_});
+  const auto started = [&] {
+    return logs_in(run_) == "start 0\n" &&
+           work_.text_of("stderr").find("running on") != std::string::npos;
+  };
+  ASSERT_TRUE(happens_within(30s, started)) << work_.text_of("stderr");
+  std::string id = text_of(run_ + "/job.id");
+  id.pop_back();
+  EXPECT_EQ(on_head({"scontrol", "requeue", id}), "");
+  const auto ended = work_.wait(60s);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("back in the queue"));
+  EXPECT_THAT(logs_in(run_), HasSubstr("start 0\n"));
+  EXPECT_THAT(logs_in(run_), HasSubstr("start 1\n"));
+}
+
+TEST_F(SlurmRender, AnArraysTasksKeepApartByHandToo) {
+  const auto job = share_file("array.yaml", R"yaml(name: array
+resources: {nodes: 1, ranks_per_node: 1, device: cpu, time: 2}
+array: 0-3%2
+run: [bash, -c, 'echo "$SLURM_ARRAY_TASK_ID in $DLLAUNCH_RUN_DIR"']
+)yaml");
+  const auto script = work_.run({"script", job});
+  ASSERT_EQ(script.exit_code, 0) << script.err;
+  const auto path = share_file("array.sbatch", script.out);
+  const auto said =
+      on_head({"sh", "-c", "cd \"$0\" && sbatch --wait array.sbatch; ls", share_->path()});
+  EXPECT_THAT(said, HasSubstr("slurm-")) << "the output lies where sbatch was called";
+  std::vector<fs::path> runs;
+  for (const auto& entry : fs::directory_iterator(share_->path() + "/runs"))
+    if (entry.path().filename().string().starts_with("array-")) runs.push_back(entry.path());
+  ASSERT_EQ(runs.size(), 1u) << said;
+  for (const std::string task : {"0", "1", "2", "3"}) {
+    const auto directory = runs[0] / ("task-" + task);
+    EXPECT_EQ(logs_in(directory), task + " in " + directory.string() + "\n");
+  }
+}
+
+TEST_F(SlurmRender, SlurmTakesHostileTextAsItIs) {
+  const std::string hostile = R"--(it's "$(touch pwned)" `x` # \ %j & é ;)--";
+  nlohmann::json job = {{"name", "-n9 " + hostile},
+                        {"resources",
+                         {{"device", "cpu"},
+                          {"ranks_per_node", 1},
+                          {"sbatch_extra", {"-H", "--comment=" + hostile, "!--requeue"}}}},
+                        {"run", {"true", hostile}}};
+  const auto ended =
+      work_.run({"run", share_file("hostile.yaml", job.dump()), "--detach", "--run-dir", run_});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  std::string id = text_of(run_ + "/job.id");
+  id.pop_back();
+  const auto shown = on_head({"scontrol", "show", "job", id});
+  EXPECT_THAT(shown, HasSubstr("JobName=-n9 " + hostile));
+  EXPECT_THAT(shown, HasSubstr("Comment=" + hostile));
+  EXPECT_THAT(shown, HasSubstr("Reason=JobHeldUser"));
+  EXPECT_FALSE(fs::exists(share_->path() + "/pwned"));
+  on_head({"scancel", id});
+}
+
+}  // namespace
+}  // namespace dllaunch
