@@ -111,10 +111,10 @@ class Edit {
     if (there && count_in(edited_.ours[at].second) == count_in(value)) return;
     // srun's own count is sbatch's business; the plan has no word on what it did not write.
     if (!there && program_ == SlurmProgram::srun) return;
-    edited_.warnings.push_back(
-        fmt::format("{}: {} changes the job but not the plan, which counts on {}: set {} instead",
-                    where_, option_word({name, value}),
-                    there ? option_word(edited_.ours[at]) : std::string("another"), key));
+    edited_.warnings.push_back(fmt::format(
+        "{}: {} changes the job but not the plan{}: set {} instead", where_,
+        option_word({name, value}),
+        there ? fmt::format(", which counts on {}", option_word(edited_.ours[at])) : "", key));
   }
 
   void replace(std::size_t at, std::string name, std::string value) {

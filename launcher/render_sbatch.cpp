@@ -112,6 +112,8 @@ std::string render_sbatch(const LaunchPlan& plan) {
              data{plan.modules.empty() ? data::type::bool_false : data::type::bool_true});
   fields.set("modules", list_of("name", quoted(plan.modules)));
   fields.set("activate", object_if(!plan.activate.empty(), "prefix", shell_quote(plan.activate)));
+  fields.set("any_environment", data{plan.environment.empty() ? data::type::bool_false
+                                                              : data::type::bool_true});
   fields.set("environment", environment_lines(plan));
   const auto setup = unix_lines(plan.setup);
   fields.set("setup", object_if(!setup.empty(), "lines", setup));

@@ -83,7 +83,9 @@ class TreeBuilder : public YAML::EventHandler {
   };
 
   [[noreturn]] static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
-    throw Refusal{mark, fmt::format("the tag {} means nothing here", in_quotes(tag))};
+    // Taking an option out, resources.sbatch_extra, begins as a tag does.
+    const auto hint = tag.starts_with("!-") ? fmt::format("; for text write \"{}\"", tag) : "";
+    throw Refusal{mark, fmt::format("the tag {} means nothing here{}", in_quotes(tag), hint)};
   }
 
   void count(const YAML::Mark& mark, std::size_t nodes) {

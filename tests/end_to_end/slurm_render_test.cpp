@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "launcher/posix_world.hpp"
@@ -191,6 +192,36 @@ run: [bash, -c, 'echo "start ${SLURM_RESTART_COUNT:-0}"; ((SLURM_RESTART_COUNT >
   EXPECT_THAT(ended.err, HasSubstr("back in the queue"));
   EXPECT_THAT(logs_in(run_), HasSubstr("start 0\n"));
   EXPECT_THAT(logs_in(run_), HasSubstr("start 1\n"));
+}
+
+TEST_F(SlurmRender, ARequeuedTrainingGoesOnFromItsCheckpoint) {
+  const auto job = share_file("train.yaml", R"yaml(name: train
+resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 5}
+environment: {variables: {OMP_NUM_THREADS: "1"}}
+train:
+  model: lenet
+  backend: reference
+  dataset: {kind: synthetic, images: 256, classes: 10, channels: 1, image_size: 28}
+  batch_size: 8
+  epochs: 20
+)yaml");
+  work_.start({"run", job, "--run-dir", run_});
+  const auto saved = [&] { return !events_of(run_, "checkpoint").empty(); };
+  ASSERT_TRUE(happens_within(40s, saved)) << work_.text_of("stderr");
+  std::string id = text_of(run_ + "/job.id");
+  id.pop_back();
+  ASSERT_TRUE(work_.running()) << "too fast to be requeued";
+  EXPECT_EQ(on_head({"scontrol", "requeue", id}), "");
+  const auto ended = work_.wait(90s);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_EQ(events_of(run_, "start").size(), 2u);
+  const auto restarts = events_of(run_, "restart");
+  ASSERT_EQ(restarts.size(), 1u) << ended.err;
+  EXPECT_THAT(restarts[0]["from"].dump(), HasSubstr("step-"));
+  // No epoch is missing, and only one that the requeueing cut may have been made twice.
+  std::set<int> epochs;
+  for (const auto& event : events_of(run_, "epoch")) epochs.insert(event["epoch"].get<int>());
+  EXPECT_EQ(epochs.size(), 20u);
 }
 
 TEST_F(SlurmRender, AnArraysTasksKeepApartByHandToo) {

@@ -75,7 +75,7 @@ class RenderSbatch : public testing::Test {
   CommandOutput run(const std::string& script, const std::string& srun_body) {
     write("script", script);
     write("prelude",
-          "out=$1\nreadonly out\n"
+          "out=$1\nreadonly out\nSLURM_ARRAY_TASK_ID=4\n"
           "srun() { printf '%s\\0' \"$@\" > \"$out/argv\"; env -0 > \"$out/env\"; "
           "printf '%s' \"$PWD\" > \"$out/pwd\"; " +
               srun_body +
@@ -117,10 +117,25 @@ std::vector<std::pair<std::string, LaunchPlan>> samples() {
   gpus.resources.nodes = 2;
   auto without_pmix = small_cluster();
   without_pmix.slurm->mpi_types = {"none", "pmi2"};
+  auto array = counts;
+  array.array = "0-9%2";
+  array.after = {"17"};
+  array.resources.sbatch_extra = {"!--requeue", "--open-mode=truncate", "-p batch"};
+  array.environment.left_alone = {"CUDA_DEVICE_ORDER"};
+  auto contained = gpus;
+  contained.environment.container = Container{.image = "docker://rocm/pytorch"};
+  auto with_pyxis = small_cluster();
+  with_pyxis.slurm->pyxis = true;
+  auto inside = run_job();
+  inside.environment.container =
+      Container{.image = "nvcr.io#nvidia/pytorch:25.01-py3", .runtime = "enroot"};
   return {{"2x2", planned(counts, small_cluster())},
           {"lumi", planned(gpus, lumi_like())},
           {"everything", planned(full_job(), small_cluster())},
-          {"mpirun", planned(counts, without_pmix)}};
+          {"mpirun", planned(counts, without_pmix)},
+          {"array", planned(array, small_cluster())},
+          {"container", planned(contained, lumi_like())},
+          {"pyxis", planned(inside, with_pyxis)}};
 }
 
 /// The plan has its own golden file; here it would only repeat every change of that.
@@ -272,7 +287,9 @@ class Hostile {
   /// What an #SBATCH line can hold.
   std::string line() { return text(controls); }
   /// A folder's name.
-  std::string name() { return "d" + text(std::string(controls) + "/\\"); }
+  std::string name(const std::string& without = "") {
+    return "d" + text(controls + ("/\\" + without));
+  }
 
  private:
   static constexpr const char* controls = "\n\r\t\x01\x7f";
@@ -295,6 +312,16 @@ Job hostile_job(Hostile& hostile, const fs::path& prefix) {
   return job;
 }
 
+/// What srun is to be started with: task 4 knows its number.
+Words expected_words(const LaunchPlan& plan) {
+  Words words(plan.start.begin() + 1, plan.start.end());
+  const std::string pattern = plan.array ? task_dir(plan) : "";
+  const auto end = std::find(words.begin(), words.end(), "exec") + 3;
+  for (auto word = words.begin(); !pattern.empty() && word != end; ++word)
+    if (*word == pattern) *word = plan.paths.run_dir + "/task-4";
+  return words;
+}
+
 TEST_F(RenderSbatch, ExecutesAndLosesNothingOfHostileText) {
   constexpr int rounds = 150;
   const bool check = !no_shellcheck();
@@ -304,10 +331,15 @@ TEST_F(RenderSbatch, ExecutesAndLosesNothingOfHostileText) {
     fs::create_directories(prefix / "bin");
     std::ofstream(prefix / "bin/activate") << "export ACTIVATED=yes\n";
     auto paths = paths_in_root();
-    paths.work_dir = root_ / hostile.name();
-    paths.run_dir = root_ / hostile.name();
+    const bool contained = round % 3 == 1;
+    paths.work_dir = root_ / hostile.name(contained ? ",:" : "");
+    paths.run_dir = root_ / hostile.name(contained ? ",:" : "");
     fs::create_directories(paths.work_dir);
-    const auto job = hostile_job(hostile, prefix);
+    auto job = hostile_job(hostile, prefix);
+    if (contained)
+      job.environment.container =
+          Container{.image = "i" + hostile.text(), .runtime = "singularity", .mounts = {"/a b"}};
+    if (round % 3 == 2) job.array = "0-9%2";
     const auto made = plan(job, small_cluster(), paths, false);
     ASSERT_TRUE(made) << made.error().what;
     const auto script = render_sbatch(*made);
@@ -316,7 +348,7 @@ TEST_F(RenderSbatch, ExecutesAndLosesNothingOfHostileText) {
     const auto output = run(script, "return 5");
     ASSERT_EQ(output.exit_code, 5) << output.err << script;
     EXPECT_EQ(output.err, "") << script;
-    ASSERT_EQ(split(read(root_ / "argv")), Words(made->start.begin() + 1, made->start.end()));
+    ASSERT_EQ(split(read(root_ / "argv")), expected_words(*made)) << script;
     EXPECT_EQ(read(root_ / "pwd"), paths.work_dir);
     const auto environment = split(read(root_ / "env"));
     for (const auto& [name, value] : job.environment.variables)
