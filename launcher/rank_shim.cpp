@@ -198,6 +198,7 @@ void see_gpus(const EnvLookup& lookup, RankScene& scene) {
   }
   const auto visible = visible_gpus(scene.node, observation);
   scene.gpus = visible.gpus;
+  scene.gpu_count = visible.count;
   scene.some_gpus = visible.identified && !visible.variable.empty() && !visible.gpus.empty();
 }
 

@@ -32,6 +32,7 @@ struct RankScene {
   Topology node = {};           // the real one
   std::vector<int> gpus = {};   // positions in `node` of those it sees, in the runtime's order
   bool some_gpus = false;       // a variable says which: `gpus` is not simply all of them
+  int gpu_count = 0;            // how many it sees, also where nobody knows which
   IdSet current = {};           // what it is bound to now
   bool bound_by_slurm = false;  // srun gave each task its own CPUs
 };

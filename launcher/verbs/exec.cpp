@@ -6,9 +6,11 @@
 
 #include <CLI/App.hpp>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "launcher/execute/ancestors.hpp"
 #include "launcher/execute/rank_logs.hpp"
@@ -31,12 +33,13 @@ constexpr std::string_view examples =
 
 constexpr int cannot_execute = 126;
 constexpr int not_found = 127;
+constexpr int most_seconds = 86400;
 
 struct ExecOptions {
   std::string run_dir;
   bool no_log = false;
   std::string framework;  // empty: the plan's
-  int rendezvous_seconds = 300;
+  std::optional<int> rendezvous_seconds;
   std::vector<std::string> command;
 };
 
@@ -78,20 +81,39 @@ RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, World& wo
   return binding;
 }
 
+/// The option, else DLLAUNCH_RENDEZVOUS_SECONDS, which a job file can set, else five minutes.
+Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& lookup) {
+  constexpr int usual = 300;
+  if (options.rendezvous_seconds) return *options.rendezvous_seconds;
+  const auto text = lookup("DLLAUNCH_RENDEZVOUS_SECONDS");
+  if (!text) return usual;
+  int seconds = -1;
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, seconds);
+  if (error == std::errc{} && stop == end && seconds >= 0 && seconds <= most_seconds)
+    return seconds;
+  return Error{ErrorKind::bad_request,
+               fmt::format("DLLAUNCH_RENDEZVOUS_SECONDS is \"{}\", not a number from 0 to {}",
+                           *text, most_seconds),
+               ""};
+}
+
 /// What the ranks tell each other before they start; an empty meeting where they need not.
 Result<Meeting> meet_others(const ExecOptions& options, const FrameworkScene& scene,
                             const std::string& run_dir, World& world) {
   // torchrun's workers have their meeting point already.
   const bool own_way = scene.framework.empty() || scene.rank.launcher == "torchrun";
-  if (own_way || options.rendezvous_seconds == 0) return Meeting{};
   const auto lookup = process_environment();
+  const auto seconds = rendezvous_seconds(options, lookup);
+  if (!seconds) return seconds.error();
+  if (own_way || *seconds == 0) return Meeting{};
   auto meeting = meet({.rank = scene.rank,
                        .start_name = scene.start_name,
                        .names = {lookup("SLURMD_NODENAME").value_or(scene.host), scene.host},
                        .hosts = step_hosts(scene.rank, lookup),
                        .run_dir = run_dir,
                        .workers = needs_workers(scene.framework),
-                       .patience = std::chrono::seconds(options.rendezvous_seconds)});
+                       .patience = std::chrono::seconds(*seconds)});
   const bool needed = scene.framework != "none" && scene.framework != "mpi";
   if (meeting || needed || meeting.error().kind == ErrorKind::timeout) return meeting;
   if (scene.rank.rank == 0) {
@@ -185,7 +207,7 @@ Result<int> exec(const ExecOptions& options, World& world) {
       .rank = *rank,
       .host = host,
       .start_name = start_name(*rank, lookup, parent_identity()),
-      .visible_gpus = static_cast<int>(scene.gpus.size())};
+      .visible_gpus = scene.gpu_count};
   if (auto good = check_framework(framework, lookup); !good) return std::move(good).error();
   auto meeting = meet_others(options, framework, run_dir, world);
   if (!meeting) return std::move(meeting).error();
@@ -206,7 +228,7 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--rendezvous-seconds", options->rendezvous_seconds,
                  "how long ranks wait for each other; 0: no MASTER_ADDR [300]")
       ->type_name("N")
-      ->check(CLI::Range(0, 86400).description(""));
+      ->check(CLI::Range(0, most_seconds).description(""));
   app.add_option("CMD", options->command, "the rank's program and its arguments, after --")
       ->required();
   return [options](World& world) { return exec(*options, world); };

@@ -117,6 +117,22 @@ TEST(LocalFrameworks, ARankThatDoesNotComeIsSaidAndNotWaitedForForEver) {
   EXPECT_THAT(output->err, HasSubstr("--rendezvous-seconds 0"));
 }
 
+TEST(LocalFrameworks, AJobFileCanSwitchTheMeetingOff) {
+  Workplace work;
+  const auto job =
+      work.file("job.yaml",
+                "name: alone\nresources: {ranks_per_node: 2, device: cpu}\nrun: [env]\n"
+                "environment: {variables: {DLLAUNCH_RENDEZVOUS_SECONDS: \"0\"}}\n");
+  auto ended = work.run({"run", job, "--local", "--run-dir", work.run_dir()});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_FALSE(environment_of(work, 1).contains("MASTER_ADDR"));
+  EXPECT_EQ(environment_of(work, 1).at("WORLD_SIZE"), "2");
+  ended = work.run({"run", job, "--local", "--run-dir", work.path() + "/other", "--set",
+                    "environment.variables.DLLAUNCH_RENDEZVOUS_SECONDS=soon"});
+  EXPECT_EQ(ended.exit_code, 2) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("DLLAUNCH_RENDEZVOUS_SECONDS is \"soon\""));
+}
+
 TEST(LocalFrameworks, PyTorchTrainsWithTheExample) {
   PosixWorld world{Console{}};
   const auto torch = world.run({"/usr/bin/python3", "-c", "import torch"}, 60s);

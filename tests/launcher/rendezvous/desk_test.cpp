@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <iostream>
 #include <thread>
 #include <vector>
 
@@ -92,6 +94,32 @@ TEST_F(DeskTest, HandsOutTheTableWhenAllWorkersAreKnown) {
   ASSERT_TRUE(served) << served.error().what;
   EXPECT_THAT(*served, testing::ElementsAre("n1:9", "n2:1", "n2:2"));
   EXPECT_THAT(tables, testing::Each(R"(["n1:9","n2:1","n2:2"])"));
+}
+
+// As many nodes as the largest machines have: rank 0 must not be what a start waits for.
+TEST_F(DeskTest, ThousandsOfNodesAreServedInSeconds) {
+  const int nodes = std::getenv("DLLAUNCH_TEST_FULL") == nullptr ? 1000 : 9408;
+  constexpr int threads = 8;
+  const auto desk = Desk::open(name_, 0, {0});
+  ASSERT_TRUE(desk) << desk.error().what;
+  std::vector<std::thread> visitors;
+  for (int first = 0; first < threads; ++first) {
+    visitors.emplace_back([&, first] {
+      for (int rank = first; rank < nodes; rank += threads) {
+        const std::string question = to_line(Question{.rank = rank}, name_);
+        EXPECT_EQ(ask_there("localhost", desk->port(), question, after(60s)), "here");
+      }
+    });
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const auto served =
+      desk->serve({.start_name = name_, .answer = "here\n", .askers = nodes}, after(60s));
+  const auto seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  for (auto& visitor : visitors) visitor.join();
+  EXPECT_TRUE(served);
+  std::cout << nodes << " nodes served in " << seconds << " s\n";
+  EXPECT_LT(seconds, 30);
 }
 
 TEST_F(DeskTest, SaysHowManyWorkersAreMissing) {
