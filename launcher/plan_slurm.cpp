@@ -209,7 +209,8 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
 
   const auto plugin =
       trains(job) ? mpi_of_trainer(*facts.slurm) : mpi_of_command(*facts.slurm, plan.mpi);
-  if (!plugin && (trains(job) || plan.framework == "mpi") && plan.ranks() > 1) {
+  const bool by_mpi = trains(job) || plan.framework == "mpi" || plan.framework == "horovod";
+  if (!plugin && by_mpi && plan.ranks() > 1) {
     plan.warnings.push_back(
         fmt::format("srun has no {} here: mpirun starts the ranks inside the job",
                     trains(job) ? "PMIx" : "MPI plug-in"));

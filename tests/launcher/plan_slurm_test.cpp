@@ -153,6 +153,14 @@ TEST(PlanSlurm, WithoutPmixMpirunStartsTheTrainer) {
   job.resources.ranks_per_node = 1;
   EXPECT_THAT(planned(job, facts).start, Contains("--mpi=none")) << "one rank needs no peers";
   EXPECT_THAT(planned(run_job(), facts).start, Contains("--mpi=pmi2"));
+  facts.slurm->mpi_types = {"none"};
+  for (const char* framework : {"mpi", "horovod", "pytorch"}) {
+    auto command = run_job();
+    command.framework = framework;
+    command.resources.nodes = 2;
+    const bool meets_over_mpi = command.framework != "pytorch";
+    EXPECT_EQ(planned(command, facts).start.at(0), meets_over_mpi ? "mpirun" : "srun") << framework;
+  }
   facts.slurm->mpi_types = {"none", "pmix_v3", "pmix_v4"};
   EXPECT_THAT(planned(two_by_two(), facts).start, Contains("--mpi=pmix_v4"));
 }
