@@ -151,6 +151,28 @@ END
   wait $!
   cat "$work"/job-[0-9]*)sh";
 
+constexpr const char* requeued_job = R"sh(
+  mkdir "$work/dir"
+  cat > "$work/job.sh" << 'END'
+#!/bin/bash
+srun --mpi=none "$dllaunch" exec --no-log --run-dir "$work/dir" -- \
+  "$programs/port_holder" "$work/release"
+END
+  id=$(sbatch --parsable --requeue -N2 -n4 --open-mode=append -o "$work/out" "$work/job.sh")
+  wait_for() {
+    for try in $(seq 300); do
+      if [ "$(grep -c "PORT\|MET" "$work/out" 2> /dev/null)" -ge "$1" ]; then return; fi
+      sleep 0.1
+    done
+  }
+  wait_for 4
+  scontrol requeue "$id"
+  sleep 1
+  scontrol update "jobid=$id" StartTime=now  # else Slurm lets it wait for two minutes
+  wait_for 8
+  touch "$work/release"
+  cat "$work/out")sh";
+
 /// Every rank 0 has a port of its own, and everybody met its own rank 0.
 void expect_pairs(const std::string& text, std::size_t pairs, bool on_one_node) {
   std::multiset<std::string> ports;
@@ -178,6 +200,24 @@ TEST_F(SlurmFrameworks, StartsThatShareANodeNeverMeetEachOther) {
   const auto jobs = on_head(many_jobs);
   EXPECT_EQ(jobs.exit_code, 0) << jobs.err;
   expect_pairs(jobs.out, 10, /*on_one_node=*/false);
+}
+
+// With the file of its former self in the run directory.
+TEST_F(SlurmFrameworks, ARequeuedJobMeetsAnew) {
+  const auto output = on_head(requeued_job);
+  std::map<std::string, int> met;
+  std::set<std::string> led;
+  std::istringstream lines(output.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("PORT ")) led.insert(line.substr(5));
+    if (line.starts_with("MET ")) ++met[line.substr(4)];
+  }
+  EXPECT_EQ(led.size(), 2u) << output.out << output.err;
+  for (const auto& port : led) EXPECT_EQ(met[port], 3) << output.out;
+  EXPECT_EQ(met.size(), 2u) << output.out;
+  for (const char* restart : {"r0", "r1"}) {
+    EXPECT_TRUE(fs::exists(work_.path() + "/dir/.rendezvous/slurm-1.0-" + restart)) << restart;
+  }
 }
 
 TEST_F(SlurmFrameworks, PyTorchTrainsOnTwoNodes) {
