@@ -25,7 +25,10 @@ void choose_topology(const Facts& facts, const NodeChoice& nodes, LaunchPlan& pl
 }
 
 /// A plan shows one kind of node; masks must be right on the others too, or be left to the shim.
-void check_other_kinds(const Facts& facts, const NodeChoice& nodes, LaunchPlan& plan) {
+void check_other_kinds(const Job& job, const Facts& facts, const NodeChoice& nodes,
+                       LaunchPlan& plan) {
+  // Which CPUs a part of a node is, Slurm says when the job starts.
+  if (!job.resources.exclusive) plan.exact = false;
   if (!plan.exact || same_on_every_kind(facts, nodes, plan.request, plan.placement)) return;
   plan.exact = false;
   // Otherwise said already, by the counts.
@@ -192,7 +195,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   const auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);
   if (!gpus) return gpus.error();
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
-  check_other_kinds(facts, *nodes, plan);
+  check_other_kinds(job, facts, *nodes, plan);
   plan.pyxis = plan.container && plan.container->runtime == "enroot" && facts.slurm->pyxis;
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
     return std::move(good).error();

@@ -141,6 +141,14 @@ Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
   return planned;
 }
 
+bool bound_by_slurm(const EnvLookup& lookup, const RankEnv& rank) {
+  const std::string type = lookup("SLURM_CPU_BIND_TYPE").value_or("");
+  if (rank.launcher != "slurm" || type.empty() || type.find("none") != std::string::npos)
+    return false;
+  const std::string list = lookup("SLURM_CPU_BIND_LIST").value_or("");
+  return type.find("mask_cpu") == std::string::npos || list.find(',') != std::string::npos;
+}
+
 RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene) {
   const auto& rank = scene.rank;
   if (planned.request.policy == BindPolicy::none) {

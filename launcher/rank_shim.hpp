@@ -44,6 +44,10 @@ struct RankBinding {
   std::string note = {};  // one line when it is not what the plan said; empty: as planned
 };
 
+/// Whether srun gave each task its own CPUs. On a part of a node --cpu-bind=none gives every task
+/// the step's whole share, as one mask: that is no task's own, and the shim deals it out.
+bool bound_by_slurm(const EnvLookup& lookup, const RankEnv& rank);
+
 /// The plan's mask where it knew the node, its GPUs are those that are seen here and all masks of
 /// the node fit it, so that all its ranks decide alike; else a placement on what is really here.
 /// Masks that the user wrote count as known. Never fails: a rank that cannot be bound runs unbound

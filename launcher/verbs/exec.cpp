@@ -43,11 +43,6 @@ struct ExecOptions {
   std::vector<std::string> command;
 };
 
-bool bound_by_slurm(const EnvLookup& lookup, const RankEnv& rank) {
-  const std::string type = lookup("SLURM_CPU_BIND_TYPE").value_or("");
-  return rank.launcher == "slurm" && !type.empty() && type.find("none") == std::string::npos;
-}
-
 /// What the run's plan says of this node; without one, what `dllaunch` would do by itself.
 PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, World& world) {
   if (run_dir.empty()) return {};

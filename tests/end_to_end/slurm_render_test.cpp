@@ -152,6 +152,21 @@ TEST_F(SlurmRender, OnSharedNodesTheShimBinds) {
       EXPECT_EQ(ranks.at(rank["local_rank"].get<int>()), rank["cpus"].get<std::string>()) << node;
 }
 
+TEST_F(SlurmRender, JobsThatShareANodeShareNoCpu) {
+  const auto job = share_file("part.yaml", R"yaml(name: part
+resources: {nodes: 1, ranks_per_node: 1, cpus_per_rank: 1, device: cpu, exclusive: false, time: 2,
+            sbatch_extra: [--nodelist=n1]}
+run: [sh, -c, "echo $(sed -n s/^Cpus_allowed_list:.//p /proc/self/status); sleep 5"]
+)yaml");
+  for (const auto* side : {"-a", "-b"})
+    ASSERT_EQ(work_.run({"run", job, "--detach", "--run-dir", run_ + side}).exit_code, 0);
+  const auto both = [&] { return logs_in(run_ + "-a") != "" && logs_in(run_ + "-b") != ""; };
+  EXPECT_TRUE(happens_within(20s, both));
+  const std::set<std::string> cpus = {logs_in(run_ + "-a"), logs_in(run_ + "-b")};
+  EXPECT_EQ(cpus, (std::set<std::string>{"0\n", "1\n"})) << "without a word on it";
+  on_head({"scancel", "--user=root"});
+}
+
 TEST_F(SlurmRender, NodesThatDifferBindThemselves) {
   const auto job = share_file("where.yaml", where_text);
   const std::vector<std::string> words = {job, "--set", "resources.partition=mixed"};

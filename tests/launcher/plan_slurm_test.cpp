@@ -78,6 +78,7 @@ TEST(PlanSlurm, MasksThatMayNotFitAreLeftToTheShim) {
   auto job = run_job();
   job.resources.exclusive = false;
   EXPECT_THAT(planned(job, lumi_like()).start, shim_binds) << "a shared node";
+  EXPECT_FALSE(planned(job, lumi_like()).exact) << "the shim looks which part it got";
   job.resources.exclusive = true;
   job.resources.ranks_per_node = 3;
   EXPECT_THAT(planned(job, lumi_like()).start, shim_binds) << "112 CPUs do not divide by 3";

@@ -108,6 +108,32 @@ TEST(RankShim, AnotherCountOfRanksThanPlanned) {
   EXPECT_EQ(to_list(binding.cpus), "6-7");
 }
 
+TEST(RankShim, OneMaskForAllTasksIsNoTasksOwn) {
+  const RankEnv rank{.rank = 0, .world_size = 2, .local_world_size = 2, .launcher = "slurm"};
+  const auto bound = [&rank](const std::string& type, const std::string& list) {
+    return bound_by_slurm(
+        [&](const std::string& name) -> std::optional<std::string> {
+          if (name == "SLURM_CPU_BIND_TYPE") return type;
+          if (name == "SLURM_CPU_BIND_LIST") return list;
+          return std::nullopt;
+        },
+        rank);
+  };
+  EXPECT_FALSE(bound("none", ""));
+  EXPECT_FALSE(bound("mask_cpu:", "0xf0")) << "srun --cpu-bind=none on part of a node, 22.05";
+  EXPECT_TRUE(bound("mask_cpu:", "0x30,0xc0"));
+  EXPECT_TRUE(bound("map_cpu:", "4"));
+
+  auto part = scene(1, 2, node_of("cores:8"));
+  part.node.allowed_cpus = {4, 5, 6, 7};
+  part.current = part.node.allowed_cpus;
+  auto planned = two_halves();
+  planned.exact = false;
+  const auto dealt = choose_binding(planned, part);
+  EXPECT_EQ(to_list(dealt.cpus), "6-7");
+  EXPECT_EQ(dealt.note, "");
+}
+
 TEST(RankShim, WhatSrunGaveStays) {
   auto bound = scene(1, 2, node_of("cores:8"));
   bound.bound_by_slurm = true;
