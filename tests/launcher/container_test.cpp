@@ -2,7 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "launcher/posix_world.hpp"
 #include "tests/launcher/sample_plans.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -68,6 +73,34 @@ TEST(Container, EnrootIsStartedByTheShimWithoutPyxis) {
                           "/a:/b", "--mount", "/a:/c:none:x-create=auto,rbind,ro", "--",
                           "torch.sqsh", "sh", "-c", "cd -- \"$0\" && exec \"$@\"",
                           "/home/me/project", "python3", "train.py", "--epochs", "3"));
+}
+
+/// bash runs what the shim would; a program called enroot writes down what it was given.
+TEST(Container, EnrootIsGivenTheRanksVariables) {
+  const TemporaryFolder folder;
+  const auto enroot = folder.path() + "/enroot";
+  std::ofstream(enroot) << "#!/bin/sh\nprintf '%s\\n' \"$@\"\n";
+  std::filesystem::permissions(enroot, std::filesystem::perms::owner_all);
+  const auto made = planned(contained("enroot", "torch.sqsh"), small_cluster());
+  std::vector<std::string> argv = {"env",
+                                   "-i",
+                                   "PATH=" + folder.path() + ":/usr/bin:/bin",
+                                   "RANK=3",
+                                   "SLURM_JOB_ID=7",
+                                   "LD_PRELOAD_NOT=x",
+                                   "HOME=/h",
+                                   "NOTE=two\nlines; $(touch pwned)"};
+  argv.insert(argv.end(), made.rank_command.begin(), made.rank_command.end());
+  const auto output = PosixWorld(Console{}).run(argv, std::chrono::seconds(20));
+  ASSERT_TRUE(output);
+  EXPECT_EQ(output->err, "");
+  EXPECT_THAT(output->out, StartsWith("start\n--env\n"));
+  for (const auto* name : {"RANK", "SLURM_JOB_ID", "NOTE"})
+    EXPECT_THAT(output->out, HasSubstr("--env\n" + std::string(name) + "\n"));
+  for (const auto* name : {"PATH", "HOME", "LD_PRELOAD_NOT", "PWD"})
+    EXPECT_THAT(output->out, Not(HasSubstr("--env\n" + std::string(name) + "\n")));
+  EXPECT_THAT(output->out, HasSubstr("\n--\ntorch.sqsh\nsh\n-c\ncd -- \"$0\" && exec \"$@\"\n"
+                                     "/home/me/project\npython3\ntrain.py\n"));
 }
 
 TEST(Container, WithPyxisSrunStartsTheShimInside) {
