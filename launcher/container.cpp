@@ -55,6 +55,9 @@ Result<std::vector<Mount>> mounts_of(const LaunchPlan& plan) {
                       "work in a folder, and with a --run-dir, without colons, commas and blanks");
     mounts.push_back({.from = path, .to = path});
   }
+  // The shim fills it in, and for Pyxis the script.
+  if (plan.stage.wanted())
+    mounts.push_back({.from = std::string(stage_mark), .to = std::string(stage_mark)});
   for (const auto& text : plan.container->mounts) {
     if (text.find_first_of(enroot ? ", \t" : ",") != std::string::npos)
       return bad_path(text, "has a character that mounts cannot carry",

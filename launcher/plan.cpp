@@ -80,6 +80,8 @@ Result<Ok> check_texts(const LaunchPlan& plan) {
     return refuse("environment.modules", nul);
   for (const auto* text : {&plan.activate, &plan.setup, &plan.paths.work_dir})
     if (has_nul(*text)) return refuse("environment", nul);
+  if (std::any_of(plan.stage.sources.begin(), plan.stage.sources.end(), has_nul))
+    return refuse("stage", nul);
   constexpr std::string_view control = "a line break or another control character";
   for (const auto& [option, value] : plan.sbatch)
     if (has_control(value)) return refuse("sbatch's " + option, control);
@@ -134,11 +136,14 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   plan.cluster = job.cluster;
   plan.framework = job.framework;
   plan.container = job.environment.container;
-  plan.stage = job.stage;
+  plan.stage = plan_stage(job.stage, plan.nodes, paths.work_dir);
   plan.after = job.after;
   plan.array = job.array;
   if (trains(job)) {
     plan.rank_command = {paths.dltrain, "--config", task_dir(plan) + "/train.json"};
+    if (plan.stage.wanted())
+      plan.rank_command = {plan.stage.programs ? staged_program(paths.dltrain) : paths.dltrain,
+                           "--config", std::string(staged_train_json), "--run-dir", task_dir(plan)};
     plan.train_json = train_document(job);
   } else {
     plan.rank_command = job.run_command;
@@ -214,13 +219,16 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
 }
 
 std::vector<std::string> shim(const LaunchPlan& plan) {
-  std::vector<std::string> argv = {plan.paths.dllaunch, "exec", "--run-dir", task_dir(plan)};
+  const auto& own = plan.paths.dllaunch;
+  std::vector<std::string> argv = {plan.stage.programs ? staged_program(own) : own, "exec",
+                                   "--run-dir", task_dir(plan)};
   if (plan.pyxis) {
     const auto there = container_shim(plan);
     argv[0] = there + "/dllaunch";
     argv.insert(argv.begin(), {there + "/ld.so", "--library-path", there});
   }
   if (plan.ranks() > max_rank_logs) argv.emplace_back("--no-log");
+  if (plan.stage.wanted()) argv.emplace_back("--staged");
   argv.emplace_back("--");
   argv.insert(argv.end(), plan.rank_command.begin(), plan.rank_command.end());
   return argv;
@@ -236,6 +244,7 @@ Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, 
   auto made = facts.slurm && !local ? plan_slurm(job, facts, paths) : plan_local(job, facts, paths);
   if (!made) return made;
   if (auto good = check_texts(*made); !good) return std::move(good).error();
+  if (auto good = check_stage(made->stage); !good) return std::move(good).error();
   return made;
 }
 

@@ -11,6 +11,7 @@
 #include "launcher/facts.hpp"
 #include "launcher/job.hpp"
 #include "launcher/node_topology.hpp"
+#include "launcher/stage.hpp"
 #include "topology/placement.hpp"
 
 namespace dllaunch {
@@ -54,7 +55,7 @@ struct LaunchPlan {
   std::string framework = "none";           // whose variables the shim sets besides RANK and co.
   std::optional<Container> container = {};  // around each rank's command, inside the shim
   bool pyxis = false;                       // srun starts the shim inside the container
-  std::vector<std::string> stage = {};      // copied to each node before the ranks start
+  StagePlan stage = {};                     // copied to each node before the ranks start
   std::vector<std::string> after = {};      // job ids; runs that nobody has looked up are warned of
   std::optional<std::string> array = {};    // "0-9%2"
   std::string train_json;                   // the text of RUN/train.json; empty with `run:`

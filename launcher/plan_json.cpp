@@ -79,6 +79,10 @@ ordered_json to_json(const LaunchPlan& plan) {
   if (plan.array) document["array"] = *plan.array;
   if (!plan.after.empty()) document["after"] = plan.after;
   if (!plan.left_alone.empty()) document["left_alone"] = plan.left_alone;
+  if (plan.stage.wanted())
+    document["stage"] = {{"sources", plan.stage.sources},
+                         {"programs", plan.stage.programs},
+                         {"broadcast", plan.stage.broadcast}};
   if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;
   if (!by_srun) document["mpirun"] = plan.start;
   return document;

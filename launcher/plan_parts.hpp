@@ -34,7 +34,7 @@ Result<int> gpus_to_use(const Job& job, int have, std::string_view where, Launch
 /// Places the ranks on plan.topology and fills ranks_per_node, request, placement and warnings.
 Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan);
 
-/// dllaunch exec --run-dir RUN [--no-log] -- COMMAND...
+/// dllaunch exec --run-dir RUN [--no-log] [--staged] -- COMMAND...
 std::vector<std::string> shim(const LaunchPlan& plan);
 
 /// Where in plan.start the shim begins.

@@ -171,6 +171,7 @@ std::vector<std::string> mpirun(bool oversubscribe, const LaunchPlan& plan) {
     argv.emplace_back("-x");
     argv.push_back(name);
   }
+  if (plan.stage.wanted()) argv.insert(argv.end(), {"-x", "DLLAUNCH_STAGE"});
   argv.emplace_back("--");
   return argv;
 }

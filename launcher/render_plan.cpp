@@ -90,6 +90,8 @@ std::string render_plan(const LaunchPlan& plan) {
                         plan.ranks_per_node - 1);
   if (plan.launcher == Launcher::slurm)
     text += fmt::format("  topology: {}\n", origin_words(plan.origin));
+  for (const auto& line : describe_stage(plan.stage, !plan.train_json.empty(), plan.nodes))
+    text += fmt::format("  stage: {}\n", line);
   text += fmt::format("\n  {}\n", shell_lines(plan.start, shim_position(plan), "    "));
   if (!plan.sbatch.empty()) text += fmt::format("\n  {}\n", sbatch_words(plan));
   if (!plan.warnings.empty()) text += "\n";

@@ -66,14 +66,30 @@ std::size_t end_of_our_words(const LaunchPlan& plan) {
   return static_cast<std::size_t>(std::find(shim, plan.start.end(), "--") - plan.start.begin());
 }
 
-/// srun and all it starts. An array's task learns its number, and so its directory, in the script.
+/// One word of bash in which the mark is the variable.
+std::string with_stage_variable(std::string_view word) {
+  std::string text;
+  while (true) {
+    const auto at = std::min(word.find(stage_mark), word.size());
+    if (at > 0) text += shell_quote(word.substr(0, at));
+    if (at == word.size()) return text;
+    text += "\"$DLLAUNCH_STAGE\"";
+    word.remove_prefix(at + stage_mark.size());
+  }
+}
+
+/// srun and all it starts. Only in the script an array's task learns its number, and so its
+/// directory, and the job what the nodes' own folder is called.
 std::string start_lines(const LaunchPlan& plan) {
   const auto begin = shim_position(plan);
-  if (!plan.array) return shell_lines(plan.start, begin, "  ");
   const auto end = end_of_our_words(plan);
   const auto dir = task_dir(plan);
+  const auto own_program = staged_program(plan.paths.dllaunch);
   return shell_lines(plan.start, begin, "  ", [&](std::size_t at, const std::string& word) {
-    const bool ours = at >= begin && at < end && (word + "/").starts_with(dir + "/");
+    const bool names_stage = (at == begin && plan.stage.programs && word == own_program) ||
+                             (at < begin && plan.stage.wanted() && plan.pyxis);
+    if (names_stage) return with_stage_variable(word);
+    const bool ours = plan.array && at >= begin && at < end && (word + "/").starts_with(dir + "/");
     if (!ours) return shell_quote(word);
     const auto rest = word.substr(dir.size());
     return "\"$dllaunch_run\"" + (rest.empty() ? rest : shell_quote(rest));
@@ -93,6 +109,29 @@ data fetch_fields(const LaunchPlan& plan) {
   fetch.set("command", plan.container->runtime == "enroot" ? "enroot import --output"
                                                            : plan.container->runtime + " pull");
   return fetch;
+}
+
+/// What the batch script's `dllaunch stage` is told beyond the folder.
+std::vector<std::string> stage_options(const LaunchPlan& plan) {
+  std::vector<std::string> options;
+  if (plan.stage.broadcast) options.emplace_back("--broadcast");
+  if (plan.stage.programs) {
+    options.insert(options.end(), {"--program", plan.paths.dllaunch});
+    if (!plan.train_json.empty()) options.insert(options.end(), {"--program", plan.paths.dltrain});
+  }
+  options.emplace_back("--");
+  options.insert(options.end(), plan.stage.sources.begin(), plan.stage.sources.end());
+  return options;
+}
+
+/// `dllaunch stage` and its keeper; false: nothing is staged.
+data stage_lines(const LaunchPlan& plan) {
+  if (!plan.stage.wanted()) return data{data::type::bool_false};
+  data lines{data::type::object};
+  lines.set("dllaunch", shell_quote(plan.paths.dllaunch));
+  lines.set("nodes", std::to_string(plan.nodes));
+  lines.set("copy", shell_join(stage_options(plan)));
+  return lines;
 }
 
 }  // namespace
@@ -122,6 +161,7 @@ std::string render_sbatch(const LaunchPlan& plan) {
   fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
   fields.set("signal", plan.signal);
   fields.set("start", start_lines(plan));
+  fields.set("stage", stage_lines(plan));
   kainjow::mustache::mustache script{std::string(job_sbatch_template())};
   return script.render(fields);
 }

@@ -7,13 +7,16 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "launcher/execute/descendants.hpp"
 #include "launcher/execute/openmpi_scratch.hpp"
 #include "launcher/execute/owned_process.hpp"
 #include "launcher/execute/rank_logs.hpp"
+#include "launcher/execute/stage_job.hpp"
 #include "launcher/execute/stop_signals.hpp"
 #include "launcher/failure.hpp"
+#include "launcher/stage.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
@@ -59,8 +62,39 @@ bool needs_preparation(const LaunchPlan& plan) {
   return !plan.modules.empty() || !plan.activate.empty() || !plan.setup.empty();
 }
 
-std::vector<std::string> command_line(const LaunchPlan& plan) {
-  if (!needs_preparation(plan)) return plan.start;
+/// The copies of `stage:` on this machine, gone with it.
+class LocalStage {
+ public:
+  explicit LocalStage(World& world) : scratch_(node_disk(world)) {}
+  std::string folder() const { return stage_folder(scratch_.path(), "local"); }
+
+  Result<Ok> fill(const LaunchPlan& plan, World& world) const {
+    StageJob job{.request = {.folder = folder(),
+                             .sources = plan.stage.sources,
+                             .run_dir = plan.paths.run_dir}};
+    if (plan.stage.programs) job.programs = {plan.paths.dllaunch};
+    if (plan.stage.programs && !plan.train_json.empty()) job.programs.push_back(plan.paths.dltrain);
+    return stage_on_all_nodes(world, job);
+  }
+
+ private:
+  ScratchFolder scratch_;
+};
+
+std::vector<std::string> start_of(const LaunchPlan& plan, const std::optional<LocalStage>& stage) {
+  auto argv = plan.start;
+  if (!stage) return argv;
+  // The shim fills in its command for itself.
+  for (auto& word : argv) {
+    if (word == staged_program(plan.paths.dllaunch)) word = with_stage(word, stage->folder());
+    if (word == "--staged") break;
+  }
+  return argv;
+}
+
+std::vector<std::string> command_line(const LaunchPlan& plan,
+                                      const std::vector<std::string>& start) {
+  if (!needs_preparation(plan)) return start;
   std::vector<std::string> argv = {"bash",
                                    "-c",
                                    prepare_script,
@@ -69,7 +103,7 @@ std::vector<std::string> command_line(const LaunchPlan& plan) {
                                    plan.setup,
                                    std::to_string(plan.modules.size())};
   argv.insert(argv.end(), plan.modules.begin(), plan.modules.end());
-  argv.insert(argv.end(), plan.start.begin(), plan.start.end());
+  argv.insert(argv.end(), start.begin(), start.end());
   return argv;
 }
 
@@ -228,7 +262,13 @@ Result<Ok> check_local(const LaunchPlan& plan, World& world) {
 
 Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                               World& world) {
-  const auto argv = command_line(plan);
+  std::optional<LocalStage> stage;
+  if (plan.stage.wanted()) {
+    stage.emplace(world);
+    follower.note("staging to " + stage->folder());
+    if (auto done = stage->fill(plan, world); !done) return std::move(done).error();
+  }
+  const auto argv = command_line(plan, start_of(plan, stage));
   const auto program = world.find_program(argv.at(0));
   if (!program) return Error{ErrorKind::unavailable, argv[0] + " is not installed", ""};
   const OpenMpiScratch scratch;
@@ -236,13 +276,13 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   const auto words_before = size_of(words_path);
 
   forget_summary(run);
+  auto environment = environment_of(plan, scratch, world);
+  if (stage) environment.emplace_back("DLLAUNCH_STAGE", stage->folder());
   const StopSignals signals;
   adopt_orphans();
   const auto began = Clock::now();
-  auto mpirun = OwnedProcess::start({.program = *program,
-                                     .argv = argv,
-                                     .environment = environment_of(plan, scratch, world),
-                                     .output_path = words_path});
+  auto mpirun = OwnedProcess::start(
+      {.program = *program, .argv = argv, .environment = environment, .output_path = words_path});
   if (!mpirun) return std::move(mpirun).error();
   Stop stop(plan, follower);
   const int code = wait_for_end(*mpirun, signals, stop, follower);

@@ -18,6 +18,7 @@
 #include "launcher/rank_shim.hpp"
 #include "launcher/rendezvous/meet.hpp"
 #include "launcher/rendezvous/start_name.hpp"
+#include "launcher/stage.hpp"
 #include "launcher/verb.hpp"
 #include "runtime/binding.hpp"
 
@@ -38,6 +39,7 @@ constexpr int most_seconds = 86400;
 struct ExecOptions {
   std::string run_dir;
   bool no_log = false;
+  bool staged = false;
   std::string framework;  // empty: the plan's
   std::optional<int> rendezvous_seconds;
   std::vector<std::string> command;
@@ -179,6 +181,31 @@ void forget_inherited() {
   }
 }
 
+/// Fills in where the copies lie, which the plan could not know; returns it. A trainer that was
+/// staged finds its libraries beside it.
+Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup& lookup) {
+  auto folder = lookup("DLLAUNCH_STAGE").value_or("");
+  if (folder.empty())
+    return Error{ErrorKind::unavailable, "--staged, but DLLAUNCH_STAGE is not set",
+                 "the script's lines about `stage` set it"};
+  const std::string libraries = folder + "/.dllaunch/lib";
+  if (command.at(0).starts_with(std::string(stage_mark) + "/.dllaunch/")) {
+    const auto before = lookup("LD_LIBRARY_PATH").value_or("");
+    setenv("LD_LIBRARY_PATH", (libraries + (before.empty() ? "" : ":") + before).c_str(), 1);
+  }
+  for (auto& word : command) word = with_stage(std::move(word), folder);
+  std::vector<std::pair<std::string, std::string>> changed;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const auto end = text.find('=');
+    if (end == std::string_view::npos || text.find(stage_mark) == std::string_view::npos) continue;
+    changed.emplace_back(text.substr(0, end),
+                         with_stage(std::string(text.substr(end + 1)), folder));
+  }
+  for (const auto& [name, value] : changed) setenv(name.c_str(), value.c_str(), 1);
+  return folder;
+}
+
 Result<int> exec(const ExecOptions& options, World& world) {
   forget_inherited();
   const EnvLookup lookup = process_environment();
@@ -193,7 +220,14 @@ Result<int> exec(const ExecOptions& options, World& world) {
     mkdir((run_dir + "/out").c_str(), 0755);
     other_stderr = redirect_to_log(run_dir + "/out/" + rank_log_name(rank->rank, host), world);
   }
-  const auto planned = read_plan(run_dir, *rank, world);
+  auto command = options.command;
+  std::string plan_dir = run_dir;
+  if (options.staged) {
+    const auto folder = use_stage(command, lookup);
+    if (!folder) return folder.error();
+    plan_dir = *folder + "/.dllaunch";
+  }
+  const auto planned = read_plan(plan_dir, *rank, world);
   RankScene scene{.rank = *rank, .host = host, .bound_by_slurm = bound_by_slurm(lookup, *rank)};
   const auto binding = bind_rank(planned, scene, world);
 
@@ -209,7 +243,7 @@ Result<int> exec(const ExecOptions& options, World& world) {
   framework.point = meeting->point;
   framework.workers = meeting->workers;
   set_environment(framework, rank_variables(*rank, binding, run_dir, lookup));
-  return become(options.command, rank->rank, host, other_stderr);
+  return become(command, rank->rank, host, other_stderr);
 }
 
 VerbBody declare(CLI::App& app) {
@@ -224,6 +258,8 @@ VerbBody declare(CLI::App& app) {
                  "how long ranks wait for each other; 0: no MASTER_ADDR [300]")
       ->type_name("N")
       ->check(CLI::Range(0, most_seconds).description(""));
+  app.add_flag("--staged", options->staged, "{stage} in CMD and variables is $DLLAUNCH_STAGE")
+      ->group("");
   app.add_option("CMD", options->command, "the rank's program and its arguments, after --")
       ->required();
   return [options](World& world) { return exec(*options, world); };

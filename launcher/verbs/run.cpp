@@ -10,6 +10,7 @@
 #include "launcher/execute/background.hpp"
 #include "launcher/execute/local.hpp"
 #include "launcher/execute/slurm.hpp"
+#include "launcher/execute/stage_job.hpp"
 #include "launcher/load_job.hpp"
 #include "launcher/planned_job.hpp"
 #include "launcher/program_paths.hpp"
@@ -180,6 +181,9 @@ Result<int> run_job(const RunOptions& options, World& world) {
   if (!slurm) {
     if (auto good = check_local(plan, world); !good) return std::move(good).error();
   }
+  if (const auto missing = missing_sources(plan.stage.sources); !missing.empty())
+    return Error{ErrorKind::bad_request, fmt::format("stage: {}", fmt::join(missing, "; ")),
+                 "check `stage:` in the job file"};
   auto run = make_run_dir(plan.paths.run_dir);
   if (!run) return std::move(run).error();
   auto lock = RunLock::take(*run);
