@@ -24,11 +24,11 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::string_view help = R"(dltrain --config FILE
+constexpr std::string_view help = R"(dltrain --config FILE [--run-dir DIR]
 
 One rank of dllaunch's built-in trainer. FILE is RUN/train.json, the resolved `train:` block of a
-job file; events.jsonl and checkpoints/ are written beside it. `dllaunch run` writes the file and
-starts the ranks; alone, this is one rank on this machine.
+job file; events.jsonl and checkpoints/ are written beside it, or in DIR. `dllaunch run` writes the
+file and starts the ranks; alone, this is one rank on this machine.
 
 Examples:
   dltrain --config runs/a/train.json                    one rank
@@ -39,6 +39,7 @@ Examples:
 
 Options:
   --config FILE   what to train
+  --run-dir DIR   where events.jsonl and checkpoints/ go [the folder of FILE]
   --describe      print the JSON Schema of the `train:` block
   --version       print the version
   -h, --help      print this
@@ -141,20 +142,22 @@ int report_early(const Error& error, const RankEnv& env, bool same_everywhere) {
   return env.rank == 0 || !same_everywhere ? report(error) : exit_code(error);
 }
 
-int train_from(const std::filesystem::path& file) {
+int train_from(const std::filesystem::path& file, const std::filesystem::path& run_dir) {
   auto env = read_rank_env(process_environment());
   if (!env) return report(env.error());
   auto config = read_config(file);
   if (!config) return report_early(config.error(), *env, std::filesystem::exists(file));
-  const auto run_dir = std::filesystem::absolute(file).parent_path();
-  return train_as_rank(*config, run_dir, *env);
+  return train_as_rank(*config, std::filesystem::absolute(run_dir), *env);
 }
 
 int run(const std::vector<std::string>& args) {
   if (args.size() == 1 && (args[0] == "--help" || args[0] == "-h")) return show(help);
   if (args.size() == 1 && args[0] == "--version") return show("dltrain " DLLAUNCH_VERSION "\n");
   if (args.size() == 1 && args[0] == "--describe") return show(describe_config());
-  if (args.size() == 2 && args[0] == "--config") return train_from(args[1]);
+  if (args.size() == 2 && args[0] == "--config")
+    return train_from(args[1], std::filesystem::absolute(args[1]).parent_path());
+  if (args.size() == 4 && args[0] == "--config" && args[2] == "--run-dir")
+    return train_from(args[1], args[3]);
   return report({ErrorKind::bad_request,
                  fmt::format("expected --config FILE, got: {}", fmt::join(args, " ")),
                  "dltrain --help"});

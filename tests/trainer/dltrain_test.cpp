@@ -79,6 +79,17 @@ TEST(Dltrain, TrainsBesideItsConfiguration) {
   EXPECT_THAT(again.output, HasSubstr("nothing is left to do"));
 }
 
+TEST(Dltrain, TrainsIntoAnotherFolder) {
+  const ScratchFolder folder;
+  ASSERT_EQ(train_in(folder / "run", small_job()).exit_code, 0);
+  fs::create_directories(folder / "there");
+  const auto ended = run_program({dltrain, "--config", (folder / "run" / "train.json").string(),
+                                  "--run-dir", (folder / "there").string()});
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_EQ(events_of(folder / "there", "end").at(0)["status"], "completed");
+  EXPECT_TRUE(fs::exists(folder / "there" / "checkpoints" / "step-00000007"));
+}
+
 struct Damage {
   const char* name;
   std::string file;
