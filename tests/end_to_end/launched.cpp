@@ -27,6 +27,10 @@ void pause_briefly() {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
+Workplace::Workplace(const std::string& path) : path_(path) {
+  fs::create_directories(path);
+}
+
 std::string Workplace::file(const std::string& name, const std::string& text) const {
   std::ofstream(path() + "/" + name) << text;
   return path() + "/" + name;

@@ -23,7 +23,11 @@ struct Ended {
 /// A folder to work in, with a job file in it, and everything that was started there.
 class Workplace {
  public:
-  const std::string& path() const { return folder_.path(); }
+  Workplace() : path_(folder_.path()) {}
+  /// There, made where it is not; it stays.
+  explicit Workplace(const std::string& path);
+
+  const std::string& path() const { return path_; }
   std::string run_dir() const { return path() + "/run"; }
 
   /// Writes NAME in the folder; returns its path.
@@ -48,6 +52,7 @@ class Workplace {
 
  private:
   TemporaryFolder folder_;
+  std::string path_;
   std::optional<OwnedProcess> process_;
 };
 

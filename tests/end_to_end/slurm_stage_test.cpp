@@ -1,0 +1,184 @@
+// `stage:` on a real Slurm of two nodes with a /tmp of their own each.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "tests/end_to_end/test_cluster.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class SlurmStage : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cluster_ = std::make_unique<TestCluster>(
+        std::vector<std::string>{"--nodes", "2", "--cpus", "2", "--user", "alice"});
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+
+  void SetUp() override {
+    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+    work_ = std::make_unique<Workplace>(
+        cluster_->share() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name());
+    work_->before = cluster_->login();
+    work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+    fs::create_directories(work_->path() + "/data/sub dir");
+    std::ofstream(work_->path() + "/data/sub dir/file") << "from the directory\n";
+    std::system(("tar -C '" + work_->path() + "' -czf '" + work_->path() +
+                 "/packed.tar.gz' --transform s,^data,packed, data")
+                    .c_str());
+  }
+  void TearDown() override {
+    if (!work_) return;
+    work_->wait(0s);
+    cluster_->on_head({"scancel", "--user=root"});
+    EXPECT_TRUE(nothing_stays()) << on_nodes();
+  }
+
+  std::vector<std::string> args(const std::string& keys) {
+    return {"run",
+            work_->file("job.yaml",
+                        "name: staged\n"
+                        "resources: {nodes: 2, ranks_per_node: 1, device: cpu, "
+                        "time: 5}\n" +
+                            keys),
+            "--run-dir", work_->run_dir()};
+  }
+  static std::string on_nodes() {
+    std::string all;
+    for (const char* node : {"n1", "n2"})
+      all += cluster_->on_node(node, {"sh", "-c", "ls -d /tmp/dllaunch-stage-* 2> /dev/null"});
+    return all;
+  }
+  static bool nothing_stays() {
+    return happens_within(20s, [] { return on_nodes().empty(); });
+  }
+
+  static std::unique_ptr<TestCluster> cluster_;
+  std::unique_ptr<Workplace> work_;
+};
+
+std::unique_ptr<TestCluster> SlurmStage::cluster_;
+
+constexpr const char* both = "stage: [data, packed.tar.gz]\n";
+
+TEST_F(SlurmStage, RanksReadTheirNodesOwnCopyAndItIsRemoved) {
+  const auto ended = work_->run(
+      args(std::string(both) +
+           "environment: {variables: {MINE: '{stage}/data'}}\n"
+           "run: [bash, -c, 'echo $(hostname) $(cat \"$MINE/sub dir/file\"); cat \"$1/packed/sub "
+           "dir/file\" > /dev/null && stat -c \"%n %a\" $DLLAUNCH_STAGE', me, '{stage}']\n"));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("n1 from the directory"));
+  EXPECT_THAT(ended.err, HasSubstr("n2 from the directory"));
+  EXPECT_THAT(ended.err, HasSubstr("/tmp/dllaunch-stage-1 700"));
+  EXPECT_TRUE(nothing_stays()) << on_nodes();
+  const auto log = work_->text_of("run/slurm-1.out");
+  EXPECT_THAT(log, HasSubstr("dllaunch: staged 2 source(s)"));
+  // The keepers end by themselves: Slurm has nothing to say about them.
+  EXPECT_EQ(log.find("CANCELLED"), std::string::npos) << log;
+}
+
+/// What 9 nodes and more do, on these two: the script is the user's to edit.
+TEST_F(SlurmStage, SentByBroadcastWithThePrograms) {
+  auto words = args(std::string("stage: [data, packed.tar.gz, programs]\n") +
+                    "train: {model: lenet, backend: reference, batch_size: 8, dataset: {kind: "
+                    "synthetic, images: 64, classes: 10, channels: 1, image_size: 28}}\n");
+  words[0] = "script";
+  words.resize(2);
+  auto script = work_->run(words).out;
+  const auto at = script.find("stage --to ");
+  ASSERT_NE(at, std::string::npos) << script;
+  script.insert(at + 6, "--broadcast ");
+  const auto start = script.rfind("srun \\\n");
+  script.insert(start,
+                "srun bash -c 'cat \"$DLLAUNCH_STAGE/data/sub dir/file\" "
+                "\"$DLLAUNCH_STAGE/packed/sub dir/file\"; ls $DLLAUNCH_STAGE*'\n");
+  const auto file = work_->file("job.sbatch", script);
+  const auto id = cluster_->on_head({"sbatch", "--parsable", "--wait", "--chdir", work_->path(),
+                                     "--output=" + work_->path() + "/out.txt", file});
+  const auto log = work_->text_of("out.txt");
+  EXPECT_THAT(log, HasSubstr("staged 2 source(s) and 2 program(s)"));
+  EXPECT_THAT(log, HasSubstr("from the directory\nfrom the directory\n"));
+  EXPECT_EQ(log.find(".parcel"), std::string::npos) << log;
+  const auto run_at = script.find("dllaunch_run=") + 13;
+  const auto run_dir = script.substr(run_at, script.find('\n', run_at) - run_at);
+  EXPECT_EQ(events_of(run_dir, "end").size(), 1u) << log;
+  EXPECT_FALSE(events_of(run_dir, "checkpoint").empty());
+  EXPECT_TRUE(fs::exists(run_dir + "/checkpoints"));
+  EXPECT_TRUE(nothing_stays()) << on_nodes();
+  EXPECT_NE(id, "");
+}
+
+TEST_F(SlurmStage, CancelledItIsRemovedToo) {
+  work_->start(args(std::string(both) + "run: [sleep, '300']\n"));
+  ASSERT_TRUE(happens_within(30s, [&] { return on_nodes().find("stage-") != std::string::npos; }));
+  work_->signal(SIGTERM);
+  EXPECT_EQ(work_->wait(60s).exit_code, 143);
+  EXPECT_TRUE(nothing_stays()) << on_nodes();
+}
+
+TEST_F(SlurmStage, AMissingSourceIsSeenBeforeTheQueue) {
+  const auto ended = work_->run(args("stage: [data, nothing.tar]\nrun: hostname\n"));
+  EXPECT_EQ(ended.exit_code, 2) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr(work_->path() + "/nothing.tar is not there"));
+  EXPECT_EQ(cluster_->on_head({"squeue", "--noheader"}), "");
+}
+
+TEST_F(SlurmStage, AFullDiskNamesItsNode) {
+  cluster_->on_node("n2", {"sh", "-c",
+                           "mkdir -p /tmp/small && mount -t tmpfs -o size=64k,mode=1777 small "
+                           "/tmp/small"});
+  cluster_->on_node("n1", {"mkdir", "-p", "-m", "1777", "/tmp/small"});
+  cluster_->on_head({"mkdir", "-p", "-m", "1777", "/tmp/small"});
+  std::ofstream(work_->path() + "/data/big") << std::string(1 << 20, 'x');
+  const auto ended = work_->run(
+      args("stage: [data]\nenvironment: {variables: {TMPDIR: /tmp/small}}\nrun: hostname\n"));
+  EXPECT_EQ(ended.exit_code, 3) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("n2: cannot copy " + work_->path() + "/data: "));
+  EXPECT_THAT(ended.err, HasSubstr("No space left on device"));
+  EXPECT_TRUE(happens_within(20s, [] {
+    return cluster_->on_node("n1", {"ls", "/tmp/small"}).empty() &&
+           cluster_->on_node("n2", {"ls", "/tmp/small"}).empty();
+  }));
+  cluster_->on_head({"rmdir", "/tmp/small"});
+}
+
+TEST_F(SlurmStage, AnOrdinaryUserStages) {
+  fs::permissions(work_->path(), fs::perms::all);
+  work_->before = cluster_->login("alice");
+  work_->environment.emplace_back("HOME", "/nonexistent");
+  const auto ended =
+      work_->run(args(std::string(both) + "run: [cat, '{stage}/packed/sub dir/file']\n"));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("from the directory"));
+}
+
+TEST_F(SlurmStage, HereWithoutSlurmToo) {
+  work_->before.clear();
+  auto words = args(
+      "stage: [data, packed.tar.gz]\nrun: [bash, -c, 'cat \"{stage}/data/sub "
+      "dir/file\"; echo $DLLAUNCH_STAGE']\n");
+  words.insert(words.end(), {"--local", "--set", "resources.nodes=1"});
+  const auto ended = work_->run(words);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("from the directory"));
+  const auto at = ended.err.rfind("/dllaunch-stage-local\n");
+  ASSERT_NE(at, std::string::npos) << ended.err;
+  const auto begin = ended.err.rfind(' ', at) == std::string::npos
+                         ? ended.err.rfind('\n', at) + 1
+                         : std::max(ended.err.rfind('\n', at), ended.err.rfind(' ', at)) + 1;
+  EXPECT_FALSE(fs::exists(ended.err.substr(begin, ended.err.find('\n', at) - begin)));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,69 @@
+#include "tests/end_to_end/test_cluster.hpp"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+
+namespace dllaunch {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+TestCluster::TestCluster(std::vector<std::string> options) {
+  // Ordinary users pass through here to the share.
+  chmod(folder_.path().c_str(), 0755);
+  options.insert(options.begin(), {"up", folder_.path(), "--share", DLLAUNCH_BIN_DIR});
+  const auto started = cluster(options);
+  if (!started) {
+    why_not_ = started.error().what;
+  } else if (started->exit_code != 0) {
+    why_not_ = started->err;
+    cannot_run_here_ = started->exit_code == 77;
+  }
+  fs::create_directories(share());
+  chmod(share().c_str(), 0777);
+}
+
+TestCluster::~TestCluster() {
+  if (up()) tell("down");
+}
+
+Result<CommandOutput> TestCluster::cluster(std::vector<std::string> words) const {
+  words.insert(words.begin(), std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster");
+  return PosixWorld(Console{}).run(words, 90s);
+}
+
+std::vector<std::string> TestCluster::login(const std::string& user) const {
+  std::vector<std::string> words = {std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster",
+                                    "run", folder_.path()};
+  if (!user.empty()) words.insert(words.end(), {"--user", user});
+  words.emplace_back("--");
+  return words;
+}
+
+std::string TestCluster::on_head(const std::vector<std::string>& words,
+                                 const std::string& user) const {
+  auto all = login(user);
+  all.insert(all.end(), words.begin(), words.end());
+  const auto output = PosixWorld(Console{}).run(all, 90s);
+  if (!output) return output.error().what;
+  return output->out.substr(0, output->out.find_last_not_of('\n') + 1);
+}
+
+std::string TestCluster::on_node(const std::string& node,
+                                 const std::vector<std::string>& words) const {
+  std::vector<std::string> all = {"exec", folder_.path(), node, "--"};
+  all.insert(all.end(), words.begin(), words.end());
+  const auto output = cluster(all);
+  if (!output) return output.error().what;
+  return output->out.substr(0, output->out.find_last_not_of('\n') + 1);
+}
+
+bool TestCluster::tell(const std::string& verb, const std::vector<std::string>& words) const {
+  std::vector<std::string> all = {verb, folder_.path()};
+  all.insert(all.end(), words.begin(), words.end());
+  const auto output = cluster(all);
+  return output && output->exit_code == 0;
+}
+
+}  // namespace dllaunch
