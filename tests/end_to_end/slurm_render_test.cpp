@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -27,6 +28,11 @@ constexpr const char* where_text = R"yaml(name: where
 resources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 2}
 run: [sh, -c, "echo $LOCAL_RANK $(sed -n s/^Cpus_allowed_list:.//p /proc/self/status)"]
 )yaml";
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 class SlurmRender : public testing::Test {
  protected:
@@ -76,11 +82,6 @@ class SlurmRender : public testing::Test {
     std::ofstream(share_->path() + "/" + name, std::ios::binary) << text;
     return share_->path() + "/" + name;
   }
-  static std::string text_of(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
   /// All that the ranks of a run have written.
   static std::string logs_in(const fs::path& run) {
     std::string logs;
@@ -280,6 +281,52 @@ TEST_F(SlurmRender, SlurmTakesHostileTextAsItIs) {
   EXPECT_THAT(shown, HasSubstr("Reason=JobHeldUser"));
   EXPECT_FALSE(fs::exists(share_->path() + "/pwned"));
   on_head({"scancel", id});
+}
+
+/// With Pyxis srun starts the shim inside the image. Here a folder is the image, without a single
+/// library: the shim runs on what the script brought along, and starts what is inside.
+TEST(PyxisScript, TheShimRunsWhereNoneOfItsLibrariesAre) {
+  PosixWorld world{Console{}};
+  const auto may = world.run({"unshare", "--mount", "true"}, 10s);
+  if (!may || may->exit_code != 0) GTEST_SKIP() << "unavailable: unshare --mount";
+  const Workplace work;
+  const auto in_jail = R"(
+srun() {
+  until [[ $1 == */ld.so ]]; do shift || return 9; done
+  jail=$PWD/jail
+  mkdir -p "$jail/proc" "$jail/sys" "$jail$dllaunch_run"
+  SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NNODES=1 SLURM_STEP_ID=0 \
+    unshare --mount bash -c '
+    mount --bind /proc "$0/proc" && mount --rbind /sys "$0/sys" &&
+      mount --bind "$1" "$0$1" && exec chroot "$0" "${@:2}"' "$jail" "$dllaunch_run" "$@"
+}
+)";
+  const auto facts = nlohmann::json::parse(
+      R"({"host": "head", "slurm": {"cluster": "c", "version": "24.05", "pyxis": true,
+          "partitions": [{"name": "p", "default": true,
+                          "node_types": [{"hosts": "n1", "cpus": 2, "cores_per_socket": 2}]}]}})");
+  const auto job = work.file("job.yaml", R"(name: inside
+resources: {device: cpu, ranks_per_node: 1}
+environment: {container: {image: "a#b", runtime: enroot}}
+framework: none
+run: [sh, -c, "the shim's own loader stands in for sh"]
+)");
+  Workplace login;
+  const auto script = login.run({"script", job, "--facts", work.file("facts.json", facts.dump())});
+  ASSERT_EQ(script.exit_code, 0) << script.err;
+  // The image's program: what came along and needs no library itself.
+  const auto text = std::regex_replace(script.out, std::regex("sh -c '[^&]*' &"),
+                                       "\"$dllaunch_run/shim/ld.so\" --version &");
+  const auto path = work.file("inside.sbatch", in_jail + text);
+  const auto ran =
+      world.run({"bash", "-c", "cd \"$0\" && exec bash inside.sbatch", work.path()}, 30s);
+  ASSERT_TRUE(ran);
+  EXPECT_EQ(ran->exit_code, 0) << ran->err << script.out;
+  std::string logs;
+  for (const auto& entry : fs::recursive_directory_iterator(login.path() + "/runs"))
+    if (entry.path().extension() == ".log") logs += text_of(entry.path());
+  EXPECT_THAT(logs, HasSubstr("ld.so")) << ran->err;
+  EXPECT_THAT(logs, Not(HasSubstr("error"))) << logs;
 }
 
 }  // namespace
