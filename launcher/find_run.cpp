@@ -62,6 +62,7 @@ Error ambiguous(const std::string& words, const std::vector<std::string>& runs) 
 
 Error unknown(const std::string& words, const std::vector<std::string>& runs) {
   std::vector<std::string> names;
+  names.reserve(runs.size());
   for (const auto& run : runs) names.emplace_back(name_in_run(folder_name(run)));
   const auto near = nearest_name(words, names);
   return {ErrorKind::bad_request,

@@ -40,6 +40,7 @@ std::vector<RunView> observe_runs(World& world, std::size_t most_over) {
   const Queue queue = ask ? ask_queue(world, "") : Queue{};
   const double now = unix_seconds();
   std::vector<RunView> views;
+  views.reserve(runs.size());
   for (auto& run : runs) views.push_back(view_run(std::move(run), queue, now));
   return views;
 }

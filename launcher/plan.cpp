@@ -113,13 +113,14 @@ std::string task_pattern(const LaunchPlan& plan) {
 }
 
 Variables exported(const JobEnvironment& job, Variables defaults) {
-  for (const auto& [name, value] : job.variables) {
-    const auto same = std::find_if(defaults.begin(), defaults.end(),
-                                   [&name](const auto& ours) { return ours.first == name; });
+  for (const auto& wanted : job.variables) {
+    const auto same = std::find_if(defaults.begin(), defaults.end(), [&wanted](const auto& ours) {
+      return ours.first == wanted.first;
+    });
     if (same == defaults.end())
-      defaults.emplace_back(name, value);
+      defaults.push_back(wanted);
     else
-      same->second = value;
+      same->second = wanted.second;
   }
   std::erase_if(defaults, [&job](const auto& ours) {
     return std::find(job.left_alone.begin(), job.left_alone.end(), ours.first) !=

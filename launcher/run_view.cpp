@@ -47,7 +47,7 @@ std::string last_line_of(const std::string& log) {
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     // Of a bar that redraws itself the last state.
     const auto text = line->substr(0, line->find_last_not_of("\r \t") + 1);
-    const auto shown = shown_line(text.substr(text.rfind('\r') + 1));
+    auto shown = shown_line(text.substr(text.rfind('\r') + 1));
     if (shown.find_first_not_of(" \t") != std::string::npos) return shown;
   }
   return "";
