@@ -15,6 +15,7 @@
 #include "launcher/rendezvous/desk.hpp"
 #include "launcher/rendezvous/reachable_address.hpp"
 #include "launcher/rendezvous/reserved_port.hpp"
+#include "launcher/rendezvous/sockets.hpp"
 #include "launcher/rendezvous/start_name.hpp"
 
 namespace dllaunch {
@@ -90,21 +91,34 @@ std::optional<MeetingPoint> ask_until(const MeetingRequest& request, Deadline de
   }
 }
 
-/// One attempt, wherever rank 0 may be.
+/// Rank 0 on one of the agreed ports of `host`.
+std::string ask_agreed_ports(const MeetingRequest& request, const std::string& host,
+                             const std::string& question, Deadline deadline) {
+  if (!resolves(host)) return "";
+  for (const int port : agreed_ports(request.start_name)) {
+    auto answer = ask_there(host, port, question, deadline);
+    if (parse_meeting_point(answer, request.start_name)) return answer;
+    if (Clock::now() > deadline) break;
+  }
+  return "";
+}
+
+/// One attempt, wherever rank 0 may be: nearly always on the first node. Under `srun -m arbitrary`
+/// it is not, and Slurm does not say where: later attempts look at one other node each.
 std::string ask_rank_0(const MeetingRequest& request, const std::string& question,
-                       Deadline deadline) {
+                       Deadline deadline, std::size_t attempt) {
+  constexpr std::size_t patient_attempts = 7;  // a quarter of a second
   // Long enough for a busy desk; a stranger on an old port must not keep us for ever.
   const auto soon = std::min<Deadline>(deadline, Clock::now() + std::chrono::seconds(10));
   if (!request.run_dir.empty()) {
     const auto point = published(request);
     return point ? ask_there(point->address, point->desk, question, soon) : "";
   }
-  for (const int port : agreed_ports(request.start_name)) {
-    auto answer = ask_there(request.hosts.front(), port, question, soon);
-    if (parse_meeting_point(answer, request.start_name)) return answer;
-    if (Clock::now() > deadline) break;
-  }
-  return "";
+  const auto& hosts = request.hosts;
+  auto answer = ask_agreed_ports(request, hosts.front(), question, soon);
+  if (!answer.empty() || attempt < patient_attempts || hosts.size() == 1) return answer;
+  const auto other = 1 + (attempt - patient_attempts) % (hosts.size() - 1);
+  return ask_agreed_ports(request, hosts[other], question, soon);
 }
 
 Error within(const MeetingRequest& request, std::string what) {
@@ -169,8 +183,9 @@ Result<MeetingPoint> follow(const MeetingRequest& request, Deadline deadline) {
     if (!opened) return std::move(opened).error();
     desk.emplace(*std::move(opened));
   }
+  std::size_t attempt = 0;
   const auto point = ask_until(request, deadline, milliseconds(1000),
-                               [&] { return ask_rank_0(request, question, deadline); });
+                               [&] { return ask_rank_0(request, question, deadline, attempt++); });
   if (!point) return within(request, "rank 0 did not say where the ranks meet");
   if (desk) {
     auto served = desk->serve({.start_name = request.start_name,

@@ -138,6 +138,13 @@ int connect_here(const std::string& start_name, int node) {
   return made;
 }
 
+bool resolves(const std::string& address) {
+  addrinfo* list = nullptr;
+  if (getaddrinfo(address.c_str(), nullptr, nullptr, &list) != 0) return false;
+  freeaddrinfo(list);
+  return true;
+}
+
 int connect_to(const std::string& address, int port) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;

@@ -16,6 +16,8 @@ std::string last_error();
 
 /// The desk of this node. Abstract, so nothing is left in a file system; of this user, or none.
 int connect_here(const std::string& start_name, int node);
+/// Whether the name leads anywhere; a name server may take seconds to say no.
+bool resolves(const std::string& address);
 /// Tries each address of a name for a few seconds.
 int connect_to(const std::string& address, int port);
 

@@ -39,7 +39,7 @@ class Meet : public testing::Test {
                      .launcher = "slurm"},
             .start_name = name_,
             .names = {"localhost"},
-            .hosts = {"localhost"},
+            .hosts = hosts_,
             .run_dir = run_dir_,
             .workers = workers_,
             .patience = 30s};
@@ -71,6 +71,7 @@ class Meet : public testing::Test {
 
   std::string name_ = "slurm-" + std::to_string(getpid()) + ".0-r0";
   std::string run_dir_;
+  std::vector<std::string> hosts_ = {"localhost"};
   bool workers_ = false;
 };
 
@@ -96,6 +97,13 @@ TEST_F(Meet, OnSeveralNodesOverTheRunDirectory) {
 
 TEST_F(Meet, OnSeveralNodesWithoutARunDirectory) {
   expect_one_point(meet_all({.nodes = 3, .ranks_per_node = 2}));
+}
+
+// `srun -m arbitrary`: rank 0 is where the host file says, the list of nodes is sorted.
+TEST_F(Meet, WhereRank0IsNotOnTheFirstNode) {
+  // The kernel itself refuses connections to these two, without a word on any network.
+  hosts_ = {"255.255.255.255", "224.0.0.1", "localhost"};
+  expect_one_point(meet_all({.nodes = 3, .ranks_per_node = 1}));
 }
 
 TEST_F(Meet, WhereMpirunDoesNotNumberTheNodes) {

@@ -25,6 +25,8 @@ TEST(Sockets, NobodyThereIsNoWait) {
   EXPECT_EQ(connect_to("localhost", port), -1);
   EXPECT_EQ(exchange(-1, "x\n", began + 60s), "");
   EXPECT_LT(Clock::now() - began, 30s);
+  EXPECT_TRUE(resolves("localhost"));
+  EXPECT_FALSE(resolves("no-such-name.invalid"));
   EXPECT_EQ(connect_to("no-such-name.invalid", 1), -1);  // a slow name server may take its time
 }
 
