@@ -67,16 +67,27 @@ void RankOutput::take(const LogSource& source, std::string_view line, double now
   }
 }
 
+/// In turns, a line of each log: what several ranks say at the same place then meets.
 void RankOutput::read(double now_s) {
   const std::size_t block = std::clamp(bytes_a_poll / std::max<std::size_t>(1, logs_.size()),
-                                       block_bytes / 4, block_bytes);
+                                       block_bytes / 32, block_bytes);
   std::size_t spent = 0;
+  std::vector<std::pair<const LogSource*, std::vector<std::string>>> fresh;
   do {
     behind_ = false;
+    fresh.clear();
+    std::size_t most_lines = 0;
     for (auto& [name, log] : logs_) {
-      for (const auto& line : log.tail.read(block)) take(log.source, line, now_s);
+      auto lines = log.tail.read(block);
       spent += log.tail.behind() ? block : 0;
       behind_ = behind_ || log.tail.behind();
+      most_lines = std::max(most_lines, lines.size());
+      if (!lines.empty()) fresh.emplace_back(&log.source, std::move(lines));
+    }
+    for (std::size_t i = 0; i < most_lines; ++i) {
+      for (const auto& [source, lines] : fresh) {
+        if (i < lines.size()) take(*source, lines[i], now_s);
+      }
     }
   } while (behind_ && spent < bytes_a_poll);
 }

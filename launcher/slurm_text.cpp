@@ -203,7 +203,10 @@ SlurmJob job_of(const Record& record) {
   job.batch_host = text_or_empty(record.get("BatchHost"));
   job.start = text_or_empty(record.get("StartTime"));
   job.submit = text_or_empty(record.get("SubmitTime"));
+  job.end = text_or_empty(record.get("EndTime"));
   job.output = text_or_empty(record.get("StdOut"));
+  job.array_job = text_or_empty(record.get("ArrayJobId"));
+  job.array_task = text_or_empty(record.get("ArrayTaskId"));
   return job;
 }
 

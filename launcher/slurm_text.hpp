@@ -70,7 +70,11 @@ struct SlurmJob {
   std::string batch_host;  // empty while pending
   std::string start;       // as QueuedJob::start
   std::string submit;
-  std::string output;  // StdOut
+  std::string end;           // while it runs, the time limit
+  std::string output;        // StdOut
+  std::string array_job;     // of an array's task: the array's id, and
+  std::string array_task;    // its number, "3"; of tasks that wait together "2-9%2"
+  std::string cancelled_by;  // a user's name or number; from accounting only
 };
 std::vector<SlurmJob> parse_slurm_jobs(std::string_view text);
 

@@ -74,15 +74,22 @@ Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int
 }
 
 Json to_json(const Summary& summary) {
-  return {{"status", to_string(summary.status)},
-          {"seconds", summary.seconds},
-          {"queue_seconds", or_null(summary.queue_seconds)},
-          {"ranks", summary.ranks},
-          {"epochs", or_null(summary.epochs)},
-          {"images_per_s", or_null(summary.images_per_s)},
-          {"val_accuracy", or_null(summary.val_accuracy)},
-          {"restarts", summary.restarts},
-          {"goodput", or_null(summary.goodput)}};
+  Json document = {{"status", to_string(summary.status)},
+                   {"seconds", summary.seconds},
+                   {"queue_seconds", or_null(summary.queue_seconds)},
+                   {"ranks", summary.ranks},
+                   {"epochs", or_null(summary.epochs)},
+                   {"images_per_s", or_null(summary.images_per_s)},
+                   {"val_accuracy", or_null(summary.val_accuracy)},
+                   {"restarts", summary.restarts},
+                   {"goodput", or_null(summary.goodput)}};
+  const auto add = [&](const char* key, const std::string& words) {
+    if (!words.empty()) document[key] = words;
+  };
+  add("reason", summary.reason);
+  add("first_error", summary.first_error);
+  add("advice", summary.advice);
+  return document;
 }
 
 std::string render_summary(const Summary& summary, const SummaryPlaces& places) {

@@ -64,11 +64,14 @@ struct Summary {
   std::optional<double> val_accuracy = {};
   int restarts = 0;
   std::optional<double> goodput = {};  // step time / wall time, 0 .. 1
+  std::string reason = {};             // one sentence; empty when completed
+  std::string first_error = {};        // "rank 3 on n2: ValueError: bad"; empty: none was found
+  std::string advice = {};             // what to change; empty: nobody knows
 };
 
 Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks);
 
-/// contract.md "summary.json".
+/// contract.md "summary.json"; of a run that did not complete also why.
 nlohmann::ordered_json to_json(const Summary& summary);
 
 /// Where to look and what to do next, for people.

@@ -5,7 +5,7 @@
 
 #include <charconv>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 namespace dllaunch {
 namespace {
@@ -15,7 +15,10 @@ constexpr std::size_t most_ancestors = 64;
 
 ProcessStat read_stat(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid), std::ios::binary);
-  return parse_stat(std::string{std::istreambuf_iterator<char>(file), {}});
+  // Of a process that ends in this moment the read fails: << catches that, an iterator throws it.
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_stat(text.str());
 }
 
 }  // namespace

@@ -11,8 +11,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <set>
+#include <sstream>
+#include <utility>
 
 namespace dllaunch {
 namespace {
@@ -21,7 +22,10 @@ using Clock = std::chrono::steady_clock;
 
 std::string read_proc(pid_t pid, const char* file) {
   std::ifstream in(fmt::format("/proc/{}/{}", pid, file), std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  // Of a process that ends in this moment the read fails: << catches that, an iterator throws it.
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
 }
 
 /// The program's name in /proc/PID/stat may hold anything: fields count from the last ')'.

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include "launcher/execute/slurm_outcome.hpp"
 #include "launcher/execute/stop_signals.hpp"
 #include "launcher/failure.hpp"
+#include "launcher/verb.hpp"
+#include "topology/id_set.hpp"
 
 namespace dllaunch {
 namespace {
@@ -15,6 +18,20 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+/// "74_3" is one task; "74_[0-3,7%2]", which wait together, are five.
+int tasks_in(const QueuedJob& job) {
+  const auto open = job.id.find('[');
+  if (open == std::string::npos) return 1;
+  const auto end = job.id.find_first_of("%]", open);
+  const auto numbers = parse_id_list(
+      std::string_view(job.id).substr(open + 1, end == std::string::npos ? end : end - open - 1));
+  return numbers ? std::max(1, numbers->size()) : 1;
+}
+
+std::string tasks(int count) {
+  return fmt::format("{} task{}", count, count == 1 ? "" : "s");
+}
 
 /// One job from its submission to its end.
 class JobWatch {
@@ -31,13 +48,14 @@ class JobWatch {
 
   /// Returns when the job is over, let go, or lost.
   Result<Ok> follow(const StopSignals& signals) {
+    bool cancel = settings_.cancel;
     while (true) {
-      const bool due = Clock::now() >= next_look_;
-      if (due) {
+      if (Clock::now() >= next_look_) {
         auto looked = look();
         if (!looked) return looked;
       }
       if (over_ || detached_) return Ok{};
+      if (std::exchange(cancel, false)) begin_cancel();
       follower_.poll();
       if (signals.count() > seen_) {
         seen_ = signals.count();
@@ -50,11 +68,11 @@ class JobWatch {
 
   bool detached() const { return detached_; }
   bool cancelled() const { return cancel_at_.has_value() || cancel_sent_; }
-  const std::optional<SlurmJob>& end() const { return end_; }
+  const std::vector<SlurmJob>& end() const { return end_; }
 
  private:
   Result<Ok> look() {
-    auto queued = queued_job(world_, id_);
+    auto queued = queued_jobs(world_, id_);
     const auto now = Clock::now();
     pause_ = std::min(settings_.longest_look, pause_ + pause_ / 2);
     next_look_ = now + (follower_.ledger().ended() ? settings_.first_look : pause_);
@@ -62,13 +80,15 @@ class JobWatch {
     last_answer_ = now;
     if (silence_told_) follower_.say("dllaunch: Slurm answers again");
     silence_told_ = false;
-    if (*queued && !is_final_state((*queued)->state)) {
-      show(**queued);
+    std::erase_if(*queued, [](const QueuedJob& job) { return is_final_state(job.state); });
+    if (!queued->empty()) {
+      plan_.array ? show_tasks(*queued) : show(queued->front());
       return Ok{};
     }
-    end_ = finished_job(world_, id_);
+    end_ = finished_jobs(world_, id_);
     // Gone from the queue but, to scontrol, still completing: the next look will tell.
-    over_ = !end_ || is_final_state(end_->state);
+    over_ = std::all_of(end_.begin(), end_.end(),
+                        [](const SlurmJob& job) { return is_final_state(job.state); });
     return Ok{};
   }
 
@@ -102,6 +122,17 @@ class JobWatch {
     std::string text = fmt::format("job {}: {}", id_, explain_reason(job.reason));
     if (!job.start.empty()) text += ", expected to start " + job.start;
     follower_.waiting(text);
+  }
+
+  /// An array is told by numbers: its tasks' own words are in their directories.
+  void show_tasks(const std::vector<QueuedJob>& jobs) {
+    int waiting = 0;
+    int running = 0;
+    for (const auto& job : jobs) (is_waiting_state(job.state) ? waiting : running) += tasks_in(job);
+    running_ = running > 0;
+    const auto text = fmt::format("job {}: {} running, {} waiting", id_, tasks(running), waiting);
+    if (text != tasks_told_) follower_.say(text);
+    tasks_told_ = text;
   }
 
   void stop(int signal) {
@@ -166,29 +197,29 @@ class JobWatch {
   std::optional<Clock::time_point> cancel_at_;
   bool cancel_sent_ = false;
   std::optional<Clock::time_point> give_up_at_;
-  std::optional<SlurmJob> end_;
+  std::vector<SlurmJob> end_;  // of an array several
+  std::string tasks_told_;
 };
 
 }  // namespace
 
-Result<Ok> check_no_job(const RunDir& run, World& world) {
+Result<std::optional<QueuedJob>> job_of_run(const RunDir& run, World& world) {
   auto text = world.read_file(run.job_id());
-  if (!text) return Ok{};  // none was submitted
-  const auto id = job_id_in(*text);
-  if (!id) return Ok{};
-  auto queued = queued_job(world, *id);
+  const auto id = text ? job_id_in(*text) : std::nullopt;
+  if (!id) return std::optional<QueuedJob>();  // none was submitted
+  auto queued = queued_jobs(world, *id);
   if (!queued)
     return std::move(queued).error().within("is job " + *id + " of this run still there");
-  if (!*queued || is_final_state((*queued)->state)) return Ok{};
-  return Error{ErrorKind::bad_request,
-               fmt::format("job {} of this run is still {}", *id, (*queued)->state),
-               fmt::format("wait for it, scancel {}, or choose another --run-dir", *id)};
+  for (auto& job : *queued) {
+    if (is_final_state(job.state)) continue;
+    job.id = *id;
+    return std::optional<QueuedJob>(std::move(job));
+  }
+  return std::optional<QueuedJob>();
 }
 
 Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                               World& world, const SlurmSettings& settings) {
-  const StopSignals signals;
-  const auto began = Clock::now();
   auto id = submit_job(world, run.sbatch_script());
   if (!id) return std::move(id).error();
   forget_summary(run);
@@ -201,28 +232,33 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
     return outcome;
   }
 
-  JobWatch watch(plan, follower, world, settings, *id);
+  return attach_slurm(plan, run, *id, follower, world, settings);
+}
+
+Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+                             Follower& follower, World& world, const SlurmSettings& settings) {
+  const StopSignals signals;
+  const auto began = Clock::now();
+  JobWatch watch(plan, follower, world, settings, id);
   auto followed = watch.follow(signals);
   follower.finish();
   if (!followed) return std::move(followed).error();
-  Outcome outcome;
   if (watch.detached()) {
-    follower.say(fmt::format("job {} goes on", *id));
-    outcome.detached = true;
-    return outcome;
+    follower.say(fmt::format("job {} goes on", id));
+    return Outcome{.detached = true};
   }
-  SlurmJob job = watch.end().value_or(SlurmJob{});
-  job.id = *id;
-  constexpr std::size_t most_log_bytes = 262144;
-  outcome = explain_slurm(plan, run, job, follower.ledger(),
-                          file_end(slurm_log(plan, job), most_log_bytes));
+  auto outcome = explain_jobs(plan, run, id, watch.end(), follower.ledger());
   if (watch.cancelled() && outcome.status != RunStatus::completed) {
-    outcome = {
-        .status = RunStatus::cancelled,
-        .exit_code = 128 + signals.first(),
-        .reason = fmt::format("job {} was cancelled by {}", *id, signal_name(signals.first()))};
+    const int signal = signals.first();
+    const std::string by = signal != 0 ? " by " + signal_name(signal) : "";
+    outcome = {.status = RunStatus::cancelled,
+               .exit_code = signal != 0 ? 128 + signal : exit_code::job_failed,
+               .reason = fmt::format("job {} was cancelled{}", id, by)};
   }
-  add_times(job, std::chrono::duration<double>(Clock::now() - began).count(), outcome);
+  const SlurmJob job = watch.end().empty() ? SlurmJob{} : watch.end().front();
+  // Attached late we have seen but a part of it.
+  const double seen_s = std::chrono::duration<double>(Clock::now() - began).count();
+  add_times(job, std::max(seen_s, seconds_between(job.submit, job.end).value_or(0)), outcome);
   return outcome;
 }
 

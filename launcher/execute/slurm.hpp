@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "launcher/execute/outcome.hpp"
@@ -19,19 +20,25 @@ enum class StopChoice { go_on, detach, cancel };
 struct SlurmSettings {
   bool detach = false;                   // return when the job is in the queue
   bool trains = false;                   // the ranks write a checkpoint when signalled
+  bool cancel = false;                   // ask for a checkpoint and an end, at once
   std::function<StopChoice()> ask = {};  // at Ctrl-C; empty: no terminal, cancel
   std::chrono::milliseconds first_look = std::chrono::seconds(1);
   std::chrono::milliseconds longest_look = std::chrono::seconds(5);
   std::chrono::milliseconds controller_patience = std::chrono::minutes(30);
 };
 
-/// bad_request: a job of this run is still in the queue (its id stands in RUN/job.id).
-Result<Ok> check_no_job(const RunDir& run, World& world);
+/// The run's job (its id stands in RUN/job.id) while it is in the queue; of an array one task, with
+/// the array's id. unavailable, timeout: Slurm does not answer.
+Result<std::optional<QueuedJob>> job_of_run(const RunDir& run, World& world);
 
 /// Submits RUN/job.sbatch and stays with it until it ended, was cancelled or let go. A controller
 /// that is silent for a while is waited for.
 /// bad_request, unavailable, timeout: as submit_job. unavailable: silent for too long.
 Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                               World& world, const SlurmSettings& settings);
+
+/// Stays with a job that was submitted earlier, by us or another dllaunch.
+Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+                             Follower& follower, World& world, const SlurmSettings& settings);
 
 }  // namespace dllaunch

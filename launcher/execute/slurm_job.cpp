@@ -1,10 +1,12 @@
 #include "launcher/execute/slurm_job.hpp"
 
 #include <fmt/format.h>
+#include <pwd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <map>
 
 namespace dllaunch {
@@ -55,26 +57,69 @@ Result<Ok> run_quietly(World& world, const std::vector<std::string>& argv) {
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], words_of(*output)), ""};
 }
 
-std::optional<SlurmJob> job_from_accounting(World& world, const std::string& id) {
+/// "1000" -> "alice"; the number where nobody has it here.
+std::string user_name(const std::string& uid) {
+  constexpr std::size_t most_bytes = 16384;
+  std::vector<char> room(most_bytes);
+  passwd entry{};
+  passwd* found = nullptr;
+  const auto number = static_cast<uid_t>(std::strtoul(uid.c_str(), nullptr, 10));
+  getpwuid_r(number, &entry, room.data(), room.size(), &found);
+  return found != nullptr ? std::string(found->pw_name) : "uid " + uid;
+}
+
+SlurmJob job_of_fields(const std::vector<std::string>& fields) {
+  SlurmJob job;
+  job.id = fields[0];
+  if (const auto underscore = job.id.find('_'); underscore != std::string::npos) {
+    job.array_job = job.id.substr(0, underscore);
+    job.array_task = job.id.substr(underscore + 1);
+  }
+  // "CANCELLED by 1000"
+  constexpr std::string_view by = " by ";
+  job.state = fields[1].substr(0, fields[1].find(' '));
+  if (const auto at = fields[1].find(by); at != std::string::npos)
+    job.cancelled_by = user_name(fields[1].substr(at + by.size()));
+  const auto codes = split(fields[2], ':');
+  job.exit_code = std::atoi(codes[0].c_str());
+  job.signal = codes.size() > 1 ? std::atoi(codes[1].c_str()) : 0;
+  job.submit = fields[3];
+  const auto known = [](const std::string& time) {
+    return time == "Unknown" || time == "None" ? std::string() : time;
+  };
+  job.start = known(fields[4]);
+  job.end = known(fields[5]);
+  return job;
+}
+
+/// A job that was requeued has several records; the last is its end.
+std::vector<SlurmJob> jobs_from_accounting(World& world, const std::string& id) {
   const auto output = world.run({"sacct", "--allocations", "--noheader", "--parsable2",
-                                 "--jobs=" + id, "--format=JobID,State,ExitCode,Submit,Start"},
+                                 "--jobs=" + id, "--format=JobID,State,ExitCode,Submit,Start,End"},
                                 query_limit);
-  if (!output || output->exit_code != 0) return std::nullopt;
-  std::optional<SlurmJob> found;
+  std::vector<SlurmJob> found;
+  if (!output || output->exit_code != 0) return found;
   for (const auto& line : split(output->out, '\n')) {
     const auto fields = split(line, '|');
-    if (fields.size() < 5 || fields[0] != id) continue;
-    SlurmJob job;
-    job.id = fields[0];
-    job.state = fields[1].substr(0, fields[1].find(' '));  // "CANCELLED by 1000"
-    const auto codes = split(fields[2], ':');
-    job.exit_code = std::atoi(codes[0].c_str());
-    job.signal = codes.size() > 1 ? std::atoi(codes[1].c_str()) : 0;
-    job.submit = fields[3];
-    job.start = fields[4] == "Unknown" || fields[4] == "None" ? "" : fields[4];
-    found = std::move(job);
+    if (fields.size() < 6 || (fields[0] != id && !fields[0].starts_with(id + "_"))) continue;
+    auto job = job_of_fields(fields);
+    std::erase_if(found, [&](const SlurmJob& earlier) { return earlier.id == job.id; });
+    found.push_back(std::move(job));
   }
   return found;
+}
+
+/// scontrol does not say who cancelled.
+void add_cancellers(World& world, const std::string& id, std::vector<SlurmJob>& jobs) {
+  const bool asks = std::any_of(jobs.begin(), jobs.end(),
+                                [](const SlurmJob& job) { return job.state == "CANCELLED"; });
+  if (!asks || !world.find_program("sacct")) return;
+  for (const auto& recorded : jobs_from_accounting(world, id)) {
+    for (auto& job : jobs) {
+      const bool same = job.array_task == recorded.array_task;
+      if (same && job.state == "CANCELLED") job.cancelled_by = recorded.cancelled_by;
+    }
+  }
 }
 
 }  // namespace
@@ -129,13 +174,20 @@ Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id)
   return std::optional<QueuedJob>(std::move(jobs->front()));
 }
 
-std::optional<SlurmJob> finished_job(World& world, const std::string& id) {
+std::vector<SlurmJob> finished_jobs(World& world, const std::string& id) {
   const auto output = world.run({"scontrol", "show", "job", id}, query_limit);
   if (output && output->exit_code == 0) {
     auto jobs = parse_slurm_jobs(output->out);
-    if (!jobs.empty()) return std::move(jobs.front());
+    add_cancellers(world, id, jobs);
+    if (!jobs.empty()) return jobs;
   }
-  return job_from_accounting(world, id);
+  return jobs_from_accounting(world, id);
+}
+
+std::optional<SlurmJob> finished_job(World& world, const std::string& id) {
+  auto jobs = finished_jobs(world, id);
+  if (jobs.empty()) return std::nullopt;
+  return std::move(jobs.front());
 }
 
 Result<Ok> signal_steps(World& world, const std::string& id, const std::string& signal) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launcher/slurm_text.hpp"
 #include "launcher/world.hpp"
@@ -25,8 +26,10 @@ Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id)
 /// empty answer where Slurm has forgotten that job. unavailable, timeout: as queued_job.
 Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id = "");
 
-/// The end of a job: from scontrol, which forgets after MinJobAge, else from accounting. Nothing
-/// when neither knows.
+/// The end of a job, of an array's every task: from scontrol, which forgets after MinJobAge, else
+/// from accounting. Empty when neither knows. Of a cancelled job accounting is asked by whom.
+std::vector<SlurmJob> finished_jobs(World& world, const std::string& id);
+/// The same of a job that is no array; nothing when nobody knows it.
 std::optional<SlurmJob> finished_job(World& world, const std::string& id);
 
 /// Signals the job's steps, not its batch script.

@@ -8,33 +8,44 @@
 #include <map>
 
 #include "launcher/failure.hpp"
+#include "launcher/first_error.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
 namespace {
 
 constexpr std::size_t most_excerpt_lines = 12;
+constexpr std::size_t most_excerpt_bytes = 65536;
+constexpr std::size_t most_log_bytes = 262144;
 
 struct Verdict {
   RunStatus status;
   std::string_view words;
+  std::string_view advice;
 };
 
 /// Everything but FAILED and COMPLETED, which need a second look.
 const std::map<std::string, Verdict, std::less<>> verdicts = {
     {"TIMEOUT",
-     {RunStatus::timeout,
-      "reached its time limit; raise resources.time, or run again to go on from the checkpoint"}},
-    {"DEADLINE", {RunStatus::timeout, "reached its deadline"}},
+     {RunStatus::timeout, "reached its time limit",
+      "raise resources.time, or run again to go on from the checkpoint"}},
+    {"DEADLINE",
+     {RunStatus::timeout, "reached its deadline",
+      "submit it earlier, or with a later --deadline in resources.sbatch_extra"}},
     {"OUT_OF_MEMORY",
-     {RunStatus::out_of_memory,
-      "ran out of memory; lower train.batch_size or ask for more with resources.sbatch_extra: "
-      "[--mem=...]"}},
-    {"NODE_FAIL", {RunStatus::node_fail, "lost a node; run again, resources.exclude avoids it"}},
-    {"BOOT_FAIL", {RunStatus::node_fail, "got a node that did not boot; run again"}},
-    {"PREEMPTED", {RunStatus::preempted, "had to make room for another job; run again to go on"}},
-    {"CANCELLED", {RunStatus::cancelled, "was cancelled"}},
-    {"REVOKED", {RunStatus::cancelled, "was revoked"}},
+     {RunStatus::out_of_memory, "ran out of memory",
+      "lower train.batch_size, use fewer ranks a node, or ask for all of a node's memory with "
+      "resources.sbatch_extra: [--mem=0]"}},
+    {"NODE_FAIL",
+     {RunStatus::node_fail, "lost a node", "run again; resources.exclude avoids the node"}},
+    {"BOOT_FAIL",
+     {RunStatus::node_fail, "got a node that did not boot",
+      "run again; resources.exclude avoids the node"}},
+    {"PREEMPTED",
+     {RunStatus::preempted, "had to make room for another job",
+      "run again to go on; another resources.qos or resources.partition may not be preempted"}},
+    {"CANCELLED", {RunStatus::cancelled, "was cancelled", ""}},
+    {"REVOKED", {RunStatus::cancelled, "was revoked: it runs on another cluster", ""}},
 };
 
 std::optional<std::time_t> parse_time(const std::string& text) {
@@ -53,6 +64,11 @@ std::string value_of(const std::vector<std::pair<std::string, std::string>>& opt
   return "";
 }
 
+std::optional<double> unix_seconds_of(const std::string& time) {
+  const auto parsed = parse_time(time);
+  return parsed ? std::optional(static_cast<double>(*parsed)) : std::nullopt;
+}
+
 std::string now_as_slurm_writes() {
   const std::time_t time = std::time(nullptr);
   std::tm local{};
@@ -66,7 +82,7 @@ std::string now_as_slurm_writes() {
 /// earlier.
 bool was_warned(const LaunchPlan& plan, const SlurmJob& job) {
   const auto limit = parse_slurm_minutes(value_of(plan.sbatch, "--time"));
-  const auto ran = seconds_between(job.start, now_as_slurm_writes());
+  const auto ran = seconds_between(job.start, job.end.empty() ? now_as_slurm_writes() : job.end);
   return limit && ran && *ran >= *limit * 60 - plan.grace_seconds - 60;
 }
 
@@ -77,8 +93,9 @@ Outcome saved_and_stopped(const LaunchPlan& plan, const SlurmJob& job) {
   outcome.reason = fmt::format("job {} was asked to save and stop", job.id);
   if (was_warned(plan, job)) {
     outcome.status = RunStatus::timeout;
-    outcome.reason = fmt::format(
-        "job {} saved its state and stopped before its time limit; run again to go on", job.id);
+    outcome.reason =
+        fmt::format("job {} saved its state and stopped before its time limit", job.id);
+    outcome.advice = "run again to go on, or raise resources.time";
   }
   return outcome;
 }
@@ -89,14 +106,34 @@ Outcome killed_by_the_warning(const LaunchPlan& plan, const SlurmJob& job) {
           .exit_code = exit_code::job_failed,
           .reason = fmt::format("job {} was ended by SIG{}, which Slurm sends {} s before the time "
                                 "limit and the command does not catch",
-                                job.id, plan.signal, plan.grace_seconds)};
+                                job.id, plan.signal, plan.grace_seconds),
+          .advice = fmt::format("raise resources.time, or catch SIG{} and save a checkpoint",
+                                plan.signal)};
+}
+
+/// Whose words the job's own output ends with, and what the ranks' logs say.
+void add_words(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+               const std::string& job_words, const DeadRank& dead, Outcome& outcome) {
+  const auto error = first_error(run, dead, unix_seconds_of(job.start).value_or(0));
+  if (error) {
+    outcome.first_error = describe(*error);
+    if (outcome.advice.empty()) outcome.advice = advice_for(error->line);
+  }
+  auto excerpt = error && dead.signal == 0
+                     ? LogExcerpt{error->log, log_excerpt(file_end(error->log, most_excerpt_bytes),
+                                                          most_excerpt_lines)}
+                     : excerpt_of(run, dead, most_excerpt_lines);
+  const bool nobody = dead.rank < 0 && !error;
+  if (nobody || excerpt.lines.empty())
+    excerpt = {slurm_log(plan, job), log_excerpt(job_words, most_excerpt_lines)};
+  outcome.log = std::move(excerpt.path);
+  outcome.excerpt = std::move(excerpt.lines);
 }
 
 Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
                        const std::string& job_words) {
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(job.exit_code)};
   if (outcome.exit_code == 0) outcome.exit_code = exit_code::job_failed;
-  const std::string log = slurm_log(plan, job);
   const auto dead = dead_rank_from_srun(job_words);
   if (dead && signal_name(dead->signal) == "SIG" + plan.signal && was_warned(plan, job)) {
     return killed_by_the_warning(plan, job);
@@ -104,25 +141,78 @@ Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob
   if (dead) {
     outcome.reason = fmt::format("job {}: {}", job.id, describe(*dead));
     if (dead->signal != 0) outcome.exit_code = exit_code::job_failed;
-    if (dead->out_of_memory) outcome.status = RunStatus::out_of_memory;
-    auto excerpt = excerpt_of(run, *dead, most_excerpt_lines);
-    if (!excerpt.lines.empty()) {
-      outcome.log = std::move(excerpt.path);
-      outcome.excerpt = std::move(excerpt.lines);
-      return outcome;
+    if (dead->out_of_memory) {
+      outcome.status = RunStatus::out_of_memory;
+      outcome.advice = verdicts.at("OUT_OF_MEMORY").advice;
     }
   } else if (job.signal != 0) {
     outcome.reason = fmt::format("job {} was killed by signal {} ({})", job.id, job.signal,
                                  signal_name(job.signal));
     outcome.exit_code = exit_code::job_failed;
   } else if (job.reason == "JobLaunchFailure") {
-    outcome.reason = fmt::format("job {}: Slurm could not start the script ({})", job.id, log);
+    outcome.reason =
+        fmt::format("job {}: Slurm could not start the script ({})", job.id, slurm_log(plan, job));
   } else {
     outcome.reason = fmt::format("job {} exited with code {}", job.id, job.exit_code);
   }
-  outcome.log = log;
-  outcome.excerpt = log_excerpt(job_words, most_excerpt_lines);
+  add_words(plan, run, job, job_words, dead.value_or(DeadRank{}), outcome);
   return outcome;
+}
+
+/// "n2" of "srun: error: Node failure on n2"; empty when nobody says it.
+std::string failed_node(std::string_view words) {
+  constexpr std::string_view mark = "Node failure on ";
+  const auto at = words.find(mark);
+  if (at == std::string_view::npos) return "";
+  const auto rest = words.substr(at + mark.size());
+  return std::string(rest.substr(0, rest.find_first_of(" \n\r")));
+}
+
+/// "n1" of "slurmstepd-n1: error: Detected 1 oom-kill event(s)", where srun names no rank.
+std::string node_out_of_memory(std::string_view words) {
+  const auto event = words.find("oom-kill event");
+  if (event == std::string_view::npos) return "";
+  const auto line = words.substr(0, event).rfind('\n');
+  auto text = words.substr(line == std::string_view::npos ? 0 : line + 1);
+  constexpr std::string_view mark = "slurmstepd-";
+  if (!text.starts_with(mark)) return "";
+  text.remove_prefix(mark.size());
+  return std::string(text.substr(0, text.find(':')));
+}
+
+bool waits_for_ever(const SlurmJob& job) {
+  return job.reason == "DependencyNeverSatisfied" || job.reason == "Dependency";
+}
+
+/// What the state alone does not say: how long, which node, which rank, by whom.
+void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+                     const std::string& job_words, Outcome& outcome) {
+  const std::string limit = value_of(plan.sbatch, "--time");
+  if (job.state == "TIMEOUT") {
+    outcome.reason += limit.empty() ? ", the partition's default" : fmt::format(" of {}", limit);
+    if (newest_checkpoint(run).empty())
+      outcome.advice = "raise resources.time; there is no checkpoint to go on from";
+  }
+  if (job.state == "NODE_FAIL") {
+    const auto node = failed_node(job_words);
+    if (node.empty()) return;
+    outcome.reason = fmt::format("job {} lost node {}", job.id, node);
+    outcome.advice = fmt::format("run again; resources.exclude: {} avoids the node", node);
+  }
+  if (job.state == "OUT_OF_MEMORY") {
+    const auto dead = dead_rank_from_srun(job_words);
+    const auto node = node_out_of_memory(job_words);
+    if (dead) outcome.reason += ": " + describe(*dead);
+    if (!dead && !node.empty()) outcome.reason += " on " + node;
+    outcome.log = slurm_log(plan, job);
+    outcome.excerpt = log_excerpt(job_words, most_excerpt_lines);
+  }
+  if (job.state == "CANCELLED" && waits_for_ever(job)) {
+    outcome.reason = fmt::format("job {} never started: a job it had to wait for failed", job.id);
+    outcome.advice = "repeat that one first (`after:` in the job file)";
+  } else if (job.state == "CANCELLED" && !job.cancelled_by.empty()) {
+    outcome.reason += " by " + job.cancelled_by;
+  }
 }
 
 Outcome judged_by_itself(const SlurmJob& job, const RunLedger& ledger) {
@@ -137,11 +227,20 @@ Outcome judged_by_itself(const SlurmJob& job, const RunLedger& ledger) {
 
 }  // namespace
 
+RunDir task_dir(const RunDir& run, const std::string& task) {
+  return {.path = run.path + "/task-" + task, .resumed = run.resumed};
+}
+
 std::string slurm_log(const LaunchPlan& plan, const SlurmJob& job) {
   if (!job.output.empty()) return job.output;
   std::string path = value_of(plan.sbatch, "--output");
-  const auto at = path.find("%j");
-  if (at != std::string::npos) path.replace(at, 2, job.id);
+  const auto fill = [&path](std::string_view mark, const std::string& value) {
+    const auto at = path.find(mark);
+    if (at != std::string::npos) path.replace(at, mark.size(), value);
+  };
+  fill("%j", job.id);
+  fill("%A", job.array_job);
+  fill("%a", job.array_task);
   return path;
 }
 
@@ -155,11 +254,46 @@ Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob&
   if (verdict == verdicts.end()) return explain_failed(plan, run, job, job_words);
   Outcome outcome{.status = verdict->second.status, .exit_code = exit_code::job_failed};
   outcome.reason = fmt::format("job {} {}", job.id, verdict->second.words);
-  if (outcome.status == RunStatus::out_of_memory) {
-    outcome.log = slurm_log(plan, job);
-    outcome.excerpt = log_excerpt(job_words, most_excerpt_lines);
-  }
+  outcome.advice = verdict->second.advice;
+  add_particulars(plan, run, job, job_words, outcome);
   return outcome;
+}
+
+namespace {
+
+Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+                      const std::vector<SlurmJob>& tasks) {
+  constexpr std::size_t most_named = 8;
+  Outcome outcome;
+  std::size_t bad = 0;
+  std::string list;
+  for (const auto& task : tasks) {
+    // A task's own epochs are in its directory; Slurm's word is enough here.
+    auto labelled = task;
+    labelled.id = fmt::format("{}_{}", id, task.array_task);
+    const auto one = explain_slurm(plan, task_dir(run, task.array_task), labelled, RunLedger(),
+                                   file_end(slurm_log(plan, task), most_log_bytes));
+    if (one.status == RunStatus::completed) continue;
+    if (bad == 0) outcome = one;
+    if (++bad <= most_named)
+      list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", task.array_task,
+                          to_string(one.status));
+  }
+  if (bad == 0) return outcome;
+  if (bad > most_named) list += fmt::format(" and {} more", bad - most_named);
+  outcome.reason = fmt::format("job {}: {} of {} tasks did not complete: {}; of the first, {}", id,
+                               bad, tasks.size(), list, outcome.reason);
+  return outcome;
+}
+
+}  // namespace
+
+Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+                     const std::vector<SlurmJob>& ended, const RunLedger& ledger) {
+  if (plan.array && !ended.empty()) return explain_array(plan, run, id, ended);
+  SlurmJob job = ended.empty() ? SlurmJob{} : ended.front();
+  job.id = id;
+  return explain_slurm(plan, run, job, ledger, file_end(slurm_log(plan, job), most_log_bytes));
 }
 
 std::optional<double> seconds_between(const std::string& from, const std::string& to) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "launcher/execute/outcome.hpp"
 #include "launcher/execute/rank_logs.hpp"
@@ -18,6 +19,14 @@ std::string slurm_log(const LaunchPlan& plan, const SlurmJob& job);
 /// knows any more (no state) is judged by the run's own `end` event.
 Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
                       const RunLedger& ledger, const std::string& job_words);
+
+/// The same for a job that is gone from the queue: `ended` has an entry, of an array one a task
+/// (each with a directory task-N in the run's), or none when nobody knows it. Reads its output.
+Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+                     const std::vector<SlurmJob>& ended, const RunLedger& ledger);
+
+/// Where the files of an array's task lie.
+RunDir task_dir(const RunDir& run, const std::string& task);
 
 /// Queue and run time from Slurm's clock; `seconds` since submission where it has none.
 void add_times(const SlurmJob& job, double seconds, Outcome& outcome);

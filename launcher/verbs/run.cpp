@@ -6,7 +6,9 @@
 #include <CLI/App.hpp>
 #include <iostream>
 #include <memory>
+#include <optional>
 
+#include "launcher/after.hpp"
 #include "launcher/execute/background.hpp"
 #include "launcher/execute/local.hpp"
 #include "launcher/execute/slurm.hpp"
@@ -14,9 +16,11 @@
 #include "launcher/load_job.hpp"
 #include "launcher/planned_job.hpp"
 #include "launcher/program_paths.hpp"
+#include "launcher/run_end.hpp"
 #include "launcher/run_files.hpp"
 #include "launcher/run_index.hpp"
 #include "launcher/shell_quote.hpp"
+#include "launcher/stored_run.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
@@ -63,11 +67,22 @@ Result<Planned> make_plan(const RunOptions& options, World& world) {
   if (!job) return std::move(job).error();
   auto facts = find_facts(world, {.local = options.local});
   if (!facts) return std::move(facts).error();
+  // A dry run shows the job ids too, for they are in the script.
+  auto awaited = resolve_after(world, job->after);
+  if (!awaited) return std::move(awaited).error();
+  for (const auto& note : awaited->notes) world.note("dllaunch: " + note + "\n");
+  job->after = std::move(awaited->jobs);
   const std::string run_dir = options.run_dir.empty() ? new_run_path(job->name) : options.run_dir;
   auto paths = find_programs(run_dir, !job->train.is_null(), world);
   if (!paths) return std::move(paths).error();
   auto made = plan(*job, *facts, *paths, options.local);
   if (!made) return std::move(made).error();
+  if (made->launcher == Launcher::local && !job->after.empty())
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("after: job {} has not completed, and a run without Slurm does not wait",
+                    job->after.front()),
+        "start this one when it is done"};
   if (!options.local && !facts->slurm) {
     world.note(fmt::format("dllaunch: no Slurm here ({}): starting on this machine\n",
                            facts->why_no_slurm));
@@ -101,15 +116,6 @@ SlurmSettings slurm_settings(const RunOptions& options, const Job& job, World& w
   return settings;
 }
 
-/// What went wrong, with the lines that say why, for a reader who has not seen the logs.
-void tell_failure(const Outcome& outcome, World& world) {
-  if (outcome.reason.empty()) return;
-  world.note("dllaunch: " + outcome.reason + "\n");
-  if (outcome.excerpt.empty()) return;
-  world.note("  " + outcome.log + ":\n");
-  for (const auto& line : outcome.excerpt) world.note("    | " + line + "\n");
-}
-
 /// The stored job file has what --set changed in it.
 std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
   std::vector<std::string> words = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
@@ -119,21 +125,25 @@ std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
 
 Result<int> finish(const RunOptions& options, const Planned& planned, const RunDir& run,
                    const Outcome& outcome, const RunLedger& ledger, World& world) {
-  auto summary = summarize(ledger, outcome.status, outcome.seconds, planned.plan.ranks());
-  summary.queue_seconds = outcome.queue_seconds;
-  summary.restarts += outcome.restarts;
-  if (!planned.job.train.is_null()) summary.epochs = ledger.epochs();
-  tell_failure(outcome, world);
+  const auto summary =
+      summary_of(outcome, ledger, planned.plan.ranks(), !planned.job.train.is_null());
+  world.note(render_failure(outcome));
   world.print(render_summary(summary, {.run_dir = run.path,
                                        .checkpoint = newest_checkpoint(run),
                                        .next = command_to_go_on(options, run)}));
-  auto written = write_file(run.summary(), to_json(summary).dump(2) + "\n");
+  auto written = write_file(run.summary(), summary_text(summary));
   if (!written) return std::move(written).error();
   return outcome.exit_code;
 }
 
+/// `attached`: the job of this run that is in the queue already, and since when.
+struct Attached {
+  std::string id;
+  double since_s = 0;  // Unix seconds
+};
+
 Result<int> execute(const RunOptions& options, const Planned& planned, const RunDir& run,
-                    const RunLock& lock, World& world) {
+                    const std::optional<Attached>& attached, const RunLock& lock, World& world) {
   const auto& [job, plan] = planned;
   const bool slurm = plan.launcher == Launcher::slurm;
   bool background = false;
@@ -153,13 +163,15 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   if (job.train.contains("epochs") && job.train["epochs"].is_number_integer()) {
     settings.epochs = job.train["epochs"].get<std::int64_t>();
   }
+  if (attached) settings.attached_at_s = attached->since_s;
   Follower follower(world, run, settings);
   follower.note(
       fmt::format("{}: {} rank{} {}, {}", plan.name, plan.ranks(), plan.ranks() == 1 ? "" : "s",
                   slurm ? fmt::format("on {} node(s)", plan.nodes) : "on this machine", run.path));
-  auto outcome =
-      slurm ? execute_slurm(plan, run, follower, world, slurm_settings(options, job, world))
-            : execute_local(plan, run, follower, world);
+  const auto watch = slurm_settings(options, job, world);
+  auto outcome = attached ? attach_slurm(plan, run, attached->id, follower, world, watch)
+                 : slurm  ? execute_slurm(plan, run, follower, world, watch)
+                          : execute_local(plan, run, follower, world);
   if (!outcome) return std::move(outcome).error();
   if (outcome->detached) {
     const auto id = world.read_file(run.job_id());
@@ -167,6 +179,17 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
     return exit_code::success;
   }
   return finish(options, planned, run, *outcome, follower.ledger(), world);
+}
+
+/// `run` again while the job is still there goes on following it, as if we had never left.
+Result<std::optional<Attached>> find_attached(const RunDir& run, World& world) {
+  auto job = job_of_run(run, world);
+  if (!job) return std::move(job).error();
+  if (!*job) return std::optional<Attached>();
+  world.note(
+      fmt::format("dllaunch: job {} of this run is {}: following it\n", (*job)->id, (*job)->state));
+  const auto stored = read_stored_run(world, run.path);
+  return std::optional(Attached{(*job)->id, stored ? stored->began_at_s : 0});
 }
 
 Result<int> run_job(const RunOptions& options, World& world) {
@@ -189,12 +212,22 @@ Result<int> run_job(const RunOptions& options, World& world) {
   auto lock = RunLock::take(*run);
   if (!lock) return std::move(lock).error();
   auto good = check_same_job(world, *run, planned->job, plan);
-  if (good && slurm) good = check_no_job(*run, world);
-  if (good) good = write_run_files(*run, planned->job, plan);
+  if (!good) return std::move(good).error();
+  std::optional<Attached> attached;
+  if (slurm) {
+    auto found = find_attached(*run, world);
+    if (!found) return std::move(found).error();
+    attached = *std::move(found);
+  }
+  if (!attached) good = write_run_files(*run, planned->job, plan);
   if (!good) return std::move(good).error();
   if (auto known = remember_run(world, *run); !known && world.console().verbosity > 0)
     world.note("dllaunch: " + known.error().what + "\n");
-  return execute(options, *planned, *run, *lock, world);
+  if (attached && options.detach) {
+    world.print(fmt::format("run  {}\njob  {}\n", run->path, attached->id));
+    return exit_code::success;
+  }
+  return execute(options, *planned, *run, attached, *lock, world);
 }
 
 VerbBody declare(CLI::App& app) {

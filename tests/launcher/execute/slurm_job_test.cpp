@@ -72,12 +72,55 @@ TEST(SlurmJob, TheEndFromScontrolElseFromAccounting) {
   EXPECT_FALSE(finished_job(world, "5"));
   world.answers
       ["sacct --allocations --noheader --parsable2 --jobs=5 "
-       "--format=JobID,State,ExitCode,Submit,Start"] = {
-      0, "5|CANCELLED by 0|0:15|2026-11-20T19:00:00|2026-11-20T19:00:05\n", ""};
+       "--format=JobID,State,ExitCode,Submit,Start,End"] = {
+      0, "5|CANCELLED by 0|0:15|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n", ""};
   const auto job = finished_job(world, "5");
   ASSERT_TRUE(job);
   EXPECT_EQ(job->state, "CANCELLED");
   EXPECT_EQ(job->signal, 15);
+  EXPECT_EQ(job->cancelled_by, "root");
+  EXPECT_EQ(job->end, "2026-11-20T19:01:00");
+}
+
+TEST(SlurmJob, WhoCancelledIsAskedOfAccounting) {
+  FakeWorld world;
+  world.answers["scontrol show job 5"] = {
+      0, "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n", ""};
+  EXPECT_EQ(finished_job(world, "5")->cancelled_by, "");
+  world.answers
+      ["sacct --allocations --noheader --parsable2 --jobs=5 "
+       "--format=JobID,State,ExitCode,Submit,Start,End"] = {
+      0, "5|CANCELLED by 4000000000|0:15|2026-11-20T19:00:00|None|Unknown\n", ""};
+  EXPECT_EQ(finished_job(world, "5")->cancelled_by, "uid 4000000000");
+}
+
+TEST(SlurmJob, AnArrayHasATaskEach) {
+  FakeWorld world;
+  world.answers["scontrol show job 74"] = {
+      0,
+      "JobId=74 ArrayJobId=74 ArrayTaskId=1 JobName=x\n   JobState=COMPLETED Reason=None\n\n"
+      "JobId=75 ArrayJobId=74 ArrayTaskId=0 JobName=x\n   JobState=FAILED Reason=None\n",
+      ""};
+  const auto jobs = finished_jobs(world, "74");
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[1].array_task, "0");
+  EXPECT_EQ(jobs[1].state, "FAILED");
+
+  world.answers["scontrol show job 74"] = {1, "",
+                                           "slurm_load_jobs error: Invalid job id specified"};
+  world.answers
+      ["sacct --allocations --noheader --parsable2 --jobs=74 "
+       "--format=JobID,State,ExitCode,Submit,Start,End"] = {
+      0,
+      "74_0|PREEMPTED|0:0|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n"
+      "74_1|COMPLETED|0:0|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n"
+      "74_0|COMPLETED|0:0|2026-11-20T19:00:00|2026-11-20T19:02:05|2026-11-20T19:03:00\n"
+      "740|FAILED|1:0|2026-11-20T19:00:00|2026-11-20T19:02:05|2026-11-20T19:03:00\n",
+      ""};
+  const auto recorded = finished_jobs(world, "74");
+  ASSERT_EQ(recorded.size(), 2u);
+  for (const auto& job : recorded) EXPECT_EQ(job.state, "COMPLETED");
+  EXPECT_EQ(recorded[1].array_task, "0");
 }
 
 TEST(SlurmJob, StatesAreWaitingRunningOrFinal) {

@@ -72,6 +72,59 @@ TEST_F(SlurmOutcomeTest, WithoutARankTheJobsOwnOutputSpeaks) {
   EXPECT_EQ(outcome.exit_code, 3);
 }
 
+TEST_F(SlurmOutcomeTest, TheFirstErrorComesWithWhatToChange) {
+  std::filesystem::create_directories(run_.out());
+  std::ofstream(run_.out() + "/rank-0000-n1.log") << "RuntimeError: Connection reset by peer\n";
+  std::ofstream(run_.out() + "/rank-0001-n1.log")
+      << "Traceback (most recent call last):\n  File\nModuleNotFoundError: No module named 'x'\n";
+  const auto outcome = of("FAILED", 1, 0, "srun: error: n1: task 0: Exited with exit code 1\n");
+  EXPECT_EQ(outcome.reason, "job 7: rank 0 on n1 exited with code 1");
+  EXPECT_EQ(outcome.first_error, "rank 1 on n1: ModuleNotFoundError: No module named 'x'");
+  EXPECT_NE(outcome.advice.find("environment.activate"), std::string::npos);
+  EXPECT_EQ(outcome.log, run_.out() + "/rank-0001-n1.log");
+}
+
+TEST_F(SlurmOutcomeTest, StatesComeWithTheirParticulars) {
+  plan_.sbatch = {{"--time", "00:10:00"}};
+  const auto limit = of("TIMEOUT");
+  EXPECT_EQ(limit.reason, "job 7 reached its time limit of 00:10:00");
+  EXPECT_EQ(limit.advice, "raise resources.time; there is no checkpoint to go on from");
+  std::filesystem::create_directories(run_.checkpoints() + "/step-00000001");
+  EXPECT_NE(of("TIMEOUT").advice.find("go on from the checkpoint"), std::string::npos);
+
+  const auto node = of("NODE_FAIL", 0, 0,
+                       "srun: error: Node failure on n2\nslurmstepd-n1: error: *** JOB 86 ON n1 "
+                       "CANCELLED AT 2026-11-20T19:51:49 DUE TO NODE FAILURE ***\n");
+  EXPECT_EQ(node.reason, "job 7 lost node n2");
+  EXPECT_EQ(node.advice, "run again; resources.exclude: n2 avoids the node");
+
+  EXPECT_EQ(of("OUT_OF_MEMORY", 0, 125, "srun: error: n1: task 0: Out Of Memory\n").reason,
+            "job 7 ran out of memory: rank 0 on n1 was killed: out of memory");
+  EXPECT_EQ(of("OUT_OF_MEMORY", 0, 125,
+               "Killed\nslurmstepd-n1: error: Detected 1 oom-kill event(s) in StepId=3.batch.\n")
+                .reason,
+            "job 7 ran out of memory on n1");
+}
+
+TEST_F(SlurmOutcomeTest, WhoCancelledAndWhatNeverStarted) {
+  SlurmJob job;
+  job.id = "7";
+  job.state = "CANCELLED";
+  job.cancelled_by = "alice";
+  EXPECT_EQ(explain_slurm(plan_, run_, job, ledger_, "").reason, "job 7 was cancelled by alice");
+  job.reason = "DependencyNeverSatisfied";
+  EXPECT_EQ(explain_slurm(plan_, run_, job, ledger_, "").reason,
+            "job 7 never started: a job it had to wait for failed");
+}
+
+TEST_F(SlurmOutcomeTest, TheLogOfAnArraysTask) {
+  plan_.sbatch = {{"--output", "/r/slurm-%A_%a.out"}};
+  SlurmJob task;
+  task.array_job = "74";
+  task.array_task = "0";
+  EXPECT_EQ(slurm_log(plan_, task), "/r/slurm-74_0.out");
+}
+
 // srun's 0 alone is no success: the trainer says whether it finished.
 TEST_F(SlurmOutcomeTest, SavedAndStoppedIsNotCompleted) {
   ledger_.take(EndEvent{.time = 1, .status = "cancelled"});

@@ -151,15 +151,67 @@ TEST_F(SlurmTest, DetachReturnsWhenItIsSubmitted) {
   EXPECT_EQ(world_.ran.size(), 1u);
 }
 
-TEST_F(SlurmTest, ARunWhoseJobIsStillThereIsRefused) {
-  EXPECT_TRUE(check_no_job(run_, world_));
+TEST_F(SlurmTest, TheJobOfARunWhileItIsThere) {
+  EXPECT_FALSE(*job_of_run(run_, world_));
   world_.files[run_.job_id()] = "5\n";
   queue_ = {pending};
-  const auto busy = check_no_job(run_, world_);
-  ASSERT_FALSE(busy);
-  EXPECT_EQ(busy.error().what, "job 5 of this run is still PENDING");
+  const auto there = job_of_run(run_, world_);
+  ASSERT_TRUE(there && *there);
+  EXPECT_EQ((*there)->state, "PENDING");
+  queue_ = {"5_[2-3]|PENDING|N/A|0:00||Priority\n"};
+  EXPECT_EQ((*job_of_run(run_, world_))->id, "5");
+  queue_ = {"5|COMPLETED|N/A|0:00||None\n"};
+  EXPECT_FALSE(*job_of_run(run_, world_));
   queue_ = {""};
-  EXPECT_TRUE(check_no_job(run_, world_));
+  EXPECT_FALSE(*job_of_run(run_, world_));
+}
+
+TEST_F(SlurmTest, AttachedLaterItFollowsToTheEnd) {
+  queue_ = {running, ""};
+  Follower follower(world_, run_, {.attached_at_s = 0});
+  const auto outcome = attach_slurm(plan_, run_, "5", follower, world_, settings_);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->status, RunStatus::completed);
+  EXPECT_EQ(world_.ran[0][0], "squeue");
+}
+
+TEST_F(SlurmTest, CancelAsksTheRanksFirst) {
+  settings_.trains = true;
+  settings_.cancel = true;
+  queue_ = {running, running};
+  end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
+  Follower follower(world_, run_, {.attached_at_s = 0});
+  const auto outcome = attach_slurm(plan_, run_, "5", follower, world_, settings_);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->status, RunStatus::cancelled);
+  EXPECT_EQ(outcome->reason, "job 5 was cancelled");
+  EXPECT_TRUE(ran({"scancel", "--signal=USR2", "5"}));
+  EXPECT_TRUE(ran({"scancel", "5"}));
+}
+
+TEST_F(SlurmTest, AnArrayIsToldByNumbers) {
+  plan_.array = "0-4%2";
+  queue_ = {
+      "5_[2-4%2]|PENDING|N/A|0:00||JobArrayTaskLimit\n5_0|RUNNING|N/A|0:05|n1|None\n"
+      "5_1|RUNNING|N/A|0:05|n2|None\n",
+      "5_4|RUNNING|N/A|0:05|n1|None\n", ""};
+  end_ =
+      "JobId=5 ArrayJobId=5 ArrayTaskId=4 JobName=x\n   JobState=COMPLETED Reason=None\n"
+      "   ExitCode=0:0\n\n"
+      "JobId=6 ArrayJobId=5 ArrayTaskId=0 JobName=x\n   JobState=FAILED Reason=NonZeroExitCode\n"
+      "   ExitCode=7:0\n\n"
+      "JobId=7 ArrayJobId=5 ArrayTaskId=1 JobName=x\n   JobState=TIMEOUT Reason=TimeLimit\n"
+      "   ExitCode=0:15\n";
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(world_.noted,
+            "submitted job 5\njob 5: 2 tasks running, 3 waiting\njob 5: 1 task running, 0 "
+            "waiting\n");
+  EXPECT_EQ(outcome->status, RunStatus::failed);
+  EXPECT_EQ(outcome->exit_code, 1);
+  EXPECT_EQ(outcome->reason,
+            "job 5: 2 of 3 tasks did not complete: 0 (failed), 1 (timeout); of the first, job "
+            "5_0 exited with code 7");
 }
 
 }  // namespace

@@ -1,0 +1,99 @@
+#include "launcher/run_end.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "launcher/events.hpp"
+#include "launcher/execute/slurm.hpp"
+#include "launcher/execute/slurm_outcome.hpp"
+#include "launcher/shell_quote.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// What an earlier run in the directory did is remembered, what this one did is added up.
+RunLedger read_ledger(const StoredRun& run) {
+  RunLedger ledger;
+  EventTail tail(run.dir.events());
+  for (auto events = tail.read(); !events.empty(); events = tail.read()) {
+    for (const auto& event : events) {
+      time_of(event) >= run.began_at_s ? ledger.take(event) : ledger.recall(event);
+    }
+  }
+  return ledger;
+}
+
+/// From the first submission to the last end: of an array all its tasks.
+double seconds_of(const std::vector<SlurmJob>& jobs) {
+  double seconds = 0;
+  for (const auto& job : jobs) {
+    seconds = std::max(seconds, seconds_between(job.submit, job.end).value_or(0));
+  }
+  return seconds;
+}
+
+}  // namespace
+
+std::string render_failure(const Outcome& outcome) {
+  if (outcome.reason.empty()) return "";
+  std::string text;
+  if (!outcome.first_error.empty())
+    text += fmt::format("dllaunch: first error: {}\n", outcome.first_error);
+  text += fmt::format("dllaunch: {}\n", outcome.reason);
+  if (!outcome.advice.empty()) text += fmt::format("  try: {}\n", outcome.advice);
+  if (outcome.excerpt.empty()) return text;
+  text += "  " + outcome.log + ":\n";
+  for (const auto& line : outcome.excerpt) text += "    | " + line + "\n";
+  return text;
+}
+
+Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains) {
+  auto summary = summarize(ledger, outcome.status, outcome.seconds, ranks);
+  summary.queue_seconds = outcome.queue_seconds;
+  summary.restarts += outcome.restarts;
+  if (trains) summary.epochs = ledger.epochs();
+  summary.reason = outcome.reason;
+  summary.first_error = outcome.first_error;
+  summary.advice = outcome.advice;
+  return summary;
+}
+
+std::string summary_text(const Summary& summary) {
+  // A path in it may be any bytes, JSON is UTF-8.
+  return to_json(summary).dump(2, ' ', /*ensure_ascii=*/false,
+                               nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+Result<std::optional<Settled>> settle_run(World& world, const StoredRun& run) {
+  const bool ours = run.plan.launcher == Launcher::slurm && !run.job_id.empty() &&
+                    run.summary.is_null() && !owner_of(run.dir);
+  if (!ours) return std::optional<Settled>();
+  auto queued = job_of_run(run.dir, world);
+  if (!queued) return std::move(queued).error();
+  const auto ended = finished_jobs(world, run.job_id);
+  const bool going = std::any_of(ended.begin(), ended.end(),
+                                 [](const SlurmJob& job) { return !is_final_state(job.state); });
+  if (*queued || going) return std::optional<Settled>();
+  const auto ledger = read_ledger(run);
+  auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, ledger);
+  add_times(ended.empty() ? SlurmJob{} : ended.front(), seconds_of(ended), outcome);
+  const auto summary = summary_of(outcome, ledger, run.plan.ranks(), run.trains);
+  auto written = write_file(run.dir.summary(), summary_text(summary));
+  // A directory that is not ours to write into can be looked at all the same.
+  if (!written) world.note("dllaunch: warning: " + written.error().what + "\n");
+  return std::optional(Settled{std::move(outcome), to_json(summary)});
+}
+
+std::string command_to_go_on(const StoredRun& run) {
+  std::vector<std::string> words = {"dllaunch", "run", run.dir.job_yaml(), "--run-dir",
+                                    run.dir.path};
+  if (run.plan.launcher == Launcher::local) words.emplace_back("--local");
+  return shell_join(words);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,39 @@
+// The end of a run: what went wrong in words, what it came to as numbers, and who writes it down.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/execute/outcome.hpp"
+#include "launcher/stored_run.hpp"
+#include "launcher/summary.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+/// The first error first, then what died and how, what to change, and the lines of the log; empty
+/// when all went well.
+std::string render_failure(const Outcome& outcome);
+
+Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains);
+
+/// The text of summary.json.
+std::string summary_text(const Summary& summary);
+
+struct Settled {
+  Outcome outcome;
+  nlohmann::ordered_json summary;
+};
+
+/// A Slurm job that ended while nobody followed: its summary.json is written now, from Slurm's
+/// record and the run's own events. Nothing when the run is not over, somebody else follows it, or
+/// its summary is there already.
+/// unavailable, timeout: Slurm does not answer.
+Result<std::optional<Settled>> settle_run(World& world, const StoredRun& run);
+
+/// "dllaunch run JOB --run-dir DIR": goes on from the last checkpoint.
+std::string command_to_go_on(const StoredRun& run);
+
+}  // namespace dllaunch

@@ -1,0 +1,192 @@
+#include "launcher/run_status.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "launcher/execute/slurm_job.hpp"
+#include "launcher/log_line.hpp"
+#include "launcher/progress.hpp"
+#include "launcher/run_end.hpp"
+#include "launcher/shell_quote.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_logs_shown = 8;
+
+double age_s(const struct stat& info, double now_s) {
+  return std::max(0.0, now_s - static_cast<double>(info.st_mtim.tv_sec));
+}
+
+std::vector<LogState> logs_of(const RunDir& dir, double now_s) {
+  std::vector<LogState> logs;
+  std::error_code error;
+  for (fs::directory_iterator at(dir.out(), error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const auto source = log_source(name);
+    struct stat info {};
+    if (!source || stat(at->path().c_str(), &info) != 0) continue;
+    logs.push_back({.name = name,
+                    .rank = source->rank,
+                    .node = source->node,
+                    .bytes = static_cast<std::uint64_t>(info.st_size),
+                    .quiet_s = age_s(info, now_s)});
+  }
+  std::sort(logs.begin(), logs.end(), [](const LogState& a, const LogState& b) {
+    return std::tie(a.rank, a.name) < std::tie(b.rank, b.name);
+  });
+  return logs;
+}
+
+/// Tasks in the queue from Slurm, the others from what they left behind.
+std::vector<std::string> tasks_of(const RunView& view) {
+  std::vector<std::string> tasks;
+  if (!view.run.plan.array) return tasks;
+  for (const auto& job : view.jobs) {
+    const auto underscore = job.id.find('_');
+    if (underscore == std::string::npos) continue;
+    std::string text = job.id.substr(underscore + 1) + " ";
+    text += is_waiting_state(job.state) ? "pending: " + explain_reason(job.reason) : "running";
+    if (!job.nodes.empty() && !is_waiting_state(job.state)) text += " on " + job.nodes;
+    tasks.push_back(std::move(text));
+  }
+  return tasks;
+}
+
+std::string size_words(std::uint64_t bytes) {
+  constexpr double kib = 1024;
+  const auto size = static_cast<double>(bytes);
+  if (size < kib) return fmt::format("{} B", bytes);
+  if (size < kib * kib) return fmt::format("{:.1f} KiB", size / kib);
+  return fmt::format("{:.1f} MiB", size / (kib * kib));
+}
+
+std::string line_of(std::string_view title, const std::string& text) {
+  return text.empty() ? "" : fmt::format("  {:12}{}\n", title, text);
+}
+
+std::string state_words(const RunView& view) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> words = {{
+      {"ended", "ended; nobody followed it to its end"},
+      {"died", "died: the dllaunch that ran it was killed before it could write a summary"},
+      {"unknown", "unknown: Slurm does not answer"},
+      {"not submitted", "not submitted: sbatch gave no job id"},
+  }};
+  const auto known = std::find_if(words.begin(), words.end(),
+                                  [&](const auto& word) { return word.first == view.state; });
+  std::string text(known == words.end() ? view.state : known->second);
+  const bool waits = view.state == "pending";
+  if (view.seconds && !waits) text += ", " + clock_time(*view.seconds);
+  if (!view.where.empty() && !waits) text += " on " + view.where;
+  if (waits) text += ": " + waiting_words(view);
+  return text;
+}
+
+std::string log_words(const std::vector<LogState>& logs, bool over) {
+  if (logs.empty()) return line_of("logs", "none yet");
+  std::string text;
+  for (std::size_t i = 0; i < std::min(logs.size(), most_logs_shown); ++i) {
+    const auto& log = logs[i];
+    text += line_of(i == 0 ? "logs" : "",
+                    fmt::format("out/{}  {}{}", log.name, size_words(log.bytes),
+                                over ? "" : fmt::format(", quiet for {:.0f} s", log.quiet_s)));
+  }
+  if (logs.size() <= most_logs_shown) return text;
+  const auto quietest =
+      std::max_element(logs.begin(), logs.end(),
+                       [](const LogState& a, const LogState& b) { return a.quiet_s < b.quiet_s; });
+  return text +
+         line_of("", fmt::format("and {} more; quiet for longest: out/{}, {:.0f} s",
+                                 logs.size() - most_logs_shown, quietest->name, quietest->quiet_s));
+}
+
+std::string word_in_summary(const RunStatusView& status, const char* key) {
+  const auto& summary = status.view.run.summary;
+  const auto found = summary.find(key);
+  return found != summary.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// What to type next.
+std::string next_words(const RunStatusView& status) {
+  const auto& run = status.view.run;
+  const std::string dir = shell_quote(run.dir.path);
+  if (!is_over(status.view))
+    return line_of("follow", "dllaunch logs -f " + dir) + line_of("attach", command_to_go_on(run)) +
+           line_of("cancel", "dllaunch cancel " + dir);
+  std::string text = line_of("read", "dllaunch logs " + dir);
+  if (status.view.state != "completed") text += line_of("go on", command_to_go_on(run));
+  return text;
+}
+
+}  // namespace
+
+RunStatusView status_of(RunView view, double now_s) {
+  RunStatusView status{.view = std::move(view), .logs = {}};
+  const auto& dir = status.view.run.dir;
+  status.logs = logs_of(dir, now_s);
+  status.checkpoint = newest_checkpoint(dir);
+  struct stat info {};
+  if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
+    status.checkpoint_age_s = age_s(info, now_s);
+  status.tasks = tasks_of(status.view);
+  return status;
+}
+
+std::string render_status(const RunStatusView& status) {
+  const auto& view = status.view;
+  const auto& plan = view.run.plan;
+  std::string text = fmt::format("{}: {}\n", plan.name, state_words(view));
+  if (is_over(view)) {
+    text += line_of("first error", word_in_summary(status, "first_error"));
+    text += line_of("why", word_in_summary(status, "reason"));
+    text += line_of("try", word_in_summary(status, "advice"));
+  }
+  text += line_of("run", view.run.dir.path);
+  text += line_of("job", view.run.job_id);
+  if (view.owner && view.owner->pid > 0)
+    text +=
+        line_of("followed by", fmt::format("process {} on {}", view.owner->pid, view.owner->host));
+  text += line_of("ranks", fmt::format("{} on {} node{}", plan.ranks(), plan.nodes,
+                                       plan.nodes == 1 ? "" : "s"));
+  text += line_of("progress", progress_words(view));
+  if (!status.checkpoint.empty())
+    text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
+                                              clock_time(status.checkpoint_age_s.value_or(0))));
+  if (view.point.restarts > 0) text += line_of("restarts", std::to_string(view.point.restarts));
+  for (std::size_t i = 0; i < status.tasks.size(); ++i)
+    text += line_of(i == 0 ? "tasks" : "", status.tasks[i]);
+  if (!plan.array) text += log_words(status.logs, is_over(view));
+  return text + next_words(status);
+}
+
+Json to_json(const RunStatusView& status) {
+  Json document = to_json(status.view);
+  for (const char* key : {"reason", "first_error", "advice"}) {
+    const auto words = word_in_summary(status, key);
+    document[key] = words.empty() ? Json() : Json(words);
+  }
+  document["checkpoint"] = status.checkpoint.empty() ? Json() : Json(status.checkpoint);
+  document["restarts"] = status.view.point.restarts;
+  document["logs"] = Json::array();
+  for (const auto& log : status.logs) {
+    document["logs"].push_back({{"name", log.name},
+                                {"rank", log.rank < 0 ? Json() : Json(log.rank)},
+                                {"node", log.node},
+                                {"bytes", log.bytes},
+                                {"quiet_seconds", log.quiet_s}});
+  }
+  document["summary"] = status.view.run.summary;
+  return document;
+}
+
+}  // namespace dllaunch

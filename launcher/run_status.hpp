@@ -1,0 +1,37 @@
+// Everything `status` tells of one run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "launcher/run_view.hpp"
+
+namespace dllaunch {
+
+struct LogState {
+  std::string name;  // of the file in RUN/out
+  int rank = -1;     // -1: of all ranks of its node
+  std::string node;
+  std::uint64_t bytes = 0;
+  double quiet_s = 0;  // since something was written
+};
+
+struct RunStatusView {
+  RunView view;
+  std::vector<LogState> logs;   // by rank
+  std::string checkpoint = {};  // the newest; empty: none
+  std::optional<double> checkpoint_age_s = {};
+  std::vector<std::string> tasks = {};  // of an array: "0 completed", in order
+};
+
+/// Reads the run's directory. `now_s`: Unix seconds.
+RunStatusView status_of(RunView view, double now_s);
+
+std::string render_status(const RunStatusView& status);
+nlohmann::ordered_json to_json(const RunStatusView& status);
+
+}  // namespace dllaunch

@@ -1,0 +1,74 @@
+// One run: what it does, how far it is, what it waits for, how it ended, what to type next.
+#include <CLI/App.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/find_run.hpp"
+#include "launcher/observe_runs.hpp"
+#include "launcher/run_end.hpp"
+#include "launcher/run_status.hpp"
+#include "launcher/verb.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch status resnet50          the newest run of that name
+  dllaunch status 4711              the run of a Slurm job
+  dllaunch status runs/x --json     for programs
+)";
+
+struct Options {
+  std::string run;
+  bool json = false;
+};
+
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// A run that ended while nobody looked gets its summary now.
+Result<RunStatusView> look(const std::string& path, World& world) {
+  auto stored = read_stored_run(world, path);
+  if (!stored) return std::move(stored).error();
+  auto view = observe_run(world, *std::move(stored));
+  if (view.state == "ended") {
+    auto settled = settle_run(world, view.run);
+    if (!settled) return std::move(settled).error();
+    if (*settled) view.run.summary = std::move((*settled)->summary);
+    if (!view.run.summary.is_null()) view.state = stored_status(view.run);
+  }
+  return status_of(std::move(view), unix_seconds());
+}
+
+Result<int> show_status(const Options& options, World& world) {
+  auto path = find_run(world, options.run);
+  if (!path) return std::move(path).error();
+  auto status = look(*path, world);
+  if (!status) return std::move(status).error();
+  if (options.json) {
+    world.print(to_json(*status).dump(2, ' ', /*ensure_ascii=*/false,
+                                      nlohmann::ordered_json::error_handler_t::replace) +
+                "\n");
+    return exit_code::success;
+  }
+  world.print(render_status(*status));
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
+      ->required();
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](World& world) { return show_status(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb status_verb;
+const Verb status_verb{"status", "one run: state, progress, logs, how it ended", examples, declare};
+
+}  // namespace dllaunch

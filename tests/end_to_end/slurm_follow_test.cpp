@@ -1,0 +1,217 @@
+// Runs found, looked at, followed and ended by another process than the one that started them, on a
+// real Slurm.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "launcher/posix_world.hpp"
+#include "tests/end_to_end/launched.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+/// One Slurm for the whole suite: each test waits for its own jobs' ends.
+class SlurmFollow : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    cluster_ = std::make_unique<TemporaryFolder>();
+    work_ = std::make_unique<Workplace>();
+    const auto up = cluster({"up", cluster_->path(), "--nodes", "2", "--cpus", "2", "--share",
+                             work_->path(), "--share", DLLAUNCH_BIN_DIR});
+    if (up && up->exit_code == 0) return;
+    why_not_ = up ? up->err : up.error().what;
+    cannot_ = up && up->exit_code == 77;
+  }
+  static void TearDownTestSuite() {
+    const auto down = cluster({"down", cluster_->path()});
+    EXPECT_TRUE(down && down->exit_code == 0);
+    work_.reset();
+    cluster_.reset();
+  }
+  void SetUp() override {
+    if (cannot_) GTEST_SKIP() << why_not_;
+    ASSERT_EQ(why_not_, "");
+    work_->before = {program(), "run", cluster_->path(), "--"};
+    work_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+  }
+  void TearDown() override {
+    if (!why_not_.empty()) return;
+    EXPECT_TRUE(cluster({"run", cluster_->path(), "--", "scancel", "--me"}));
+  }
+
+  static std::string program() {
+    return std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
+  }
+  static Result<CommandOutput> cluster(std::vector<std::string> words) {
+    words.insert(words.begin(), program());
+    return PosixWorld(Console{}).run(words, 90s);
+  }
+
+  Ended run(const std::vector<std::string>& words) { return work_->run(words); }
+
+  /// Four ranks that say hello, wait for the file "go" and say goodbye; rank 3 may fail.
+  std::string command_job(const std::string& name, const std::string& last = "true",
+                          const std::string& more = "") {
+    return work_->file(name + ".yaml",
+                       "name: " + name +
+                           "\nresources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 5}\n" +
+                           more +
+                           "run: |\n  echo hello\n  echo I am rank $RANK\n  for i in $(seq "
+                           "600); do [ -e go-" +
+                           name + " ] && break; sleep 0.1; done\n  echo goodbye\n  " + last + "\n");
+  }
+  void let_go(const std::string& name) { work_->file("go-" + name, ""); }
+  std::string detached(const std::string& file) {
+    const auto started = run({"run", file, "--detach"});
+    EXPECT_EQ(started.exit_code, 0) << started.err;
+    const auto at = started.out.find("job  ");
+    return at == std::string::npos ? "" : started.out.substr(at + 5, started.out.size() - at - 6);
+  }
+  nlohmann::json status(const std::string& run_name) {
+    return nlohmann::json::parse(run({"status", run_name, "--json"}).out, nullptr, false);
+  }
+  bool becomes(const std::string& run_name, const std::string& state) {
+    return happens_within(60s, [&] { return status(run_name).value("state", "") == state; });
+  }
+  bool says(const std::string& run_name, const std::string& words) {
+    return happens_within(30s, [&] {
+      return run({"logs", run_name}).out.find(words) != std::string::npos;
+    });
+  }
+
+  static std::unique_ptr<TemporaryFolder> cluster_;
+  static std::unique_ptr<Workplace> work_;
+  static std::string why_not_;
+  static bool cannot_;
+};
+
+std::unique_ptr<TemporaryFolder> SlurmFollow::cluster_;
+std::unique_ptr<Workplace> SlurmFollow::work_;
+std::string SlurmFollow::why_not_;
+bool SlurmFollow::cannot_ = false;
+
+TEST_F(SlurmFollow, ADetachedRunIsFoundFollowedAndWrittenDown) {
+  const auto id = detached(command_job("found"));
+  ASSERT_TRUE(says("found", "I am rank 3"));
+  const auto listed = run({"ps"});
+  EXPECT_THAT(listed.out, HasSubstr("running"));
+  EXPECT_THAT(listed.out, HasSubstr("2x2"));
+  EXPECT_THAT(listed.out, HasSubstr("n[1-2]"));
+  EXPECT_THAT(run({"status", id}).out, HasSubstr("found: running"));
+  EXPECT_THAT(run({"logs", id}).out, HasSubstr("ranks 0-3: hello\n"));
+  EXPECT_THAT(run({"logs", id}).out, Not(HasSubstr("goodbye")));
+
+  work_->start({"logs", "-f", "found"});
+  let_go("found");
+  const auto followed = work_->wait(60s);
+  EXPECT_EQ(followed.exit_code, 0) << followed.err;
+  EXPECT_THAT(followed.out, HasSubstr("ranks 0-3: hello\n"));
+  EXPECT_THAT(followed.out, HasSubstr("[n2:3] I am rank 3\n"));
+  EXPECT_THAT(followed.out, HasSubstr("goodbye\n"));
+  EXPECT_THAT(run({"logs", "found"}).out, HasSubstr("ranks 0-3: goodbye\n"));
+  // Nobody followed it but `logs -f`: that wrote the summary.
+  EXPECT_EQ(status("found")["summary"]["status"], "completed");
+  EXPECT_EQ(status("found")["state"], "completed");
+  EXPECT_EQ(run({"logs", "found", "--rank", "3"}).out, "hello\nI am rank 3\ngoodbye\n");
+}
+
+TEST_F(SlurmFollow, OneThatFailedUnseenSaysWhy) {
+  detached(command_job(
+      "broken", "if [ $RANK = 3 ]; then python3 -c 'import nosuchmodule'; else sleep 5; fi"));
+  let_go("broken");
+  ASSERT_TRUE(becomes("broken", "failed"));
+  const auto told = run({"status", "broken"});
+  EXPECT_THAT(told.out, HasSubstr("first error rank 3 on n2: ModuleNotFoundError"));
+  EXPECT_THAT(told.out, HasSubstr("rank 3 on n2 exited with code 1"));
+  EXPECT_THAT(told.out, HasSubstr("environment.activate"));
+  EXPECT_EQ(run({"logs", "-f", "broken"}).exit_code, 1);
+}
+
+TEST_F(SlurmFollow, RunAgainGoesOnFollowing) {
+  const auto file = command_job("again");
+  const auto words = std::vector<std::string>{"run", file, "--run-dir", work_->path() + "/again"};
+  auto detach = words;
+  detach.push_back("--detach");
+  ASSERT_EQ(run(detach).exit_code, 0);
+  ASSERT_TRUE(says(work_->path() + "/again", "hello"));
+  work_->start(words);
+  ASSERT_TRUE(happens_within(
+      30s, [] { return work_->text_of("stderr").find("following it") != std::string::npos; }));
+  let_go("again");
+  const auto ended = work_->wait(60s);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("hello"));
+  EXPECT_THAT(ended.err, HasSubstr("goodbye"));
+  EXPECT_THAT(ended.out, HasSubstr("completed: 4 ranks"));
+}
+
+TEST_F(SlurmFollow, CancelSavesFirst) {
+  const auto file = work_->file(
+      "trainer.yaml",
+      "name: trainer\nresources: {nodes: 2, ranks_per_node: 2, device: cpu, time: 10}\n"
+      "environment: {variables: {OMP_NUM_THREADS: '1'}}\n"
+      "train:\n  model: lenet\n  backend: reference\n"
+      "  dataset: {kind: synthetic, images: 20000, classes: 10, channels: 1, image_size: 28}\n"
+      "  batch_size: 8\n  epochs: 1000\nrecovery: {grace_seconds: 30}\n");
+  detached(file);
+  ASSERT_TRUE(happens_within(60s, [&] { return status("trainer")["step"].is_number(); }));
+  EXPECT_THAT(run({"ps"}).out, HasSubstr("epoch 1/1000 step"));
+  const auto cancelled = run({"cancel", "trainer"});
+  EXPECT_EQ(cancelled.exit_code, 0) << cancelled.err;
+  EXPECT_THAT(cancelled.err, HasSubstr("asked the ranks to save and stop"));
+  EXPECT_THAT(cancelled.out, HasSubstr("checkpoints/step-"));
+  EXPECT_EQ(status("trainer")["state"], "cancelled");
+  const auto again = run({"cancel", "trainer"});
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_THAT(again.out, HasSubstr("is over already: cancelled"));
+}
+
+TEST_F(SlurmFollow, AfterWaitsForTheOtherAndSaysWhyItNeverWould) {
+  const auto first = detached(command_job("first"));
+  const auto second =
+      work_->file("second.yaml",
+                  "name: second\nresources: {nodes: 1, ranks_per_node: 1, device: cpu, time: 5}\n"
+                  "after: [first]\nrun: echo second ran\n");
+  const auto id = detached(second);
+  const std::string waits = "waiting for another job (Dependency)";
+  EXPECT_TRUE(happens_within(30s, [&] {
+    return run({"status", "second"}).out.find(waits) != std::string::npos;
+  })) << run({"status", "second"}).out;
+  let_go("first");
+  ASSERT_TRUE(becomes("second", "completed"));
+  EXPECT_THAT(run({"logs", id}).out, HasSubstr("second ran"));
+  // What has completed is not waited for; what failed is said before anything is submitted.
+  const auto after_done = run({"run", second});
+  EXPECT_EQ(after_done.exit_code, 0) << after_done.err;
+  EXPECT_THAT(after_done.err, HasSubstr("after: first has completed already"));
+
+  detached(command_job("failing", "exit 7"));
+  let_go("failing");
+  ASSERT_TRUE(becomes("failing", "failed"));
+  const auto refused = run({"run", second, "--set", "after=[failing]"});
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("after: failing is failed"));
+}
+
+TEST_F(SlurmFollow, AnArraysTasksAreToldApart) {
+  const auto file = work_->file(
+      "many.yaml",
+      "name: many\nresources: {nodes: 1, ranks_per_node: 2, device: cpu, time: 5, exclusive: "
+      "false}\narray: 0-2\n"
+      "run: |\n  echo task $SLURM_ARRAY_TASK_ID\n  [ $SLURM_ARRAY_TASK_ID != 1 ] || exit 7\n");
+  const auto ended = run({"run", file});
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("1 of 3 tasks did not complete: 1 (failed)"));
+  const auto logs = run({"logs", "many"});
+  EXPECT_THAT(logs.out, HasSubstr("task 0: ranks 0-1: task 0\n"));
+  EXPECT_THAT(logs.out, HasSubstr("task 2: ranks 0-1: task 2\n"));
+  EXPECT_EQ(status("many")["state"], "failed");
+}
+
+}  // namespace
+}  // namespace dllaunch
