@@ -14,7 +14,9 @@ using Strings = std::vector<std::string>;
 constexpr const char* enroot_with_our_variables =
     "for name in $(compgen -e); do case $name in "
     "PATH|HOME|SHELL|PWD|OLDPWD|SHLVL|HOSTNAME|TMPDIR|XDG_*|LD_*|ENROOT_*|_) ;; "
-    "*) with+=(--env \"$name\") ;; esac; done; exec enroot start \"${with[@]}\" \"$@\"";
+    "*) with+=(--env \"$name\") ;; esac; done; "
+    "if [ -n \"$DLLAUNCH_STAGE\" ]; then with+=(--mount \"$DLLAUNCH_STAGE:$DLLAUNCH_STAGE\"); fi; "
+    "exec enroot start \"${with[@]}\" \"$@\"";
 
 struct Mount {
   std::string from;

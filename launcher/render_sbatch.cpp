@@ -1,4 +1,6 @@
 // Fills templates/job.sbatch.mustache. The one file that includes mustache.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <kainjow/mustache.hpp>
 #include <nlohmann/json.hpp>
@@ -124,12 +126,21 @@ std::vector<std::string> stage_options(const LaunchPlan& plan) {
   return options;
 }
 
+/// Apptainer and Singularity see the staged folder through their own variable: its name is known
+/// when the job runs.
+std::string bind_stage(const LaunchPlan& plan) {
+  if (!plan.container || plan.container->runtime == "enroot") return "";
+  const auto* name = plan.container->runtime == "apptainer" ? "APPTAINER_BIND" : "SINGULARITY_BIND";
+  return fmt::format("\nexport {0}=\"${{{0}:+${0},}}$DLLAUNCH_STAGE\"", name);
+}
+
 /// `dllaunch stage` and its keeper; false: nothing is staged.
 data stage_lines(const LaunchPlan& plan) {
   if (!plan.stage.wanted()) return data{data::type::bool_false};
   data lines{data::type::object};
   lines.set("dllaunch", shell_quote(plan.paths.dllaunch));
   lines.set("nodes", std::to_string(plan.nodes));
+  lines.set("bind_stage", bind_stage(plan));
   lines.set("copy", shell_join(stage_options(plan)));
   return lines;
 }
@@ -151,8 +162,8 @@ std::string render_sbatch(const LaunchPlan& plan) {
              data{plan.modules.empty() ? data::type::bool_false : data::type::bool_true});
   fields.set("modules", list_of("name", quoted(plan.modules)));
   fields.set("activate", object_if(!plan.activate.empty(), "prefix", shell_quote(plan.activate)));
-  fields.set("any_environment", data{plan.environment.empty() ? data::type::bool_false
-                                                              : data::type::bool_true});
+  fields.set("any_environment",
+             data{plan.environment.empty() ? data::type::bool_false : data::type::bool_true});
   fields.set("environment", environment_lines(plan));
   const auto setup = unix_lines(plan.setup);
   fields.set("setup", object_if(!setup.empty(), "lines", setup));

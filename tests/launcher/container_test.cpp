@@ -64,6 +64,16 @@ TEST(Container, AnAddressIsFetchedOnceByTheScript) {
               HasSubstr("enroot import --output \"$dllaunch_image.$SLURM_JOB_ID\" docker://a/b:1"));
 }
 
+TEST(Container, SeesWhatWasStaged) {
+  auto job = contained("apptainer");
+  job.stage = {"/data/images.tar"};
+  EXPECT_THAT(render_sbatch(planned(job, small_cluster())),
+              HasSubstr("export APPTAINER_BIND=\"${APPTAINER_BIND:+$APPTAINER_BIND,}"
+                        "$DLLAUNCH_STAGE\"\n"));
+  job.environment.container->runtime = "enroot";
+  EXPECT_THAT(render_sbatch(planned(job, small_cluster())), Not(HasSubstr("_BIND=")));
+}
+
 TEST(Container, EnrootIsStartedByTheShimWithoutPyxis) {
   const auto made = planned(contained("enroot", "torch.sqsh"), small_cluster());
   ASSERT_GT(made.rank_command.size(), 20U);
@@ -86,6 +96,7 @@ TEST(Container, EnrootIsGivenTheRanksVariables) {
                                    "-i",
                                    "PATH=" + folder.path() + ":/usr/bin:/bin",
                                    "RANK=3",
+                                   "DLLAUNCH_STAGE=/tmp/staged",
                                    "SLURM_JOB_ID=7",
                                    "LD_PRELOAD_NOT=x",
                                    "HOME=/h",
@@ -97,6 +108,7 @@ TEST(Container, EnrootIsGivenTheRanksVariables) {
   EXPECT_THAT(output->out, StartsWith("start\n--env\n"));
   for (const auto* name : {"RANK", "SLURM_JOB_ID", "NOTE"})
     EXPECT_THAT(output->out, HasSubstr("--env\n" + std::string(name) + "\n"));
+  EXPECT_THAT(output->out, HasSubstr("--mount\n/tmp/staged:/tmp/staged\n"));
   for (const auto* name : {"PATH", "HOME", "LD_PRELOAD_NOT", "PWD"})
     EXPECT_THAT(output->out, Not(HasSubstr("--env\n" + std::string(name) + "\n")));
   EXPECT_THAT(output->out, HasSubstr("\n--\ntorch.sqsh\nsh\n-c\ncd -- \"$0\" && exec \"$@\"\n"
