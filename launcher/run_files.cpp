@@ -45,7 +45,10 @@ Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan) {
   auto done = write_file(run.job_yaml(), to_yaml(job.resolved));
   if (done && !plan.train_json.empty()) done = write_file(run.train_json(), plan.train_json);
-  if (done) done = write_file(run.plan_json(), to_json(plan).dump(2) + "\n");
+  // A path may be any bytes, JSON is UTF-8.
+  if (done)
+    done = write_file(run.plan_json(),
+                      to_json(plan).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   if (done && plan.launcher == Launcher::slurm) {
     done = write_file(run.sbatch_script(), render_sbatch(plan));
   }

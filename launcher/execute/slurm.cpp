@@ -69,6 +69,8 @@ class JobWatch {
   bool detached() const { return detached_; }
   bool cancelled() const { return cancel_at_.has_value() || cancel_sent_; }
   const std::vector<SlurmJob>& end() const { return end_; }
+  /// Why it could never have started; empty: it could.
+  const std::string& given_up() const { return given_up_; }
 
  private:
   Result<Ok> look() {
@@ -122,6 +124,17 @@ class JobWatch {
     std::string text = fmt::format("job {}: {}", id_, explain_reason(job.reason));
     if (!job.start.empty()) text += ", expected to start " + job.start;
     follower_.waiting(text);
+    if (job.reason == "DependencyNeverSatisfied") give_up(explain_reason(job.reason));
+  }
+
+  /// Left in the queue it would stay there for ever, and we with it.
+  void give_up(const std::string& why) {
+    if (!given_up_.empty() || cancelled()) return;
+    given_up_ = fmt::format("job {} was taken out of the queue: {}", id_, why);
+    auto done = cancel_job(world_, id_);
+    if (!done) follower_.say("dllaunch: " + done.error().what);
+    pause_ = settings_.first_look;
+    next_look_ = Clock::now();
   }
 
   /// An array is told by numbers: its tasks' own words are in their directories.
@@ -196,6 +209,7 @@ class JobWatch {
   int seen_ = 0;
   std::optional<Clock::time_point> cancel_at_;
   bool cancel_sent_ = false;
+  std::string given_up_;
   std::optional<Clock::time_point> give_up_at_;
   std::vector<SlurmJob> end_;  // of an array several
   std::string tasks_told_;
@@ -255,6 +269,8 @@ Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const st
                .exit_code = signal != 0 ? 128 + signal : exit_code::job_failed,
                .reason = fmt::format("job {} was cancelled{}", id, by)};
   }
+  if (!watch.given_up().empty() && outcome.status == RunStatus::cancelled)
+    outcome.reason = watch.given_up();
   const SlurmJob job = watch.end().empty() ? SlurmJob{} : watch.end().front();
   // Attached late we have seen but a part of it.
   const double seen_s = std::chrono::duration<double>(Clock::now() - began).count();

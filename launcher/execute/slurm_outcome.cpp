@@ -130,11 +130,21 @@ void add_words(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
   outcome.excerpt = std::move(excerpt.lines);
 }
 
+/// Slurm's own watch over memory, and the kernel's, end a rank by SIGKILL and say so only here.
+bool tells_of_memory(const std::string& job_words) {
+  constexpr std::array<std::string_view, 4> signs = {"exceeded memory limit", "oom-kill",
+                                                     "oom_kill", "Out Of Memory"};
+  return std::any_of(signs.begin(), signs.end(), [&](std::string_view sign) {
+    return job_words.find(sign) != std::string::npos;
+  });
+}
+
 Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
                        const std::string& job_words) {
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(job.exit_code)};
   if (outcome.exit_code == 0) outcome.exit_code = exit_code::job_failed;
-  const auto dead = dead_rank_from_srun(job_words);
+  auto dead = dead_rank_from_srun(job_words);
+  if (dead && dead->signal == 9 && tells_of_memory(job_words)) dead->out_of_memory = true;
   if (dead && signal_name(dead->signal) == "SIG" + plan.signal && was_warned(plan, job)) {
     return killed_by_the_warning(plan, job);
   }

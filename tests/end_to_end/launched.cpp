@@ -44,7 +44,7 @@ void Workplace::start(const std::vector<std::string>& args) {
   // The shell gives it the folder and two files, and is gone.
   std::vector<std::string> argv = {"sh", "-c", "cd \"$0\" && exec \"$@\" >stdout 2>stderr", path()};
   argv.insert(argv.end(), before.begin(), before.end());
-  argv.push_back(std::string(DLLAUNCH_BIN_DIR) + "/dllaunch");
+  argv.push_back(program.empty() ? std::string(DLLAUNCH_BIN_DIR) + "/dllaunch" : program);
   argv.insert(argv.end(), args.begin(), args.end());
   process_.reset();
   // What is run here is not to be found among its user's own runs.

@@ -38,6 +38,8 @@ class Workplace {
   std::vector<std::pair<std::string, std::string>> environment;
   /// Words before `dllaunch`: how to get onto a cluster's login node.
   std::vector<std::string> before;
+  /// Another dllaunch than the built one; empty: that one.
+  std::string program;
 
   /// Starts `dllaunch ARGS...` in the folder.
   void start(const std::vector<std::string>& args);

@@ -55,6 +55,19 @@ TEST_F(SlurmOutcomeTest, ARanksOwnCodesPass) {
   EXPECT_EQ(of("FAILED", 0, 9).exit_code, 1);
 }
 
+TEST_F(SlurmOutcomeTest, AKillForItsMemoryIsTold) {
+  for (const char* words : {"slurmstepd-n1: error: StepId=7.0 exceeded memory limit (6 > 2), being "
+                            "killed\nsrun: error: n1: task 1: Killed\n",
+                            "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.0\n"
+                            "srun: error: n1: task 1: Killed\n"}) {
+    const auto outcome = of("FAILED", 137, 0, words);
+    EXPECT_EQ(outcome.status, RunStatus::out_of_memory);
+    EXPECT_NE(outcome.reason.find("rank 1 on n1 was killed: out of memory"), std::string::npos)
+        << outcome.reason;
+  }
+  EXPECT_EQ(of("FAILED", 137, 0, "srun: error: n1: task 1: Killed\n").status, RunStatus::failed);
+}
+
 TEST_F(SlurmOutcomeTest, TheDeadRankAndItsLogAreNamed) {
   std::filesystem::create_directories(run_.out());
   std::ofstream(run_.out() + "/rank-0001-n1.log") << "its last words\n";

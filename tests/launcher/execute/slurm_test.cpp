@@ -71,6 +71,19 @@ class SlurmTest : public testing::Test {
   std::size_t looks_ = 0;
 };
 
+TEST_F(SlurmTest, AJobThatCanNeverStartIsTakenOut) {
+  queue_ = {"5|PENDING|N/A|0:00||Dependency\n", "5|PENDING|N/A|0:00||DependencyNeverSatisfied\n"};
+  end_ = "JobId=5 JobState=CANCELLED ExitCode=0:0\n";
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(ran({"scancel", "5"}));
+  EXPECT_EQ(outcome->status, RunStatus::cancelled);
+  EXPECT_EQ(outcome->exit_code, 1);
+  EXPECT_EQ(outcome->reason,
+            "job 5 was taken out of the queue: the job it waits for failed: it will never start "
+            "(DependencyNeverSatisfied)");
+}
+
 TEST_F(SlurmTest, FollowsFromTheQueueToTheEnd) {
   queue_ = {pending, pending, running, running, ""};
   const auto outcome = execute();
