@@ -103,14 +103,22 @@ class Expansion {
                              std::vector<std::string>& choices) {
     const auto dash = item.find('-');
     const auto first = item.substr(0, dash);
-    const auto last = dash == std::string_view::npos ? first : item.substr(dash + 1);
-    if (!is_number(first) || !is_number(last))
+    auto last = dash == std::string_view::npos ? first : item.substr(dash + 1);
+    std::string_view stride = "1";
+    if (const auto colon = last.find(':'); dash != std::string_view::npos && colon != last.npos) {
+      stride = last.substr(colon + 1);
+      last = last.substr(0, colon);
+    }
+    if (!is_number(first) || !is_number(last) || !is_number(stride) || to_number(stride) == 0)
       return error(fmt::format("'{}' is not a number or a range of numbers", item));
     const auto low = to_number(first);
     const auto high = to_number(last);
     if (high < low) return error(fmt::format("the range {} runs backwards", item));
-    if (high - low >= limit || choices.size() + (high - low) >= limit) return too_many();
-    for (auto value = low; value <= high; ++value) choices.push_back(padded(value, first.size()));
+    const auto step = to_number(stride);
+    const auto more = (high - low) / step;
+    if (more >= limit || choices.size() + more >= limit) return too_many();
+    for (std::uint64_t i = 0; i <= more; ++i)
+      choices.push_back(padded(low + i * step, first.size()));
     return std::nullopt;
   }
 
@@ -133,26 +141,22 @@ class Expansion {
   std::vector<std::string> hosts_;
 };
 
-/// "n07-ib" as "n", "07", "-ib": the last number of a name is the one that counts.
+/// "rack1n07" as "rack1n" and "07": Slurm takes brackets at the end of a name only.
 struct Numbered {
   std::string_view before;
-  std::string_view digits;  // empty: a name without a number, or with one too long to count
-  std::string_view after;
+  std::string_view digits;  // empty: a name that ends in no number, or in one too long to count
 };
 
 Numbered split(std::string_view name) {
-  const auto last = name.find_last_of("0123456789");
-  if (last == std::string_view::npos) return {name, "", ""};
-  auto first = last;
+  auto first = name.size();
   while (first > 0 && is_digit(name[first - 1])) --first;
-  if (last + 1 - first > max_digits) return {name, "", ""};
-  return {name.substr(0, first), name.substr(first, last + 1 - first), name.substr(last + 1)};
+  if (name.size() - first > max_digits) return {name, ""};
+  return {name.substr(0, first), name.substr(first)};
 }
 
-/// Numbers that share what stands before and after them.
+/// Numbers that share what stands before them.
 struct Group {
   std::string_view before;
-  std::string_view after;
   std::string items;       // "1-3,07"
   std::string_view first;  // of the open range
   std::uint64_t next = 0;  // the number that would continue it
@@ -183,8 +187,7 @@ struct Group {
   std::string text() {
     close_range();
     const bool brackets = count > 1;
-    return fmt::format("{}{}{}{}{}", before, brackets ? "[" : "", items, brackets ? "]" : "",
-                       after);
+    return fmt::format("{}{}{}{}", before, brackets ? "[" : "", items, brackets ? "]" : "");
   }
 };
 
@@ -206,15 +209,15 @@ std::string compress_hosts(std::span<const std::string> hosts) {
     group.reset();
   };
   for (const auto& host : hosts) {
-    const auto [before, digits, after] = split(host);
+    const auto [before, digits] = split(host);
     if (digits.empty()) {
       finish();
       append(host);
       continue;
     }
-    if (!group || group->before != before || group->after != after) {
+    if (!group || group->before != before) {
       finish();
-      group = Group{.before = before, .after = after, .items = {}, .first = {}};
+      group = Group{.before = before, .items = {}, .first = {}};
     }
     group->add(digits);
   }

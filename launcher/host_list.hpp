@@ -15,12 +15,16 @@ namespace dllaunch {
 constexpr std::size_t max_hosts = 131072;
 
 /// In the order written, the rightmost bracket counting fastest; duplicates are kept. A range is
-/// padded with zeros to the width of its first number: "n[08-10]" is n08 n09 n10. Text that is
-/// empty or blank is no host. bad_request: says what is wrong, and where.
+/// padded with zeros to the width of its first number: "n[08-10]" is n08 n09 n10; it may have a
+/// step: "n[1-9:4]" is n1 n5 n9. Text that is empty or blank is no host. bad_request: says what is
+/// wrong, and where.
+///
+/// This is more than Slurm 22.05 itself takes: no step there, and nothing behind the last bracket.
 Result<std::vector<std::string>> expand_hosts(std::string_view text);
 
-/// Short, and expand_hosts() gives back exactly `hosts`, order and duplicates included. Names must
-/// be free of commas, brackets and blanks.
+/// Short, and expand_hosts() gives back exactly `hosts`, order and duplicates included; so does
+/// Slurm, which gets names like n01-ib one by one. Names must be free of commas, brackets and
+/// blanks.
 std::string compress_hosts(std::span<const std::string> hosts);
 
 }  // namespace dllaunch

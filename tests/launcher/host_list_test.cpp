@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <random>
+#include <sstream>
+
+#include "launcher/posix_world.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -39,6 +45,16 @@ TEST(HostList, PadsToTheWidthOfTheFirstNumber) {
   EXPECT_EQ(expanded("n[1,01,001]"), (Hosts{"n1", "n01", "n001"}));
 }
 
+TEST(HostList, RangesMayHaveSteps) {
+  EXPECT_EQ(expanded("n[1-9:4]"), (Hosts{"n1", "n5", "n9"}));
+  EXPECT_EQ(expanded("n[08-11:2]-ib"), (Hosts{"n08-ib", "n10-ib"}));
+  EXPECT_EQ(expanded("r[1-3:2]n[1-2,4-8:2]"), (Hosts{"r1n1", "r1n2", "r1n4", "r1n6", "r1n8", "r3n1",
+                                                     "r3n2", "r3n4", "r3n6", "r3n8"}));
+  EXPECT_EQ(expanded("n[0-999999999999999999:999999999999999999]").size(), 2u);
+  for (const auto* text : {"n[1-4:0]", "n[1-4:]", "n[1:2]", "n[1-4:2:2]", "n[:2]", "n[1-4:-1]"})
+    EXPECT_NE(problem(text), "none") << text;
+}
+
 TEST(HostList, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(problem("n[1-3"), "host list 'n[1-3', position 2: this bracket is not closed");
   EXPECT_EQ(problem("n1]"), "host list 'n1]', position 3: a bracket closes that was not opened");
@@ -66,7 +82,7 @@ TEST(HostList, CompressesAsPeopleWrite) {
   EXPECT_EQ(compress_hosts(Hosts{"n1", "n2", "n3", "n7"}), "n[1-3,7]");
   EXPECT_EQ(compress_hosts(Hosts{"n08", "n09", "n10", "n11"}), "n[08-11]");
   EXPECT_EQ(compress_hosts(Hosts{"n9", "n10", "n010"}), "n[9-10,010]");
-  EXPECT_EQ(compress_hosts(Hosts{"n1-ib", "n2-ib", "login", "m1"}), "n[1-2]-ib,login,m1");
+  EXPECT_EQ(compress_hosts(Hosts{"n1-ib", "n2-ib", "login", "m1"}), "n1-ib,n2-ib,login,m1");
   EXPECT_EQ(compress_hosts(Hosts{"n2", "n1"}), "n[2,1]");
 }
 
@@ -97,9 +113,103 @@ TEST(HostList, RoundTripsAnyNames) {
   }
 }
 
+/// scontrol itself: a slurm.conf is all it needs, no daemon.
+class AsSlurm : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!PosixWorld(Console{}).find_program("scontrol")) GTEST_SKIP() << "no scontrol here";
+    std::ofstream(folder_.path() + "/slurm.conf")
+        << "ClusterName=c\nSlurmctldHost=localhost\nNodeName=localhost\n"
+           "PartitionName=p Nodes=localhost\n";
+  }
+  std::string scontrol(const std::string& what, const std::string& list) {
+    const auto output = PosixWorld(Console{}).run(
+        {"env", "SLURM_CONF=" + folder_.path() + "/slurm.conf", "scontrol", "show", what, list},
+        std::chrono::seconds(20));
+    EXPECT_TRUE(output && output->exit_code == 0) << list;
+    return output ? output->out : "";
+  }
+  Hosts hostnames(const std::string& list) {
+    Hosts hosts;
+    std::istringstream lines(scontrol("hostnames", list));
+    for (std::string line; std::getline(lines, line);) hosts.push_back(line);
+    return hosts;
+  }
+
+  TemporaryFolder folder_;
+  std::mt19937 random_{3};
+  std::size_t below(std::size_t n) { return random_() % n; }
+
+  std::string bracket() {
+    std::string items;
+    for (auto count = 1 + below(3); count > 0; --count) {
+      auto low = std::to_string(below(120));
+      low.insert(0, below(3), '0');
+      items += (items.empty() ? "" : ",") + low;
+      if (below(2) == 0) items += "-" + std::to_string(std::stoi(low) + static_cast<int>(below(9)));
+    }
+    return "[" + items + "]";
+  }
+  std::string name() {
+    const Hosts stems = {"n", "gpu-a", "", "nid00", "r7c"};
+    switch (below(4)) {
+      case 0:
+        return "login" + std::to_string(below(30));
+      case 1:
+        return "rack" + bracket() + "n" + bracket();
+      default:
+        return stems[below(5)] + bracket();
+    }
+  }
+};
+
+constexpr int rounds_with_slurm = 150;
+
+TEST_F(AsSlurm, ExpandsRandomListsAlike) {
+  for (int round = 0; round < rounds_with_slurm; ++round) {
+    auto list = name();
+    for (auto more = below(3); more > 0; --more) list += "," + name();
+    ASSERT_EQ(expanded(list), hostnames(list)) << list;
+  }
+}
+
+// 22.05 counts three brackets in an order of its own; the hosts are the same.
+TEST_F(AsSlurm, ExpandsThreeBracketsToTheSameHosts) {
+  for (int round = 0; round < 20; ++round) {
+    const auto list = "a" + bracket() + "b" + bracket() + "c" + bracket();
+    auto ours = expanded(list);
+    auto theirs = hostnames(list);
+    std::sort(ours.begin(), ours.end());
+    std::sort(theirs.begin(), theirs.end());
+    ASSERT_EQ(ours, theirs) << list;
+  }
+}
+
+TEST_F(AsSlurm, ReadsWhatSlurmCompresses) {
+  for (int round = 0; round < rounds_with_slurm; ++round) {
+    auto hosts = expanded(name() + "," + name());
+    std::shuffle(hosts.begin(), hosts.end(), random_);
+    std::string plain;
+    for (const auto& host : hosts) plain += (plain.empty() ? "" : ",") + host;
+    auto list = scontrol("hostlist", plain);
+    ASSERT_EQ(expanded(list), hosts) << list;
+  }
+}
+
+TEST_F(AsSlurm, SlurmReadsWhatWeCompress) {
+  for (int round = 0; round < rounds_with_slurm; ++round) {
+    auto hosts = expanded(name() + "," + name());
+    if (below(2) == 0) std::shuffle(hosts.begin(), hosts.end(), random_);
+    for (auto& host : hosts)
+      if (below(20) == 0) host += "-ib";
+    const auto list = compress_hosts(hosts);
+    ASSERT_EQ(hostnames(list), hosts) << list;
+  }
+}
+
 TEST(HostList, SurvivesAnyText) {
   std::mt19937 random(2);
-  const std::string alphabet = "n1209[]-,, \tx\x80";
+  const std::string alphabet = "n1209[]-,,: \tx\x80";
   for (int round = 0; round < 20000; ++round) {
     std::string text;
     for (auto length = random() % 16; length > 0; --length)
