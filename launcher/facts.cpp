@@ -5,58 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
-#include <map>
 #include <utility>
 
+#include "launcher/slurm_facts.hpp"
+#include "launcher/slurm_json.hpp"
 #include "launcher/slurm_text.hpp"
 
 namespace dllaunch {
 namespace {
 
 constexpr std::chrono::milliseconds limit{10000};  // a healthy controller answers within one second
-
-bool alike(const NodeType& type, const SlurmNode& node) {
-  return type.cpus == node.cpus && type.sockets == node.sockets &&
-         type.cores_per_socket == node.cores_per_socket &&
-         type.threads_per_core == node.threads_per_core && type.memory_mib == node.memory_mib &&
-         type.gpus == node.gpus && type.gpu_type == node.gpu_type && type.features == node.features;
-}
-
-void add(std::vector<NodeType>& types, const SlurmNode& node) {
-  auto type = std::find_if(types.begin(), types.end(),
-                           [&node](const NodeType& known) { return alike(known, node); });
-  if (type == types.end()) {
-    type = types.insert(types.end(), NodeType{.hosts = {},
-                                              .cpus = node.cpus,
-                                              .sockets = node.sockets,
-                                              .cores_per_socket = node.cores_per_socket,
-                                              .threads_per_core = node.threads_per_core,
-                                              .memory_mib = node.memory_mib,
-                                              .gpus = node.gpus,
-                                              .gpu_type = node.gpu_type,
-                                              .features = node.features});
-  }
-  type->hosts.push_back(node.name);
-}
-
-std::vector<Partition> grouped(const std::vector<SlurmPartition>& shown,
-                               const std::vector<SlurmNode>& nodes) {
-  std::vector<Partition> partitions;
-  std::map<std::string, std::size_t> position;
-  for (const auto& partition : shown) {
-    position.emplace(partition.name, partitions.size());
-    partitions.push_back({.name = partition.name,
-                          .is_default = partition.is_default,
-                          .up = partition.up,
-                          .max_minutes = partition.max_minutes,
-                          .node_types = {}});
-  }
-  for (const auto& node : nodes)
-    for (const auto& name : node.partitions)
-      if (const auto found = position.find(name); found != position.end())
-        add(partitions[found->second].node_types, node);
-  return partitions;
-}
 
 /// The package is installed, but this machine belongs to no cluster. Seen: a look-up in DNS for a
 /// controller that is not there; before 20.02 only a missing slurm.conf.
@@ -92,19 +50,32 @@ Result<std::string> ask(World& world, const std::vector<std::string>& argv) {
   return std::move(output->out);
 }
 
+/// The text that is read here has not changed since 20.11; should it, there is JSON.
+Result<std::vector<SlurmNode>> ask_for_nodes(World& world) {
+  auto text = ask(world, {"scontrol", "--oneliner", "show", "node"});
+  if (!text) return std::move(text).error();
+  auto nodes = parse_slurm_nodes(*text);
+  if (!nodes.empty()) return nodes;
+  const auto json = world.run({"scontrol", "show", "node", "--json"}, limit);
+  return json && json->exit_code == 0 ? parse_slurm_json(json->out).nodes : nodes;
+}
+
+Result<std::vector<SlurmPartition>> ask_for_partitions(World& world) {
+  auto text = ask(world, {"scontrol", "--oneliner", "show", "partition"});
+  if (!text) return std::move(text).error();
+  auto partitions = parse_slurm_partitions(*text);
+  if (!partitions.empty()) return partitions;
+  const auto json = world.run({"scontrol", "show", "partition", "--json"}, limit);
+  return json && json->exit_code == 0 ? parse_slurm_json(json->out).partitions : partitions;
+}
+
 /// Five commands: who the cluster is, its partitions, its nodes, how srun can start MPI.
 Result<SlurmFacts> observe_slurm(World& world, std::string_view config_text) {
-  const auto config = parse_slurm_config(config_text);
-  auto partitions = ask(world, {"scontrol", "--oneliner", "show", "partition"});
+  auto partitions = ask_for_partitions(world);
   if (!partitions) return std::move(partitions).error();
-  auto nodes = ask(world, {"scontrol", "--oneliner", "show", "node"});
+  auto nodes = ask_for_nodes(world);
   if (!nodes) return std::move(nodes).error();
-  SlurmFacts slurm{
-      .version = config.version,
-      .cluster = config.cluster,
-      .mpi_types = {},
-      .mpi_default = config.mpi_default,
-      .partitions = grouped(parse_slurm_partitions(*partitions), parse_slurm_nodes(*nodes))};
+  auto slurm = slurm_facts(parse_slurm_config(config_text), *partitions, *nodes);
   // A login node whose srun cannot list its plug-ins can still submit jobs.
   if (auto types = world.run({"srun", "--mpi=list"}, limit); types && types->exit_code == 0)
     slurm.mpi_types = parse_mpi_list(types->out + "\n" + types->err);
@@ -112,6 +83,37 @@ Result<SlurmFacts> observe_slurm(World& world, std::string_view config_text) {
   if (auto help = world.run({"srun", "--help"}, limit); help && help->exit_code == 0)
     slurm.pyxis = help->out.find("--container-image") != std::string::npos;
   return slurm;
+}
+
+/// What a command printed, and nothing when it failed.
+std::string words_of(World& world, const std::vector<std::string>& argv) {
+  const auto output = world.run(argv, limit);
+  return output && output->exit_code == 0 ? output->out : std::string();
+}
+
+std::vector<std::string> split_at_blanks(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find_first_of(" \t\r\n", begin), text.size());
+    if (end > begin) words.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+void observe_accounting(World& world, SlurmUser& user) {
+  const auto known = world.run({"sacctmgr", "--noheader", "--parsable2", "show", "associations",
+                                "where", "user=" + user.name, "format=Account,Partition,QOS"},
+                               limit);
+  if (!known || known->exit_code != 0) return;
+  user.associations.emplace();
+  for (const auto& shown : parse_associations(known->out))
+    user.associations->push_back(
+        {.account = shown.account, .partition = shown.partition, .qos = shown.qos});
+  const auto first =
+      split_at_blanks(words_of(world, {"sacctmgr", "--noheader", "--parsable2", "show", "user",
+                                       user.name, "format=DefaultAccount"}));
+  if (!first.empty()) user.default_account = first[0];
 }
 
 }  // namespace
@@ -139,6 +141,21 @@ Result<Facts> observe(World& world) {
   if (!topology) return std::move(topology).error();
   facts.topology = *std::move(topology);
   return facts;
+}
+
+void observe_user(World& world, SlurmFacts& slurm) {
+  const auto shown = world.run({"scontrol", "--oneliner", "show", "reservation"}, limit);
+  if (shown && shown->exit_code == 0)
+    slurm.reservations = reservation_facts(parse_slurm_reservations(shown->out));
+  const auto name = split_at_blanks(words_of(world, {"id", "-un"}));
+  if (name.empty()) return;
+  SlurmUser user{.name = name[0],
+                 .groups = split_at_blanks(words_of(world, {"id", "-Gn"})),
+                 .default_account = {},
+                 .associations = {}};
+  // Where nothing is enforced any account will do, and asking costs the database an answer.
+  if (slurm.enforces("associations")) observe_accounting(world, user);
+  slurm.user = std::move(user);
 }
 
 Result<Facts> observe_local(World& world) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,12 +43,71 @@ struct ProbedNode {
   Topology topology = {};
 };
 
+/// Who may come in: everybody, or only those named; and those kept out.
+struct Admission {
+  std::vector<std::string> allowed = {};  // empty: all
+  std::vector<std::string> denied = {};
+
+  bool admits(const std::string& name) const;
+  bool operator==(const Admission&) const = default;
+};
+
 struct Partition {
   std::string name = {};
   bool is_default = false;
   bool up = true;
   std::optional<int> max_minutes = {};  // absent: no limit
   std::vector<NodeType> node_types = {};
+  std::string state = "UP";                 // UP | DOWN (queues only) | DRAIN, INACTIVE (refuses)
+  std::optional<int> default_minutes = {};  // absent: max_minutes
+  int min_nodes = 0;                        // of a job
+  std::optional<int> max_nodes = {};        // of a job; absent: no limit
+  Admission accounts = {};
+  Admission qos = {};
+  Admission groups = {};
+};
+
+/// Nodes that exist and can start nothing now.
+struct Outage {
+  std::vector<std::string> hosts = {};
+  std::string state = {};   // "DOWN", "DRAIN", ...
+  std::string reason = {};  // as an administrator wrote it
+
+  bool operator==(const Outage&) const = default;
+};
+
+struct Reservation {
+  std::string name = {};
+  bool active = false;
+  std::int64_t start = 0;  // Unix seconds
+  std::int64_t end = 0;
+  std::vector<std::string> hosts = {};
+  std::string partition = {};              // empty: any
+  std::vector<std::string> users = {};     // "-name": not this one
+  std::vector<std::string> accounts = {};  // the same
+  std::vector<std::string> groups = {};
+  std::vector<std::string> flags = {};
+
+  bool operator==(const Reservation&) const = default;
+};
+
+/// What a user may charge a job to.
+struct Association {
+  std::string account = {};
+  std::string partition = {};         // empty: any
+  std::vector<std::string> qos = {};  // empty: Slurm did not say
+
+  bool operator==(const Association&) const = default;
+};
+
+/// Who asks, and what accounting knows of them.
+struct SlurmUser {
+  std::string name = {};
+  std::vector<std::string> groups = {};
+  std::string default_account = {};
+  std::optional<std::vector<Association>> associations = {};  // absent: sacctmgr did not say
+
+  bool operator==(const SlurmUser&) const = default;
 };
 
 struct SlurmFacts {
@@ -57,6 +117,12 @@ struct SlurmFacts {
   std::string mpi_default = {};             // MpiDefault: what srun takes without --mpi
   bool pyxis = false;                       // srun has --container-image
   std::vector<Partition> partitions = {};
+  std::vector<Outage> outages = {};
+  std::vector<std::string> enforced = {};  // AccountingStorageEnforce: "associations", "qos", ...
+  std::optional<std::vector<Reservation>> reservations = {};  // absent: not asked for
+  std::optional<SlurmUser> user = {};                         // absent: not asked for
+
+  bool enforces(std::string_view what) const;
 };
 
 struct Facts {
@@ -72,6 +138,9 @@ struct Facts {
 /// but not configured counts as absent; unavailable/timeout: configured, but its controller is
 /// silent.
 Result<Facts> observe(World& world);
+/// What the checks before the queue want to know besides, and a plan does not: reservations, and
+/// who the user is to Slurm. What does not answer stays absent.
+void observe_user(World& world, SlurmFacts& slurm);
 /// This machine alone, Slurm not asked (--local).
 Result<Facts> observe_local(World& world);
 

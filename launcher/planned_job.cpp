@@ -6,6 +6,7 @@
 #include "launcher/probe_cache.hpp"
 #include "launcher/program_paths.hpp"
 #include "launcher/run_dir.hpp"
+#include "launcher/slurm_facts.hpp"
 
 namespace dllaunch {
 namespace {
@@ -20,6 +21,15 @@ Result<Facts> observe_with_probes(World& world) {
   return facts;
 }
 
+/// Our own record, or what Slurm's commands printed.
+Result<Facts> facts_from_text(std::string_view text) {
+  const auto document = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool ours =
+      !document.is_discarded() &&
+      (!document.is_object() || document.contains("slurm") || document.contains("host"));
+  return ours ? facts_from_json(document) : facts_from_recording(text);
+}
+
 }  // namespace
 
 Result<Facts> find_facts(World& world, const PlanOptions& options) {
@@ -31,10 +41,7 @@ Result<Facts> find_facts(World& world, const PlanOptions& options) {
     error.kind = ErrorKind::bad_request;
     return error;
   }
-  const auto document = nlohmann::ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded())
-    return Error{ErrorKind::bad_request, options.facts + ": not JSON", ""};
-  auto facts = facts_from_json(document);
+  auto facts = facts_from_text(*text);
   if (!facts) return std::move(facts).error().within(options.facts);
   return facts;
 }

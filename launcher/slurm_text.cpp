@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ctime>
 #include <limits>
 #include <utility>
 
@@ -129,43 +130,34 @@ class Record {
   std::vector<Field> fields_;
 };
 
+bool opens_with(std::string_view line, std::string_view key) {
+  return line.size() > key.size() && line.starts_with(key) && line[key.size()] == '=';
+}
+
+bool opens_other_kind(std::string_view line, std::string_view key) {
+  constexpr std::array<std::string_view, 4> kinds = {"PartitionName", "NodeName", "ReservationName",
+                                                     "JobId"};
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](std::string_view kind) { return kind != key && opens_with(line, kind); });
+}
+
 /// A record begins with the line that opens with `key`. Text before the first one (a site's
 /// wrapper may print some) and records without a name are passed over.
 std::vector<Record> records(std::string_view text, std::string_view key) {
   std::vector<Record> found;
+  bool open = false;
   for (const auto line : split(text, '\n')) {
     const auto shown = trimmed(line);
-    if (shown.size() > key.size() && shown.starts_with(key) && shown[key.size()] == '=')
+    if (opens_with(shown, key)) {
       found.emplace_back();
-    if (!found.empty()) found.back().add_line(shown);
+      open = true;
+    }
+    // Several commands' output may stand in one file: what follows is of another kind.
+    if (opens_other_kind(shown, key)) open = false;
+    if (open) found.back().add_line(shown);
   }
   std::erase_if(found, [&](const Record& record) { return record.get(key).empty(); });
   return found;
-}
-
-/// "gpu:2(S:0)", "gpu:h100:8", "gpu:a100:4(S:0-1),gpu:v100:2,craynetwork:4". Shards, MPS and other
-/// kinds are not GPUs of their own.
-void read_gres(std::string_view gres, SlurmNode& node) {
-  int depth = 0;
-  std::size_t start = 0;
-  std::vector<std::string_view> items;
-  for (std::size_t i = 0; i <= gres.size(); ++i) {
-    // The sockets in parentheses may hold commas: (S:0,2).
-    if (i < gres.size() && gres[i] == '(') ++depth;
-    if (i < gres.size() && gres[i] == ')') --depth;
-    if (i == gres.size() || (gres[i] == ',' && depth <= 0)) {
-      items.push_back(gres.substr(start, i - start));
-      start = i + 1;
-    }
-  }
-  for (auto item : items) {
-    item = item.substr(0, item.find('('));
-    const auto parts = split(item, ':');
-    if (parts[0] != "gpu") continue;
-    const auto count = parts.size() == 1 ? 1 : count_of(parts.back(), 0, 0);
-    node.gpus = std::min(node.gpus + std::min(count, 4096), 4096);
-    if (parts.size() > 2 && node.gpu_type.empty()) node.gpu_type = parts[1];
-  }
 }
 
 SlurmNode node_of(const Record& record) {
@@ -186,8 +178,55 @@ SlurmNode node_of(const Record& record) {
   node.memory_mib = leading_number<std::uint64_t>(record.get("RealMemory")).value_or(0);
   node.features = words_of(record.has("AvailableFeatures") ? record.get("AvailableFeatures")
                                                            : record.get("Features"));
-  read_gres(record.get("Gres"), node);
+  node.gpus = 0;
+  read_gres(record.get("Gres"), node.gpus, node.gpu_type);
+  node.state = record.get("State");
+  node.reason = text_or_empty(record.get("Reason"));
+  // "bad fan [root@2026-11-20T19:57:20]"
+  if (const auto who = node.reason.rfind(" ["); who != std::string::npos) node.reason.resize(who);
   return node;
+}
+
+/// "ALL" and nothing at all mean everybody.
+std::vector<std::string> those_named(std::string_view value) {
+  auto names = words_of(value);
+  if (names.size() == 1 && names[0] == "ALL") names.clear();
+  return names;
+}
+
+SlurmPartition partition_of(const Record& record) {
+  SlurmPartition partition;
+  partition.name = record.get("PartitionName");
+  partition.is_default = record.get("Default") == "YES";
+  if (record.has("State")) partition.state = record.get("State");
+  partition.up = partition.state == "UP";
+  const auto limit = record.get("MaxTime");
+  if (!is_unlimited(limit)) partition.max_minutes = parse_slurm_minutes(limit);
+  partition.default_minutes = parse_slurm_minutes(record.get("DefaultTime"));
+  partition.min_nodes = count_of(record.get("MinNodes"), 0, 0);
+  if (const auto most = record.get("MaxNodes"); leading_number<int>(most))
+    partition.max_nodes = count_of(most, 0, 0);
+  partition.allow_accounts = those_named(record.get("AllowAccounts"));
+  partition.deny_accounts = words_of(record.get("DenyAccounts"));
+  partition.allow_qos = those_named(record.get("AllowQos"));
+  partition.deny_qos = words_of(record.get("DenyQos"));
+  partition.allow_groups = those_named(record.get("AllowGroups"));
+  return partition;
+}
+
+SlurmReservation reservation_of(const Record& record) {
+  SlurmReservation reservation;
+  reservation.name = record.get("ReservationName");
+  reservation.state = record.get("State");
+  reservation.start = parse_slurm_time(record.get("StartTime")).value_or(0);
+  reservation.end = parse_slurm_time(record.get("EndTime")).value_or(0);
+  reservation.nodes = text_or_empty(record.get("Nodes"));
+  reservation.partition = text_or_empty(record.get("PartitionName"));
+  reservation.users = words_of(record.get("Users"));
+  reservation.accounts = words_of(record.get("Accounts"));
+  reservation.groups = words_of(record.get("Groups"));
+  reservation.flags = words_of(record.get("Flags"));
+  return reservation;
 }
 
 SlurmJob job_of(const Record& record) {
@@ -219,12 +258,37 @@ std::string config_value(std::string_view line, std::string_view key) {
 
 }  // namespace
 
+void read_gres(std::string_view gres, int& gpus, std::string& type) {
+  int depth = 0;
+  std::size_t start = 0;
+  std::vector<std::string_view> items;
+  for (std::size_t i = 0; i <= gres.size(); ++i) {
+    // The sockets in parentheses may hold commas: (S:0,2).
+    if (i < gres.size() && gres[i] == '(') ++depth;
+    if (i < gres.size() && gres[i] == ')') --depth;
+    if (i == gres.size() || (gres[i] == ',' && depth <= 0)) {
+      items.push_back(gres.substr(start, i - start));
+      start = i + 1;
+    }
+  }
+  for (auto item : items) {
+    item = item.substr(0, item.find('('));
+    const auto parts = split(item, ':');
+    if (parts[0] != "gpu") continue;
+    const auto count = parts.size() == 1 ? 1 : count_of(parts.back(), 0, 0);
+    gpus = std::min(gpus + std::min(count, 4096), 4096);
+    if (parts.size() > 2 && type.empty()) type = parts[1];
+  }
+}
+
 SlurmConfig parse_slurm_config(std::string_view text) {
   SlurmConfig config;
   for (const auto line : split(text, '\n')) {
     if (config.version.empty()) config.version = config_value(line, "SLURM_VERSION");
     if (config.cluster.empty()) config.cluster = config_value(line, "ClusterName");
     if (config.mpi_default.empty()) config.mpi_default = config_value(line, "MpiDefault");
+    if (config.enforced.empty())
+      config.enforced = words_of(config_value(line, "AccountingStorageEnforce"));
   }
   return config;
 }
@@ -249,15 +313,8 @@ std::vector<std::string> parse_mpi_list(std::string_view text) {
 
 std::vector<SlurmPartition> parse_slurm_partitions(std::string_view text) {
   std::vector<SlurmPartition> partitions;
-  for (const auto& record : records(text, "PartitionName")) {
-    SlurmPartition partition;
-    partition.name = record.get("PartitionName");
-    partition.is_default = record.get("Default") == "YES";
-    partition.up = !record.has("State") || record.get("State") == "UP";
-    const auto limit = record.get("MaxTime");
-    if (!is_unlimited(limit)) partition.max_minutes = parse_slurm_minutes(limit);
-    partitions.push_back(std::move(partition));
-  }
+  for (const auto& record : records(text, "PartitionName"))
+    partitions.push_back(partition_of(record));
   return partitions;
 }
 
@@ -265,6 +322,48 @@ std::vector<SlurmNode> parse_slurm_nodes(std::string_view text) {
   std::vector<SlurmNode> nodes;
   for (const auto& record : records(text, "NodeName")) nodes.push_back(node_of(record));
   return nodes;
+}
+
+bool is_out_of_order(std::string_view node_state) {
+  constexpr std::array<std::string_view, 8> words = {"DOWN", "DRAIN",   "DRAINED", "DRAINING",
+                                                     "FAIL", "FAILING", "UNKNOWN", "ERROR"};
+  // "*": it does not answer. "IDLE~" only sleeps: a job wakes it up.
+  if (node_state.ends_with('*')) return true;
+  const auto parts = split(node_state, '+');
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    part = part.substr(0, part.find_first_of("*~#%$@^!-"));
+    return part == "NOT_RESPONDING" || std::find(words.begin(), words.end(), part) != words.end();
+  });
+}
+
+std::vector<SlurmReservation> parse_slurm_reservations(std::string_view text) {
+  std::vector<SlurmReservation> reservations;
+  for (const auto& record : records(text, "ReservationName"))
+    reservations.push_back(reservation_of(record));
+  return reservations;
+}
+
+std::optional<std::int64_t> parse_slurm_time(std::string_view text) {
+  std::tm time{};
+  const std::string terminated(text);
+  const char* end = strptime(terminated.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  time.tm_isdst = -1;  // the library knows whether it was summer
+  const auto seconds = std::mktime(&time);
+  if (seconds == -1) return std::nullopt;
+  return std::int64_t{seconds};
+}
+
+std::vector<SlurmAssociation> parse_associations(std::string_view text) {
+  std::vector<SlurmAssociation> associations;
+  for (const auto line : split(text, '\n')) {
+    const auto parts = split(trimmed(line), '|');
+    if (parts.size() < 3 || parts[0].empty()) continue;
+    associations.push_back({.account = std::string(trimmed(parts[0])),
+                            .partition = std::string(trimmed(parts[1])),
+                            .qos = words_of(parts[2])});
+  }
+  return associations;
 }
 
 std::vector<QueuedJob> parse_queue(std::string_view text) {

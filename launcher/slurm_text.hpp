@@ -14,7 +14,8 @@ namespace dllaunch {
 struct SlurmConfig {
   std::string version;  // "22.05.8"
   std::string cluster;
-  std::string mpi_default;  // "none", "pmix"
+  std::string mpi_default;            // "none", "pmix"
+  std::vector<std::string> enforced;  // AccountingStorageEnforce: "associations", "limits", ...
 };
 SlurmConfig parse_slurm_config(std::string_view text);
 
@@ -27,8 +28,18 @@ struct SlurmPartition {
   bool is_default = false;
   bool up = true;
   std::optional<int> max_minutes;  // absent: no limit
+  std::string state = "UP";        // UP, DOWN, DRAIN, INACTIVE
+  std::optional<int> default_minutes;
+  int min_nodes = 0;
+  std::optional<int> max_nodes;
+  // Empty: all, and none.
+  std::vector<std::string> allow_accounts, deny_accounts, allow_qos, deny_qos, allow_groups;
 };
 std::vector<SlurmPartition> parse_slurm_partitions(std::string_view text);
+
+/// A node's Gres, "gpu:a100:4(S:0-1),gpu:v100:2,craynetwork:4": adds its GPUs, and names the type
+/// of the first that has one. Shards, MPS and other kinds are not GPUs of their own.
+void read_gres(std::string_view gres, int& gpus, std::string& type);
 
 /// `scontrol show node`, one line a node or several.
 struct SlurmNode {
@@ -43,8 +54,39 @@ struct SlurmNode {
   int gpus = 0;
   std::string gpu_type;  // empty where Slurm has none; of several the first
   std::vector<std::string> features;
+  std::string state;   // "IDLE+DRAIN": a state and its flags
+  std::string reason;  // why an administrator, or Slurm, took it out; without who and when
 };
+/// It can start nothing until somebody mends it: down, drained, not answering, unknown.
+bool is_out_of_order(std::string_view node_state);
 std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);
+
+/// `scontrol show reservation`, one line each or several. Times are Unix seconds, 0 where Slurm has
+/// none; Slurm prints them in this machine's time zone.
+struct SlurmReservation {
+  std::string name;
+  std::string state;  // "ACTIVE", "INACTIVE"
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::string nodes;  // a host list
+  std::string partition;
+  std::vector<std::string> users;  // "-name": all but this one
+  std::vector<std::string> accounts;
+  std::vector<std::string> groups;
+  std::vector<std::string> flags;
+};
+std::vector<SlurmReservation> parse_slurm_reservations(std::string_view text);
+
+/// "2026-11-20T19:57:21" in this machine's time zone. nullopt: not a time.
+std::optional<std::int64_t> parse_slurm_time(std::string_view text);
+
+/// `sacctmgr --noheader --parsable2 show associations format=Account,Partition,QOS`
+struct SlurmAssociation {
+  std::string account;
+  std::string partition;  // empty: any
+  std::vector<std::string> qos;
+};
+std::vector<SlurmAssociation> parse_associations(std::string_view text);
 
 /// `squeue --noheader --format=` this: no field of it holds what a user wrote.
 constexpr std::string_view queue_format = "%i|%T|%S|%M|%N|%r";

@@ -62,7 +62,7 @@ TEST(PlannedJob, SaysWhatIsWrongWithItsFiles) {
   };
   EXPECT_THAT(problem("none.yaml", ""), HasSubstr("none.yaml"));
   EXPECT_THAT(problem("job.yaml", "none.json"), HasSubstr("none.json"));
-  EXPECT_EQ(problem("job.yaml", "bad.json"), "bad.json: not JSON");
+  EXPECT_THAT(problem("job.yaml", "bad.json"), StartsWith("bad.json: it is JSON, but damaged"));
   EXPECT_THAT(problem("job.yaml", "list.json"), StartsWith("list.json: facts:"));
 }
 
