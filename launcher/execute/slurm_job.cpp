@@ -7,7 +7,8 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <map>
+
+#include "launcher/slurm_json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -138,6 +139,19 @@ std::optional<std::string> job_id_in(std::string_view text) {
   return id;
 }
 
+Result<std::string> test_submission(World& world, const std::vector<std::string>& options) {
+  std::vector<std::string> argv = {"sbatch", "--test-only"};
+  argv.insert(argv.end(), options.begin(), options.end());
+  argv.emplace_back("--wrap=true");
+  auto output = world.run(argv, submit_limit);
+  if (!output) return std::move(output).error();
+  if (output->exit_code == 0) return words_of(*output);
+  const std::string words = words_of(*output);
+  return Error{is_option_error(words) ? ErrorKind::bad_request : ErrorKind::unavailable,
+               "sbatch refused the job: " + words,
+               "nothing was submitted; dllaunch script shows what would be"};
+}
+
 Result<std::string> submit_job(World& world, const std::string& script) {
   auto output = world.run({"sbatch", "--parsable", script}, submit_limit);
   if (!output) {
@@ -154,6 +168,24 @@ Result<std::string> submit_job(World& world, const std::string& script) {
   return Error{ErrorKind::unavailable, "sbatch named no job id: " + words_of(*output), ""};
 }
 
+namespace {
+
+/// 22.05 shows all users' jobs in JSON, whatever was asked for.
+Result<std::vector<QueuedJob>> queued_in_json(World& world, const std::string& id) {
+  std::vector<QueuedJob> jobs;
+  const auto output =
+      world.run({"squeue", "--json", id.empty() ? "--me" : "--jobs=" + id}, query_limit);
+  if (!output || output->exit_code != 0) return jobs;
+  for (const auto& job : parse_slurm_json(output->out).jobs) {
+    const auto number = job.id.substr(0, job.id.find('_'));
+    if (!id.empty() && number != id.substr(0, id.find('_'))) continue;
+    if (!is_final_state(job.state)) jobs.push_back(as_queued(job));
+  }
+  return jobs;
+}
+
+}  // namespace
+
 Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id) {
   auto output = world.run({"squeue", "--noheader", "--format=" + std::string(queue_format),
                            id.empty() ? "--me" : "--jobs=" + id},
@@ -164,7 +196,11 @@ Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id) 
     if (output->err.find("Invalid job id") != std::string::npos) return std::vector<QueuedJob>();
     return Error{ErrorKind::unavailable, words_of(*output), ""};
   }
-  return parse_queue(output->out);
+  auto jobs = parse_queue(output->out);
+  // Words, and no job among them: a squeue that prints otherwise than we asked for. JSON cannot.
+  if (jobs.empty() && output->out.find_first_not_of(" \t\r\n") != std::string::npos)
+    return queued_in_json(world, id);
+  return jobs;
 }
 
 Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id) {
@@ -181,7 +217,14 @@ std::vector<SlurmJob> finished_jobs(World& world, const std::string& id) {
     add_cancellers(world, id, jobs);
     if (!jobs.empty()) return jobs;
   }
-  return jobs_from_accounting(world, id);
+  auto jobs = jobs_from_accounting(world, id);
+  if (!jobs.empty()) return jobs;
+  // A sacct whose text we do not understand may still speak JSON.
+  const auto json = world.run({"sacct", "--json", "--jobs=" + id}, query_limit);
+  if (!json || json->exit_code != 0) return jobs;
+  for (auto& job : parse_slurm_json(json->out).jobs)
+    if (job.id.substr(0, job.id.find('_')) == id) jobs.push_back(std::move(job));
+  return jobs;
 }
 
 std::optional<SlurmJob> finished_job(World& world, const std::string& id) {
@@ -210,33 +253,6 @@ bool is_final_state(std::string_view state) {
       "COMPLETED", "FAILED",   "TIMEOUT",       "CANCELLED", "NODE_FAIL",    "PREEMPTED",
       "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED",   "LAUNCH_FAILED"};
   return std::find(words.begin(), words.end(), state) != words.end();
-}
-
-std::string explain_reason(const std::string& reason) {
-  static const std::map<std::string, std::string, std::less<>> words = {
-      {"", "waiting for Slurm to look at it"},
-      {"None", "waiting for Slurm to look at it"},
-      {"Priority", "jobs with higher priority are ahead"},
-      {"Resources", "next in line, waiting for nodes to become free"},
-      {"Dependency", "waiting for another job"},
-      {"DependencyNeverSatisfied", "the job it waits for failed: it will never start"},
-      {"BeginTime", "not before its start time"},
-      {"JobHeldUser", "held; scontrol release lets it go"},
-      {"JobHeldAdmin", "held by an administrator"},
-      {"PartitionDown", "the partition is down"},
-      {"PartitionInactive", "the partition is inactive"},
-      {"PartitionNodeLimit", "it asks for more nodes than the partition allows"},
-      {"PartitionTimeLimit", "it asks for more time than the partition allows"},
-      {"ReqNodeNotAvail", "nodes it needs are not available"},
-      {"Reservation", "waiting for its reservation to begin"},
-      {"AssocGrpCpuLimit", "the account's CPU limit is reached"},
-      {"QOSMaxJobsPerUserLimit", "your limit of jobs in this QOS is reached"},
-      {"Licenses", "waiting for a licence"},
-  };
-  const auto found = words.find(reason.substr(0, reason.find(',')));
-  if (found == words.end()) return reason;
-  return reason.empty() || reason == "None" ? found->second
-                                            : fmt::format("{} ({})", found->second, reason);
 }
 
 }  // namespace dllaunch

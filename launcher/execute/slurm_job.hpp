@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/slurm_reasons.hpp"
 #include "launcher/slurm_text.hpp"
 #include "launcher/world.hpp"
 
@@ -14,6 +15,10 @@ namespace dllaunch {
 /// bad_request: sbatch does not understand an option. unavailable: it refuses, in its own words,
 /// or is not there. timeout: no answer in 60 s; the job may have been taken all the same.
 Result<std::string> submit_job(World& world, const std::string& script);
+
+/// Asks sbatch what it would do with a job of these options, without submitting one: the words of
+/// --test-only, its estimate of the start among them. Errors as submit_job's.
+Result<std::string> test_submission(World& world, const std::vector<std::string>& options);
 
 /// The id in what `sbatch --parsable` printed, "123" or "123;cluster"; nothing when there is none.
 std::optional<std::string> job_id_in(std::string_view text);
@@ -40,9 +45,5 @@ Result<Ok> cancel_job(World& world, const std::string& id);
 bool is_waiting_state(std::string_view state);
 /// It will not run again: COMPLETED, FAILED, TIMEOUT, ...
 bool is_final_state(std::string_view state);
-
-/// A reason in words: "Priority" -> "jobs with higher priority are ahead". One that is not known
-/// comes as it is.
-std::string explain_reason(const std::string& reason);
 
 }  // namespace dllaunch

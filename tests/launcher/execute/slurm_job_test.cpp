@@ -130,11 +130,38 @@ TEST(SlurmJob, StatesAreWaitingRunningOrFinal) {
   EXPECT_TRUE(is_final_state("OUT_OF_MEMORY"));
 }
 
-TEST(SlurmJob, ReasonsInWords) {
-  EXPECT_EQ(explain_reason("Priority"), "jobs with higher priority are ahead (Priority)");
-  EXPECT_EQ(explain_reason("ReqNodeNotAvail, UnavailableNodes:n2"),
-            "nodes it needs are not available (ReqNodeNotAvail, UnavailableNodes:n2)");
-  EXPECT_EQ(explain_reason("SomethingNew"), "SomethingNew");
+TEST(SlurmJob, JsonWhereTheTextMakesNoSense) {
+  FakeWorld world;
+  world.answers[squeue] = {0, "a wrapper's table\n", ""};
+  world.answers["squeue --json --jobs=5"] = {0,
+                                             R"({"jobs": [{"job_id": 4, "job_state": ["RUNNING"]},
+                      {"job_id": 5, "job_state": ["PENDING"], "state_reason": "Priority"}]})",
+                                             ""};
+  const auto queued = queued_job(world, "5");
+  ASSERT_TRUE(queued && *queued);
+  EXPECT_EQ((*queued)->id, "5");
+  EXPECT_EQ((*queued)->reason, "Priority");
+
+  world.answers["sacct --json --jobs=5"] = {
+      0, R"({"jobs": [{"job_id": 5, "state": {"current": ["TIMEOUT"]}}]})", ""};
+  world.answers["scontrol show job 5"] = {1, "", "Invalid job id specified"};
+  ASSERT_TRUE(finished_job(world, "5"));
+  EXPECT_EQ(finished_job(world, "5")->state, "TIMEOUT");
+}
+
+TEST(SlurmJob, TestOnlyTellsItsEstimateOrItsRefusal) {
+  FakeWorld world;
+  world.answers["sbatch --test-only --nodes=2 --wrap=true"] = {
+      0, "", "sbatch: Job 5 to start at 2026-11-21T11:22:45 using 2 processors on nodes n[1-2]\n"};
+  const auto said = test_submission(world, {"--nodes=2"});
+  ASSERT_TRUE(said);
+  EXPECT_NE(said->find("to start at"), std::string::npos);
+  world.answers["sbatch --test-only --nodes=9 --wrap=true"] = {
+      1, "", "allocation failure: Invalid qos specification\n"};
+  const auto refused = test_submission(world, {"--nodes=9"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::unavailable);
+  EXPECT_NE(refused.error().what.find("Invalid qos"), std::string::npos);
 }
 
 TEST(SlurmJob, SignalsAndCancels) {
