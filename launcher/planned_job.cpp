@@ -56,4 +56,18 @@ Result<LaunchPlan> plan_job(World& world, const PlanOptions& options) {
   return plan(*job, *facts, *paths, options.local);
 }
 
+Result<CheckedPlan> check_job(World& world, const PlanOptions& options) {
+  const auto job = load_job(world, options.job, options.sets);
+  if (!job) return job.error();
+  const auto facts = find_facts(world, options);
+  if (!facts) return facts.error();
+  const auto paths = program_paths(new_run_path(job->name));
+  if (!paths) return paths.error();
+  CheckedPlan checked{.plan = plan(*job, *facts, *paths, options.local)};
+  if (facts->slurm && !options.local)
+    checked.report =
+        check_before_queue(*job, *facts, *paths, checked.plan, !options.facts.empty(), world);
+  return checked;
+}
+
 }  // namespace dllaunch

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/checks/before_queue.hpp"
 #include "launcher/plan.hpp"
 #include "launcher/world.hpp"
 
@@ -22,5 +23,14 @@ Result<Facts> find_facts(World& world, const PlanOptions& options);
 
 /// Parses the job, finds the facts, plans. Makes nothing.
 Result<LaunchPlan> plan_job(World& world, const PlanOptions& options);
+
+struct CheckedPlan {
+  Result<LaunchPlan> plan;  // or why there is none
+  QueueReport report = {};  // empty where there is no queue: no Slurm, or --local
+};
+
+/// The same, and what speaks against the job before it waits in the queue. With recorded facts
+/// these alone are looked at.
+Result<CheckedPlan> check_job(World& world, const PlanOptions& options);
 
 }  // namespace dllaunch

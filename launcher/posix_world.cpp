@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -101,6 +103,18 @@ Result<std::string> PosixWorld::read_file(const std::string& path) {
 bool PosixWorld::is_folder(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored);
+}
+
+PathState PosixWorld::look_at(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return {};
+  struct statfs system {};
+  const bool known = statfs(path.c_str(), &system) == 0;
+  return {.exists = true,
+          .folder = S_ISDIR(status.st_mode),
+          .executable = access(path.c_str(), X_OK) == 0,
+          .writable = access(path.c_str(), W_OK) == 0,
+          .in_memory = known && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)};
 }
 
 Result<Topology> PosixWorld::topology() {

@@ -20,6 +20,7 @@ class PosixWorld : public World {
   /// At most 64 MiB, else bad_request.
   Result<std::string> read_file(const std::string& path) override;
   bool is_folder(const std::string& path) override;
+  PathState look_at(const std::string& path) override;
   Result<Topology> topology() override;
   std::vector<VendorLibrary> gpu_libraries() override;
   std::string host_name() override;

@@ -29,6 +29,15 @@ struct Console {
   int verbosity = 0;  // -1 quiet, 0, 1 verbose
 };
 
+/// What stands at a path, to this user.
+struct PathState {
+  bool exists = false;
+  bool folder = false;
+  bool executable = false;  // a folder: may be entered
+  bool writable = false;
+  bool in_memory = false;  // on a file system that no other machine can see: tmpfs
+};
+
 /// PosixWorld (posix_world.cpp) is the real one; tests use FakeWorld, which replays captured output
 /// and records what was run. Long-running children (mpirun) are owned by execute/, not by run().
 class World {
@@ -46,6 +55,7 @@ class World {
   /// unavailable: names the file and errno's text.
   virtual Result<std::string> read_file(const std::string& path) = 0;
   virtual bool is_folder(const std::string& path) = 0;
+  virtual PathState look_at(const std::string& path) = 0;
   /// The node this process runs on.
   virtual Result<Topology> topology() = 0;
   /// What the GPU vendors' libraries say here; may take seconds, and `exec` never asks.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launcher/command_line.hpp"
 #include "launcher/planned_job.hpp"
 #include "launcher/verb.hpp"
 
@@ -15,22 +16,43 @@ constexpr std::string_view examples =
     R"(  dllaunch plan train.yaml                       who runs where, and the srun or mpirun line
   dllaunch plan train.yaml --set resources.nodes=4
   dllaunch plan train.yaml --facts lumi.json     for a cluster that is not here
+  dllaunch plan train.yaml --check               and what would go wrong: files, limits, accounts
   dllaunch plan train.yaml --json
 )";
 
 struct Options {
   PlanOptions plan;
+  bool check = false;
   bool json = false;
 };
 
+/// A path may be any bytes, JSON is UTF-8.
+std::string text_of(const nlohmann::ordered_json& document) {
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+/// The plan where there is one, and everything that speaks against the job.
+Result<int> show_checked(World& world, const Options& options) {
+  const auto checked = check_job(world, options.plan);
+  if (!checked) return checked.error();
+  const auto& [made, report] = *checked;
+  if (!made && report.findings.empty()) return made.error();
+  if (options.json) {
+    auto document = made ? to_json(*made) : nlohmann::ordered_json::object();
+    document["checks"] = to_json(report);
+    world.print(text_of(document));
+  } else {
+    world.print((made ? render_plan(*made) + "\n" : "") + render_report(report));
+  }
+  if (report.passed()) return exit_code::success;
+  return exit_code_of(as_error(report).kind);
+}
+
 Result<int> show_plan(World& world, const Options& options) {
+  if (options.check) return show_checked(world, options);
   const auto made = plan_job(world, options.plan);
   if (!made) return made.error();
-  // A path may be any bytes, JSON is UTF-8.
-  world.print(options.json ? to_json(*made).dump(2, ' ', false,
-                                                 nlohmann::ordered_json::error_handler_t::replace) +
-                                 "\n"
-                           : render_plan(*made));
+  world.print(options.json ? text_of(to_json(*made)) : render_plan(*made));
   return exit_code::success;
 }
 
@@ -43,6 +65,7 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--facts", options->plan.facts, "plan for the cluster recorded in FILE")
       ->type_name("FILE");
   app.add_flag("--local", options->plan.local, "this machine alone, though it has Slurm");
+  app.add_flag("--check", options->check, "look for what would go wrong in the queue and after it");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](World& world) { return show_plan(world, *options); };
 }

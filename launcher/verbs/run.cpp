@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "launcher/after.hpp"
+#include "launcher/checks/before_queue.hpp"
 #include "launcher/execute/background.hpp"
 #include "launcher/execute/local.hpp"
 #include "launcher/execute/slurm.hpp"
@@ -61,7 +62,20 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, World& worl
   return paths;
 }
 
-/// parse -> observe -> plan: everything that needs no run directory.
+/// Nothing is submitted that Slurm would refuse or that would fail at once; doubts are told.
+Result<Ok> check_queue(const QueueReport& report, World& world) {
+  for (const auto& [problem, fatal] : report.findings) {
+    if (fatal) continue;
+    world.note(fmt::format("dllaunch: warning: {}\n", problem.what));
+    if (!problem.hint.empty()) world.note(fmt::format("  try: {}\n", problem.hint));
+  }
+  if (!report.passed()) return as_error(report);
+  if (!report.estimate.empty())
+    world.note(fmt::format("dllaunch: Slurm would let it {}\n", report.estimate));
+  return Ok{};
+}
+
+/// parse -> observe -> plan -> check: everything that needs no run directory.
 Result<Planned> make_plan(const RunOptions& options, World& world) {
   auto job = load_job(world, options.job_file, options.sets);
   if (!job) return std::move(job).error();
@@ -76,6 +90,10 @@ Result<Planned> make_plan(const RunOptions& options, World& world) {
   auto paths = find_programs(run_dir, !job->train.is_null(), world);
   if (!paths) return std::move(paths).error();
   auto made = plan(*job, *facts, *paths, options.local);
+  if (!options.local && facts->slurm && (!made || !options.dry_run)) {
+    auto good = check_queue(check_before_queue(*job, *facts, *paths, made, false, world), world);
+    if (!good) return std::move(good).error();
+  }
   if (!made) return std::move(made).error();
   if (made->launcher == Launcher::local && !job->after.empty())
     return Error{

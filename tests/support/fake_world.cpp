@@ -40,6 +40,15 @@ std::optional<std::string> FakeWorld::environment(std::string_view name) {
   return found->second;
 }
 
+PathState FakeWorld::look_at(const std::string& path) {
+  if (const auto known = paths.find(path); known != paths.end()) return known->second;
+  const bool folder = folders.contains(path);
+  return {.exists = folder || files.contains(path),
+          .folder = folder,
+          .executable = folder,
+          .writable = folder};
+}
+
 Result<std::string> FakeWorld::read_file(const std::string& path) {
   const auto found = files.find(path);
   if (found == files.end()) {

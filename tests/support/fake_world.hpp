@@ -24,6 +24,7 @@ class FakeWorld : public World {
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> files;
   std::set<std::string> folders;
+  std::map<std::string, PathState> paths;  // asked before `files` and `folders`
   Topology node;
   std::vector<VendorLibrary> vendor_libraries;
   std::string host = "localhost";
@@ -40,6 +41,8 @@ class FakeWorld : public World {
   std::optional<std::string> environment(std::string_view name) override;
   Result<std::string> read_file(const std::string& path) override;
   bool is_folder(const std::string& path) override { return folders.contains(path); }
+  /// Files are neither executable nor writable, folders are both.
+  PathState look_at(const std::string& path) override;
   Result<Topology> topology() override { return node; }
   std::vector<VendorLibrary> gpu_libraries() override { return vendor_libraries; }
   std::string host_name() override { return host; }

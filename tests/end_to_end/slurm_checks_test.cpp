@@ -1,0 +1,227 @@
+// What is looked at before a job waits in the queue, on a real Slurm with real accounting.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "launcher/facts.hpp"
+#include "launcher/posix_world.hpp"
+#include "launcher/slurm_facts.hpp"
+#include "launcher/slurm_json.hpp"
+#include "tests/end_to_end/launched.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+const std::string program = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
+
+Result<CommandOutput> call_cluster(std::vector<std::string> words) {
+  words.insert(words.begin(), program);
+  return PosixWorld(Console{}).run(words, 120s);
+}
+
+/// One cluster for all: accounting is slow to start. Where there is none, without.
+class SlurmChecks : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    place_ = new Workplace;
+    std::vector<std::string> words = {"up",          folder_->path(),
+                                      "--nodes",     "3",
+                                      "--cpus",      "2",
+                                      "--gpus",      "2",
+                                      "--gpu-type",  "a100",
+                                      "--user",      "alice",
+                                      "--share",     place_->path(),
+                                      "--share",     DLLAUNCH_BIN_DIR,
+                                      "--partition", "batch MaxTime=60 DefaultTime=10",
+                                      "--partition", "pairs MinNodes=2 MaxNodes=2",
+                                      "--partition", "shut State=DRAIN"};
+    auto with = words;
+    with.insert(with.end(),
+                {"--accounting", "--conf", "AccountingStorageEnforce=associations,limits"});
+    auto up = call_cluster(with);
+    accounting_ = up && up->exit_code == 0;
+    if (!accounting_) up = call_cluster(words);
+    if (!up || up->exit_code != 0) {
+      why_not_ = up ? up->err : up.error().what;
+      skipped_ = up && up->exit_code == 77;
+      return;
+    }
+    up_ = true;
+    if (accounting_)
+      as_root(
+          "sacctmgr -i add account physics; sacctmgr -i add account bio; "
+          "sacctmgr -i add user alice account=physics defaultaccount=physics");
+    as_root(
+        "scontrol create reservation reservationname=later starttime=now+1hour duration=60 "
+        "users=root nodes=n1");
+    place_->before = {program, "run", folder_->path(), "--user", "alice", "--"};
+    place_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", place_->path() + "/cache"}};
+    std::filesystem::permissions(place_->path(), std::filesystem::perms::all);
+  }
+  static void TearDownTestSuite() {
+    if (up_) {
+      const auto down = call_cluster({"down", folder_->path()});
+      EXPECT_TRUE(down && down->exit_code == 0);
+    }
+    delete place_;
+    delete folder_;
+  }
+  void SetUp() override {
+    if (!up_ && skipped_) GTEST_SKIP() << why_not_;
+    ASSERT_TRUE(up_) << why_not_;
+  }
+
+  static std::string as_root(const std::string& commands) {
+    const auto output = call_cluster({"run", folder_->path(), "--", "bash", "-c", commands});
+    return output ? output->out : "";
+  }
+  static Ended plan(const std::string& job, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"plan", place_->file("job.yaml", job), "--check"};
+    words.insert(words.end(), more.begin(), more.end());
+    return place_->run(words);
+  }
+
+  static TemporaryFolder* folder_;
+  static Workplace* place_;
+  static bool up_;
+  static bool skipped_;
+  static bool accounting_;
+  static std::string why_not_;
+};
+
+TemporaryFolder* SlurmChecks::folder_ = nullptr;
+Workplace* SlurmChecks::place_ = nullptr;
+bool SlurmChecks::up_ = false;
+bool SlurmChecks::skipped_ = false;
+bool SlurmChecks::accounting_ = false;
+std::string SlurmChecks::why_not_;
+
+constexpr const char* good = R"(name: good
+resources: {nodes: 2, gpus_per_node: 2, time: "00:05:00", account: physics}
+run: [sleep, "0"]
+)";
+
+TEST_F(SlurmChecks, AGoodJobGetsSlurmsEstimate) {
+  const auto ended = plan(good);
+  EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
+  EXPECT_THAT(ended.out, HasSubstr("Slurm would let it start at 20"));
+  EXPECT_THAT(ended.out, testing::Not(HasSubstr("error")));
+}
+
+TEST_F(SlurmChecks, AllProblemsAreInOneMessageAndNothingIsSubmitted) {
+  const auto job = place_->file("bad.yaml", R"(name: bad
+resources:
+  nodes: 9
+  time: "9:00:00"
+  account: phisics
+  reservation: nope
+  sbatch_extra: ["--gres=gpu:h100:2"]
+stage: [no-such-data.tar]
+run: [./no-such-program]
+)");
+  const auto ended = place_->run({"run", job, "--run-dir", "/proc/run"});
+  EXPECT_EQ(ended.exit_code, 2) << ended.err;
+  for (const char* words :
+       {"problems, nothing was submitted", "asked for 9 nodes", "partition batch has 3",
+        "asked for 9:00:00, the limit of partition batch is 60 minutes", "no reservation 'nope'",
+        "GPUs of type h100, partition batch has GPUs of type a100", "no file", "no-such-program",
+        "stage: no file or folder", "/proc/run", "try: "})
+    EXPECT_THAT(ended.err, HasSubstr(words));
+  if (accounting_) {
+    EXPECT_THAT(ended.err, HasSubstr("account phisics is none of yours"));
+    EXPECT_THAT(ended.err, HasSubstr("set resources.account: physics"));
+  }
+  EXPECT_EQ(as_root("squeue --noheader --all"), "");
+}
+
+TEST_F(SlurmChecks, PartitionsThatAreShutOrOfAnotherSize) {
+  const auto shut = plan(good, {"--set", "resources.partition=shut"});
+  EXPECT_EQ(shut.exit_code, 3) << shut.out;
+  EXPECT_THAT(shut.out, HasSubstr("partition shut is being drained and takes no jobs"));
+  const auto pairs =
+      plan(good, {"--set", "resources.partition=pairs", "--set", "resources.nodes=1"});
+  EXPECT_EQ(pairs.exit_code, 3) << pairs.out;
+  EXPECT_THAT(pairs.out, HasSubstr("partition pairs is for jobs of at least 2"));
+}
+
+TEST_F(SlurmChecks, AReservationOfOthersThatHasNotBegun) {
+  const auto ended = plan(good, {"--set", "resources.reservation=later"});
+  EXPECT_EQ(ended.exit_code, 2) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("reservation later is not for alice"));
+  EXPECT_THAT(ended.out, HasSubstr("reservation later is not active"));
+  EXPECT_THAT(ended.out, HasSubstr("asked for 2 nodes, reservation later has 1"));
+}
+
+TEST_F(SlurmChecks, DrainedNodesAreThereButNotNow) {
+  as_root("scontrol update nodename=n2,n3 state=drain reason='bad fan'");
+  const auto ended = plan(good);
+  as_root("scontrol update nodename=n2,n3 state=resume");
+  EXPECT_EQ(ended.exit_code, 0) << ended.out;
+  EXPECT_THAT(ended.out, HasSubstr("2 of the 3 there are out of order"));
+  EXPECT_THAT(ended.out, HasSubstr("bad fan"));
+}
+
+TEST_F(SlurmChecks, RecordedFactsSayTheSameElsewhere) {
+  const auto recorded = place_->run({"info", "--facts"});
+  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+  const auto facts = place_->file("facts.json", recorded.out);
+  const auto text = place_->file(
+      "recording.txt", as_root("scontrol show config; scontrol show partition; scontrol show node; "
+                               "srun --mpi=list"));
+  const auto json = place_->file("recording.json", as_root("sinfo --json"));
+  Workplace elsewhere;
+  for (const auto& file : {facts, text, json}) {
+    const auto ended = elsewhere.run({"plan", elsewhere.file("job.yaml", good), "--facts", file,
+                                      "--set", "resources.partition=pairs", "--json"});
+    ASSERT_EQ(ended.exit_code, 0) << file << ended.err;
+    const auto document = nlohmann::json::parse(ended.out);
+    EXPECT_EQ(document["ranks"], 4) << file;
+    const auto checked =
+        elsewhere.run({"plan", elsewhere.path() + "/job.yaml", "--facts", file, "--set",
+                       "resources.nodes=4", "--set", "resources.partition=pairs", "--check"});
+    EXPECT_EQ(checked.exit_code, 3) << file;
+    EXPECT_THAT(checked.out, HasSubstr("asked for 4 nodes")) << file;
+  }
+}
+
+/// One moment in both forms.
+TEST_F(SlurmChecks, JsonAndTextSayTheSame) {
+  as_root("scontrol update nodename=n3 state=drain reason='bad fan'");
+  const auto text = parse_slurm_nodes(as_root("scontrol --oneliner show node"));
+  const auto json = parse_slurm_json(as_root("sinfo --json")).nodes;
+  as_root("scontrol update nodename=n3 state=resume");
+  ASSERT_EQ(text.size(), 3U);
+  if (json.empty()) GTEST_SKIP() << "this sinfo has no --json";
+  ASSERT_EQ(json.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(json[i].name, text[i].name);
+    EXPECT_EQ(json[i].cpus, text[i].cpus);
+    EXPECT_EQ(json[i].gpus, text[i].gpus);
+    EXPECT_EQ(json[i].gpu_type, text[i].gpu_type);
+    EXPECT_EQ(json[i].memory_mib, text[i].memory_mib);
+    EXPECT_EQ(json[i].reason, text[i].reason);
+    EXPECT_EQ(is_out_of_order(json[i].state), is_out_of_order(text[i].state)) << text[i].state;
+  }
+  const auto held =
+      call_cluster({"run", folder_->path(), "--user", "alice", "--", "sbatch", "--hold",
+                    "--job-name=a JobState=COMPLETED", "--output=/dev/null", "--wrap=true"});
+  ASSERT_TRUE(held && held->exit_code == 0) << held->err;
+  const auto jobs = parse_slurm_json(as_root("squeue --json")).jobs;
+  const auto queue =
+      parse_queue(as_root("squeue --noheader --format='" + std::string(queue_format) + "'"));
+  as_root("scancel --user=alice");
+  ASSERT_EQ(jobs.size(), queue.size());
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].id, queue[0].id);
+  EXPECT_EQ(jobs[0].state, queue[0].state);
+  EXPECT_EQ(jobs[0].reason, queue[0].reason);
+}
+
+}  // namespace
+}  // namespace dllaunch
