@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -125,6 +126,8 @@ struct SlurmFacts {
   bool enforces(std::string_view what) const;
 };
 
+struct ClusterProfile;
+
 struct Facts {
   std::string host = {};
   std::optional<SlurmFacts> slurm = {};   // absent: no Slurm here
@@ -132,6 +135,8 @@ struct Facts {
   std::optional<Topology> topology = {};  // of the node ranks would run on, where it is known
   std::vector<ProbedNode> probed = {};    // nodes of this cluster, newest first
   std::int64_t time = 0;                  // when all this was observed, in Unix seconds
+  std::shared_ptr<const ClusterProfile> profile = {};  // what is known of this cluster besides
+  bool from_profile = false;  // `slurm` is what the profile says of a cluster that is not here
 };
 
 /// Asks Slurm where it is installed and configured, hwloc for this machine. Slurm that is installed

@@ -3,6 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "launcher/cluster_profile.hpp"
 #include "launcher/facts.hpp"
 #include "launcher/host_list.hpp"
 #include "launcher/probed_node.hpp"
@@ -214,6 +215,16 @@ Result<SlurmFacts> slurm_of(const ordered_json& object) {
   return slurm;
 }
 
+/// Kept as the file that it was.
+Result<ClusterProfile> profile_of(const ordered_json& object) {
+  auto parsed = parse_cluster_profile(object.at("text").get_ref<const std::string&>(),
+                                      value_or<std::string>(object, "file", ""));
+  if (parsed.profile) return *std::move(parsed.profile);
+  const auto& first = parsed.problems.front();
+  return Error{ErrorKind::bad_request,
+               fmt::format("line {}, column {}: {}", first.line, first.column, first.message), ""};
+}
+
 Result<Facts> read(const ordered_json& document) {
   Facts facts{.host = value_or<std::string>(document, "host", ""),
               .slurm = {},
@@ -236,6 +247,12 @@ Result<Facts> read(const ordered_json& document) {
     if (!node) return std::move(node).error().within("probed");
     facts.probed.push_back(*std::move(node));
   }
+  if (document.contains("profile")) {
+    auto profile = profile_of(document.at("profile"));
+    if (!profile) return std::move(profile).error().within("profile");
+    facts.profile = std::make_shared<const ClusterProfile>(*std::move(profile));
+  }
+  facts.from_profile = facts.profile && value_or(document, "from_profile", false);
   return facts;
 }
 
@@ -244,12 +261,17 @@ Result<Facts> read(const ordered_json& document) {
 ordered_json to_json(const Facts& facts) {
   ordered_json probed = ordered_json::array();
   for (const auto& node : facts.probed) probed.push_back(to_json(node));
-  return {{"host", facts.host},
-          {"time", facts.time},
-          {"slurm", facts.slurm ? to_json(*facts.slurm) : ordered_json(nullptr)},
-          {"why_no_slurm", facts.why_no_slurm},
-          {"topology", facts.topology ? to_json(*facts.topology) : ordered_json(nullptr)},
-          {"probed", std::move(probed)}};
+  ordered_json document = {
+      {"host", facts.host},
+      {"time", facts.time},
+      {"slurm", facts.slurm ? to_json(*facts.slurm) : ordered_json(nullptr)},
+      {"why_no_slurm", facts.why_no_slurm},
+      {"topology", facts.topology ? to_json(*facts.topology) : ordered_json(nullptr)},
+      {"probed", std::move(probed)}};
+  if (facts.profile)
+    document["profile"] = {{"file", facts.profile->file}, {"text", facts.profile->text}};
+  if (facts.from_profile) document["from_profile"] = true;
+  return document;
 }
 
 Result<Facts> facts_from_json(const ordered_json& document) {

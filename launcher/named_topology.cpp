@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "launcher/cluster_catalog.hpp"
 #include "launcher/probe_cache.hpp"
 #include "launcher/probed_node.hpp"
 #include "topology/topology_format.hpp"
@@ -42,16 +43,45 @@ Result<Topology> probed_topology(World& world, const std::string& name) {
                fmt::format("name one of: {}", fmt::join(ids, " "))};
 }
 
+/// What is a profile's name and no file's: "lumi-g", "perlmutter:cpu".
+bool names_profile(World& world, const std::string& name) {
+  if (name.find_first_of("./") != std::string::npos || name.starts_with("synthetic:")) return false;
+  const auto word = name.substr(0, name.find(':'));
+  const auto all = profile_texts(world);
+  return std::any_of(all.begin(), all.end(), [&word](const auto& p) { return p.name == word; });
+}
+
+/// The first type of node of a profile, or the one of that name or of the partition of that name.
+Result<Topology> profile_topology(World& world, const std::string& name) {
+  const auto colon = name.find(':');
+  auto profile = find_profile(world, name.substr(0, colon));
+  if (!profile) return std::move(profile).error();
+  std::string wanted = colon == std::string::npos ? "" : name.substr(colon + 1);
+  std::vector<std::string> known;
+  for (const auto& node : profile->nodes) known.push_back(node.name);
+  for (const auto& partition : profile->partitions) {
+    if (partition.name == wanted) wanted = partition.node;
+    known.push_back(partition.name);
+  }
+  for (auto& node : profile->nodes)
+    if (wanted.empty() || node.name == wanted) return std::move(node.topology);
+  return Error{ErrorKind::bad_request,
+               fmt::format("cluster profile {} describes no node{}", profile->name,
+                           wanted.empty() ? "" : " '" + wanted + "'"),
+               known.empty() ? "" : fmt::format("behind the colon: {}", fmt::join(known, " "))};
+}
+
 }  // namespace
 
 void add_topology_option(CLI::App& app, std::string& name) {
   app.add_option("--topology", name,
-                 "hwloc XML, topo's JSON, synthetic:..., probed:PARTITION [this machine]")
+                 "XML, topo's JSON, CLUSTER, probed:..., synthetic:... [this machine]")
       ->type_name("X");
 }
 
 Result<Topology> named_topology(World& world, const std::string& name) {
   if (name.starts_with(probed)) return probed_topology(world, name.substr(probed.size()));
+  if (names_profile(world, name)) return profile_topology(world, name);
   return name.empty() ? world.topology() : load_topology(name);
 }
 

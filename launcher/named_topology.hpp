@@ -11,7 +11,8 @@ namespace dllaunch {
 /// Declares --topology.
 void add_topology_option(CLI::App& app, std::string& name);
 
-/// load_topology(name); what `dllaunch probe` kept where it is "probed:PARTITION" or
+/// load_topology(name); a node of a cluster profile where it is "NAME", "NAME:NODE" or
+/// "NAME:PARTITION"; what `dllaunch probe` kept where it is "probed:PARTITION" or
 /// "probed:CLUSTER/PARTITION"; the node this process runs on where `name` is empty.
 /// unsatisfiable: nothing was probed there, or several kinds of node.
 Result<Topology> named_topology(World& world, const std::string& name);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "launcher/cluster_profile.hpp"
 #include "launcher/probed_node.hpp"
 #include "topology/synthetic.hpp"
 
@@ -51,6 +52,32 @@ std::string probed_words(const ProbedNode& node, std::int64_t age_seconds) {
   return fmt::format("the topology probed on {} {}", node.host, age_words(age_seconds));
 }
 
+/// The profile's node of that partition. An example stands in only for nodes that are not here.
+const ProfileNode* profile_node(const Facts& facts, const std::string& partition) {
+  if (!facts.profile) return nullptr;
+  const auto& profile = *facts.profile;
+  const auto named = std::find_if(profile.partitions.begin(), profile.partitions.end(),
+                                  [&](const auto& p) { return p.name == partition; });
+  // Partitions come and go; where all nodes are of one kind, it is theirs too.
+  const bool only = named == profile.partitions.end() && profile.nodes.size() == 1;
+  const auto found = std::find_if(profile.nodes.begin(), profile.nodes.end(), [&](const auto& n) {
+    return only || (named != profile.partitions.end() && n.name == named->node);
+  });
+  if (found == profile.nodes.end() || (found->assumed && !facts.from_profile)) return nullptr;
+  return &*found;
+}
+
+void use_profile(const std::string& profile, const ProfileNode& node, KnownTopology& known) {
+  known.topology = node.topology;
+  known.exact = !node.assumed && node.verified;
+  known.origin.source = "profile";
+  known.origin.host = profile;
+  if (node.assumed)
+    known.warnings.push_back(
+        fmt::format("the {} node of profile {} is an example: each rank binds on the node it gets",
+                    node.name, profile));
+}
+
 }  // namespace
 
 KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes) {
@@ -59,6 +86,9 @@ KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes) {
   known.origin.partition = nodes.partition;
   auto described = type;
   described.hosts = nodes.hosts;
+  const auto* profiled = profile_node(facts, nodes.partition);
+  const bool fits = profiled != nullptr && describes(profiled->topology, type);
+  if (fits && profiled->reserve != "none") known.origin.reserve = profiled->reserve;
   const auto [usable, outdated] = find_probe(facts.probed, described);
   if (usable != nullptr) {
     const auto age = std::max<std::int64_t>(0, facts.time - usable->time);
@@ -81,6 +111,15 @@ KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes) {
                     probed_words(*outdated, age), shape_words(outdated->type), shape_words(type),
                     refresh_words(nodes.partition)));
   }
+  if (fits) {
+    use_profile(facts.profile->name, *profiled, known);
+    return known;
+  }
+  if (profiled != nullptr)
+    known.warnings.push_back(fmt::format(
+        "cluster profile {} gives a {} node {}, {} have {} by Slurm's word: it is not used",
+        facts.profile->name, profiled->name, shape_words(profiled->topology), nodes.where,
+        shape_words(type)));
   if (facts.topology && describes(*facts.topology, type)) {
     known.topology = *facts.topology;
     known.exact = true;
@@ -117,6 +156,7 @@ std::string origin_words(const TopologyOrigin& origin) {
   if (origin.source == "probe")
     return fmt::format("probed on {}, {}; {} refreshes it", origin.host,
                        age_words(origin.age_seconds.value_or(0)), refresh_words(origin.partition));
+  if (origin.source == "profile") return fmt::format("as cluster profile {} has it", origin.host);
   if (origin.source == "facts") return "as the facts have it";
   if (origin.source == "slurm")
     return fmt::format("Slurm's counts alone; each rank looks again on its node, {} looks now",

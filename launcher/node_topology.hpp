@@ -13,10 +13,11 @@
 namespace dllaunch {
 
 struct TopologyOrigin {
-  std::string source = "machine";  // probe | facts | slurm | machine
-  std::string host = {};           // probe: where it was seen
+  std::string source = "machine";  // probe | profile | facts | slurm | machine
+  std::string host = {};           // probe: where it was seen; profile: its name
   std::optional<std::int64_t> age_seconds = {};
-  std::string partition = {};  // where to look for a better one
+  std::string partition = {};    // where to look for a better one
+  std::string reserve = "auto";  // what binding.reserve: auto means on these nodes
 };
 
 struct KnownTopology {
@@ -26,8 +27,8 @@ struct KnownTopology {
   std::vector<std::string> warnings = {};  // what was known and is not used, and why
 };
 
-/// In this order: what `dllaunch probe` saw on such a node, the topology in the facts (a cluster
-/// profile's or a recorded one), Slurm's own counts. A probe belongs to a node type by Slurm's
+/// In this order: what `dllaunch probe` saw on such a node, the cluster profile's node, a recorded
+/// topology in the facts, Slurm's own counts. A probe belongs to a node type by Slurm's
 /// description of it, else by a node that both name where only memory or features have changed.
 KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes);
 

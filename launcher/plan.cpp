@@ -6,8 +6,10 @@
 #include <array>
 #include <utility>
 
+#include "launcher/cluster_profile.hpp"
 #include "launcher/container.hpp"
 #include "launcher/plan_parts.hpp"
+#include "launcher/profile_job.hpp"
 #include "launcher/shell_quote.hpp"
 
 namespace dllaunch {
@@ -201,7 +203,7 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
                   .mode = binding.mode,
                   .order = binding.order,
                   .smt = binding.smt,
-                  .reserve = binding.reserve,
+                  .reserve = binding.reserve == "auto" ? plan.origin.reserve : binding.reserve,
                   .masks = binding.masks};
   if (binding.policy == BindPolicy::explicit_masks && plan.request.ranks == 0)
     plan.request.ranks = static_cast<int>(binding.masks.size());
@@ -236,14 +238,20 @@ std::vector<std::string> shim(const LaunchPlan& plan) {
 }
 
 std::size_t shim_position(const LaunchPlan& plan) {
-  return plan.start.size() - shim(plan).size();
+  const auto command = plan.scheduler == "Slurm" ? shim(plan).size() : plan.rank_command.size();
+  return plan.start.size() - command;
 }
 
 Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local) {
   if (auto good = check_variables(job); !good) return std::move(good).error();
   if (auto good = check_signal(job); !good) return std::move(good).error();
-  auto made = facts.slurm && !local ? plan_slurm(job, facts, paths) : plan_local(job, facts, paths);
+  const bool by_slurm = facts.slurm && !local;
+  const bool known = by_slurm && facts.profile;
+  auto made = known      ? plan_slurm(with_profile(job, *facts.profile), facts, paths)
+              : by_slurm ? plan_slurm(job, facts, paths)
+                         : plan_local(job, facts, paths);
   if (!made) return made;
+  if (known) finish_plan(job, *facts.profile, *made);
   if (auto good = check_texts(*made); !good) return std::move(good).error();
   if (auto good = check_stage(made->stage); !good) return std::move(good).error();
   return made;

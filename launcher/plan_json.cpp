@@ -83,8 +83,14 @@ ordered_json to_json(const LaunchPlan& plan) {
     document["stage"] = {{"sources", plan.stage.sources},
                          {"programs", plan.stage.programs},
                          {"broadcast", plan.stage.broadcast}};
+  if (!plan.profile.empty()) {
+    document["cluster"] = plan.cluster;
+    document["node_folders"] = object_of(plan.node_folders);
+    document["host_suffix"] = plan.host_suffix;
+    document["scheduler"] = plan.scheduler;
+  }
   if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;
-  if (!by_srun) document["mpirun"] = plan.start;
+  if (!by_srun) document[plan.scheduler == "Slurm" ? "mpirun" : "start"] = plan.start;
   return document;
 }
 

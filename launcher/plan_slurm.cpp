@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "launcher/cluster_profile.hpp"
 #include "launcher/container.hpp"
 #include "launcher/mpi_plugin.hpp"
 #include "launcher/node_choice.hpp"
@@ -15,6 +16,13 @@
 
 namespace dllaunch {
 namespace {
+
+/// Its word counts unless srun says that it has no such thing.
+std::string mpi_of_profile(const ClusterProfile& profile, const SlurmFacts& slurm) {
+  const auto& listed = slurm.mpi_types;
+  const bool there = std::find(listed.begin(), listed.end(), profile.mpi) != listed.end();
+  return listed.empty() || there ? profile.mpi : "";
+}
 
 void choose_topology(const Facts& facts, const NodeChoice& nodes, LaunchPlan& plan) {
   auto known = known_topology(facts, nodes);
@@ -192,6 +200,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   auto plan = begin_plan(job, paths);
   plan.launcher = Launcher::slurm;
   plan.warnings = nodes->warnings;
+  if (facts.profile) plan.mpi = mpi_of_profile(*facts.profile, *facts.slurm);
   choose_topology(facts, *nodes, plan);
   const auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);
   if (!gpus) return gpus.error();

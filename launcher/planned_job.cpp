@@ -1,9 +1,14 @@
 #include "launcher/planned_job.hpp"
 
+#include <fmt/format.h>
+
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launcher/cluster_catalog.hpp"
 #include "launcher/load_job.hpp"
 #include "launcher/probe_cache.hpp"
+#include "launcher/profile_facts.hpp"
 #include "launcher/program_paths.hpp"
 #include "launcher/run_dir.hpp"
 #include "launcher/slurm_facts.hpp"
@@ -30,11 +35,7 @@ Result<Facts> facts_from_text(std::string_view text) {
   return ours ? facts_from_json(document) : facts_from_recording(text);
 }
 
-}  // namespace
-
-Result<Facts> find_facts(World& world, const PlanOptions& options) {
-  if (options.facts.empty())
-    return options.local ? observe_local(world) : observe_with_probes(world);
+Result<Facts> recorded_facts(World& world, const PlanOptions& options) {
   auto text = world.read_file(options.facts);
   if (!text) {
     auto error = std::move(text).error();
@@ -46,10 +47,82 @@ Result<Facts> find_facts(World& world, const PlanOptions& options) {
   return facts;
 }
 
+/// Another cluster than the profile's has no say in what is planned for that one.
+bool is_of(const ClusterProfile& profile, const Facts& facts) {
+  const auto& signs = profile.recognise;
+  const bool anywhere = signs.clusters.empty() && signs.hosts.empty() && signs.partitions.empty();
+  return facts.slurm && profile.scheduler == "slurm" &&
+         (anywhere || !recognised_by(profile, facts).empty());
+}
+
+Result<Facts> facts_of_named(World& world, const PlanOptions& options, const std::string& cluster) {
+  auto found = find_profile(world, cluster);
+  if (!found) return std::move(found).error();
+  auto profile = std::make_shared<const ClusterProfile>(*std::move(found));
+  if (!options.facts.empty()) {
+    auto facts = recorded_facts(world, options);
+    if (facts) facts->profile = std::move(profile);
+    return facts;
+  }
+  std::string why = fmt::format("{} is run by another scheduler", profile->name);
+  if (profile->scheduler == "slurm") {
+    auto here = observe_with_probes(world);
+    if (here && is_of(*profile, *here)) {
+      here->profile = std::move(profile);
+      return here;
+    }
+    why = !here         ? here.error().what
+          : here->slurm ? fmt::format("the Slurm here is cluster '{}'", here->slurm->cluster)
+                        : here->why_no_slurm;
+  }
+  auto facts = facts_from_profile(std::move(profile));
+  if (facts) facts->why_no_slurm = std::move(why);
+  return facts;
+}
+
+/// `own`: the user's profiles too.
+Result<Facts> recognised(World& world, Facts facts, bool own) {
+  if (facts.profile) return facts;
+  const auto profiles = read_profiles(world, own);
+  const auto* profile = recognise(profiles, facts);
+  if (profile == nullptr) return facts;
+  if (profile->scheduler != "slurm")
+    return facts_from_profile(std::make_shared<const ClusterProfile>(*profile));
+  facts.profile = std::make_shared<const ClusterProfile>(*profile);
+  return facts;
+}
+
+}  // namespace
+
+Result<Facts> find_facts(World& world, const PlanOptions& options, const std::string& cluster) {
+  if (options.local && options.facts.empty()) return observe_local(world);
+  if (cluster != "auto") return facts_of_named(world, options, cluster);
+  const bool recorded = !options.facts.empty();
+  auto facts = recorded ? recorded_facts(world, options) : observe_with_probes(world);
+  if (!facts) return facts;
+  // With --facts no other file is looked at.
+  return recognised(world, *std::move(facts), !recorded);
+}
+
+Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan) {
+  if (plan.launcher != Launcher::slurm) return Ok{};
+  if (plan.scheduler != "Slurm")
+    return Error{ErrorKind::unavailable,
+                 fmt::format("{} is run by {}, and dllaunch writes sbatch scripts", plan.cluster,
+                             plan.scheduler),
+                 "`dllaunch plan` shows who runs where and the line that starts the ranks there"};
+  if (facts.from_profile)
+    return Error{
+        ErrorKind::unavailable,
+        fmt::format("the job is for {}, which is not here: {}", plan.cluster, facts.why_no_slurm),
+        "use --local for this machine; `dllaunch script` writes the script to take there"};
+  return Ok{};
+}
+
 Result<LaunchPlan> plan_job(World& world, const PlanOptions& options) {
   const auto job = load_job(world, options.job, options.sets);
   if (!job) return job.error();
-  const auto facts = find_facts(world, options);
+  const auto facts = find_facts(world, options, job->cluster);
   if (!facts) return facts.error();
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();
@@ -59,14 +132,14 @@ Result<LaunchPlan> plan_job(World& world, const PlanOptions& options) {
 Result<CheckedPlan> check_job(World& world, const PlanOptions& options) {
   const auto job = load_job(world, options.job, options.sets);
   if (!job) return job.error();
-  const auto facts = find_facts(world, options);
+  const auto facts = find_facts(world, options, job->cluster);
   if (!facts) return facts.error();
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();
   CheckedPlan checked{.plan = plan(*job, *facts, *paths, options.local)};
+  const bool elsewhere = !options.facts.empty() || facts->from_profile;
   if (facts->slurm && !options.local)
-    checked.report =
-        check_before_queue(*job, *facts, *paths, checked.plan, !options.facts.empty(), world);
+    checked.report = check_before_queue(*job, *facts, *paths, checked.plan, elsewhere, world);
   return checked;
 }
 

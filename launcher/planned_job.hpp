@@ -19,7 +19,15 @@ struct PlanOptions {
 
 /// Facts from a file, and then no other file is looked at; else from this machine, its Slurm, and
 /// what was probed of its nodes. Probes that cannot be used are told.
-Result<Facts> find_facts(World& world, const PlanOptions& options);
+///
+/// `cluster` is the job's. Named, it is a profile: facts of the cluster that is here where that is
+/// the one, else what the profile says. auto: a profile by which the cluster that is here is known.
+/// bad_request: no such profile, or it has errors, which are noted.
+Result<Facts> find_facts(World& world, const PlanOptions& options,
+                         const std::string& cluster = "auto");
+
+/// unavailable: the plan is for a cluster that is not here, or that another scheduler runs.
+Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan);
 
 /// Parses the job, finds the facts, plans. Makes nothing.
 Result<LaunchPlan> plan_job(World& world, const PlanOptions& options);

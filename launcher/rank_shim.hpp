@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/node_folders.hpp"
 #include "runtime/rank_env.hpp"
 #include "topology/placement.hpp"
 #include "topology/topology.hpp"
@@ -20,6 +21,7 @@ struct PlannedBinding {
   bool exact = true;                   // false: this node may be wired otherwise than the plan's
   std::vector<std::string> gpus = {};  // PCI addresses of all that the ranks of a node drive
   std::string framework = "none";      // empty: the built-in trainer, which asks MPI for its peers
+  SiteWishes site = {};                // what the cluster's profile wants done on the node
 };
 
 /// bad_request: not a plan.

@@ -63,8 +63,8 @@ std::string heading(const LaunchPlan& plan) {
   const auto ranks = count(plan.ranks(), "rank");
   if (plan.launcher == Launcher::local)
     return fmt::format("{}: {} on this machine", plan.name, ranks);
-  return fmt::format("{}: {} on {}, {} a node, through Slurm", plan.name, ranks,
-                     count(plan.nodes, "node"), plan.ranks_per_node);
+  return fmt::format("{}: {} on {}, {} a node, through {}", plan.name, ranks,
+                     count(plan.nodes, "node"), plan.ranks_per_node, plan.scheduler);
 }
 
 std::string sbatch_words(const LaunchPlan& plan) {
@@ -90,6 +90,8 @@ std::string render_plan(const LaunchPlan& plan) {
                         plan.ranks_per_node - 1);
   if (plan.launcher == Launcher::slurm)
     text += fmt::format("  topology: {}\n", origin_words(plan.origin));
+  if (!plan.profile.empty())
+    text += fmt::format("  cluster: {}, profile {}\n", plan.cluster, plan.profile);
   for (const auto& line : describe_stage(plan.stage, !plan.train_json.empty(), plan.nodes))
     text += fmt::format("  stage: {}\n", line);
   text += fmt::format("\n  {}\n", shell_lines(plan.start, shim_position(plan), "    "));

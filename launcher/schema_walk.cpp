@@ -163,7 +163,7 @@ Json SchemaWalk::scalar(const Json& schema, const std::string& path, const YamlN
   if (node.kind == YamlKind::scalar || node.kind == YamlKind::null) {
     if (auto value = accept_scalar(schema, node)) return *std::move(value);
   }
-  report(node.mark, fmt::format("{} must be {}, got {}{}", path.empty() ? "a job file" : path,
+  report(node.mark, fmt::format("{} must be {}, got {}{}", path.empty() ? whole_ : path,
                                 describe(schema), what_is_there(node), suggestion(schema, node)));
   return nullptr;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -18,6 +19,8 @@ namespace dllaunch {
 ///   - where text is allowed beside numbers or booleans, the result is the text as written.
 class SchemaWalk {
  public:
+  explicit SchemaWalk(std::string whole = "a job file") : whole_(std::move(whole)) {}
+
   nlohmann::ordered_json complete(const nlohmann::ordered_json& schema, const YamlNode& root);
 
   /// In the order of their places.
@@ -37,6 +40,7 @@ class SchemaWalk {
   void report_duplicates(const std::string& path, const YamlNode& node);
   void report(const Mark& mark, std::string message);
 
+  std::string whole_;  // what the document as a whole is called
   const Json* root_schema_ = nullptr;
   std::vector<YamlProblem> problems_;
 };

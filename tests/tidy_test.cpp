@@ -54,6 +54,7 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/doctor/examine.cpp", "real processes in end_to_end/doctor_test.cpp"},
     {"launcher/verb_help.cpp", "the golden help texts of verbs_test.cpp"},
     {"launcher/version.cpp", "--version in program_test.cpp"},
+    {"launcher/cluster_profile_schema.cpp", "cluster_profile_test.cpp, key by key"},
     {"launcher/child_process.cpp", "posix_world_test.cpp: commands that hang, flood and die"},
     {"launcher/named_topology.cpp", "--topology of topo and bind in verbs_test.cpp"},
     {"launcher/load_job.cpp", "files that are missing, empty or folders in program_test.cpp"},

@@ -10,6 +10,7 @@
 #include "launcher/checks/file_checks.hpp"
 #include "launcher/checks/module_checks.hpp"
 #include "launcher/execute/slurm_job.hpp"
+#include "launcher/profile_job.hpp"
 
 namespace dllaunch {
 namespace {
@@ -78,9 +79,10 @@ bool QueueReport::passed() const {
   return !any_fatal(findings);
 }
 
-QueueReport check_before_queue(const Job& job, const Facts& facts, const Paths& paths,
+QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& paths,
                                const Result<LaunchPlan>& made, bool recorded, World& world) {
   QueueReport report;
+  const Job job = facts.profile ? with_profile(own, *facts.profile) : own;
   auto slurm = *facts.slurm;
   if (!recorded) observe_user(world, slurm);
   report.findings =

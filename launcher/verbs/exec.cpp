@@ -15,6 +15,7 @@
 #include "launcher/execute/ancestors.hpp"
 #include "launcher/execute/rank_logs.hpp"
 #include "launcher/framework_environment.hpp"
+#include "launcher/node_folders.hpp"
 #include "launcher/rank_shim.hpp"
 #include "launcher/rendezvous/meet.hpp"
 #include "launcher/rendezvous/start_name.hpp"
@@ -53,6 +54,29 @@ PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, World&
   if (planned) return *std::move(planned);
   world.note(fmt::format("dllaunch: rank {}: {}\n", rank.rank, planned.error().what));
   return {};
+}
+
+/// Caches that a shared file system is no place for; what the user set stays as it is.
+void set_node_folders(const SiteWishes& site, const RankEnv& rank, const EnvLookup& lookup,
+                      World& world) {
+  for (const auto& [name, path] : site.node_folders) {
+    if (lookup(name)) continue;
+    const auto folder = fill_in(path, lookup);
+    if (auto made = make_own_folder(folder); !made) {
+      world.note(fmt::format("dllaunch: rank {}: {} is not set: {}\n", rank.rank, name,
+                             made.error().what));
+      continue;
+    }
+    setenv(name.c_str(), folder.c_str(), 1);
+  }
+}
+
+/// The names by which others may reach this node, the best first.
+std::vector<std::string> own_names(const SiteWishes& site, const std::string& host) {
+  const auto slurms = process_environment()("SLURMD_NODENAME").value_or(host);
+  std::vector<std::string> names = {slurms, host};
+  if (!site.host_suffix.empty()) names.insert(names.begin(), with_suffix(slurms, site.host_suffix));
+  return names;
 }
 
 /// What stops us from binding is said and survived: a slow rank is better than none.
@@ -97,7 +121,7 @@ Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& look
 
 /// What the ranks tell each other before they start; an empty meeting where they need not.
 Result<Meeting> meet_others(const ExecOptions& options, const FrameworkScene& scene,
-                            const std::string& run_dir, World& world) {
+                            const SiteWishes& site, const std::string& run_dir, World& world) {
   // torchrun's workers have their meeting point already.
   const bool own_way = scene.framework.empty() || scene.rank.launcher == "torchrun";
   const auto lookup = process_environment();
@@ -106,7 +130,7 @@ Result<Meeting> meet_others(const ExecOptions& options, const FrameworkScene& sc
   if (own_way || *seconds == 0) return Meeting{};
   auto meeting = meet({.rank = scene.rank,
                        .start_name = scene.start_name,
-                       .names = {lookup("SLURMD_NODENAME").value_or(scene.host), scene.host},
+                       .names = own_names(site, scene.host),
                        .hosts = step_hosts(scene.rank, lookup),
                        .run_dir = run_dir,
                        .workers = needs_workers(scene.framework),
@@ -238,11 +262,12 @@ Result<int> exec(const ExecOptions& options, World& world) {
       .start_name = start_name(*rank, lookup, parent_identity()),
       .visible_gpus = scene.gpu_count};
   if (auto good = check_framework(framework, lookup); !good) return std::move(good).error();
-  auto meeting = meet_others(options, framework, run_dir, world);
+  auto meeting = meet_others(options, framework, planned.site, run_dir, world);
   if (!meeting) return std::move(meeting).error();
   framework.point = meeting->point;
   framework.workers = meeting->workers;
   set_environment(framework, rank_variables(*rank, binding, run_dir, lookup));
+  set_node_folders(planned.site, *rank, lookup, world);
   return become(command, rank->rank, host, other_stderr);
 }
 

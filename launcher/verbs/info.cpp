@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launcher/cluster_catalog.hpp"
 #include "launcher/job_schema.hpp"
 #include "launcher/planned_job.hpp"
 #include "launcher/verb.hpp"
@@ -22,6 +23,7 @@ constexpr std::string_view examples =
     R"(  dllaunch info           backends, communicators, Slurm and MPI, and why one is missing
   dllaunch info --json    the same for a bug report
   dllaunch info --facts > cluster.json    for `dllaunch plan --facts` on another machine
+  dllaunch info --cluster lumi-g          what is known of that cluster, as a file to change
 )";
 
 /// The first word of `text` that begins with a digit: "slurm-wlm 22.05.8" -> "22.05.8".
@@ -90,6 +92,45 @@ Json gpu_libraries(World& world) {
   return libraries;
 }
 
+/// {name, title, scheduler, file} of each; `why` where it cannot be used.
+Json clusters(World& world) {
+  Json all = Json::array();
+  for (const ProfileText& found : profile_texts(world)) {
+    const auto parsed = parse_cluster_profile(found.text, found.file);
+    Json entry = {{"name", found.name}, {"file", found.file}};
+    if (parsed.profile) {
+      entry["title"] = parsed.profile->title;
+      entry["scheduler"] = parsed.profile->scheduler;
+    } else {
+      const auto& first = parsed.problems.front();
+      entry["why"] = fmt::format("line {}: {}", first.line, first.message);
+    }
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+std::string render_clusters(const Json& all) {
+  std::string text;
+  for (const Json& entry : all) {
+    text +=
+        fmt::format("{:14}{:18}", text.empty() ? "clusters" : "", entry["name"].get<std::string>());
+    text += entry.contains("why") ? "no: " + entry["why"].get<std::string>()
+                                  : entry["title"].get<std::string>();
+    const std::string file = entry["file"];
+    text += (file == "built in" ? "" : " (" + file + ")") + "\n";
+  }
+  return text;
+}
+
+/// The file itself, comments and all.
+Result<int> show_cluster(World& world, const std::string& name) {
+  const auto profile = find_profile(world, name);
+  if (!profile) return profile.error();
+  world.print(profile->text);
+  return exit_code::success;
+}
+
 std::string render_block(std::string_view title, const Json& block) {
   std::string text;
   for (const auto& [name, entry] : block.items()) {
@@ -118,16 +159,17 @@ Result<int> show_info(World& world, bool json) {
                      {"communicators", communicators(mpi)},
                      {"slurm", slurm},
                      {"mpi", mpi},
-                     {"gpu_libraries", gpu_libraries(world)}};
+                     {"gpu_libraries", gpu_libraries(world)},
+                     {"clusters", clusters(world)}};
   if (json) {
     world.print(info.dump(2) + "\n");
     return exit_code::success;
   }
-  world.print(fmt::format("{:14}{}\n", "dllaunch", version()) +
-              render_block("backends", info["backends"]) +
-              render_block("communicators", info["communicators"]) +
-              render_block("GPU libraries", info["gpu_libraries"]) +
-              render_program("slurm", slurm) + render_program("mpi", mpi));
+  world.print(
+      fmt::format("{:14}{}\n", "dllaunch", version()) + render_block("backends", info["backends"]) +
+      render_block("communicators", info["communicators"]) +
+      render_block("GPU libraries", info["gpu_libraries"]) + render_program("slurm", slurm) +
+      render_program("mpi", mpi) + render_clusters(info["clusters"]));
   return exit_code::success;
 }
 
@@ -142,14 +184,18 @@ Result<int> show_facts(World& world) {
 
 struct Options {
   bool facts = false;
+  std::string cluster = {};
   bool json = false;
 };
 
 VerbBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_flag("--facts", options->facts, "the facts that plans are made from, as JSON");
+  app.add_option("--cluster", options->cluster, "the profile of a cluster, as YAML")
+      ->type_name("NAME");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](World& world) {
+    if (!options->cluster.empty()) return show_cluster(world, options->cluster);
     return options->facts ? show_facts(world) : show_info(world, options->json);
   };
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  dllaunch lint job.sbatch                       what sbatch and the job would stumble over
-  dllaunch lint job.sbatch --topology node.xml   and whether its masks fit that node
+  dllaunch lint job.sbatch --topology lumi-g     and whether its masks fit that cluster's nodes
   dllaunch lint job.sbatch --fix | patch job.sbatch
 )";
 
@@ -72,7 +72,7 @@ VerbBody declare(CLI::App& app) {
   app.add_option("SCRIPT.sbatch", options->script, "the script, as you would give it to sbatch")
       ->required();
   app.add_option("--topology", options->topology,
-                 "the nodes it will run on: hwloc XML, JSON of `topo --json`, or synthetic:...")
+                 "the nodes it will run on: CLUSTER[:PARTITION], hwloc XML, topo's JSON, ...")
       ->type_name("X");
   app.add_flag("--fix", options->fix,
                "print certain corrections as a diff for patch(1); findings go to stderr");

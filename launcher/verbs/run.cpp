@@ -79,7 +79,7 @@ Result<Ok> check_queue(const QueueReport& report, World& world) {
 Result<Planned> make_plan(const RunOptions& options, World& world) {
   auto job = load_job(world, options.job_file, options.sets);
   if (!job) return std::move(job).error();
-  auto facts = find_facts(world, {.local = options.local});
+  auto facts = find_facts(world, {.local = options.local}, job->cluster);
   if (!facts) return std::move(facts).error();
   // A dry run shows the job ids too, for they are in the script.
   auto awaited = resolve_after(world, job->after);
@@ -90,9 +90,11 @@ Result<Planned> make_plan(const RunOptions& options, World& world) {
   auto paths = find_programs(run_dir, !job->train.is_null(), world);
   if (!paths) return std::move(paths).error();
   auto made = plan(*job, *facts, *paths, options.local);
+  if (made && !options.dry_run)
+    if (auto here = check_submittable(*facts, *made); !here) return std::move(here).error();
   if (!options.local && facts->slurm && (!made || !options.dry_run)) {
-    auto good = check_queue(check_before_queue(*job, *facts, *paths, made, false, world), world);
-    if (!good) return std::move(good).error();
+    const auto report = check_before_queue(*job, *facts, *paths, made, facts->from_profile, world);
+    if (auto good = check_queue(report, world); !good) return std::move(good).error();
   }
   if (!made) return std::move(made).error();
   if (made->launcher == Launcher::local && !job->after.empty())
@@ -111,7 +113,8 @@ Result<Planned> make_plan(const RunOptions& options, World& world) {
 
 void show_plan(const LaunchPlan& plan, World& world) {
   world.print(render_plan(plan));
-  if (plan.launcher == Launcher::slurm) world.print("\n" + render_sbatch(plan));
+  if (plan.launcher == Launcher::slurm && plan.scheduler == "Slurm")
+    world.print("\n" + render_sbatch(plan));
 }
 
 StopChoice ask_at_terminal() {

@@ -30,6 +30,7 @@ Result<int> print_script(World& world, const PlanOptions& options) {
   if (made->launcher != Launcher::slurm)
     return Error{ErrorKind::unavailable, "no Slurm here to write a script for",
                  "name a recorded cluster with --facts FILE"};
+  if (made->scheduler != "Slurm") return check_submittable({}, *made).error();
   keep_output_here(*made);
   for (const auto& warning : made->warnings) world.note("warning: " + warning + "\n");
   world.print(render_sbatch(*made));

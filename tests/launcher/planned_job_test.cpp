@@ -22,6 +22,24 @@ FakeWorld laptop() {
   return world;
 }
 
+/// The answers of a Slurm whose nodes are Frontier's, but for the GPUs.
+void answer_as(FakeWorld& world, const std::string& cluster, const std::string& partition,
+               int gpus = 8) {
+  const std::string node =
+      "NodeName=n1 CPUTot=128 CoresPerSocket=64 Sockets=1 ThreadsPerCore=2 "
+      "CoreSpecCount=8 CPUEfctv=112 RealMemory=512000 Gres=gpu:" +
+      std::to_string(gpus) + " State=IDLE Partitions=" + partition + "\n";
+  auto other = node;
+  other.replace(other.find("n1"), 2, "n2");
+  world.programs = {"sinfo", "scontrol", "srun"};
+  world.answers["scontrol show config"] = {
+      0, "ClusterName = " + cluster + "\nSLURM_VERSION = 23.02.7\n", ""};
+  world.answers["scontrol --oneliner show partition"] = {
+      0, "PartitionName=" + partition + " Default=YES MaxTime=UNLIMITED State=UP Nodes=n[1-2]\n",
+      ""};
+  world.answers["scontrol --oneliner show node"] = {0, node + other, ""};
+}
+
 TEST(PlannedJob, PlansForWhatIsHere) {
   auto world = laptop();
   const auto made = plan_job(world, {.job = "job.yaml"});
@@ -48,6 +66,111 @@ TEST(PlannedJob, LocallySlurmIsNotAsked) {
   const auto made = plan_job(world, {.job = "job.yaml", .local = true});
   ASSERT_TRUE(made) << made.error().what;
   EXPECT_EQ(made->launcher, Launcher::local);
+}
+
+FakeWorld traveller(const std::string& cluster) {
+  auto world = laptop();
+  world.files["job.yaml"] =
+      "name: j\ncluster: " + cluster + "\nresources: {nodes: 2}\nrun: [echo, hi]\n";
+  return world;
+}
+
+TEST(PlannedJob, ANamedClusterNeedsNoSlurm) {
+  auto world = traveller("frontier");
+  const auto made = plan_job(world, {.job = "job.yaml"});
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->launcher, Launcher::slurm);
+  EXPECT_EQ(made->ranks(), 16);
+  EXPECT_EQ(made->cluster, "frontier");
+  EXPECT_EQ(made->origin.source, "profile");
+  EXPECT_TRUE(world.ran.empty()) << "nothing is asked";
+}
+
+TEST(PlannedJob, ANamedClusterIsNotTheSlurmThatIsHere) {
+  auto world = traveller("frontier");
+  answer_as(world, "home", "batch");
+  const auto made = plan_job(world, {.job = "job.yaml"});
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->origin.source, "profile");
+  const auto facts = find_facts(world, {}, "frontier");
+  ASSERT_TRUE(facts) << facts.error().what;
+  const auto refused = check_submittable(*facts, *made);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(refused.error().what,
+            "the job is for frontier, which is not here: the Slurm here is cluster 'home'");
+}
+
+TEST(PlannedJob, AutoRecognisesTheClusterThatIsHere) {
+  auto world = traveller("auto");
+  answer_as(world, "frontier", "batch");
+  const auto made = plan_job(world, {.job = "job.yaml"});
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->cluster, "frontier");
+  EXPECT_EQ(made->origin.source, "profile") << "Slurm counts the nodes as the profile does";
+  EXPECT_TRUE(check_submittable(*find_facts(world, {}), *made));
+
+  answer_as(world, "home", "batch");
+  const auto unknown = plan_job(world, {.job = "job.yaml"});
+  ASSERT_TRUE(unknown) << unknown.error().what;
+  EXPECT_EQ(unknown->profile, "");
+  EXPECT_EQ(unknown->origin.source, "slurm");
+}
+
+TEST(PlannedJob, SlurmsCountsOutweighTheProfiles) {
+  auto world = traveller("auto");
+  answer_as(world, "frontier", "batch", /*gpus=*/4);
+  const auto made = plan_job(world, {.job = "job.yaml"});
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->origin.source, "slurm");
+  EXPECT_THAT(made->warnings,
+              testing::Contains(HasSubstr("cluster profile frontier gives a gpu node 128 CPUs")));
+}
+
+TEST(PlannedJob, AProfileOfTheUsersWithoutSignsGoesWhereItIsNamed) {
+  auto world = traveller("./mine.yaml");
+  world.files["./mine.yaml"] = "name: mine\nvariables: {NCCL_DEBUG: WARN}\nmodules: [site]\n";
+  answer_as(world, "home", "batch");
+  const auto made = plan_job(world, {.job = "job.yaml"});
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->cluster, "mine");
+  EXPECT_THAT(made->environment, testing::Contains(testing::Pair("NCCL_DEBUG", "WARN")));
+  EXPECT_THAT(made->modules, testing::ElementsAre("site"));
+}
+
+TEST(PlannedJob, AnotherSchedulersClusterIsPlannedAndNotSubmittedTo) {
+  auto world = traveller("auto");
+  world.host = "polaris-login-02";
+  const auto facts = find_facts(world, {});
+  const auto made = plan_job(world, {.job = "job.yaml"});
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->cluster, "polaris");
+  EXPECT_EQ(made->start.front(), "mpiexec");
+  const auto refused = check_submittable(*facts, *made);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "polaris is run by PBS, and dllaunch writes sbatch scripts");
+  const auto local =
+      plan_job(world, {.job = "job.yaml", .sets = {"resources.nodes=1"}, .local = true});
+  ASSERT_TRUE(local) << local.error().what;
+  EXPECT_EQ(local->launcher, Launcher::local);
+}
+
+TEST(PlannedJob, RecordedFactsAndAClusterGoTogether) {
+  auto world = traveller("lumi-g");
+  world.files["lumi.json"] = to_json(lumi_like()).dump();
+  const auto made = plan_job(
+      world, {.job = "job.yaml", .sets = {"resources.partition=standard-g"}, .facts = "lumi.json"});
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->cluster, "lumi-g");
+  EXPECT_EQ(made->node_folders.size(), 2u);
+}
+
+TEST(PlannedJob, AnUnknownClusterSuggestsTheNearest) {
+  auto world = traveller("fronteer");
+  const auto made = plan_job(world, {.job = "job.yaml"});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().kind, ErrorKind::bad_request);
+  EXPECT_EQ(made.error().what, "no cluster profile 'fronteer'; did you mean 'frontier'?");
 }
 
 TEST(PlannedJob, SaysWhatIsWrongWithItsFiles) {

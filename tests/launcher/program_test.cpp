@@ -121,5 +121,27 @@ TEST_F(Program, AnswersHelpAtOnce) {
   EXPECT_LT(fastest, 100ms);
 }
 
+TEST_F(Program, ARankMakesItsFoldersOnTheNode) {
+  const std::string caches = folder_ + "/caches";
+  file("plan.json", R"({"binding": {"policy": "none"}, "node_folders": {"CACHE": ")" + caches +
+                        R"(/{user}-{job}", "GIVEN": "/proc/none/{user}"}})");
+  const auto rank = call({"exec", "--no-log", "--run-dir", folder_, "--rendezvous-seconds", "0",
+                          "--", "sh", "-c", "echo $CACHE; test -d $CACHE; echo $? ${GIVEN-unset}"});
+  EXPECT_EQ(rank.exit_code, 0) << rank.err;
+  EXPECT_TRUE(rank.out.starts_with(caches + "/")) << rank.out;
+  EXPECT_TRUE(rank.out.ends_with("\n0 unset\n")) << rank.out;
+  EXPECT_NE(rank.err.find("GIVEN is not set: folder /proc/none/"), std::string::npos) << rank.err;
+}
+
+TEST_F(Program, AnExampleForAClusterPlansAnywhere) {
+  const auto example = std::string(DLLAUNCH_SOURCE_DIR) + "/examples/lumi-g.yaml";
+  const auto plan = call({"plan", example, "--json"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_NE(plan.out.find("\"map_cpu\": \"map_cpu:49,57,17,25,1,9,33,41\""), std::string::npos);
+  EXPECT_EQ(call({"script", example}).exit_code, 0);
+  EXPECT_EQ(call({"validate", example}).exit_code, 0);
+  EXPECT_EQ(call({"run", example}).exit_code, 3) << "LUMI is not here";
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -1,0 +1,53 @@
+// Which cluster profiles there are: those built in, and the user's own, whose file of the same name
+// wins.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/cluster_profile.hpp"
+#include "launcher/facts.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+struct EmbeddedProfile {
+  std::string_view name;
+  std::string_view text;
+};
+
+/// templates/clusters/*.yaml, by name. Written by the build.
+std::span<const EmbeddedProfile> embedded_cluster_profiles();
+
+/// A profile's file, not yet read as one.
+struct ProfileText {
+  std::string name = {};  // of the file, without .yaml
+  std::string file = {};  // its path, or "built in"
+  std::string text = {};
+};
+
+/// $XDG_CONFIG_HOME/dllaunch/clusters, else $HOME/.config/dllaunch/clusters; nothing without
+/// either.
+std::optional<std::string> own_profiles_folder(World& world);
+
+/// By name. `own`: the user's too.
+std::vector<ProfileText> profile_texts(World& world, bool own = true);
+
+/// `name` is a profile's, or the path of a file that ends in .yaml. Every problem of the file is
+/// noted. bad_request: no such profile (with the nearest name), or how many problems it has.
+Result<ClusterProfile> find_profile(World& world, const std::string& name);
+
+/// Every profile that can be read; what is wrong with the others is noted in a line each.
+std::vector<ClusterProfile> read_profiles(World& world, bool own = true);
+
+/// "it calls itself lumi and has partition standard-g"; empty where it is another cluster, or
+/// nobody can tell. Pure, as is recognise().
+std::string recognised_by(const ClusterProfile& profile, const Facts& facts);
+
+/// The profile of the cluster that the facts are of; nothing where none fits or two fit alike.
+const ClusterProfile* recognise(std::span<const ClusterProfile> profiles, const Facts& facts);
+
+}  // namespace dllaunch

@@ -1,0 +1,276 @@
+// The plan of every cluster that dllaunch knows, against what its site publishes. Figures only:
+// each case says whose they are.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "launcher/cluster_catalog.hpp"
+#include "launcher/profile_facts.hpp"
+#include "launcher/shell_quote.hpp"
+#include "tests/launcher/sample_plans.hpp"
+#include "tests/support/fake_world.hpp"
+#include "tests/support/golden.hpp"
+#include "topology/masks.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+Facts known_cluster(const std::string& name) {
+  FakeWorld world;
+  auto profile = find_profile(world, name);
+  EXPECT_TRUE(profile) << name;
+  return *facts_from_profile(std::make_shared<const ClusterProfile>(*std::move(profile)));
+}
+
+/// Two nodes of the first partition, one rank a GPU.
+LaunchPlan plan_on(const std::string& name, Job job = run_job()) {
+  const auto facts = known_cluster(name);
+  job.cluster = name;
+  job.resources.nodes = 2;
+  if (!job.resources.partition) job.resources.partition = facts.slurm->partitions.at(0).name;
+  return planned(job, facts);
+}
+
+std::vector<std::string> cpus_of(const LaunchPlan& plan) {
+  std::vector<std::string> lists;
+  for (const auto& rank : plan.placement.ranks) lists.push_back(to_list(rank.cpus));
+  return lists;
+}
+
+std::string cpu_bind_of(const LaunchPlan& plan) {
+  for (const auto& word : plan.start)
+    if (word.starts_with("--cpu-bind=")) return word;
+  return "";
+}
+
+/// What the profile decides, and nothing of what every script has.
+std::string what_the_profile_decides(const LaunchPlan& plan) {
+  const auto shown = render_plan(plan);
+  const auto ours = plan.scheduler == "Slurm" ? shown.find("\n\n  srun") : std::string::npos;
+  std::string text = shown.substr(0, ours) + "\n";
+  if (plan.scheduler == "Slurm") text += "\n  " + cpu_bind_of(plan) + "\n";
+  text += "  map_cpu:      " + srun_map_cpu(plan.placement) + "\n";
+  for (const auto& module : plan.modules) text += "  module:       " + module + "\n";
+  for (const auto& [name, value] : plan.environment)
+    text += "  variable:     " + name + "=" + value + "\n";
+  for (const auto& [name, path] : plan.node_folders)
+    text += "  on each node: " + name + "=" + path + "\n";
+  for (const auto& [option, value] : plan.sbatch)
+    if (option == "--constraint") text += "  sbatch:       " + option + "=" + value + "\n";
+  for (const auto& extra : plan.sbatch_extra) text += "  sbatch:       " + extra + "\n";
+  if (!plan.host_suffix.empty()) text += "  host suffix:  " + plan.host_suffix + "\n";
+  if (plan.scheduler == "Slurm")
+    for (const auto& warning : plan.warnings) text += "  warning:      " + warning + "\n";
+  return text;
+}
+
+TEST(ClusterPlans, AreAsTheyWereReviewed) {
+  for (const auto& profile : embedded_cluster_profiles()) {
+    const std::string name(profile.name);
+    EXPECT_TRUE(matches_golden("launcher/clusters/" + name + ".txt",
+                               what_the_profile_decides(plan_on(name))));
+  }
+}
+
+// LUMI user guide, "LUMI-G example batch scripts" and "Distribution and binding".
+TEST(ClusterPlans, LumiGIsTheGuidesOwnScript) {
+  const auto plan = plan_on("lumi-g");
+  EXPECT_EQ(srun_map_cpu(plan.placement), "map_cpu:49,57,17,25,1,9,33,41");
+  EXPECT_EQ(cpu_bind_of(plan),
+            "--cpu-bind=mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,"
+            "0xfe00,0xfe00000000,0xfe0000000000");
+  EXPECT_THAT(plan.environment, Contains(Pair("NCCL_SOCKET_IFNAME", "hsn0,hsn1,hsn2,hsn3")));
+  EXPECT_THAT(plan.environment, Contains(Pair("NCCL_NET_GDR_LEVEL", "PHB")));
+  EXPECT_THAT(plan.node_folders, Contains(Pair("MIOPEN_USER_DB_PATH", "/tmp/{user}-miopen-{job}")));
+}
+
+TEST(ClusterPlans, TheProfilesMpiCountsUnlessSrunDoesNotListIt) {
+  auto facts = known_cluster("lumi-g");
+  auto job = run_job();
+  job.resources.partition = "standard-g";
+  const auto mpi = [&] { return planned(job, facts).start.at(1); };
+  EXPECT_EQ(mpi(), "--mpi=cray_shasta");
+  facts.slurm->mpi_types = {};
+  EXPECT_EQ(mpi(), "--mpi=cray_shasta") << "the list is unknown";
+  facts.slurm->mpi_types = {"none", "pmix"};
+  EXPECT_EQ(mpi(), "--mpi=pmix");
+}
+
+TEST(ClusterPlans, LumiGWithSixCoresARankLeavesTheLastOneOut) {
+  auto job = run_job();
+  job.resources.cpus_per_rank = 6;
+  EXPECT_THAT(cpus_of(plan_on("lumi-g", job)),
+              ElementsAre("49-54", "57-62", "17-22", "25-30", "1-6", "9-14", "33-38", "41-46"));
+}
+
+// Frontier user guide, "Frontier Compute Nodes": each L3 region and its GPU; output of
+// `srun -N1 -n8 -c7 --gpus-per-task=1 --gpu-bind=closest`, which numbers ranks along the L3s.
+TEST(ClusterPlans, FrontierPairsEachGpuWithItsL3) {
+  const std::map<int, std::string> published = {{4, "1-7"},   {5, "9-15"},  {2, "17-23"},
+                                                {3, "25-31"}, {6, "33-39"}, {7, "41-47"},
+                                                {0, "49-55"}, {1, "57-63"}};
+  const std::map<int, std::string> bus = {{4, "d1"}, {5, "d6"}, {2, "c9"}, {3, "ce"},
+                                          {6, "d9"}, {7, "de"}, {0, "c1"}, {1, "c6"}};
+  const auto plan = plan_on("frontier");
+  ASSERT_EQ(plan.placement.ranks.size(), 8u);
+  for (const auto& rank : plan.placement.ranks) {
+    const auto& gpu = plan.topology.gpus.at(static_cast<std::size_t>(rank.gpus.at(0)));
+    EXPECT_EQ(gpu.index, rank.local_rank);
+    EXPECT_EQ(to_list(rank.cpus), published.at(gpu.index));
+    EXPECT_EQ(gpu.pci, "0000:" + bus.at(gpu.index) + ":00.0");
+  }
+  auto job = run_job();
+  job.binding.order = RankOrder::numa;
+  EXPECT_THAT(cpus_of(plan_on("frontier", job)),
+              ElementsAre("1-7", "9-15", "17-23", "25-31", "33-39", "41-47", "49-55", "57-63"))
+      << "and in the guide's own order of ranks";
+}
+
+// ALCF user guide, Polaris, "Device affinity" and the example with four applications.
+TEST(ClusterPlans, PolarisRunsBackwards) {
+  const auto plan = plan_on("polaris");
+  EXPECT_THAT(cpus_of(plan), ElementsAre("24-31", "16-23", "8-15", "0-7"));
+  EXPECT_EQ(plan.placement.ranks.at(1).nic, "hsn1") << "GPU 1 and the second adapter: PHB";
+  EXPECT_EQ(plan.placement.ranks.at(3).nic, "hsn0") << "GPU 3 and the first adapter: PHB";
+  EXPECT_EQ(
+      shell_join(plan.start),
+      "mpiexec -n 8 --ppn 4 --cpu-bind list:24-31:16-23:8-15:0-7 python3 train.py --epochs 3");
+}
+
+// nvidia-smi topo -m of a Perlmutter GPU node in a public script: GPU 0 is on NUMA node 3.
+TEST(ClusterPlans, PerlmutterRunsBackwards) {
+  const auto plan = plan_on("perlmutter");
+  EXPECT_THAT(cpus_of(plan), ElementsAre("48-63", "32-47", "16-31", "0-15"));
+  EXPECT_EQ(to_list(plan.topology.gpus.at(0).cpus), "48-63,112-127");
+  EXPECT_EQ(to_list(plan.topology.gpus.at(3).cpus), "0-15,64-79");
+  EXPECT_THAT(plan.sbatch, Contains(Pair("--constraint", "gpu")));
+  auto job = run_job();
+  job.resources.constraint = "hbm80g";
+  job.resources.partition = "gpu-hbm80g";
+  EXPECT_THAT(plan_on("perlmutter", job).sbatch, Contains(Pair("--constraint", "hbm80g")));
+}
+
+// Summit user guide and Hello_jsrun: `jsrun -n6 -a1 -c7 -g1` starts ranks on hardware threads
+// 0, 28, 56, 88, 116 and 144, seven cores and a GPU each.
+TEST(ClusterPlans, SummitIsSixResourceSets) {
+  const auto plan = plan_on("summit");
+  std::vector<int> first;
+  for (const auto& rank : plan.placement.ranks) {
+    first.push_back(rank.cpus.first());
+    EXPECT_EQ(rank.cpus.size(), 7);
+  }
+  EXPECT_THAT(first, ElementsAre(0, 28, 56, 88, 116, 144));
+  EXPECT_FALSE(plan.topology.allowed_cpus.contains(84)) << "one core a socket is the system's";
+  EXPECT_THAT(shell_join(plan.start), HasSubstr("jsrun -n 12 -r 6 -a 1 -c 7 -g 1 -d packed "
+                                                "-b packed:7 -l GPU-CPU"));
+}
+
+// POP centre of excellence, "GPU affinity on JUWELS Booster": NUMA nodes of GPUs 0 to 3.
+TEST(ClusterPlans, JuwelsBoosterFollowsItsNumaTable) {
+  const auto plan = plan_on("juwels-booster");
+  std::vector<std::string> numa;
+  for (const auto& rank : plan.placement.ranks) numa.push_back(to_list(rank.numa));
+  EXPECT_THAT(numa, ElementsAre("3", "1", "7", "5"));
+  EXPECT_THAT(cpus_of(plan), ElementsAre("18-23", "6-11", "42-47", "30-35"));
+  EXPECT_EQ(plan.host_suffix, "i");
+}
+
+// POP centre of excellence, "GPU affinity on MareNostrum 5": --cpu-bind=map_cpu:0,20,40,60.
+TEST(ClusterPlans, MareNostrum5IsThePublishedMap) {
+  const auto plan = plan_on("marenostrum5-acc");
+  EXPECT_EQ(srun_map_cpu(plan.placement), "map_cpu:0,20,40,60");
+  EXPECT_EQ(to_list(plan.placement.ranks.at(1).numa), "0");
+  EXPECT_EQ(to_list(plan.placement.ranks.at(2).numa), "1");
+}
+
+// No site's page was at hand: as on Lassen, the same machine type, two GPUs a socket.
+TEST(ClusterPlans, CtePowerIsLeftToTheRanks) {
+  const auto plan = plan_on("cte-power");
+  EXPECT_EQ(srun_map_cpu(plan.placement), "map_cpu:0,40,80,120");
+  EXPECT_EQ(cpu_bind_of(plan), "--cpu-bind=none") << "nobody has seen the node: the shim looks";
+}
+
+TEST(ClusterPlans, ThetaHasOneRankANode) {
+  const auto plan = plan_on("theta");
+  EXPECT_THAT(cpus_of(plan), ElementsAre("0-63"));
+  auto job = run_job();
+  job.resources.ranks_per_node = 4;
+  EXPECT_THAT(shell_join(plan_on("theta", job).start),
+              HasSubstr("aprun -n 8 -N 4 -d 16 -j 1 -cc depth python3"));
+}
+
+TEST(ClusterPlans, ExamplesAreNoReadings) {
+  for (const char* name : {"generic-nvidia", "generic-amd", "cpu"}) {
+    const auto plan = plan_on(name);
+    EXPECT_FALSE(plan.exact) << name;
+    EXPECT_EQ(cpu_bind_of(plan), "--cpu-bind=none") << name;
+  }
+}
+
+// ---- the sites' figures as they were collected beside this repository --------------------------
+
+nlohmann::json site_figures(const std::string& file) {
+  std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/../shared/topologies/expected/" + file);
+  return nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+}
+
+/// "49-55" or "24-31,56-63": the first threads are the cores.
+TEST(ClusterPlans, AgreeWithTheCollectedTables) {
+  const auto lumi = site_figures("site.lumi-g.json");
+  if (lumi.is_discarded()) GTEST_SKIP() << "no ../shared/topologies beside this checkout";
+  std::size_t compared = 0;
+  const auto plan = plan_on("lumi-g");
+  for (const auto& task : lumi["cases"][1]["tasks"]) {
+    const auto& rank = plan.placement.ranks.at(task["task"].get<std::size_t>());
+    EXPECT_EQ("0x" + to_mask(rank.cpus).substr(2), task["mask"]);
+    EXPECT_EQ(rank.gpus, task["gpus"].get<std::vector<int>>());
+    ++compared;
+  }
+  for (const auto& [gpu, numa] : lumi["rocm_smi_showtoponuma"].items()) {
+    EXPECT_EQ(to_list(plan.topology.gpus.at(std::stoul(gpu)).numa),
+              std::to_string(numa.get<int>()));
+    ++compared;
+  }
+  const auto frontier = plan_on("frontier");
+  const auto frontier_figures = site_figures("site.frontier.json");
+  for (const auto& task : frontier_figures["cases"][0]["tasks"]) {
+    const auto& rank = frontier.placement.ranks.at(task["gpus"][0].get<std::size_t>());
+    EXPECT_EQ(to_list(rank.cpus), task["observed_cpus"]);
+    ++compared;
+  }
+  const auto polaris = plan_on("polaris");
+  const auto polaris_figures = site_figures("site.polaris.json");
+  for (const auto& [gpu, where] : polaris_figures["gpus"].items()) {
+    EXPECT_EQ(to_list(polaris.topology.gpus.at(std::stoul(gpu)).cpus), where["cpus"]);
+    ++compared;
+  }
+  const std::map<std::string, std::string> tables = {{"NERSC", "perlmutter"},
+                                                     {"BSC", "marenostrum5-acc"}};
+  const auto published = site_figures("published-tables.json");
+  for (const auto& table : published["tables"]) {
+    const std::string site = table["site"];
+    const auto known = tables.find(site.substr(0, site.find(' ')));
+    if (known == tables.end()) continue;
+    const auto here = plan_on(known->second);
+    for (const auto& [gpu, where] : table["gpus"].items()) {
+      const auto& ours = here.topology.gpus.at(std::stoul(gpu));
+      EXPECT_EQ(to_list(ours.numa), std::to_string(where["numa"].get<int>())) << site;
+      if (where.contains("cpus")) {
+        EXPECT_EQ(to_list(ours.cpus), where["cpus"]) << site;
+      }
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, 36u) << "every figure that is there";
+}
+
+}  // namespace
+}  // namespace dllaunch
