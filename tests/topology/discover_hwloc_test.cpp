@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/temporary_folder.hpp"
 #include "tests/topology/damage.hpp"
 #include "tests/topology/machines.hpp"
 #include "tests/topology/xml_node.hpp"
@@ -18,7 +19,8 @@ namespace dllaunch {
 namespace {
 
 std::string file_of(const std::string& text, const std::string& name = "node.xml") {
-  auto path = testing::TempDir() + name;
+  static const TemporaryFolder folder;
+  auto path = folder.path() + "/" + name;
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "tests/support/temporary_folder.hpp"
 #include "tests/topology/fake_libraries.hpp"
 
 namespace dllaunch {
@@ -26,7 +27,8 @@ TEST(SharedLibrary, TellsAMissingLibraryFromABrokenOne) {
   const SharedLibrary missing("libno-such-library.so");
   EXPECT_FALSE(missing.opened());
   EXPECT_EQ(missing.why(), "");
-  const auto path = testing::TempDir() + "text.so";
+  const TemporaryFolder folder;
+  const auto path = folder.path() + "/text.so";
   std::ofstream(path) << "no library\n";
   const SharedLibrary broken(path);
   EXPECT_FALSE(broken.opened());

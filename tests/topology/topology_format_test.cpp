@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/temporary_folder.hpp"
 #include "tests/topology/damage.hpp"
 #include "tests/topology/machines.hpp"
 
@@ -15,7 +16,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 std::string temporary(const std::string& name, const std::string& text) {
-  auto path = testing::TempDir() + name;
+  static const TemporaryFolder folder;
+  auto path = folder.path() + "/" + name;
   std::ofstream(path) << text;
   return path;
 }

@@ -36,6 +36,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/temporary_folder.hpp"
 #include "tests/topology/invariants.hpp"
 #include "tests/topology/machines.hpp"
 #include "tests/topology/xml_node.hpp"
@@ -45,7 +46,8 @@ namespace dllaunch {
 namespace {
 
 Topology read(const std::string& xml) {
-  const auto path = testing::TempDir() + "trap.xml";
+  static const TemporaryFolder folder;
+  const auto path = folder.path() + "/trap.xml";
   std::ofstream(path) << xml;
   auto topology = topology_from_xml(path);
   if (!topology) {
