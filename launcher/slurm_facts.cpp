@@ -96,24 +96,29 @@ struct Recording {
 
 Result<Recording> read_recording(std::string_view recorded) {
   Recording recording;
-  std::istringstream lines{std::string(recorded)};
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with('{')) {
-      recording.text += line + '\n';
+  std::istringstream stream{std::string(recorded)};
+  for (std::size_t at = 0; at < recorded.size();) {
+    if (recorded[at] != '{') {
+      const auto end = std::min(recorded.find('\n', at), recorded.size());
+      recording.text += recorded.substr(at, end - at);
+      recording.text += '\n';
+      at = end + 1;
       continue;
     }
-    const auto begin = lines.tellg() - static_cast<std::streamoff>(line.size() + 1);
-    lines.clear();
-    lines.seekg(lines.eof() || begin < 0 ? std::streamoff(0) : std::streamoff(begin));
+    stream.clear();
+    stream.seekg(static_cast<std::streamoff>(at));
     try {
       nlohmann::json document;
-      lines >> document;
+      stream >> document;
       add_slurm_json(document, recording.json);
     } catch (const nlohmann::json::exception& problem) {
       return Error{ErrorKind::bad_request,
                    fmt::format("it is JSON, but damaged: {}", problem.what()),
                    "record it again: nothing but the commands' output may be in it"};
     }
+    // Behind the document; -1 where the text ends with it.
+    const auto behind = static_cast<std::streamoff>(stream.tellg());
+    at = behind < 0 ? recorded.size() : static_cast<std::size_t>(behind);
   }
   return recording;
 }

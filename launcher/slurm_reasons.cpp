@@ -64,7 +64,7 @@ std::string explain_reason(const std::string& reason) {
       {"Cleaning", "back in the queue, its last run is still being cleaned up"},
       {"DeadLine", "it cannot end before its deadline"},
       {"Dependency", "waiting for another job"},
-      {"DependencyNeverSatisfied", "the job it waits for failed: it will never start, cancel it"},
+      {"DependencyNeverSatisfied", "the job it waits for failed: it will never start"},
       {"FedJobLock", "waiting for the other clusters of the federation"},
       {"FrontEndDown", "no front end node is up"},
       {"InactiveLimit", "it was inactive for too long"},

@@ -73,6 +73,13 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, World& worl
     report.findings.push_back({.problem = error, .fatal = true});
 }
 
+/// What a profile mounts is on the nodes; on this machine it need not be.
+Job with_own_mounts(Job job, const Job& own) {
+  if (job.environment.container)
+    job.environment.container->mounts = own.environment.container->mounts;
+  return job;
+}
+
 }  // namespace
 
 bool QueueReport::passed() const {
@@ -92,7 +99,7 @@ QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& 
     report.findings.push_back({.problem = made.error(), .fatal = true});
   if (recorded) return report;
   if (made) try_submission(*made, slurm, world, report);
-  add(report.findings, check_files(job, paths, world));
+  add(report.findings, check_files(with_own_mounts(job, own), paths, world));
   add(report.findings, check_modules(job.environment.modules, world));
   return report;
 }

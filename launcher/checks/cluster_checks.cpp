@@ -115,12 +115,12 @@ void check_admission(const Resources& resources, const SlurmFacts& slurm,
     return allowed.empty() ? std::string() : fmt::format(" (open to: {})", fmt::join(allowed, " "));
   };
   if (!account.empty() && !partition.accounts.admits(account))
-    add_error(found, ErrorKind::bad_request,
+    add_error(found, ErrorKind::unsatisfiable,
               fmt::format("partition {} is closed to account {}{}", partition.name, account,
                           open_to(partition.accounts.allowed)),
               "set resources.account to one that may, or name another resources.partition");
   if (resources.qos && !partition.qos.admits(*resources.qos))
-    add_error(found, ErrorKind::bad_request,
+    add_error(found, ErrorKind::unsatisfiable,
               fmt::format("partition {} is closed to QOS {}{}", partition.name, *resources.qos,
                           open_to(partition.qos.allowed)),
               "set resources.qos to one that may, or name another resources.partition");
@@ -215,12 +215,12 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, Findings
   }
   const auto account = account_of(resources, slurm);
   if (account.empty()) {
-    add_error(found, ErrorKind::bad_request, "no resources.account, and you have no default one",
+    add_error(found, ErrorKind::unsatisfiable, "no resources.account, and you have no default one",
               suggestion("resources.account", "", accounts));
     return;
   }
   if (!lists(accounts, account)) {
-    add_error(found, ErrorKind::bad_request, fmt::format("account {} is none of yours", account),
+    add_error(found, ErrorKind::unsatisfiable, fmt::format("account {} is none of yours", account),
               suggestion("resources.account", account, accounts));
     return;
   }
@@ -235,12 +235,12 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, Findings
   }
   if (!anywhere && resources.partition && !lists(partitions, *resources.partition))
     add_error(
-        found, ErrorKind::bad_request,
+        found, ErrorKind::unsatisfiable,
         fmt::format("account {} is yours in partition {} only", account,
                     fmt::join(partitions, " ")),
         fmt::format("set resources.partition: {}, or another resources.account", partitions[0]));
   if (slurm.enforces("qos") && resources.qos && !qos.empty() && !lists(qos, *resources.qos))
-    add_error(found, ErrorKind::bad_request,
+    add_error(found, ErrorKind::unsatisfiable,
               fmt::format("QOS {} is not open to account {}", *resources.qos, account),
               suggestion("resources.qos", *resources.qos, qos));
 }
@@ -272,7 +272,7 @@ void check_access(const Reservation& reservation, const Resources& resources,
   Names open_to = reservation.users;
   open_to.insert(open_to.end(), reservation.accounts.begin(), reservation.accounts.end());
   open_to.insert(open_to.end(), reservation.groups.begin(), reservation.groups.end());
-  add_error(found, ErrorKind::bad_request,
+  add_error(found, ErrorKind::unsatisfiable,
             fmt::format("reservation {} is not for {}{} (it is for: {})", reservation.name,
                         slurm.user->name, account.empty() ? "" : " with account " + account,
                         fmt::join(open_to, " ")),
@@ -283,7 +283,7 @@ void check_reservation_times(const Reservation& reservation, const Resources& re
                              std::int64_t now, Findings& found) {
   if (reservation.end != 0 && reservation.end <= now) {
     add_error(
-        found, ErrorKind::bad_request,
+        found, ErrorKind::unsatisfiable,
         fmt::format("reservation {} ended at {}", reservation.name, local_time(reservation.end)),
         "leave out resources.reservation");
     return;
@@ -329,7 +329,7 @@ void check_reservation(const Resources& resources, const SlurmFacts& slurm, std:
               fmt::format("use --set resources.nodes={}", size));
   if (!reservation->partition.empty() && resources.partition &&
       *resources.partition != reservation->partition)
-    add_error(found, ErrorKind::bad_request,
+    add_error(found, ErrorKind::unsatisfiable,
               fmt::format("reservation {} is in partition {}, not {}", reservation->name,
                           reservation->partition, *resources.partition),
               fmt::format("set resources.partition: {}", reservation->partition));

@@ -156,7 +156,8 @@ bool is_of_one_machine(const std::string& path, World& world) {
 /// One message for all: usually the whole project lies there.
 void check_shared(const Job& job, const Paths& paths, World& world, Findings& found) {
   std::vector<std::string> local;
-  std::vector<std::string> places = {paths.run_dir, paths.work_dir, paths.dllaunch};
+  std::vector<std::string> places = {paths.work_dir, paths.dllaunch};
+  if (!paths.run_dir.starts_with(paths.work_dir + "/")) places.push_back(paths.run_dir);
   if (!job.train.is_null()) places.push_back(paths.dltrain);
   for (const auto& place : places)
     if (is_of_one_machine(place, world)) local.push_back(place);

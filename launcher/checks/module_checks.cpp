@@ -56,7 +56,7 @@ Findings check_modules(const std::vector<std::string>& modules, World& world) {
     const bool missing =
         output->out.starts_with(line) || output->out.find("\n" + line) != std::string::npos;
     if (missing)
-      add_error(found, ErrorKind::bad_request,
+      add_error(found, ErrorKind::unsatisfiable,
                 fmt::format("environment.modules: {} cannot be loaded here", name),
                 fmt::format("`module avail` and `module load {}` say why", name));
   }

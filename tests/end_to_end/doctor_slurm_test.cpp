@@ -100,15 +100,15 @@ TEST_F(DoctorOnSlurm, FromTheLoginNodeARunOfOursIsWellBound) {
   ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
   nlohmann::json seen;
   const bool found = happens_within(30s, [&] {
-    const auto output =
-        cluster({"run", cluster_.path(), "--", "env", "SLURM_JOB_ID=1", "SLURM_JOB_NODELIST=n[1-2]",
-                 std::string(DLLAUNCH_BIN_DIR) + "/dllaunch", "doctor", "--json"});
+    const auto output = cluster({"run", cluster_.path(), "--", "env",
+                                 "SLURM_JOB_ID=" + work_.job_id(), "SLURM_JOB_NODELIST=n[1-2]",
+                                 std::string(DLLAUNCH_BIN_DIR) + "/dllaunch", "doctor", "--json"});
     if (!output) return false;
     seen = nlohmann::json::parse(output->out.empty() ? "{}" : output->out, nullptr, false);
     return output->exit_code == 0 && seen["ranks"].size() == 4 &&
            seen["ranks"][3]["command"] == "sleep";
   });
-  (void)cluster({"run", cluster_.path(), "--", "scancel", "1"});
+  (void)cluster({"run", cluster_.path(), "--", "scancel", work_.job_id()});
   EXPECT_TRUE(found) << seen.dump(2);
   for (const auto& finding : seen["findings"]) EXPECT_EQ(finding["level"], "OK") << finding;
 }

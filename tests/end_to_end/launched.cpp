@@ -40,6 +40,11 @@ std::string Workplace::text_of(const std::string& name) const {
   return read_whole(path() + "/" + name);
 }
 
+std::string Workplace::job_id() const {
+  const auto text = text_of("run/job.id");
+  return text.substr(0, text.find('\n'));
+}
+
 void Workplace::start(const std::vector<std::string>& args) {
   // The shell gives it the folder and two files, and is gone.
   std::vector<std::string> argv = {"sh", "-c", "cd \"$0\" && exec \"$@\" >stdout 2>stderr", path()};

@@ -33,6 +33,8 @@ class Workplace {
   /// Writes NAME in the folder; returns its path.
   std::string file(const std::string& name, const std::string& text) const;
   std::string text_of(const std::string& name) const;
+  /// The run's Slurm job; sbatch --test-only takes a number too, so it is never known before.
+  std::string job_id() const;
 
   /// Variables for what is started next.
   std::vector<std::pair<std::string, std::string>> environment;

@@ -152,7 +152,7 @@ TEST_F(SlurmChecks, PartitionsThatAreShutOrOfAnotherSize) {
 
 TEST_F(SlurmChecks, AReservationOfOthersThatHasNotBegun) {
   const auto ended = plan(good, {"--set", "resources.reservation=later"});
-  EXPECT_EQ(ended.exit_code, 2) << ended.out;
+  EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("reservation later is not for alice"));
   EXPECT_THAT(ended.out, HasSubstr("reservation later is not active"));
   EXPECT_THAT(ended.out, HasSubstr("asked for 2 nodes, reservation later has 1"));

@@ -167,15 +167,16 @@ TEST_F(SlurmRun, DetachedItGoesOnAndItsDirectoryIsTaken) {
   words.push_back("--detach");
   const auto ended = work_.run(words);
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_THAT(ended.out, HasSubstr("run  " + work_.run_dir() + "\njob  1\n"));
+  EXPECT_THAT(ended.out, HasSubstr("run  " + work_.run_dir() + "\njob  "));
+  const auto id = work_.job_id();
   // Again: the same job, not a second one; another job is refused.
   const auto again = work_.run(words);
   EXPECT_EQ(again.exit_code, 0) << again.err;
-  EXPECT_THAT(again.out, HasSubstr("job  1\n"));
-  EXPECT_THAT(again.err, HasSubstr("job 1 of this run is "));
+  EXPECT_THAT(again.out, HasSubstr("job  " + id + "\n"));
+  EXPECT_THAT(again.err, HasSubstr("job " + id + " of this run is "));
   const auto other = work_.run(args({"--set", "train.batch_size=4"}));
   EXPECT_EQ(other.exit_code, 2) << other.err;
-  on_head({"scancel", "1"});
+  on_head({"scancel", "--me"});
 }
 
 // One minute less 50 seconds of grace: Slurm asks for the checkpoint soon after the start.

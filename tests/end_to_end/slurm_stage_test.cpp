@@ -80,9 +80,10 @@ TEST_F(SlurmStage, RanksReadTheirNodesOwnCopyAndItIsRemoved) {
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("n1 from the directory"));
   EXPECT_THAT(ended.err, HasSubstr("n2 from the directory"));
-  EXPECT_THAT(ended.err, HasSubstr("/tmp/dllaunch-stage-1 700"));
+  const auto id = work_->job_id();
+  EXPECT_THAT(ended.err, HasSubstr("/tmp/dllaunch-stage-" + id + " 700"));
   EXPECT_TRUE(nothing_stays()) << on_nodes();
-  const auto log = work_->text_of("run/slurm-1.out");
+  const auto log = work_->text_of("run/slurm-" + id + ".out");
   EXPECT_THAT(log, HasSubstr("dllaunch: staged 2 source(s)"));
   // The keepers end by themselves: Slurm has nothing to say about them.
   EXPECT_EQ(log.find("CANCELLED"), std::string::npos) << log;
@@ -130,7 +131,7 @@ TEST_F(SlurmStage, CancelledItIsRemovedToo) {
 TEST_F(SlurmStage, AMissingSourceIsSeenBeforeTheQueue) {
   const auto ended = work_->run(args("stage: [data, nothing.tar]\nrun: hostname\n"));
   EXPECT_EQ(ended.exit_code, 2) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr(work_->path() + "/nothing.tar is not there"));
+  EXPECT_THAT(ended.err, HasSubstr("stage: no file or folder " + work_->path() + "/nothing.tar"));
   EXPECT_EQ(cluster_->on_head({"squeue", "--noheader"}), "");
 }
 

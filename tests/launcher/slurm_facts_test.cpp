@@ -44,6 +44,13 @@ TEST(SlurmFacts, ARecordingInTextIsAsGoodAsFacts) {
   EXPECT_EQ(facts->slurm->reservations->size(), 2U);
 }
 
+TEST(SlurmFacts, ABraceInTheLastLineIsDamage) {
+  // Once read again and again: the stream cannot say where it is behind its end.
+  const auto facts = facts_from_recording(recording() + "{Slurmctld");
+  ASSERT_FALSE(facts);
+  EXPECT_THAT(facts.error().what, HasSubstr("it is JSON, but damaged"));
+}
+
 TEST(SlurmFacts, NodesOutOfOrderAreListed) {
   const auto facts = facts_from_recording(recording());
   ASSERT_TRUE(facts);
