@@ -122,6 +122,7 @@ std::vector<ProfileText> profile_texts(World& world, bool own) {
     }
   }
   std::vector<ProfileText> all;
+  all.reserve(by_name.size());
   for (auto& [name, text] : by_name) all.push_back(std::move(text));
   return all;
 }

@@ -223,7 +223,7 @@ std::vector<JobKey> environment_keys() {
       {.path = "environment.activate",
        .rules = optional_line(),
        .initial = nullptr,
-       .doc = "directory of the Python venv or conda environment to use",
+       .doc = "directory of the Python venv or conda environment to use; ~/ is your home",
        .example = "/project/venv"},
       {.path = "environment.variables",
        .rules = variables,

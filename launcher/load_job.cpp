@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "launcher/home_paths.hpp"
 #include "launcher/job_file.hpp"
 
 namespace dllaunch {
@@ -13,7 +14,11 @@ Result<Job> load_job(World& world, const std::string& path, std::span<const std:
     return Error{ErrorKind::bad_request, text.error().what, "the name of a job file"};
   }
   auto parsed = parse_job(*text, path, sets);
-  if (parsed.job) return *std::move(parsed.job);
+  if (parsed.job) {
+    const auto home = world.environment("HOME");
+    return home && !home->empty() ? with_home(*std::move(parsed.job), *home)
+                                  : *std::move(parsed.job);
+  }
   world.note(render(parsed.problems, world.console().color_err));
   const std::size_t count = parsed.problems.size();
   return Error{ErrorKind::bad_request,
