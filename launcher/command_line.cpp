@@ -92,9 +92,10 @@ Error unexpected_word(const std::string& word, const CLI::App& app) {
   return {ErrorKind::bad_request, what, ""};
 }
 
-/// CLI11 begins some of its sentences with a capital letter.
+/// CLI11 begins some of its sentences with a capital letter, and others with RUN or JOB.yaml.
 std::string as_fact(std::string text) {
-  if (!text.empty() && std::islower(static_cast<unsigned char>(text.back()))) {
+  const auto is_small = [](char c) { return std::islower(static_cast<unsigned char>(c)) != 0; };
+  if (text.size() > 1 && is_small(text[1]) && is_small(text.back())) {
     text.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
   }
   return text;
