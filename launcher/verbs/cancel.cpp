@@ -1,10 +1,10 @@
 // Ends a run: its ranks are asked to save first, as Ctrl-C does.
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <CLI/App.hpp>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
