@@ -50,22 +50,23 @@ Result<std::string> ask(World& world, const std::vector<std::string>& argv) {
   return std::move(output->out);
 }
 
-/// The text that is read here has not changed since 20.11; should it, there is JSON.
+/// --all: partitions that the site hides take jobs all the same. The text that is read here has not
+/// changed since 20.11; should it, there is JSON.
 Result<std::vector<SlurmNode>> ask_for_nodes(World& world) {
-  auto text = ask(world, {"scontrol", "--oneliner", "show", "node"});
+  auto text = ask(world, {"scontrol", "--all", "--oneliner", "show", "node"});
   if (!text) return std::move(text).error();
   auto nodes = parse_slurm_nodes(*text);
   if (!nodes.empty()) return nodes;
-  const auto json = world.run({"scontrol", "show", "node", "--json"}, limit);
+  const auto json = world.run({"scontrol", "--all", "show", "node", "--json"}, limit);
   return json && json->exit_code == 0 ? parse_slurm_json(json->out).nodes : nodes;
 }
 
 Result<std::vector<SlurmPartition>> ask_for_partitions(World& world) {
-  auto text = ask(world, {"scontrol", "--oneliner", "show", "partition"});
+  auto text = ask(world, {"scontrol", "--all", "--oneliner", "show", "partition"});
   if (!text) return std::move(text).error();
   auto partitions = parse_slurm_partitions(*text);
   if (!partitions.empty()) return partitions;
-  const auto json = world.run({"scontrol", "show", "partition", "--json"}, limit);
+  const auto json = world.run({"scontrol", "--all", "show", "partition", "--json"}, limit);
   return json && json->exit_code == 0 ? parse_slurm_json(json->out).partitions : partitions;
 }
 

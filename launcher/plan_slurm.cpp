@@ -147,7 +147,8 @@ std::vector<std::string> srun(const Job& job, const std::string& mpi, int cpus_p
                        {"--cpus-per-task", std::to_string(cpus_per_rank)},
                        {"--cpu-bind", bind},
                        {"--kill-on-bad-exit", "1"},
-                       {"--wait", "60"},
+                       // A rank that still saves is not killed because the others are done.
+                       {"--wait", "0"},
                        {"--export", "ALL"}};
   if (overcommit) lines.emplace_back("--overcommit", "");
   if (plan.ranks() > max_rank_logs) {

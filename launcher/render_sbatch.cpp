@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/container.hpp"
+#include "launcher/inherited_options.hpp"
 #include "launcher/job_sbatch_template.hpp"
 #include "launcher/plan.hpp"
 #include "launcher/plan_parts.hpp"
@@ -145,6 +146,21 @@ data stage_lines(const LaunchPlan& plan) {
   return lines;
 }
 
+/// The names of what to unset, a line's worth each.
+std::vector<std::string> unset_lines(const LaunchPlan& plan) {
+  auto options = plan.sbatch_extra;
+  for (const auto& option : plan.sbatch) options.push_back(option.first);
+  constexpr std::size_t width = 92;
+  std::vector<std::string> lines;
+  for (const auto name : contradicting_variables(options)) {
+    if (lines.empty() || lines.back().size() + 1 + name.size() > width)
+      lines.emplace_back(name);
+    else
+      lines.back() += fmt::format(" {}", name);
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string render_sbatch(const LaunchPlan& plan) {
@@ -155,6 +171,7 @@ std::string render_sbatch(const LaunchPlan& plan) {
   fields.set("sbatch", sbatch_lines(plan));
   fields.set("run_dir", shell_quote(plan.paths.run_dir) +
                             (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
+  fields.set("unset", list_of("names", unset_lines(plan)));
   fields.set("work_dir", shell_quote(plan.paths.work_dir));
   fields.set("plan", one_line(to_json(plan)));
   fields.set("train", object_if(!train.empty(), "text", train));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace dllaunch {
 namespace {
@@ -20,7 +21,7 @@ std::string absolute(const std::string& path, const Paths& paths) {
 
 /// What only a shell or the node can say where it is.
 bool is_open(std::string_view path) {
-  return path.find('$') != std::string_view::npos;
+  return path.find('$') != std::string_view::npos || path.find("{stage}") != std::string_view::npos;
 }
 
 std::string_view base_name(std::string_view path) {
@@ -103,9 +104,8 @@ void check_command(const Job& job, const Paths& paths, World& world, Findings& f
   if (job.environment.container) return;
   auto argv = job.run_command;
   if (argv.size() == 3 && argv[0] == "bash" && argv[1] == "-c") {
-    const auto command = plain_command(argv[2]);
-    if (!command) return;
-    argv = {*command};
+    argv = plain_words(argv[2]);
+    if (argv.empty()) return;
   }
   const auto& program = argv[0];
   if (is_open(program)) return;
@@ -222,39 +222,55 @@ void check_data(const Job& job, const Paths& paths, World& world, Findings& foun
     check_exists("train.dataset.path", path->get<std::string>(), paths, world, found);
 }
 
+/// What bash hands on as it stands. The first word with a "=" would set a variable.
+bool is_plain(std::string_view word, bool first) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [first](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+@").find(c) != std::string_view::npos ||
+           (!first && std::string_view("=:,%").find(c) != std::string_view::npos);
+  });
+}
+
+/// Its keywords, its builtins, and what changes how the next command is found.
+bool is_of_bash(std::string_view word) {
+  constexpr std::array<std::string_view, 57> words = {
+      ".",        "alias",  "bg",      "break",  "builtin", "case",     "cd",       "command",
+      "continue", "coproc", "declare", "dirs",   "disown",  "echo",     "enable",   "eval",
+      "exec",     "exit",   "export",  "false",  "fg",      "for",      "function", "getopts",
+      "hash",     "if",     "jobs",    "kill",   "let",     "local",    "mapfile",  "module",
+      "popd",     "printf", "pushd",   "pwd",    "read",    "readonly", "return",   "select",
+      "set",      "shift",  "shopt",   "source", "test",    "time",     "times",    "trap",
+      "true",     "type",   "ulimit",  "umask",  "unalias", "unset",    "until",    "wait",
+      "while"};
+  return is_one_of(word, words);
+}
+
 }  // namespace
 
-std::optional<std::string> plain_command(std::string_view text) {
+std::vector<std::string> plain_words(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n;";
   while (true) {
     const auto begin = text.find_first_not_of(blanks);
-    if (begin == std::string_view::npos) return std::nullopt;
+    if (begin == std::string_view::npos) return {};
     text.remove_prefix(begin);
     if (text[0] != '#') break;
     text.remove_prefix(std::min(text.find('\n'), text.size()));
   }
-  const auto end = text.find_first_of(" \t\r\n;|&<>");
-  const auto word = text.substr(0, end);
-  const bool plain = std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' ||
-           c == '.' || c == '_' || c == '-' || c == '+' || c == '@';
-  });
-  constexpr std::array<std::string_view, 44> of_bash = {
-      ".",        "alias",  "bg",      "break", "builtin", "case",     "cd",      "command",
-      "continue", "coproc", "declare", "dirs",  "disown",  "enable",   "eval",    "exec",
-      "exit",     "export", "false",   "fg",    "for",     "function", "getopts", "hash",
-      "if",       "jobs",   "let",     "local", "mapfile", "module",   "popd",    "pushd",
-      "readonly", "return", "select",  "set",   "shift",   "shopt",    "source",  "time",
-      "trap",     "true",   "ulimit",  "while"};
-  constexpr std::array<std::string_view, 13> more_of_bash = {
-      "echo",  "printf",  "pwd",   "read",  "test", "times", "type",
-      "umask", "unalias", "unset", "until", "wait", "kill"};
-  if (!plain || word.empty() || is_one_of(word, of_bash) || is_one_of(word, more_of_bash))
-    return std::nullopt;
-  // "name () {" defines a function, and what follows may call it.
-  const auto next = text.find_first_not_of(" \t", word.size());
-  if (next != std::string_view::npos && text[next] == '(') return std::nullopt;
-  return std::string(word);
+  std::vector<std::string> words;
+  while (true) {
+    const auto end = std::min(text.find_first_of(" \t\r\n;|&<>"), text.size());
+    const auto word = text.substr(0, end);
+    if (!is_plain(word, words.empty())) break;
+    words.emplace_back(word);
+    text.remove_prefix(end);
+    const auto next = text.find_first_not_of(" \t");
+    // "name () {" defines a function, and what follows may call it.
+    if (words.size() == 1 && next != std::string_view::npos && text[next] == '(') return {};
+    if (next == 0 || next == std::string_view::npos) break;
+    text.remove_prefix(next);
+  }
+  if (!words.empty() && is_of_bash(words[0])) return {};
+  return words;
 }
 
 Findings check_files(const Job& job, const Paths& paths, World& world) {

@@ -1,9 +1,9 @@
 // Whether what a job names is there: its command, folders, sources to stage, container, prefix.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "launcher/checks/finding.hpp"
 #include "launcher/job.hpp"
@@ -16,8 +16,9 @@ namespace dllaunch {
 /// modules, a container or setup: lines may bring is not judged.
 Findings check_files(const Job& job, const Paths& paths, World& world);
 
-/// The command a text for `bash -c` begins with, where that is plain to see: no variable, no
-/// quoting, nothing that bash itself does. Lines of comments are passed over.
-std::optional<std::string> plain_command(std::string_view shell_text);
+/// The words of the command a text for `bash -c` begins with, up to the first that is not plain: no
+/// variable, no quoting, nothing that bash itself does. Lines of comments are passed over. Empty:
+/// bash has to be asked what it runs.
+std::vector<std::string> plain_words(std::string_view shell_text);
 
 }  // namespace dllaunch

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "launcher/host_list.hpp"
+#include "launcher/inherited_options.hpp"
 #include "launcher/program_paths.hpp"
 
 namespace dllaunch {
@@ -49,42 +50,12 @@ void add_line(std::string_view line, std::map<std::string, Pieces>& by_host) {
   pieces.texts[*index] = std::string(line);
 }
 
-/// srun reads its options from the environment as well, and a batch script holds those of sbatch.
-constexpr const char* inherited_options[] = {"SLURM_CPU_BIND",
-                                             "SLURM_CPU_BIND_LIST",
-                                             "SLURM_CPU_BIND_TYPE",
-                                             "SLURM_CPU_BIND_VERBOSE",
-                                             "SLURM_CPUS_PER_TASK",
-                                             "SRUN_CPUS_PER_TASK",
-                                             "SLURM_TRES_PER_TASK",
-                                             "SLURM_NTASKS_PER_NODE",
-                                             "SLURM_NTASKS",
-                                             "SLURM_NPROCS",
-                                             "SLURM_GPUS",
-                                             "SLURM_GPUS_PER_NODE",
-                                             "SLURM_GPUS_PER_TASK",
-                                             "SLURM_GPUS_PER_SOCKET",
-                                             "SLURM_NTASKS_PER_GPU",
-                                             "SLURM_GPU_BIND",
-                                             "SLURM_MEM_PER_CPU",
-                                             "SLURM_MEM_PER_GPU",
-                                             "SLURM_MEM_PER_NODE",
-                                             "SLURM_CPUS_PER_GPU",
-                                             "SLURM_DISTRIBUTION",
-                                             "SLURM_HINT",
-                                             "SLURM_THREADS_PER_CORE",
-                                             "SLURM_EXACT",
-                                             "SLURM_OVERCOMMIT",
-                                             "SLURM_MEM_BIND",
-                                             "SLURM_NTASKS_PER_SOCKET",
-                                             "SLURM_NTASKS_PER_CORE"};
-
 std::vector<std::string> command(const std::string& dllaunch, const Allocation& allocation,
                                  std::chrono::seconds limit, bool bench) {
   std::vector<std::string> argv = {"env"};
-  for (const char* name : inherited_options) {
+  for (const auto& inherited : inherited_options()) {
     argv.emplace_back("-u");
-    argv.emplace_back(name);
+    argv.emplace_back(inherited.variable);
   }
   const auto nodes = allocation.hosts.size();
   // TERM lets srun hand on what has come; it is killed where it does not.

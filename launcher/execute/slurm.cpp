@@ -166,7 +166,7 @@ class JobWatch {
   void begin_cancel() {
     cancel_at_ = Clock::now();
     if (!running_ || !settings_.trains) return;
-    auto asked = signal_steps(world_, id_, plan_.signal);
+    auto asked = signal_script(world_, id_, plan_.signal);
     if (!asked) {
       follower_.say("dllaunch: " + asked.error().what);
       return;

@@ -233,8 +233,8 @@ std::optional<SlurmJob> finished_job(World& world, const std::string& id) {
   return std::move(jobs.front());
 }
 
-Result<Ok> signal_steps(World& world, const std::string& id, const std::string& signal) {
-  return run_quietly(world, {"scancel", "--signal=" + signal, id});
+Result<Ok> signal_script(World& world, const std::string& id, const std::string& signal) {
+  return run_quietly(world, {"scancel", "--batch", "--signal=" + signal, id});
 }
 
 Result<Ok> cancel_job(World& world, const std::string& id) {

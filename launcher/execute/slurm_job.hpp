@@ -37,8 +37,8 @@ std::vector<SlurmJob> finished_jobs(World& world, const std::string& id);
 /// The same of a job that is no array; nothing when nobody knows it.
 std::optional<SlurmJob> finished_job(World& world, const std::string& id);
 
-/// Signals the job's steps, not its batch script.
-Result<Ok> signal_steps(World& world, const std::string& id, const std::string& signal);
+/// Signals the batch script, whose trap hands it on to the ranks' step and to no other.
+Result<Ok> signal_script(World& world, const std::string& id, const std::string& signal);
 Result<Ok> cancel_job(World& world, const std::string& id);
 
 /// "PENDING", "CONFIGURING", "REQUEUED" ...: it has not run yet, or will run again.

@@ -62,7 +62,8 @@ Result<Ok> send(World& world, const StageJob& job, const std::string& from, cons
 
 Result<Ok> pack_directory(World& world, const std::string& source, const std::string& parcel) {
   return call(world,
-              {"tar", "--create", "--force-local", "--file", parcel, "--directory", source, "."},
+              {"tar", "--create", "--dereference", "--force-local", "--file", parcel, "--directory",
+               source, "."},
               "pack " + source);
 }
 

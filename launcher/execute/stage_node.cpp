@@ -205,7 +205,9 @@ Result<Ok> take_source(World& world, const std::string& source, const std::strin
   const bool directory = fs::is_directory(source, error);
   const auto kind = directory ? ArchiveKind::none : archive_kind(source);
   if (kind == ArchiveKind::none)
-    return call(world, {"cp", "-R", "-P", "--preserve=mode,timestamps", "--", source, folder + "/"},
+    // What a link names, too: latest -> v3, or a cache's snapshots -> ../../blobs, lies elsewhere.
+    return call(world,
+                {"cp", "-R", "-L", "--preserve=mode,timestamps,links", "--", source, folder + "/"},
                 "copy " + source, folder);
   const std::string target = folder + "/" + staged_name(source);
   if (auto made = make_folder(world, target); !made) return made;

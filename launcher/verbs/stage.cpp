@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 
@@ -43,6 +44,8 @@ Result<std::string> job_id(World& world) {
 /// Until the other end of standard input is closed or Slurm ends the step: then it is all removed.
 Result<int> keep(const std::string& folder) {
   const StopSignals signals;
+  // Meant for the ranks, where somebody signals every step of the job.
+  for (const int meant_for_ranks : {SIGUSR1, SIGUSR2}) std::signal(meant_for_ranks, SIG_IGN);
   pollfd input{STDIN_FILENO, POLLIN, 0};
   std::array<char, 256> text{};
   while (signals.count() == 0) {
@@ -113,7 +116,7 @@ VerbBody declare(CLI::App& app) {
 }  // namespace
 
 extern const Verb stage_verb;
-const Verb stage_verb{"stage", "copy data to each node's own disk before the ranks start",
-                      examples, declare};
+const Verb stage_verb{"stage", "copy data to each node's own disk before the ranks start", examples,
+                      declare};
 
 }  // namespace dllaunch

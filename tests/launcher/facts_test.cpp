@@ -26,11 +26,12 @@ FakeWorld cluster() {
   FakeWorld world;
   world.host = "head";
   world.programs = {"sinfo"};
-  world.answers = {{"scontrol show config", {0, fixture("22.05/config.txt"), ""}},
-                   {"scontrol --oneliner show partition", {0, fixture("22.05/partition.txt"), ""}},
-                   {"scontrol --oneliner show node", {0, fixture("22.05/node.txt"), ""}},
-                   {"srun --mpi=list", {0, fixture("22.05/mpi-list.txt"), ""}},
-                   {"srun --help", {0, "Usage: srun [OPTIONS...] executable [args...]\n", ""}}};
+  world.answers = {
+      {"scontrol show config", {0, fixture("22.05/config.txt"), ""}},
+      {"scontrol --all --oneliner show partition", {0, fixture("22.05/partition.txt"), ""}},
+      {"scontrol --all --oneliner show node", {0, fixture("22.05/node.txt"), ""}},
+      {"srun --mpi=list", {0, fixture("22.05/mpi-list.txt"), ""}},
+      {"srun --help", {0, "Usage: srun [OPTIONS...] executable [args...]\n", ""}}};
   return world;
 }
 
@@ -101,8 +102,8 @@ TEST(Facts, ASilentControllerIsAnErrorWithAWayOut) {
 }
 
 TEST(Facts, AHangingControllerIsATimeout) {
-  for (const auto* command : {"scontrol show config", "scontrol --oneliner show partition",
-                              "scontrol --oneliner show node"}) {
+  for (const auto* command : {"scontrol show config", "scontrol --all --oneliner show partition",
+                              "scontrol --all --oneliner show node"}) {
     auto world = cluster();
     world.answers.erase(command);
     const auto facts = observe(world);
@@ -122,8 +123,8 @@ TEST(Facts, SurvivesASrunThatListsNothing) {
 
 TEST(Facts, SeesPyxisInTheHelpOfSrun) {
   auto world = cluster();
-  world.answers["srun --help"] = {
-      0, "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n", ""};
+  world.answers["srun --help"] = {0, "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n",
+                                  ""};
   const auto facts = observe(world);
   ASSERT_TRUE(facts);
   EXPECT_TRUE(facts->slurm->pyxis);

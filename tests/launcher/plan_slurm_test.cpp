@@ -35,7 +35,7 @@ TEST(PlanSlurm, WithCountsAloneTheShimBinds) {
   EXPECT_THAT(
       made.start,
       ElementsAre("srun", "--mpi=pmix", "--nodes=2", "--ntasks=4", "--ntasks-per-node=2",
-                  "--cpus-per-task=1", "--cpu-bind=none", "--kill-on-bad-exit=1", "--wait=60",
+                  "--cpus-per-task=1", "--cpu-bind=none", "--kill-on-bad-exit=1", "--wait=0",
                   "--export=ALL", "/opt/dllaunch/bin/dllaunch", "exec", "--run-dir",
                   "/scratch/me/runs/job-20261120-200000-ab12", "--", "/opt/dllaunch/bin/dltrain",
                   "--config", "/scratch/me/runs/job-20261120-200000-ab12/train.json"));

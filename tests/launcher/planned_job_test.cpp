@@ -34,10 +34,10 @@ void answer_as(FakeWorld& world, const std::string& cluster, const std::string& 
   world.programs = {"sinfo", "scontrol", "srun"};
   world.answers["scontrol show config"] = {
       0, "ClusterName = " + cluster + "\nSLURM_VERSION = 23.02.7\n", ""};
-  world.answers["scontrol --oneliner show partition"] = {
+  world.answers["scontrol --all --oneliner show partition"] = {
       0, "PartitionName=" + partition + " Default=YES MaxTime=UNLIMITED State=UP Nodes=n[1-2]\n",
       ""};
-  world.answers["scontrol --oneliner show node"] = {0, node + other, ""};
+  world.answers["scontrol --all --oneliner show node"] = {0, node + other, ""};
 }
 
 TEST(PlannedJob, PlansForWhatIsHere) {

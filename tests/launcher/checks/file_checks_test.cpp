@@ -8,7 +8,9 @@
 namespace dllaunch {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 constexpr PathState program{.exists = true, .executable = true};
@@ -83,6 +85,12 @@ TEST(FileChecks, TheScriptOfAnInterpreter) {
   EXPECT_EQ(command({"python3", "-m", "tran"}), "");
   EXPECT_EQ(command({"python3", "-c", "print()"}), "");
   EXPECT_EQ(command({"python3", "train.py", "none"}), "");
+  EXPECT_EQ(command({"python3", "{stage}/tran.py"}), "") << "it comes with the data";
+  EXPECT_THAT(command({"bash", "-c", "python3 -u tran.py --epochs 3"}),
+              HasSubstr("!run: python3 is to read /home/me/project/tran.py, which is not there"));
+  for (const char* text : {"python3 train.py", "python3 $X tran.py", "python3 'tran.py'",
+                           "python3 tran.py$X", "cd x && python3 tran.py"})
+    EXPECT_EQ(command({"bash", "-c", text}), "") << text;
 }
 
 TEST(FileChecks, ATextForBashWhereItIsPlain) {
@@ -90,8 +98,10 @@ TEST(FileChecks, ATextForBashWhereItIsPlain) {
   for (const char* text : {"cd /x && ./app", "A=1 pyton3", "$X", "'my app'", "f() { :; }; f",
                            "if true; then x; fi", "", "# only", "[ -e x ]", "(pyton3)"})
     EXPECT_EQ(command({"bash", "-c", text}), "") << text;
-  EXPECT_EQ(plain_command(" \n./a;b"), "./a");
-  EXPECT_EQ(plain_command("name ()"), std::nullopt);
+  EXPECT_THAT(plain_words(" \n./a;b"), ElementsAre("./a"));
+  EXPECT_THAT(plain_words("./a --lr=0.1 \tx:y,z $HOME b"), ElementsAre("./a", "--lr=0.1", "x:y,z"));
+  EXPECT_THAT(plain_words("./a\n./b"), ElementsAre("./a"));
+  EXPECT_THAT(plain_words("name ()"), IsEmpty());
 }
 
 TEST(FileChecks, WhereTheOutputGoes) {

@@ -166,9 +166,9 @@ TEST(SlurmJob, TestOnlyTellsItsEstimateOrItsRefusal) {
 
 TEST(SlurmJob, SignalsAndCancels) {
   FakeWorld world;
-  world.answers["scancel --signal=USR2 5"] = {0, "", ""};
+  world.answers["scancel --batch --signal=USR2 5"] = {0, "", ""};
   world.answers["scancel 5"] = {1, "", "scancel: error: Kill job error on job id 5: Access denied"};
-  EXPECT_TRUE(signal_steps(world, "5", "USR2"));
+  EXPECT_TRUE(signal_script(world, "5", "USR2"));
   const auto denied = cancel_job(world, "5");
   ASSERT_FALSE(denied);
   EXPECT_NE(denied.error().what.find("Access denied"), std::string::npos);

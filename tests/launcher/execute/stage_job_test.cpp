@@ -64,7 +64,8 @@ TEST_F(StageOnAllNodes, ManyAreSentWhatWasReadOnce) {
   ASSERT_TRUE(stage_on_all_nodes(world_, job_));
   EXPECT_THAT(
       joined(world_.ran),
-      ElementsAre("tar --create --force-local --file /tmp/dllaunch-stage-7.packed --directory " +
+      ElementsAre("tar --create --dereference --force-local --file /tmp/dllaunch-stage-7.packed "
+                  "--directory " +
                       at("data") + " .",
                   "sbcast --force /tmp/dllaunch-stage-7.packed /tmp/dllaunch-stage-7.data.parcel",
                   "sbcast --force " + at("a.tar") + " /tmp/dllaunch-stage-7.a.parcel",

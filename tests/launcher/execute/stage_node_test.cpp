@@ -53,6 +53,25 @@ TEST_F(StageNode, DirectoriesAndFilesKeepTheirNames) {
   EXPECT_EQ(fs::status(folder()).permissions(), fs::perms::owner_all);
 }
 
+/// As in caches of models, snapshots/x -> ../../blobs/y, and in data sets with a "latest".
+TEST_F(StageNode, WhatLinksNameComesAlong) {
+  shell(
+      "mkdir -p elsewhere/v3 && echo -n far > elsewhere/v3/f && ln -s elsewhere/v3 latest &&"
+      "ln -s ../elsewhere/v3/f 'data set/file' && ln -s one 'data set/near'");
+  ASSERT_TRUE(stage({here_.path() + "/latest", source()}));
+  fs::remove_all(here_.path() + "/elsewhere");
+  EXPECT_EQ(staged("latest/f"), "far");
+  EXPECT_EQ(staged("data set/file"), "far");
+  EXPECT_EQ(staged("data set/near"), "1");
+}
+
+TEST_F(StageNode, ALinkToNothingIsNamed) {
+  shell("ln -s gone 'data set/broken'");
+  const auto done = stage({source()});
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().what, HasSubstr("data set/broken"));
+}
+
 TEST_F(StageNode, ArchivesAreUnpackedUnderTheirName) {
   shell(
       "tar -czf flat.tar.gz -C 'data set' . && tar -cf named.tar --transform 's,^data set,named,' "

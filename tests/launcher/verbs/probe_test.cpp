@@ -37,10 +37,11 @@ class ProbeVerb : public testing::Test {
  protected:
   ProbeVerb() {
     world_.programs = {"sinfo"};
-    world_.answers = {{"scontrol show config", {0, fixture("config.txt"), ""}},
-                      {"scontrol --oneliner show partition", {0, fixture("partition.txt"), ""}},
-                      {"scontrol --oneliner show node", {0, fixture("node.txt"), ""}},
-                      {"srun --mpi=list", {0, fixture("mpi-list.txt"), ""}}};
+    world_.answers = {
+        {"scontrol show config", {0, fixture("config.txt"), ""}},
+        {"scontrol --all --oneliner show partition", {0, fixture("partition.txt"), ""}},
+        {"scontrol --all --oneliner show node", {0, fixture("node.txt"), ""}},
+        {"srun --mpi=list", {0, fixture("mpi-list.txt"), ""}}};
     world_.node = *synthetic_topology("cores:16");
     world_.files["job.yaml"] =
         "name: j\nresources: {ranks_per_node: 2, constraint: h100}\n"
