@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <filesystem>
 #include <tuple>
 #include <vector>
@@ -228,6 +229,31 @@ std::string advice_for(std::string_view line) {
     return line.find(advice.words) != std::string_view::npos;
   });
   return found == known.end() ? "" : std::string(found->change);
+}
+
+std::string advice_for(const DeadRank& dead) {
+  switch (dead.signal) {
+    case SIGKILL:
+      return "if nobody killed it the kernel did, for memory (`dmesg -T | grep -i oom` on that "
+             "node): lower the batch size, or use fewer ranks a node";
+    case SIGBUS:
+      return advice_for("Bus error");
+    case SIGILL:
+      return advice_for("Illegal instruction");
+    case SIGSEGV:
+    case SIGFPE:
+    case SIGABRT:
+      return "environment.setup: `ulimit -c unlimited` leaves a core file for gdb; of Python, "
+             "environment.variables: {PYTHONFAULTHANDLER: '1'} shows where it was";
+    default:
+      break;
+  }
+  constexpr int not_executable = 126;
+  constexpr int not_found = 127;
+  if (dead.exit_code == not_executable)
+    return "the shell found the command but may not run it: chmod +x, or name its interpreter";
+  if (dead.exit_code == not_found) return advice_for("command not found");
+  return "";
 }
 
 }  // namespace dllaunch

@@ -44,5 +44,7 @@ std::string describe(const FirstError& error);
 
 /// What to change when a line says this; empty: nobody knows.
 std::string advice_for(std::string_view error_line);
+/// The same for a rank that died, where no line says why.
+std::string advice_for(const DeadRank& dead);
 
 }  // namespace dllaunch

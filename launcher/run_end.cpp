@@ -44,6 +44,7 @@ std::string render_failure(const Outcome& outcome) {
   if (!outcome.first_error.empty())
     text += fmt::format("dllaunch: first error: {}\n", outcome.first_error);
   text += fmt::format("dllaunch: {}\n", outcome.reason);
+  for (const auto& other : outcome.others) text += fmt::format("dllaunch: {}\n", other);
   if (!outcome.advice.empty()) text += fmt::format("  try: {}\n", outcome.advice);
   if (outcome.excerpt.empty()) return text;
   text += "  " + outcome.log + ":\n";

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "launcher/execute/descendants.hpp"
+#include "launcher/execute/last_words.hpp"
 #include "launcher/execute/openmpi_scratch.hpp"
 #include "launcher/execute/owned_process.hpp"
 #include "launcher/execute/rank_logs.hpp"
@@ -26,7 +27,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t most_excerpt_lines = 12;
 constexpr std::size_t most_mpirun_bytes = 65536;
 constexpr seconds last_warning(8);  // from TERM to KILL
 
@@ -227,6 +227,11 @@ int wait_for_end(OwnedProcess& mpirun, const StopSignals& signals, Stop& stop, F
   }
 }
 
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
 std::uintmax_t size_of(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -281,6 +286,7 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   const StopSignals signals;
   adopt_orphans();
   const auto began = Clock::now();
+  const double began_s = unix_seconds();
   auto mpirun = OwnedProcess::start(
       {.program = *program, .argv = argv, .environment = environment, .output_path = words_path});
   if (!mpirun) return std::move(mpirun).error();
@@ -292,12 +298,13 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   const auto words = file_end(
       words_path, std::min<std::size_t>(most_mpirun_bytes, size_of(words_path) - words_before));
   Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.ledger(), code)
-                                        : explain_local(code, run, words);
+                                        : explain_local(code, run, words, began_s);
   outcome.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return outcome;
 }
 
-Outcome explain_local(int code, const RunDir& run, const std::string& mpirun_words) {
+Outcome explain_local(int code, const RunDir& run, const std::string& mpirun_words,
+                      double since_s) {
   if (code == 0) return {};
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(code)};
   const auto named = dead_rank_from_mpirun(mpirun_words);
@@ -305,17 +312,13 @@ Outcome explain_local(int code, const RunDir& run, const std::string& mpirun_wor
   if (!named && code > 128) dead.signal = code - 128;
   if (!named && code <= 128) dead.exit_code = code;
   if (dead.signal != 0) outcome.exit_code = exit_code::job_failed;
-
-  auto excerpt = excerpt_of(run, dead, most_excerpt_lines);
-  if (dead.host.empty() && dead.rank >= 0) dead.host = host_of_log(excerpt.path);
+  if (dead.host.empty() && dead.rank >= 0) dead.host = host_of_rank(run, dead.rank);
+  const bool error =
+      add_last_words(run, dead, since_s, {run.out() + "/mpirun.log", mpirun_words}, outcome);
   outcome.reason = describe(dead);
   // No rank named and no log with an error: then mpirun itself has something to say.
-  if (!named && !excerpt.has_error && !mpirun_words.empty()) {
+  if (!named && !error && !mpirun_words.empty())
     outcome.reason = fmt::format("mpirun ended with code {}", code);
-    excerpt = {run.out() + "/mpirun.log", log_excerpt(mpirun_words, most_excerpt_lines), true};
-  }
-  outcome.log = excerpt.path;
-  outcome.excerpt = std::move(excerpt.lines);
   return outcome;
 }
 

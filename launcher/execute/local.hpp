@@ -23,7 +23,9 @@ Result<Ok> check_local(const LaunchPlan& plan, World& world);
 Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                               World& world);
 
-/// What the ranks' output and mpirun's words say of an exit code that is not 0.
-Outcome explain_local(int exit_code, const RunDir& run, const std::string& mpirun_words);
+/// What the ranks' output and mpirun's words say of an exit code that is not 0. `since_s`: Unix
+/// seconds of the start; what the logs hold from before is an earlier run's.
+Outcome explain_local(int exit_code, const RunDir& run, const std::string& mpirun_words,
+                      double since_s = 0);
 
 }  // namespace dllaunch

@@ -48,6 +48,11 @@ std::string host_of_log(const std::string& path) {
   return name.substr(second + 1);
 }
 
+std::string host_of_rank(const RunDir& run, int rank) {
+  const auto logs = logs_of(run, fmt::format("rank-{:04}-", rank));
+  return logs.empty() ? std::string() : host_of_log(logs.front());
+}
+
 std::string file_end(const std::string& path, std::size_t most) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";

@@ -26,6 +26,9 @@ std::string file_end(const std::string& path, std::size_t most);
 /// The host in a log's name; empty when it is not one.
 std::string host_of_log(const std::string& path);
 
+/// The host that the newest log of this rank names; empty where it has none.
+std::string host_of_rank(const RunDir& run, int rank);
+
 /// "rank-0003-n1.log", the host made safe for a file name.
 std::string rank_log_name(int rank, const std::string& host);
 

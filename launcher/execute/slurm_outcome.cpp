@@ -4,18 +4,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <ctime>
 #include <map>
 
+#include "launcher/execute/last_words.hpp"
 #include "launcher/failure.hpp"
-#include "launcher/first_error.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
 namespace {
 
 constexpr std::size_t most_excerpt_lines = 12;
-constexpr std::size_t most_excerpt_bytes = 65536;
 constexpr std::size_t most_log_bytes = 262144;
 
 struct Verdict {
@@ -111,25 +111,6 @@ Outcome killed_by_the_warning(const LaunchPlan& plan, const SlurmJob& job) {
                                 plan.signal)};
 }
 
-/// Whose words the job's own output ends with, and what the ranks' logs say.
-void add_words(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
-               const std::string& job_words, const DeadRank& dead, Outcome& outcome) {
-  const auto error = first_error(run, dead, unix_seconds_of(job.start).value_or(0));
-  if (error) {
-    outcome.first_error = describe(*error);
-    if (outcome.advice.empty()) outcome.advice = advice_for(error->line);
-  }
-  auto excerpt = error && dead.signal == 0
-                     ? LogExcerpt{error->log, log_excerpt(file_end(error->log, most_excerpt_bytes),
-                                                          most_excerpt_lines)}
-                     : excerpt_of(run, dead, most_excerpt_lines);
-  const bool nobody = dead.rank < 0 && !error;
-  if (nobody || excerpt.lines.empty())
-    excerpt = {slurm_log(plan, job), log_excerpt(job_words, most_excerpt_lines)};
-  outcome.log = std::move(excerpt.path);
-  outcome.excerpt = std::move(excerpt.lines);
-}
-
 /// Slurm's own watch over memory, and the kernel's, end a rank by SIGKILL and say so only here.
 bool tells_of_memory(const std::string& job_words) {
   constexpr std::array<std::string_view, 4> signs = {"exceeded memory limit", "oom-kill",
@@ -165,7 +146,8 @@ Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob
   } else {
     outcome.reason = fmt::format("job {} exited with code {}", job.id, job.exit_code);
   }
-  add_words(plan, run, job, job_words, dead.value_or(DeadRank{}), outcome);
+  add_last_words(run, dead.value_or(DeadRank{}), unix_seconds_of(job.start).value_or(0),
+                 {slurm_log(plan, job), job_words}, outcome);
   return outcome;
 }
 
@@ -271,9 +253,27 @@ Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob&
 
 namespace {
 
+/// "task 3: rank 1 on n2 exited with code 7: ValueError: bad"
+std::string line_of_task(const std::string& label, const std::string& task, const Outcome& one) {
+  std::string why = one.reason;
+  const std::string repeated = fmt::format("job {}", label);
+  if (why.starts_with(repeated)) why.erase(0, repeated.size());
+  why.erase(0, std::min(why.find_first_not_of(": "), why.size()));
+  std::string text = fmt::format("task {}: {}", task, why);
+  if (one.first_error.empty()) return text;
+  return text + "; first error: " + one.first_error;
+}
+
+int number_of(const SlurmJob& task) {
+  return std::atoi(task.array_task.c_str());
+}
+
+/// The paragraph of a single job for the first task that failed, a line for each of the others.
 Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::string& id,
-                      const std::vector<SlurmJob>& tasks) {
+                      std::vector<SlurmJob> tasks) {
   constexpr std::size_t most_named = 8;
+  std::sort(tasks.begin(), tasks.end(),
+            [](const SlurmJob& a, const SlurmJob& b) { return number_of(a) < number_of(b); });
   Outcome outcome;
   std::size_t bad = 0;
   std::string list;
@@ -284,7 +284,13 @@ Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::stri
     const auto one = explain_slurm(plan, task_dir(run, task.array_task), labelled, RunLedger(),
                                    file_end(slurm_log(plan, task), most_log_bytes));
     if (one.status == RunStatus::completed) continue;
-    if (bad == 0) outcome = one;
+    if (bad == 0) {
+      outcome = one;
+      if (!one.first_error.empty())
+        outcome.first_error = fmt::format("task {}: {}", task.array_task, one.first_error);
+    } else if (bad < most_named) {
+      outcome.others.push_back(line_of_task(labelled.id, task.array_task, one));
+    }
     if (++bad <= most_named)
       list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", task.array_task,
                           to_string(one.status));

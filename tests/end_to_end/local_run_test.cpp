@@ -134,9 +134,29 @@ TEST_F(LocalRun, AKilledRankEndsAllAndIsNamed) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
   EXPECT_EQ(ended.exit_code, 1);
   EXPECT_THAT(ended.err, HasSubstr("rank 1 on " + PosixWorld(Console{}).host_name() +
-                                   " was killed by signal 9 (SIGKILL)"));
+                                   " was killed by signal 9 (SIGKILL)\n  try: if nobody killed "
+                                   "it the kernel did, for memory"));
   EXPECT_EQ(summary()["status"], "failed");
   expect_nothing_left();
+}
+
+/// The paragraph is the one that a Slurm job ends with.
+TEST_F(LocalRun, ADeadRankIsTellingWhyAndWhatToChange) {
+  const std::string host = PosixWorld(Console{}).host_name();
+  const auto ended = work_.run(
+      args(command("[ $RANK = 1 ] || sleep 20; python3 -c \"import nosuchmodule\" || exit 7")));
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("dllaunch: first error: rank 1 on " + host +
+                                   ": ModuleNotFoundError: No "
+                                   "module named 'nosuchmodule'\n"
+                                   "dllaunch: rank 1 on " +
+                                   host +
+                                   " exited with code 7\n"
+                                   "  try: the ranks' Python lacks it: set environment.activate"));
+  EXPECT_THAT(ended.err, HasSubstr("    | ModuleNotFoundError"));
+  EXPECT_THAT(summary()["first_error"], HasSubstr("ModuleNotFoundError"));
+  EXPECT_THAT(summary()["advice"], HasSubstr("environment.activate"));
+  EXPECT_THAT(work_.run({"status", work_.run_dir()}).out, HasSubstr("first error rank 1 on "));
 }
 
 TEST_F(LocalRun, InterruptedSavesAndLeavesNothing) {

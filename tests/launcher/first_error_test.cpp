@@ -114,6 +114,15 @@ TEST(FirstError, AdviceWhereThereIsSome) {
   EXPECT_EQ(advice_for("something else"), "");
 }
 
+TEST(FirstError, AdviceWhereOnlyTheDeathIsKnown) {
+  EXPECT_NE(advice_for(DeadRank{.signal = 9}).find("oom"), std::string::npos);
+  EXPECT_NE(advice_for(DeadRank{.signal = 11}).find("core file"), std::string::npos);
+  EXPECT_NE(advice_for(DeadRank{.signal = 7}).find("/dev/shm"), std::string::npos);
+  EXPECT_NE(advice_for(DeadRank{.exit_code = 127}).find("environment.modules"), std::string::npos);
+  EXPECT_EQ(advice_for(DeadRank{.exit_code = 7}), "");
+  EXPECT_EQ(advice_for(DeadRank{.signal = 15}), "");
+}
+
 TEST(FirstError, AnyTextIsSurvived) {
   std::mt19937 random(3);
   const std::vector<std::string> pieces = {"Traceback (most recent call last):",

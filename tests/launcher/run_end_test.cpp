@@ -23,6 +23,8 @@ TEST(RunEnd, TheFirstErrorComesFirst) {
             "  /r/out/rank-0003-n2.log:\n"
             "    | ValueError: bad\n");
   EXPECT_EQ(render_failure({}), "");
+  EXPECT_EQ(render_failure({.reason = "job 7: 2 of 3 tasks", .others = {"task 2: lost"}}),
+            "dllaunch: job 7: 2 of 3 tasks\ndllaunch: task 2: lost\n");
 }
 
 class SettleTest : public testing::Test {

@@ -151,6 +151,16 @@ TEST_F(LocalTest, ExplainsTheRankThatDied) {
   EXPECT_EQ(outcome.excerpt, (std::vector<std::string>{"its last words"}));
 }
 
+TEST_F(LocalTest, ExplainsWithTheFirstErrorAndWhatToChange) {
+  log("rank-0000-vm.log", "RuntimeError: Connection reset by peer\n");
+  log("rank-0001-vm.log", "ModuleNotFoundError: No module named 'x'\n");
+  const auto outcome = explain_local(1, run_, "  Process name: [[32323,1],0]\n  Exit code:    1\n");
+  EXPECT_EQ(outcome.reason, "rank 0 on vm exited with code 1");
+  EXPECT_EQ(outcome.first_error, "rank 1 on vm: ModuleNotFoundError: No module named 'x'");
+  EXPECT_NE(outcome.advice.find("environment.activate"), std::string::npos);
+  EXPECT_EQ(outcome.log, run_.out() + "/rank-0001-vm.log");
+}
+
 TEST_F(LocalTest, ExplainsWithoutMpirunsWords) {
   log("rank-0000-vm.log", "fine\n");
   log("rank-0001-vm.log", "dltrain: error: /data: no such folder\n");

@@ -28,6 +28,9 @@ TEST_F(RankLogsTest, NamesGoBothWays) {
   EXPECT_EQ(rank_log_name(12345, "a/b"), "rank-12345-a_b.log");
   EXPECT_EQ(host_of_log("/x/out/rank-0003-gpu-12.site.log"), "gpu-12.site");
   EXPECT_EQ(host_of_log("/x/out/mpirun.log"), "");
+  log("rank-0003-n7.log", "");
+  EXPECT_EQ(host_of_rank(run_, 3), "n7");
+  EXPECT_EQ(host_of_rank(run_, 4), "");
 }
 
 TEST_F(RankLogsTest, TheDeadRanksLogIsQuoted) {

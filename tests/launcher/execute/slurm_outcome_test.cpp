@@ -119,6 +119,35 @@ TEST_F(SlurmOutcomeTest, StatesComeWithTheirParticulars) {
             "job 7 ran out of memory on n1");
 }
 
+TEST_F(SlurmOutcomeTest, AnArraysFailuresAreToldLikeASingleJobs) {
+  plan_.array = "0-2";
+  plan_.sbatch = {{"--output", run_.path + "/slurm-%A_%a.out"}};
+  std::vector<SlurmJob> tasks;
+  for (const char* number : {"2", "1", "0"}) {  // as scontrol lists them
+    SlurmJob task;
+    task.array_job = "7";
+    task.array_task = number;
+    task.state = *number == '0' ? "COMPLETED" : "FAILED";
+    task.exit_code = *number == '0' ? 0 : 7;
+    tasks.push_back(task);
+    if (*number == '0') continue;
+    const auto place = task_dir(run_, number);
+    std::filesystem::create_directories(place.out());
+    std::ofstream(place.out() + "/rank-0001-n2.log") << "ValueError: of " << number << "\n";
+    std::ofstream(run_.path + "/slurm-7_" + number + ".out")
+        << "srun: error: n2: task 1: Exited with exit code 7\n";
+  }
+  const auto outcome = explain_jobs(plan_, run_, "7", tasks, ledger_);
+  EXPECT_EQ(outcome.first_error, "task 1: rank 1 on n2: ValueError: of 1");
+  EXPECT_EQ(outcome.reason,
+            "job 7: 2 of 3 tasks did not complete: 1 (failed), 2 (failed); of the first, job 7_1: "
+            "rank 1 on n2 exited with code 7");
+  EXPECT_EQ(outcome.others,
+            (std::vector<std::string>{"task 2: rank 1 on n2 exited with code 7; first error: rank "
+                                      "1 on n2: ValueError: of 2"}));
+  EXPECT_EQ(outcome.log, task_dir(run_, "1").out() + "/rank-0001-n2.log");
+}
+
 TEST_F(SlurmOutcomeTest, WhoCancelledAndWhatNeverStarted) {
   SlurmJob job;
   job.id = "7";

@@ -1,0 +1,23 @@
+// What the ranks' logs say of an end: the first error, what to change, the lines to read.
+#pragma once
+
+#include <string>
+
+#include "launcher/execute/outcome.hpp"
+#include "launcher/failure.hpp"
+#include "launcher/run_dir.hpp"
+
+namespace dllaunch {
+
+/// What mpirun or the batch script wrote, for where the ranks' logs say nothing.
+struct StartersWords {
+  std::string path;
+  std::string text;
+};
+
+/// Fills first_error, log and excerpt, and advice where there is none yet. `since_s`: Unix seconds
+/// of the start; logs untouched since are an earlier run's. False: no log shows an error.
+bool add_last_words(const RunDir& run, const DeadRank& dead, double since_s,
+                    const StartersWords& starter, Outcome& outcome);
+
+}  // namespace dllaunch
