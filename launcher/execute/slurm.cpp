@@ -111,9 +111,26 @@ class JobWatch {
         "squeue --me"};
   }
 
+  /// Between two looks a job may be requeued and start again; Slurm counts. Asked only when what
+  /// the queue says has changed.
+  void look_for_restarts(const QueuedJob& job, bool waits) {
+    const std::string seen = job.state + (waits ? job.reason : job.start);
+    if (std::exchange(seen_state_, seen) == seen) return;
+    const auto record = finished_job(world_, id_);
+    const int restarts = record ? record->restarts : restarts_;
+    const bool more = restarts > std::exchange(restarts_, std::max(restarts_, restarts));
+    const bool left = waits && running_;
+    if (!more && !left) return;
+    const std::string count = restarts > 0 ? fmt::format(" (restart {})", restarts) : "";
+    follower_.say(fmt::format("job {}: {}{}", id_,
+                              waits ? "back in the queue" : "was back in the queue, runs again",
+                              count));
+    if (!waits) running_ = false;  // where it runs now is worth a line
+  }
+
   void show(const QueuedJob& job) {
     const bool waits = is_waiting_state(job.state);
-    if (waits && running_) follower_.say(fmt::format("job {}: back in the queue", id_));
+    look_for_restarts(job, waits);
     if (!waits && !running_) {
       follower_.waiting("");
       follower_.say(fmt::format("job {}: running on {}", id_, job.nodes));
@@ -204,6 +221,8 @@ class JobWatch {
   Clock::time_point last_answer_;
   bool silence_told_ = false;
   bool running_ = false;
+  int restarts_ = 0;
+  std::string seen_state_;
   bool over_ = false;
   bool detached_ = false;
   int seen_ = 0;

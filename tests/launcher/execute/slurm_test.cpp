@@ -202,6 +202,49 @@ TEST_F(SlurmTest, CancelAsksTheRanksFirst) {
   EXPECT_TRUE(ran({"scancel", "5"}));
 }
 
+TEST_F(SlurmTest, ARequeueBetweenTwoLooksIsTold) {
+  // Never seen running before it went back: only Slurm's count tells.
+  queue_ = {pending, "5|PENDING|2026-11-20T20:09:21|0:00||BeginTime\n", running, ""};
+  const std::string once =
+      "JobId=5 JobName=x\n   JobState=PENDING Reason=BeginTime\n   Restarts=1 ExitCode=0:0\n";
+  end_ = once;
+  settings_.first_look = 5ms;
+  world_.respond = [&](const std::vector<std::string>& argv) {
+    if (argv[0] == "scontrol") {
+      const bool before = looks_ < 2;
+      const std::string end = std::string(completed) + "   Restarts=1\n";
+      return std::optional(Result<CommandOutput>(CommandOutput{0,
+                                                               before                   ? completed
+                                                               : looks_ < queue_.size() ? once
+                                                                                        : end,
+                                                               ""}));
+    }
+    return answer(argv);
+  };
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  const auto back = world_.noted.find("job 5: back in the queue (restart 1)\n");
+  ASSERT_NE(back, std::string::npos) << world_.noted;
+  EXPECT_LT(back, world_.noted.find("job 5: running on n[1-2]\n"));
+  EXPECT_EQ(world_.noted.find("back in the queue", back + 20), std::string::npos);
+  EXPECT_EQ(outcome->restarts, 1);
+}
+
+TEST_F(SlurmTest, ARestartThatIsRunningAlreadyIsTold) {
+  const std::string later = "5|RUNNING|2026-11-20T20:12:00|0:01|n2|None\n";
+  queue_ = {running, running, later, later, ""};
+  world_.respond = [&](const std::vector<std::string>& argv) {
+    if (argv[0] == "scontrol" && looks_ > 2)
+      return std::optional(
+          Result<CommandOutput>(CommandOutput{0, std::string(completed) + "   Restarts=2\n", ""}));
+    return answer(argv);
+  };
+  ASSERT_TRUE(execute());
+  EXPECT_EQ(world_.noted,
+            "submitted job 5\njob 5: running on n[1-2]\n"
+            "job 5: was back in the queue, runs again (restart 2)\njob 5: running on n2\n");
+}
+
 TEST_F(SlurmTest, AnArrayIsToldByNumbers) {
   plan_.array = "0-4%2";
   queue_ = {
@@ -225,6 +268,7 @@ TEST_F(SlurmTest, AnArrayIsToldByNumbers) {
   EXPECT_EQ(outcome->reason,
             "job 5: 2 of 3 tasks did not complete: 0 (failed), 1 (timeout); of the first, job "
             "5_0 exited with code 7");
+  EXPECT_EQ(outcome->others, (std::vector<std::string>{"task 1: reached its time limit"}));
 }
 
 }  // namespace
