@@ -8,6 +8,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "launcher/log_line.hpp"
+#include "launcher/utf8.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
@@ -31,7 +33,7 @@ std::optional<int> number_after(std::string_view text, std::string_view word) {
   rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
   int number = 0;
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (error != std::errc()) return std::nullopt;
+  if (error != std::errc() || number < 0) return std::nullopt;
   return number;
 }
 
@@ -101,7 +103,8 @@ std::optional<DeadRank> from_srun_line(std::string_view line) {
   const auto reason = rest.substr(colon + 2);
   dead.out_of_memory = reason.starts_with("Out Of Memory");
   dead.signal = dead.out_of_memory ? 9 : signal_of_words(reason);
-  dead.exit_code = number_after(reason, "Exited with exit code ").value_or(0);
+  if (dead.signal == 0)
+    dead.exit_code = number_after(reason, "Exited with exit code ").value_or(0);
   if (dead.signal == 0 && dead.exit_code == 0) return std::nullopt;
   return dead;
 }
@@ -128,7 +131,7 @@ std::optional<DeadRank> dead_rank_from_srun(std::string_view text) {
 
 std::string describe(const DeadRank& dead) {
   std::string text = dead.rank >= 0 ? fmt::format("rank {}", dead.rank) : "a rank";
-  if (!dead.host.empty()) text += " on " + dead.host;
+  if (!dead.host.empty()) text += " on " + printable(dead.host);
   if (dead.out_of_memory) return text + " was killed: out of memory";
   if (dead.signal == 0) return text + fmt::format(" exited with code {}", dead.exit_code);
   return text + fmt::format(" was killed by signal {} ({})", dead.signal, signal_name(dead.signal));
@@ -157,6 +160,7 @@ bool is_error_line(std::string_view line) {
 }
 
 std::vector<std::string> log_excerpt(std::string_view log, std::size_t most) {
+  constexpr std::size_t most_shown = 400;
   const auto lines = lines_of(log);
   std::vector<std::size_t> chosen;
   // Half for errors, wherever they stand, the rest for what came last.
@@ -170,7 +174,10 @@ std::vector<std::string> log_excerpt(std::string_view log, std::size_t most) {
   std::sort(chosen.begin(), chosen.end());
   std::vector<std::string> excerpt;
   excerpt.reserve(chosen.size());
-  for (const auto i : chosen) excerpt.emplace_back(lines[i].substr(0, 400));
+  for (const auto i : chosen) {
+    const auto shown = shown_line(lines[i]);
+    excerpt.emplace_back(first_bytes(shown, most_shown));
+  }
   return excerpt;
 }
 

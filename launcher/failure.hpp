@@ -37,7 +37,7 @@ int signal_of_words(std::string_view words);
 bool is_error_line(std::string_view line);
 
 /// What a reader wants of a log: its last error lines, then its last lines; in the log's order,
-/// at most `most`.
+/// at most `most`, each fit for a terminal.
 std::vector<std::string> log_excerpt(std::string_view log, std::size_t most);
 
 /// The exit code of `dllaunch run` for that of mpirun or of a job: 0, 2, 3 and 93 pass, any other

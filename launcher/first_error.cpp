@@ -12,6 +12,7 @@
 
 #include "launcher/execute/rank_logs.hpp"
 #include "launcher/log_line.hpp"
+#include "launcher/utf8.hpp"
 
 namespace dllaunch {
 namespace {
@@ -108,8 +109,7 @@ std::string fit_to_show(std::string_view line) {
   constexpr std::size_t most = 400;
   auto shown = shown_line(line);
   shown.erase(0, std::min(shown.find_first_not_of(" \t"), shown.size()));
-  if (shown.size() > most) shown = shown.substr(0, most) + "...";
-  return shown;
+  return shown.size() > most ? std::string(first_bytes(shown, most)) + "..." : shown;
 }
 
 double changed_at_s(const std::string& path) {
@@ -151,7 +151,9 @@ std::optional<ErrorLine> error_in_log(std::string_view log) {
         !found || weight > found->weight ||
         (weight == ErrorWeight::report && line.find("core dumped") == std::string_view::npos &&
          line.find("terminate called") == std::string_view::npos);
-    if (better) found = ErrorLine{weight, fit_to_show(line)};
+    if (!better) continue;
+    // Colours alone leave nothing to show.
+    if (auto shown = fit_to_show(line); !shown.empty()) found = ErrorLine{weight, std::move(shown)};
   }
   return found;
 }

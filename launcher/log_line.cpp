@@ -52,10 +52,10 @@ std::optional<LogSource> log_source(std::string_view name) {
   if (!name.ends_with(extension) || name.starts_with('.')) return std::nullopt;
   name.remove_suffix(extension.size());
   if (name.empty() || std::find(ours.begin(), ours.end(), name) != ours.end()) return std::nullopt;
-  if (!take(name, "rank-")) return LogSource{.rank = -1, .node = std::string(name)};
+  if (!take(name, "rank-")) return LogSource{.rank = -1, .node = printable(name)};
   const auto rank = take_number(name);
   if (!rank || !take(name, "-")) return std::nullopt;
-  return LogSource{.rank = *rank, .node = std::string(name)};
+  return LogSource{.rank = *rank, .node = printable(name)};
 }
 
 LabelledLine split_label(std::string_view line) {

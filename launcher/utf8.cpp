@@ -61,6 +61,17 @@ int characters_in(std::string_view text) {
   return count;
 }
 
+std::string_view first_bytes(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  constexpr std::size_t longest = 4;
+  for (std::size_t end = most; end > 0 && most - end < longest; --end) {
+    // A character that begins before the cut and ends behind it.
+    const auto length = utf8_length(text.substr(end - 1));
+    if (end - 1 + length > most) return text.substr(0, end - 1);
+  }
+  return text.substr(0, most);
+}
+
 std::string in_quotes(std::string_view text) {
   constexpr int most = 60;
   std::string shown = "'";

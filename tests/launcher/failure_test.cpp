@@ -142,6 +142,13 @@ TEST(Failure, ExcerptKeepsErrorsAndTheEnd) {
   EXPECT_EQ(log_excerpt("\n\n only\n\n", 4), (std::vector<std::string>{" only"}));
 }
 
+TEST(Failure, WhatIsQuotedDoesNothingToTheTerminal) {
+  EXPECT_EQ(log_excerpt("\x1b[31mred\x1b[0m \x1b]0;title\a\xff\x07\n", 4),
+            (std::vector<std::string>{"red \\xff\\x07"}));
+  EXPECT_EQ(describe(DeadRank{.rank = 1, .host = "n\x1b[2J", .exit_code = 1}),
+            "rank 1 on n\\x1b[2J exited with code 1");
+}
+
 TEST(Failure, OnlySomeCodesPass) {
   for (const int code : {0, 2, 3, 93}) EXPECT_EQ(exit_code_of_job(code), code);
   for (const int code : {1, 4, 7, 126, 127, 137, 139, 255}) EXPECT_EQ(exit_code_of_job(code), 1);

@@ -21,6 +21,16 @@ TEST(Utf8, CountsCharactersAndLoneBytes) {
   EXPECT_EQ(characters_in("a\xff\xfe"), 3);
 }
 
+TEST(Utf8, NoCharacterIsCutInTwo) {
+  EXPECT_EQ(first_bytes("abc", 3), "abc");
+  EXPECT_EQ(first_bytes("abcd", 3), "abc");
+  EXPECT_EQ(first_bytes("aü", 2), "a");
+  EXPECT_EQ(first_bytes("aüb", 3), "aü");
+  for (const std::size_t most : {1, 2, 3}) EXPECT_EQ(first_bytes("x😀", 1 + most), "x");
+  EXPECT_EQ(first_bytes("a\xff\xff\xff", 2), "a\xff");
+  EXPECT_EQ(first_bytes("✓", 0), "");
+}
+
 TEST(Utf8, QuotesWhatATerminalWouldObey) {
   EXPECT_EQ(in_quotes("a\nb\x1b[31m\xff\xc2\x9b"), "'a\\nb\\x1b[31m\\xff\\x9b'");
   EXPECT_EQ(in_quotes(std::string(61, 'x')), "'" + std::string(60, 'x') + "...'");
