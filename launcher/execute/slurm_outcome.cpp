@@ -264,41 +264,55 @@ std::string line_of_task(const std::string& label, const std::string& task, cons
   return text + "; first error: " + one.first_error;
 }
 
-int number_of(const SlurmJob& task) {
-  return std::atoi(task.array_task.c_str());
+struct EndedTask {
+  std::string number;
+  std::string label;  // "74_3"
+  Outcome outcome;
+};
+
+/// Those that did not complete, by their numbers.
+std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
+                                    const std::string& id, std::vector<SlurmJob> tasks) {
+  const auto number_of = [](const SlurmJob& task) { return std::atoi(task.array_task.c_str()); };
+  std::sort(tasks.begin(), tasks.end(),
+            [&](const SlurmJob& a, const SlurmJob& b) { return number_of(a) < number_of(b); });
+  std::vector<EndedTask> failed;
+  for (auto& task : tasks) {
+    // A task's own epochs are in its directory; Slurm's word is enough here.
+    const auto words = file_end(slurm_log(plan, task), most_log_bytes);
+    task.id = fmt::format("{}_{}", id, task.array_task);
+    auto outcome = explain_slurm(plan, task_dir(run, task.array_task), task, RunLedger(), words);
+    if (outcome.status != RunStatus::completed)
+      failed.push_back({task.array_task, task.id, std::move(outcome)});
+  }
+  return failed;
 }
 
-/// The paragraph of a single job for the first task that failed, a line for each of the others.
+/// The paragraph of a single job for the first task that failed (one that somebody cancelled is no
+/// news to them), a line for each of the others.
 Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::string& id,
-                      std::vector<SlurmJob> tasks) {
+                      const std::vector<SlurmJob>& tasks) {
   constexpr std::size_t most_named = 8;
-  std::sort(tasks.begin(), tasks.end(),
-            [](const SlurmJob& a, const SlurmJob& b) { return number_of(a) < number_of(b); });
-  Outcome outcome;
-  std::size_t bad = 0;
+  const auto failed = failed_tasks(plan, run, id, tasks);
+  if (failed.empty()) return {};
+  auto first = std::find_if(failed.begin(), failed.end(), [](const EndedTask& task) {
+    return task.outcome.status != RunStatus::cancelled;
+  });
+  if (first == failed.end()) first = failed.begin();
+  Outcome outcome = first->outcome;
+  if (!outcome.first_error.empty())
+    outcome.first_error = fmt::format("task {}: {}", first->number, outcome.first_error);
   std::string list;
-  for (const auto& task : tasks) {
-    // A task's own epochs are in its directory; Slurm's word is enough here.
-    auto labelled = task;
-    labelled.id = fmt::format("{}_{}", id, task.array_task);
-    const auto one = explain_slurm(plan, task_dir(run, task.array_task), labelled, RunLedger(),
-                                   file_end(slurm_log(plan, task), most_log_bytes));
-    if (one.status == RunStatus::completed) continue;
-    if (bad == 0) {
-      outcome = one;
-      if (!one.first_error.empty())
-        outcome.first_error = fmt::format("task {}: {}", task.array_task, one.first_error);
-    } else if (bad < most_named) {
-      outcome.others.push_back(line_of_task(labelled.id, task.array_task, one));
-    }
-    if (++bad <= most_named)
-      list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", task.array_task,
-                          to_string(one.status));
+  for (auto task = failed.begin(); task != failed.end(); ++task) {
+    if (static_cast<std::size_t>(task - failed.begin()) == most_named) break;
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", task->number,
+                        to_string(task->outcome.status));
+    if (task != first)
+      outcome.others.push_back(line_of_task(task->label, task->number, task->outcome));
   }
-  if (bad == 0) return outcome;
-  if (bad > most_named) list += fmt::format(" and {} more", bad - most_named);
-  outcome.reason = fmt::format("job {}: {} of {} tasks did not complete: {}; of the first, {}", id,
-                               bad, tasks.size(), list, outcome.reason);
+  if (failed.size() > most_named) list += fmt::format(" and {} more", failed.size() - most_named);
+  outcome.reason = fmt::format("job {}: {} of {} tasks did not complete: {}; {}", id, failed.size(),
+                               tasks.size(), list, outcome.reason);
   return outcome;
 }
 

@@ -24,6 +24,7 @@ namespace {
 constexpr std::string_view examples =
     R"(  dllaunch cancel resnet50        the newest run of that name: save, then stop
   dllaunch cancel 4711            the run of a Slurm job
+  dllaunch cancel 74_3            one task of a job array; the others go on
   dllaunch cancel 4711 --now      without waiting for a checkpoint
 )";
 
@@ -77,18 +78,45 @@ std::optional<std::string> task_of(const Options& options, const StoredRun& run)
   return options.run.substr(underscore + 1);
 }
 
-Result<int> cancel_slurm(const Options& options, StoredRun run, World& world) {
-  const auto task = task_of(options, run);
-  if (task) {
-    run.dir = task_dir(run.dir, *task);
-    run.job_id += "_" + *task;
-    run.plan.array.reset();
-  }
-  Follower follower(world, run.dir, {.ranks = run.plan.ranks(), .attached_at_s = run.began_at_s});
+Result<Outcome> end_job(const Options& options, const StoredRun& run, Follower& follower,
+                        World& world) {
   const SlurmSettings settings{.trains = run.trains && !options.now, .cancel = true};
-  auto outcome = attach_slurm(run.plan, run.dir, run.job_id, follower, world, settings);
+  return attach_slurm(run.plan, run.dir, run.job_id, follower, world, settings);
+}
+
+FollowSettings settings_for(const StoredRun& run) {
+  return {.ranks = run.plan.ranks(), .attached_at_s = run.began_at_s};
+}
+
+/// The array's other tasks go on, and so does whoever follows them: no summary is written.
+Result<int> cancel_task(const Options& options, StoredRun run, const std::string& task,
+                        World& world) {
+  const std::string words = fmt::format("task {} of job {}", task, run.job_id);
+  run.dir = task_dir(run.dir, task);
+  run.job_id += "_" + task;
+  run.plan.array.reset();
+  const auto known = finished_jobs(world, run.job_id);
+  if (known.empty())
+    return Error{ErrorKind::bad_request, fmt::format("Slurm knows no {}", words),
+                 "squeue --me --array"};
+  const auto& state = known.front().state;
+  if (is_final_state(state)) {
+    const auto ended = explain_jobs(run.plan, run.dir, run.job_id, known, RunLedger());
+    world.print(fmt::format("{} is over already: {}\n", words, to_string(ended.status)));
+    return exit_code::success;
+  }
+  Follower follower(world, run.dir, settings_for(run));
+  auto outcome = end_job(options, run, follower, world);
   if (!outcome) return std::move(outcome).error();
-  if (!task && !owner_of(run.dir)) {
+  world.print(fmt::format("{} {}\n", words, to_string(outcome->status)));
+  return exit_code::success;
+}
+
+Result<int> cancel_slurm(const Options& options, const StoredRun& run, World& world) {
+  Follower follower(world, run.dir, settings_for(run));
+  auto outcome = end_job(options, run, follower, world);
+  if (!outcome) return std::move(outcome).error();
+  if (!owner_of(run.dir)) {
     const auto summary = summary_of(*outcome, follower.ledger(), run.plan.ranks(), run.trains);
     auto written = write_file(run.dir.summary(), summary_text(summary));
     if (!written) world.note("dllaunch: warning: " + written.error().what + "\n");
@@ -114,6 +142,8 @@ Result<int> cancel_run(const Options& options, World& world) {
     world.print(fmt::format("{} is over already: {}\n", *path, view.state));
     return exit_code::success;
   }
+  if (const auto task = task_of(options, view.run); slurm && task)
+    return cancel_task(options, view.run, *task, world);
   auto done = slurm ? cancel_slurm(options, view.run, world) : cancel_local(options, view, world);
   if (!done) return done;
   auto after = read_stored_run(world, *path);

@@ -1,9 +1,13 @@
 // One run: what it does, how far it is, what it waits for, how it ended, what to type next.
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launcher/execute/slurm_job.hpp"
+#include "launcher/execute/slurm_outcome.hpp"
 #include "launcher/find_run.hpp"
 #include "launcher/observe_runs.hpp"
 #include "launcher/run_end.hpp"
@@ -29,6 +33,23 @@ double unix_seconds() {
   return std::chrono::duration<double>(now).count();
 }
 
+/// Of an array that goes on: what of it is over, and how.
+void add_ended_tasks(World& world, RunStatusView& status) {
+  const auto& run = status.view.run;
+  if (!run.plan.array || status.view.jobs.empty()) return;
+  auto ended = finished_jobs(world, run.job_id);
+  std::erase_if(ended, [](const SlurmJob& task) { return !is_final_state(task.state); });
+  if (ended.empty()) return;
+  const auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, RunLedger());
+  if (outcome.status == RunStatus::completed) {
+    status.tasks.push_back(fmt::format("{} completed", ended.size()));
+    return;
+  }
+  status.tasks.push_back(fmt::format("{} over; {}", ended.size(), outcome.reason));
+  if (!outcome.first_error.empty()) status.tasks.push_back("first error: " + outcome.first_error);
+  status.tasks.insert(status.tasks.end(), outcome.others.begin(), outcome.others.end());
+}
+
 /// A run that ended while nobody looked gets its summary now.
 Result<RunStatusView> look(const std::string& path, World& world) {
   auto stored = read_stored_run(world, path);
@@ -40,7 +61,9 @@ Result<RunStatusView> look(const std::string& path, World& world) {
     if (*settled) view.run.summary = std::move((*settled)->summary);
     if (!view.run.summary.is_null()) view.state = stored_status(view.run);
   }
-  return status_of(std::move(view), unix_seconds());
+  auto status = status_of(std::move(view), unix_seconds());
+  add_ended_tasks(world, status);
+  return status;
 }
 
 Result<int> show_status(const Options& options, World& world) {

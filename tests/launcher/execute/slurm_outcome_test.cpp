@@ -140,12 +140,26 @@ TEST_F(SlurmOutcomeTest, AnArraysFailuresAreToldLikeASingleJobs) {
   const auto outcome = explain_jobs(plan_, run_, "7", tasks, ledger_);
   EXPECT_EQ(outcome.first_error, "task 1: rank 1 on n2: ValueError: of 1");
   EXPECT_EQ(outcome.reason,
-            "job 7: 2 of 3 tasks did not complete: 1 (failed), 2 (failed); of the first, job 7_1: "
+            "job 7: 2 of 3 tasks did not complete: 1 (failed), 2 (failed); job 7_1: "
             "rank 1 on n2 exited with code 7");
   EXPECT_EQ(outcome.others,
             (std::vector<std::string>{"task 2: rank 1 on n2 exited with code 7; first error: rank "
                                       "1 on n2: ValueError: of 2"}));
   EXPECT_EQ(outcome.log, task_dir(run_, "1").out() + "/rank-0001-n2.log");
+}
+
+TEST_F(SlurmOutcomeTest, ACancelledTaskDoesNotHideOneThatFailed) {
+  plan_.array = "0-1";
+  SlurmJob cancelled;
+  cancelled.array_task = "0";
+  cancelled.state = "CANCELLED";
+  SlurmJob failed = cancelled;
+  failed.array_task = "1";
+  failed.state = "TIMEOUT";
+  const auto outcome = explain_jobs(plan_, run_, "7", {cancelled, failed}, ledger_);
+  EXPECT_EQ(outcome.status, RunStatus::timeout);
+  EXPECT_NE(outcome.reason.find("; job 7_1 reached its time limit"), std::string::npos);
+  EXPECT_EQ(outcome.others, (std::vector<std::string>{"task 0: was cancelled"}));
 }
 
 TEST_F(SlurmOutcomeTest, WhoCancelledAndWhatNeverStarted) {

@@ -266,7 +266,7 @@ TEST_F(SlurmTest, AnArrayIsToldByNumbers) {
   EXPECT_EQ(outcome->status, RunStatus::failed);
   EXPECT_EQ(outcome->exit_code, 1);
   EXPECT_EQ(outcome->reason,
-            "job 5: 2 of 3 tasks did not complete: 0 (failed), 1 (timeout); of the first, job "
+            "job 5: 2 of 3 tasks did not complete: 0 (failed), 1 (timeout); job "
             "5_0 exited with code 7");
   EXPECT_EQ(outcome->others, (std::vector<std::string>{"task 1: reached its time limit"}));
 }
