@@ -311,6 +311,20 @@ TEST_F(LocalRun, DetachedItOutlivesItsCaller) {
   EXPECT_THAT(work_.text_of("run/dllaunch.log"), HasSubstr("epoch 2/2"));
 }
 
+TEST_F(LocalRun, CancelledByAnotherItSavesFirst) {
+  auto words = args(job(), long_run_);
+  words.push_back("--detach");
+  ASSERT_EQ(work_.run(words).exit_code, 0);
+  ASSERT_TRUE(happens_within(60s, [&] { return events_of(work_.run_dir(), "step").size() > 3; }));
+  const auto cancelled = work_.run({"cancel", work_.run_dir()});
+  EXPECT_EQ(cancelled.exit_code, 0) << cancelled.err;
+  EXPECT_THAT(cancelled.err, HasSubstr("to save and stop the run"));
+  EXPECT_THAT(cancelled.out, HasSubstr(work_.run_dir() + " cancelled\n  checkpoint  "));
+  EXPECT_EQ(summary()["status"], "cancelled");
+  expect_nothing_left();
+  EXPECT_THAT(work_.run({"cancel", work_.run_dir()}).out, HasSubstr("is over already: cancelled"));
+}
+
 TEST_F(LocalRun, KilledItTakesItsRanksAlong) {
   work_.start(args(command("sleep 300")));
   ASSERT_TRUE(rank_is_there(1));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "launcher/execute/slurm_job.hpp"
 #include "launcher/facts.hpp"
 #include "launcher/posix_world.hpp"
 #include "launcher/slurm_facts.hpp"
@@ -140,6 +141,24 @@ run: [./no-such-program]
   EXPECT_EQ(as_root("squeue --noheader --all"), "");
 }
 
+/// Only accounting knows who; here an administrator ends the job of an ordinary user.
+TEST_F(SlurmChecks, AJobThatSomebodyElseCancelledSaysWho) {
+  if (!accounting_) GTEST_SKIP() << "no accounting on this machine: nobody knows who cancelled";
+  const auto run_dir = place_->path() + "/cancelled";
+  place_->start({"run", place_->file("job.yaml", good), "--run-dir", run_dir, "--set",
+                 "resources.sbatch_extra=[--begin=now+1hour]"});
+  ASSERT_TRUE(happens_within(40s, [] {
+    return place_->text_of("stderr").find("not before its start time") != std::string::npos;
+  })) << place_->text_of("stderr");
+  as_root("scancel --user=alice");
+  const auto ended = place_->wait(60s);
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr(" was cancelled by root\n"));
+  const auto told = place_->run({"status", run_dir});
+  EXPECT_THAT(told.out, HasSubstr("good: cancelled"));
+  EXPECT_THAT(told.out, HasSubstr("was cancelled by root"));
+}
+
 TEST_F(SlurmChecks, PartitionsThatAreShutOrOfAnotherSize) {
   const auto shut = plan(good, {"--set", "resources.partition=shut"});
   EXPECT_EQ(shut.exit_code, 3) << shut.out;
@@ -212,7 +231,9 @@ TEST_F(SlurmChecks, JsonAndTextSayTheSame) {
       call_cluster({"run", folder_->path(), "--user", "alice", "--", "sbatch", "--hold",
                     "--job-name=a JobState=COMPLETED", "--output=/dev/null", "--wrap=true"});
   ASSERT_TRUE(held && held->exit_code == 0) << held->err;
-  const auto jobs = parse_slurm_json(as_root("squeue --json")).jobs;
+  // JSON shows jobs that ended a moment ago as well.
+  auto jobs = parse_slurm_json(as_root("squeue --json")).jobs;
+  std::erase_if(jobs, [](const SlurmJob& job) { return is_final_state(job.state); });
   const auto queue =
       parse_queue(as_root("squeue --noheader --format='" + std::string(queue_format) + "'"));
   as_root("scancel --user=alice");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -21,7 +22,7 @@ class SlurmFaults : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
-        "--nodes", "2", "--cpus", "2", "--odd-node", "n2:cpus=1,feature=big",
+        "--nodes", "2", "--cpus", "2", "--user", "alice", "--odd-node", "n2:cpus=1,feature=big",
         // A step that uses more memory than its job asked for is ended by Slurm itself.
         "--conf", "JobAcctGatherParams=OverMemoryKill", "--conf",
         "SelectTypeParameters=CR_Core_Memory"});
@@ -39,6 +40,7 @@ class SlurmFaults : public testing::Test {
     if (!work_) return;
     work_->wait(0s);
     cluster_->on_head({"scancel", "--user=root"});
+    cluster_->on_head({"scancel", "--user=alice"});
     EXPECT_TRUE(happens_within(30s, [&] { return queue().empty(); })) << queue();
   }
 
@@ -61,6 +63,11 @@ class SlurmFaults : public testing::Test {
     work_->start(args(command, sets));
     return work_->wait(90s);
   }
+  /// From here on the job is an ordinary user's.
+  void as_alice() {
+    std::filesystem::permissions(work_->path(), std::filesystem::perms::all);
+    work_->before = cluster_->login("alice");
+  }
   static void preempt() {
     cluster_->on_head({"sbatch", "--partition=high", "--nodelist=n1", "--exclusive",
                        "--output=/dev/null", "--wrap", "sleep 1"});
@@ -76,6 +83,27 @@ class SlurmFaults : public testing::Test {
   std::string status() {
     const auto summary = nlohmann::json::parse(work_->text_of("run/summary.json"), nullptr, false);
     return summary.is_object() ? summary.value("status", "none") : "no summary";
+  }
+
+  /// What other verbs say meanwhile: each asks Slurm for itself, all at the same time.
+  void expect_words_without_slurm() {
+    Workplace other[] = {Workplace(cluster_->share() + "/status"),
+                         Workplace(cluster_->share() + "/cancel"),
+                         Workplace(cluster_->share() + "/refused")};
+    for (auto& place : other) place.before = cluster_->login();
+    other[0].start({"status", work_->run_dir()});
+    other[1].start({"cancel", work_->run_dir()});
+    other[2].start({"run", other[2].file("job.yaml", "name: a\nrun: hostname\n"), "--run-dir",
+                    other[2].run_dir()});
+    const auto told = other[0].wait();
+    EXPECT_EQ(told.exit_code, 0) << told.err;
+    EXPECT_THAT(told.out, HasSubstr("fault: unknown: Slurm does not answer"));
+    const auto kept = other[1].wait();
+    EXPECT_EQ(kept.exit_code, 3) << kept.err;
+    EXPECT_THAT(kept.err, HasSubstr("Slurm does not answer: nothing was cancelled"));
+    const auto refused = other[2].wait();
+    EXPECT_EQ(refused.exit_code, 3) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("slurm is configured here, but"));
   }
 
   static std::unique_ptr<TestCluster> cluster_;
@@ -166,6 +194,7 @@ TEST_F(SlurmFaults, APreemptedJobComesBack) {
 }
 
 TEST_F(SlurmFaults, APreemptedJobThatMayNot) {
+  as_alice();
   work_->start(
       args("[sleep, '300']", {"resources.exclude=n2", "resources.sbatch_extra=[--no-requeue]"}));
   ASSERT_TRUE(is_said(is_running)) << work_->text_of("stderr");
@@ -177,6 +206,7 @@ TEST_F(SlurmFaults, APreemptedJobThatMayNot) {
 }
 
 TEST_F(SlurmFaults, MoreMemoryThanAskedFor) {
+  as_alice();
   const auto ended = run(
       "[python3, -c, 'import time; x = b\"x\" * 600000000; time.sleep(60)']",
       {"resources.exclude=n2", "resources.sbatch_extra=[--mem=200]", "resources.ranks_per_node=1"});
@@ -187,6 +217,7 @@ TEST_F(SlurmFaults, MoreMemoryThanAskedFor) {
 
 /// An administrator moves the end nearer: TIMEOUT within Slurm's next look, not after a minute.
 TEST_F(SlurmFaults, TheTimeLimit) {
+  as_alice();
   work_->start(args("[bash, -c, 'trap \"\" USR2; sleep 300']", {"resources.exclude=n2"}));
   ASSERT_TRUE(is_said(is_running)) << work_->text_of("stderr");
   cluster_->on_head({"scontrol", "update", "jobid=" + job(), "EndTime=now+1"});
@@ -197,18 +228,22 @@ TEST_F(SlurmFaults, TheTimeLimit) {
 }
 
 TEST_F(SlurmFaults, SlurmIsDownForTwentySeconds) {
-  work_->start(args("[sleep, '24']", {"resources.exclude=n2", "resources.ranks_per_node=1"}));
+  work_->start(args("[bash, -c, 'for i in $(seq 24); do echo tick $i; sleep 1; done']",
+                    {"resources.exclude=n2", "resources.ranks_per_node=1"}));
   ASSERT_TRUE(is_said(is_running)) << work_->text_of("stderr");
+  Workplace reader(cluster_->share() + "/reader");
+  reader.before = cluster_->login();
+  reader.start({"logs", "-f", work_->run_dir()});
+  const auto reads = [&](const std::string& file, const std::string& words) {
+    return happens_within(40s,
+                          [&] { return reader.text_of(file).find(words) != std::string::npos; });
+  };
+  EXPECT_TRUE(reads("stdout", "tick 1\n"));
   ASSERT_TRUE(cluster_->tell("stop-controller"));
   const auto down_since = std::chrono::steady_clock::now();
   EXPECT_TRUE(is_said("Slurm does not answer")) << work_->text_of("stderr");
-
-  Workplace refused(cluster_->share() + "/refused");
-  refused.before = cluster_->login();
-  const auto error = refused.run({"run", refused.file("job.yaml", "name: a\nrun: hostname\n"),
-                                  "--run-dir", refused.run_dir()});
-  EXPECT_EQ(error.exit_code, 3) << error.err;
-  EXPECT_THAT(error.err, HasSubstr("slurm is configured here, but"));
+  EXPECT_TRUE(reads("stderr", "the job goes on, so do we")) << reader.text_of("stderr");
+  expect_words_without_slurm();
 
   std::this_thread::sleep_until(down_since + 20s);
   ASSERT_TRUE(cluster_->tell("start-controller"));
@@ -216,10 +251,16 @@ TEST_F(SlurmFaults, SlurmIsDownForTwentySeconds) {
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("Slurm answers again"));
   EXPECT_EQ(status(), "completed");
+  const auto read = reader.wait(30s);
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_THAT(read.err, HasSubstr("Slurm answers again"));
+  for (int tick = 1; tick <= 24; ++tick)
+    EXPECT_THAT(read.out, HasSubstr("tick " + std::to_string(tick) + "\n"));
 }
 
 /// Slurm by itself would need SlurmdTimeout to notice.
 TEST_F(SlurmFaults, ALostNode) {
+  as_alice();
   work_->start(args("[sleep, '300']", {"resources.nodes=2", "resources.ranks_per_node=1",
                                        "resources.sbatch_extra=[--no-requeue]"}));
   ASSERT_TRUE(is_said(is_running)) << work_->text_of("stderr");

@@ -12,6 +12,7 @@ namespace dllaunch {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -203,14 +204,47 @@ TEST_F(SlurmFollow, AnArraysTasksAreToldApart) {
       "many.yaml",
       "name: many\nresources: {nodes: 1, ranks_per_node: 2, device: cpu, time: 5, exclusive: "
       "false}\narray: 0-2\n"
-      "run: |\n  echo task $SLURM_ARRAY_TASK_ID\n  [ $SLURM_ARRAY_TASK_ID != 1 ] || exit 7\n");
+      "run: |\n  echo task $SLURM_ARRAY_TASK_ID\n"
+      "  [ $SLURM_ARRAY_TASK_ID = 1 ] || exit 0\n"
+      "  [ $RANK = 1 ] || exec sleep 60\n  echo 'ValueError: bad shape' >&2\n  exit 7\n");
   const auto ended = run({"run", file});
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("1 of 3 tasks did not complete: 1 (failed)"));
+  EXPECT_THAT(ended.err, HasSubstr("1 of 3 tasks did not complete: 1 (failed); job "));
+  EXPECT_THAT(ended.err, ContainsRegex("_1: rank 1 on n[12] exited with code 7\n"));
+  EXPECT_THAT(ended.err, ContainsRegex("first error: task 1: rank 1 on n[12]: ValueError: bad "
+                                       "shape\n"));
+  EXPECT_THAT(ended.err, HasSubstr("task-1/out/rank-0001-n"));
   const auto logs = run({"logs", "many"});
   EXPECT_THAT(logs.out, HasSubstr("task 0: ranks 0-1: task 0\n"));
   EXPECT_THAT(logs.out, HasSubstr("task 2: ranks 0-1: task 2\n"));
   EXPECT_EQ(status("many")["state"], "failed");
+}
+
+TEST_F(SlurmFollow, OneTaskOfAnArrayIsCancelledAndThenAll) {
+  const auto file = work_->file(
+      "some.yaml",
+      "name: some\nresources: {nodes: 1, ranks_per_node: 1, device: cpu, time: 5, exclusive: "
+      "false}\narray: 0-2\nrun: |\n  [ $SLURM_ARRAY_TASK_ID != 0 ] || exit 3\n  echo up\n  "
+      "sleep 100\n");
+  const auto id = detached(file);
+  ASSERT_TRUE(says("some", "task 2: up"));
+  const auto one = run({"cancel", id + "_2"});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_EQ(one.out, "task 2 of job " + id + " cancelled\n");
+  const auto again = run({"cancel", id + "_0"});
+  EXPECT_EQ(again.out, "task 0 of job " + id + " is over already: failed\n") << again.err;
+  const auto none = run({"cancel", id + "_9"});
+  EXPECT_EQ(none.exit_code, 2) << none.out;
+  EXPECT_THAT(none.err, HasSubstr("Slurm knows no task 9 of job " + id));
+
+  const auto told = run({"status", "some"}).out;
+  EXPECT_THAT(told, HasSubstr("some: running"));
+  EXPECT_THAT(told, ContainsRegex("1 running on n[12]"));
+  EXPECT_THAT(told, HasSubstr("2 over; "));
+  EXPECT_THAT(told, HasSubstr("0 (failed), 2 (cancelled)"));
+  EXPECT_THAT(told, ContainsRegex("rank 0 on n[12] exited with code 3"));
+  EXPECT_EQ(run({"cancel", id}).exit_code, 0);
+  EXPECT_EQ(status("some")["state"], "cancelled");
 }
 
 }  // namespace
