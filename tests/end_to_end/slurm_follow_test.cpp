@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <memory>
 
 #include "launcher/posix_world.hpp"
@@ -149,6 +150,25 @@ TEST_F(SlurmFollow, RunAgainGoesOnFollowing) {
   EXPECT_THAT(ended.err, HasSubstr("hello"));
   EXPECT_THAT(ended.err, HasSubstr("goodbye"));
   EXPECT_THAT(ended.out, HasSubstr("completed: 4 ranks"));
+}
+
+/// Only Slurm's count tells of it: whoever attaches now has never seen the job run.
+TEST_F(SlurmFollow, ARequeueThatNobodySawIsTold) {
+  const auto dir = work_->path() + "/requeued";
+  const std::vector<std::string> words = {"run", command_job("requeued"), "--run-dir", dir};
+  auto detach = words;
+  detach.push_back("--detach");
+  ASSERT_EQ(run(detach).exit_code, 0);
+  ASSERT_TRUE(says(dir, "hello"));
+  auto id = work_->text_of("requeued/job.id");
+  id.pop_back();
+  ASSERT_TRUE(cluster({"run", cluster_->path(), "--", "scontrol", "requeue", id}));
+  work_->start(words);
+  EXPECT_TRUE(happens_within(30s, [] {
+    return work_->text_of("stderr").find("back in the queue (restart 1)") != std::string::npos;
+  })) << work_->text_of("stderr");
+  work_->signal(SIGTERM);
+  EXPECT_EQ(work_->wait(60s).exit_code, 143);
 }
 
 TEST_F(SlurmFollow, CancelSavesFirst) {
