@@ -157,8 +157,12 @@ void Progress::on(const CheckpointEvent& event) {
 }
 
 void Progress::on(const RestartEvent& event) {
-  std::string line = "restarted: " + (event.reason.empty() ? "reason unknown" : event.reason);
-  if (!event.from.empty()) line += ", from " + relative(event.from);
+  const bool resumed = event.reason == "resume";
+  std::string line =
+      resumed ? "resumed"
+              : "restarted: " + (event.reason.empty() ? "reason unknown" : event.reason) + ",";
+  if (!event.from.empty()) line += " from " + relative(event.from);
+  if (line.ends_with(',')) line.pop_back();
   say(line);
 }
 

@@ -128,6 +128,14 @@ TEST(Progress, HeartbeatOnlyWhenNothingElseWasWritten) {
   EXPECT_NE(progress.draw(163), "");
 }
 
+TEST(Progress, ATrainerThatGoesOnSaysFromWhere) {
+  Progress progress({.run_dir = "/run"});
+  progress.take(RestartEvent{.reason = "resume", .from = "/run/checkpoints/step-00000010"});
+  EXPECT_EQ(progress.draw(1), "resumed from checkpoints/step-00000010\n");
+  progress.take(RestartEvent{});
+  EXPECT_EQ(progress.draw(2), "restarted: reason unknown\n");
+}
+
 TEST(Progress, WaitingIsSaidOncePerChange) {
   Progress progress({});
   progress.waiting("job 1: Priority");
