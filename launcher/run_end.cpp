@@ -55,7 +55,8 @@ std::string render_failure(const Outcome& outcome) {
 Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains) {
   auto summary = summarize(ledger, outcome.status, outcome.seconds, ranks);
   summary.queue_seconds = outcome.queue_seconds;
-  summary.restarts += outcome.restarts;
+  // A requeued trainer that resumed has said so itself: the same restart is counted once.
+  summary.restarts = std::max(summary.restarts, outcome.restarts);
   if (trains) summary.epochs = ledger.epochs();
   summary.reason = outcome.reason;
   summary.first_error = outcome.first_error;

@@ -234,6 +234,7 @@ train:
   const auto restarts = events_of(run_, "restart");
   ASSERT_EQ(restarts.size(), 1u) << ended.err;
   EXPECT_THAT(restarts[0]["from"].dump(), HasSubstr("step-"));
+  EXPECT_THAT(text_of(run_ + "/summary.json"), HasSubstr("\"restarts\": 1,"));
   // No epoch is missing, and only one that the requeueing cut may have been made twice.
   std::set<int> epochs;
   for (const auto& event : events_of(run_, "epoch")) epochs.insert(event["epoch"].get<int>());

@@ -27,6 +27,19 @@ TEST(RunEnd, TheFirstErrorComesFirst) {
             "dllaunch: job 7: 2 of 3 tasks\ndllaunch: task 2: lost\n");
 }
 
+// The trainer writes that it resumed, Slurm counts that it requeued: one and the same.
+TEST(RunEnd, ARequeuedRunThatResumedHasRestartedOnce) {
+  const auto restarts = [](int requeued, int resumed) {
+    RunLedger ledger;
+    for (int i = 0; i < resumed; ++i) ledger.add(RestartEvent{.reason = "resume"});
+    return summary_of({.restarts = requeued}, ledger, 4, /*trains=*/true).restarts;
+  };
+  EXPECT_EQ(restarts(1, 1), 1);
+  EXPECT_EQ(restarts(1, 0), 1) << "before its first checkpoint";
+  EXPECT_EQ(restarts(0, 1), 1) << "started again by hand";
+  EXPECT_EQ(restarts(0, 0), 0);
+}
+
 class SettleTest : public testing::Test {
  protected:
   void answer(const std::string& queue, const std::string& record) {
