@@ -249,6 +249,24 @@ TEST_F(SlurmFrameworks, AnMpiProgramFindsItsPeers) {
   EXPECT_THAT(ended.err, testing::Not(HasSubstr("DISAGREE")));
 }
 
+// No `dllaunch run` submitted it, and yet it is a run like any other.
+TEST_F(SlurmFrameworks, AScriptSubmittedByHandDoesTheSame) {
+  const auto output = on_head(
+      "cd \"$work\" && export XDG_CACHE_HOME=\"$work/cache\" XDG_STATE_HOME=\"$work/state\" && "
+      "mpicc -O1 -o sum '" +
+      examples +
+      "/mpi/sum.c' && "
+      "\"$dllaunch\" script '" +
+      examples +
+      "/mpi/job.yaml' --set 'run=[./sum]' > job.sbatch && sbatch --wait job.sbatch && "
+      "\"$dllaunch\" status runs/* && \"$dllaunch\" ps && \"$dllaunch\" logs runs/*");
+  if (output.err.find("mpicc") != std::string::npos) GTEST_SKIP() << output.err;
+  EXPECT_EQ(output.exit_code, 0) << output.err;
+  EXPECT_THAT(output.out, testing::ContainsRegex("mpi-sum-[^ ]+ +1 +completed"));
+  EXPECT_THAT(output.out, HasSubstr("[n2:3] rank 3 of 4 on n2: sum of ranks 6"));
+  EXPECT_THAT(output.out, testing::Not(HasSubstr("not submitted")));
+}
+
 /// What Debian does not have: environments that scripts/framework-venvs makes.
 class SlurmFrameworksFromPyPi : public SlurmFrameworks {
  protected:
