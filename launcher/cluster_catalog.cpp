@@ -81,19 +81,33 @@ struct Evidence {
   }
 };
 
-Evidence evidence_for(const ClusterProfile& profile, const Facts& facts) {
+/// Every sign that is there, on whatever cluster.
+Evidence signs_seen(const ClusterProfile& profile, const Facts& facts) {
   const auto& signs = profile.recognise;
   Evidence evidence;
   evidence.host = matches_any(signs.hosts, facts.host);
-  if (!facts.slurm) return profile.scheduler == "slurm" ? Evidence{} : evidence;
-  if (profile.scheduler != "slurm") return {};
+  if (!facts.slurm) return evidence;
   evidence.cluster = matches_any(signs.clusters, facts.slurm->cluster);
   evidence.partition = first_common(signs.partitions, *facts.slurm);
+  return evidence;
+}
+
+/// Nothing where what is there belongs to another cluster, or proves too little.
+Evidence evidence_for(const ClusterProfile& profile, const Facts& facts) {
+  const auto& signs = profile.recognise;
+  const auto evidence = signs_seen(profile, facts);
+  if (!facts.slurm) return profile.scheduler == "slurm" ? Evidence{} : evidence;
+  if (profile.scheduler != "slurm") return {};
   // One installation may be several machines, told apart by their partitions. And login01 is a
   // name that many sites give: a host alone does not outweigh another name of the cluster.
   if (!signs.partitions.empty() && evidence.partition.empty()) return {};
   if (!evidence.cluster && signs.partitions.empty() && !facts.slurm->cluster.empty()) return {};
   return evidence;
+}
+
+bool is_sure(const ClusterProfile& profile, const std::string& key) {
+  return std::none_of(profile.unverified.begin(), profile.unverified.end(),
+                      [&key](const auto& doubt) { return doubt.first == key; });
 }
 
 }  // namespace
@@ -170,6 +184,31 @@ std::string recognised_by(const ClusterProfile& profile, const Facts& facts) {
   if (evidence.cluster) words.push_back("it calls itself " + facts.slurm->cluster);
   if (evidence.host) words.push_back("this is " + facts.host);
   if (!evidence.partition.empty()) words.push_back("it has partition " + evidence.partition);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+Likeness likeness(const ClusterProfile& profile, const Facts& facts) {
+  if (!facts.slurm || profile.scheduler != "slurm") return Likeness::other;
+  const auto& signs = profile.recognise;
+  if (signs.clusters.empty() && signs.hosts.empty() && signs.partitions.empty())
+    return Likeness::alike;
+  const auto seen = signs_seen(profile, facts);
+  if (seen.cluster || seen.host) return Likeness::alike;
+  const bool another_name = !signs.clusters.empty() && !facts.slurm->cluster.empty() &&
+                            is_sure(profile, "recognise.clusters");
+  if (another_name) return Likeness::other;
+  return seen.partition.empty() ? Likeness::unknown : Likeness::alike;
+}
+
+std::string unlike_words(const ClusterProfile& profile, const Facts& facts) {
+  const auto& signs = profile.recognise;
+  std::vector<std::string> words;
+  if (facts.slurm && !facts.slurm->cluster.empty())
+    words.push_back(fmt::format("it calls itself '{}'", facts.slurm->cluster));
+  if (!signs.hosts.empty() && !facts.host.empty())
+    words.push_back(fmt::format("this host is {}", facts.host));
+  if (!signs.partitions.empty())
+    words.push_back(fmt::format("it has no partition {}", fmt::join(signs.partitions, " or ")));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

@@ -47,6 +47,17 @@ std::vector<ClusterProfile> read_profiles(World& world, bool own = true);
 /// nobody can tell. Pure, as is recognise().
 std::string recognised_by(const ClusterProfile& profile, const Facts& facts);
 
+/// alike: by one sign at least, or the profile names none. other: the cluster's name, of which the
+/// profile is sure, is another one. unknown: no sign fits, and none tells it apart for sure.
+enum class Likeness { alike, unknown, other };
+
+/// Whether the Slurm of these facts may be that of a profile which the user named: that takes less
+/// than to guess it. Pure.
+Likeness likeness(const ClusterProfile& profile, const Facts& facts);
+
+/// "it calls itself 'home', it has no partition standard-g": why it does not look like it.
+std::string unlike_words(const ClusterProfile& profile, const Facts& facts);
+
 /// The profile of the cluster that the facts are of; nothing where none fits or two fit alike.
 const ClusterProfile* recognise(std::span<const ClusterProfile> profiles, const Facts& facts);
 

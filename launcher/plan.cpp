@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "launcher/cluster_catalog.hpp"
 #include "launcher/cluster_profile.hpp"
 #include "launcher/container.hpp"
 #include "launcher/plan_parts.hpp"
@@ -98,6 +99,14 @@ std::string train_document(const Job& job) {
   document.update(job.train);
   document["runtime"] = job.runtime;
   return document.dump(2) + "\n";
+}
+
+/// The user's word counts more than our doubt, and is not taken without it.
+void warn_of_another_cluster(const Facts& facts, LaunchPlan& plan) {
+  if (facts.from_profile || likeness(*facts.profile, facts) == Likeness::alike) return;
+  plan.warnings.push_back(
+      fmt::format("the Slurm here does not look like {} ({}): its own partitions and nodes count",
+                  facts.profile->name, unlike_words(*facts.profile, facts)));
 }
 
 }  // namespace
@@ -251,7 +260,10 @@ Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, 
               : by_slurm ? plan_slurm(job, facts, paths)
                          : plan_local(job, facts, paths);
   if (!made) return made;
-  if (known) finish_plan(job, *facts.profile, *made);
+  if (known) {
+    warn_of_another_cluster(facts, *made);
+    finish_plan(job, *facts.profile, *made);
+  }
   if (auto good = check_texts(*made); !good) return std::move(good).error();
   if (auto good = check_stage(made->stage); !good) return std::move(good).error();
   return made;

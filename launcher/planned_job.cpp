@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "launcher/cluster_catalog.hpp"
 #include "launcher/load_job.hpp"
@@ -47,15 +49,34 @@ Result<Facts> recorded_facts(World& world, const PlanOptions& options) {
   return facts;
 }
 
-/// Another cluster than the profile's has no say in what is planned for that one.
-bool is_of(const ClusterProfile& profile, const Facts& facts) {
-  const auto& signs = profile.recognise;
-  const bool anywhere = signs.clusters.empty() && signs.hosts.empty() && signs.partitions.empty();
-  return facts.slurm && profile.scheduler == "slurm" &&
-         (anywhere || !recognised_by(profile, facts).empty());
+/// Partitions that this Slurm has, and of which the profile knows nothing: a plan from the profile
+/// would end there.
+bool only_here(const std::optional<std::string>& partition, const ClusterProfile& profile,
+               const SlurmFacts& slurm) {
+  if (profile.partitions.empty()) return true;
+  if (!partition) return false;
+  const auto has = [](const auto& all, const std::string& name) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+  };
+  std::istringstream names(*partition);
+  bool news = false;
+  for (std::string name; std::getline(names, name, ',');) {
+    if (!has(slurm.partitions, name)) return false;
+    news = news || !has(profile.partitions, name);
+  }
+  return news;
 }
 
-Result<Facts> facts_of_named(World& world, const PlanOptions& options, const std::string& cluster) {
+/// Another cluster than the profile's has no say in what is planned for that one.
+bool may_be_of(const ClusterProfile& profile, const Facts& facts,
+               const std::optional<std::string>& partition) {
+  const auto like = likeness(profile, facts);
+  return like == Likeness::alike ||
+         (like == Likeness::unknown && only_here(partition, profile, *facts.slurm));
+}
+
+Result<Facts> facts_of_named(World& world, const PlanOptions& options, const std::string& cluster,
+                             const std::optional<std::string>& partition) {
   auto found = find_profile(world, cluster);
   if (!found) return std::move(found).error();
   auto profile = std::make_shared<const ClusterProfile>(*std::move(found));
@@ -67,7 +88,7 @@ Result<Facts> facts_of_named(World& world, const PlanOptions& options, const std
   std::string why = fmt::format("{} is run by another scheduler", profile->name);
   if (profile->scheduler == "slurm") {
     auto here = observe_with_probes(world);
-    if (here && is_of(*profile, *here)) {
+    if (here && may_be_of(*profile, *here, partition)) {
       here->profile = std::move(profile);
       return here;
     }
@@ -94,9 +115,10 @@ Result<Facts> recognised(World& world, Facts facts, bool own) {
 
 }  // namespace
 
-Result<Facts> find_facts(World& world, const PlanOptions& options, const std::string& cluster) {
+Result<Facts> find_facts(World& world, const PlanOptions& options, const std::string& cluster,
+                         const std::optional<std::string>& partition) {
   if (options.local && options.facts.empty()) return observe_local(world);
-  if (cluster != "auto") return facts_of_named(world, options, cluster);
+  if (cluster != "auto") return facts_of_named(world, options, cluster, partition);
   const bool recorded = !options.facts.empty();
   auto facts = recorded ? recorded_facts(world, options) : observe_with_probes(world);
   if (!facts) return facts;
@@ -122,7 +144,7 @@ Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan) {
 Result<LaunchPlan> plan_job(World& world, const PlanOptions& options) {
   const auto job = load_job(world, options.job, options.sets);
   if (!job) return job.error();
-  const auto facts = find_facts(world, options, job->cluster);
+  const auto facts = find_facts(world, options, job->cluster, job->resources.partition);
   if (!facts) return facts.error();
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();
@@ -132,7 +154,7 @@ Result<LaunchPlan> plan_job(World& world, const PlanOptions& options) {
 Result<CheckedPlan> check_job(World& world, const PlanOptions& options) {
   const auto job = load_job(world, options.job, options.sets);
   if (!job) return job.error();
-  const auto facts = find_facts(world, options, job->cluster);
+  const auto facts = find_facts(world, options, job->cluster, job->resources.partition);
   if (!facts) return facts.error();
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();

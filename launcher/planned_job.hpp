@@ -1,6 +1,7 @@
 // The road from a job file to its plan, as the verbs that only look at it take it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,13 @@ struct PlanOptions {
 /// Facts from a file, and then no other file is looked at; else from this machine, its Slurm, and
 /// what was probed of its nodes. Probes that cannot be used are told.
 ///
-/// `cluster` is the job's. Named, it is a profile: facts of the cluster that is here where that is
-/// the one, else what the profile says. auto: a profile by which the cluster that is here is known.
-/// bad_request: no such profile, or it has errors, which are noted.
+/// `cluster` and `partition` are the job's. Named, the cluster is a profile: facts of the cluster
+/// that is here where that may be the one (by one of its signs, or because only here there is such a
+/// partition), else what the profile says. auto: a profile by which the cluster that is here is
+/// known. bad_request: no such profile, or it has errors, which are noted.
 Result<Facts> find_facts(World& world, const PlanOptions& options,
-                         const std::string& cluster = "auto");
+                         const std::string& cluster = "auto",
+                         const std::optional<std::string>& partition = {});
 
 /// unavailable: the plan is for a cluster that is not here, or that another scheduler runs.
 Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan);

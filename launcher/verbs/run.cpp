@@ -79,7 +79,7 @@ Result<Ok> check_queue(const QueueReport& report, World& world) {
 Result<Planned> make_plan(const RunOptions& options, World& world) {
   auto job = load_job(world, options.job_file, options.sets);
   if (!job) return std::move(job).error();
-  auto facts = find_facts(world, {.local = options.local}, job->cluster);
+  auto facts = find_facts(world, {.local = options.local}, job->cluster, job->resources.partition);
   if (!facts) return std::move(facts).error();
   // A dry run shows the job ids too, for they are in the script.
   auto awaited = resolve_after(world, job->after);

@@ -101,6 +101,52 @@ TEST(PlannedJob, ANamedClusterIsNotTheSlurmThatIsHere) {
             "the job is for frontier, which is not here: the Slurm here is cluster 'home'");
 }
 
+TEST(PlannedJob, OneSignIsEnoughForANamedCluster) {
+  auto world = traveller("./mine.yaml");
+  answer_as(world, "home", "batch");
+  const auto planned_with = [&world](const char* signs) {
+    world.files["./mine.yaml"] = std::string("name: mine\nrecognise: ") + signs +
+                                 "\nnode_types: {a: {cores: 64, threads: 2}}\n"
+                                 "partitions: [{name: p, node: a, nodes: 9, default: true}]\n";
+    const auto facts = find_facts(world, {}, "./mine.yaml");
+    EXPECT_TRUE(facts);
+    return facts && !facts->from_profile;
+  };
+  world.host = "glogin1";
+  EXPECT_TRUE(planned_with("{hosts: [alogin*], partitions: [batch]}")) << "the partition";
+  EXPECT_TRUE(planned_with("{clusters: [home], partitions: [other]}")) << "the cluster's name";
+  EXPECT_TRUE(planned_with("{clusters: [x], hosts: [glogin*]}")) << "the host";
+  EXPECT_FALSE(planned_with("{clusters: [x], partitions: [batch]}")) << "it has another name";
+  EXPECT_TRUE(planned_with("{clusters: [x], partitions: [batch]}\n"
+                           "unverified: {recognise.clusters: not seen}"))
+      << "nobody is sure of that name";
+  EXPECT_FALSE(planned_with("{hosts: [alogin*], partitions: [acc]}")) << "no sign at all";
+}
+
+TEST(PlannedJob, AProfileWithoutASignHereDoesNotLockItsUserOut) {
+  auto world = traveller("lumi-g");
+  answer_as(world, "home", "ai-g");
+  const PlanOptions there{.job = "job.yaml", .sets = {"resources.partition=ai-g"}};
+  const auto made = plan_job(world, there);
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->cluster, "lumi-g");
+  EXPECT_EQ(made->origin.source, "profile") << "the nodes are as the profile has them";
+  EXPECT_EQ(made->node_folders.size(), 2u) << "and what else it knows is used";
+  EXPECT_THAT(made->warnings,
+              testing::Contains("the Slurm here does not look like lumi-g (it calls itself 'home', this "
+                                "host is localhost, it has no partition standard-g or small-g or "
+                                "dev-g): its own partitions and nodes count"));
+  EXPECT_TRUE(check_submittable(*find_facts(world, {}, "lumi-g", "ai-g"), *made));
+
+  const auto elsewhere = find_facts(world, {}, "lumi-g", "standard-g");
+  ASSERT_TRUE(elsewhere);
+  EXPECT_TRUE(elsewhere->from_profile) << "a partition of LUMI's that is not here";
+  const auto automatic = plan_job(
+      world, {.job = "job.yaml", .sets = {"cluster=auto", "resources.partition=ai-g"}});
+  ASSERT_TRUE(automatic) << automatic.error().what;
+  EXPECT_EQ(automatic->profile, "") << "nobody named it";
+}
+
 TEST(PlannedJob, AutoRecognisesTheClusterThatIsHere) {
   auto world = traveller("auto");
   answer_as(world, "frontier", "batch");
