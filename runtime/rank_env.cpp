@@ -40,6 +40,14 @@ const Dialect slurm = {.launcher = "slurm",
                        .local_world_size = {},  // from SLURM_STEP_TASKS_PER_NODE
                        .node_rank = {"SLURM_NODEID"},
                        .nodes = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}};
+// jsrun of IBM's LSF systems; with Spectrum MPI it sets Open MPI's variables besides.
+const Dialect jsrun = {.launcher = "jsrun",
+                       .rank = {"JSM_NAMESPACE_RANK"},
+                       .world_size = {"JSM_NAMESPACE_SIZE"},
+                       .local_rank = {"JSM_NAMESPACE_LOCAL_RANK"},
+                       .local_world_size = {"JSM_NAMESPACE_LOCAL_SIZE"},
+                       .node_rank = {},
+                       .nodes = {}};
 // PMIx itself names only the rank; launchers that have it say the rest as PMI.
 const Dialect pmix = {.launcher = "pmix",
                       .rank = {"PMIX_RANK"},
@@ -249,6 +257,7 @@ Result<RankEnv> read_rank_env(const EnvLookup& lookup) {
   if (any_set(lookup, {"SLURM_PROCID"}) && any_set(lookup, {"SLURM_STEP_ID", "SLURM_STEPID"})) {
     return read_as(slurm, slurm_started_mpi(lookup));
   }
+  if (any_set(lookup, {"JSM_NAMESPACE_RANK"})) return read_as(jsrun, true);
   if (any_set(lookup, {"PMIX_RANK"})) return read_as(pmix, true);
   if (any_set(lookup, {"PMI_RANK"})) return read_as(pmi, true);
   if (any_set(lookup, {"RANK"}) && any_set(lookup, {"WORLD_SIZE"})) return read_as(torchrun, false);

@@ -18,7 +18,7 @@ struct RankEnv {
   int local_world_size = 1;
   int node_rank = 0;              // 0 .. nodes-1; -1 where the launcher does not say
   int nodes = 1;                  // 0 where the launcher does not say
-  std::string launcher = "none";  // slurm | openmpi | pmix | pmi | torchrun | none
+  std::string launcher = "none";  // slurm | openmpi | jsrun | pmix | pmi | torchrun | none
   bool mpi = false;               // started so that MPI_Init finds its peers
 };
 
@@ -34,9 +34,9 @@ inline constexpr std::string_view own_run_id = "dllaunch-";
 
 /// Read in this order: torchrun's workers (TORCHELASTIC_RUN_ID with RANK), Open MPI
 /// (OMPI_COMM_WORLD_*: mpirun inside a Slurm job is the inner launcher and wins over inherited
-/// SLURM_PROCID), a Slurm step (SLURM_PROCID with SLURM_STEP_ID), PMIx, PMI/Hydra, torchrun (RANK
-/// ...). None of them: one rank, launcher "none". bad_request: a variable that is not a number, or
-/// a rank outside its size, by name and value.
+/// SLURM_PROCID), a Slurm step (SLURM_PROCID with SLURM_STEP_ID), jsrun, PMIx, PMI/Hydra, torchrun
+/// (RANK ...). None of them: one rank, launcher "none". bad_request: a variable that is not a
+/// number, or a rank outside its size, by name and value.
 Result<RankEnv> read_rank_env(const EnvLookup& lookup);
 
 }  // namespace dllaunch

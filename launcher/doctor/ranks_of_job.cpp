@@ -34,7 +34,7 @@ std::string job_of(const Environment& environment, const JobProcess& process) {
     return fmt::format("step {}.{}", value("SLURM_JOB_ID"),
                        step.empty() ? value("SLURM_STEPID") : step);
   }
-  if (launcher == "openmpi" || launcher == "pmix") {
+  if (launcher == "openmpi" || launcher == "pmix" || launcher == "jsrun") {
     const auto space = value("PMIX_NAMESPACE");
     return "mpirun " + (space.empty() ? value("OMPI_MCA_ess_base_jobid") : space);
   }

@@ -138,6 +138,25 @@ TEST(RankEnv, Hydra) {  // MPICH and Intel MPI, from their documentation
           .mpi = true});
 }
 
+TEST(RankEnv, Jsrun) {  // LSF's, from OLCF's documentation of Summit
+  Variables variables = {{"JSM_NAMESPACE_RANK", "7"},
+                         {"JSM_NAMESPACE_SIZE", "12"},
+                         {"JSM_NAMESPACE_LOCAL_RANK", "1"},
+                         {"JSM_NAMESPACE_LOCAL_SIZE", "6"},
+                         {"PMIX_RANK", "7"}};
+  const RankEnv wanted = {.rank = 7,
+                          .world_size = 12,
+                          .local_rank = 1,
+                          .local_world_size = 6,
+                          .node_rank = -1,
+                          .nodes = 0,
+                          .launcher = "jsrun",
+                          .mpi = true};
+  expect(variables, wanted);
+  variables.erase("JSM_NAMESPACE_LOCAL_RANK");
+  EXPECT_EQ(refusal(variables), "JSM_NAMESPACE_RANK is set, but not JSM_NAMESPACE_LOCAL_RANK");
+}
+
 TEST(RankEnv, PmixWithPmiSizes) {  // Cray PALS, from its documentation
   expect({{"PMIX_RANK", "1"},
           {"PMI_RANK", "1"},
