@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "launcher/host_list.hpp"
@@ -83,9 +84,15 @@ Result<Ok> check_time(const Resources& resources, const std::vector<const Partit
   return Ok{};
 }
 
-/// A feature's plain name; expressions with operators are Slurm's to judge.
-bool is_plain_feature(const std::string& constraint) {
-  return constraint.find_first_of("&|,[]()*!:") == std::string::npos;
+/// Whether a node may have what is asked for: "gpu" or "gpu&hbm80g". Expressions with other
+/// operators are Slurm's to judge.
+bool may_satisfy(const NodeType& type, const std::string& constraint) {
+  if (constraint.find_first_of("|,[]()*!:") != std::string::npos) return true;
+  const auto& has = type.features;
+  std::istringstream wanted(constraint);
+  for (std::string feature; std::getline(wanted, feature, '&');)
+    if (std::find(has.begin(), has.end(), feature) == has.end()) return false;
+  return true;
 }
 
 struct Candidate {
@@ -106,10 +113,7 @@ Result<std::vector<Candidate>> candidates_of(const Resources& resources,
   std::vector<Candidate> candidates;
   for (const auto* partition : partitions) {
     for (const auto& type : partition->node_types) {
-      if (resources.constraint && is_plain_feature(*resources.constraint) &&
-          std::find(type.features.begin(), type.features.end(), *resources.constraint) ==
-              type.features.end())
-        continue;
+      if (resources.constraint && !may_satisfy(type, *resources.constraint)) continue;
       const auto hosts = excluded.empty()
                              ? std::ssize(type.hosts)
                              : std::count_if(type.hosts.begin(), type.hosts.end(),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "launcher/cluster_profile.hpp"
@@ -52,19 +53,59 @@ std::string probed_words(const ProbedNode& node, std::int64_t age_seconds) {
   return fmt::format("the topology probed on {} {}", node.host, age_words(age_seconds));
 }
 
-/// The profile's node of that partition. An example stands in only for nodes that are not here.
-const ProfileNode* profile_node(const Facts& facts, const std::string& partition) {
+/// The same CPUs beside the same GPUs: ranks are placed alike on both.
+bool wired_alike(const Topology& a, const Topology& b) {
+  return a.allowed_cpus == b.allowed_cpus &&
+         std::equal(a.gpus.begin(), a.gpus.end(), b.gpus.begin(), b.gpus.end(),
+                    [](const Gpu& one, const Gpu& two) { return one.cpus == two.cpus; }) &&
+         std::equal(a.numa.begin(), a.numa.end(), b.numa.begin(), b.numa.end(),
+                    [](const auto& one, const auto& two) { return one.cpus == two.cpus; });
+}
+
+bool has_all_features(const NodeType& type, const ProfileNode& node) {
+  return std::all_of(node.features.begin(), node.features.end(), [&type](const auto& feature) {
+    return std::find(type.features.begin(), type.features.end(), feature) != type.features.end();
+  });
+}
+
+using ProfileNodes = std::vector<const ProfileNode*>;
+
+/// Those that Slurm's counts, GPU type and features leave: names of partitions come and go.
+ProfileNodes nodes_like(const ProfileNodes& nodes, const NodeType& type) {
+  ProfileNodes like;
+  for (const auto* node : nodes) {
+    const bool other_gpu =
+        !node->gpu_type.empty() && !type.gpu_type.empty() && node->gpu_type != type.gpu_type;
+    if (!other_gpu && describes(node->topology, type)) like.push_back(node);
+  }
+  ProfileNodes featured;
+  std::copy_if(like.begin(), like.end(), std::back_inserter(featured),
+               [&type](const auto* node) { return has_all_features(type, *node); });
+  return featured.empty() ? like : featured;
+}
+
+/// The profile's node for these: that of the partition, else the one that looks like them. An
+/// example stands in only for nodes that are not here.
+const ProfileNode* profile_node(const Facts& facts, const NodeChoice& nodes) {
   if (!facts.profile) return nullptr;
   const auto& profile = *facts.profile;
+  ProfileNodes known;
+  for (const auto& node : profile.nodes)
+    if (!node.assumed || facts.from_profile) known.push_back(&node);
   const auto named = std::find_if(profile.partitions.begin(), profile.partitions.end(),
-                                  [&](const auto& p) { return p.name == partition; });
-  // Partitions come and go; where all nodes are of one kind, it is theirs too.
-  const bool only = named == profile.partitions.end() && profile.nodes.size() == 1;
-  const auto found = std::find_if(profile.nodes.begin(), profile.nodes.end(), [&](const auto& n) {
-    return only || (named != profile.partitions.end() && n.name == named->node);
+                                  [&](const auto& p) { return p.name == nodes.partition; });
+  const ProfileNode* of_partition = nullptr;
+  for (const auto* node : known)
+    if (named != profile.partitions.end() && node->name == named->node) of_partition = node;
+  if (of_partition != nullptr && describes(of_partition->topology, nodes.shape))
+    return of_partition;
+  const auto like = nodes_like(known, nodes.shape);
+  const bool clear = std::all_of(like.begin(), like.end(), [&like](const auto* node) {
+    return wired_alike(node->topology, like.front()->topology);
   });
-  if (found == profile.nodes.end() || (found->assumed && !facts.from_profile)) return nullptr;
-  return &*found;
+  if (!like.empty() && clear) return like.front();
+  if (of_partition != nullptr) return of_partition;
+  return known.size() == 1 ? known.front() : nullptr;
 }
 
 void use_profile(const std::string& profile, const ProfileNode& node, KnownTopology& known) {
@@ -86,7 +127,7 @@ KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes) {
   known.origin.partition = nodes.partition;
   auto described = type;
   described.hosts = nodes.hosts;
-  const auto* profiled = profile_node(facts, nodes.partition);
+  const auto* profiled = profile_node(facts, nodes);
   const bool fits = profiled != nullptr && describes(profiled->topology, type);
   if (fits && profiled->reserve != "none") known.origin.reserve = profiled->reserve;
   const auto [usable, outdated] = find_probe(facts.probed, described);

@@ -40,6 +40,10 @@ TEST(NodeChoice, AConstraintOrAnExclusionCanMakeTheChoiceUniform) {
   EXPECT_TRUE(chosen({.nodes = 3, .partition = "gpu", .exclude = "h1"}).uniform);
   EXPECT_FALSE(chosen({.nodes = 2, .partition = "gpu", .constraint = "a100|h100"}).uniform)
       << "an expression is Slurm's to judge";
+  EXPECT_EQ(chosen({.nodes = 1, .partition = "gpu", .constraint = "a100&ib"}).shape.gpus, 4);
+  EXPECT_THAT(problem({.nodes = 1, .partition = "gpu", .constraint = "h100&ib"}),
+              HasSubstr("partition gpu has 0 that resources.constraint"))
+      << "both of them on one node";
 }
 
 TEST(NodeChoice, SaysWhatToAskForInstead) {

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include "launcher/cluster_profile.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"
+#include "topology/synthetic.hpp"
 #include "topology/topology_format.hpp"
 
 #include <nlohmann/json.hpp>
@@ -127,6 +129,28 @@ TEST(NodeTopology, MasksMustHoldOnEveryKindOfNode) {
   node.gpus[0].cpus = node.numa[1].cpus;
   node.gpus[0].numa = {1};
   EXPECT_FALSE(same()) << "its GPUs hang elsewhere";
+}
+
+TEST(NodeTopology, AProfilesNodeIsKnownByItsLooks) {
+  auto profile = std::make_shared<ClusterProfile>();
+  profile->name = "site";
+  const auto node = [](const char* name, const char* feature, const char* gpu_type) {
+    ProfileNode made{.name = name, .gpu_type = gpu_type, .features = {feature}};
+    made.topology = *synthetic_topology("packages:2 cores:16 threads:2 gpus:4");
+    return made;
+  };
+  profile->nodes = {node("old", "v100", "v100"), node("plain", "eth", ""), node("fast", "ib", "")};
+  auto& gpus = profile->nodes[2].topology.gpus;
+  std::swap(gpus[0].cpus, gpus[3].cpus);
+  auto facts = mixed_cluster();
+  facts.profile = profile;
+  const auto chosen = [&] { return known(facts).topology.gpus[0].cpus; };
+  EXPECT_EQ(chosen(), gpus[0].cpus) << "the a100 nodes have ib, no eth, and another GPU than v100";
+  for (auto& partition : facts.slurm->partitions)
+    for (auto& type : partition.node_types) type.features = {"a100"};
+  EXPECT_EQ(known(facts).origin.source, "slurm") << "wired in two ways, and nothing tells which";
+  gpus = profile->nodes[1].topology.gpus;
+  EXPECT_EQ(known(facts).origin.source, "profile") << "the same wiring: either will do";
 }
 
 TEST(NodeTopology, TheNewestOfTwoProbesCounts) {
