@@ -79,7 +79,10 @@ class Reader {
                           .partitions = recognise["partitions"]};
     read_nodes();
     read_partitions();
+    profile_.cpus_are_cores = document_["cpus_are"] == "cores";
     profile_.modules = texts("modules");
+    for (const auto& [framework, modules] : document_["suggested_modules"].items())
+      profile_.suggested_modules.emplace_back(framework, modules);
     profile_.variables = pairs("variables");
     profile_.node_folders = pairs("node_folders");
     profile_.mpi = document_["mpi"];
@@ -129,6 +132,7 @@ class Reader {
           {.name = name,
            .gpu_type = shape["gpu_type"],
            .features = shape["features"],
+           .constraint = shape["constraint"],
            .reserve = shape["reserve"],
            .verified = !document_["unverified"].contains("node_types." + name),
            .assumed = shape["assumed"],
@@ -151,13 +155,16 @@ class Reader {
       ProfilePartition partition{.name = item["name"],
                                  .node = item["node"],
                                  .nodes = item["nodes"],
-                                 .is_default = item["default"]};
+                                 .is_default = item["default"],
+                                 .max_minutes = {},
+                                 .by_constraint = item["by_constraint"]};
       if (!seen.insert(partition.name).second)
         report(place("name"), fmt::format("'{}' is given twice", partition.name));
       if (std::find(nodes.begin(), nodes.end(), partition.node) == nodes.end())
         report(place("node"), unknown_node(partition.node, nodes));
       if (partition.is_default && std::exchange(any_default, true))
         report(place("default"), "only one partition is the default one");
+      check_constraint(partition, place("by_constraint"));
       if (item["max_time"].is_string()) {
         partition.max_minutes = parse_slurm_minutes(item["max_time"].get<std::string>());
         if (!partition.max_minutes)
@@ -165,6 +172,13 @@ class Reader {
       }
       profile_.partitions.push_back(std::move(partition));
     }
+  }
+
+  void check_constraint(const ProfilePartition& partition, const Steps& place) {
+    const auto node = std::find_if(profile_.nodes.begin(), profile_.nodes.end(),
+                                   [&](const auto& n) { return n.name == partition.node; });
+    if (partition.by_constraint && node != profile_.nodes.end() && node->constraint.empty())
+      report(place, fmt::format("node type '{}' has no constraint", partition.node));
   }
 
   static std::string unknown_node(const std::string& name, const std::vector<std::string>& known) {

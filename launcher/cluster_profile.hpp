@@ -25,6 +25,7 @@ struct ProfileNode {
   std::string name = {};  // "gpu", as the profile calls this type of node
   std::string gpu_type = {};
   std::vector<std::string> features = {};
+  std::string constraint = {};   // what a job asks for to get this type of node
   std::string reserve = "none";  // what the site keeps for itself; not in topology.allowed_cpus
   bool verified = true;          // unverified: does not name the node as a whole
   bool assumed = false;          // an example to plan with, no reading of real nodes
@@ -40,6 +41,8 @@ struct ProfilePartition {
   int nodes = 1;
   bool is_default = false;
   std::optional<int> max_minutes = {};
+  bool by_constraint =
+      false;  // no partition of Slurm's: the node's constraint is asked for instead
 };
 
 struct ProfileContainer {
@@ -57,7 +60,10 @@ struct ClusterProfile {
   Recognition recognise = {};
   std::vector<ProfileNode> nodes = {};  // the first is what --topology NAME means
   std::vector<ProfilePartition> partitions = {};
+  bool cpus_are_cores = false;  // the site's jobs get one thread a core unless they ask for more
   std::vector<std::string> modules = {};
+  /// By framework: what the site says to load, for readers.
+  std::vector<std::pair<std::string, std::vector<std::string>>> suggested_modules = {};
   std::vector<std::pair<std::string, std::string>> variables = {};
   /// Variables that name a folder on a node's own disk; {user}, {job}, {node} are the rank's.
   std::vector<std::pair<std::string, std::string>> node_folders = {};

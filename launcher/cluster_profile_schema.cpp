@@ -116,6 +116,7 @@ Json node_type() {
                 {"reserve", with_default(reserve, "none")},
                 {"assumed", flag()},
                 {"features", list(line(), "a list of Slurm's features")},
+                {"constraint", with_default(line(), "")},
                 {"gpu_type", with_default(line(), "")},
                 {"gpu_name", with_default(line(), "")},
                 {"gpu_vendor", words({"nvidia", "amd", "intel", "other"}, "nvidia")},
@@ -134,6 +135,7 @@ Json partition() {
                 {"node", name()},
                 {"nodes", whole(1, 1'000'000)},
                 {"default", flag()},
+                {"by_constraint", flag()},
                 {"max_time", time}},
                Json::array({"name", "node", "nodes"}));
 }
@@ -148,24 +150,29 @@ Json make_schema() {
                          {"maxLength", 4096},
                          {"pattern", one_line_pattern},
                          {"x-expected", "an option"}};
-  return block({{"name", name()},
-                {"title", with_default(line(), "")},
-                {"scheduler", words({"slurm", "pbs", "lsf", "cobalt"}, "slurm")},
-                {"start", with_default(line(), "")},
-                {"sources", map_of(line(), name_pattern, "a short name")},
-                {"unverified", map_of(line(), "^[^\x01-\x1f\x7f]+$", "a key of this file")},
-                {"recognise", recognise},
-                {"node_types", map_of(node_type(), name_pattern, "a name")},
-                {"partitions", list(partition(), "a list of partitions")},
-                {"modules", list(line(), "a list of modules")},
-                {"variables", variables()},
-                {"node_folders", variables()},
-                {"mpi", with_default(line(), "")},
-                {"host_suffix", with_default(line(), "")},
-                {"container", container},
-                {"sbatch_extra", list(argument, "a list of options")},
-                {"srun_extra", list(argument, "a list of options")}},
-               Json::array({"name"}));
+  return block(
+      {{"name", name()},
+       {"title", with_default(line(), "")},
+       {"scheduler", words({"slurm", "pbs", "lsf", "cobalt"}, "slurm")},
+       {"start", with_default(line(), "")},
+       {"sources", map_of(line(), name_pattern, "a short name")},
+       {"unverified", map_of(line(), "^[^\x01-\x1f\x7f]+$", "a key of this file")},
+       {"recognise", recognise},
+       {"node_types", map_of(node_type(), name_pattern, "a name")},
+       {"partitions", list(partition(), "a list of partitions")},
+       {"cpus_are", words({"threads", "cores"}, "threads")},
+       {"modules", list(line(), "a list of modules")},
+       {"suggested_modules", map_of(list(line(), "a list of modules"),
+                                    "^(none|pytorch|tensorflow|horovod|jax|deepspeed|mpi)$",
+                                    "a framework, or none for programs without")},
+       {"variables", variables()},
+       {"node_folders", variables()},
+       {"mpi", with_default(line(), "")},
+       {"host_suffix", with_default(line(), "")},
+       {"container", container},
+       {"sbatch_extra", list(argument, "a list of options")},
+       {"srun_extra", list(argument, "a list of options")}},
+      Json::array({"name"}));
 }
 
 }  // namespace

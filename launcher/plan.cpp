@@ -241,13 +241,20 @@ std::vector<std::string> shim(const LaunchPlan& plan) {
   }
   if (plan.ranks() > max_rank_logs) argv.emplace_back("--no-log");
   if (plan.stage.wanted()) argv.emplace_back("--staged");
+  // Elsewhere plan.json is the user's to write: this must not hang on it.
+  if (plan.scheduler != "Slurm" && plan.train_json.empty())
+    argv.insert(argv.end(), {"--framework", plan.framework});
   argv.emplace_back("--");
   argv.insert(argv.end(), plan.rank_command.begin(), plan.rank_command.end());
   return argv;
 }
 
+bool tells_ranks_nothing(const LaunchPlan& plan) {
+  return plan.scheduler != "Slurm" && !plan.start.empty() && plan.start.front() == "aprun";
+}
+
 std::size_t shim_position(const LaunchPlan& plan) {
-  const auto command = plan.scheduler == "Slurm" ? shim(plan).size() : plan.rank_command.size();
+  const auto command = tells_ranks_nothing(plan) ? plan.rank_command.size() : shim(plan).size();
   return plan.start.size() - command;
 }
 

@@ -59,8 +59,10 @@ struct LaunchPlan {
   std::vector<std::string> after = {};      // job ids; runs that nobody has looked up are warned of
   std::optional<std::string> array = {};    // "0-9%2"
   std::string profile = {};                 // the cluster profile's file; empty: none
-  std::string scheduler = "Slurm";  // another one where the profile says so: not ours to run
-  std::string host_suffix = {};     // put behind host names where ranks meet
+  std::string scheduler = "Slurm";       // another one where the profile says so: not ours to run
+  std::vector<std::string> before = {};  // its job script's lines before `start`
+  std::vector<std::string> suggested_modules = {};  // the site's, for the user to decide
+  std::string host_suffix = {};                     // put behind host names where ranks meet
   /// Variables that name a folder on the node's own disk; the shim makes it and fills in {user},
   /// {job} and {node}.
   std::vector<std::pair<std::string, std::string>> node_folders = {};

@@ -88,6 +88,7 @@ ordered_json to_json(const LaunchPlan& plan) {
     document["node_folders"] = object_of(plan.node_folders);
     document["host_suffix"] = plan.host_suffix;
     document["scheduler"] = plan.scheduler;
+    if (!plan.before.empty()) document["before"] = plan.before;
   }
   if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;
   if (!by_srun) document[plan.scheduler == "Slurm" ? "mpirun" : "start"] = plan.start;

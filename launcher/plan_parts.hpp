@@ -34,7 +34,10 @@ Result<int> gpus_to_use(const Job& job, int have, std::string_view where, Launch
 /// Places the ranks on plan.topology and fills ranks_per_node, request, placement and warnings.
 Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan);
 
-/// dllaunch exec --run-dir RUN [--no-log] [--staged] -- COMMAND...
+/// Another scheduler's start from which the shim could not learn who a rank is.
+bool tells_ranks_nothing(const LaunchPlan& plan);
+
+/// dllaunch exec --run-dir RUN [--no-log] [--staged] [--framework NAME] -- COMMAND...
 std::vector<std::string> shim(const LaunchPlan& plan);
 
 /// Where in plan.start the shim begins.

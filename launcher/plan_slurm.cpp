@@ -7,6 +7,7 @@
 
 #include "launcher/cluster_profile.hpp"
 #include "launcher/container.hpp"
+#include "launcher/cpu_counting.hpp"
 #include "launcher/mpi_plugin.hpp"
 #include "launcher/node_choice.hpp"
 #include "launcher/option_edits.hpp"
@@ -47,16 +48,22 @@ void check_other_kinds(const Job& job, const Facts& facts, const NodeChoice& nod
                     nodes.where));
 }
 
-/// In Slurm's CPUs, which are hardware threads; whole cores where that leaves a rank at least one.
-int cpus_per_task(const Job& job, const NodeType& type, int gpus, int ranks_per_node) {
+/// What each task gets, in the CPUs that --cpus-per-task counts.
+struct TaskCpus {
+  int count = 1;
+  CpuCounting counting = {};
+};
+
+/// Whole cores where that leaves a rank at least one.
+int cpus_per_task(const Job& job, const CpuCounting& cpus, int gpus_of_node, int gpus,
+                  int ranks_per_node) {
   const auto& resources = job.resources;
-  const int threads = type.threads_per_core;
-  if (!resources.exclusive && resources.cpus_per_rank) return *resources.cpus_per_rank * threads;
+  if (!resources.exclusive && resources.cpus_per_rank) return *resources.cpus_per_rank * cpus.core;
   // On a node shared with others a job takes CPUs in proportion to the GPUs it takes.
-  const bool part = !resources.exclusive && gpus > 0 && gpus < type.gpus;
-  const int usable = part ? type.cpus * gpus / type.gpus : type.cpus;
+  const bool part = !resources.exclusive && gpus > 0 && gpus < gpus_of_node;
+  const int usable = part ? cpus.usable * gpus / gpus_of_node : cpus.usable;
   const int share = std::max(1, usable / ranks_per_node);
-  return share >= threads ? share - share % threads : share;
+  return share >= cpus.core ? share - share % cpus.core : share;
 }
 
 /// 123 or 123_4, an array's task. Anything else is a run, which `dllaunch run` looks up.
@@ -86,7 +93,7 @@ std::string output_pattern(const LaunchPlan& plan) {
          (plan.array ? "/slurm-%A_%a.out" : "/slurm-%j.out");
 }
 
-void fill_sbatch(const Job& job, int gpus, int tasks, int cpus_per_rank, LaunchPlan& plan) {
+void fill_sbatch(const Job& job, int gpus, int tasks, const TaskCpus& cpus, LaunchPlan& plan) {
   const auto& resources = job.resources;
   OptionLines lines;
   const auto add = [&lines](const char* option, std::string value = "") {
@@ -98,7 +105,9 @@ void fill_sbatch(const Job& job, int gpus, int tasks, int cpus_per_rank, LaunchP
   add("--job-name", job.name);
   add("--nodes", std::to_string(plan.nodes));
   add("--ntasks-per-node", std::to_string(tasks));
-  add("--cpus-per-task", std::to_string(cpus_per_rank));
+  add("--cpus-per-task", std::to_string(cpus.count));
+  if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
+    add("--threads-per-core", threads);
   if (gpus > 0) add("--gpus-per-node", std::to_string(gpus));
   add_wish("--time", resources.time);
   add_wish("--partition", resources.partition);
@@ -128,28 +137,30 @@ void fill_sbatch(const Job& job, int gpus, int tasks, int cpus_per_rank, LaunchP
 
 /// Masks only where they are sure to fit: srun refuses one outside the step's CPUs, and with
 /// --cpus-per-task a step has no more than its tasks' share. Elsewhere the shim binds.
-std::string cpu_bind(const Job& job, const NodeChoice& nodes, int cpus_per_rank,
+std::string cpu_bind(const Job& job, const NodeChoice& nodes, const TaskCpus& cpus,
                      const LaunchPlan& plan) {
   // More CPUs than Slurm gives out: some of them are its own, and we do not know which.
   const auto usable = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
   const bool sure = job.resources.exclusive && plan.exact && nodes.uniform &&
                     usable <= nodes.shape.cpus &&
-                    cpus_per_rank * plan.ranks_per_node == nodes.shape.cpus;
+                    cpus.count * plan.ranks_per_node == cpus.counting.usable;
   return sure ? srun_cpu_bind(plan.placement) : "none";
 }
 
-std::vector<std::string> srun(const Job& job, const std::string& mpi, int cpus_per_rank,
+std::vector<std::string> srun(const Job& job, const std::string& mpi, const TaskCpus& cpus,
                               const std::string& bind, bool overcommit, LaunchPlan& plan) {
   OptionLines lines = {{"--mpi", mpi},
                        {"--nodes", std::to_string(plan.nodes)},
                        {"--ntasks", std::to_string(plan.ranks())},
                        {"--ntasks-per-node", std::to_string(plan.ranks_per_node)},
-                       {"--cpus-per-task", std::to_string(cpus_per_rank)},
+                       {"--cpus-per-task", std::to_string(cpus.count)},
                        {"--cpu-bind", bind},
                        {"--kill-on-bad-exit", "1"},
                        // A rank that still saves is not killed because the others are done.
                        {"--wait", "0"},
                        {"--export", "ALL"}};
+  if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
+    lines.emplace_back("--threads-per-core", threads);
   if (overcommit) lines.emplace_back("--overcommit", "");
   if (plan.ranks() > max_rank_logs) {
     lines.emplace_back("--label", "");
@@ -211,15 +222,17 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
     return std::move(good).error();
 
-  const int share = cpus_per_task(job, nodes->shape, *gpus, plan.ranks_per_node);
-  const bool overcommit = share * plan.ranks_per_node > nodes->shape.cpus;
+  TaskCpus cpus{.counting = cpu_counting(job, facts.profile.get(), nodes->shape)};
+  cpus.count = cpus_per_task(job, cpus.counting, nodes->shape.gpus, *gpus, plan.ranks_per_node);
+  const int wanted = cpus.count * plan.ranks_per_node;
+  const bool overcommit = wanted > cpus.counting.usable;
   if (overcommit && job.resources.cpus_per_rank)
     return Error{ErrorKind::unsatisfiable,
-                 fmt::format("asked for {} CPUs per node, {} have {}", share * plan.ranks_per_node,
-                             nodes->where, nodes->shape.cpus),
+                 fmt::format("asked for {} CPUs per node, {} have {}", wanted, nodes->where,
+                             cpus.counting.usable),
                  "lower resources.cpus_per_rank or resources.ranks_per_node"};
   // sbatch takes no more tasks than CPUs, with --overcommit neither (22.05); srun does.
-  fill_sbatch(job, *gpus, overcommit ? nodes->shape.cpus : plan.ranks_per_node, share, plan);
+  fill_sbatch(job, *gpus, overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
 
   const auto plugin =
       trains(job) ? mpi_of_trainer(*facts.slurm) : mpi_of_command(*facts.slurm, plan.mpi);
@@ -230,8 +243,8 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
                     trains(job) ? "PMIx" : "MPI plug-in"));
     plan.start = mpirun(overcommit, plan);
   } else {
-    const auto bind = cpu_bind(job, *nodes, share, plan);
-    plan.start = srun(job, plugin.value_or("none"), share, bind, overcommit, plan);
+    const auto bind = cpu_bind(job, *nodes, cpus, plan);
+    plan.start = srun(job, plugin.value_or("none"), cpus, bind, overcommit, plan);
   }
   const auto command = shim(plan);
   plan.start.insert(plan.start.end(), command.begin(), command.end());

@@ -22,7 +22,7 @@ struct PlanOptions {
 /// what was probed of its nodes. Probes that cannot be used are told.
 ///
 /// `cluster` and `partition` are the job's. Named, the cluster is a profile: facts of the cluster
-/// that is here where that may be the one (by one of its signs, or because only here there is such a
+/// that is here where that may be the one (by one of its signs, or because only here is such a
 /// partition), else what the profile says. auto: a profile by which the cluster that is here is
 /// known. bad_request: no such profile, or it has errors, which are noted.
 Result<Facts> find_facts(World& world, const PlanOptions& options,

@@ -38,15 +38,23 @@ Result<Facts> facts_from_profile(std::shared_ptr<const ClusterProfile> profile) 
         "plan where its Slurm can be asked, or with --facts FILE"};
   SlurmFacts slurm{.cluster = profile->name};
   if (!profile->mpi.empty()) slurm.mpi_types = {profile->mpi};
+  Partition any{.name = "any", .up = true};
   for (const auto& partition : profile->partitions) {
     const auto node = std::find_if(profile->nodes.begin(), profile->nodes.end(),
                                    [&](const auto& n) { return n.name == partition.node; });
+    if (partition.by_constraint) {
+      any.is_default = any.is_default || partition.is_default;
+      any.max_minutes = partition.max_minutes;
+      any.node_types.push_back(type_of(*node, partition));
+      continue;
+    }
     slurm.partitions.push_back({.name = partition.name,
                                 .is_default = partition.is_default,
                                 .up = true,
                                 .max_minutes = partition.max_minutes,
                                 .node_types = {type_of(*node, partition)}});
   }
+  if (!any.node_types.empty()) slurm.partitions.push_back(std::move(any));
   Facts facts{.host = {}, .slurm = std::move(slurm)};
   facts.time = std::time(nullptr);
   facts.profile = std::move(profile);

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <sstream>
 #include <utility>
 
 #include "launcher/lint/slurm_options.hpp"
+#include "launcher/other_scheduler.hpp"
 
 namespace dllaunch {
 namespace {
@@ -62,45 +62,61 @@ bool is_set(const JobEnvironment& environment, const std::string& name) {
                      [&name](const auto& variable) { return variable.first == name; });
 }
 
-std::string scheduler_words(const std::string& scheduler) {
-  if (scheduler == "pbs") return "PBS";
-  if (scheduler == "lsf") return "LSF";
-  if (scheduler == "cobalt") return "Cobalt";
-  return "Slurm";
+bool has_gpus(const ProfileNode& node) {
+  return !node.topology.gpus.empty();
 }
 
-/// Each rank's CPUs, "24-31:16-23": as `mpiexec --cpu-bind list:` takes them.
-std::string cpu_lists(const Placement& placement) {
-  Texts lists;
-  for (const auto& rank : placement.ranks) lists.push_back(to_list(rank.cpus));
-  return fmt::format("{}", fmt::join(lists, ":"));
+const ProfileNode* node_of(const ClusterProfile& profile, const ProfilePartition& partition) {
+  const auto found = std::find_if(profile.nodes.begin(), profile.nodes.end(),
+                                  [&](const auto& node) { return node.name == partition.node; });
+  return found == profile.nodes.end() ? nullptr : &*found;
 }
 
-Texts start_words(const std::string& start, const LaunchPlan& plan) {
-  std::size_t cores = 0;
-  std::size_t gpus = 0;
-  for (const auto& rank : plan.placement.ranks) {
-    std::size_t own = 0;
-    for (const auto& core : plan.topology.cores) own += core.cpus.intersects(rank.cpus) ? 1 : 0;
-    cores = cores == 0 ? own : std::min(cores, own);
-    gpus = std::max(gpus, rank.gpus.size());
+/// The type of node that the job means: that of its partition; without one, the default one's, or
+/// for `device: cpu` one without GPUs. Nothing where the profile does not know the partition.
+const ProfileNode* meant_node(const ClusterProfile& profile, const Resources& resources) {
+  if (resources.partition) {
+    for (const auto& partition : profile.partitions)
+      if (partition.name == *resources.partition) return node_of(profile, partition);
+    return nullptr;
   }
-  const std::pair<std::string, std::string> values[] = {
-      {"{ranks}", std::to_string(plan.ranks())},
-      {"{nodes}", std::to_string(plan.nodes)},
-      {"{ranks_per_node}", std::to_string(plan.ranks_per_node)},
-      {"{cores_per_rank}", std::to_string(cores)},
-      {"{gpus_per_rank}", std::to_string(gpus)},
-      {"{cpus}", cpu_lists(plan.placement)}};
-  std::istringstream text(start);
-  Texts words;
-  for (std::string word; text >> word;) {
-    for (const auto& [name, value] : values)
-      for (std::size_t at = 0; (at = word.find(name, at)) != std::string::npos; at += value.size())
-        word.replace(at, name.size(), value);
-    words.push_back(std::move(word));
+  if (resources.device == "cpu") {
+    const auto found = std::find_if(profile.nodes.begin(), profile.nodes.end(),
+                                    [](const auto& node) { return !has_gpus(node); });
+    return found == profile.nodes.end() ? nullptr : &*found;
   }
-  return words;
+  for (const auto& partition : profile.partitions)
+    if (partition.is_default) return node_of(profile, partition);
+  return profile.nodes.empty() ? nullptr : &profile.nodes.front();
+}
+
+/// As a key it decides which nodes are planned for, too. What the user writes of it stays.
+void choose_constraint(const ClusterProfile& profile, Resources& resources) {
+  const bool own = resources.constraint || names(resources.sbatch_extra, "constraint");
+  const auto* node = meant_node(profile, resources);
+  if (!own && node != nullptr && !node->constraint.empty()) resources.constraint = node->constraint;
+  const bool without_gpus =
+      resources.device == "cpu" || (node != nullptr && !has_gpus(*node) && resources.partition);
+  for (const auto& extra : profile.sbatch_extra)
+    if (option_name(extra) == "constraint" && !own && !resources.constraint && !without_gpus)
+      resources.constraint = extra.substr(std::min(extra.size(), extra.find_first_of("= ") + 1));
+  const bool no_partition =
+      std::any_of(profile.partitions.begin(), profile.partitions.end(), [&](const auto& partition) {
+        return partition.by_constraint && partition.name == resources.partition;
+      });
+  if (no_partition) resources.partition.reset();
+}
+
+/// What the site says to load for such a program, where the user's job loads nothing yet.
+Texts suggestion(const Job& job, const ClusterProfile& profile) {
+  const auto& environment = job.environment;
+  if (!environment.modules.empty() || environment.activate || environment.container ||
+      !profile.modules.empty())
+    return {};
+  const auto framework = job.train.is_null() ? job.framework : "mpi";
+  for (const auto& [name, modules] : profile.suggested_modules)
+    if (name == framework) return modules;
+  return {};
 }
 
 }  // namespace
@@ -129,17 +145,14 @@ Job with_profile(Job job, const ClusterProfile& profile) {
                             profile.container.mounts.end());
   }
   auto& resources = job.resources;
-  // As a key it decides which nodes are planned for, too.
-  for (const auto& extra : profile.sbatch_extra)
-    if (extra.starts_with("--constraint=") && !names(resources.sbatch_extra, "constraint") &&
-        !resources.constraint)
-      resources.constraint = extra.substr(extra.find('=') + 1);
+  choose_constraint(profile, resources);
   resources.sbatch_extra =
-      merged(profile.sbatch_extra, resources.sbatch_extra,
-             [&](const std::string& option) { return has_key_for(resources, option); });
+      merged(profile.sbatch_extra, resources.sbatch_extra, [&](const std::string& option) {
+        return option == "constraint" || has_key_for(resources, option);
+      });
   resources.srun_extra =
       merged(profile.srun_extra, resources.srun_extra, [](const std::string&) { return false; });
-  return job;
+  return profile.scheduler == "slurm" ? job : for_other_scheduler(std::move(job));
 }
 
 void finish_plan(const Job& job, const ClusterProfile& profile, LaunchPlan& plan) {
@@ -149,15 +162,8 @@ void finish_plan(const Job& job, const ClusterProfile& profile, LaunchPlan& plan
   plan.node_folders = profile.node_folders;
   std::erase_if(plan.node_folders,
                 [&](const auto& variable) { return is_set(job.environment, variable.first); });
-  if (profile.scheduler == "slurm") return;
-  plan.scheduler = scheduler_words(profile.scheduler);
-  plan.start = start_words(profile.start, plan);
-  plan.start.insert(plan.start.end(), plan.rank_command.begin(), plan.rank_command.end());
-  plan.sbatch.clear();
-  plan.sbatch_extra.clear();
-  plan.warnings.push_back(fmt::format(
-      "{} is run by {}: dllaunch plans for it, and you start the ranks with the line above",
-      profile.name, plan.scheduler));
+  plan.suggested_modules = suggestion(job, profile);
+  if (profile.scheduler != "slurm") start_elsewhere(job, profile, plan);
 }
 
 }  // namespace dllaunch

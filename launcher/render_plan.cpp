@@ -94,7 +94,12 @@ std::string render_plan(const LaunchPlan& plan) {
     text += fmt::format("  cluster: {}, profile {}\n", plan.cluster, plan.profile);
   for (const auto& line : describe_stage(plan.stage, !plan.train_json.empty(), plan.nodes))
     text += fmt::format("  stage: {}\n", line);
-  text += fmt::format("\n  {}\n", shell_lines(plan.start, shim_position(plan), "    "));
+  if (!plan.suggested_modules.empty())
+    text += fmt::format("  environment.modules is empty; the site suggests [{}]\n",
+                        fmt::join(plan.suggested_modules, ", "));
+  text += "\n";
+  for (const auto& line : plan.before) text += line.empty() ? "\n" : "  " + line + "\n";
+  text += fmt::format("  {}\n", shell_lines(plan.start, shim_position(plan), "    "));
   if (!plan.sbatch.empty()) text += fmt::format("\n  {}\n", sbatch_words(plan));
   if (!plan.warnings.empty()) text += "\n";
   for (const auto& warning : plan.warnings) text += fmt::format("warning: {}\n", warning);

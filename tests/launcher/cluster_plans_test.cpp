@@ -35,7 +35,8 @@ LaunchPlan plan_on(const std::string& name, Job job = run_job()) {
   const auto facts = known_cluster(name);
   job.cluster = name;
   job.resources.nodes = 2;
-  if (!job.resources.partition) job.resources.partition = facts.slurm->partitions.at(0).name;
+  const auto& first = facts.slurm->partitions.at(0).name;
+  if (!job.resources.partition && first != "any") job.resources.partition = first;
   return planned(job, facts);
 }
 
@@ -43,6 +44,18 @@ std::vector<std::string> cpus_of(const LaunchPlan& plan) {
   std::vector<std::string> lists;
   for (const auto& rank : plan.placement.ranks) lists.push_back(to_list(rank.cpus));
   return lists;
+}
+
+/// "7" of `#SBATCH --cpus-per-task=7`; srun's line says the same.
+std::string option_of(const LaunchPlan& plan, const std::string& option) {
+  std::string of_sbatch;
+  for (const auto& [name, value] : plan.sbatch)
+    if (name == option) of_sbatch = value;
+  std::string of_srun;
+  for (const auto& word : plan.start)
+    if (word.starts_with(option + "=")) of_srun = word.substr(option.size() + 1);
+  EXPECT_EQ(of_sbatch, of_srun) << option;
+  return of_srun;
 }
 
 std::string cpu_bind_of(const LaunchPlan& plan) {
@@ -56,8 +69,15 @@ std::string what_the_profile_decides(const LaunchPlan& plan) {
   const auto shown = render_plan(plan);
   const auto ours = plan.scheduler == "Slurm" ? shown.find("\n\n  srun") : std::string::npos;
   std::string text = shown.substr(0, ours) + "\n";
-  if (plan.scheduler == "Slurm") text += "\n  " + cpu_bind_of(plan) + "\n";
+  if (plan.scheduler == "Slurm") {
+    text += "\n  " + cpu_bind_of(plan) + "\n";
+    text += "  CPUs a task:  " + option_of(plan, "--cpus-per-task") + "\n";
+    if (const auto threads = option_of(plan, "--threads-per-core"); !threads.empty())
+      text += "  of a core:    " + threads + " thread" + (threads == "1" ? "" : "s") + "\n";
+  }
   text += "  map_cpu:      " + srun_map_cpu(plan.placement) + "\n";
+  if (plan.scheduler == "Slurm" && !plan.suggested_modules.empty())
+    text += "  modules?      " + shell_join(plan.suggested_modules) + "\n";
   for (const auto& module : plan.modules) text += "  module:       " + module + "\n";
   for (const auto& [name, value] : plan.environment)
     text += "  variable:     " + name + "=" + value + "\n";
@@ -90,6 +110,27 @@ TEST(ClusterPlans, LumiGIsTheGuidesOwnScript) {
   EXPECT_THAT(plan.environment, Contains(Pair("NCCL_SOCKET_IFNAME", "hsn0,hsn1,hsn2,hsn3")));
   EXPECT_THAT(plan.environment, Contains(Pair("NCCL_NET_GDR_LEVEL", "PHB")));
   EXPECT_THAT(plan.node_folders, Contains(Pair("MIOPEN_USER_DB_PATH", "/tmp/{user}-miopen-{job}")));
+}
+
+// LUMI: "Only 56 cores available", `srun --cpus-per-task=7`. Frontier: `srun -N1 -n8 -c7`. NERSC:
+// scripts with --cpus-per-task=32 for each of four GPUs. JSC: one thread a core unless SMT is
+// wanted, 48 cores. BSC's users: 80 CPUs a node, 20 for each GPU.
+TEST(ClusterPlans, CpusPerTaskIsTheSitesOwnCount) {
+  const auto counted = [](const char* name, bool smt) {
+    auto job = run_job();
+    job.binding.smt = smt;
+    const auto plan = plan_on(name, job);
+    return option_of(plan, "--cpus-per-task") + " " + option_of(plan, "--threads-per-core");
+  };
+  const auto no_smt = [&](const char* name) { return counted(name, false); };
+  EXPECT_EQ(no_smt("lumi-g"), "7 1");
+  EXPECT_EQ(no_smt("frontier"), "7 1");
+  EXPECT_EQ(no_smt("juwels-booster"), "12 1");
+  EXPECT_EQ(no_smt("perlmutter"), "32 ");
+  EXPECT_EQ(no_smt("marenostrum5-acc"), "20 ");
+  EXPECT_EQ(no_smt("cte-power"), "40 ");
+  EXPECT_EQ(counted("lumi-g", true), "14 2");
+  EXPECT_EQ(counted("juwels-booster", true), "24 2");
 }
 
 TEST(ClusterPlans, TheProfilesMpiCountsUnlessSrunDoesNotListIt) {
@@ -140,9 +181,10 @@ TEST(ClusterPlans, PolarisRunsBackwards) {
   EXPECT_THAT(cpus_of(plan), ElementsAre("24-31", "16-23", "8-15", "0-7"));
   EXPECT_EQ(plan.placement.ranks.at(1).nic, "hsn1") << "GPU 1 and the second adapter: PHB";
   EXPECT_EQ(plan.placement.ranks.at(3).nic, "hsn0") << "GPU 3 and the first adapter: PHB";
-  EXPECT_EQ(
-      shell_join(plan.start),
-      "mpiexec -n 8 --ppn 4 --cpu-bind list:24-31:16-23:8-15:0-7 python3 train.py --epochs 3");
+  EXPECT_EQ(shell_join(plan.start),
+            "mpiexec -n 8 --ppn 4 --cpu-bind list:24-31:16-23:8-15:0-7 "
+            "/opt/dllaunch/bin/dllaunch exec --run-dir /scratch/me/runs/job-20261120-200000-ab12 "
+            "--framework none -- python3 train.py --epochs 3");
 }
 
 // nvidia-smi topo -m of a Perlmutter GPU node in a public script: GPU 0 is on NUMA node 3.
@@ -152,10 +194,74 @@ TEST(ClusterPlans, PerlmutterRunsBackwards) {
   EXPECT_EQ(to_list(plan.topology.gpus.at(0).cpus), "48-63,112-127");
   EXPECT_EQ(to_list(plan.topology.gpus.at(3).cpus), "0-15,64-79");
   EXPECT_THAT(plan.sbatch, Contains(Pair("--constraint", "gpu")));
+}
+
+/// Asked for on Perlmutter, planned away from it.
+LaunchPlan perlmutter_plan(const Resources& resources) {
   auto job = run_job();
+  job.cluster = "perlmutter";
+  job.resources = resources;
+  return planned(job, known_cluster("perlmutter"));
+}
+
+std::string constraint_of(const LaunchPlan& plan) {
+  for (const auto& [option, value] : plan.sbatch) {
+    EXPECT_NE(option, "--partition") << "users name none there";
+    if (option == "--constraint") return value;
+  }
+  return "none";
+}
+
+TEST(ClusterPlans, PerlmuttersConstraintIsThatOfTheNodesThatAreMeant) {
+  EXPECT_EQ(constraint_of(perlmutter_plan({})), "gpu");
+  EXPECT_EQ(constraint_of(perlmutter_plan({.partition = "gpu-hbm80g"})), "gpu&hbm80g");
+  const auto cpus = perlmutter_plan({.partition = "cpu"});
+  EXPECT_EQ(constraint_of(cpus), "cpu");
+  EXPECT_EQ(cpus.topology.present_cpus.size(), 256);
+  EXPECT_EQ(constraint_of(perlmutter_plan({.device = "cpu"})), "cpu");
+  EXPECT_EQ(constraint_of(perlmutter_plan({.constraint = "hbm80g"})), "hbm80g");
+  EXPECT_EQ(perlmutter_plan({.constraint = "gpu&hbm80g"}).topology.gpus.at(0).name,
+            "NVIDIA A100-SXM4-80GB");
+  EXPECT_EQ(constraint_of(perlmutter_plan({.sbatch_extra = {"-C hbm40g"}})), "none")
+      << "the user's own line says it";
+}
+
+/// Slurm there, as it may be: partitions of which the profile knows nothing.
+Facts perlmutter_itself() {
+  auto facts = known_cluster("perlmutter");
+  facts.from_profile = false;
+  const auto types = facts.slurm->partitions.at(0).node_types;
+  const auto with = [](NodeType type, const std::string& feature) {
+    type.features.push_back(feature);
+    return type;
+  };
+  facts.slurm->partitions = {{.name = "gpu_ss11",
+                              .up = true,
+                              .node_types = {with(types.at(0), "a100"), with(types.at(1), "a100")}},
+                             {.name = "cpu_ss11", .up = true, .node_types = {types.at(2)}}};
+  return facts;
+}
+
+TEST(ClusterPlans, PerlmuttersNodesAreKnownByTheirLooks) {
+  const auto facts = perlmutter_itself();
+  auto job = run_job();
+  job.resources.nodes = 2;
+  job.resources.partition = "gpu_ss11";
+  const auto plan = planned(job, facts);
+  EXPECT_EQ(plan.origin.source, "profile");
+  EXPECT_THAT(cpus_of(plan), ElementsAre("48-63", "32-47", "16-31", "0-15"));
+  EXPECT_EQ(cpu_bind_of(plan),
+            "--cpu-bind=mask_cpu:0xffff000000000000,0xffff00000000,0xffff0000,"
+            "0xffff");
+  EXPECT_THAT(plan.sbatch, Contains(Pair("--partition", "gpu_ss11")));
+  EXPECT_THAT(plan.sbatch, testing::Not(Contains(Pair("--constraint", testing::_))))
+      << "a partition of which the profile knows nothing: the user knows it";
   job.resources.constraint = "hbm80g";
-  job.resources.partition = "gpu-hbm80g";
-  EXPECT_THAT(plan_on("perlmutter", job).sbatch, Contains(Pair("--constraint", "hbm80g")));
+  EXPECT_EQ(planned(job, facts).topology.gpus.at(0).name, "NVIDIA A100-SXM4-80GB");
+  job.resources.constraint.reset();
+  job.resources.partition = "cpu_ss11";
+  EXPECT_EQ(planned(job, facts).topology.present_cpus.size(), 256);
+  EXPECT_THAT(cpus_of(planned(job, facts)).front(), HasSubstr("0-15"));
 }
 
 // Summit user guide and Hello_jsrun: `jsrun -n6 -a1 -c7 -g1` starts ranks on hardware threads
@@ -203,8 +309,9 @@ TEST(ClusterPlans, ThetaHasOneRankANode) {
   EXPECT_THAT(cpus_of(plan), ElementsAre("0-63"));
   auto job = run_job();
   job.resources.ranks_per_node = 4;
-  EXPECT_THAT(shell_join(plan_on("theta", job).start),
-              HasSubstr("aprun -n 8 -N 4 -d 16 -j 1 -cc depth python3"));
+  const auto four = plan_on("theta", job);
+  EXPECT_THAT(shell_join(four.start), HasSubstr("aprun -n 8 -N 4 -d 16 -j 1 -cc depth python3"));
+  EXPECT_THAT(four.warnings, Contains(HasSubstr("the program has to ask MPI")));
 }
 
 TEST(ClusterPlans, ExamplesAreNoReadings) {

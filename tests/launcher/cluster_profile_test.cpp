@@ -103,6 +103,25 @@ node_folders: {CACHE: /tmp/cache, TMP: "tmp/{user}", UP: "/tmp/../{user}"}
       render(wrong_words.problems, false) + "\n" + render(wrong_sense.problems, false)));
 }
 
+TEST(ClusterProfile, APartitionByConstraintNeedsOne) {
+  const std::string text =
+      "name: home\nnode_types: {a: {cores: 4, constraint: gpu}, b: {cores: 4}}\n"
+      "cpus_are: cores\nsuggested_modules: {mpi: [openmpi, cuda]}\n"
+      "partitions:\n  - {name: p, node: a, nodes: 1, by_constraint: true}\n";
+  const auto good = parse_cluster_profile(text, "home.yaml");
+  ASSERT_TRUE(good.profile) << render(good.problems, false);
+  EXPECT_TRUE(good.profile->partitions.at(0).by_constraint);
+  EXPECT_EQ(good.profile->nodes.at(0).constraint, "gpu");
+  EXPECT_TRUE(good.profile->cpus_are_cores);
+  EXPECT_THAT(good.profile->suggested_modules,
+              testing::ElementsAre(testing::Pair("mpi", testing::ElementsAre("openmpi", "cuda"))));
+  const auto bad = parse_cluster_profile(
+      text + "  - {name: q, node: b, nodes: 1, by_constraint: true}\n", "home.yaml");
+  ASSERT_EQ(bad.problems.size(), 1u);
+  EXPECT_EQ(bad.problems[0].message,
+            "partitions[1].by_constraint: node type 'b' has no constraint");
+}
+
 TEST(ClusterProfile, AnEmptyFileAndAListAreNone) {
   EXPECT_THAT(parse_cluster_profile("# nothing\n", "x.yaml").problems.at(0).message,
               HasSubstr("the file is empty"));

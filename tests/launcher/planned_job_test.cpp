@@ -117,8 +117,9 @@ TEST(PlannedJob, OneSignIsEnoughForANamedCluster) {
   EXPECT_TRUE(planned_with("{clusters: [home], partitions: [other]}")) << "the cluster's name";
   EXPECT_TRUE(planned_with("{clusters: [x], hosts: [glogin*]}")) << "the host";
   EXPECT_FALSE(planned_with("{clusters: [x], partitions: [batch]}")) << "it has another name";
-  EXPECT_TRUE(planned_with("{clusters: [x], partitions: [batch]}\n"
-                           "unverified: {recognise.clusters: not seen}"))
+  EXPECT_TRUE(
+      planned_with("{clusters: [x], partitions: [batch]}\n"
+                   "unverified: {recognise.clusters: not seen}"))
       << "nobody is sure of that name";
   EXPECT_FALSE(planned_with("{hosts: [alogin*], partitions: [acc]}")) << "no sign at all";
 }
@@ -132,17 +133,18 @@ TEST(PlannedJob, AProfileWithoutASignHereDoesNotLockItsUserOut) {
   EXPECT_EQ(made->cluster, "lumi-g");
   EXPECT_EQ(made->origin.source, "profile") << "the nodes are as the profile has them";
   EXPECT_EQ(made->node_folders.size(), 2u) << "and what else it knows is used";
-  EXPECT_THAT(made->warnings,
-              testing::Contains("the Slurm here does not look like lumi-g (it calls itself 'home', this "
-                                "host is localhost, it has no partition standard-g or small-g or "
-                                "dev-g): its own partitions and nodes count"));
+  EXPECT_THAT(
+      made->warnings,
+      testing::Contains("the Slurm here does not look like lumi-g (it calls itself 'home', this "
+                        "host is localhost, it has no partition standard-g or small-g or "
+                        "dev-g): its own partitions and nodes count"));
   EXPECT_TRUE(check_submittable(*find_facts(world, {}, "lumi-g", "ai-g"), *made));
 
   const auto elsewhere = find_facts(world, {}, "lumi-g", "standard-g");
   ASSERT_TRUE(elsewhere);
   EXPECT_TRUE(elsewhere->from_profile) << "a partition of LUMI's that is not here";
-  const auto automatic = plan_job(
-      world, {.job = "job.yaml", .sets = {"cluster=auto", "resources.partition=ai-g"}});
+  const auto automatic =
+      plan_job(world, {.job = "job.yaml", .sets = {"cluster=auto", "resources.partition=ai-g"}});
   ASSERT_TRUE(automatic) << automatic.error().what;
   EXPECT_EQ(automatic->profile, "") << "nobody named it";
 }

@@ -81,6 +81,45 @@ TEST(ProfileJob, AContainerGetsTheSitesMounts) {
   EXPECT_EQ(with_profile(job, site()).environment.container->runtime, "enroot");
 }
 
+TEST(ProfileJob, AConstraintForGpusIsNotForJobsWithout) {
+  auto job = run_job();
+  job.resources.device = "cpu";
+  const auto merged = with_profile(job, site());
+  EXPECT_FALSE(merged.resources.constraint);
+  EXPECT_THAT(merged.resources.sbatch_extra, ElementsAre("-S 8"));
+  auto profile = site();
+  profile.sbatch_extra = {"-C ib"};
+  EXPECT_EQ(with_profile(run_job(), profile).resources.constraint, "ib");
+}
+
+TEST(ProfileJob, ModulesThatTheSiteSuggestsAreShownAndNotLoaded) {
+  auto profile = site();
+  profile.modules = {};
+  profile.suggested_modules = {{"mpi", {"LUMI", "partition/G"}}};
+  const auto suggested = [&profile](const Job& job) {
+    auto plan = planned(job, lumi_like());
+    finish_plan(job, profile, plan);
+    EXPECT_THAT(plan.modules, testing::ElementsAreArray(job.environment.modules));
+    return plan;
+  };
+  auto job = run_job();
+  EXPECT_THAT(suggested(job).suggested_modules, IsEmpty()) << "no MPI, as far as we know";
+  job.framework = "mpi";
+  EXPECT_THAT(render_plan(suggested(job)),
+              testing::HasSubstr("environment.modules is empty; the site suggests [LUMI, "
+                                 "partition/G]\n"));
+  EXPECT_THAT(suggested(train_job()).suggested_modules, ElementsAre("LUMI", "partition/G"));
+  for (int own = 0; own < 3; ++own) {
+    auto decided = job;
+    if (own == 0) decided.environment.modules = {"mine"};
+    if (own == 1) decided.environment.activate = "/venv";
+    if (own == 2) decided.environment.container = Container{.image = "a.sif"};
+    auto plan = planned(job, lumi_like());
+    finish_plan(decided, profile, plan);
+    EXPECT_THAT(plan.suggested_modules, IsEmpty()) << own;
+  }
+}
+
 TEST(ProfileJob, ThePlanHoldsWhatOnlyTheNodeCanDo) {
   auto job = run_job();
   job.environment.variables = {{"CACHE", "/scratch/mine"}};
@@ -105,6 +144,8 @@ TEST(ProfileJob, AnotherSchedulersLineStartsTheRanks) {
   EXPECT_THAT(plan.start,
               ElementsAre("mpiexec", "-n", "8", "--ppn", "8", "--depth=7", "--gpus=1", "--hosts=1",
                           "--cpu-bind", "list:49-55:57-63:17-23:25-31:1-7:9-15:33-39:41-47",
+                          "/opt/dllaunch/bin/dllaunch", "exec", "--run-dir",
+                          "/scratch/me/runs/job-20261120-200000-ab12", "--framework", "none", "--",
                           "python3", "train.py", "--epochs", "3"));
   EXPECT_THAT(plan.sbatch, IsEmpty());
 }
