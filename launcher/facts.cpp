@@ -7,6 +7,7 @@
 #include <ctime>
 #include <utility>
 
+#include "launcher/slow_note.hpp"
 #include "launcher/slurm_facts.hpp"
 #include "launcher/slurm_json.hpp"
 #include "launcher/slurm_text.hpp"
@@ -15,6 +16,9 @@ namespace dllaunch {
 namespace {
 
 constexpr std::chrono::milliseconds limit{10000};  // a healthy controller answers within one second
+// A busy one with ten thousand nodes to show does not; without its answer there is no job.
+constexpr std::chrono::milliseconds long_limit{60000};
+constexpr std::chrono::milliseconds patience{5000};
 
 /// The package is installed, but this machine belongs to no cluster. Seen: a look-up in DNS for a
 /// controller that is not there; before 20.02 only a missing slurm.conf.
@@ -37,9 +41,17 @@ Error silent(std::string_view command, std::string_view why, ErrorKind kind) {
                "try again, or start on this machine alone with --local"};
 }
 
+Result<CommandOutput> run_patiently(World& world, const std::vector<std::string>& argv) {
+  const SlowNote note(world,
+                      fmt::format("dllaunch: Slurm is slow: waiting up to {} s for `{}`\n",
+                                  long_limit.count() / 1000, fmt::join(argv, " ")),
+                      patience);
+  return world.run(argv, long_limit);
+}
+
 /// What a command printed; an error when it did not end well.
 Result<std::string> ask(World& world, const std::vector<std::string>& argv) {
-  auto output = world.run(argv, limit);
+  auto output = run_patiently(world, argv);
   const auto command = fmt::format("{}", fmt::join(argv, " "));
   if (!output) return silent(command, output.error().what, output.error().kind);
   if (output->exit_code != 0)
@@ -57,7 +69,7 @@ Result<std::vector<SlurmNode>> ask_for_nodes(World& world) {
   if (!text) return std::move(text).error();
   auto nodes = parse_slurm_nodes(*text);
   if (!nodes.empty()) return nodes;
-  const auto json = world.run({"scontrol", "--all", "show", "node", "--json"}, limit);
+  const auto json = run_patiently(world, {"scontrol", "--all", "show", "node", "--json"});
   return json && json->exit_code == 0 ? parse_slurm_json(json->out).nodes : nodes;
 }
 
@@ -66,7 +78,7 @@ Result<std::vector<SlurmPartition>> ask_for_partitions(World& world) {
   if (!text) return std::move(text).error();
   auto partitions = parse_slurm_partitions(*text);
   if (!partitions.empty()) return partitions;
-  const auto json = world.run({"scontrol", "--all", "show", "partition", "--json"}, limit);
+  const auto json = run_patiently(world, {"scontrol", "--all", "show", "partition", "--json"});
   return json && json->exit_code == 0 ? parse_slurm_json(json->out).partitions : partitions;
 }
 
@@ -125,7 +137,7 @@ Result<Facts> observe(World& world) {
   if (!world.find_program("sinfo") || !world.find_program("scontrol")) {
     facts.why_no_slurm = "sinfo is not installed";
   } else {
-    auto config = world.run({"scontrol", "show", "config"}, limit);
+    auto config = run_patiently(world, {"scontrol", "show", "config"});
     if (!config) return silent("scontrol show config", config.error().what, config.error().kind);
     if (config->exit_code == 0) {
       auto slurm = observe_slurm(world, config->out);

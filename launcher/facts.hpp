@@ -11,6 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "launcher/gpu_kinds.hpp"
 #include "launcher/world.hpp"
 #include "topology/result.hpp"
 #include "topology/topology.hpp"
@@ -26,8 +27,10 @@ struct NodeType {
   int threads_per_core = 1;
   std::uint64_t memory_mib = 0;
   int gpus = 0;
-  std::string gpu_type = {};  // "h100", empty where Slurm has no type
+  std::string gpu_type = {};  // "h100", empty where Slurm has no type; of several the first
   std::vector<std::string> features = {};
+  /// All of a node that has several; `gpus` are those that count where nobody names a type.
+  std::vector<GpuKind> gpu_kinds = {};
 };
 
 /// A node that `dllaunch probe` looked at from inside.
@@ -44,11 +47,15 @@ struct ProbedNode {
   Topology topology = {};
 };
 
+/// Accounts, QOS and users are the same to Slurm whatever the case of their letters.
+bool same_name(std::string_view a, std::string_view b);
+
 /// Who may come in: everybody, or only those named; and those kept out.
 struct Admission {
   std::vector<std::string> allowed = {};  // empty: all
   std::vector<std::string> denied = {};
 
+  /// As Slurm compares names: whatever their case.
   bool admits(const std::string& name) const;
   bool operator==(const Admission&) const = default;
 };
@@ -120,6 +127,7 @@ struct SlurmFacts {
   std::vector<Partition> partitions = {};
   std::vector<Outage> outages = {};
   std::vector<std::string> enforced = {};  // AccountingStorageEnforce: "associations", "qos", ...
+  std::vector<std::string> submit_plugins = {};  // JobSubmitPlugins, which may change what is asked
   std::optional<std::vector<Reservation>> reservations = {};  // absent: not asked for
   std::optional<SlurmUser> user = {};                         // absent: not asked for
 

@@ -85,6 +85,7 @@ ordered_json to_json(const SlurmFacts& slurm) {
                            {"enforced", slurm.enforced},
                            {"partitions", std::move(partitions)},
                            {"outages", std::move(outages)}};
+  if (!slurm.submit_plugins.empty()) document["submit_plugins"] = slurm.submit_plugins;
   if (slurm.reservations) {
     auto& list = document["reservations"] = ordered_json::array();
     for (const auto& reservation : *slurm.reservations) list.push_back(to_json(reservation));
@@ -201,6 +202,7 @@ Result<SlurmFacts> slurm_of(const ordered_json& object) {
                    .partitions = {},
                    .outages = {},
                    .enforced = value_or<Texts>(object, "enforced", {}),
+                   .submit_plugins = value_or<Texts>(object, "submit_plugins", {}),
                    .reservations = {},
                    .user = {}};
   const auto list = [&object](const char* key) {

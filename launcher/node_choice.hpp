@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "launcher/facts.hpp"
@@ -19,8 +20,11 @@ struct NodeChoice {
   std::vector<std::string> warnings;
 };
 
-/// unsatisfiable: no such partition, fewer nodes than asked for, a time above the limit.
-/// `wants_gpus`: auto means all GPUs of a node, not none.
+constexpr std::string_view no_default_words = "this cluster has no default partition";
+
+/// Without a partition and a default one, over all that fit, with a warning.
+/// unsatisfiable: no such partition, fewer nodes than asked for, a time above the limit, unless the
+/// job has a QOS, which may lift it. `wants_gpus`: auto means all GPUs of a node, not none.
 Result<NodeChoice> choose_nodes(const Resources& resources, const SlurmFacts& slurm,
                                 bool wants_gpus);
 

@@ -25,16 +25,6 @@ constexpr std::array<std::array<std::string_view, 4>, 4> one_of = {{
     {"--gpus-per-node", "--gpus", "--gpus-per-socket", "--gpus-per-task"},
 }};
 
-bool decide_the_same(std::string_view a, std::string_view b, std::string_view b_value) {
-  if (a == b) return true;
-  // Generic resources are many things; one kind of them is what --gpus-per-node asks for.
-  if (a == "--gpus-per-node" && b == "--gres") return b_value.find("gpu") != std::string::npos;
-  return std::any_of(one_of.begin(), one_of.end(), [&](const auto& row) {
-    return std::find(row.begin(), row.end(), a) != row.end() &&
-           std::find(row.begin(), row.end(), b) != row.end();
-  });
-}
-
 /// What the plan was made from: to change it behind its back makes it wrong.
 std::string_view key_of(std::string_view option) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 8> keys = {{
@@ -144,22 +134,28 @@ std::vector<Text> words_of_line(const std::string& line) {
   return words;
 }
 
-struct Option {
-  std::string name;
-  std::string value;
-};
+}  // namespace
 
-/// The one option that a line is; nothing where it is several, or none that we know.
-std::optional<Option> option_of_line(const std::string& line) {
+bool decide_the_same(std::string_view a, std::string_view b, std::string_view b_value) {
+  if (a == b) return true;
+  // Generic resources are many things; one kind of them is what --gpus-per-node asks for.
+  if (a == "--gpus-per-node" && b == "--gres") return b_value.find("gpu") != std::string::npos;
+  return std::any_of(one_of.begin(), one_of.end(), [&](const auto& row) {
+    return std::find(row.begin(), row.end(), a) != row.end() &&
+           std::find(row.begin(), row.end(), b) != row.end();
+  });
+}
+
+std::optional<std::pair<std::string, std::string>> option_of_line(const std::string& line) {
   const auto words = words_of_line(line);
+  // "-p gpu -A bio"
+  if (words.size() == 2 && words[1].bytes().find(" -") != std::string::npos) return std::nullopt;
   const auto parsed = lint::parse_slurm_options(words, SlurmProgram::sbatch);
   if (parsed.options.size() != 1 || !parsed.problems.empty() || !parsed.others.empty() ||
       !parsed.complete)
     return std::nullopt;
-  return Option{"--" + parsed.options[0].name, parsed.options[0].value.bytes()};
+  return std::pair("--" + parsed.options[0].name, parsed.options[0].value.bytes());
 }
-
-}  // namespace
 
 std::string option_word(const std::pair<std::string, std::string>& option) {
   return option.second.empty() ? option.first : option.first + "=" + option.second;
@@ -177,13 +173,13 @@ EditedOptions edit_sbatch(OptionLines ours, const Strings& extras) {
       edit.add(extra);
       continue;
     }
-    edit.warn_of_a_stale_plan(option->name, option->value);
-    const auto at = edit.find(option->name, option->value);
+    edit.warn_of_a_stale_plan(option->first, option->second);
+    const auto at = edit.find(option->first, option->second);
     if (at < edit.size())
-      edit.replace(at, option->name, option->value);
+      edit.replace(at, option->first, option->second);
     else
       edit.add(words_of_line(extra).size() == 1 ? extra
-                                                : option_word({option->name, option->value}));
+                                                : option_word({option->first, option->second}));
   }
   return edit.take();
 }

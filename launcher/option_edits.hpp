@@ -1,7 +1,9 @@
 // What resources.sbatch_extra and resources.srun_extra do to the options that dllaunch writes.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,13 @@ EditedOptions edit_sbatch(OptionLines ours, const std::vector<std::string>& extr
 /// The extras are arguments, an option's value may be the next one. An option among them takes the
 /// place of ours; "!--mpi" takes ours out.
 EditedOptions edit_srun(OptionLines ours, const std::vector<std::string>& extras);
+
+/// The one option that a line is, with its full name: ("--partition", "gpu") of "-p gpu". Nothing
+/// where it is several, or none that we know.
+std::optional<std::pair<std::string, std::string>> option_of_line(const std::string& line);
+
+/// Whether of `a` and `b` Slurm refuses or ignores the second: --requeue and --no-requeue, ...
+bool decide_the_same(std::string_view a, std::string_view b, std::string_view b_value);
 
 /// "--nodes=2", "--exclusive"
 std::string option_word(const std::pair<std::string, std::string>& option);

@@ -13,6 +13,7 @@
 #include "launcher/option_edits.hpp"
 #include "launcher/plan_parts.hpp"
 #include "launcher/shell_quote.hpp"
+#include "launcher/slurm_wishes.hpp"
 #include "topology/masks.hpp"
 
 namespace dllaunch {
@@ -93,7 +94,15 @@ std::string output_pattern(const LaunchPlan& plan) {
          (plan.array ? "/slurm-%A_%a.out" : "/slurm-%j.out");
 }
 
-void fill_sbatch(const Job& job, int gpus, int tasks, const TaskCpus& cpus, LaunchPlan& plan) {
+std::string gpus_asked_for(const Job& job, const NodeType& type, int gpus) {
+  if (gpus == 0) return {};
+  const auto wanted = wanted_gpu_type(job.resources.sbatch_extra);
+  return gpu_request(type.gpu_kinds, wanted == type.gpu_type ? wanted : "", gpus);
+}
+
+/// `gpus`: of each node, as --gpus-per-node takes it; empty: none.
+void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskCpus& cpus,
+                 LaunchPlan& plan) {
   const auto& resources = job.resources;
   OptionLines lines;
   const auto add = [&lines](const char* option, std::string value = "") {
@@ -108,7 +117,7 @@ void fill_sbatch(const Job& job, int gpus, int tasks, const TaskCpus& cpus, Laun
   add("--cpus-per-task", std::to_string(cpus.count));
   if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
     add("--threads-per-core", threads);
-  if (gpus > 0) add("--gpus-per-node", std::to_string(gpus));
+  if (!gpus.empty()) add("--gpus-per-node", gpus);
   add_wish("--time", resources.time);
   add_wish("--partition", resources.partition);
   add_wish("--account", resources.account);
@@ -232,7 +241,8 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
                              cpus.counting.usable),
                  "lower resources.cpus_per_rank or resources.ranks_per_node"};
   // sbatch takes no more tasks than CPUs, with --overcommit neither (22.05); srun does.
-  fill_sbatch(job, *gpus, overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
+  fill_sbatch(job, gpus_asked_for(job, nodes->shape, *gpus),
+              overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
 
   const auto plugin =
       trains(job) ? mpi_of_trainer(*facts.slurm) : mpi_of_command(*facts.slurm, plan.mpi);

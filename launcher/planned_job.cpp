@@ -9,6 +9,7 @@
 
 #include "launcher/cluster_catalog.hpp"
 #include "launcher/load_job.hpp"
+#include "launcher/option_edits.hpp"
 #include "launcher/probe_cache.hpp"
 #include "launcher/profile_facts.hpp"
 #include "launcher/program_paths.hpp"
@@ -126,6 +127,27 @@ Result<Facts> find_facts(World& world, const PlanOptions& options, const std::st
   return recognised(world, *std::move(facts), !recorded);
 }
 
+SbatchVariables variables_that_count(World& world, const Facts& facts, const PlanOptions& options) {
+  const bool here = facts.slurm && !facts.from_profile && options.facts.empty() && !options.local;
+  return here ? sbatch_variables(world) : SbatchVariables{};
+}
+
+Job as_asked(const Job& job, const Facts& facts, const SbatchVariables& variables, bool local) {
+  return facts.slurm && !local ? with_wishes(job, variables) : job;
+}
+
+Result<LaunchPlan> plan_asked(const Job& asked, const Facts& facts, const Paths& paths,
+                              const SbatchVariables& variables, bool local) {
+  auto made = plan(asked, facts, paths, local);
+  if (!made || made->launcher != Launcher::slurm) return made;
+  std::vector<std::string> options;
+  for (const auto& option : made->sbatch) options.push_back(option_word(option));
+  options.insert(options.end(), made->sbatch_extra.begin(), made->sbatch_extra.end());
+  for (auto& note : notes_on(overriding(options, variables)))
+    made->warnings.push_back(std::move(note));
+  return made;
+}
+
 Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan) {
   if (plan.launcher != Launcher::slurm) return Ok{};
   if (plan.scheduler != "Slurm")
@@ -148,7 +170,9 @@ Result<LaunchPlan> plan_job(World& world, const PlanOptions& options) {
   if (!facts) return facts.error();
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();
-  return plan(*job, *facts, *paths, options.local);
+  const auto variables = variables_that_count(world, *facts, options);
+  return plan_asked(as_asked(*job, *facts, variables, options.local), *facts, *paths, variables,
+                    options.local);
 }
 
 Result<CheckedPlan> check_job(World& world, const PlanOptions& options) {
@@ -158,10 +182,12 @@ Result<CheckedPlan> check_job(World& world, const PlanOptions& options) {
   if (!facts) return facts.error();
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();
-  CheckedPlan checked{.plan = plan(*job, *facts, *paths, options.local)};
+  const auto variables = variables_that_count(world, *facts, options);
+  const auto asked = as_asked(*job, *facts, variables, options.local);
+  CheckedPlan checked{.plan = plan_asked(asked, *facts, *paths, variables, options.local)};
   const bool elsewhere = !options.facts.empty() || facts->from_profile;
   if (facts->slurm && !options.local)
-    checked.report = check_before_queue(*job, *facts, *paths, checked.plan, elsewhere, world);
+    checked.report = check_before_queue(asked, *facts, *paths, checked.plan, elsewhere, world);
   return checked;
 }
 

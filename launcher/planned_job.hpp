@@ -7,6 +7,7 @@
 
 #include "launcher/checks/before_queue.hpp"
 #include "launcher/plan.hpp"
+#include "launcher/slurm_wishes.hpp"
 #include "launcher/world.hpp"
 
 namespace dllaunch {
@@ -28,6 +29,14 @@ struct PlanOptions {
 Result<Facts> find_facts(World& world, const PlanOptions& options,
                          const std::string& cluster = "auto",
                          const std::optional<std::string>& partition = {});
+
+/// Of sbatch's variables those that count: none for a cluster that is not here, nor for no cluster.
+SbatchVariables variables_that_count(World& world, const Facts& facts, const PlanOptions& options);
+/// The job as that Slurm would get it: with the wishes in its keys.
+Job as_asked(const Job& job, const Facts& facts, const SbatchVariables& variables, bool local);
+/// plan() of such a job. It warns of variables that sbatch will not see.
+Result<LaunchPlan> plan_asked(const Job& asked, const Facts& facts, const Paths& paths,
+                              const SbatchVariables& variables, bool local);
 
 /// unavailable: the plan is for a cluster that is not here, or that another scheduler runs.
 Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan);

@@ -54,6 +54,7 @@ Result<Ok> check_texts(const ProbedNode& node) {
   for (const auto& host : node.type.hosts) texts.push_back(&host);
   for (const auto& feature : node.type.features) texts.push_back(&feature);
   texts.push_back(&node.type.gpu_type);
+  for (const auto& kind : node.type.gpu_kinds) texts.push_back(&kind.type);
   if (std::all_of(texts.begin(), texts.end(), [](const auto* text) { return is_printable(*text); }))
     return Ok{};
   return damaged("a name in it holds a control character");
@@ -100,21 +101,29 @@ std::string counted(std::int64_t number, std::string_view noun) {
 }  // namespace
 
 ordered_json to_json(const NodeType& type) {
-  return {{"hosts", compress_hosts(type.hosts)},
-          {"cpus", type.cpus},
-          {"sockets", type.sockets},
-          {"cores_per_socket", type.cores_per_socket},
-          {"threads_per_core", type.threads_per_core},
-          {"memory_mib", type.memory_mib},
-          {"gpus", type.gpus},
-          {"gpu_type", type.gpu_type},
-          {"features", type.features}};
+  ordered_json document = {{"hosts", compress_hosts(type.hosts)},
+                           {"cpus", type.cpus},
+                           {"sockets", type.sockets},
+                           {"cores_per_socket", type.cores_per_socket},
+                           {"threads_per_core", type.threads_per_core},
+                           {"memory_mib", type.memory_mib},
+                           {"gpus", type.gpus},
+                           {"gpu_type", type.gpu_type},
+                           {"features", type.features}};
+  if (type.gpu_kinds.empty()) return document;
+  auto& kinds = document["gpu_kinds"] = ordered_json::array();
+  for (const auto& kind : type.gpu_kinds)
+    kinds.push_back({{"type", kind.type}, {"count", kind.count}});
+  return document;
 }
 
 Result<NodeType> node_type_from_json(const ordered_json& document) {
   try {
     auto hosts = expand_hosts(document.at("hosts").get<std::string>());
     if (!hosts) return std::move(hosts).error();
+    std::vector<GpuKind> kinds;
+    for (const auto& kind : value_or(document, "gpu_kinds", ordered_json::array()))
+      kinds.push_back({value_or<std::string>(kind, "type", ""), count(kind, "count", 0, 0)});
     return NodeType{.hosts = *std::move(hosts),
                     .cpus = count(document, "cpus", 1, 1),
                     .sockets = count(document, "sockets", 1, 1),
@@ -123,7 +132,8 @@ Result<NodeType> node_type_from_json(const ordered_json& document) {
                     .memory_mib = value_or<std::uint64_t>(document, "memory_mib", 0),
                     .gpus = count(document, "gpus", 0, 0),
                     .gpu_type = value_or<std::string>(document, "gpu_type", ""),
-                    .features = value_or<std::vector<std::string>>(document, "features", {})};
+                    .features = value_or<std::vector<std::string>>(document, "features", {}),
+                    .gpu_kinds = std::move(kinds)};
   } catch (const nlohmann::json::exception& problem) {
     return Error{ErrorKind::bad_request, problem.what(), ""};
   }
@@ -188,7 +198,8 @@ bool same_description(const NodeType& a, const NodeType& b) {
   std::sort(features_b.begin(), features_b.end());
   return a.cpus == b.cpus && a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
          a.threads_per_core == b.threads_per_core && a.memory_mib == b.memory_mib &&
-         a.gpus == b.gpus && a.gpu_type == b.gpu_type && features_a == features_b;
+         a.gpus == b.gpus && a.gpu_type == b.gpu_type && a.gpu_kinds == b.gpu_kinds &&
+         features_a == features_b;
 }
 
 bool describes(const Topology& topology, const NodeType& type) {

@@ -23,7 +23,8 @@ bool alike(const NodeType& type, const SlurmNode& node) {
   return type.cpus == node.cpus && type.sockets == node.sockets &&
          type.cores_per_socket == node.cores_per_socket &&
          type.threads_per_core == node.threads_per_core && type.memory_mib == node.memory_mib &&
-         type.gpus == node.gpus && type.gpu_type == node.gpu_type && type.features == node.features;
+         type.gpus == node.gpus && type.gpu_type == node.gpu_type &&
+         type.gpu_kinds == node.gpu_kinds && type.features == node.features;
 }
 
 void add(std::vector<NodeType>& types, const SlurmNode& node) {
@@ -38,7 +39,8 @@ void add(std::vector<NodeType>& types, const SlurmNode& node) {
                                               .memory_mib = node.memory_mib,
                                               .gpus = node.gpus,
                                               .gpu_type = node.gpu_type,
-                                              .features = node.features});
+                                              .features = node.features,
+                                              .gpu_kinds = node.gpu_kinds});
   }
   type->hosts.push_back(node.name);
 }
@@ -138,9 +140,16 @@ std::vector<std::string> recorded_mpi_types(std::string_view text) {
 
 }  // namespace
 
+bool same_name(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
 bool Admission::admits(const std::string& name) const {
   const auto lists = [&name](const std::vector<std::string>& names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::any_of(names.begin(), names.end(),
+                       [&name](const std::string& known) { return same_name(known, name); });
   };
   return (allowed.empty() || lists(allowed)) && !lists(denied);
 }
@@ -159,6 +168,7 @@ SlurmFacts slurm_facts(const SlurmConfig& config, const std::vector<SlurmPartiti
           .partitions = grouped(partitions, nodes),
           .outages = outages_of(nodes),
           .enforced = config.enforced,
+          .submit_plugins = config.submit_plugins,
           .reservations = {},
           .user = {}};
 }

@@ -121,7 +121,7 @@ SlurmNode node_of(const json& shown) {
     node.cpus -= static_cast<int>(reserved);
   node.memory_mib = static_cast<std::uint64_t>(number(at(shown, "real_memory")).value_or(0));
   node.features = words(at(shown, "features"));
-  read_gres(text(at(shown, "gres")), node.gpus, node.gpu_type);
+  take_gpus(text(at(shown, "gres")), node);
   auto states = words(at(shown, "state"));
   for (auto& flag : words(at(shown, "state_flags"))) states.push_back(std::move(flag));
   node.state = joined(states);
@@ -172,7 +172,7 @@ void add_row(const json& row, SlurmReport& report) {
   node.cpus = count(at(row, "cpus.minimum"), 1, 1);
   node.memory_mib = static_cast<std::uint64_t>(number(at(row, "memory.minimum")).value_or(0));
   node.features = words(at(row, "features.total"));
-  read_gres(text(at(row, "gres.total")), node.gpus, node.gpu_type);
+  take_gpus(text(at(row, "gres.total")), node);
   node.state = joined(words(at(row, "node.state")));
   node.reason = text(at(row, "reason.description"));
   for (const auto& host : words(at(row, "nodes.nodes"))) {

@@ -178,8 +178,7 @@ SlurmNode node_of(const Record& record) {
   node.memory_mib = leading_number<std::uint64_t>(record.get("RealMemory")).value_or(0);
   node.features = words_of(record.has("AvailableFeatures") ? record.get("AvailableFeatures")
                                                            : record.get("Features"));
-  node.gpus = 0;
-  read_gres(record.get("Gres"), node.gpus, node.gpu_type);
+  take_gpus(record.get("Gres"), node);
   node.state = record.get("State");
   node.reason = text_or_empty(record.get("Reason"));
   // "bad fan [root@2026-11-20T19:57:20]"
@@ -258,27 +257,13 @@ std::string config_value(std::string_view line, std::string_view key) {
 
 }  // namespace
 
-void read_gres(std::string_view gres, int& gpus, std::string& type) {
-  int depth = 0;
-  std::size_t start = 0;
-  std::vector<std::string_view> items;
-  for (std::size_t i = 0; i <= gres.size(); ++i) {
-    // The sockets in parentheses may hold commas: (S:0,2).
-    if (i < gres.size() && gres[i] == '(') ++depth;
-    if (i < gres.size() && gres[i] == ')') --depth;
-    if (i == gres.size() || (gres[i] == ',' && depth <= 0)) {
-      items.push_back(gres.substr(start, i - start));
-      start = i + 1;
-    }
-  }
-  for (auto item : items) {
-    item = item.substr(0, item.find('('));
-    const auto parts = split(item, ':');
-    if (parts[0] != "gpu") continue;
-    const auto count = parts.size() == 1 ? 1 : count_of(parts.back(), 0, 0);
-    gpus = std::min(gpus + std::min(count, 4096), 4096);
-    if (parts.size() > 2 && type.empty()) type = parts[1];
-  }
+void take_gpus(std::string_view gres, SlurmNode& node) {
+  auto kinds = read_gres(gres);
+  const auto counted = counted_gpus(kinds);
+  node.gpus = gpus_in(counted);
+  node.gpu_type = counted.empty() ? "" : counted.front().type;
+  node.gpu_kinds.clear();
+  if (kinds.size() > 1) node.gpu_kinds = std::move(kinds);
 }
 
 SlurmConfig parse_slurm_config(std::string_view text) {
@@ -289,6 +274,8 @@ SlurmConfig parse_slurm_config(std::string_view text) {
     if (config.mpi_default.empty()) config.mpi_default = config_value(line, "MpiDefault");
     if (config.enforced.empty())
       config.enforced = words_of(config_value(line, "AccountingStorageEnforce"));
+    if (config.submit_plugins.empty())
+      config.submit_plugins = words_of(config_value(line, "JobSubmitPlugins"));
   }
   return config;
 }

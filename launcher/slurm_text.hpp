@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/gpu_kinds.hpp"
+
 namespace dllaunch {
 
 /// `scontrol show config`
@@ -16,6 +18,7 @@ struct SlurmConfig {
   std::string cluster;
   std::string mpi_default;            // "none", "pmix"
   std::vector<std::string> enforced;  // AccountingStorageEnforce: "associations", "limits", ...
+  std::vector<std::string> submit_plugins;  // JobSubmitPlugins: "lua", ...
 };
 SlurmConfig parse_slurm_config(std::string_view text);
 
@@ -37,10 +40,6 @@ struct SlurmPartition {
 };
 std::vector<SlurmPartition> parse_slurm_partitions(std::string_view text);
 
-/// A node's Gres, "gpu:a100:4(S:0-1),gpu:v100:2,craynetwork:4": adds its GPUs, and names the type
-/// of the first that has one. Shards, MPS and other kinds are not GPUs of their own.
-void read_gres(std::string_view gres, int& gpus, std::string& type);
-
 /// `scontrol show node`, one line a node or several.
 struct SlurmNode {
   std::string name;
@@ -51,12 +50,15 @@ struct SlurmNode {
   int cores_per_socket = 1;
   int threads_per_core = 1;
   std::uint64_t memory_mib = 0;
-  int gpus = 0;
-  std::string gpu_type;  // empty where Slurm has none; of several the first
+  int gpus = 0;                    // whole ones; slices where there is nothing else
+  std::string gpu_type;            // empty where Slurm has none; of several the first
+  std::vector<GpuKind> gpu_kinds;  // all, where there are several
   std::vector<std::string> features;
   std::string state;   // "IDLE+DRAIN": a state and its flags
   std::string reason;  // why an administrator, or Slurm, took it out; without who and when
 };
+/// Reads a node's Gres into its fields.
+void take_gpus(std::string_view gres, SlurmNode& node);
 /// It can start nothing until somebody mends it: down, drained, not answering, unknown.
 bool is_out_of_order(std::string_view node_state);
 std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);

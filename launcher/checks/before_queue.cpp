@@ -48,6 +48,15 @@ std::string estimate_in(std::string_view words) {
   return std::string(estimate.substr(0, estimate.find_first_of(";\n")));
 }
 
+/// Slurm is the judge of its own rules; we may know them badly.
+void leave_to_slurm(Findings& of_cluster) {
+  for (auto& [problem, fatal] : of_cluster) {
+    if (!fatal) continue;
+    fatal = false;
+    problem.what += ", as far as dllaunch can see; sbatch --test-only takes the job all the same";
+  }
+}
+
 void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, World& world,
                     QueueReport& report) {
   std::vector<std::string> options;
@@ -57,6 +66,7 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, World& worl
   const auto said = test_submission(world, options);
   if (said) {
     report.estimate = estimate_in(*said);
+    leave_to_slurm(report.findings);
     return;
   }
   const auto& error = said.error();

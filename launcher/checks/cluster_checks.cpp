@@ -12,6 +12,7 @@
 #include "launcher/nearest_name.hpp"
 #include "launcher/node_choice.hpp"
 #include "launcher/slurm_text.hpp"
+#include "launcher/slurm_wishes.hpp"
 
 namespace dllaunch {
 namespace {
@@ -20,6 +21,12 @@ using Names = std::vector<std::string>;
 
 bool lists(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// For accounts, QOS and users.
+bool lists_in_any_case(const Names& names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(),
+                     [name](const std::string& known) { return same_name(known, name); });
 }
 
 /// "use physics", or the whole list where none is near.
@@ -62,9 +69,26 @@ void check_choice(const Job& job, const SlurmFacts& slurm, Findings& found) {
   one.gpus_per_node.reset();
   one.exclude.reset();
   one.constraint.reset();
+  one.qos.reset();  // it may lift the limit, or not: whoever can ask Slurm knows
   const auto time = choose_nodes(one, slurm, false);
   const bool has_nodes = time || time.error().what.find("node") == std::string::npos;
   if (!time && has_nodes) add_once(found, time.error());
+}
+
+/// Where one is chosen by a plug-in, only a submission shows whether.
+void check_default_partition(const Resources& resources, const SlurmFacts& slurm, Findings& found) {
+  const bool any = std::any_of(slurm.partitions.begin(), slurm.partitions.end(),
+                               [](const Partition& partition) { return partition.is_default; });
+  if (resources.partition || any) return;
+  const Error problem{ErrorKind::unsatisfiable, std::string(no_default_words),
+                      "set resources.partition"};
+  if (slurm.submit_plugins.empty())
+    add_once(found, problem);
+  else
+    add_warning(found,
+                fmt::format("{}: the site's job_submit plug-in ({}) has to choose one",
+                            no_default_words, fmt::join(slurm.submit_plugins, ", ")),
+                problem.hint);
 }
 
 void check_state(const Partition& partition, Findings& found) {
@@ -135,18 +159,9 @@ void check_admission(const Resources& resources, const SlurmFacts& slurm,
         "name another resources.partition, or ask the site to let you in");
 }
 
-/// "gpu:h100:4" or "h100:4" behind the option; empty where no type is named.
-std::string gpu_type_in(std::string_view argument) {
-  constexpr std::array<std::string_view, 3> options = {
-      "--gpus-per-node=", "--gpus=", "--gres=gpu:"};
-  for (const auto option : options) {
-    if (!argument.starts_with(option)) continue;
-    const auto value = argument.substr(option.size());
-    const auto type = value.substr(0, value.find(':'));
-    const bool number = type.find_first_not_of("0123456789") == std::string_view::npos;
-    return number ? "" : std::string(type);
-  }
-  return {};
+std::vector<GpuKind> kinds_of(const NodeType& type) {
+  if (!type.gpu_kinds.empty() || type.gpus == 0) return type.gpu_kinds;
+  return {{.type = type.gpu_type, .count = type.gpus}};
 }
 
 void check_gpu_type(const Resources& resources, const std::vector<const Partition*>& partitions,
@@ -154,7 +169,7 @@ void check_gpu_type(const Resources& resources, const std::vector<const Partitio
   std::set<std::string> types;
   for (const auto* partition : partitions)
     for (const auto& type : partition->node_types)
-      if (type.gpus > 0) types.insert(type.gpu_type);
+      for (const auto& kind : kinds_of(type)) types.insert(kind.type);
   for (const auto& extra : resources.sbatch_extra) {
     const auto type = gpu_type_in(extra);
     // Nodes with GPUs of no type say nothing about what they are, and Slurm gives them for none.
@@ -204,7 +219,7 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, Findings
   const auto& user = *slurm.user;
   Names accounts;
   for (const auto& known : *user.associations)
-    if (!lists(accounts, known.account)) accounts.push_back(known.account);
+    if (!lists_in_any_case(accounts, known.account)) accounts.push_back(known.account);
   if (accounts.empty()) {
     add_error(
         found, ErrorKind::unavailable,
@@ -219,7 +234,7 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, Findings
               suggestion("resources.account", "", accounts));
     return;
   }
-  if (!lists(accounts, account)) {
+  if (!lists_in_any_case(accounts, account)) {
     add_error(found, ErrorKind::unsatisfiable, fmt::format("account {} is none of yours", account),
               suggestion("resources.account", account, accounts));
     return;
@@ -228,7 +243,7 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, Findings
   Names qos;
   bool anywhere = false;
   for (const auto& known : *user.associations) {
-    if (known.account != account) continue;
+    if (!same_name(known.account, account)) continue;
     anywhere = anywhere || known.partition.empty();
     partitions.push_back(known.partition);
     qos.insert(qos.end(), known.qos.begin(), known.qos.end());
@@ -239,7 +254,8 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, Findings
         fmt::format("account {} is yours in partition {} only", account,
                     fmt::join(partitions, " ")),
         fmt::format("set resources.partition: {}, or another resources.account", partitions[0]));
-  if (slurm.enforces("qos") && resources.qos && !qos.empty() && !lists(qos, *resources.qos))
+  if (slurm.enforces("qos") && resources.qos && !qos.empty() &&
+      !lists_in_any_case(qos, *resources.qos))
     add_error(found, ErrorKind::unsatisfiable,
               fmt::format("QOS {} is not open to account {}", *resources.qos, account),
               suggestion("resources.qos", *resources.qos, qos));
@@ -252,7 +268,7 @@ std::optional<bool> lets_in(const Names& list, const Names& who) {
   for (const auto& entry : list) {
     const bool excludes = entry.starts_with('-');
     only_exclusions = only_exclusions && excludes;
-    if (lists(who, excludes ? entry.substr(1) : entry)) return !excludes;
+    if (lists_in_any_case(who, excludes ? entry.substr(1) : entry)) return !excludes;
   }
   if (list.empty() || who.empty()) return std::nullopt;
   return only_exclusions;
@@ -353,6 +369,7 @@ Findings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_t now
   const auto& resources = job.resources;
   Findings found;
   check_choice(job, slurm, found);
+  check_default_partition(resources, slurm, found);
   const auto partitions = partitions_of(resources, slurm);
   Findings of_partitions;
   for (const auto* partition : partitions) {

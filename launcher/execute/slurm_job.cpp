@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "launcher/slurm_json.hpp"
+#include "launcher/slurm_wishes.hpp"
 
 namespace dllaunch {
 namespace {
@@ -140,7 +141,8 @@ std::optional<std::string> job_id_in(std::string_view text) {
 }
 
 Result<std::string> test_submission(World& world, const std::vector<std::string>& options) {
-  std::vector<std::string> argv = {"sbatch", "--test-only"};
+  auto argv = sbatch_without(overriding(options, sbatch_variables(world)));
+  argv.emplace_back("--test-only");
   argv.insert(argv.end(), options.begin(), options.end());
   argv.emplace_back("--wrap=true");
   auto output = world.run(argv, submit_limit);
@@ -153,7 +155,11 @@ Result<std::string> test_submission(World& world, const std::vector<std::string>
 }
 
 Result<std::string> submit_job(World& world, const std::string& script) {
-  auto output = world.run({"sbatch", "--parsable", script}, submit_limit);
+  const auto text = world.read_file(script);
+  const auto options = text ? options_of_script(*text) : std::vector<std::string>();
+  auto argv = sbatch_without(overriding(options, sbatch_variables(world)));
+  argv.insert(argv.end(), {"--parsable", script});
+  auto output = world.run(argv, submit_limit);
   if (!output) {
     auto error = std::move(output).error();
     if (error.kind == ErrorKind::timeout) error.hint = "look with squeue --me: it may be queued";

@@ -11,7 +11,8 @@
 
 namespace dllaunch {
 
-/// Submits a script; returns the job's id. Lines that a site's wrapper adds are passed over.
+/// Submits a script; returns the job's id. SBATCH_ variables that would count before its lines are
+/// taken out of sbatch's environment. Lines that a site's wrapper adds are passed over.
 /// bad_request: sbatch does not understand an option. unavailable: it refuses, in its own words,
 /// or is not there. timeout: no answer in 60 s; the job may have been taken all the same.
 Result<std::string> submit_job(World& world, const std::string& script);

@@ -89,11 +89,13 @@ Result<Planned> make_plan(const RunOptions& options, World& world) {
   const std::string run_dir = options.run_dir.empty() ? new_run_path(job->name) : options.run_dir;
   auto paths = find_programs(run_dir, !job->train.is_null(), world);
   if (!paths) return std::move(paths).error();
-  auto made = plan(*job, *facts, *paths, options.local);
+  const auto variables = variables_that_count(world, *facts, {.local = options.local});
+  const auto asked = as_asked(*job, *facts, variables, options.local);
+  auto made = plan_asked(asked, *facts, *paths, variables, options.local);
   if (made && !options.dry_run)
     if (auto here = check_submittable(*facts, *made); !here) return std::move(here).error();
   if (!options.local && facts->slurm && (!made || !options.dry_run)) {
-    const auto report = check_before_queue(*job, *facts, *paths, made, facts->from_profile, world);
+    const auto report = check_before_queue(asked, *facts, *paths, made, facts->from_profile, world);
     if (auto good = check_queue(report, world); !good) return std::move(good).error();
   }
   if (!made) return std::move(made).error();

@@ -36,12 +36,14 @@ class SlurmChecks : public testing::Test {
                                       "--cpus",      "2",
                                       "--gpus",      "2",
                                       "--gpu-type",  "a100",
+                                      "--odd-node",  "n3:gpu-type=a100+v100",
                                       "--user",      "alice",
                                       "--share",     place_->path(),
                                       "--share",     DLLAUNCH_BIN_DIR,
                                       "--partition", "batch MaxTime=60 DefaultTime=10",
                                       "--partition", "pairs MinNodes=2 MaxNodes=2",
-                                      "--partition", "shut State=DRAIN"};
+                                      "--partition", "shut State=DRAIN",
+                                      "--partition", "bioq"};
     auto with = words;
     with.insert(with.end(),
                 {"--accounting", "--conf", "AccountingStorageEnforce=associations,limits"});
@@ -58,9 +60,6 @@ class SlurmChecks : public testing::Test {
       as_root(
           "sacctmgr -i add account physics; sacctmgr -i add account bio; "
           "sacctmgr -i add user alice account=physics defaultaccount=physics");
-    as_root(
-        "scontrol create reservation reservationname=later starttime=now+1hour duration=60 "
-        "users=root nodes=n1");
     place_->before = {program, "run", folder_->path(), "--user", "alice", "--"};
     place_->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", place_->path() + "/cache"}};
     std::filesystem::permissions(place_->path(), std::filesystem::perms::all);
@@ -131,8 +130,8 @@ run: [./no-such-program]
   for (const char* words :
        {"problems, nothing was submitted", "asked for 9 nodes", "partition batch has 3",
         "asked for 9:00:00, the limit of partition batch is 60 minutes", "no reservation 'nope'",
-        "GPUs of type h100, partition batch has GPUs of type a100", "no file", "no-such-program",
-        "stage: no file or folder", "/proc/run", "try: "})
+        "GPUs of type h100, partition batch has GPUs of type a100 v100", "no file",
+        "no-such-program", "stage: no file or folder", "/proc/run", "try: "})
     EXPECT_THAT(ended.err, HasSubstr(words));
   if (accounting_) {
     EXPECT_THAT(ended.err, HasSubstr("account phisics is none of yours"));
@@ -170,7 +169,11 @@ TEST_F(SlurmChecks, PartitionsThatAreShutOrOfAnotherSize) {
 }
 
 TEST_F(SlurmChecks, AReservationOfOthersThatHasNotBegun) {
+  as_root(
+      "scontrol create reservation reservationname=later starttime=now+1hour duration=60 "
+      "users=root nodes=n1");
   const auto ended = plan(good, {"--set", "resources.reservation=later"});
+  as_root("scontrol delete reservationname=later");
   EXPECT_EQ(ended.exit_code, 3) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("reservation later is not for alice"));
   EXPECT_THAT(ended.out, HasSubstr("reservation later is not active"));
@@ -184,6 +187,94 @@ TEST_F(SlurmChecks, DrainedNodesAreThereButNotNow) {
   EXPECT_EQ(ended.exit_code, 0) << ended.out;
   EXPECT_THAT(ended.out, HasSubstr("2 of the 3 there are out of order"));
   EXPECT_THAT(ended.out, HasSubstr("bad fan"));
+}
+
+constexpr const char* short_job = R"(name: short
+resources: {nodes: 1, ranks_per_node: 1, device: cpu, time: "00:05:00"}
+run: 'echo "ran in $SLURM_JOB_PARTITION for $SLURM_JOB_ACCOUNT"'
+)";
+
+/// batch ends jobs after an hour, bioq does not. (With AllowAccounts and two accounts of one user
+/// slurmctld 22.05 dies.)
+TEST_F(SlurmChecks, WishesThatStandElsewhereCount) {
+  const std::vector<std::string> long_time = {"--set", "resources.time=2:00:00"};
+  auto extras = long_time;
+  extras.insert(extras.end(), {"--set", R"(resources.sbatch_extra=[-p bioq, "-A physics"])"});
+  const auto by_extras = plan(short_job, extras);
+  EXPECT_EQ(by_extras.exit_code, 0) << by_extras.out << by_extras.err;
+  EXPECT_THAT(by_extras.out, testing::Not(HasSubstr("error")));
+  EXPECT_THAT(by_extras.out, HasSubstr("in partition bioq"));
+  EXPECT_EQ(plan(short_job, long_time).exit_code, 3) << "batch ends it";
+
+  const auto before = place_->environment;
+  place_->environment.insert(place_->environment.end(),
+                             {{"SBATCH_PARTITION", "bioq"}, {"SBATCH_ACCOUNT", "physics"}});
+  const auto by_variables = plan(short_job, long_time);
+  const auto file = place_->file("short.yaml", short_job);
+  const auto ran = place_->run({"run", file, "--run-dir", place_->path() + "/by-variables"});
+  place_->environment.back().second = "nobodys";
+  const auto own = place_->run({"run", file, "--run-dir", place_->path() + "/own", "--set",
+                                "resources.partition=batch", "--set", "resources.account=physics"});
+  place_->environment = before;
+  EXPECT_EQ(by_variables.exit_code, 0) << by_variables.out << by_variables.err;
+  EXPECT_THAT(by_variables.out, HasSubstr("in partition bioq"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("ran in bioq"));
+  EXPECT_EQ(own.exit_code, 0) << own.err;
+  EXPECT_THAT(own.err, HasSubstr("ran in batch")) << "the job file says so";
+  EXPECT_THAT(own.err, HasSubstr("SBATCH_PARTITION=bioq is set here"));
+  if (!accounting_) return;
+  EXPECT_THAT(ran.err, HasSubstr("for physics"));
+  EXPECT_THAT(own.err, HasSubstr("for physics"));
+}
+
+TEST_F(SlurmChecks, AnAccountInCapitalsIsTheSame) {
+  const auto ended = plan(good, {"--set", "resources.account=PHYSICS"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
+  EXPECT_THAT(ended.out, testing::Not(HasSubstr("none of yours")));
+}
+
+TEST_F(SlurmChecks, WithoutADefaultPartition) {
+  as_root("scontrol update partitionname=batch default=no");
+  const auto none = plan(short_job);
+  const auto named = plan(short_job, {"--set", "resources.sbatch_extra=[-p batch]"});
+  as_root("scontrol update partitionname=batch default=yes");
+  EXPECT_EQ(none.exit_code, 3) << none.out;
+  EXPECT_THAT(none.out, HasSubstr("this cluster has no default partition"));
+  EXPECT_EQ(named.exit_code, 0) << named.out << named.err;
+  EXPECT_THAT(named.out, testing::Not(HasSubstr("no default partition")));
+}
+
+/// n3 has one of each.
+TEST_F(SlurmChecks, ANodeWithTwoKindsOfGpu) {
+  constexpr const char* job = R"(name: v
+resources: {time: 5, sbatch_extra: ["--gres=gpu:v100:1"]}
+run: 'echo "$SLURM_JOB_NODELIST has $SLURM_GPUS_ON_NODE for $SLURM_NTASKS"'
+)";
+  const auto checked = plan(job);
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("this plan counts 1 x v100"));
+  EXPECT_THAT(checked.out, HasSubstr("on nodes n3"));
+  const auto ran =
+      place_->run({"run", place_->file("v100.yaml", job), "--run-dir", place_->path() + "/v100"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("n3 has 1 for 1"));
+}
+
+/// As a controller with ten thousand nodes and a thousand users is.
+TEST_F(SlurmChecks, ASlowControllerIsWaitedFor) {
+  const auto site = place_->path() + "/slow";
+  std::filesystem::create_directories(site);
+  std::ofstream(site + "/scontrol") << "#!/bin/bash\n"
+                                       "case \"$*\" in *'show node'*) sleep 12 ;; esac\n"
+                                       "exec /usr/bin/scontrol \"$@\"\n";
+  std::filesystem::permissions(site + "/scontrol", std::filesystem::perms::all);
+  const auto before = place_->before;
+  place_->before.insert(place_->before.end(), {"env", "PATH=" + site + ":/usr/bin:/bin:/usr/sbin"});
+  const auto ended = plan(short_job);
+  place_->before = before;
+  EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("Slurm is slow: waiting up to 60 s for `scontrol --all"));
 }
 
 TEST_F(SlurmChecks, RecordedFactsSayTheSameElsewhere) {

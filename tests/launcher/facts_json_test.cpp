@@ -26,6 +26,25 @@ TEST(FactsJson, RoundTrips) {
   }
 }
 
+TEST(FactsJson, KeepsEveryKindOfGpuAndSubmitPlugin) {
+  auto facts = mixed_cluster();
+  facts.slurm->submit_plugins = {"lua"};
+  auto& node = facts.slurm->partitions[1].node_types[0];
+  node.gpu_kinds = {{"a100", 4}, {"1g.5gb", 7}};
+  const auto back = facts_from_json(Json::parse(to_json(facts).dump()));
+  ASSERT_TRUE(back) << back.error().what;
+  EXPECT_EQ(back->slurm->partitions[1].node_types[0].gpu_kinds, node.gpu_kinds);
+  EXPECT_EQ(back->slurm->submit_plugins, facts.slurm->submit_plugins);
+  EXPECT_TRUE(back->slurm->partitions[0].node_types[0].gpu_kinds.empty());
+  // A file of before has neither.
+  const auto old = facts_from_json(Json::parse(
+      R"({"slurm": {"partitions": [{"name": "p", "node_types": [{"hosts": "n1", "gpus": 4,
+          "gpu_type": "a100"}]}]}})"));
+  ASSERT_TRUE(old) << old.error().what;
+  EXPECT_EQ(old->slurm->partitions[0].node_types[0].gpus, 4);
+  EXPECT_TRUE(old->slurm->submit_plugins.empty());
+}
+
 TEST(FactsJson, WritesAFilePeopleCanSend) {
   EXPECT_TRUE(
       matches_file("tests/fixtures/facts/lumi-like.json", to_json(lumi_like()).dump(1) + "\n"));

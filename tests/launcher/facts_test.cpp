@@ -68,6 +68,28 @@ TEST(Facts, GroupsTheNodesOfEachPartition) {
   EXPECT_EQ(gpu.node_types[0].gpu_type, "a100");
 }
 
+/// docs/before-the-queue.md gives these numbers; sbatch --test-only and sbatch come on top.
+TEST(Facts, AsksSlurmAsOftenAsTheManualSays) {
+  auto world = cluster();
+  auto facts = observe(world);
+  ASSERT_TRUE(facts && facts->slurm);
+  facts->slurm->enforced = {"associations"};
+  world.programs.insert({"id", "sacctmgr"});
+  world.answers["id -un"] = {0, "alice\n", ""};
+  world.respond = [](const auto& argv) -> std::optional<Result<CommandOutput>> {
+    if (argv[0] != "sacctmgr") return std::nullopt;
+    return CommandOutput{0, "physics||normal\n", ""};
+  };
+  observe_user(world, *facts->slurm);
+  const auto asked = [&world](const std::string& program) {
+    return std::count_if(world.ran.begin(), world.ran.end(),
+                         [&](const auto& argv) { return argv[0] == program; });
+  };
+  EXPECT_EQ(asked("scontrol"), 4);
+  EXPECT_EQ(asked("sacctmgr"), 2);
+  EXPECT_EQ(asked("srun"), 2);
+}
+
 TEST(Facts, WithoutSlurmKnowsThisMachine) {
   FakeWorld world;
   world.node = *synthetic_topology("cores:2");

@@ -76,12 +76,58 @@ TEST(NodeChoice, SeveralPartitionsAreOneChoice) {
             "nodes of partitions gpu,closed");
 }
 
-TEST(NodeChoice, WithoutADefaultPartitionOneMustBeNamed) {
+TEST(NodeChoice, WithoutADefaultPartitionOverThoseThatFit) {
   auto slurm = *mixed_cluster().slurm;
   slurm.partitions[0].is_default = false;
-  const auto choice = choose_nodes({}, slurm, true);
-  ASSERT_FALSE(choice);
-  EXPECT_EQ(choice.error().hint, "set resources.partition: batch or gpu or closed");
+  const auto choice = choose_nodes({.nodes = 2, .time = "2:00:00"}, slurm, true);
+  ASSERT_TRUE(choice) << choice.error().what;
+  EXPECT_EQ(choice->where, "nodes of partition batch") << "gpu's limit is lower, closed is down";
+  EXPECT_THAT(choice->warnings.front(), HasSubstr("no default partition: this plan is for nodes of "
+                                                  "partition batch; set resources.partition"));
+  const auto none = choose_nodes({.nodes = 99}, slurm, true);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().what, "this cluster has no default partition");
+  EXPECT_EQ(none.error().hint, "set resources.partition: batch or gpu or closed");
+}
+
+TEST(NodeChoice, OfSeveralPartitionsThoseWithTime) {
+  EXPECT_EQ(chosen({.time = "2:00:00", .partition = "gpu,batch"}).where,
+            "nodes of partition batch");
+  EXPECT_EQ(problem({.time = "2:00:00", .partition = "gpu,gpu"}),
+            "asked for 2:00:00, the limit of partition gpu is 90 minutes (use --set "
+            "resources.time=1:30:00)");
+}
+
+TEST(NodeChoice, AQosMayLiftALimit) {
+  EXPECT_THAT(chosen({.time = "2:00:00", .partition = "gpu", .qos = "long"}).warnings,
+              testing::Contains("asked for 2:00:00, the limit of partition gpu is 90 minutes, "
+                                "unless QOS long lifts it"));
+}
+
+SlurmFacts two_kinds() {
+  auto slurm = *mixed_cluster().slurm;
+  auto& node = slurm.partitions[1].node_types;
+  node.pop_back();
+  node[0].gpu_kinds = {{"a100", 2}, {"v100", 2}};
+  return slurm;
+}
+
+TEST(NodeChoice, ANamedTypeOfGpuAloneCounts) {
+  const auto all = choose_nodes({.partition = "gpu"}, two_kinds(), true);
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->shape.gpus, 4);
+  EXPECT_THAT(all->warnings, testing::Contains(HasSubstr("counts 2 x a100, 2 x v100")));
+  const auto named =
+      choose_nodes({.partition = "gpu", .sbatch_extra = {"--gres=gpu:v100:2"}}, two_kinds(), true);
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->shape.gpus, 2);
+  EXPECT_EQ(named->shape.gpu_type, "v100");
+  EXPECT_THAT(named->warnings, testing::Contains(HasSubstr("counts 2 x v100")));
+  const auto h100 = choose_nodes({.partition = "gpu", .sbatch_extra = {"--gpus-per-node=h100:8"}},
+                                 *mixed_cluster().slurm, true);
+  ASSERT_TRUE(h100);
+  EXPECT_EQ(h100->shape.gpus, 8) << "the a100 nodes have none of these";
+  EXPECT_TRUE(h100->uniform);
 }
 
 }  // namespace

@@ -49,6 +49,26 @@ TEST(PlannedJob, PlansForWhatIsHere) {
   EXPECT_THAT(made->paths.run_dir, HasSubstr("/runs/j-"));
 }
 
+TEST(PlannedJob, VariablesOfThisMachineCountForItsOwnSlurmAlone) {
+  auto world = laptop();
+  answer_as(world, "here", "batch");
+  world.variables = {{"SBATCH_QOS", "long"}, {"SBATCH_PARTITION", "other"}};
+  const auto has = [](const LaunchPlan& plan, const std::string& option, const std::string& value) {
+    return std::find(plan.sbatch.begin(), plan.sbatch.end(), std::pair(option, value)) !=
+           plan.sbatch.end();
+  };
+  const auto made = plan_job(world, {.job = "job.yaml", .sets = {"resources.partition=batch"}});
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_TRUE(has(*made, "--qos", "long"));
+  EXPECT_TRUE(has(*made, "--partition", "batch"));
+  EXPECT_THAT(made->warnings, testing::Contains(StartsWith("SBATCH_PARTITION=other is set here")));
+  const auto elsewhere = plan_job(world, {.job = "job.yaml", .facts = "small.json"});
+  ASSERT_TRUE(elsewhere) << elsewhere.error().what;
+  EXPECT_FALSE(has(*elsewhere, "--qos", "long"));
+  for (const auto& warning : elsewhere->warnings)
+    EXPECT_THAT(warning, testing::Not(HasSubstr("SBATCH_")));
+}
+
 TEST(PlannedJob, PlansForAClusterThatIsNotHere) {
   auto world = laptop();
   const auto made =

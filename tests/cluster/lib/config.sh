@@ -68,7 +68,25 @@ slurm_release() {  # "22.05.8" -> 2205
   echo "$((10#$major * 100 + 10#$minor))"
 }
 
-gres_of() { printf 'gpu:%s%s' "${node_type[$1]:+${node_type[$1]}:}" "${node_gpus[$1]}"; }
+gpu_kinds() {  # NODE -> lines "COUNT FIRST TYPE"; "a100+v100" deals its GPUs out to both
+  local type types first=0 left=${node_gpus[$1]} count
+  IFS=+ read -r -a types <<< "${node_type[$1]}"
+  (( ${#types[@]} > 0 )) || types=('')
+  count=$(( left / ${#types[@]} ))
+  for type in "${types[@]}"; do
+    [[ $type != "${types[-1]}" ]] || count=$left
+    echo "$count $first $type"
+    first=$((first + count)) left=$((left - count))
+  done
+}
+
+gres_of() {
+  local count first type separator=''
+  while read -r count first type; do
+    printf '%sgpu:%s%s' "$separator" "${type:+$type:}" "$count"
+    separator=,
+  done < <(gpu_kinds "$1")
+}
 
 node_lines() {
   local i memory
@@ -84,13 +102,15 @@ node_lines() {
 }
 
 gres_lines() {
-  local i last
+  local i count first last type
   echo '# fake devices'  # Slurm grumbles at an empty file
   for (( i = 1; i <= nodes; i++ )); do
     (( node_gpus[i] > 0 )) || continue
-    last=$((node_gpus[i] - 1))
-    printf 'NodeName=n%d Name=gpu%s File=/dev/nvidia%s\n' "$i" \
-      "${node_type[i]:+ Type=${node_type[i]}}" "$( ((last == 0)) && echo 0 || echo "[0-$last]")"
+    while read -r count first type; do
+      last=$((first + count - 1))
+      printf 'NodeName=n%d Name=gpu%s File=/dev/nvidia%s\n' "$i" "${type:+ Type=$type}" \
+        "$( ((last == first)) && echo "$first" || echo "[$first-$last]")"
+    done < <(gpu_kinds "$i")
   done
 }
 

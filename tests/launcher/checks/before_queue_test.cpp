@@ -100,6 +100,22 @@ TEST(BeforeQueue, ARefusalThatOnlyMeansLaterIsADoubt) {
   EXPECT_EQ(report.findings.size(), 1U);
 }
 
+TEST(BeforeQueue, WhatSlurmTakesIsNoMoreThanADoubtOfOurs) {
+  auto job = run_job();
+  job.resources.qos = "long";
+  auto facts = small_cluster();
+  facts.slurm->partitions[0].qos.allowed = {"short"};
+  auto world = login_node(starts);
+  const auto taken = report_on(job, world, facts);
+  EXPECT_TRUE(taken.passed());
+  ASSERT_EQ(taken.findings.size(), 1U);
+  EXPECT_THAT(taken.findings[0].problem.what,
+              HasSubstr("closed to QOS long (open to: short), as far as dllaunch can see; sbatch "
+                        "--test-only takes the job all the same"));
+  auto refusing = login_node({1, "", "allocation failure: Invalid qos specification\n"});
+  EXPECT_FALSE(report_on(job, refusing, facts).passed());
+}
+
 TEST(BeforeQueue, RecordedFactsAloneAreLookedAt) {
   FakeWorld nowhere;
   auto job = run_job();

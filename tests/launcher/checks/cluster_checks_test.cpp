@@ -73,6 +73,50 @@ TEST(ClusterChecks, AllProblemsInOneGo) {
               HasSubstr("asks for GPUs of type v100, partition gpu has GPUs of type a100 h100"));
 }
 
+TEST(ClusterChecks, NamesAreTheSameInAnyCase) {
+  auto slurm = cluster();
+  slurm.partitions[1].accounts.allowed = {"physics"};
+  slurm.partitions[1].qos.allowed = {"fast"};
+  slurm.reservations->at(0).users = {"alice"};
+  slurm.reservations->at(0).accounts = {"physics"};
+  auto asked = job();
+  asked.resources.partition = "gpu";
+  asked.resources.account = "PHYSICS";
+  asked.resources.qos = "Fast";
+  asked.resources.reservation = "course";
+  EXPECT_EQ(found(asked, slurm), "");
+}
+
+TEST(ClusterChecks, WithoutADefaultPartitionTheSiteMayChoose) {
+  auto slurm = cluster();
+  slurm.partitions[0].is_default = false;
+  EXPECT_EQ(found(job(), slurm),
+            "!this cluster has no default partition (set resources.partition)\n");
+  slurm.submit_plugins = {"lua"};
+  EXPECT_EQ(found(job(), slurm),
+            "this cluster has no default partition: the site's job_submit plug-in (lua) has to "
+            "choose one (set resources.partition)\n");
+}
+
+TEST(ClusterChecks, ALimitThatAQosMayLiftIsStillTold) {
+  auto asked = job();
+  asked.resources.partition = "gpu";
+  asked.resources.qos = "fast";
+  asked.resources.time = "9:00:00";
+  EXPECT_THAT(found(asked, cluster()), HasSubstr("!asked for 9:00:00, the limit of partition gpu"));
+}
+
+TEST(ClusterChecks, EveryKindOfGpuOfANodeIsThere) {
+  auto slurm = cluster();
+  slurm.partitions[1].node_types[0].gpu_kinds = {{"a100", 2}, {"v100", 2}};
+  auto asked = job();
+  asked.resources.partition = "gpu";
+  asked.resources.sbatch_extra = {"--gres=gpu:v100:2"};
+  EXPECT_EQ(found(asked, slurm), "");
+  asked.resources.sbatch_extra = {"--gres=gpu:p100:2"};
+  EXPECT_THAT(found(asked, slurm), HasSubstr("has GPUs of type a100 h100 v100"));
+}
+
 TEST(ClusterChecks, AnUnknownPartitionIsSaidOnce) {
   auto bad = job();
   bad.resources.partition = "gpuu";

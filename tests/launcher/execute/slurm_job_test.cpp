@@ -43,6 +43,20 @@ TEST(SlurmJob, ARefusalComesInSbatchsWords) {
   EXPECT_EQ(submit_job(nothing, "x").error().kind, ErrorKind::unavailable);
 }
 
+/// sbatch lets SBATCH_ variables count before the lines of a script.
+TEST(SlurmJob, SubmitsWithoutVariablesThatContradictTheScript) {
+  FakeWorld world;
+  world.programs = {"env"};
+  world.files["/r/job.sbatch"] = "#!/bin/bash\n#SBATCH --partition=gpu\n\ntrue\n";
+  world.variables = {{"SBATCH_PARTITION", "other"}, {"SBATCH_QOS", "long"}};
+  world.answers["env -u SBATCH_PARTITION sbatch --parsable /r/job.sbatch"] = {0, "12\n", ""};
+  const auto id = submit_job(world, "/r/job.sbatch");
+  ASSERT_TRUE(id) << id.error().what;
+  EXPECT_EQ(*id, "12");
+  world.answers["env -u SBATCH_QOS sbatch --test-only --qos=short --wrap=true"] = {0, "ok", ""};
+  EXPECT_TRUE(test_submission(world, {"--qos=short"}));
+}
+
 const std::string squeue = "squeue --noheader --format=" + std::string(queue_format) + " --jobs=5";
 
 TEST(SlurmJob, AsksTheQueue) {
