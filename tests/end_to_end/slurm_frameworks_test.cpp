@@ -1,4 +1,5 @@
 // Programs of other people's frameworks on a real Slurm of two nodes, started by dllaunch.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -137,18 +138,28 @@ constexpr const char* many_steps = R"sh(
     wait'
   cat "$work"/step-*)sh";
 
+// $jobs of two ranks beside each other on both nodes, all led from n1.
 constexpr const char* many_jobs = R"sh(
   cat > "$work/job.sh" << 'END'
 #!/bin/bash
 srun --mpi=none "$dllaunch" exec -- "$programs/port_holder" "$work/release"
 END
-  sbatch --wait --array=1-10 -N1 -n2 --oversubscribe -o "$work/job-%a" "$work/job.sh" &
-  for try in $(seq 600); do
-    if [ "$(cat "$work"/job-[0-9]* 2> /dev/null | grep -c "PORT\|MET")" -ge 20 ]; then break; fi
+  scontrol update partitionname=batch oversubscribe=force:64
+  for i in $(seq "$jobs"); do
+    sbatch --quiet -N2 -n2 --oversubscribe -o "$work/job-$i" "$work/job.sh"
+  done
+  for try in $(seq 1800); do
+    if [ "$(cat "$work"/job-[0-9]* 2> /dev/null | grep -c "PORT\|MET")" -ge $((jobs * 2)) ]; then
+      break
+    fi
     sleep 0.1
   done
+  echo "running: $(squeue --noheader --states=running | wc -l)"
   touch "$work/release"
-  wait $!
+  for try in $(seq 600); do
+    if [ -z "$(squeue --noheader)" ]; then break; fi
+    sleep 0.1
+  done
   cat "$work"/job-[0-9]*)sh";
 
 constexpr const char* requeued_job = R"sh(
@@ -173,8 +184,8 @@ END
   touch "$work/release"
   cat "$work/out")sh";
 
-/// Every rank 0 has a port of its own, and everybody met its own rank 0.
-void expect_pairs(const std::string& text, std::size_t pairs, bool on_one_node) {
+/// Every rank 0, all on one node, has a port of its own, and everybody met its own rank 0.
+void expect_pairs(const std::string& text, std::size_t pairs) {
   std::multiset<std::string> ports;
   std::multiset<std::string> met;
   std::istringstream lines(text);
@@ -186,20 +197,21 @@ void expect_pairs(const std::string& text, std::size_t pairs, bool on_one_node) 
   EXPECT_EQ(ports.size(), pairs) << text;
   EXPECT_EQ(met, ports);
   const std::set<std::string> different(ports.begin(), ports.end());
-  if (on_one_node) {
-    EXPECT_EQ(different.size(), pairs) << text;
-  }
+  EXPECT_EQ(different.size(), pairs) << text;
 }
 
-// 25 steps of two ranks on one node at once, all holding their ports; then jobs beside each other.
+// Steps of two ranks on one node at once, all holding their ports; then jobs beside each other, 50
+// of them in the full tier.
 TEST_F(SlurmFrameworks, StartsThatShareANodeNeverMeetEachOther) {
   const auto steps = on_head(many_steps);
   EXPECT_EQ(steps.exit_code, 0) << steps.err;
-  expect_pairs(steps.out, 25, /*on_one_node=*/true);
+  expect_pairs(steps.out, 25);
   fs::remove(work_.path() + "/release");
-  const auto jobs = on_head(many_jobs);
+  const std::size_t count = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 50 : 10;
+  const auto jobs = on_head(fmt::format("jobs={}\n{}", count, many_jobs));
   EXPECT_EQ(jobs.exit_code, 0) << jobs.err;
-  expect_pairs(jobs.out, 10, /*on_one_node=*/false);
+  EXPECT_THAT(jobs.out, HasSubstr(fmt::format("running: {}\n", count))) << "all at once";
+  expect_pairs(jobs.out, count);
 }
 
 // With the file of its former self in the run directory.
