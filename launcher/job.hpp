@@ -58,6 +58,7 @@ struct JobBinding {
 struct Recovery {
   std::string signal = "USR2";  // sent before the time limit: "checkpoint now"
   int grace_seconds = 120;
+  bool written = false;  // by the user: with `run:`, that the command knows the signal
 };
 
 struct Job {

@@ -78,7 +78,10 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
   append(problems, std::move(walk).problems());
   if (root.kind == YamlKind::mapping) append(problems, check_together(root));
   if (!problems.empty()) return failed(std::move(problems), sources);
-  return {job_from_json(std::move(resolved)), {}};
+  auto job = job_from_json(std::move(resolved));
+  job.recovery.written = std::any_of(root.entries.begin(), root.entries.end(),
+                                     [](const YamlEntry& e) { return e.key == "recovery"; });
+  return {std::move(job), {}};
 }
 
 }  // namespace dllaunch

@@ -329,7 +329,9 @@ std::vector<JobKey> last_keys() {
       {.path = "recovery.signal",
        .rules = words({"USR1", "USR2", "TERM", "INT", "HUP"}),
        .initial = "USR2",
-       .doc = "signal that asks the ranks to write a checkpoint and stop"},
+       .doc =
+           "signal that asks the ranks to write a checkpoint and stop; with run: they get it only "
+           "where the job file has this block, for a program that does not know it dies of it"},
       {.path = "recovery.grace_seconds",
        .rules = whole(0, 65535),
        .initial = 120,

@@ -49,6 +49,8 @@ struct LaunchPlan {
   std::string activate;  // empty: none
   std::string setup;     // shell lines, empty: none
   std::string signal;    // "USR2"
+  /// Handed on to the ranks. A command of which nobody said that it knows the signal would die.
+  bool asks_ranks = true;
   int grace_seconds = 120;
   Paths paths;
   std::string cluster = "auto";             // as the job file names it

@@ -69,6 +69,7 @@ ordered_json to_json(const LaunchPlan& plan) {
                            {"environment", object_of(plan.environment)},
                            {"placement", to_json(plan.request)},
                            {"framework", framework_of(plan)},
+                           {"asks_ranks", plan.asks_ranks},
                            {"run_dir", plan.paths.run_dir},
                            {"warnings", plan.warnings}};
   if (plan.container)

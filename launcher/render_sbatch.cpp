@@ -188,6 +188,7 @@ std::string render_sbatch(const LaunchPlan& plan) {
   fields.set("pyxis", object_if(plan.pyxis, "dllaunch", shell_quote(plan.paths.dllaunch)));
   fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
   fields.set("signal", plan.signal);
+  fields.set("asks", data{plan.asks_ranks ? data::type::bool_true : data::type::bool_false});
   fields.set("start", start_lines(plan));
   fields.set("stage", stage_lines(plan));
   kainjow::mustache::mustache script{std::string(job_sbatch_template())};

@@ -36,6 +36,13 @@ double seconds_of(const std::vector<SlurmJob>& jobs) {
   return seconds;
 }
 
+std::string file_text(const nlohmann::ordered_json& summary) {
+  // A path in it may be any bytes, JSON is UTF-8.
+  return summary.dump(2, ' ', /*ensure_ascii=*/false,
+                      nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
 }  // namespace
 
 std::string render_failure(const Outcome& outcome) {
@@ -65,16 +72,11 @@ Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, b
 }
 
 std::string summary_text(const Summary& summary) {
-  // A path in it may be any bytes, JSON is UTF-8.
-  return to_json(summary).dump(2, ' ', /*ensure_ascii=*/false,
-                               nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return file_text(to_json(summary));
 }
 
-Result<std::optional<Settled>> settle_run(World& world, const StoredRun& run) {
-  const bool ours = run.plan.launcher == Launcher::slurm && !run.job_id.empty() &&
-                    run.summary.is_null() && !owner_of(run.dir);
-  if (!ours) return std::optional<Settled>();
+Result<std::optional<Settled>> read_end(World& world, const StoredRun& run) {
+  if (run.plan.launcher != Launcher::slurm || run.job_id.empty()) return std::optional<Settled>();
   auto queued = job_of_run(run.dir, world);
   if (!queued) return std::move(queued).error();
   const auto ended = finished_jobs(world, run.job_id);
@@ -84,11 +86,18 @@ Result<std::optional<Settled>> settle_run(World& world, const StoredRun& run) {
   const auto ledger = read_ledger(run);
   auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, ledger);
   add_times(ended.empty() ? SlurmJob{} : ended.front(), seconds_of(ended), outcome);
-  const auto summary = summary_of(outcome, ledger, run.plan.ranks(), run.trains);
-  auto written = write_file(run.dir.summary(), summary_text(summary));
+  auto summary = to_json(summary_of(outcome, ledger, run.plan.ranks(), run.trains));
+  return std::optional(Settled{std::move(outcome), std::move(summary)});
+}
+
+Result<std::optional<Settled>> settle_run(World& world, const StoredRun& run) {
+  if (!run.summary.is_null() || owner_of(run.dir)) return std::optional<Settled>();
+  auto end = read_end(world, run);
+  if (!end || !*end) return end;
+  auto written = write_file(run.dir.summary(), file_text((*end)->summary));
   // A directory that is not ours to write into can be looked at all the same.
   if (!written) world.note("dllaunch: warning: " + written.error().what + "\n");
-  return std::optional(Settled{std::move(outcome), to_json(summary)});
+  return end;
 }
 
 std::string command_to_go_on(const StoredRun& run) {

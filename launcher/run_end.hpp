@@ -27,9 +27,12 @@ struct Settled {
   nlohmann::ordered_json summary;
 };
 
-/// A Slurm job that ended while nobody followed: its summary.json is written now, from Slurm's
-/// record and the run's own events. Nothing when the run is not over, somebody else follows it, or
-/// its summary is there already.
+/// How a Slurm job ended, from its record and the run's own events; writes nothing. Nothing when
+/// the run is no job of Slurm's or is not over. unavailable, timeout: Slurm does not answer.
+Result<std::optional<Settled>> read_end(World& world, const StoredRun& run);
+
+/// A Slurm job that ended while nobody followed: its summary.json is written now. Nothing when
+/// the run is not over, somebody else follows it, or its summary is there already.
 /// unavailable, timeout: Slurm does not answer.
 Result<std::optional<Settled>> settle_run(World& world, const StoredRun& run);
 

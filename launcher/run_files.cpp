@@ -43,7 +43,10 @@ Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const
 }
 
 Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan) {
-  auto done = write_file(run.job_yaml(), to_yaml(job.resolved));
+  auto stored = job.resolved;
+  // Its being there says something: defaults written out would say it for the user.
+  if (!job.recovery.written) stored.erase("recovery");
+  auto done = write_file(run.job_yaml(), to_yaml(stored));
   if (done && !plan.train_json.empty()) done = write_file(run.train_json(), plan.train_json);
   // A path may be any bytes, JSON is UTF-8.
   if (done)

@@ -56,6 +56,7 @@ LaunchPlan read_plan(const Json& document, const RunDir& dir) {
   plan.ranks_per_node = count(document, "ranks_per_node");
   plan.paths.run_dir = dir.path;
   plan.signal = "USR2";
+  plan.asks_ranks = document.value("asks_ranks", Json(true)) != Json(false);
   const auto options = document.find("sbatch");
   if (options == document.end() || !options->is_object()) return plan;
   for (const auto& [option, value] : options->items()) {

@@ -76,7 +76,8 @@ class JobWatch {
   Result<Ok> look() {
     auto queued = queued_jobs(world_, id_);
     const auto now = Clock::now();
-    pause_ = std::min(settings_.longest_look, pause_ + pause_ / 2);
+    pause_ =
+        std::min(running_ ? settings_.longest_look : settings_.longest_wait, pause_ + pause_ / 2);
     next_look_ = now + (follower_.ledger().ended() ? settings_.first_look : pause_);
     if (!queued) return controller_silent(queued.error());
     last_answer_ = now;
@@ -182,7 +183,7 @@ class JobWatch {
 
   void begin_cancel() {
     cancel_at_ = Clock::now();
-    if (!running_ || !settings_.trains) return;
+    if (!running_ || settings_.at_once || !plan_.asks_ranks) return;
     auto asked = signal_script(world_, id_, plan_.signal);
     if (!asked) {
       follower_.say("dllaunch: " + asked.error().what);

@@ -19,11 +19,13 @@ enum class StopChoice { go_on, detach, cancel };
 
 struct SlurmSettings {
   bool detach = false;                   // return when the job is in the queue
-  bool trains = false;                   // the ranks write a checkpoint when signalled
+  bool at_once = false;                  // to cancel is not to ask the ranks to save first
   bool cancel = false;                   // ask for a checkpoint and an end, at once
   std::function<StopChoice()> ask = {};  // at Ctrl-C; empty: no terminal, cancel
   std::chrono::milliseconds first_look = std::chrono::seconds(1);
+  // Between two questions to a controller that serves everybody: of a job that runs, that waits.
   std::chrono::milliseconds longest_look = std::chrono::seconds(5);
+  std::chrono::milliseconds longest_wait = std::chrono::seconds(30);
   std::chrono::milliseconds controller_patience = std::chrono::minutes(30);
 };
 

@@ -183,7 +183,10 @@ void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& 
   if (job.state == "TIMEOUT") {
     outcome.reason += limit.empty() ? ", the partition's default" : fmt::format(" of {}", limit);
     if (newest_checkpoint(run).empty())
-      outcome.advice = "raise resources.time; there is no checkpoint to go on from";
+      outcome.advice =
+          !plan.asks_ranks
+              ? "raise resources.time, or save in time: recovery: {signal: USR2} asks the ranks to"
+              : "raise resources.time; there is no checkpoint to go on from";
   }
   if (job.state == "NODE_FAIL") {
     const auto node = failed_node(job_words);

@@ -80,7 +80,7 @@ std::optional<std::string> task_of(const Options& options, const StoredRun& run)
 
 Result<Outcome> end_job(const Options& options, const StoredRun& run, Follower& follower,
                         World& world) {
-  const SlurmSettings settings{.trains = run.trains && !options.now, .cancel = true};
+  const SlurmSettings settings{.at_once = options.now, .cancel = true};
   return attach_slurm(run.plan, run.dir, run.job_id, follower, world, settings);
 }
 

@@ -146,7 +146,7 @@ class Watch {
 };
 
 int exit_code_of(const std::string& status) {
-  return status.empty() || status == "completed" ? exit_code::success : exit_code::job_failed;
+  return status == "completed" ? exit_code::success : exit_code::job_failed;
 }
 
 /// Whoever sees the end of a run that nobody else follows writes its summary.
@@ -161,10 +161,14 @@ Result<int> tell_end(const std::string& path, World& world) {
   if (!stored) return std::move(stored).error();
   auto settled = settle_run(world, *stored);
   if (!settled) return std::move(settled).error();
+  // Its owner may be stopped, or on a machine that is gone: Slurm knows the end all the same.
+  if (!*settled && stored->summary.is_null()) settled = read_end(world, *stored);
+  if (!settled) return std::move(settled).error();
   if (*settled) {
     world.note(render_failure((*settled)->outcome));
     return (*settled)->outcome.exit_code;
   }
+  if (stored->summary.is_null()) world.note("dllaunch: nobody wrote down how the run ended\n");
   return exit_code_of(stored_status(*stored));
 }
 

@@ -133,8 +133,8 @@ StopChoice ask_at_terminal() {
   return StopChoice::go_on;
 }
 
-SlurmSettings slurm_settings(const RunOptions& options, const Job& job, World& world) {
-  SlurmSettings settings{.detach = options.detach, .trains = !job.train.is_null()};
+SlurmSettings slurm_settings(const RunOptions& options, World& world) {
+  SlurmSettings settings{.detach = options.detach};
   if (isatty(STDIN_FILENO) != 0 && world.console().terminal_err) settings.ask = ask_at_terminal;
   return settings;
 }
@@ -193,7 +193,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
                   slurm ? fmt::format("on {} node{}", plan.nodes, plan.nodes == 1 ? "" : "s")
                         : "on this machine",
                   run.path));
-  const auto watch = slurm_settings(options, job, world);
+  const auto watch = slurm_settings(options, world);
   auto outcome = attached ? attach_slurm(plan, run, attached->id, follower, world, watch)
                  : slurm  ? execute_slurm(plan, run, follower, world, watch)
                           : execute_local(plan, run, follower, world);

@@ -192,6 +192,23 @@ TEST_F(SlurmFollow, CancelSavesFirst) {
   EXPECT_THAT(again.out, HasSubstr("is over already: cancelled"));
 }
 
+TEST_F(SlurmFollow, ACommandThatKnowsTheSignalSavesBeforeItIsCancelled) {
+  const auto file =
+      work_->file("saver.yaml",
+                  "name: saver\nresources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 5}\n"
+                  "run: [bash, -c, 'trap \"echo saved; exit 0\" USR2; echo ready; while :; do "
+                  "sleep 0.1; done']\n"
+                  "recovery: {signal: USR2, grace_seconds: 30}\n");
+  detached(file);
+  ASSERT_TRUE(happens_within(30s, [&] {
+    return run({"logs", "saver"}).out.find("ranks 0-1: ready") != std::string::npos;
+  }));
+  const auto cancelled = run({"cancel", "saver"});
+  EXPECT_EQ(cancelled.exit_code, 0) << cancelled.err;
+  EXPECT_THAT(cancelled.err, HasSubstr("asked the ranks to save and stop"));
+  EXPECT_THAT(run({"logs", "saver"}).out, HasSubstr("ranks 0-1: saved"));
+}
+
 TEST_F(SlurmFollow, AfterWaitsForTheOtherAndSaysWhyItNeverWould) {
   const auto first = detached(command_job("first"));
   const auto second =

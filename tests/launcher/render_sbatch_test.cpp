@@ -202,8 +202,21 @@ TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheStep) {
     EXPECT_EQ(run(render_sbatch(*made), "return " + std::to_string(code)).exit_code, code);
 }
 
-TEST_F(RenderSbatch, ForwardsTheSignalAndWaitsForTheEnd) {
+TEST_F(RenderSbatch, ACommandIsNotSentASignalItMayNotKnow) {
   const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  for (const auto* signal : {"USR2", "TERM"}) {
+    const auto output = run(render_sbatch(*made), std::string("kill -s ") + signal +
+                                                      " $$; sleep 0.5; echo saved; exit 7");
+    EXPECT_EQ(output.exit_code, 7) << signal;
+    EXPECT_EQ(output.out, "saved\n") << signal;
+  }
+}
+
+TEST_F(RenderSbatch, ForwardsTheSignalAndWaitsForTheEnd) {
+  auto job = run_job();
+  job.recovery.written = true;
+  const auto made = plan(job, small_cluster(), paths_in_root(), false);
   ASSERT_TRUE(made);
   // The step signals the script, which must hand the signal on and still report the step's code.
   for (const auto* signal : {"USR2", "TERM"}) {

@@ -31,7 +31,7 @@ TEST(RunEnd, TheFirstErrorComesFirst) {
 TEST(RunEnd, ARequeuedRunThatResumedHasRestartedOnce) {
   const auto restarts = [](int requeued, int resumed) {
     RunLedger ledger;
-    for (int i = 0; i < resumed; ++i) ledger.add(RestartEvent{.reason = "resume"});
+    for (int i = 0; i < resumed; ++i) ledger.take(RestartEvent{.reason = "resume"});
     return summary_of({.restarts = requeued}, ledger, 4, /*trains=*/true).restarts;
   };
   EXPECT_EQ(restarts(1, 1), 1);
@@ -95,6 +95,12 @@ TEST_F(SettleTest, WhatGoesOnOrIsFollowedIsLeftAlone) {
   answer("", failed_);
   const auto lock = RunLock::take({.path = path});
   EXPECT_FALSE(*settle(path));
+  // Its owner may be stopped: who only wants to know is told.
+  const auto run = read_stored_run(world(), path);
+  const auto end = read_end(world(), *run);
+  ASSERT_TRUE(end && *end);
+  EXPECT_EQ((*end)->outcome.exit_code, 1);
+  EXPECT_TRUE(read_stored_run(world(), path)->summary.is_null());
 }
 
 TEST_F(SettleTest, ASilentSlurmIsAnError) {

@@ -48,6 +48,10 @@ TEST_F(RunFilesTest, TheStoredJobReadsBackTheSame) {
   const auto again = parse_job(*text, "job.yaml", {});
   ASSERT_TRUE(again.job) << render(again.problems, false);
   EXPECT_EQ(again.job->resolved, job.resolved);
+  EXPECT_FALSE(again.job->recovery.written);
+  ASSERT_TRUE(write_run_files(run_, job_with({"recovery.signal=USR1"}), plan_));
+  const auto asks = parse_job(*world_.read_file(run_.job_yaml()), "job.yaml", {});
+  EXPECT_TRUE(asks.job->recovery.written);
   EXPECT_FALSE(std::filesystem::exists(run_.sbatch_script()));
 }
 

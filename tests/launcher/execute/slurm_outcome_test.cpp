@@ -102,6 +102,9 @@ TEST_F(SlurmOutcomeTest, StatesComeWithTheirParticulars) {
   const auto limit = of("TIMEOUT");
   EXPECT_EQ(limit.reason, "job 7 reached its time limit of 00:10:00");
   EXPECT_EQ(limit.advice, "raise resources.time; there is no checkpoint to go on from");
+  plan_.asks_ranks = false;
+  EXPECT_NE(of("TIMEOUT").advice.find("recovery: {signal: USR2}"), std::string::npos);
+  plan_.asks_ranks = true;
   std::filesystem::create_directories(run_.checkpoints() + "/step-00000001");
   EXPECT_NE(of("TIMEOUT").advice.find("go on from the checkpoint"), std::string::npos);
 

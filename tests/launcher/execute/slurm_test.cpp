@@ -23,6 +23,7 @@ class SlurmTest : public testing::Test {
     std::filesystem::create_directories(run_.out());
     settings_.first_look = 1ms;
     settings_.longest_look = 2ms;
+    settings_.longest_wait = 2ms;
     plan_.signal = "USR2";
     plan_.grace_seconds = 0;
     world_.respond = [this](const std::vector<std::string>& argv) { return answer(argv); };
@@ -119,7 +120,6 @@ TEST_F(SlurmTest, ButNotForEver) {
 }
 
 TEST_F(SlurmTest, WithoutATerminalASignalCancels) {
-  settings_.trains = true;
   queue_ = {running, "INT", running};
   end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
   const auto outcome = execute();
@@ -131,6 +131,7 @@ TEST_F(SlurmTest, WithoutATerminalASignalCancels) {
 }
 
 TEST_F(SlurmTest, ACommandIsCancelledWithoutASignalItMayNotKnow) {
+  plan_.asks_ranks = false;
   queue_ = {running, "INT", running};
   end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
   ASSERT_TRUE(execute());
@@ -189,7 +190,6 @@ TEST_F(SlurmTest, AttachedLaterItFollowsToTheEnd) {
 }
 
 TEST_F(SlurmTest, CancelAsksTheRanksFirst) {
-  settings_.trains = true;
   settings_.cancel = true;
   queue_ = {running, running};
   end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
@@ -268,7 +268,8 @@ TEST_F(SlurmTest, AnArrayIsToldByNumbers) {
   EXPECT_EQ(outcome->reason,
             "job 5: 2 of 3 tasks did not complete: 0 (failed), 1 (timeout); job "
             "5_0 exited with code 7");
-  EXPECT_EQ(outcome->others, (std::vector<std::string>{"task 1: reached its time limit"}));
+  EXPECT_EQ(outcome->others,
+            (std::vector<std::string>{"task 1: reached its time limit, the partition's default"}));
 }
 
 }  // namespace
