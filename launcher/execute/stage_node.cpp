@@ -171,6 +171,18 @@ Result<Ok> fill(World& world, const StageRequest& request) {
   return Ok{};
 }
 
+/// Directories of the user's may be read-only, and would keep what is in them.
+void remove_tree(const std::string& folder, std::error_code& error) {
+  std::error_code ended;
+  for (fs::recursive_directory_iterator at(folder, ended), end; !ended && at != end;
+       at.increment(ended)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored) && !at->is_symlink(ignored))
+      fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, ignored);
+  }
+  fs::remove_all(folder, error);
+}
+
 bool is_ours(const std::string& folder) {
   return folder.starts_with('/') && fs::path(folder).filename().string().starts_with(folder_stem);
 }
@@ -221,7 +233,10 @@ Result<Ok> stage_on_this_node(World& world, const StageRequest& request) {
     return Error{ErrorKind::bad_request, request.folder + " is no folder for staging", ""};
   // A requeued job may come back to a node that lost power with the first copy on it.
   std::error_code error;
-  fs::remove_all(request.folder, error);
+  remove_tree(request.folder, error);
+  if (error)
+    return failed(world, "remove what an earlier start left in " + request.folder, error.message(),
+                  request.folder);
   if (auto made = make_folder(world, request.folder); !made) return made;
   auto done = fill(world, request);
   if (!done) {
@@ -234,14 +249,7 @@ Result<Ok> remove_stage(const std::string& folder) {
   if (!is_ours(folder))
     return Error{ErrorKind::bad_request, folder + " is no folder for staging", ""};
   std::error_code error;
-  // Directories of the user's may be read-only, and would keep what is in them.
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end;
-       at.increment(error)) {
-    std::error_code ignored;
-    if (at->is_directory(ignored) && !at->is_symlink(ignored))
-      fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, ignored);
-  }
-  fs::remove_all(folder, error);
+  remove_tree(folder, error);
   const std::string problem = error ? error.message() : "";
   const fs::path parcels = folder + ".";
   for (fs::directory_iterator at(parcels.parent_path(), error), end; !error && at != end;

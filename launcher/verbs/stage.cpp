@@ -69,10 +69,10 @@ Result<int> stage_all(StageOptions options, World& world) {
   auto done = stage_on_all_nodes(world, job);
   if (!done) return std::move(done).error();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
-  world.note(
-      fmt::format("dllaunch: staged {} source(s) and {} program(s) in {} on {} node(s), {:.1f} s\n",
-                  job.request.sources.size(), job.programs.size(), job.request.folder, job.nodes,
-                  seconds.count()));
+  world.note(fmt::format(
+      "dllaunch: staged in {} on each node: sources {}, programs {}, nodes {}, {:.1f} s\n",
+      job.request.folder, job.request.sources.size(), job.programs.size(), job.nodes,
+      seconds.count()));
   return exit_code::success;
 }
 

@@ -84,7 +84,7 @@ TEST_F(SlurmStage, RanksReadTheirNodesOwnCopyAndItIsRemoved) {
   EXPECT_THAT(ended.err, HasSubstr("/tmp/dllaunch-stage-" + id + " 700"));
   EXPECT_TRUE(nothing_stays()) << on_nodes();
   const auto log = work_->text_of("run/slurm-" + id + ".out");
-  EXPECT_THAT(log, HasSubstr("dllaunch: staged 2 source(s)"));
+  EXPECT_THAT(log, HasSubstr(": sources 2, programs 0, nodes 2"));
   // The keepers end by themselves: Slurm has nothing to say about them.
   EXPECT_EQ(log.find("CANCELLED"), std::string::npos) << log;
 }
@@ -108,7 +108,7 @@ TEST_F(SlurmStage, SentByBroadcastWithThePrograms) {
   const auto id = cluster_->on_head({"sbatch", "--parsable", "--wait", "--chdir", work_->path(),
                                      "--output=" + work_->path() + "/out.txt", file});
   const auto log = work_->text_of("out.txt");
-  EXPECT_THAT(log, HasSubstr("staged 2 source(s) and 2 program(s)"));
+  EXPECT_THAT(log, HasSubstr(": sources 2, programs 2, nodes 2"));
   EXPECT_THAT(log, HasSubstr("from the directory\nfrom the directory\n"));
   EXPECT_EQ(log.find(".parcel"), std::string::npos) << log;
   const auto run_at = script.find("dllaunch_run=") + 13;

@@ -112,6 +112,7 @@ TEST_F(StageNode, TheTrainersInputKnowsTheFolder) {
 TEST_F(StageNode, AgainItBeginsAnew) {
   ASSERT_TRUE(stage({source()}));
   std::ofstream(folder() + "/data set/left over") << "x";
+  shell("chmod a-w dllaunch-stage-7/'data set'");
   ASSERT_TRUE(stage({source()}));
   EXPECT_EQ(staged("data set/left over"), "");
   EXPECT_EQ(staged("data set/one"), "1");
