@@ -95,7 +95,7 @@ Evidence signs_seen(const ClusterProfile& profile, const Facts& facts) {
 /// Nothing where what is there belongs to another cluster, or proves too little.
 Evidence evidence_for(const ClusterProfile& profile, const Facts& facts) {
   const auto& signs = profile.recognise;
-  const auto evidence = signs_seen(profile, facts);
+  auto evidence = signs_seen(profile, facts);
   if (!facts.slurm) return profile.scheduler == "slurm" ? Evidence{} : evidence;
   if (profile.scheduler != "slurm") return {};
   // One installation may be several machines, told apart by their partitions. And login01 is a

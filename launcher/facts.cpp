@@ -18,6 +18,8 @@ namespace {
 constexpr std::chrono::milliseconds limit{10000};  // a healthy controller answers within one second
 // A busy one with ten thousand nodes to show does not; without its answer there is no job.
 constexpr std::chrono::milliseconds long_limit{60000};
+// The first question is a short one: it also finds out that nobody is there.
+constexpr std::chrono::milliseconds first_limit{20000};
 constexpr std::chrono::milliseconds patience{5000};
 
 /// The package is installed, but this machine belongs to no cluster. Seen: a look-up in DNS for a
@@ -41,12 +43,13 @@ Error silent(std::string_view command, std::string_view why, ErrorKind kind) {
                "try again, or start on this machine alone with --local"};
 }
 
-Result<CommandOutput> run_patiently(World& world, const std::vector<std::string>& argv) {
+Result<CommandOutput> run_patiently(World& world, const std::vector<std::string>& argv,
+                                    std::chrono::milliseconds longest = long_limit) {
   const SlowNote note(world,
                       fmt::format("dllaunch: Slurm is slow: waiting up to {} s for `{}`\n",
-                                  long_limit.count() / 1000, fmt::join(argv, " ")),
+                                  longest.count() / 1000, fmt::join(argv, " ")),
                       patience);
-  return world.run(argv, long_limit);
+  return world.run(argv, longest);
 }
 
 /// What a command printed; an error when it did not end well.
@@ -137,7 +140,7 @@ Result<Facts> observe(World& world) {
   if (!world.find_program("sinfo") || !world.find_program("scontrol")) {
     facts.why_no_slurm = "sinfo is not installed";
   } else {
-    auto config = run_patiently(world, {"scontrol", "show", "config"});
+    auto config = run_patiently(world, {"scontrol", "show", "config"}, first_limit);
     if (!config) return silent("scontrol show config", config.error().what, config.error().kind);
     if (config->exit_code == 0) {
       auto slurm = observe_slurm(world, config->out);

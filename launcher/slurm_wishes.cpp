@@ -125,7 +125,9 @@ Job with_wishes(Job job, const SbatchVariables& variables) {
     if (const auto gpus = gpus_per_node_in(option->first, option->second); gpus && counts_gpus)
       resources.gpus_per_node = gpus;
   }
-  for (const auto& [name, value] : variables) {
+  for (const auto& variable : variables) {
+    const auto& name = variable.first;
+    const auto& value = variable.second;
     const auto* known = known_variable(name);
     for (const auto& key : keys)
       if (known != nullptr && key.option == known->option && !(resources.*key.value) &&
@@ -152,7 +154,9 @@ std::string wanted_gpu_type(const std::vector<std::string>& extras) {
 std::vector<Overriding> overriding(const std::vector<std::string>& options,
                                    const SbatchVariables& variables) {
   std::vector<Overriding> found;
-  for (const auto& [name, value] : variables) {
+  for (const auto& variable : variables) {
+    const auto& name = variable.first;
+    const auto& value = variable.second;
     const auto* known = known_variable(name);
     if (known == nullptr) continue;
     const auto ours = std::find_if(options.begin(), options.end(), [&](const std::string& line) {
