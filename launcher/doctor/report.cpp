@@ -1,6 +1,7 @@
 #include "launcher/doctor/report.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -64,17 +65,30 @@ bool all_are(const Json& object, std::initializer_list<const char*> keys,
          });
 }
 
-bool are_numbers(const Json& list) {
-  return list.is_array() && std::all_of(list.begin(), list.end(),
-                                        [](const Json& item) { return item.is_number_integer(); });
+/// As a double: a JSON number may be larger than any integer type.
+bool is_between(const Json& number, int least, int most) {
+  if (!number.is_number_integer()) return false;
+  const auto value = number.get<double>();
+  return value >= least && value <= most;
+}
+
+bool is_int(const Json& number) {
+  return is_between(number, std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
+}
+
+bool are_ids(const Json& list) {
+  return list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& item) {
+           return is_between(item, 0, IdSet::max_id);
+         });
 }
 
 bool is_row(const Json& object) {
-  if (!all_are(object, {"rank", "local_rank", "pid", "threads"}, &Json::is_number_integer))
-    return false;
+  if (!object.is_object()) return false;
+  for (const char* key : {"rank", "local_rank", "pid", "threads"})
+    if (!object.contains(key) || !is_int(object[key])) return false;
   if (!all_are(object, {"host", "job", "command", "cpus", "numa", "memory"}, &Json::is_string))
     return false;
-  return object.contains("gpus") && are_numbers(object["gpus"]);
+  return object.contains("gpus") && are_ids(object["gpus"]);
 }
 
 RankRow row_from(const Json& object) {
@@ -194,14 +208,11 @@ Result<Report> report_from_json(const Json& document) {
   }
   for (const auto& item : document["findings"]) {
     if (!all_are(item, {"id", "level", "job", "seen", "cost", "fix"}, &Json::is_string) ||
-        !item.contains("ranks") || !are_numbers(item["ranks"]))
+        !item.contains("ranks") || !item["ranks"].is_array())
       return no_report("a finding that lacks something");
+    if (!are_ids(item["ranks"])) return no_report("a rank that cannot be");
     IdSet ranks;
-    for (const Json& rank : item["ranks"]) {
-      const auto number = rank.get<std::int64_t>();
-      if (number < 0 || number > IdSet::max_id) return no_report("a rank that cannot be");
-      ranks.insert(static_cast<int>(number));
-    }
+    for (const Json& rank : item["ranks"]) ranks.insert(rank.get<int>());
     report.findings.push_back({.id = item["id"],
                                .level = level_of(item["level"].get_ref<const std::string&>()),
                                .ranks = std::move(ranks),

@@ -86,6 +86,24 @@ TEST(Report, RefusesWhatIsNone) {
     EXPECT_FALSE(report_from_json(Json::parse(text))) << text;
 }
 
+TEST(Report, RefusesNumbersThatCannotBe) {
+  auto whole = to_json(overlapping_on("n1", 0));
+  ASSERT_TRUE(report_from_json(whole));
+  for (const char* text : {"65536", "-1", "999999999999999990", "18446744073709551615"}) {
+    auto gpu = whole;
+    gpu["ranks"][0]["gpus"] = Json::array({Json::parse(text)});
+    EXPECT_FALSE(report_from_json(gpu)) << text;
+    auto finding = whole;
+    finding["findings"][0]["ranks"] = Json::array({Json::parse(text)});
+    EXPECT_FALSE(report_from_json(finding)) << text;
+  }
+  for (const char* key : {"rank", "local_rank", "pid", "threads"}) {
+    auto number = whole;
+    number["ranks"][0][key] = 18446744073709551615u;
+    EXPECT_FALSE(report_from_json(number)) << key;
+  }
+}
+
 TEST(Report, TakesAnyJson) {
   with_damaged({to_json(overlapping_on("n1", 0)).dump()}, 2000, 3, [](const std::string& text) {
     const auto document = Json::parse(text, nullptr, false);
