@@ -193,6 +193,29 @@ TEST(Tidy, HeadersDoNotUseNamespaces) {
   }
 }
 
+/// Two types of one name in one program are one type to the linker: templates over them mix.
+TEST(Tidy, NoTwoHeadersNameATypeAlike) {
+  static const std::regex type(
+      R"(^(?:struct|class|enum class)\s+(?:alignas\(\w+\)\s+)?(\w+)\b[^;]*\{)");
+  static const std::regex space(R"(^namespace\s+([\w:]+)\s*\{)");
+  // What is never linked into one program: the launcher's and the trainer's.
+  for (const std::string apart : {"launcher", "trainer"}) {
+    std::map<std::string, std::string> where;
+    for (const auto& source : sources(rooms)) {
+      if (!source.path.ends_with(".hpp") || source.path.starts_with(apart)) continue;
+      std::string around;
+      for (const auto& line : source.lines) {
+        std::smatch match;
+        if (std::regex_search(line, match, space)) around = match[1];
+        if (!std::regex_search(line, match, type)) continue;
+        const auto [known, is_new] = where.try_emplace(around + "::" + match[1].str(), source.path);
+        EXPECT_TRUE(is_new) << match[1] << " is in " << known->second << " and " << source.path;
+      }
+    }
+    EXPECT_GT(where.size(), 50u);
+  }
+}
+
 TEST(Tidy, FilesAreNamedByContent) {
   static const std::regex vague(
       "(^|_)(util|utils|helper|helpers|common|misc|manager|handler|base)(_|$)");

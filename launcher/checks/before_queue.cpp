@@ -15,17 +15,17 @@
 namespace dllaunch {
 namespace {
 
-void add(Findings& found, Findings more) {
+void add(CheckFindings& found, CheckFindings more) {
   std::move(more.begin(), more.end(), std::back_inserter(found));
 }
 
-bool any_fatal(const Findings& found) {
-  return std::any_of(found.begin(), found.end(), [](const Finding& one) { return one.fatal; });
+bool any_fatal(const CheckFindings& found) {
+  return std::any_of(found.begin(), found.end(), [](const CheckFinding& one) { return one.fatal; });
 }
 
-bool is_known(const Findings& found, const Error& problem) {
+bool is_known(const CheckFindings& found, const Error& problem) {
   return std::any_of(found.begin(), found.end(),
-                     [&](const Finding& one) { return one.problem.what == problem.what; });
+                     [&](const CheckFinding& one) { return one.problem.what == problem.what; });
 }
 
 /// Refusals of --test-only that a real submission would not meet: Slurm (22.05) gives them where
@@ -49,7 +49,7 @@ std::string estimate_in(std::string_view words) {
 }
 
 /// Slurm is the judge of its own rules; we may know them badly.
-void leave_to_slurm(Findings& of_cluster) {
+void leave_to_slurm(CheckFindings& of_cluster) {
   for (auto& [problem, fatal] : of_cluster) {
     if (!fatal) continue;
     fatal = false;

@@ -14,7 +14,7 @@
 namespace dllaunch {
 
 struct QueueReport {
-  Findings findings = {};
+  CheckFindings findings = {};
   std::string estimate = {};  // sbatch's own: when and where it would start; empty: it gave none
 
   bool passed() const;

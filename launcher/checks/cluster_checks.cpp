@@ -50,15 +50,15 @@ bool is_root(const SlurmFacts& slurm) {
   return slurm.user && slurm.user->name == "root";
 }
 
-void add_once(Findings& found, const Error& problem) {
-  const bool known = std::any_of(found.begin(), found.end(), [&problem](const Finding& other) {
+void add_once(CheckFindings& found, const Error& problem) {
+  const bool known = std::any_of(found.begin(), found.end(), [&problem](const CheckFinding& other) {
     return other.problem.what == problem.what;
   });
   if (!known) found.push_back({.problem = problem, .fatal = true});
 }
 
 /// choose_nodes() stops at the first problem: asked once for the nodes, once for the time.
-void check_choice(const Job& job, const SlurmFacts& slurm, Findings& found) {
+void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found) {
   const bool wants_gpus = job.resources.device != "cpu" && job.train.is_null();
   auto untimed = job.resources;
   untimed.time.reset();
@@ -76,7 +76,8 @@ void check_choice(const Job& job, const SlurmFacts& slurm, Findings& found) {
 }
 
 /// Where one is chosen by a plug-in, only a submission shows whether.
-void check_default_partition(const Resources& resources, const SlurmFacts& slurm, Findings& found) {
+void check_default_partition(const Resources& resources, const SlurmFacts& slurm,
+                             CheckFindings& found) {
   const bool any = std::any_of(slurm.partitions.begin(), slurm.partitions.end(),
                                [](const Partition& partition) { return partition.is_default; });
   if (resources.partition || any) return;
@@ -91,7 +92,7 @@ void check_default_partition(const Resources& resources, const SlurmFacts& slurm
                 problem.hint);
 }
 
-void check_state(const Partition& partition, Findings& found) {
+void check_state(const Partition& partition, CheckFindings& found) {
   if (partition.state == "DRAIN" || partition.state == "INACTIVE")
     add_error(found, ErrorKind::unsatisfiable,
               fmt::format("partition {} is {} and takes no jobs", partition.name,
@@ -103,7 +104,7 @@ void check_state(const Partition& partition, Findings& found) {
                 "name another resources.partition, or wait until it is up again");
 }
 
-void check_size(const Partition& partition, int nodes, Findings& found) {
+void check_size(const Partition& partition, int nodes, CheckFindings& found) {
   if (partition.max_nodes && nodes > *partition.max_nodes)
     add_error(found, ErrorKind::unsatisfiable,
               fmt::format("asked for {} nodes, partition {} gives a job at most {}", nodes,
@@ -117,7 +118,8 @@ void check_size(const Partition& partition, int nodes, Findings& found) {
                           partition.min_nodes));
 }
 
-void check_default_time(const Resources& resources, const Partition& partition, Findings& found) {
+void check_default_time(const Resources& resources, const Partition& partition,
+                        CheckFindings& found) {
   if (resources.time || !partition.default_minutes) return;
   if (partition.max_minutes && *partition.default_minutes >= *partition.max_minutes) return;
   add_warning(found,
@@ -133,7 +135,7 @@ std::string account_of(const Resources& resources, const SlurmFacts& slurm) {
 }
 
 void check_admission(const Resources& resources, const SlurmFacts& slurm,
-                     const Partition& partition, Findings& found) {
+                     const Partition& partition, CheckFindings& found) {
   const auto account = account_of(resources, slurm);
   const auto open_to = [](const Names& allowed) {
     return allowed.empty() ? std::string() : fmt::format(" (open to: {})", fmt::join(allowed, " "));
@@ -165,7 +167,7 @@ std::vector<GpuKind> kinds_of(const NodeType& type) {
 }
 
 void check_gpu_type(const Resources& resources, const std::vector<const Partition*>& partitions,
-                    Findings& found) {
+                    CheckFindings& found) {
   std::set<std::string> types;
   for (const auto* partition : partitions)
     for (const auto& type : partition->node_types)
@@ -187,7 +189,7 @@ void check_gpu_type(const Resources& resources, const std::vector<const Partitio
 }
 
 void check_outages(const Resources& resources, const SlurmFacts& slurm,
-                   const std::vector<const Partition*>& partitions, Findings& found) {
+                   const std::vector<const Partition*>& partitions, CheckFindings& found) {
   std::set<std::string> nodes;
   for (const auto* partition : partitions)
     for (const auto& type : partition->node_types)
@@ -214,7 +216,7 @@ void check_outages(const Resources& resources, const SlurmFacts& slurm,
                   : "name another resources.partition, or wait until they are back");
 }
 
-void check_account(const Resources& resources, const SlurmFacts& slurm, Findings& found) {
+void check_account(const Resources& resources, const SlurmFacts& slurm, CheckFindings& found) {
   if (!slurm.enforces("associations") || !slurm.user || !slurm.user->associations) return;
   const auto& user = *slurm.user;
   Names accounts;
@@ -275,7 +277,7 @@ std::optional<bool> lets_in(const Names& list, const Names& who) {
 }
 
 void check_access(const Reservation& reservation, const Resources& resources,
-                  const SlurmFacts& slurm, Findings& found) {
+                  const SlurmFacts& slurm, CheckFindings& found) {
   if (!slurm.user || is_root(slurm)) return;
   const auto account = account_of(resources, slurm);
   const std::array<std::optional<bool>, 3> says = {
@@ -296,7 +298,7 @@ void check_access(const Reservation& reservation, const Resources& resources,
 }
 
 void check_reservation_times(const Reservation& reservation, const Resources& resources,
-                             std::int64_t now, Findings& found) {
+                             std::int64_t now, CheckFindings& found) {
   if (reservation.end != 0 && reservation.end <= now) {
     add_error(
         found, ErrorKind::unsatisfiable,
@@ -320,7 +322,7 @@ void check_reservation_times(const Reservation& reservation, const Resources& re
 }
 
 void check_reservation(const Resources& resources, const SlurmFacts& slurm, std::int64_t now,
-                       Findings& found) {
+                       CheckFindings& found) {
   if (!resources.reservation || !slurm.reservations) return;
   Names known;
   for (const auto& reservation : *slurm.reservations) known.push_back(reservation.name);
@@ -365,13 +367,13 @@ std::vector<const Partition*> partitions_of(const Resources& resources, const Sl
   return chosen;
 }
 
-Findings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_t now) {
+CheckFindings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_t now) {
   const auto& resources = job.resources;
-  Findings found;
+  CheckFindings found;
   check_choice(job, slurm, found);
   check_default_partition(resources, slurm, found);
   const auto partitions = partitions_of(resources, slurm);
-  Findings of_partitions;
+  CheckFindings of_partitions;
   for (const auto* partition : partitions) {
     check_state(*partition, of_partitions);
     if (!is_root(slurm)) check_size(*partition, resources.nodes, of_partitions);

@@ -10,7 +10,7 @@
 namespace dllaunch {
 
 /// `now`: Unix seconds, for reservations.
-Findings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_t now);
+CheckFindings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_t now);
 
 /// The partitions the job names that exist, or the default one.
 std::vector<const Partition*> partitions_of(const Resources& resources, const SlurmFacts& slurm);

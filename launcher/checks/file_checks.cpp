@@ -37,7 +37,7 @@ bool belongs_to_system(std::string_view path) {
 }
 
 void check_program_file(const std::string& named, const std::string& path, World& world,
-                        Findings& found) {
+                        CheckFindings& found) {
   const auto state = world.look_at(path);
   if (!state.exists && belongs_to_system(path))
     add_warning(found, fmt::format("run: {} is not on this machine", path),
@@ -63,7 +63,7 @@ bool path_is_known(const Job& job) {
 }
 
 void check_program_name(const Job& job, const Paths& paths, const std::string& name, World& world,
-                        Findings& found) {
+                        CheckFindings& found) {
   const auto& prefix = job.environment.activate;
   if (prefix && world.look_at(absolute(*prefix, paths) + "/bin/" + name).executable) return;
   if (!path_is_known(job) || world.find_program(name)) return;
@@ -98,7 +98,7 @@ std::optional<std::string> script_of(const std::vector<std::string>& argv) {
   return std::nullopt;
 }
 
-void check_command(const Job& job, const Paths& paths, World& world, Findings& found) {
+void check_command(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
   if (job.run_command.empty()) return;
   // Inside a container the paths are others.
   if (job.environment.container) return;
@@ -130,7 +130,7 @@ std::string nearest_that_exists(std::string path, World& world) {
   return path;
 }
 
-void check_output(const Paths& paths, World& world, Findings& found) {
+void check_output(const Paths& paths, World& world, CheckFindings& found) {
   const auto folder = nearest_that_exists(paths.run_dir, world);
   const auto state = world.look_at(folder);
   if (!state.folder)
@@ -154,7 +154,7 @@ bool is_of_one_machine(const std::string& path, World& world) {
 }
 
 /// One message for all: usually the whole project lies there.
-void check_shared(const Job& job, const Paths& paths, World& world, Findings& found) {
+void check_shared(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
   std::vector<std::string> local;
   std::vector<std::string> places = {paths.work_dir, paths.dllaunch};
   if (!paths.run_dir.starts_with(paths.work_dir + "/")) places.push_back(paths.run_dir);
@@ -171,14 +171,14 @@ void check_shared(const Job& job, const Paths& paths, World& world, Findings& fo
 }
 
 void check_exists(std::string_view key, const std::string& named, const Paths& paths, World& world,
-                  Findings& found) {
+                  CheckFindings& found) {
   const auto path = absolute(named, paths);
   if (is_open(named) || world.look_at(path).exists) return;
   add_error(found, ErrorKind::bad_request, fmt::format("{}: no file or folder {}", key, path),
             "correct the path");
 }
 
-void check_prefix(const Job& job, const Paths& paths, World& world, Findings& found) {
+void check_prefix(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
   if (!job.environment.activate) return;
   const auto path = absolute(*job.environment.activate, paths);
   if (world.look_at(path + "/conda-meta").folder || world.look_at(path + "/bin/activate").exists)
@@ -196,7 +196,7 @@ bool is_address(std::string_view image) {
   return image.find("://") != std::string_view::npos || image.find('#') != std::string_view::npos;
 }
 
-void check_container(const Job& job, const Paths& paths, World& world, Findings& found) {
+void check_container(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
   const auto& container = job.environment.container;
   if (!container) return;
   // A name without a slash may be one that the runtime keeps: enroot's own images, an instance.
@@ -213,7 +213,7 @@ void check_container(const Job& job, const Paths& paths, World& world, Findings&
                 "make sure that the nodes have it, or load it with environment.modules");
 }
 
-void check_data(const Job& job, const Paths& paths, World& world, Findings& found) {
+void check_data(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
   if (!job.train.is_object()) return;
   const auto dataset = job.train.find("dataset");
   if (dataset == job.train.end() || !dataset->is_object()) return;
@@ -273,8 +273,8 @@ std::vector<std::string> plain_words(std::string_view text) {
   return words;
 }
 
-Findings check_files(const Job& job, const Paths& paths, World& world) {
-  Findings found;
+CheckFindings check_files(const Job& job, const Paths& paths, World& world) {
+  CheckFindings found;
   check_command(job, paths, world, found);
   if (!job.train.is_null() && !world.find_program(paths.dltrain) && !world.find_program("dltrain"))
     add_error(found, ErrorKind::unavailable,

@@ -32,8 +32,8 @@ printf 'done\n'
 
 }  // namespace
 
-Findings check_modules(const std::vector<std::string>& modules, World& world) {
-  Findings found;
+CheckFindings check_modules(const std::vector<std::string>& modules, World& world) {
+  CheckFindings found;
   if (modules.empty()) return found;
   std::vector<std::string> argv = {"bash", "-lc", std::string(loader), "modules"};
   argv.insert(argv.end(), modules.begin(), modules.end());
