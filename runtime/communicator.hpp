@@ -13,7 +13,23 @@
 
 namespace dllaunch {
 
-enum class ReduceOp { sum, min, max };
+/// average: the sum divided by size(), whole numbers towards zero. Sums of 16-bit floats are added
+/// in fp32 within a node and rounded once. min and max are NaN where any rank brings one.
+enum class ReduceOp : std::uint8_t { sum, average, min, max };
+
+constexpr std::string_view to_string(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return "sum";
+    case ReduceOp::average:
+      return "average";
+    case ReduceOp::min:
+      return "min";
+    case ReduceOp::max:
+      return "max";
+  }
+  return "";
+}
 
 /// A collective under way. Ids are never reused within a communicator.
 struct Pending {

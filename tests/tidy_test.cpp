@@ -46,6 +46,17 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
 
 /// Sources, or folders of them, without a mirrored test, each with the reason.
 const std::map<std::string, std::string> tested_elsewhere = {
+    {"runtime/communicators/reduction_x86.cpp", "reduction_test.cpp"},
+    {"runtime/communicators/reduction_portable.cpp", "reduction_test.cpp, built a second time"},
+    {"runtime/communicators/mpi/library.cpp", "mpi_test.cpp and communicators_test.cpp"},
+    {"runtime/communicators/mpi/peers.cpp", "ring and column, in communicators_test.cpp"},
+    {"runtime/communicators/hierarchical/hierarchical.cpp", "communicators_test.cpp"},
+    {"runtime/communicators/hierarchical/hierarchical_work.cpp",
+     "hierarchical_communicator_test.cpp and communicators_test.cpp"},
+    {"runtime/communicators/hierarchical/column.cpp",
+     "communicators_test.cpp, with nodes of 1, 2 and 3 ranks"},
+    {"runtime/communicators/ring/ring.cpp", "communicators_test.cpp"},
+    {"runtime/communicators/parameter_server/parameter_server.cpp", "communicators_test.cpp"},
     {"trainer/main.cpp", "run as a program by tests/end_to_end and trainer/dltrain_test.cpp"},
     {"launcher/main.cpp", "run as a program by launcher/program_test.cpp"},
     {"launcher/verbs/",

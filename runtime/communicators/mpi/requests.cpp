@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cassert>
-#include <cstring>
+#include <utility>
 
 namespace dllaunch {
 
@@ -26,11 +26,8 @@ MPI_Request* Requests::add(Pending pending) {
   return &requests_.emplace_back(MPI_REQUEST_NULL);
 }
 
-void Requests::move_at_end(Pending pending, void* to, const void* from, std::size_t bytes) {
-  Operation& operation = live_.at(pending.id);
-  operation.to = to;
-  operation.from = from;
-  operation.bytes = bytes;
+void Requests::at_end(Pending pending, std::function<void()> action) {
+  live_.at(pending.id).at_end = std::move(action);
 }
 
 bool Requests::is_done(Pending pending) const {
@@ -60,8 +57,8 @@ void Requests::finish_one_of(std::int64_t id) {
   assert(found != live_.end());
   Operation& operation = found->second;
   if (--operation.unfinished > 0) return;
-  if (operation.bytes > 0) std::memmove(operation.to, operation.from, operation.bytes);
-  live_.erase(found);
+  if (const auto action = std::exchange(operation.at_end, nullptr)) action();
+  if (operation.unfinished == 0) live_.erase(id);
 }
 
 void Requests::drop_null_requests() {

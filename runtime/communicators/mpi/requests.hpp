@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -24,8 +25,9 @@ class Requests {
   Pending open();
   /// Where the next request of `pending` goes; valid until the next call.
   MPI_Request* add(Pending pending);
-  /// Moves `bytes` when `pending` is done, before anyone is told.
-  void move_at_end(Pending pending, void* to, const void* from, std::size_t bytes);
+  /// Called when the last request of `pending` has ended, before anyone is told. It may add
+  /// requests and another action: then the operation goes on.
+  void at_end(Pending pending, std::function<void()> action);
 
   bool empty() const { return requests_.empty(); }
   std::size_t live() const { return live_.size(); }  // operations that are not done
@@ -37,9 +39,7 @@ class Requests {
  private:
   struct Operation {
     int unfinished = 0;
-    void* to = nullptr;
-    const void* from = nullptr;
-    std::size_t bytes = 0;
+    std::function<void()> at_end;
   };
   using Call = int (*)(int, MPI_Request*, int*, int*, MPI_Status*);
 

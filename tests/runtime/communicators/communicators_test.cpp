@@ -15,7 +15,9 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/mpi/mpi.hpp"
+#include "runtime/float16.hpp"
 
 namespace dllaunch {
 namespace {
@@ -32,6 +34,13 @@ std::vector<Opener> openers() {
   }
   all.push_back(
       {"mpi_in_chunks_of_501", [](const RankEnv& env) { return open_mpi_in_chunks(env, 501); }});
+  // Several nodes, of equal sizes and not, without several machines.
+  all.push_back({"hierarchical_in_nodes_of_1",
+                 [](const RankEnv& env) { return open_hierarchical_in_nodes_of(env, 1); }});
+  all.push_back({"hierarchical_in_nodes_of_2",
+                 [](const RankEnv& env) { return open_hierarchical_in_nodes_of(env, 2); }});
+  all.push_back({"hierarchical_in_nodes_of_3",
+                 [](const RankEnv& env) { return open_hierarchical_in_nodes_of(env, 3); }});
   return all;
 }
 
@@ -43,6 +52,34 @@ template <>
 constexpr DType dtype_of<std::int64_t> = DType::i64;
 template <>
 constexpr DType dtype_of<std::uint8_t> = DType::u8;
+template <>
+constexpr DType dtype_of<Float16> = DType::f16;
+template <>
+constexpr DType dtype_of<BFloat16> = DType::bf16;
+
+// The 16-bit floats are compared by value.
+template <typename T>
+T from_number(double x) {
+  return static_cast<T>(x);
+}
+template <>
+Float16 from_number<Float16>(double x) {
+  return to_float16(static_cast<float>(x));
+}
+template <>
+BFloat16 from_number<BFloat16>(double x) {
+  return to_bfloat16(static_cast<float>(x));
+}
+double to_number(Float16 x) {
+  return static_cast<double>(to_float(x));
+}
+double to_number(BFloat16 x) {
+  return static_cast<double>(to_float(x));
+}
+template <typename T>
+double to_number(T x) {
+  return static_cast<double>(x);
+}
 
 /// `count` elements that begin `skew` bytes after an aligned address, with a fence on both sides.
 template <typename T>
@@ -76,26 +113,35 @@ class Fenced {
   std::vector<std::byte> bytes_;
 };
 
-/// Small whole numbers: sums over 7 ranks are exact in every type.
-template <typename T>
-T value_of(int rank, std::size_t i) {
-  return static_cast<T>((static_cast<std::size_t>(rank) * 7 + i * 3) % 31);
+/// Small whole numbers: sums over 8 ranks are exact in every type.
+double number_of(int rank, std::size_t i) {
+  return static_cast<double>((static_cast<std::size_t>(rank) * 7 + i * 3) % 31);
 }
 
 template <typename T>
-T reduced(int ranks, std::size_t i, ReduceOp op) {
-  T result = value_of<T>(0, i);
+T value_of(int rank, std::size_t i) {
+  return from_number<T>(number_of(rank, i));
+}
+
+template <typename T>
+double reduced(int ranks, std::size_t i, ReduceOp op) {
+  double result = number_of(0, i);
   for (int rank = 1; rank < ranks; ++rank) {
-    const T next = value_of<T>(rank, i);
-    if (op == ReduceOp::sum) result = static_cast<T>(result + next);
+    const double next = number_of(rank, i);
+    if (op == ReduceOp::sum || op == ReduceOp::average) result += next;
     if (op == ReduceOp::min) result = std::min(result, next);
     if (op == ReduceOp::max) result = std::max(result, next);
   }
-  return result;
+  if (op != ReduceOp::average) return result;
+  // As the type itself divides; the 16-bit floats in fp32.
+  if constexpr (std::is_same_v<T, double>) return result / ranks;
+  if constexpr (std::is_integral_v<T>) return std::floor(result / ranks);
+  const float average = static_cast<float>(result) / static_cast<float>(ranks);
+  return to_number(from_number<T>(static_cast<double>(average)));
 }
 
-const std::vector<std::size_t> sizes = {0, 1, 2, 3, 7, 8, 63, 64, 65, 1000, 4097};
-constexpr ReduceOp every_op[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max};
+const std::vector<std::size_t> sizes = {0, 1, 2, 3, 7, 8, 63, 64, 65, 1000, 4097, 300001};
+constexpr ReduceOp every_op[] = {ReduceOp::sum, ReduceOp::average, ReduceOp::min, ReduceOp::max};
 
 class EveryCommunicator : public testing::TestWithParam<Opener> {
  protected:
@@ -129,7 +175,8 @@ class EveryCommunicator : public testing::TestWithParam<Opener> {
     Fenced<T> buffer = mine<T>(count, skew);
     communicator_->wait(communicator_->all_reduce(buffer.data(), count, dtype_of<T>, op));
     for (std::size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(buffer.get(i), reduced<T>(size(), i, op)) << "element " << i << " of " << count;
+      ASSERT_EQ(to_number(buffer.get(i)), reduced<T>(size(), i, op))
+          << "element " << i << " of " << count;
     }
     ASSERT_TRUE(buffer.fences_stand());
   }
@@ -140,7 +187,7 @@ class EveryCommunicator : public testing::TestWithParam<Opener> {
     Fenced<T> buffer = mine<T>(count * static_cast<std::size_t>(size()), skew);
     communicator_->wait(communicator_->reduce_scatter(buffer.data(), count, dtype_of<T>, op));
     for (std::size_t i = first; i < first + count; ++i) {
-      ASSERT_EQ(buffer.get(i), reduced<T>(size(), i, op)) << "element " << i;
+      ASSERT_EQ(to_number(buffer.get(i)), reduced<T>(size(), i, op)) << "element " << i;
     }
     ASSERT_TRUE(buffer.fences_stand());
   }
@@ -152,7 +199,8 @@ class EveryCommunicator : public testing::TestWithParam<Opener> {
     for (std::size_t i = first; i < first + count; ++i) buffer.set(i, value_of<T>(rank(), i));
     communicator_->wait(communicator_->all_gather(buffer.data(), count, dtype_of<T>));
     for (std::size_t i = 0; i < buffer.size(); ++i) {
-      ASSERT_EQ(buffer.get(i), value_of<T>(static_cast<int>(i / count), i)) << "element " << i;
+      ASSERT_EQ(to_number(buffer.get(i)), number_of(static_cast<int>(i / count), i))
+          << "element " << i;
     }
     ASSERT_TRUE(buffer.fences_stand());
   }
@@ -161,7 +209,7 @@ class EveryCommunicator : public testing::TestWithParam<Opener> {
   void check_broadcast(std::size_t count, int root, std::size_t skew) {
     Fenced<T> buffer = mine<T>(count, skew);
     communicator_->wait(communicator_->broadcast(buffer.data(), count, dtype_of<T>, root));
-    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(buffer.get(i), value_of<T>(root, i));
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(to_number(buffer.get(i)), number_of(root, i));
     ASSERT_TRUE(buffer.fences_stand());
   }
 
@@ -184,7 +232,11 @@ class EveryCommunicator : public testing::TestWithParam<Opener> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Communicators, EveryCommunicator, testing::ValuesIn(openers()),
-                         [](const auto& each) { return each.param.name; });
+                         [](const auto& each) {
+                           std::string name = each.param.name;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 TEST_P(EveryCommunicator, ReducesEveryTypeSizeAndOperation) {
   for (const std::size_t count : sizes) {
@@ -194,6 +246,8 @@ TEST_P(EveryCommunicator, ReducesEveryTypeSizeAndOperation) {
         check_all_reduce<double>(count, op, skew);
         check_all_reduce<std::int64_t>(count, op, skew);
         check_all_reduce<std::uint8_t>(count, op, skew);
+        check_all_reduce<Float16>(count, op, skew);
+        check_all_reduce<BFloat16>(count, op, skew);
       }
     }
   }
@@ -206,6 +260,9 @@ TEST_P(EveryCommunicator, ScattersReductions) {
       check_reduce_scatter<double>(count, ReduceOp::max, skew);
       check_reduce_scatter<std::int64_t>(count, ReduceOp::min, skew);
       check_reduce_scatter<std::uint8_t>(count, ReduceOp::sum, skew);
+      check_reduce_scatter<float>(count, ReduceOp::average, skew);
+      check_reduce_scatter<Float16>(count, ReduceOp::average, skew);
+      check_reduce_scatter<BFloat16>(count, ReduceOp::sum, skew);
     }
   }
 }
@@ -407,7 +464,7 @@ TEST(Communicators, NamesTheKnownOnes) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, ErrorKind::bad_request);
   EXPECT_EQ(opened.error().what, "unknown communicator \"gloo\"");
-  EXPECT_EQ(opened.error().hint, "known: auto, solo, mpi");
+  EXPECT_EQ(opened.error().hint, "known: auto, solo, hierarchical, mpi, ring, parameter-server");
 }
 
 }  // namespace

@@ -70,13 +70,13 @@ TEST(Requests, EndInAnyOrder) {
   EXPECT_TRUE(requests.empty());
 }
 
-TEST(Requests, MoveBeforeAnyoneIsTold) {
+TEST(Requests, ActBeforeAnyoneIsTold) {
   Requests requests;
   const Pending operation = requests.open();
   Letter letter;
   char copy = 0;
   receive(requests, operation, letter, 0);
-  requests.move_at_end(operation, &copy, &letter.in, 1);
+  requests.at_end(operation, [&] { copy = letter.in; });
   requests.progress();
   EXPECT_EQ(copy, 0);
   send(letter, 0);

@@ -1,0 +1,150 @@
+// All-reduce of this project against MPI's own and against the bare loop that no communicator can
+// beat, in one run: mpirun -np 2 build/release/bin/bench_allreduce [MIN_BYTES MAX_BYTES]
+// (or more ranks; without the loop then). Columns: microseconds a call, GB/s (1e9) of algbw.
+#include <fmt/format.h>
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/communicator.hpp"
+#include "runtime/communicators/hierarchical/shared_memory.hpp"
+
+namespace {
+
+using namespace dllaunch;
+
+constexpr int repetitions = 5;
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Microseconds a call on the slowest rank: the lowest of the repetitions, each the mean of
+/// `calls`.
+double microseconds(int calls, const std::function<void()>& call) {
+  double best = 1e30;
+  for (int i = 0; i < repetitions; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double start = now_s();
+    for (int k = 0; k < calls; ++k) call();
+    double mine = (now_s() - start) / calls * 1e6;
+    double slowest = 0;
+    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    best = std::min(best, slowest);
+  }
+  return best;
+}
+
+/// Two ranks; the buffers already lie in shared memory; each adds up one half of both in place.
+class BareLoop {
+ public:
+  BareLoop(int rank, std::byte* mine, std::byte* theirs, std::byte* my_flags,
+           std::byte* their_flags)
+      : rank_(rank),
+        mine_(reinterpret_cast<float*>(mine)),
+        theirs_(reinterpret_cast<float*>(theirs)),
+        my_flag_(*reinterpret_cast<std::atomic<long>*>(my_flags)),
+        their_flag_(*reinterpret_cast<std::atomic<long>*>(their_flags)) {}
+
+  void operator()(std::size_t count) {
+    meet();
+    const std::size_t half = count / 2;
+    const std::size_t begin = rank_ == 0 ? 0 : half;
+    const std::size_t end = rank_ == 0 ? half : count;
+    float* const __restrict a = mine_;
+    float* const __restrict b = theirs_;
+    for (std::size_t i = begin; i < end; ++i) a[i] = b[i] = a[i] + b[i];
+    meet();
+  }
+
+ private:
+  void meet() {
+    my_flag_.store(++meetings_, std::memory_order_release);
+    while (their_flag_.load(std::memory_order_acquire) < meetings_) {
+    }
+  }
+  int rank_;
+  float* mine_;
+  float* theirs_;
+  std::atomic<long>& my_flag_;
+  std::atomic<long>& their_flag_;
+  long meetings_ = 0;
+};
+
+void report(int rank, std::string_view name, std::size_t bytes, double us) {
+  if (rank != 0) return;
+  fmt::print("{:>14} {:>10} B {:>10.2f} us {:>8.3f} GB/s\n", name, bytes, us,
+             static_cast<double>(bytes) / us / 1e3);
+  std::fflush(stdout);
+}
+
+std::size_t argument(int argc, char** argv, int index, std::size_t otherwise) {
+  if (index >= argc) return otherwise;
+  const std::string_view text = argv[index];
+  std::size_t value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+int run(int argc, char** argv) {
+  const std::size_t least = argument(argc, argv, 1, 4);
+  const std::size_t most = argument(argc, argv, 2, 64u << 20);
+  auto env = read_rank_env(process_environment());
+  auto opened = env ? open_communicator("hierarchical", *env)
+                    : Result<std::unique_ptr<Communicator>>(std::move(env).error());
+  if (!opened) {
+    fmt::print(stderr, "{}\n", opened.error().what);
+    return 1;
+  }
+  Communicator& ours = **opened;
+  const auto shared = ours.allocate(most);
+  std::vector<std::byte> own(most);
+
+  const auto node = Peers::world()->on_this_node();
+  const auto buffers = SharedMemory::make(*node, most);
+  const auto flags = SharedMemory::make(*node, 4096);
+  std::unique_ptr<BareLoop> loop;
+  if (ours.size() == 2 && node->size() == 2 && buffers && flags) {
+    const auto me = static_cast<std::size_t>(ours.rank());
+    const auto& b = (*buffers)->pieces();
+    const auto& f = (*flags)->pieces();
+    loop = std::make_unique<BareLoop>(ours.rank(), b[me], b[1 - me], f[me], f[1 - me]);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+
+  for (std::size_t bytes = least; bytes <= most; bytes *= 4) {
+    const std::size_t count = bytes / sizeof(float);
+    const int calls = static_cast<int>(std::clamp<std::size_t>((64u << 20) / bytes, 3, 20000));
+    const int mpi_calls = std::max(3, calls / 4);
+    report(ours.rank(), "hierarchical", bytes, microseconds(calls, [&] {
+             ours.wait(ours.all_reduce(shared.data(), count, DType::f32, ReduceOp::sum));
+           }));
+    report(ours.rank(), "not allocated", bytes, microseconds(mpi_calls, [&] {
+             ours.wait(ours.all_reduce(own.data(), count, DType::f32, ReduceOp::sum));
+           }));
+    report(ours.rank(), "MPI_Allreduce", bytes, microseconds(mpi_calls, [&] {
+             MPI_Allreduce(MPI_IN_PLACE, own.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM,
+                           MPI_COMM_WORLD);
+           }));
+    if (loop) report(ours.rank(), "bare loop", bytes, microseconds(calls, [&] { (*loop)(count); }));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv);
+}

@@ -1,0 +1,101 @@
+#include "runtime/communicators/hierarchical/hierarchical.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
+#include "runtime/communicators/hierarchical/shared_memory.hpp"
+#include "runtime/fatal.hpp"
+
+namespace dllaunch {
+namespace {
+
+NodeMap map_nodes(const Peers& world, const Peers& node) {
+  // A node is known by its first rank.
+  const std::array<std::int64_t, 1> here = {world.rank()};
+  const std::int64_t first = node.gather_all(here).front();
+  const std::array<std::int64_t, 3> mine = {first, node.rank(), node.size()};
+  const auto all = world.gather_all(mine);
+  NodeMap map{.rank = world.rank(), .node = {}, .local_index = {}, .columns = node.size()};
+  std::vector<std::int64_t> firsts;
+  for (std::size_t i = 0; i < all.size(); i += 3) firsts.push_back(all[i]);
+  std::ranges::sort(firsts);
+  firsts.erase(std::ranges::unique(firsts).begin(), firsts.end());
+  for (std::size_t i = 0; i < all.size(); i += 3) {
+    map.node.push_back(static_cast<int>(std::ranges::lower_bound(firsts, all[i]) - firsts.begin()));
+    map.local_index.push_back(static_cast<int>(all[i + 1]));
+    map.columns = std::min(map.columns, static_cast<int>(all[i + 2]));
+  }
+  return map;
+}
+
+/// Collective over all ranks: every rank has an error, or none has.
+std::optional<Error> agree(const Peers& world, std::optional<Error> error) {
+  const std::array<std::int64_t, 1> failed = {error ? 1 : 0};
+  for (const std::int64_t each : world.gather_all(failed)) {
+    if (each != 0 && !error) error = Error{ErrorKind::unavailable, "", ""};
+  }
+  return error;
+}
+
+/// A step of staging holds at least one element of every rank's block.
+std::size_t staging_bytes_for(int ranks) {
+  constexpr std::size_t most = std::size_t{512} << 10;
+  constexpr std::size_t largest_element = 8;
+  return std::max(most, static_cast<std::size_t>(ranks) * largest_element);
+}
+
+ShareMemory share_over(std::shared_ptr<Peers> node) {
+  return [node = std::move(node)](std::size_t bytes) {
+    auto made = SharedMemory::make(*node, bytes);
+    if (!made) die("shared memory", made.error().what);
+    std::shared_ptr<SharedMemory> owner = *std::move(made);
+    return SharedPieces{owner->pieces(), owner};
+  };
+}
+
+/// `ranks_per_node` 0: as it is.
+Result<std::unique_ptr<Communicator>> open(const RankEnv& env, int ranks_per_node) {
+  auto started = start_mpi(env);
+  if (!started) return std::move(started).error();
+  const std::shared_ptr<MpiLibrary> library = *std::move(started);
+
+  const auto world = Peers::world();
+  std::shared_ptr<Peers> node = ranks_per_node == 0
+                                    ? world->on_this_node()
+                                    : world->split(world->rank() / ranks_per_node, world->rank());
+  NodeMap map = map_nodes(*world, *node);
+  // A first piece shows whether memory can be shared at all, while there is still another way.
+  auto probe = SharedMemory::make(*node, 1);
+  std::optional<Error> error;
+  if (!probe) error = std::move(probe).error();
+  if (auto agreed = agree(*world, std::move(error))) return *std::move(agreed);
+
+  const int index = node->rank();
+  const int my_node = map.node[static_cast<std::size_t>(map.rank)];
+  const int nodes = 1 + *std::ranges::max_element(map.node);
+  std::unique_ptr<Column> column;
+  auto peers = world->split(std::min(index, map.columns), my_node);
+  if (index < map.columns && nodes > 1) {
+    column = std::make_unique<Column>(std::move(peers), ColumnLimits{});
+  }
+  const std::size_t staging = staging_bytes_for(map.size());
+  return std::unique_ptr<Communicator>(std::make_unique<HierarchicalCommunicator>(
+      std::move(map), share_over(std::move(node)), std::move(column), staging, library));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> open_hierarchical(const RankEnv& env) {
+  return open(env, 0);
+}
+
+Result<std::unique_ptr<Communicator>> open_hierarchical_in_nodes_of(const RankEnv& env,
+                                                                    int ranks_per_node) {
+  return open(env, ranks_per_node);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,18 @@
+// Shared memory within a node, MPI between nodes.
+#pragma once
+
+#include <memory>
+
+#include "runtime/communicator.hpp"
+
+namespace dllaunch {
+
+/// unavailable also where ranks of a node cannot share memory; on all ranks alike.
+Result<std::unique_ptr<Communicator>> open_hierarchical(const RankEnv& env);
+
+/// As open_hierarchical, but pretends that each `ranks_per_node` consecutive ranks are a node:
+/// several nodes without several machines.
+Result<std::unique_ptr<Communicator>> open_hierarchical_in_nodes_of(const RankEnv& env,
+                                                                    int ranks_per_node);
+
+}  // namespace dllaunch

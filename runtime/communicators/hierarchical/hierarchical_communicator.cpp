@@ -1,0 +1,251 @@
+#include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "runtime/fatal.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Polls this often before it lets another process have the CPU: about as long as one takes to come
+/// back from there.
+constexpr int polls_before_yield = 2000;
+
+constexpr int region_shift = 48;
+
+}  // namespace
+
+Team HierarchicalCommunicator::make_team(const NodeMap& map, const SharedPieces& areas,
+                                         std::size_t staging_bytes) {
+  return {map.local_index[static_cast<std::size_t>(map.rank)], areas.pieces, staging_bytes};
+}
+
+HierarchicalCommunicator::HierarchicalCommunicator(NodeMap map, ShareMemory share,
+                                                   std::unique_ptr<Column> column,
+                                                   std::size_t staging_bytes,
+                                                   std::shared_ptr<void> library)
+    : library_(std::move(library)),
+      map_(std::move(map)),
+      nodes_(1 + *std::ranges::max_element(map_.node)),
+      share_(std::move(share)),
+      areas_(share_(Team::area_bytes(staging_bytes))),
+      team_(make_team(map_, areas_, staging_bytes)),
+      column_(std::move(column)),
+      crowded_(team_.size() > ::sysconf(_SC_NPROCESSORS_ONLN)) {}
+
+std::span<std::byte> HierarchicalCommunicator::allocate(std::size_t bytes) {
+  if (bytes == 0) return {};
+  regions_.push_back({share_(bytes), bytes});
+  return {regions_.back().shared.pieces[static_cast<std::size_t>(team_.index())], bytes};
+}
+
+// ---- from a collective to its steps
+
+Pending HierarchicalCommunicator::queue(Step step, void* data, std::size_t count, int blocks) {
+  const std::size_t element = bytes_of(step.type);
+  const std::size_t most = team_.staging_bytes() / element / static_cast<std::size_t>(blocks);
+  assert(most > 0);
+  step.stride = count * element;
+  for (std::size_t done = 0; done < count; done += step.count) {
+    step.number = next_++;
+    step.data = static_cast<std::byte*>(data) + done * element;
+    step.count = std::min(most, count - done);
+    begin(step);
+  }
+  return {count == 0 ? 0 : static_cast<std::int64_t>(next_ - 1)};
+}
+
+void HierarchicalCommunicator::begin(Step step) {
+  choose_place(step);
+  live_.push_back(step);
+  const bool first = live_.size() == 1 || live_[live_.size() - 2].state != StepState::queued;
+  if (first) try_begin(live_.back());
+}
+
+/// Depends on this rank's memory only: the others read in the announcement what it chose.
+void HierarchicalCommunicator::choose_place(Step& step) const {
+  if (step.kind == StepKind::barrier) return;
+  const bool small_kind = step.kind != StepKind::reduce_scatter && !several_nodes();
+  if (small_kind && step.bytes() <= Team::slot_bytes) {
+    const bool shows = step.kind != StepKind::broadcast || step.root == map_.rank;
+    const bool fits = step.bytes() <= Announcement::payload_bytes;
+    if (shows) step.place = fits ? Place::announcement : Place::slot;
+    return;
+  }
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    const std::byte* begin = regions_[i].shared.pieces[static_cast<std::size_t>(team_.index())];
+    if (step.data < begin || step.data >= begin + regions_[i].bytes) continue;
+    step.place = Place::region;
+    step.where = i << region_shift | static_cast<std::uint64_t>(step.data - begin);
+    return;
+  }
+  step.place = Place::staging;
+}
+
+bool HierarchicalCommunicator::try_begin(Step& step) {
+  if (!team_.may_begin(step.number, step.place == Place::staging)) return false;
+  Announcement& said = team_.announcement(step.number);
+  const bool one_of_many = step.kind == StepKind::all_gather;
+  const std::byte* own =
+      step.data + (one_of_many ? static_cast<std::size_t>(map_.rank) * step.stride : 0);
+  if (step.place == Place::announcement) std::memcpy(said.payload.data(), own, step.bytes());
+  if (step.place == Place::slot) {
+    std::memcpy(team_.slot(team_.index(), step.number), own, step.bytes());
+  }
+  if (step.place == Place::staging) {
+    copy_in(step, team_.staging(team_.index(), step.number));
+    step.where = 0;
+  }
+  said.where = step.where;
+  said.stride = step.place == Place::staging ? step.bytes() : step.stride;
+  said.count = static_cast<std::uint32_t>(step.count);
+  said.root = step.root;
+  said.kind = step.kind;
+  said.type = step.type;
+  said.op = step.op;
+  said.place = step.place;
+  team_.begin(step.number);
+  step.state = StepState::begun;
+  return true;
+}
+
+/// In staging, blocks lie without gaps.
+void HierarchicalCommunicator::copy_in(Step& step, std::byte* to) const {
+  if (step.kind == StepKind::broadcast && step.root != map_.rank) return;
+  if (step.kind == StepKind::all_reduce || step.kind == StepKind::broadcast) {
+    std::memcpy(to, step.data, step.bytes());
+    return;
+  }
+  for (int block = 0; block < size(); ++block) {
+    if (step.kind == StepKind::all_gather && block != map_.rank) continue;
+    const auto b = static_cast<std::size_t>(block);
+    std::memcpy(to + b * step.bytes(), step.data + b * step.stride, step.bytes());
+  }
+}
+
+std::byte* HierarchicalCommunicator::visible(int index, const Step& step) const {
+  const Announcement& said = *team_.begun(index, step.number);
+  switch (said.place) {
+    case Place::none:
+      return nullptr;
+    case Place::announcement:
+      return const_cast<std::byte*>(said.payload.data());
+    case Place::slot:
+      return team_.slot(index, step.number);
+    case Place::staging:
+      return team_.staging(index, step.number);
+    case Place::region: {
+      const Region& region = regions_[said.where >> region_shift];
+      const std::uint64_t offset = said.where & ((std::uint64_t{1} << region_shift) - 1);
+      return region.shared.pieces[static_cast<std::size_t>(index)] + offset;
+    }
+  }
+  return nullptr;
+}
+
+std::byte* HierarchicalCommunicator::visible_block(int index, const Step& step, int block) const {
+  const std::uint64_t stride = team_.begun(index, step.number)->stride;
+  return visible(index, step) + static_cast<std::uint64_t>(block) * stride;
+}
+
+// ---- progress
+
+void HierarchicalCommunicator::finish(std::uint64_t number) {
+  for (int polls = 0; ended_ < number; ++polls) {
+    progress();
+    if (crowded_ || polls > polls_before_yield) ::sched_yield();
+  }
+}
+
+void HierarchicalCommunicator::progress() {
+  if (column_) column_->progress();
+  for (Step& step : live_) {
+    while (step.state != StepState::ended && advance(step)) {
+    }
+    // Ranks begin in order: who has not begun this one has begun none after it.
+    if (step.state == StepState::queued || step.state == StepState::begun) break;
+  }
+  while (!live_.empty() && live_.front().state == StepState::ended) {
+    ended_ = live_.front().number;
+    team_.end(ended_);
+    live_.pop_front();
+  }
+}
+
+/// True where the step has come a state further.
+bool HierarchicalCommunicator::advance(Step& step) {
+  switch (step.state) {
+    case StepState::queued:
+      return try_begin(step);
+    case StepState::begun:
+      if (!all_begun(step)) return false;
+      step.seen = 0;
+      work(step);
+      return true;
+    case StepState::exchanged:
+      if (!column_->is_done(step.exchange)) return false;
+      finish_exchange(step);
+      return true;
+    case StepState::reduced:
+      if (!all_marked(step, Team::Mark::reduced)) return false;
+      step.seen = 0;
+      copy_out(step);
+      return true;
+    case StepState::copied:
+      if (!all_marked(step, Team::Mark::copied)) return false;
+      step.state = StepState::ended;
+      return true;
+    case StepState::ended:
+      return false;
+  }
+  return false;
+}
+
+bool HierarchicalCommunicator::all_begun(Step& step) {
+  for (; step.seen < team_.size(); ++step.seen) {
+    const Announcement* said = team_.begun(step.seen, step.number);
+    if (said == nullptr) return false;
+    check_same(step, *said, step.seen);
+  }
+  return true;
+}
+
+bool HierarchicalCommunicator::all_marked(Step& step, Team::Mark mark) {
+  for (; step.seen < team_.size(); ++step.seen) {
+    if (!team_.is_set(mark, step.seen, step.number)) return false;
+  }
+  return true;
+}
+
+/// A difference would otherwise be a hang, or numbers that are wrong and look right.
+void HierarchicalCommunicator::check_same(const Step& step, const Announcement& theirs,
+                                          int index) const {
+  if (theirs.kind == step.kind && theirs.type == step.type && theirs.op == step.op &&
+      theirs.count == step.count && theirs.root == step.root) {
+    return;
+  }
+  const auto describe = [](StepKind kind, std::size_t count, DType type, ReduceOp op, int root) {
+    if (kind == StepKind::barrier) return std::string("barrier");
+    if (kind == StepKind::broadcast) {
+      return fmt::format("broadcast of {} {} from rank {}", count, to_string(type), root);
+    }
+    const bool reduces = kind == StepKind::all_reduce || kind == StepKind::reduce_scatter;
+    return fmt::format("{} of {} {}{}{}", to_string(kind), count, to_string(type),
+                       reduces ? " by " : "", reduces ? to_string(op) : "");
+  };
+  int other = 0;
+  while (!is_here(other) || index_of(other) != index) ++other;
+  die("collective",
+      fmt::format("rank {} is in {}, rank {} in {}", map_.rank,
+                  describe(step.kind, step.count, step.type, step.op, step.root), other,
+                  describe(theirs.kind, theirs.count, theirs.type, theirs.op, theirs.root)));
+}
+
+}  // namespace dllaunch

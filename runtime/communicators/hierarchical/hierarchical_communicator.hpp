@@ -1,0 +1,142 @@
+// The engine of the hierarchical communicator: a queue of steps, and what is done for each.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/communicators/hierarchical/column.hpp"
+#include "runtime/communicators/hierarchical/step.hpp"
+#include "runtime/communicators/hierarchical/team.hpp"
+
+namespace dllaunch {
+
+/// Where the ranks of a job are.
+struct NodeMap {
+  int rank = 0;
+  std::vector<int> node;         // of each rank, 0 .. nodes-1
+  std::vector<int> local_index;  // of each rank, within its node
+  int columns = 1;               // ranks that every node has at least
+
+  int size() const { return static_cast<int>(node.size()); }
+  int column(int of_rank) const { return local_index[static_cast<std::size_t>(of_rank)] % columns; }
+};
+
+/// Memory of a node's ranks, zeroed, one piece each, and what keeps it there.
+struct SharedPieces {
+  std::vector<std::byte*> pieces;
+  std::shared_ptr<void> owner;
+};
+/// Collective over the node. die() where there is none to be had.
+using ShareMemory = std::function<SharedPieces(std::size_t bytes)>;
+
+/// A collective becomes one or more steps of at most `staging_bytes` of each rank. Within the node
+/// a step costs one wait when it is small: every rank reads what all have announced. Otherwise two:
+/// when all have announced where their data lies, each rank reduces its slice of it in place, for
+/// all; when all have, it is done. No byte is copied where the data lies in allocate()d memory.
+class HierarchicalCommunicator final : public Communicator {
+ public:
+  /// `column` is null on a rank that has none, and where there is one node. `library` outlives
+  /// everything else.
+  HierarchicalCommunicator(NodeMap map, ShareMemory share, std::unique_ptr<Column> column,
+                           std::size_t staging_bytes, std::shared_ptr<void> library);
+  ~HierarchicalCommunicator() override {
+    if (next_ > 1) finish(next_ - 1);
+  }
+  HierarchicalCommunicator(const HierarchicalCommunicator&) = delete;
+  HierarchicalCommunicator& operator=(const HierarchicalCommunicator&) = delete;
+
+  std::string_view name() const override { return "hierarchical"; }
+  int rank() const override { return map_.rank; }
+  int size() const override { return map_.size(); }
+
+  Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override {
+    return queue({.kind = StepKind::all_reduce, .type = type, .op = op}, data, count, 1);
+  }
+  Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override {
+    return queue({.kind = StepKind::reduce_scatter, .type = type, .op = op}, data, count, size());
+  }
+  Pending all_gather(void* data, std::size_t count, DType type) override {
+    return queue({.kind = StepKind::all_gather, .type = type}, data, count, size());
+  }
+  Pending broadcast(void* data, std::size_t count, DType type, int root) override {
+    return queue({.kind = StepKind::broadcast, .type = type, .root = root}, data, count, 1);
+  }
+  Pending barrier() override {
+    begin({.number = next_++, .kind = StepKind::barrier});
+    return {static_cast<std::int64_t>(next_ - 1)};
+  }
+
+  bool test(Pending pending) override {
+    progress();
+    return static_cast<std::uint64_t>(pending.id) <= ended_;
+  }
+  void wait(Pending pending) override { finish(static_cast<std::uint64_t>(pending.id)); }
+
+  std::span<std::byte> allocate(std::size_t bytes) override;
+
+ private:
+  struct Region {
+    SharedPieces shared;
+    std::size_t bytes = 0;
+  };
+  static Team make_team(const NodeMap& map, const SharedPieces& areas, std::size_t staging_bytes);
+
+  Pending queue(Step step, void* data, std::size_t count, int blocks);
+  void begin(Step step);
+  bool try_begin(Step& step);
+  void choose_place(Step& step) const;
+  void copy_in(Step& step, std::byte* to) const;
+  void finish(std::uint64_t number);
+  void progress();
+  bool advance(Step& step);
+
+  bool all_begun(Step& step);
+  bool all_marked(Step& step, Team::Mark mark);
+  void check_same(const Step& step, const Announcement& theirs, int index) const;
+
+  void work(Step& step);
+  void work_alone(Step& step);
+  void reduce_slice(Step& step);
+  void scatter(Step& step);
+  void gather(Step& step);
+  void spread(Step& step);
+  void finish_exchange(Step& step);
+  void copy_out(Step& step);
+  void mark_reduced(Step& step);
+  void mark_copied(Step& step);
+
+  /// Where the data of the node's rank `index` can be read and written by all.
+  std::byte* visible(int index, const Step& step) const;
+  std::byte* visible_block(int index, const Step& step, int block) const;
+  bool is_small(const Step& step) const {
+    return !several_nodes() && step.place != Place::staging && step.place != Place::region;
+  }
+  bool several_nodes() const { return nodes_ > 1; }
+  bool has_column() const { return team_.index() < map_.columns; }
+  int node_of(int world_rank) const { return map_.node[static_cast<std::size_t>(world_rank)]; }
+  int index_of(int world_rank) const {
+    return map_.local_index[static_cast<std::size_t>(world_rank)];
+  }
+  bool is_here(int world_rank) const { return node_of(world_rank) == node_of(map_.rank); }
+
+  std::shared_ptr<void> library_;  // first, so that MPI outlives all that follows
+  NodeMap map_;
+  int nodes_;
+  ShareMemory share_;
+  SharedPieces areas_;
+  Team team_;
+  std::unique_ptr<Column> column_;
+  std::vector<Region> regions_;
+  std::deque<Step> live_;
+  std::uint64_t next_ = 1;                 // number of the next step
+  std::uint64_t ended_ = 0;                // all up to it
+  std::vector<const std::byte*> sources_;  // of the reduction at hand
+  std::vector<std::byte*> destinations_;
+  bool crowded_;  // more ranks than CPUs: who waits must let others run
+};
+
+}  // namespace dllaunch

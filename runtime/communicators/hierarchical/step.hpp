@@ -1,0 +1,40 @@
+// A step of the hierarchical communicator: at most one staging buffer's worth of a collective.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/communicators/hierarchical/team.hpp"
+
+namespace dllaunch {
+
+/// A step goes through these in order; which ones, its kind and the number of nodes decide.
+enum class StepState {
+  queued,     // not begun: too far ahead of another rank
+  begun,      // waits until every rank of the node has begun it
+  exchanged,  // this rank's part is under way between nodes
+  reduced,    // this rank has done its part; waits for the parts of others
+  copied,     // this rank has all it needs; others may still read from it
+  ended,
+};
+
+struct Step {
+  std::uint64_t number = 0;
+  StepKind kind = StepKind::barrier;
+  DType type = DType::u8;
+  ReduceOp op = ReduceOp::sum;
+  int root = 0;
+  std::byte* data = nullptr;  // the caller's: of block 0, where there are several
+  std::size_t count = 0;      // elements, of one block where there are several
+  std::size_t stride = 0;     // bytes from block to block in `data`
+  Place place = Place::none;
+  std::uint64_t where = 0;
+
+  StepState state = StepState::queued;
+  int seen = 0;  // ranks of the node known to have come as far as this state waits for
+  Pending exchange = {};
+
+  std::size_t bytes() const { return count * bytes_of(type); }  // of one block
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,69 @@
+// A group of ranks and the messages between them: what communicators of our own are built from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/communicators/mpi/library.hpp"
+#include "runtime/communicators/mpi/requests.hpp"
+
+namespace dllaunch {
+
+/// MPI must run while this lives. An error of MPI is die(). One thread at a time.
+class Peers {
+ public:
+  /// All ranks. Collective.
+  static std::unique_ptr<Peers> world();
+  ~Peers();
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+
+  /// Collective: the ranks of the same colour, in the order of `key`.
+  std::unique_ptr<Peers> split(int colour, int key) const;
+  /// Collective: the ranks that can share memory with this one.
+  std::unique_ptr<Peers> on_this_node() const;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  /// An exchange is some messages; it is done when all of them are. `round` tells apart the
+  /// messages of two exchanges between the same ranks: the same number on both sides.
+  Pending open() { return requests_.open(); }
+  void send(Pending exchange, const std::byte* data, std::size_t bytes, int to,
+            std::uint64_t round);
+  void receive(Pending exchange, std::byte* data, std::size_t bytes, int from, std::uint64_t round);
+  /// MPI's own all-reduce, in place; an average is left as the sum.
+  void all_reduce(Pending exchange, std::byte* data, std::size_t count, DType type, ReduceOp op);
+  void broadcast(Pending exchange, std::byte* data, std::size_t bytes, int root);
+  void barrier(Pending exchange);
+
+  /// As Requests::at_end.
+  void at_end(Pending exchange, std::function<void()> action) {
+    requests_.at_end(exchange, std::move(action));
+  }
+
+  void progress() { requests_.progress(); }
+  bool is_done(Pending exchange) const { return requests_.is_done(exchange); }
+  void wait(Pending exchange) {
+    while (!is_done(exchange)) requests_.wait_for_some();
+  }
+
+  /// Blocking, for setting up: every rank's words, in rank order.
+  std::vector<std::int64_t> gather_all(std::span<const std::int64_t> words) const;
+
+ private:
+  explicit Peers(MPI_Comm comm);
+
+  MPI_Comm comm_;
+  int rank_ = 0;
+  int size_ = 1;
+  MpiReductions reductions_;
+  Requests requests_;
+};
+
+}  // namespace dllaunch

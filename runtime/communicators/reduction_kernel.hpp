@@ -1,0 +1,166 @@
+// The loop of reduce(), written with the compiler's vector types, to be compiled for several
+// instruction sets: reduction_x86.cpp, reduction_portable.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "runtime/communicators/reduction.hpp"
+#include "runtime/float16.hpp"
+
+namespace dllaunch {
+
+// `width` is a vector register in bytes. Everything is inlined into the one function of each
+// instruction set, and vectors are passed by reference: no vector crosses a call.
+
+template <typename T, std::size_t lanes>
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(lanes * sizeof(T))));  // `using` drops the attribute
+};
+template <typename T, std::size_t lanes>
+using Vector = typename VectorOf<T, lanes>::Type;
+
+template <typename T>
+constexpr bool is_16_bit_float = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
+
+/// What a T is added up in.
+template <typename T>
+using Accumulator = std::conditional_t<is_16_bit_float<T>, float, T>;
+
+template <typename T, std::size_t lanes>
+[[gnu::always_inline]] inline void load_vector(const std::byte* from,
+                                               Vector<Accumulator<T>, lanes>& x) {
+  if constexpr (is_16_bit_float<T>) {
+    Vector<std::uint16_t, lanes> halves;
+    __builtin_memcpy(&halves, from, sizeof halves);
+    const auto bits = __builtin_convertvector(halves, Vector<std::uint32_t, lanes>);
+    if constexpr (std::is_same_v<T, Float16>) {
+      widen_float16(bits, x);
+    } else {
+      widen_bfloat16(bits, x);
+    }
+  } else {
+    __builtin_memcpy(&x, from, sizeof x);
+  }
+}
+
+template <typename T, std::size_t lanes, typename Destinations>
+[[gnu::always_inline]] inline void store_vector(const Vector<Accumulator<T>, lanes>& x,
+                                                const Destinations& destinations, std::size_t at) {
+  if constexpr (is_16_bit_float<T>) {
+    Vector<std::uint32_t, lanes> bits;
+    if constexpr (std::is_same_v<T, Float16>) {
+      narrow_float16(x, bits);
+    } else {
+      narrow_bfloat16(x, bits);
+    }
+    const auto halves = __builtin_convertvector(bits, Vector<std::uint16_t, lanes>);
+    for (std::byte* to : destinations) __builtin_memcpy(to + at, &halves, sizeof halves);
+  } else {
+    for (std::byte* to : destinations) __builtin_memcpy(to + at, &x, sizeof x);
+  }
+}
+
+template <ReduceOp op, typename V>
+[[gnu::always_inline]] inline void combine_vectors(V& a, const V& b) {
+  if constexpr (op == ReduceOp::sum || op == ReduceOp::average) {
+    a = a + b;
+  } else {
+    const V lesser = a < b ? a : b;
+    const V greater = a > b ? a : b;
+    a = a != a ? a : (b != b ? b : (op == ReduceOp::min ? lesser : greater));
+  }
+}
+
+/// `vectors` registers' worth of elements, from byte `at` on.
+template <typename T, ReduceOp op, std::size_t lanes, std::size_t vectors, typename Sources,
+          typename Destinations>
+[[gnu::always_inline]] inline void reduce_at(const Sources& sources,
+                                             const Destinations& destinations, std::size_t at,
+                                             Accumulator<T> divisor) {
+  constexpr std::size_t stride = lanes * sizeof(T);
+  Vector<Accumulator<T>, lanes> result[vectors];
+  for (std::size_t v = 0; v < vectors; ++v)
+    load_vector<T, lanes>(sources[0] + at + v * stride, result[v]);
+  for (std::size_t s = 1; s < sources.size(); ++s) {
+    for (std::size_t v = 0; v < vectors; ++v) {
+      Vector<Accumulator<T>, lanes> x;
+      load_vector<T, lanes>(sources[s] + at + v * stride, x);
+      combine_vectors<op>(result[v], x);
+    }
+  }
+  for (std::size_t v = 0; v < vectors; ++v) {
+    if constexpr (op == ReduceOp::average) result[v] = result[v] / divisor;
+    store_vector<T, lanes>(result[v], destinations, at + v * stride);
+  }
+}
+
+template <std::size_t width, typename T, ReduceOp op>
+[[gnu::always_inline]] inline void reduce_all(const auto& sources, const auto& destinations,
+                                              std::size_t count, Accumulator<T> divisor) {
+  constexpr std::size_t lanes = width / sizeof(Accumulator<T>);
+  constexpr std::size_t vectors = 4;  // enough additions in flight to hide their latency
+  std::size_t i = 0;
+  for (; i + vectors * lanes <= count; i += vectors * lanes) {
+    reduce_at<T, op, lanes, vectors>(sources, destinations, i * sizeof(T), divisor);
+  }
+  for (; i < count; ++i) {
+    reduce_at<T, op, 1, 1>(sources, destinations, i * sizeof(T), divisor);
+  }
+}
+
+template <std::size_t width, typename T, ReduceOp op>
+[[gnu::always_inline]] inline void reduce_as(int ranks, std::span<const std::byte* const> sources,
+                                             std::span<std::byte* const> destinations,
+                                             std::size_t count) {
+  const auto divisor = static_cast<Accumulator<T>>(ranks);
+  // Two ranks a node is common, and twice as fast when the four addresses stay in registers.
+  if (sources.size() == 2 && destinations.size() == 2) {
+    const std::array<const std::byte*, 2> from = {sources[0], sources[1]};
+    const std::array<std::byte*, 2> to = {destinations[0], destinations[1]};
+    reduce_all<width, T, op>(from, to, count, divisor);
+  } else {
+    reduce_all<width, T, op>(sources, destinations, count, divisor);
+  }
+}
+
+template <std::size_t width, typename T>
+[[gnu::always_inline]] inline void reduce_type(const Reduction& reduction,
+                                               std::span<const std::byte* const> sources,
+                                               std::span<std::byte* const> destinations,
+                                               std::size_t count) {
+  switch (reduction.op) {
+    case ReduceOp::sum:
+      return reduce_as<width, T, ReduceOp::sum>(1, sources, destinations, count);
+    case ReduceOp::average:
+      return reduce_as<width, T, ReduceOp::average>(reduction.ranks, sources, destinations, count);
+    case ReduceOp::min:
+      return reduce_as<width, T, ReduceOp::min>(1, sources, destinations, count);
+    case ReduceOp::max:
+      return reduce_as<width, T, ReduceOp::max>(1, sources, destinations, count);
+  }
+}
+
+template <std::size_t width>
+[[gnu::always_inline]] inline void reduce_any(const Reduction& reduction,
+                                              std::span<const std::byte* const> sources,
+                                              std::span<std::byte* const> destinations,
+                                              std::size_t count) {
+  switch (reduction.type) {
+    case DType::f32:
+      return reduce_type<width, float>(reduction, sources, destinations, count);
+    case DType::f64:
+      return reduce_type<width, double>(reduction, sources, destinations, count);
+    case DType::f16:
+      return reduce_type<width, Float16>(reduction, sources, destinations, count);
+    case DType::bf16:
+      return reduce_type<width, BFloat16>(reduction, sources, destinations, count);
+    case DType::i64:
+      return reduce_type<width, std::int64_t>(reduction, sources, destinations, count);
+    case DType::u8:
+      return reduce_type<width, std::uint8_t>(reduction, sources, destinations, count);
+  }
+}
+
+}  // namespace dllaunch
