@@ -69,7 +69,7 @@ class Communicator {
 
 /// One line a communicator, in runtime/communicators/communicators.cpp.
 struct CommunicatorEntry {
-  std::string_view name;  // solo | mpi | later: hierarchical, nccl
+  std::string_view name;  // solo | hierarchical | mpi | ring | parameter-server
   std::string_view summary;
   /// bad_request: it cannot serve such a job (solo with several ranks). Starts MPI where it needs
   /// it.
@@ -77,7 +77,8 @@ struct CommunicatorEntry {
 };
 std::span<const CommunicatorEntry> communicators();
 
-/// "auto" takes solo for one rank, else mpi. bad_request: an unknown name, with the known ones.
+/// "auto" takes solo for one rank, else hierarchical, and mpi where ranks of a node cannot share
+/// memory. bad_request: an unknown name, with the known ones.
 Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, const RankEnv& env);
 
 }  // namespace dllaunch

@@ -250,7 +250,7 @@ std::vector<ConfigKey> launcher_keys() {
        .kind = ValueKind::word,
        .initial = "auto",
        .launcher = true,
-       .words = words_of(communicators(), {{"auto", "solo for one rank, else mpi"}}),
+       .words = words_of(communicators(), {{"auto", "solo for one rank, else hierarchical"}}),
        .description = "what sums gradients over ranks",
        .store = [](auto& c, auto& v) { c.runtime.allreduce = v; }},
       {.path = "runtime.bucket_mb",

@@ -71,11 +71,11 @@ Json backends_of_trainer() {
 
 Json communicators(const Json& mpi) {
   const Json absent = {{"built", false}, {"usable", false}, {"why", "not in this build"}};
-  Json all = {{"solo", {{"built", true}, {"usable", true}}},
-              {"mpi", {{"built", true}, {"usable", mpi["found"]}}},
-              {"hierarchical", absent},
-              {"nccl", absent}};
-  if (mpi.contains("why")) all["mpi"]["why"] = mpi["why"];
+  Json all = {{"solo", {{"built", true}, {"usable", true}}}, {"nccl", absent}};
+  for (const char* name : {"hierarchical", "mpi", "ring", "parameter-server"}) {
+    all[name] = {{"built", true}, {"usable", mpi["found"]}};
+    if (mpi.contains("why")) all[name]["why"] = mpi["why"];
+  }
   return all;
 }
 

@@ -23,6 +23,14 @@ constexpr std::array<CommunicatorEntry, 5> table = {{
     {"parameter-server", "everything through rank 0, for comparison", open_parameter_server},
 }};
 
+/// Shared memory where the ranks of a node can have it. `mpi` first: it keeps MPI alive meanwhile.
+Result<std::unique_ptr<Communicator>> open_fastest(const RankEnv& env) {
+  auto mpi = open_mpi(env);
+  if (!mpi) return mpi;
+  auto hierarchical = open_hierarchical(env);
+  return hierarchical ? std::move(hierarchical) : std::move(mpi);
+}
+
 }  // namespace
 
 std::span<const CommunicatorEntry> communicators() {
@@ -30,9 +38,8 @@ std::span<const CommunicatorEntry> communicators() {
 }
 
 Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, const RankEnv& env) {
-  const std::string_view alone_or_not = env.world_size == 1 ? "solo" : "mpi";
-  const std::string_view chosen = name == "auto" ? alone_or_not : name;
-  const auto* entry = std::ranges::find(table, chosen, &CommunicatorEntry::name);
+  if (name == "auto") return env.world_size == 1 ? open_solo(env) : open_fastest(env);
+  const auto* entry = std::ranges::find(table, name, &CommunicatorEntry::name);
   if (entry != table.end()) return entry->open(env);
 
   std::vector<std::string_view> known = {"auto"};

@@ -58,7 +58,7 @@ MpiLibrary::~MpiLibrary() {
   if (owned_) MPI_Finalize();
 }
 
-Result<std::unique_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
+Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
   // Without a launcher that speaks to MPI, every rank would come up alone as rank 0 of 1.
   if (env.world_size > 1 && !env.mpi) {
     return Error{ErrorKind::unavailable,
@@ -66,9 +66,14 @@ Result<std::unique_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
                              env.launcher),
                  "use srun --mpi=pmix, or mpirun"};
   }
-  auto started = initialise(env);
-  if (!started) return std::move(started).error();
-  auto library = std::make_unique<MpiLibrary>(*started);
+  static std::weak_ptr<MpiLibrary> shared;
+  std::shared_ptr<MpiLibrary> library = shared.lock();
+  if (!library) {
+    auto started = initialise(env);
+    if (!started) return std::move(started).error();
+    library = std::make_shared<MpiLibrary>(*started);
+    shared = library;
+  }
 
   int rank = 0;
   int size = 1;

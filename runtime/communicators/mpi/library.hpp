@@ -22,10 +22,11 @@ class MpiLibrary {
   bool owned_;
 };
 
-/// Starts MPI where nobody has, and checks that it sees the ranks of `env`.
+/// Starts MPI where nobody has, and checks that it sees the ranks of `env`. All who ask share one
+/// library, which ends with the last of them: MPI cannot be started twice.
 /// unavailable: several ranks whose launcher gave MPI no way to find them, or MPI has ended here.
 /// bad_request: MPI sees other ranks than the environment says.
-Result<std::unique_ptr<MpiLibrary>> start_mpi(const RankEnv& env);
+Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env);
 
 /// The 16-bit floats travel as 16-bit integers.
 MPI_Datatype to_mpi(DType type);

@@ -19,7 +19,7 @@ constexpr std::size_t most_elements_of_mpi = std::size_t{1} << 30;  // below INT
 
 class MpiCommunicator final : public Communicator {
  public:
-  MpiCommunicator(std::unique_ptr<MpiLibrary> library, std::size_t most_elements)
+  MpiCommunicator(std::shared_ptr<MpiLibrary> library, std::size_t most_elements)
       : library_(std::move(library)), most_elements_(most_elements) {
     // Its own context: our messages never meet those of anyone else who uses MPI here.
     must(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
@@ -79,7 +79,7 @@ class MpiCommunicator final : public Communicator {
     return count <= most_elements_ / static_cast<std::size_t>(size_);
   }
 
-  std::unique_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
+  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
   MpiReductions reductions_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;

@@ -16,7 +16,7 @@ constexpr int server = 0;
 
 class ParameterServer final : public Communicator {
  public:
-  explicit ParameterServer(std::unique_ptr<MpiLibrary> library)
+  explicit ParameterServer(std::shared_ptr<MpiLibrary> library)
       : library_(std::move(library)), peers_(Peers::world()) {}
 
   std::string_view name() const override { return "parameter-server"; }
@@ -97,7 +97,7 @@ class ParameterServer final : public Communicator {
   void reduce_all(std::byte* data, const Brought& brought, const Reduction& reduction,
                   std::size_t count) const;
 
-  std::unique_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
+  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
   std::unique_ptr<Peers> peers_;
   AlignedMemory memory_;
   std::uint64_t round_ = 0;

@@ -14,7 +14,7 @@ namespace {
 
 class Ring final : public Communicator {
  public:
-  explicit Ring(std::unique_ptr<MpiLibrary> library)
+  explicit Ring(std::shared_ptr<MpiLibrary> library)
       : library_(std::move(library)), peers_(Peers::world()) {}
 
   std::string_view name() const override { return "ring"; }
@@ -87,7 +87,7 @@ class Ring final : public Communicator {
   void gather_step(Pending pending, const std::shared_ptr<Turn>& turn, std::size_t step);
   void divide(const Turn& turn) const;
 
-  std::unique_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
+  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
   std::unique_ptr<Peers> peers_;
   AlignedMemory memory_;
   std::uint64_t round_ = 0;

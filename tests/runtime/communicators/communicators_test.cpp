@@ -452,11 +452,11 @@ TEST_P(EveryCommunicator, AllocatesZeroedAlignedMemory) {
   EXPECT_EQ(std::count(x, x + count, static_cast<float>(size())), static_cast<long>(count));
 }
 
-TEST(Communicators, AutoTakesSoloForOneRankElseMpi) {
+TEST(Communicators, AutoTakesSoloForOneRankElseHierarchical) {
   auto env = read_rank_env(process_environment());
   auto opened = open_communicator("auto", *env);
   ASSERT_TRUE(opened) << opened.error().what;
-  EXPECT_EQ((*opened)->name(), env->world_size == 1 ? "solo" : "mpi");
+  EXPECT_EQ((*opened)->name(), env->world_size == 1 ? "solo" : "hierarchical");
 }
 
 TEST(Communicators, NamesTheKnownOnes) {
