@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "runtime/communicator.hpp"
-#include "runtime/communicators/hierarchical/shared_memory.hpp"
+#include "runtime/communicators/hierarchical/node_memory.hpp"
 
 namespace {
 
@@ -113,8 +113,8 @@ int run(int argc, char** argv) {
   std::vector<std::byte> own(most);
 
   const auto node = Peers::world()->on_this_node();
-  const auto buffers = SharedMemory::make(*node, most);
-  const auto flags = SharedMemory::make(*node, 4096);
+  const auto buffers = NodeMemory::make(*node, most);
+  const auto flags = NodeMemory::make(*node, 4096);
   std::unique_ptr<BareLoop> loop;
   if (ours.size() == 2 && node->size() == 2 && buffers && flags) {
     const auto me = static_cast<std::size_t>(ours.rank());

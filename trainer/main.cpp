@@ -17,6 +17,7 @@
 #include "runtime/communicator.hpp"
 #include "runtime/fatal.hpp"
 #include "runtime/rank_env.hpp"
+#include "trainer/bench_command.hpp"
 #include "trainer/config.hpp"
 #include "trainer/stop_signal.hpp"
 #include "trainer/train.hpp"
@@ -41,6 +42,8 @@ Options:
   --config FILE   what to train
   --run-dir DIR   where events.jsonl and checkpoints/ go [the folder of FILE]
   --describe      print the JSON Schema of the `train:` block
+  --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json
+                  what `dllaunch bench allreduce` runs on every rank
   --version       print the version
   -h, --help      print this
 
@@ -150,7 +153,16 @@ int train_from(const std::filesystem::path& file, const std::filesystem::path& r
   return train_as_rank(*config, std::filesystem::absolute(run_dir), *env);
 }
 
+int bench(const std::vector<std::string>& words) {
+  auto command = parse_bench(words);
+  if (!command) return report(command.error());
+  auto correct = run_bench(*command);
+  if (!correct) return report(correct.error());
+  return *correct ? 0 : exit_failed;
+}
+
 int run(const std::vector<std::string>& args) {
+  if (!args.empty() && args[0] == "--bench-allreduce") return bench({args.begin() + 1, args.end()});
   if (args.size() == 1 && (args[0] == "--help" || args[0] == "-h")) return show(help);
   if (args.size() == 1 && args[0] == "--version") return show("dltrain " DLLAUNCH_VERSION "\n");
   if (args.size() == 1 && args[0] == "--describe") return show(describe_config());

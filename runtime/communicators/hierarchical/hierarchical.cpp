@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
-#include "runtime/communicators/hierarchical/shared_memory.hpp"
+#include "runtime/communicators/hierarchical/node_memory.hpp"
 #include "runtime/fatal.hpp"
 
 namespace dllaunch {
@@ -50,9 +50,9 @@ std::size_t staging_bytes_for(int ranks) {
 
 ShareMemory share_over(std::shared_ptr<Peers> node) {
   return [node = std::move(node)](std::size_t bytes) {
-    auto made = SharedMemory::make(*node, bytes);
+    auto made = NodeMemory::make(*node, bytes);
     if (!made) die("shared memory", made.error().what);
-    std::shared_ptr<SharedMemory> owner = *std::move(made);
+    std::shared_ptr<NodeMemory> owner = *std::move(made);
     return SharedPieces{owner->pieces(), owner};
   };
 }
@@ -69,7 +69,7 @@ Result<std::unique_ptr<Communicator>> open(const RankEnv& env, int ranks_per_nod
                                     : world->split(world->rank() / ranks_per_node, world->rank());
   NodeMap map = map_nodes(*world, *node);
   // A first piece shows whether memory can be shared at all, while there is still another way.
-  auto probe = SharedMemory::make(*node, 1);
+  auto probe = NodeMemory::make(*node, 1);
   std::optional<Error> error;
   if (!probe) error = std::move(probe).error();
   if (auto agreed = agree(*world, std::move(error))) return *std::move(agreed);

@@ -1,4 +1,4 @@
-#include "runtime/communicators/hierarchical/shared_memory.hpp"
+#include "runtime/communicators/hierarchical/node_memory.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ struct Offer {
 
 }  // namespace
 
-std::optional<Error> SharedMemory::map(int fd) {
+std::optional<Error> NodeMemory::map(int fd) {
   void* piece = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (piece == MAP_FAILED) return failure("mmap");
   pieces_.push_back(static_cast<std::byte*>(piece));
@@ -58,12 +58,12 @@ std::optional<Error> SharedMemory::map(int fd) {
   return std::nullopt;
 }
 
-SharedMemory::~SharedMemory() {
+NodeMemory::~NodeMemory() {
   for (std::byte* piece : pieces_) ::munmap(piece, bytes_);
 }
 
-Result<std::unique_ptr<SharedMemory>> SharedMemory::make(const Peers& node, std::size_t bytes) {
-  std::unique_ptr<SharedMemory> memory(new SharedMemory(bytes));
+Result<std::unique_ptr<NodeMemory>> NodeMemory::make(const Peers& node, std::size_t bytes) {
+  std::unique_ptr<NodeMemory> memory(new NodeMemory(bytes));
   std::optional<Error> error;
   const FileDescriptor own(::memfd_create("dllaunch", MFD_CLOEXEC));
   if (own.get() < 0 || ::ftruncate(own.get(), static_cast<off_t>(bytes)) != 0) {

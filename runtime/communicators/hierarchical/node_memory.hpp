@@ -12,20 +12,20 @@ namespace dllaunch {
 
 /// One zeroed piece per rank, page-aligned; unmapped with this. A rank that dies takes nothing away
 /// from the others. Anonymous files (memfd), not /dev/shm: that is 64 MiB in many containers.
-class SharedMemory {
+class NodeMemory {
  public:
   /// Collective over the node: each rank brings `bytes`, touched first by itself, so that the
   /// pages lie on its NUMA node. unavailable, on every rank, where one cannot see another's.
-  static Result<std::unique_ptr<SharedMemory>> make(const Peers& node, std::size_t bytes);
-  ~SharedMemory();
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
+  static Result<std::unique_ptr<NodeMemory>> make(const Peers& node, std::size_t bytes);
+  ~NodeMemory();
+  NodeMemory(const NodeMemory&) = delete;
+  NodeMemory& operator=(const NodeMemory&) = delete;
 
   /// pieces()[r] is what rank r of the node brought, at this rank's own address.
   const std::vector<std::byte*>& pieces() const { return pieces_; }
 
  private:
-  explicit SharedMemory(std::size_t bytes) : bytes_(bytes) {}
+  explicit NodeMemory(std::size_t bytes) : bytes_(bytes) {}
   std::optional<Error> map(int fd);
 
   std::size_t bytes_;

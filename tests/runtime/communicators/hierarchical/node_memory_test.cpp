@@ -1,5 +1,5 @@
 // Runs on 1 to 4 real ranks.
-#include "runtime/communicators/hierarchical/shared_memory.hpp"
+#include "runtime/communicators/hierarchical/node_memory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,10 @@
 namespace dllaunch {
 namespace {
 
-TEST(SharedMemory, IsZeroedAndSeenByAll) {
+TEST(NodeMemory, IsZeroedAndSeenByAll) {
   const auto node = Peers::world();
   constexpr std::size_t bytes = 100'001;
-  const auto memory = *SharedMemory::make(*node, bytes);
+  const auto memory = *NodeMemory::make(*node, bytes);
   ASSERT_EQ(memory->pieces().size(), static_cast<std::size_t>(node->size()));
   const auto me = static_cast<std::size_t>(node->rank());
   for (const std::byte* piece : memory->pieces()) {
@@ -31,7 +31,7 @@ TEST(SharedMemory, IsZeroedAndSeenByAll) {
   node->gather_all(nothing);
 }
 
-TEST(SharedMemory, LeavesNoFileAndNoDescriptor) {
+TEST(NodeMemory, LeavesNoFileAndNoDescriptor) {
   const auto node = Peers::world();
   const auto count = [](const char* folder) {
     return std::distance(std::filesystem::directory_iterator(folder), {});
@@ -42,7 +42,7 @@ TEST(SharedMemory, LeavesNoFileAndNoDescriptor) {
   const auto files = count("/dev/shm");
   node->gather_all(nothing);
   {
-    const auto memory = *SharedMemory::make(*node, 1 << 20);
+    const auto memory = *NodeMemory::make(*node, 1 << 20);
     node->gather_all(nothing);
     EXPECT_EQ(count("/proc/self/fd"), descriptors);
     EXPECT_EQ(count("/dev/shm"), files);
@@ -50,9 +50,9 @@ TEST(SharedMemory, LeavesNoFileAndNoDescriptor) {
   }
 }
 
-TEST(SharedMemory, RefusesMoreThanThereIsOnAllRanksAlike) {
+TEST(NodeMemory, RefusesMoreThanThereIsOnAllRanksAlike) {
   const auto node = Peers::world();
-  const auto memory = SharedMemory::make(*node, std::size_t{1} << 60);
+  const auto memory = NodeMemory::make(*node, std::size_t{1} << 60);
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().kind, ErrorKind::unavailable);
   EXPECT_NE(memory.error().what.find("cannot share memory"), std::string::npos);
