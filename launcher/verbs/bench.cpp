@@ -84,6 +84,7 @@ Result<int> become(const std::vector<std::string>& argv, World& world) {
                  argv[0] == "mpirun" ? "apt-get install openmpi-bin, or module load openmpi" : ""};
   }
   std::vector<char*> words;
+  words.reserve(argv.size() + 1);
   for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   ::execvp(words[0], words.data());

@@ -16,7 +16,7 @@ namespace dllaunch {
 
 template <typename T, std::size_t lanes>
 struct VectorOf {
-  typedef T Type __attribute__((vector_size(lanes * sizeof(T))));  // `using` drops the attribute
+  using Type [[gnu::vector_size(lanes * sizeof(T))]] = T;
 };
 template <typename T, std::size_t lanes>
 using Vector = typename VectorOf<T, lanes>::Type;

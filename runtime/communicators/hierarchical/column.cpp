@@ -19,11 +19,10 @@ Memory scratch(std::size_t bytes) {
 
 /// Node j has elements [begin(j), begin(j + 1)).
 struct Column::Parts {
-  Parts(std::size_t count_, std::size_t element_bytes_, int nodes)
-      : count(count_), element_bytes(element_bytes_) {
-    const std::size_t unit = part_alignment / element_bytes;
-    const auto parts = static_cast<std::size_t>(nodes);
-    each = (count + parts * unit - 1) / (parts * unit) * unit;
+  static Parts of(std::size_t count, std::size_t element_bytes, int nodes) {
+    const std::size_t units = part_alignment / element_bytes * static_cast<std::size_t>(nodes);
+    const std::size_t each = (count + units - 1) / units * (part_alignment / element_bytes);
+    return {count, element_bytes, each};
   }
   std::size_t begin(int node) const {
     return std::min(count, static_cast<std::size_t>(node) * each);
@@ -34,7 +33,7 @@ struct Column::Parts {
 
   std::size_t count;
   std::size_t element_bytes;
-  std::size_t each = 0;
+  std::size_t each;
 };
 
 /// `others` holds the contributions of the other nodes, in their order, without a gap.
@@ -98,7 +97,7 @@ Pending Column::exchange_whole(std::byte* data, std::size_t count, const Reducti
 Pending Column::exchange_parts(std::byte* data, std::size_t count, const Reduction& reduction,
                                std::uint64_t step) {
   const Pending exchange = peers_->open();
-  const Parts parts(count, bytes_of(reduction.type), nodes());
+  const Parts parts = Parts::of(count, bytes_of(reduction.type), nodes());
   const std::size_t mine = parts.bytes(node());
   Memory others = scratch(mine * static_cast<std::size_t>(nodes() - 1));
   std::byte* to = others.get();

@@ -23,7 +23,7 @@ NodeMap map_nodes(const Peers& world, const Peers& node) {
   std::vector<std::int64_t> firsts;
   for (std::size_t i = 0; i < all.size(); i += 3) firsts.push_back(all[i]);
   std::ranges::sort(firsts);
-  firsts.erase(std::ranges::unique(firsts).begin(), firsts.end());
+  firsts.erase(std::unique(firsts.begin(), firsts.end()), firsts.end());
   for (std::size_t i = 0; i < all.size(); i += 3) {
     map.node.push_back(static_cast<int>(std::ranges::lower_bound(firsts, all[i]) - firsts.begin()));
     map.local_index.push_back(static_cast<int>(all[i + 1]));
