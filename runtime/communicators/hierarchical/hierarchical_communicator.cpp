@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "runtime/fatal.hpp"
@@ -17,6 +19,7 @@ namespace {
 /// Polls this often before it lets another process have the CPU: about as long as one takes to come
 /// back from there.
 constexpr int polls_before_yield = 2000;
+constexpr int yields_before_sleep = 20;  // where ranks outnumber CPUs
 
 constexpr int region_shift = 48;
 
@@ -160,7 +163,12 @@ std::byte* HierarchicalCommunicator::visible_block(int index, const Step& step, 
 void HierarchicalCommunicator::finish(std::uint64_t number) {
   for (int polls = 0; ended_ < number; ++polls) {
     progress();
-    if (crowded_ || polls > polls_before_yield) ::sched_yield();
+    if (crowded_ && polls > yields_before_sleep) {
+      // Who only yields comes back after everybody's time slice; who sleeps comes back first.
+      std::this_thread::sleep_for(std::chrono::microseconds(10));
+    } else if (crowded_ || polls > polls_before_yield) {
+      ::sched_yield();
+    }
   }
 }
 
