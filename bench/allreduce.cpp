@@ -1,6 +1,7 @@
 // All-reduce of this project against MPI's own and against the bare loop that no communicator can
 // beat, in one run: mpirun -np 2 build/release/bin/bench_allreduce [MIN_BYTES MAX_BYTES]
-// (or more ranks; without the loop then). Columns: microseconds a call, GB/s (1e9) of algbw.
+// (or more ranks, or several nodes; without the loop then). Each round measures them one after the
+// other; what is printed are medians of five rounds, also of the ratios. 1 GB = 1e9 bytes.
 #include <fmt/format.h>
 #include <mpi.h>
 #include <sched.h>
@@ -25,26 +26,42 @@ namespace {
 
 using namespace dllaunch;
 
-constexpr int repetitions = 5;
+constexpr int rounds = 5;
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Microseconds a call on the slowest rank: the lowest of the repetitions, each the mean of
-/// `calls`.
+/// Microseconds a call, the mean of `calls`, on the slowest rank.
 double microseconds(int calls, const std::function<void()>& call) {
-  double best = 1e30;
-  for (int i = 0; i < repetitions; ++i) {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const double start = now_s();
-    for (int k = 0; k < calls; ++k) call();
-    double mine = (now_s() - start) / calls * 1e6;
-    double slowest = 0;
-    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    best = std::min(best, slowest);
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = now_s();
+  for (int k = 0; k < calls; ++k) call();
+  double mine = (now_s() - start) / calls * 1e6;
+  double slowest = 0;
+  MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+/// Times of one way to reduce, by round.
+struct Contender {
+  std::string_view name;
+  std::function<void()> call;
+  std::vector<double> us = {};
+};
+
+double median_ratio(const Contender& slower, const Contender& faster) {
+  std::vector<double> ratios;
+  for (int i = 0; i < rounds; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    ratios.push_back(slower.us[at] / faster.us[at]);
   }
-  return best;
+  return median(ratios);
 }
 
 /// Two ranks; the buffers already lie in shared memory; each adds up one half of both in place.
@@ -83,10 +100,26 @@ class BareLoop {
   long meetings_ = 0;
 };
 
-void report(int rank, std::string_view name, std::size_t bytes, double us) {
+/// All contenders on `bytes`; the first is ours.
+void measure(int rank, std::size_t bytes, std::vector<Contender>& contenders) {
+  const int calls = static_cast<int>(std::clamp<std::size_t>((32u << 20) / bytes, 2, 5000));
+  for (Contender& contender : contenders) contender.call();  // pages and connections
+  for (int round = 0; round < rounds; ++round) {
+    for (Contender& contender : contenders) {
+      contender.us.push_back(microseconds(calls, contender.call));
+    }
+  }
   if (rank != 0) return;
-  fmt::print("{:>14} {:>10} B {:>10.2f} us {:>8.3f} GB/s\n", name, bytes, us,
-             static_cast<double>(bytes) / us / 1e3);
+  fmt::print("{:>10}", bytes);
+  for (const Contender& contender : contenders) {
+    const double us = median(contender.us);
+    fmt::print("  {} {:.2f} us {:.3f} GB/s", contender.name, us,
+               static_cast<double>(bytes) / us / 1e3);
+    if (&contender != contenders.data()) {
+      fmt::print(" (x {:.2f})", median_ratio(contender, contenders[0]));
+    }
+  }
+  fmt::print("\n");
   std::fflush(stdout);
 }
 
@@ -126,19 +159,15 @@ int run(int argc, char** argv) {
 
   for (std::size_t bytes = least; bytes <= most; bytes *= 4) {
     const std::size_t count = bytes / sizeof(float);
-    const int calls = static_cast<int>(std::clamp<std::size_t>((64u << 20) / bytes, 3, 20000));
-    const int mpi_calls = std::max(3, calls / 4);
-    report(ours.rank(), "hierarchical", bytes, microseconds(calls, [&] {
-             ours.wait(ours.all_reduce(shared.data(), count, DType::f32, ReduceOp::sum));
-           }));
-    report(ours.rank(), "not allocated", bytes, microseconds(mpi_calls, [&] {
-             ours.wait(ours.all_reduce(own.data(), count, DType::f32, ReduceOp::sum));
-           }));
-    report(ours.rank(), "MPI_Allreduce", bytes, microseconds(mpi_calls, [&] {
-             MPI_Allreduce(MPI_IN_PLACE, own.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM,
-                           MPI_COMM_WORLD);
-           }));
-    if (loop) report(ours.rank(), "bare loop", bytes, microseconds(calls, [&] { (*loop)(count); }));
+    std::vector<Contender> contenders = {
+        {"hierarchical",
+         [&] { ours.wait(ours.all_reduce(shared.data(), count, DType::f32, ReduceOp::sum)); }},
+        {"MPI_Allreduce", [&] {
+           MPI_Allreduce(MPI_IN_PLACE, own.data(), static_cast<int>(count), MPI_FLOAT, MPI_SUM,
+                         MPI_COMM_WORLD);
+         }}};
+    if (loop) contenders.push_back({"bare loop", [&] { (*loop)(count); }});
+    measure(ours.rank(), bytes, contenders);
   }
   return 0;
 }
