@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "runtime/communicator.hpp"
-#include "runtime/rank_env.hpp"
 
 namespace dllaunch {
 namespace {
@@ -53,10 +52,8 @@ Result<BenchCommand> parse_bench(const std::vector<std::string>& words) {
   return command;
 }
 
-Result<bool> run_bench(const BenchCommand& command) {
-  auto env = read_rank_env(process_environment());
-  if (!env) return std::move(env).error();
-  auto opened = open_communicator(command.communicator, *env);
+Result<bool> run_bench(const BenchCommand& command, const RankEnv& env) {
+  auto opened = open_communicator(command.communicator, env);
   if (!opened) return std::move(opened).error();
   Communicator& communicator = **opened;
   const bool speaks = communicator.rank() == 0;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/allreduce_bench.hpp"
+#include "runtime/rank_env.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {
@@ -19,6 +20,6 @@ struct BenchCommand {
 Result<BenchCommand> parse_bench(const std::vector<std::string>& words);
 
 /// Collective; rank 0 prints to stdout. False: a result was wrong.
-Result<bool> run_bench(const BenchCommand& command);
+Result<bool> run_bench(const BenchCommand& command, const RankEnv& env);
 
 }  // namespace dllaunch

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -142,7 +144,10 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
 /// No rank has started MPI yet, so none can tell the others: what all of them read in the same
 /// file is said by the first, what only one of them meets is said by that one.
 int report_early(const Error& error, const RankEnv& env, bool same_everywhere) {
-  return env.rank == 0 || !same_everywhere ? report(error) : exit_code(error);
+  if (env.rank == 0 || !same_everywhere) return report(error);
+  // mpirun and srun end all ranks with the first that fails: let that be the one with the words.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  return exit_code(error);
 }
 
 int train_from(const std::filesystem::path& file, const std::filesystem::path& run_dir) {
@@ -154,10 +159,12 @@ int train_from(const std::filesystem::path& file, const std::filesystem::path& r
 }
 
 int bench(const std::vector<std::string>& words) {
+  auto env = read_rank_env(process_environment());
+  if (!env) return report(env.error());
   auto command = parse_bench(words);
-  if (!command) return report(command.error());
-  auto correct = run_bench(*command);
-  if (!correct) return report(correct.error());
+  if (!command) return report_early(command.error(), *env, true);
+  auto correct = run_bench(*command, *env);
+  if (!correct) return report_early(correct.error(), *env, true);
   return *correct ? 0 : exit_failed;
 }
 

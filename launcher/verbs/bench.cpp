@@ -1,20 +1,25 @@
 // Measurements of this machine, or of the nodes of a Slurm allocation.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/facts.hpp"
+#include "launcher/job_schema.hpp"
 #include "launcher/mpi_plugin.hpp"
+#include "launcher/nearest_name.hpp"
 #include "launcher/program_paths.hpp"
 #include "launcher/verb.hpp"
 
@@ -37,6 +42,41 @@ struct Options {
   int iterations = 20;
   bool json = false;
 };
+
+/// The job file's words for them: better said once here than by every rank.
+Result<Ok> check_communicator(const std::string& name) {
+  const auto words = job_schema().value(
+      nlohmann::ordered_json::json_pointer("/properties/runtime/properties/allreduce/enum"),
+      nlohmann::ordered_json::array());
+  std::vector<std::string> known;
+  for (const auto& word : words) known.push_back(word.get<std::string>());
+  if (std::find(known.begin(), known.end(), name) != known.end()) return Ok{};
+  const auto nearest = nearest_name(name, known);
+  return Error{ErrorKind::bad_request,
+               fmt::format("unknown communicator '{}'{}", name,
+                           nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""),
+               fmt::format("one of: {}", fmt::join(known, ", "))};
+}
+
+/// So are these: fp32 is reduced, in sizes that double.
+Result<Ok> check_sizes(const Options& options) {
+  if (options.min_bytes < 4 || options.min_bytes % 4 != 0) {
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("--min-bytes is {}, not a multiple of 4: fp32 is reduced", options.min_bytes),
+        ""};
+  }
+  if (options.max_bytes < options.min_bytes) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("--max-bytes is {}, less than --min-bytes {}", options.max_bytes,
+                             options.min_bytes),
+                 ""};
+  }
+  if (options.communicator == "solo" && options.ranks.value_or(2) > 1) {
+    return Error{ErrorKind::bad_request, "communicator solo serves one rank", "--ranks 1"};
+  }
+  return Ok{};
+}
 
 /// Inside an allocation, but not inside a step of it.
 bool has_allocation(World& world) {
@@ -96,6 +136,9 @@ Result<int> bench(const Options& options, World& world) {
     return Error{ErrorKind::bad_request, fmt::format("nothing measures \"{}\"", options.what),
                  "dllaunch bench allreduce"};
   }
+  if (auto known = check_communicator(options.communicator); !known)
+    return std::move(known).error();
+  if (auto good = check_sizes(options); !good) return std::move(good).error();
   auto paths = program_paths("");
   if (!paths) return std::move(paths).error();
   const bool in_allocation = has_allocation(world);
@@ -123,6 +166,7 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--max-bytes", options->max_bytes, "largest size [67108864]")->type_name("B");
   app.add_option("--iterations", options->iterations,
                  "calls in each of five repetitions, the fastest of which counts [20]")
+      ->check(CLI::Range(1, 1'000'000).description(""))
       ->type_name("N");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](World& world) { return bench(*options, world); };

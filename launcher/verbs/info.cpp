@@ -135,7 +135,7 @@ std::string render_block(std::string_view title, const Json& block) {
   std::string text;
   for (const auto& [name, entry] : block.items()) {
     const bool usable = entry["usable"];
-    text += fmt::format("{:14}{:14}{}", text.empty() ? title : "", name, usable ? "yes" : "no");
+    text += fmt::format("{:14}{:18}{}", text.empty() ? title : "", name, usable ? "yes" : "no");
     if (entry.contains("why")) text += ": " + entry["why"].get<std::string>();
     if (entry.contains("driver")) text += ", driver " + entry["driver"].get<std::string>();
     text += '\n';

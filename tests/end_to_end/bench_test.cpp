@@ -57,10 +57,14 @@ TEST(Bench, RefusesWhatItCannotMeasure) {
   EXPECT_EQ(work.run({"bench", "allgather"}).exit_code, 2);
   const auto unknown = work.run({"bench", "allreduce", "--communicator", "gloo"});
   EXPECT_EQ(unknown.exit_code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("unknown communicator \"gloo\""));
+  EXPECT_EQ(unknown.err,
+            "dllaunch: unknown communicator 'gloo'\n"
+            "  try: one of: auto, solo, hierarchical, mpi, ring, parameter-server\n");
   const auto odd = work.run({"bench", "allreduce", "--min-bytes", "3"});
   EXPECT_EQ(odd.exit_code, 2);
-  EXPECT_THAT(odd.err, HasSubstr("MIN_BYTES is \"3\""));
+  EXPECT_EQ(odd.err, "dllaunch: --min-bytes is 3, not a multiple of 4: fp32 is reduced\n");
+  EXPECT_EQ(work.run({"bench", "allreduce", "--max-bytes", "2"}).exit_code, 2);
+  EXPECT_EQ(work.run({"bench", "allreduce", "--communicator", "solo"}).exit_code, 2);
 }
 
 TEST(Bench, MeasuresTheRanksOfAnAllocation) {
