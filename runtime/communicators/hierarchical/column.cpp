@@ -11,6 +11,12 @@ constexpr std::size_t part_alignment = 64;  // bytes: no cache line belongs to t
 
 using Memory = std::shared_ptr<std::byte[]>;
 
+/// Of all messages between two ranks, those of one round of one step, whatever its kind: several
+/// steps are under way at once, and the two ends may post them in different orders.
+std::uint64_t round_of(std::uint64_t step, std::uint64_t round) {
+  return 2 * step + round;
+}
+
 Memory scratch(std::size_t bytes) {
   return Memory(new std::byte[bytes]);
 }
@@ -82,11 +88,11 @@ Pending Column::exchange_whole(std::byte* data, std::size_t count, const Reducti
   std::byte* to = others.get();
   for (int peer = 0; peer < nodes(); ++peer) {
     if (peer == node()) continue;
-    peers_->receive(exchange, to, bytes, peer, 2 * step);
+    peers_->receive(exchange, to, bytes, peer, round_of(step, 0));
     to += bytes;
   }
   for (int peer = 0; peer < nodes(); ++peer) {
-    if (peer != node()) peers_->send(exchange, own.get(), bytes, peer, 2 * step);
+    if (peer != node()) peers_->send(exchange, own.get(), bytes, peer, round_of(step, 0));
   }
   peers_->at_end(exchange, [=, this, own = std::move(own), others = std::move(others)] {
     reduce_nodes(own.get(), others.get(), count, reduction, data);
@@ -103,12 +109,12 @@ Pending Column::exchange_parts(std::byte* data, std::size_t count, const Reducti
   std::byte* to = others.get();
   for (int peer = 0; peer < nodes() && mine > 0; ++peer) {
     if (peer == node()) continue;
-    peers_->receive(exchange, to, mine, peer, 2 * step);
+    peers_->receive(exchange, to, mine, peer, round_of(step, 0));
     to += mine;
   }
   for (int peer = 0; peer < nodes(); ++peer) {
     if (peer == node() || parts.bytes(peer) == 0) continue;
-    peers_->send(exchange, data + parts.offset(peer), parts.bytes(peer), peer, 2 * step);
+    peers_->send(exchange, data + parts.offset(peer), parts.bytes(peer), peer, round_of(step, 0));
   }
   peers_->at_end(exchange, [=, this, others = std::move(others)] {
     std::byte* part = data + parts.offset(node());
@@ -116,9 +122,10 @@ Pending Column::exchange_parts(std::byte* data, std::size_t count, const Reducti
     for (int peer = 0; peer < nodes(); ++peer) {
       if (peer == node()) continue;
       if (parts.bytes(peer) > 0) {
-        peers_->receive(exchange, data + parts.offset(peer), parts.bytes(peer), peer, 2 * step + 1);
+        peers_->receive(exchange, data + parts.offset(peer), parts.bytes(peer), peer,
+                        round_of(step, 1));
       }
-      if (mine > 0) peers_->send(exchange, part, mine, peer, 2 * step + 1);
+      if (mine > 0) peers_->send(exchange, part, mine, peer, round_of(step, 1));
     }
   });
   return exchange;
@@ -135,12 +142,12 @@ Pending Column::reduce_scatter(std::vector<Block> blocks, std::size_t count,
   std::byte* to = received.get();
   for (const Block& block : blocks) {
     if (!is_mine(block)) {
-      peers_->send(exchange, block.data, bytes, block.node, step);
+      peers_->send(exchange, block.data, bytes, block.node, round_of(step, 0));
       continue;
     }
     for (int peer = 0; peer < nodes(); ++peer) {
       if (peer == node()) continue;
-      peers_->receive(exchange, to, bytes, peer, step);
+      peers_->receive(exchange, to, bytes, peer, round_of(step, 0));
       to += bytes;
     }
   }
@@ -160,11 +167,11 @@ Pending Column::all_gather(const std::vector<Block>& blocks, std::size_t bytes,
   const Pending exchange = peers_->open();
   for (const Block& block : blocks) {
     if (block.node != node()) {
-      peers_->receive(exchange, block.data, bytes, block.node, step);
+      peers_->receive(exchange, block.data, bytes, block.node, round_of(step, 0));
       continue;
     }
     for (int peer = 0; peer < nodes(); ++peer) {
-      if (peer != node()) peers_->send(exchange, block.data, bytes, peer, step);
+      if (peer != node()) peers_->send(exchange, block.data, bytes, peer, round_of(step, 0));
     }
   }
   return exchange;

@@ -372,33 +372,91 @@ TEST_P(EveryCommunicator, GivesTheSameBitsOnEveryRankAndEveryTime) {
   }
 }
 
-TEST_P(EveryCommunicator, EndsManyOperationsInAnyOrder) {
-  constexpr std::size_t operations = 60;
-  std::vector<std::vector<std::int64_t>> buffers;
-  std::vector<Pending> pending;
-  for (std::size_t k = 0; k < operations; ++k) {
-    auto& x = buffers.emplace_back(1 + k * 5, rank() + static_cast<int>(k));
-    if (k % 3 == 0) pending.push_back(communicator_->barrier());
-    if (k % 3 == 1) {
-      const int root = static_cast<int>(k) % size();
-      pending.push_back(communicator_->broadcast(x.data(), x.size(), DType::i64, root));
-    }
-    if (k % 3 == 2) {
-      pending.push_back(communicator_->all_reduce(x.data(), x.size(), DType::i64, ReduceOp::sum));
+/// One of many operations under way: what it does, and what its buffer must hold at the end.
+struct Underway {
+  std::vector<std::int64_t> data;
+  std::vector<std::int64_t> expected;
+  Pending pending;
+};
+
+/// Of kind k % 5. Sizes differ, and lie on both sides of where communicators change their ways.
+Underway start_operation(Communicator& ranks, std::size_t k) {
+  const std::size_t count = 1 + k % 7 * k * 40;
+  const auto blocks = static_cast<std::size_t>(ranks.size());
+  const auto number = static_cast<std::int64_t>(k);
+  const std::int64_t mine = ranks.rank() + number;
+  const std::int64_t sum = ranks.size() * number + ranks.size() * (ranks.size() - 1) / 2;
+  Underway one{std::vector<std::int64_t>(k % 5 < 3 ? count : count * blocks, mine), {}, {}};
+  one.expected = one.data;
+  if (k % 5 == 0) one.pending = ranks.barrier();
+  if (k % 5 == 1) {
+    const int root = static_cast<int>(k) % ranks.size();
+    one.pending = ranks.broadcast(one.data.data(), count, DType::i64, root);
+    std::ranges::fill(one.expected, root + number);
+  }
+  if (k % 5 == 2) {
+    one.pending = ranks.all_reduce(one.data.data(), count, DType::i64, ReduceOp::sum);
+    std::ranges::fill(one.expected, sum);
+  }
+  if (k % 5 == 3) {
+    one.pending = ranks.all_gather(one.data.data(), count, DType::i64);
+    for (std::size_t i = 0; i < one.expected.size(); ++i) {
+      one.expected[i] = static_cast<std::int64_t>(i / count) + number;
     }
   }
+  if (k % 5 == 4) {
+    one.pending = ranks.reduce_scatter(one.data.data(), count, DType::i64, ReduceOp::sum);
+    std::ranges::fill(one.expected, sum);
+  }
+  return one;
+}
+
+TEST_P(EveryCommunicator, EndsManyOperationsInAnyOrder) {
+  constexpr std::size_t operations = 60;
+  std::vector<Underway> all;
+  all.reserve(operations);
+  for (std::size_t k = 0; k < operations; ++k) all.push_back(start_operation(*communicator_, k));
   // Each rank waits in an order of its own.
   std::vector<std::size_t> order(operations);
   std::iota(order.begin(), order.end(), 0);
   std::ranges::shuffle(order, std::mt19937(static_cast<unsigned>(rank())));
   for (const std::size_t k : order) {
-    communicator_->wait(pending[k]);
-    EXPECT_TRUE(communicator_->test(pending[k]));
-    const auto number = static_cast<std::int64_t>(k);
-    std::int64_t expected = rank() + number;
-    if (k % 3 == 1) expected = number % size() + number;
-    if (k % 3 == 2) expected = size() * number + size() * (size() - 1) / 2;
-    ASSERT_EQ(buffers[k], std::vector<std::int64_t>(1 + k * 5, expected)) << "operation " << k;
+    Underway& one = all[k];
+    communicator_->wait(one.pending);
+    EXPECT_TRUE(communicator_->test(one.pending));
+    if (k % 5 == 4) {  // only this rank's block is defined
+      const std::size_t count = one.data.size() / static_cast<std::size_t>(size());
+      const auto first = one.data.begin() + static_cast<std::ptrdiff_t>(count) * rank();
+      one.data.assign(first, first + static_cast<std::ptrdiff_t>(count));
+      one.expected.resize(count);
+    }
+    ASSERT_EQ(one.data, one.expected) << "operation " << k;
+  }
+}
+
+// Even ranks start everything at once, odd ranks one after the other: messages of one operation
+// must not be taken for another's.
+TEST_P(EveryCommunicator, KeepsOperationsApartWhenSomeRanksRunAhead) {
+  const std::size_t blocks = static_cast<std::size_t>(size());
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::int64_t> sums(5000, rank());
+    std::vector<std::int64_t> gathered(100 * blocks, 1000 + rank());
+    std::vector<std::int64_t> more(100 * blocks, 2000 + rank());
+    std::vector<Pending> pending;
+    const auto started = [&](Pending one) {
+      if (rank() % 2 == 1) communicator_->wait(one);
+      pending.push_back(one);
+    };
+    started(communicator_->all_reduce(sums.data(), sums.size(), DType::i64, ReduceOp::sum));
+    started(communicator_->barrier());
+    started(communicator_->all_gather(gathered.data(), 100, DType::i64));
+    started(communicator_->all_gather(more.data(), 100, DType::i64));
+    for (const Pending one : pending) communicator_->wait(one);
+    ASSERT_EQ(sums, std::vector<std::int64_t>(5000, size() * (size() - 1) / 2));
+    for (std::size_t i = 0; i < gathered.size(); ++i) {
+      ASSERT_EQ(gathered[i], 1000 + static_cast<std::int64_t>(i / 100)) << "element " << i;
+      ASSERT_EQ(more[i], 2000 + static_cast<std::int64_t>(i / 100)) << "element " << i;
+    }
   }
 }
 
