@@ -88,6 +88,8 @@ Result<Ok> send_parcels(World& world, const StageJob& job, const std::string& pa
 }
 
 /// One task a node, whatever the job's own tasks look like. --overlap: the ranks' CPUs stay theirs.
+/// A node that fails does not end the others: each says what is wrong with it, and none is killed
+/// between two files, which would read like a rank that died.
 std::vector<std::string> on_every_node(const StageJob& job,
                                        const std::vector<std::string>& command) {
   std::vector<std::string> argv = {"srun",
@@ -98,7 +100,7 @@ std::vector<std::string> on_every_node(const StageJob& job,
                                    "--ntasks-per-node=1",
                                    "--cpus-per-task=1",
                                    "--cpu-bind=none",
-                                   "--kill-on-bad-exit=1",
+                                   "--kill-on-bad-exit=0",
                                    job.dllaunch,
                                    "stage"};
   argv.insert(argv.end(), command.begin(), command.end());

@@ -44,7 +44,7 @@ class StageOnAllNodes : public testing::Test {
   std::string at(const std::string& name) const { return here_.path() + "/" + name; }
   std::string node_part() const {
     return "srun --overlap --mpi=none --nodes=3 --ntasks=3 --ntasks-per-node=1 --cpus-per-task=1 "
-           "--cpu-bind=none --kill-on-bad-exit=1 /opt/dllaunch stage --here --to "
+           "--cpu-bind=none --kill-on-bad-exit=0 /opt/dllaunch stage --here --to "
            "/tmp/dllaunch-stage-7 --run-dir /runs/r -- " +
            at("data") + " " + at("a.tar");
   }
