@@ -188,7 +188,7 @@ TEST(Info, SaysWhichGpuLibrariesAnswer) {
                                          "why": "librocm_smi64.so is not on this machine"}})"));
   world.printed.clear();
   EXPECT_EQ(*call(world, {"info"}), 0);
-  EXPECT_NE(world.printed.find("NVML          yes, driver 550.54.15\n"), std::string::npos)
+  EXPECT_NE(world.printed.find("NVML              yes, driver 550.54.15\n"), std::string::npos)
       << world.printed;
 }
 
