@@ -36,16 +36,22 @@ NodeMap map_nodes(const Peers& world, const Peers& node) {
 std::optional<Error> agree(const Peers& world, std::optional<Error> error) {
   const std::array<std::int64_t, 1> failed = {error ? 1 : 0};
   for (const std::int64_t each : world.gather_all(failed)) {
-    if (each != 0 && !error) error = Error{ErrorKind::unavailable, "", ""};
+    if (each == 0 || error) continue;
+    error = Error{ErrorKind::unavailable, "ranks of another node cannot share memory", ""};
   }
   return error;
 }
 
-/// A step of staging holds at least one element of every rank's block.
-std::size_t staging_bytes_for(int ranks) {
-  constexpr std::size_t most = std::size_t{512} << 10;
+/// A step holds at least one element of every rank's block; with many ranks and nodes it is larger,
+/// so that its parts are worth a message each.
+std::size_t staging_bytes_for(int ranks, int columns, int nodes) {
+  constexpr std::size_t least = std::size_t{512} << 10;
+  constexpr std::size_t most = std::size_t{2} << 20;
   constexpr std::size_t largest_element = 8;
-  return std::max(most, static_cast<std::size_t>(ranks) * largest_element);
+  const auto parts = static_cast<std::size_t>(columns) * static_cast<std::size_t>(nodes);
+  const std::size_t worth = nodes > 1 ? parts * ColumnLimits{}.parts_bytes : least;
+  return std::max(std::clamp(worth, least, most),
+                  static_cast<std::size_t>(ranks) * largest_element);
 }
 
 ShareMemory share_over(std::shared_ptr<Peers> node) {
@@ -82,7 +88,7 @@ Result<std::unique_ptr<Communicator>> open(const RankEnv& env, int ranks_per_nod
   if (index < map.columns && nodes > 1) {
     column = std::make_unique<Column>(std::move(peers), ColumnLimits{});
   }
-  const std::size_t staging = staging_bytes_for(map.size());
+  const std::size_t staging = staging_bytes_for(map.size(), map.columns, nodes);
   return std::unique_ptr<Communicator>(std::make_unique<HierarchicalCommunicator>(
       std::move(map), share_over(std::move(node)), std::move(column), staging, library));
 }

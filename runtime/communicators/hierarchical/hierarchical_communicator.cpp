@@ -45,6 +45,8 @@ HierarchicalCommunicator::HierarchicalCommunicator(NodeMap map, ShareMemory shar
 
 std::span<std::byte> HierarchicalCommunicator::allocate(std::size_t bytes) {
   if (bytes == 0) return {};
+  // Sharing waits for the other ranks, which may be waiting for what this one has begun.
+  if (next_ > 1) finish(next_ - 1);
   regions_.push_back({share_(bytes), bytes});
   return {regions_.back().shared.pieces[static_cast<std::size_t>(team_.index())], bytes};
 }

@@ -84,7 +84,8 @@ Result<std::unique_ptr<NodeMemory>> NodeMemory::make(const Peers& node, std::siz
   // Nobody closes before all have opened; and all succeed, or none.
   const std::array<std::int64_t, 1> failed = {error ? 1 : 0};
   for (const std::int64_t each : node.gather_all(failed)) {
-    if (each != 0 && !error) error = Error{ErrorKind::unavailable, "", ""};
+    if (each == 0 || error) continue;
+    error = Error{ErrorKind::unavailable, "another rank of this node cannot share memory", ""};
   }
   if (error) return *std::move(error);
   std::memset(memory->pieces_[static_cast<std::size_t>(node.rank())], 0, bytes);

@@ -86,6 +86,14 @@ void Peers::barrier(Pending exchange) {
   must(MPI_Ibarrier(comm_, requests_.add(exchange)), "MPI_Ibarrier");
 }
 
+void Peers::progress() {
+  constexpr unsigned idle_calls_per_look = 64;
+  if (!requests_.empty()) return requests_.progress();
+  if (++idle_ % idle_calls_per_look != 0) return;
+  int flag = 0;
+  must(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &flag, MPI_STATUS_IGNORE), "MPI_Iprobe");
+}
+
 std::vector<std::int64_t> Peers::gather_all(std::span<const std::int64_t> words) const {
   std::vector<std::int64_t> all(words.size() * static_cast<std::size_t>(size_));
   const int count = static_cast<int>(words.size());

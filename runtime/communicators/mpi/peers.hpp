@@ -47,7 +47,8 @@ class Peers {
     requests_.at_end(exchange, std::move(action));
   }
 
-  void progress() { requests_.progress(); }
+  /// Lets MPI work, also where this rank waits for nothing: others may wait for what it has sent.
+  void progress();
   bool is_done(Pending exchange) const { return requests_.is_done(exchange); }
   void wait(Pending exchange) {
     while (!is_done(exchange)) requests_.wait_for_some();
@@ -62,6 +63,7 @@ class Peers {
   MPI_Comm comm_;
   int rank_ = 0;
   int size_ = 1;
+  unsigned idle_ = 0;  // calls of progress() with nothing under way
   MpiReductions reductions_;
   Requests requests_;
 };

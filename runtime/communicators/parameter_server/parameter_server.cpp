@@ -98,8 +98,8 @@ class ParameterServer final : public Communicator {
                   std::size_t count) const;
 
   std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
+  AlignedMemory memory_;  // before peers_, whose end waits for what is under way in it
   std::unique_ptr<Peers> peers_;
-  AlignedMemory memory_;
   std::uint64_t round_ = 0;
 };
 
@@ -112,9 +112,17 @@ Pending ParameterServer::serve(std::span<std::byte> up, std::span<std::byte> dow
   const auto is_answered = [only](int who) { return who != only; };
   const Pending pending = peers_->open();
   if (rank() != server) {
-    if (brings(rank())) peers_->send(pending, up.data(), up.size(), server, round);
-    if (is_answered(rank())) {
-      peers_->receive(pending, down.data(), down.size(), server, round);
+    const auto receive = [=, this] {
+      if (is_answered(rank())) {
+        peers_->receive(pending, down.data(), down.size(), server, round);
+      }
+    };
+    if (!brings(rank())) {
+      receive();
+    } else {
+      // The answer may lie where the question does.
+      peers_->send(pending, up.data(), up.size(), server, round);
+      peers_->at_end(pending, receive);
     }
     return pending;
   }

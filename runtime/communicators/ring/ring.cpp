@@ -88,8 +88,8 @@ class Ring final : public Communicator {
   void divide(const Turn& turn) const;
 
   std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
+  AlignedMemory memory_;  // before peers_, whose end waits for what is under way in it
   std::unique_ptr<Peers> peers_;
-  AlignedMemory memory_;
   std::uint64_t round_ = 0;
 };
 
