@@ -13,8 +13,9 @@
 
 namespace dllaunch {
 
-/// average: the sum divided by size(), whole numbers towards zero. Sums of 16-bit floats are added
-/// in fp32 within a node and rounded once. min and max are NaN where any rank brings one.
+/// average: the sum divided by size(), whole numbers towards zero; bytes wrap and have none worth
+/// using. hierarchical adds 16-bit floats in fp32 within a node and rounds once; mpi and ring round
+/// at every pair. min and max are NaN where any rank brings one.
 enum class ReduceOp : std::uint8_t { sum, average, min, max };
 
 constexpr std::string_view to_string(ReduceOp op) {
