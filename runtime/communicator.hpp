@@ -32,6 +32,30 @@ constexpr std::string_view to_string(ReduceOp op) {
   return "";
 }
 
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  barrier,
+};
+
+constexpr std::string_view to_string(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::broadcast:
+      return "broadcast";
+    case CollectiveKind::barrier:
+      return "barrier";
+  }
+  return "";
+}
+
 /// A collective under way. Ids are never reused within a communicator.
 struct Pending {
   std::int64_t id = 0;  // 0: nothing, always done

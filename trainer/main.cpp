@@ -18,6 +18,7 @@
 
 #include "runtime/communicator.hpp"
 #include "runtime/fatal.hpp"
+#include "runtime/observed_communicator.hpp"
 #include "runtime/rank_env.hpp"
 #include "trainer/bench_command.hpp"
 #include "trainer/config.hpp"
@@ -124,8 +125,10 @@ int threads_asked_for() {
 int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
                   const RankEnv& env) {
   set_fatal_identity(env.rank, host_name());
-  auto communicator = open_communicator(config.runtime.allreduce, env);
-  if (!communicator) return report(communicator.error());
+  auto opened = open_communicator(config.runtime.allreduce, env);
+  if (!opened) return report(opened.error());
+  Activity activity;
+  ObservedCommunicator communicator(*std::move(opened), activity);
   catch_stop_signals();
   start_logging();
   const TrainOptions options{
@@ -136,8 +139,9 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,
       .host = host_name(),
       .say = [](std::string_view line) { spdlog::info(line); },
+      .activity = &activity,
       .stop_requested = stop_was_requested};
-  auto finished = train(options, **communicator);
+  auto finished = train(options, communicator);
   return finished ? report(*finished) : report(finished.error());
 }
 

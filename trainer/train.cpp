@@ -47,11 +47,12 @@ enum class Pause { epoch_end, max_steps, stop };
 
 class Training {
  public:
-  Training(const TrainOptions& options, Communicator& communicator, Session& session,
-           EventLog& events)
+  Training(const TrainOptions& options, Communicator& communicator, Activity& activity,
+           Session& session, EventLog& events)
       : options_(options),
         config_(options.prepare.config),
         communicator_(communicator),
+        activity_(activity),
         session_(session),
         events_(events),
         reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, communicator)),
@@ -74,6 +75,7 @@ class Training {
   const TrainOptions& options_;
   const TrainConfig& config_;
   Communicator& communicator_;
+  Activity& activity_;
   Session& session_;
   EventLog& events_;
   GradientReducer reducer_;
@@ -123,7 +125,9 @@ Result<Pause> Training::train_epoch() {
     const std::int64_t count = step_images(images_, session_.shape, at.images);
     auto sums = run_step(loader, lr);
     if (!sums) return std::move(sums).error();
+    activity_.enter(RankPhase::between);
     at.step += 1;
+    activity_.set_step(at.step);
     at.images += count;
     at.loss_sum += sums->loss;
     at.correct += std::llround(sums->correct);
@@ -150,6 +154,7 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
   double own_loss = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const bool last = i + 1 == slices.size();
+    activity_.enter(RankPhase::data);
     auto loaded = loader.next();
     Batch batch;
     if (loaded) {
@@ -160,7 +165,9 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
       sums.failed = 1;
     }
     Executable& executable = *session_.executable;
+    activity_.enter(RankPhase::forward);
     const ForwardResult result = executable.forward(batch, Phase::train);
+    activity_.enter(RankPhase::backward);
     sums.loss += result.loss_sum;
     sums.correct += result.correct;
     if (!last) {
@@ -177,8 +184,10 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
       reducer_.progress();
     });
   }
+  activity_.enter(RankPhase::reduce);
   communicator_.wait(exchange);
   reducer_.finish();
+  activity_.enter(RankPhase::update);
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
   session_.arenas->update(lr);
   return sums;
@@ -260,6 +269,7 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
 
 /// Mean loss and accuracy over every validation image exactly once.
 Result<std::pair<double, double>> Training::validate() {
+  activity_.enter(RankPhase::validation);
   const std::int64_t images = session_.dataset->size(Split::validation);
   auto slices = deal_validation(images, session_.shape, communicator_.rank());
   const std::size_t batches = slices.size();
@@ -280,6 +290,7 @@ Result<std::pair<double, double>> Training::validate() {
   }
   if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
   communicator_.wait(communicator_.all_reduce(sums.data(), sums.size(), DType::f64, ReduceOp::sum));
+  activity_.enter(RankPhase::between);
   const auto count = static_cast<double>(images);
   return std::pair(sums[0] / count, sums[1] / count);
 }
@@ -291,6 +302,7 @@ bool Training::minutes_have_passed() const {
 
 /// Collective: no rank goes on when rank 0 could not write.
 Result<Ok> Training::save() {
+  activity_.enter(RankPhase::checkpoint);
   std::optional<Error> error;
   if (communicator_.rank() == 0) {
     const auto start = Clock::now();
@@ -312,6 +324,7 @@ Result<Ok> Training::save() {
   }
   last_save_ = Clock::now();
   if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
+  activity_.enter(RankPhase::between);
   return Ok{};
 }
 
@@ -374,7 +387,12 @@ Result<TrainReport> train(const TrainOptions& options, Communicator& communicato
   if (auto error = agree(communicator, std::move(unwritable))) return *std::move(error);
   if (communicator.rank() == 0) announce(options, *session, events);
 
-  auto status = Training(options, communicator, *session, events).run();
+  Activity unwatched;
+  Activity& activity = options.activity != nullptr ? *options.activity : unwatched;
+  activity.set_step(session->position.step);
+  activity.enter(RankPhase::between);
+  auto status = Training(options, communicator, activity, *session, events).run();
+  activity.enter(RankPhase::end);
   TrainReport report{.status = status ? *status : TrainStatus::failed,
                      .position = session->position};
   if (!status) report.error = std::move(status).error();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/activity.hpp"
 #include "runtime/communicator.hpp"
 #include "topology/result.hpp"
 #include "trainer/session.hpp"
@@ -24,6 +25,7 @@ struct TrainOptions {
   std::optional<int> nodes = {};  // for the start event
   std::string host;
   Say say = [](std::string_view) {};  // hears of progress, on rank 0
+  Activity* activity = nullptr;       // told what this rank does; nullptr: nobody watches
   // On every rank, after each step and at the beginning of each step:
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
   std::function<bool()> stop_requested = [] { return false; };

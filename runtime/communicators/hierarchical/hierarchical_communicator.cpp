@@ -76,10 +76,10 @@ void HierarchicalCommunicator::begin(Step step) {
 
 /// Depends on this rank's memory only: the others read in the announcement what it chose.
 void HierarchicalCommunicator::choose_place(Step& step) const {
-  if (step.kind == StepKind::barrier) return;
-  const bool small_kind = step.kind != StepKind::reduce_scatter && !several_nodes();
+  if (step.kind == CollectiveKind::barrier) return;
+  const bool small_kind = step.kind != CollectiveKind::reduce_scatter && !several_nodes();
   if (small_kind && step.bytes() <= Team::slot_bytes) {
-    const bool shows = step.kind != StepKind::broadcast || step.root == map_.rank;
+    const bool shows = step.kind != CollectiveKind::broadcast || step.root == map_.rank;
     const bool fits = step.bytes() <= Announcement::payload_bytes;
     if (shows) step.place = fits ? Place::announcement : Place::slot;
     return;
@@ -97,7 +97,7 @@ void HierarchicalCommunicator::choose_place(Step& step) const {
 bool HierarchicalCommunicator::try_begin(Step& step) {
   if (!team_.may_begin(step.number, step.place == Place::staging)) return false;
   Announcement& said = team_.announcement(step.number);
-  const bool one_of_many = step.kind == StepKind::all_gather;
+  const bool one_of_many = step.kind == CollectiveKind::all_gather;
   const std::byte* own =
       step.data + (one_of_many ? static_cast<std::size_t>(map_.rank) * step.stride : 0);
   if (step.place == Place::announcement) std::memcpy(said.payload.data(), own, step.bytes());
@@ -123,13 +123,13 @@ bool HierarchicalCommunicator::try_begin(Step& step) {
 
 /// In staging, blocks lie without gaps.
 void HierarchicalCommunicator::copy_in(Step& step, std::byte* to) const {
-  if (step.kind == StepKind::broadcast && step.root != map_.rank) return;
-  if (step.kind == StepKind::all_reduce || step.kind == StepKind::broadcast) {
+  if (step.kind == CollectiveKind::broadcast && step.root != map_.rank) return;
+  if (step.kind == CollectiveKind::all_reduce || step.kind == CollectiveKind::broadcast) {
     std::memcpy(to, step.data, step.bytes());
     return;
   }
   for (int block = 0; block < size(); ++block) {
-    if (step.kind == StepKind::all_gather && block != map_.rank) continue;
+    if (step.kind == CollectiveKind::all_gather && block != map_.rank) continue;
     const auto b = static_cast<std::size_t>(block);
     std::memcpy(to + b * step.bytes(), step.data + b * step.stride, step.bytes());
   }
@@ -241,12 +241,14 @@ void HierarchicalCommunicator::check_same(const Step& step, const Announcement& 
       theirs.count == step.count && theirs.root == step.root) {
     return;
   }
-  const auto describe = [](StepKind kind, std::size_t count, DType type, ReduceOp op, int root) {
-    if (kind == StepKind::barrier) return std::string("barrier");
-    if (kind == StepKind::broadcast) {
+  const auto describe = [](CollectiveKind kind, std::size_t count, DType type, ReduceOp op,
+                           int root) {
+    if (kind == CollectiveKind::barrier) return std::string("barrier");
+    if (kind == CollectiveKind::broadcast) {
       return fmt::format("broadcast of {} {} from rank {}", count, to_string(type), root);
     }
-    const bool reduces = kind == StepKind::all_reduce || kind == StepKind::reduce_scatter;
+    const bool reduces =
+        kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
     return fmt::format("{} of {} {}{}{}", to_string(kind), count, to_string(type),
                        reduces ? " by " : "", reduces ? to_string(op) : "");
   };

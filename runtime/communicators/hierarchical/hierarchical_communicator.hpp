@@ -54,19 +54,20 @@ class HierarchicalCommunicator final : public Communicator {
   int size() const override { return map_.size(); }
 
   Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override {
-    return queue({.kind = StepKind::all_reduce, .type = type, .op = op}, data, count, 1);
+    return queue({.kind = CollectiveKind::all_reduce, .type = type, .op = op}, data, count, 1);
   }
   Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override {
-    return queue({.kind = StepKind::reduce_scatter, .type = type, .op = op}, data, count, size());
+    return queue({.kind = CollectiveKind::reduce_scatter, .type = type, .op = op}, data, count,
+                 size());
   }
   Pending all_gather(void* data, std::size_t count, DType type) override {
-    return queue({.kind = StepKind::all_gather, .type = type}, data, count, size());
+    return queue({.kind = CollectiveKind::all_gather, .type = type}, data, count, size());
   }
   Pending broadcast(void* data, std::size_t count, DType type, int root) override {
-    return queue({.kind = StepKind::broadcast, .type = type, .root = root}, data, count, 1);
+    return queue({.kind = CollectiveKind::broadcast, .type = type, .root = root}, data, count, 1);
   }
   Pending barrier() override {
-    begin({.number = next_++, .kind = StepKind::barrier});
+    begin({.number = next_++, .kind = CollectiveKind::barrier});
     return {static_cast<std::int64_t>(next_ - 1)};
   }
 

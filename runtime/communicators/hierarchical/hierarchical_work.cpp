@@ -31,7 +31,7 @@ Slice slice_of(std::size_t total, DType type, int part, int parts) {
 // ---- what this rank does once all ranks of the node have begun
 
 void HierarchicalCommunicator::work(Step& step) {
-  if (step.kind == StepKind::barrier && !several_nodes()) {
+  if (step.kind == CollectiveKind::barrier && !several_nodes()) {
     step.state = StepState::ended;
     return;
   }
@@ -40,19 +40,19 @@ void HierarchicalCommunicator::work(Step& step) {
     return;
   }
   switch (step.kind) {
-    case StepKind::all_reduce:
+    case CollectiveKind::all_reduce:
       reduce_slice(step);
       return;
-    case StepKind::reduce_scatter:
+    case CollectiveKind::reduce_scatter:
       scatter(step);
       return;
-    case StepKind::all_gather:
+    case CollectiveKind::all_gather:
       gather(step);
       return;
-    case StepKind::broadcast:
+    case CollectiveKind::broadcast:
       spread(step);
       return;
-    case StepKind::barrier:
+    case CollectiveKind::barrier:
       if (team_.index() != 0) return mark_reduced(step);
       step.exchange = column_->barrier();
       step.state = StepState::exchanged;
@@ -63,12 +63,12 @@ void HierarchicalCommunicator::work(Step& step) {
 /// Small and within a node: every rank takes what all have announced; nobody waits a second time.
 void HierarchicalCommunicator::work_alone(Step& step) {
   step.state = StepState::ended;
-  if (step.kind == StepKind::broadcast) {
+  if (step.kind == CollectiveKind::broadcast) {
     if (step.root == map_.rank) return;
     std::memcpy(step.data, visible(index_of(step.root), step), step.bytes());
     return;
   }
-  if (step.kind == StepKind::all_gather) {
+  if (step.kind == CollectiveKind::all_gather) {
     for (int rank = 0; rank < size(); ++rank) {
       std::byte* to = step.data + static_cast<std::size_t>(rank) * step.stride;
       if (rank != map_.rank) std::memcpy(to, visible(index_of(rank), step), step.bytes());
@@ -157,7 +157,7 @@ void HierarchicalCommunicator::spread(Step& step) {
 }
 
 void HierarchicalCommunicator::finish_exchange(Step& step) {
-  if (step.kind == StepKind::all_reduce) {
+  if (step.kind == CollectiveKind::all_reduce) {
     const Slice slice = slice_of(step.count, step.type, team_.index(), map_.columns);
     const std::size_t offset = slice.begin * bytes_of(step.type);
     const std::byte* result = visible(team_.index(), step) + offset;
@@ -175,16 +175,16 @@ void HierarchicalCommunicator::copy_out(Step& step) {
   const bool staged = step.place == Place::staging;
   step.state = StepState::ended;
   switch (step.kind) {
-    case StepKind::all_reduce:
+    case CollectiveKind::all_reduce:
       if (staged) std::memcpy(step.data, visible(team_.index(), step), step.bytes());
       return;
-    case StepKind::reduce_scatter: {
+    case CollectiveKind::reduce_scatter: {
       const auto offset = static_cast<std::size_t>(map_.rank) * step.stride;
       const std::byte* mine = visible_block(team_.index(), step, map_.rank);
       if (staged) std::memcpy(step.data + offset, mine, step.bytes());
       return;
     }
-    case StepKind::all_gather:
+    case CollectiveKind::all_gather:
       for (int owner = 0; owner < size(); ++owner) {
         const int holder = is_here(owner) ? index_of(owner) : map_.column(owner);
         std::byte* to = step.data + static_cast<std::size_t>(owner) * step.stride;
@@ -192,13 +192,13 @@ void HierarchicalCommunicator::copy_out(Step& step) {
         if (to != from && owner != map_.rank) std::memcpy(to, from, step.bytes());
       }
       return mark_copied(step);
-    case StepKind::broadcast:
+    case CollectiveKind::broadcast:
       if (step.root != map_.rank) {
         const std::byte* from = visible(is_here(step.root) ? index_of(step.root) : 0, step);
         if (step.data != from) std::memcpy(step.data, from, step.bytes());
       }
       return mark_copied(step);
-    case StepKind::barrier:
+    case CollectiveKind::barrier:
       return;
   }
 }

@@ -20,7 +20,7 @@ enum class StepState {
 
 struct Step {
   std::uint64_t number = 0;
-  StepKind kind = StepKind::barrier;
+  CollectiveKind kind = CollectiveKind::barrier;
   DType type = DType::u8;
   ReduceOp op = ReduceOp::sum;
   int root = 0;

@@ -17,22 +17,6 @@ static_assert(sizeof(Announcement) == cache_line);
 
 }  // namespace
 
-std::string_view to_string(StepKind kind) {
-  switch (kind) {
-    case StepKind::all_reduce:
-      return "all_reduce";
-    case StepKind::reduce_scatter:
-      return "reduce_scatter";
-    case StepKind::all_gather:
-      return "all_gather";
-    case StepKind::broadcast:
-      return "broadcast";
-    case StepKind::barrier:
-      return "barrier";
-  }
-  return "";
-}
-
 /// Staging follows. Only its rank writes to it, besides the data of staging.
 struct Team::Area {
   Flag ended;

@@ -13,10 +13,6 @@
 
 namespace dllaunch {
 
-enum class StepKind : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, barrier };
-
-std::string_view to_string(StepKind kind);
-
 /// Where a rank's data of a step can be read and written by the node's other ranks.
 enum class Place : std::uint8_t {
   none,          // it has none to show
@@ -35,7 +31,7 @@ struct alignas(64) Announcement {
   std::uint64_t stride;             // bytes from block to block, where there are several
   std::uint32_t count;              // elements, of one block where there are several
   std::int32_t root;                // of a broadcast
-  StepKind kind;
+  CollectiveKind kind;
   DType type;
   ReduceOp op;
   Place place;

@@ -1,0 +1,103 @@
+#include "runtime/observed_communicator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dllaunch {
+
+ObservedCommunicator::ObservedCommunicator(std::unique_ptr<Communicator> inner, Activity& activity)
+    : inner_(std::move(inner)), activity_(activity) {}
+
+ObservedCommunicator::~ObservedCommunicator() = default;
+
+/// Before the call, so that one that blocks within it has begun.
+std::uint64_t ObservedCommunicator::announce() {
+  announced_ns_ = monotonic_ns();
+  return activity_.begin_collective();
+}
+
+Pending ObservedCommunicator::keep(std::uint64_t number, Pending pending, CollectiveKind kind,
+                                   std::uint64_t bytes) {
+  live_.push_back({.number = number,
+                   .id = pending.id,
+                   .kind = kind,
+                   .bytes = bytes,
+                   .begin_ns = announced_ns_,
+                   .done = false});
+  if (pending.id == 0) end(pending);
+  return pending;
+}
+
+std::deque<ObservedCommunicator::Operation>::iterator ObservedCommunicator::find(Pending pending) {
+  return std::ranges::find_if(
+      live_, [&](const Operation& each) { return each.id == pending.id && !each.done; });
+}
+
+void ObservedCommunicator::end(Pending pending) {
+  const auto found = find(pending);
+  if (found == live_.end()) return;
+  found->done = true;
+  const Operation ended = *found;
+  while (!live_.empty() && live_.front().done) live_.pop_front();
+  const std::uint64_t all_up_to = live_.empty()
+                                      ? activity_.beacon().begun.load(std::memory_order_relaxed)
+                                      : live_.front().number - 1;
+  activity_.end_collective(all_up_to, ended.kind, ended.bytes, ended.begin_ns);
+}
+
+Pending ObservedCommunicator::all_reduce(void* data, std::size_t count, DType type, ReduceOp op) {
+  const std::uint64_t number = announce();
+  return keep(number, inner_->all_reduce(data, count, type, op), CollectiveKind::all_reduce,
+              count * bytes_of(type));
+}
+
+Pending ObservedCommunicator::reduce_scatter(void* data, std::size_t count, DType type,
+                                             ReduceOp op) {
+  const std::uint64_t number = announce();
+  return keep(number, inner_->reduce_scatter(data, count, type, op), CollectiveKind::reduce_scatter,
+              count * bytes_of(type) * static_cast<std::size_t>(size()));
+}
+
+Pending ObservedCommunicator::all_gather(void* data, std::size_t count, DType type) {
+  const std::uint64_t number = announce();
+  return keep(number, inner_->all_gather(data, count, type), CollectiveKind::all_gather,
+              count * bytes_of(type) * static_cast<std::size_t>(size()));
+}
+
+Pending ObservedCommunicator::broadcast(void* data, std::size_t count, DType type, int root) {
+  const std::uint64_t number = announce();
+  return keep(number, inner_->broadcast(data, count, type, root), CollectiveKind::broadcast,
+              count * bytes_of(type));
+}
+
+Pending ObservedCommunicator::barrier() {
+  const std::uint64_t number = announce();
+  return keep(number, inner_->barrier(), CollectiveKind::barrier, 0);
+}
+
+bool ObservedCommunicator::test(Pending pending) {
+  const bool done = inner_->test(pending);
+  if (done) end(pending);
+  return done;
+}
+
+void ObservedCommunicator::wait(Pending pending) {
+  const auto waited = find(pending);
+  if (waited == live_.end()) return inner_->wait(pending);
+  activity_.begin_wait(waited->number, waited->kind, waited->bytes);
+  inner_->wait(pending);
+  activity_.end_wait();
+  end(pending);
+}
+
+/// To those who wait it is a barrier.
+std::span<std::byte> ObservedCommunicator::allocate(std::size_t bytes) {
+  const std::uint64_t number = announce();
+  activity_.begin_wait(number, CollectiveKind::barrier, 0);
+  const std::span<std::byte> memory = inner_->allocate(bytes);
+  activity_.end_wait();
+  keep(number, {}, CollectiveKind::barrier, 0);
+  return memory;
+}
+
+}  // namespace dllaunch
