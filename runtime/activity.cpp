@@ -68,10 +68,11 @@ std::uint64_t Activity::begin_collective() {
   return number;
 }
 
-void Activity::end_collective(std::uint64_t all_up_to, CollectiveKind kind, std::uint64_t bytes,
-                              std::int64_t begin_ns) {
+void Activity::end_collective(std::uint64_t number, std::uint64_t all_up_to, CollectiveKind kind,
+                              std::uint64_t bytes, std::int64_t begin_ns) {
   beacon_->ended.store(all_up_to, std::memory_order_release);
-  if (listener_ != nullptr) listener_->collective_ended(kind, bytes, begin_ns, monotonic_ns());
+  if (listener_ == nullptr) return;
+  listener_->collective_ended(number, kind, bytes, begin_ns, monotonic_ns());
 }
 
 void Activity::begin_wait(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes) {

@@ -53,9 +53,10 @@ class ActivityListener {
   virtual ~ActivityListener() = default;
   /// The thread was in `phase` from `begin_ns` until `end_ns`.
   virtual void phase_ended(RankPhase phase, std::int64_t begin_ns, std::int64_t end_ns) = 0;
-  /// `begin_ns`: this rank brought its data. `end_ns`: it saw the collective done.
-  virtual void collective_ended(CollectiveKind kind, std::uint64_t bytes, std::int64_t begin_ns,
-                                std::int64_t end_ns) = 0;
+  /// `number`: the same on all ranks. `begin_ns`: this rank brought its data. `end_ns`: it saw the
+  /// collective done.
+  virtual void collective_ended(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes,
+                                std::int64_t begin_ns, std::int64_t end_ns) = 0;
 };
 
 /// The pen. One thread at a time.
@@ -75,8 +76,8 @@ class Activity {
   void set_step(std::int64_t step) { beacon_->step.store(step, std::memory_order_relaxed); }
 
   std::uint64_t begin_collective();  // its number
-  void end_collective(std::uint64_t all_up_to, CollectiveKind kind, std::uint64_t bytes,
-                      std::int64_t begin_ns);
+  void end_collective(std::uint64_t number, std::uint64_t all_up_to, CollectiveKind kind,
+                      std::uint64_t bytes, std::int64_t begin_ns);
   void begin_wait(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes);
   void end_wait() { beacon_->waiting_for.store(0, std::memory_order_release); }
 

@@ -42,7 +42,7 @@ void ObservedCommunicator::end(Pending pending) {
   const std::uint64_t all_up_to = live_.empty()
                                       ? activity_.beacon().begun.load(std::memory_order_relaxed)
                                       : live_.front().number - 1;
-  activity_.end_collective(all_up_to, ended.kind, ended.bytes, ended.begin_ns);
+  activity_.end_collective(ended.number, all_up_to, ended.kind, ended.bytes, ended.begin_ns);
 }
 
 Pending ObservedCommunicator::all_reduce(void* data, std::size_t count, DType type, ReduceOp op) {

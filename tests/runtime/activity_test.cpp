@@ -20,7 +20,8 @@ struct Heard final : ActivityListener {
   void phase_ended(RankPhase phase, std::int64_t begin_ns, std::int64_t end_ns) override {
     spans.push_back({phase, begin_ns, end_ns});
   }
-  void collective_ended(CollectiveKind, std::uint64_t size, std::int64_t, std::int64_t) override {
+  void collective_ended(std::uint64_t, CollectiveKind, std::uint64_t size, std::int64_t,
+                        std::int64_t) override {
     bytes.push_back(size);
   }
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -19,9 +20,11 @@ std::unique_ptr<Communicator> all_ranks(std::string_view name) {
 
 struct Counting final : ActivityListener {
   int collectives = 0;
+  std::vector<std::uint64_t> numbers;
   void phase_ended(RankPhase, std::int64_t, std::int64_t) override {}
-  void collective_ended(CollectiveKind, std::uint64_t, std::int64_t begin_ns,
+  void collective_ended(std::uint64_t number, CollectiveKind, std::uint64_t, std::int64_t begin_ns,
                         std::int64_t end_ns) override {
+    numbers.push_back(number);
     EXPECT_LE(begin_ns, end_ns);
     ++collectives;
   }
@@ -59,6 +62,8 @@ TEST_P(Observed, NumbersWhatIsBegunAndEnded) {
   EXPECT_EQ(beacon.begun, 4u);
   EXPECT_EQ(beacon.ended, 4u);
   EXPECT_EQ(counting.collectives, 4);
+  std::ranges::sort(counting.numbers);
+  EXPECT_EQ(counting.numbers, (std::vector<std::uint64_t>{1, 2, 3, 4}));
 
   EXPECT_EQ(communicator.allocate(4096).size(), 4096u);
   EXPECT_EQ(beacon.ended, 5u);
