@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "launcher/job_schema.hpp"
 #include "launcher/utf8.hpp"
 #include "topology/id_set.hpp"
 
@@ -44,6 +47,23 @@ void check_command_keys(const YamlNode& root, std::vector<YamlProblem>& problems
     problems.push_back(
         {framework->value->mark, "framework is for 'run:'; the built-in trainer needs none"});
   }
+}
+
+bool trainer_knows_gpus() {
+  const auto train = nlohmann::json::parse(train_schema_text());
+  const auto words = train.value(nlohmann::json::json_pointer("/properties/backend/enum"),
+                                 nlohmann::json::array());
+  return std::ranges::any_of(words, [](const auto& w) { return w == "cuda" || w == "hip"; });
+}
+
+void check_communicator(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* runtime = find(&root, "runtime");
+  const YamlEntry* name = runtime == nullptr ? nullptr : find(runtime->value.get(), "allreduce");
+  if (name == nullptr || name->value->text != "nccl" || trainer_knows_gpus()) return;
+  problems.push_back(
+      {name->value->mark,
+       "runtime.allreduce nccl reduces memory of GPUs; this build's trainer computes "
+       "on CPUs"});
 }
 
 void check_container(const YamlNode& root, std::vector<YamlProblem>& problems) {
@@ -107,6 +127,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   std::vector<YamlProblem> problems;
   check_what_to_do(root, problems);
   check_command_keys(root, problems);
+  check_communicator(root, problems);
   check_container(root, problems);
   check_masks(root, problems);
   check_reserve(root, problems);

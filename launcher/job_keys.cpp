@@ -314,7 +314,7 @@ std::vector<JobKey> last_keys() {
        .doc = "with run: whose variables the ranks find besides RANK, WORLD_SIZE and their like"},
       {.path = "runtime", .rules = block(), .doc = "how ranks exchange gradients"},
       {.path = "runtime.allreduce",
-       .rules = words({"auto", "solo", "hierarchical", "mpi", "ring", "parameter-server"}),
+       .rules = words({"auto", "solo", "hierarchical", "mpi", "nccl", "ring", "parameter-server"}),
        .initial = "auto",
        .doc = "what sums gradients over ranks; auto: solo for one rank, else hierarchical"},
       {.path = "runtime.bucket_mb",

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <limits>
 #include <span>
+#include <vector>
 
 namespace dllaunch {
 namespace {
@@ -29,21 +30,25 @@ float value_of(int rank, std::size_t i) {
 }
 
 bool is_correct(Communicator& communicator, std::span<float> data) {
-  for (std::size_t i = 0; i < data.size(); ++i) data[i] = value_of(communicator.rank(), i);
+  std::vector<float> own(data.size());
+  for (std::size_t i = 0; i < own.size(); ++i) own[i] = value_of(communicator.rank(), i);
+  communicator.copy(data.data(), own.data(), data.size_bytes());
   reduce(communicator, data);
+  communicator.copy(own.data(), data.data(), data.size_bytes());
   std::int64_t wrong = 0;
-  for (std::size_t i = 0; i < data.size(); ++i) {
+  for (std::size_t i = 0; i < own.size(); ++i) {
     float sum = 0;
     for (int rank = 0; rank < communicator.size(); ++rank) sum += value_of(rank, i);
-    wrong += data[i] == sum ? 0 : 1;
+    wrong += own[i] == sum ? 0 : 1;
   }
   communicator.wait(communicator.all_reduce(&wrong, 1, DType::i64, ReduceOp::max));
   return wrong == 0;
 }
 
 AllReduceRow measure(Communicator& communicator, std::span<float> data, int iterations) {
-  std::ranges::fill(data, 0.0F);  // stays finite however often it is summed
-  reduce(communicator, data);     // the first one pays for pages and connections
+  const std::vector<float> zeros(data.size());  // stays finite however often it is summed
+  communicator.copy(data.data(), zeros.data(), data.size_bytes());
+  reduce(communicator, data);  // the first one pays for pages and connections
   double best_us = std::numeric_limits<double>::infinity();
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     communicator.wait(communicator.barrier());

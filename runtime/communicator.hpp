@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -61,6 +62,8 @@ struct Pending {
   std::int64_t id = 0;  // 0: nothing, always done
 };
 
+enum class MemorySpace : std::uint8_t { host, gpu };
+
 /// Every rank calls the same collectives in the same order with the same counts. Buffers belong to
 /// the communicator until the operation is done. A broken peer or network is die(), never a return
 /// value. One thread at a time.
@@ -90,11 +93,15 @@ class Communicator {
   /// Zeroed memory, 64-byte aligned, that this communicator reduces fastest; lives as long as it
   /// does. Collective: every rank asks for the same size.
   virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
+  /// Where that memory lies. Collectives take memory of the host in any case.
+  virtual MemorySpace memory() const { return MemorySpace::host; }
+  /// Between memory of the host and allocate()d memory; done when it returns.
+  virtual void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 };
 
 /// One line a communicator, in runtime/communicators/communicators.cpp.
 struct CommunicatorEntry {
-  std::string_view name;  // solo | hierarchical | mpi | ring | parameter-server
+  std::string_view name;  // solo | hierarchical | mpi | nccl | ring | parameter-server
   std::string_view summary;
   /// bad_request: it cannot serve such a job (solo with several ranks). Starts MPI where it needs
   /// it.

@@ -192,6 +192,13 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
                    .batch_size = config.batch_size,
                    .accumulate = config.accumulate};
   auto alone = prepare_alone(session);
+  if (alone && communicator.memory() == MemorySpace::gpu) {
+    // Until a backend computes there.
+    alone = Error{ErrorKind::bad_request,
+                  fmt::format("communicator {} reduces memory of a GPU, {} computes on the CPU",
+                              communicator.name(), session.backend),
+                  "use runtime.allreduce: auto"};
+  }
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
 
   const auto rows = table_rows(*session.executable);

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 #include "launcher/cluster_catalog.hpp"
 #include "launcher/job_schema.hpp"
 #include "launcher/planned_job.hpp"
+#include "launcher/program_paths.hpp"
 #include "launcher/verb.hpp"
 #include "launcher/version.hpp"
 
@@ -69,9 +72,23 @@ Json backends_of_trainer() {
   return backends;
 }
 
-Json communicators(const Json& mpi) {
-  const Json absent = {{"built", false}, {"usable", false}, {"why", "not in this build"}};
-  Json all = {{"solo", {{"built", true}, {"usable", true}}}, {"nccl", absent}};
+/// The module beside the trainer; it needs a GPU of the vendor whose library names it.
+Json nccl_module(World& world, const Json& gpus) {
+  const auto paths = program_paths("");
+  const std::string folder = paths ? paths->dltrain.substr(0, paths->dltrain.rfind('/')) : "";
+  for (const auto& [file, library] :
+       {std::pair("libdltrain_nccl.so", "NVML"), std::pair("libdltrain_rccl.so", "ROCm SMI")}) {
+    if (!world.look_at(folder + "/" + file).exists) continue;
+    const bool usable = gpus.contains(library) && gpus[library].value("gpus", 0) > 0;
+    Json entry = {{"built", true}, {"usable", usable}};
+    if (!usable) entry["why"] = "no GPU here";
+    return entry;
+  }
+  return {{"built", false}, {"usable", false}, {"why", "not in this build"}};
+}
+
+Json communicators(World& world, const Json& mpi, const Json& gpus) {
+  Json all = {{"solo", {{"built", true}, {"usable", true}}}, {"nccl", nccl_module(world, gpus)}};
   for (const char* name : {"hierarchical", "mpi", "ring", "parameter-server"}) {
     all[name] = {{"built", true}, {"usable", mpi["found"]}};
     if (mpi.contains("why")) all[name]["why"] = mpi["why"];
@@ -154,12 +171,13 @@ std::string render_program(std::string_view title, const Json& program) {
 Result<int> show_info(World& world, bool json) {
   const Json mpi = observe_program(world, "mpirun");
   const Json slurm = observe_program(world, "sinfo");
+  const Json gpus = gpu_libraries(world);
   const Json info = {{"version", version()},
                      {"backends", backends_of_trainer()},
-                     {"communicators", communicators(mpi)},
+                     {"communicators", communicators(world, mpi, gpus)},
                      {"slurm", slurm},
                      {"mpi", mpi},
-                     {"gpu_libraries", gpu_libraries(world)},
+                     {"gpu_libraries", gpus},
                      {"clusters", clusters(world)}};
   if (json) {
     world.print(info.dump(2) + "\n");

@@ -8,6 +8,7 @@
 #include "runtime/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/mpi/mpi.hpp"
+#include "runtime/communicators/nccl/nccl.hpp"
 #include "runtime/communicators/parameter_server/parameter_server.hpp"
 #include "runtime/communicators/ring/ring.hpp"
 #include "runtime/communicators/solo/solo.hpp"
@@ -15,10 +16,11 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::array<CommunicatorEntry, 5> table = {{
+constexpr std::array<CommunicatorEntry, 6> table = {{
     {"solo", "one rank, nothing to exchange", open_solo},
     {"hierarchical", "shared memory within a node, MPI between nodes", open_hierarchical},
     {"mpi", "nonblocking collectives of the MPI library", open_mpi},
+    {"nccl", "NCCL or RCCL between GPUs", open_nccl},
     {"ring", "the textbook's ring, for comparison", open_ring},
     {"parameter-server", "everything through rank 0, for comparison", open_parameter_server},
 }};

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "launcher/command_line.hpp"
@@ -173,6 +174,20 @@ TEST(Info, SaysWhatIsMissingAndWhy) {
   EXPECT_EQ(info["backends"]["cuda"]["usable"], false);
   EXPECT_NE(info["backends"]["hip"]["why"], "");
   EXPECT_TRUE(info["version"].is_string());
+}
+
+TEST(Info, NcclIsUsableWhereItsModuleAndAGpuAre) {
+  FakeWorld world;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  world.paths[(program / "libdltrain_nccl.so").string()] = {.exists = true};
+  EXPECT_EQ(*call(world, {"info", "--json"}), 0);
+  EXPECT_EQ(Json::parse(world.printed)["communicators"]["nccl"],
+            Json::parse(R"({"built": true, "usable": false, "why": "no GPU here"})"));
+
+  world.printed.clear();
+  world.vendor_libraries = {{.name = "NVML", .found = true, .gpus = {Gpu{}}}};
+  EXPECT_EQ(*call(world, {"info", "--json"}), 0);
+  EXPECT_EQ(Json::parse(world.printed)["communicators"]["nccl"]["usable"], true);
 }
 
 TEST(Info, SaysWhichGpuLibrariesAnswer) {

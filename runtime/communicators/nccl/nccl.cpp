@@ -1,0 +1,57 @@
+#include "runtime/communicators/nccl/nccl.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array modules = {"libdltrain_nccl.so", "libdltrain_rccl.so"};
+
+using Open = void (*)(NcclOpening&);
+
+Error missing(std::string what) {
+  return Error{ErrorKind::unavailable, std::move(what), "use runtime.allreduce: auto"};
+}
+
+/// It stays loaded: the communicator's code is in it.
+Result<Open> load() {
+  std::error_code unreadable;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
+  std::string why = fmt::format("this build has no nccl: no {} in {}", modules[0], folder.string());
+  for (const char* name : modules) {
+    if (!fs::exists(folder / name)) continue;
+    void* module = ::dlopen((folder / name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* entry = module == nullptr ? nullptr : ::dlsym(module, "dllaunch_open_nccl");
+    if (entry != nullptr) return reinterpret_cast<Open>(entry);
+    const char* said = ::dlerror();
+    why = fmt::format("nccl cannot be loaded: {}", said == nullptr ? "no reason given" : said);
+  }
+  return missing(std::move(why));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> open_nccl(const RankEnv& env) {
+  auto host = open_communicator("auto", env);
+  if (!host) return host;
+  auto open = load();
+  // One rank without the module would leave the others waiting inside of it.
+  std::int64_t without = open ? 0 : 1;
+  (*host)->wait((*host)->all_reduce(&without, 1, DType::i64, ReduceOp::max));
+  if (!open) return std::move(open).error();
+  if (without != 0) return missing("nccl cannot be loaded on another rank");
+  NcclOpening opening{.host = *std::move(host), .env = &env};
+  (*open)(opening);
+  return *std::move(opening.opened);
+}
+
+}  // namespace dllaunch

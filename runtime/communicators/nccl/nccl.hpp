@@ -1,0 +1,22 @@
+// The nccl communicator as dltrain sees it: a module beside the program, loaded when asked for.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "runtime/communicator.hpp"
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+/// What passes between dltrain and the module.
+struct NcclOpening {
+  std::unique_ptr<Communicator> host;
+  const RankEnv* env = nullptr;
+  std::optional<Result<std::unique_ptr<Communicator>>> opened = {};
+};
+
+/// Collective. unavailable: this build has no module, or its libraries or a GPU are missing here.
+Result<std::unique_ptr<Communicator>> open_nccl(const RankEnv& env);
+
+}  // namespace dllaunch

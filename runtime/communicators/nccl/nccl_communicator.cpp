@@ -1,0 +1,265 @@
+#include "runtime/communicators/nccl/nccl_communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "runtime/fatal.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Ranks that start NCCL meet over sockets; large jobs take a while.
+constexpr std::chrono::seconds longest_start{300};
+
+ncclDataType_t to_nccl(DType type) {
+  switch (type) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::i64:
+      return ncclInt64;
+    case DType::u8:
+      return ncclUint8;
+  }
+  return ncclUint8;
+}
+
+ncclRedOp_t to_nccl(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return ncclSum;
+    case ReduceOp::average:
+      return ncclAvg;
+    case ReduceOp::min:
+      return ncclMin;
+    case ReduceOp::max:
+      return ncclMax;
+  }
+  return ncclSum;
+}
+
+/// Collective over `host`: every rank has an error, or none has.
+std::optional<Error> agree(Communicator& host, std::optional<Error> error) {
+  std::int64_t failed = error ? 1 : 0;
+  host.wait(host.all_reduce(&failed, 1, DType::i64, ReduceOp::max));
+  if (failed != 0 && !error) {
+    error = Error{ErrorKind::unavailable, "another rank has no GPU for nccl", ""};
+  }
+  return error;
+}
+
+/// The rank's own GPU. All of the node's are visible to each rank: the local rank chooses.
+std::optional<Error> choose_gpu(const RankEnv& env) {
+  int count = 0;
+  const GpuStatus status = gpu_count_devices(count);
+  if (status != gpu_success || count == 0) {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("nccl: no GPU: {}: {}", gpu_vendor_api,
+                             status == gpu_success ? "none is visible" : gpu_words(status)),
+                 "use runtime.allreduce: auto"};
+  }
+  const int device = env.local_rank % count;
+  const GpuStatus chosen = gpu_set_device(device);
+  if (chosen == gpu_success) return std::nullopt;
+  return Error{ErrorKind::unavailable, fmt::format("nccl: GPU {}: {}", device, gpu_words(chosen)),
+               ""};
+}
+
+Error refusal(std::string_view call, ncclResult_t result) {
+  return Error{ErrorKind::unavailable,
+               fmt::format("{}: {}: {}", gpu_collectives, call, ncclGetErrorString(result)),
+               "NCCL_DEBUG=WARN tells more"};
+}
+
+/// Waits for a start that does not block.
+std::optional<Error> wait_for_start(ncclComm_t comm) {
+  const auto deadline = std::chrono::steady_clock::now() + longest_start;
+  ncclResult_t state = ncclInProgress;
+  for (;;) {
+    const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
+    if (asked != ncclSuccess) return refusal("ncclCommGetAsyncError", asked);
+    if (state == ncclSuccess) return std::nullopt;
+    if (state != ncclInProgress) return refusal("start", state);
+    if (std::chrono::steady_clock::now() > deadline) {
+      return Error{
+          ErrorKind::timeout,
+          fmt::format("{}: not all ranks came within {} s", gpu_collectives, longest_start.count()),
+          "NCCL_DEBUG=INFO says which network it tries"};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Communicator> host,
+                                                             const RankEnv& env) {
+  if (auto error = agree(*host, choose_gpu(env))) return *std::move(error);
+
+  ncclUniqueId id = {};
+  std::optional<Error> error;
+  if (host->rank() == 0) {
+    const ncclResult_t made = ncclGetUniqueId(&id);
+    if (made != ncclSuccess) error = refusal("ncclGetUniqueId", made);
+  }
+  if (auto agreed = agree(*host, std::move(error))) return *std::move(agreed);
+  host->wait(host->broadcast(&id, sizeof id, DType::u8, 0));
+
+  ncclComm_t comm = nullptr;
+  const ncclResult_t started = start_communicator(comm, host->size(), id, host->rank());
+  if (started != ncclSuccess && started != ncclInProgress) {
+    error = refusal("start", started);
+  } else {
+    error = wait_for_start(comm);
+  }
+  const bool mine = error.has_value();
+  if (auto agreed = agree(*host, std::move(error))) {
+    if (comm != nullptr) ncclCommAbort(comm);
+    if (!mine) agreed->what = fmt::format("{} could not start on another rank", gpu_collectives);
+    return *std::move(agreed);
+  }
+  return std::unique_ptr<Communicator>(new NcclCommunicator(std::move(host), comm));
+}
+
+NcclCommunicator::NcclCommunicator(std::unique_ptr<Communicator> host, ncclComm_t comm)
+    : host_(std::move(host)), comm_(comm) {
+  check(gpu_create_stream(stream_), "stream");
+  check(gpu_create_event(ready_), "event");
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  while (!live_.empty()) wait({live_.front().id});
+  for (const RegisteredBuffer& buffer : buffers_) free_buffer(comm_, buffer);
+  for (const GpuEvent event : spare_) static_cast<void>(gpu_destroy_event(event));
+  static_cast<void>(gpu_destroy_event(ready_));
+  static_cast<void>(gpu_destroy_stream(stream_));
+  ncclCommDestroy(comm_);
+}
+
+void NcclCommunicator::check(ncclResult_t result, std::string_view call) {
+  // A call that does not block may still be on its way.
+  while (result == ncclInProgress) {
+    if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) break;
+  }
+  if (result == ncclSuccess) return;
+  const std::string why = fmt::format("{}: {}", call, ncclGetErrorString(result));
+  ncclCommAbort(comm_);  // peers see it too, instead of waiting for this rank
+  die(gpu_collectives, why);
+}
+
+void NcclCommunicator::check(GpuStatus status, std::string_view call) {
+  if (status == gpu_success) return;
+  const std::string why = fmt::format("{}: {}", call, gpu_words(status));
+  ncclCommAbort(comm_);
+  die(gpu_vendor_api, why);
+}
+
+/// The collective that follows waits for what the GPU has been given so far.
+void NcclCommunicator::begin() {
+  check(gpu_record(ready_, nullptr), "record");
+  check(gpu_wait_for(stream_, ready_), "wait");
+}
+
+Pending NcclCommunicator::end() {
+  GpuEvent event = nullptr;
+  if (spare_.empty()) {
+    check(gpu_create_event(event), "event");
+  } else {
+    event = spare_.back();
+    spare_.pop_back();
+  }
+  check(gpu_record(event, stream_), "record");
+  live_.push_back({.id = next_++, .event = event, .of_host = {}});
+  return {live_.back().id};
+}
+
+Pending NcclCommunicator::keep(Pending of_host) {
+  live_.push_back({.id = next_++, .event = nullptr, .of_host = of_host});
+  return {live_.back().id};
+}
+
+Pending NcclCommunicator::all_reduce(void* data, std::size_t count, DType type, ReduceOp op) {
+  if (!gpu_owns(data)) return keep(host_->all_reduce(data, count, type, op));
+  begin();
+  check(ncclAllReduce(data, data, count, to_nccl(type), to_nccl(op), comm_, stream_), "all_reduce");
+  return end();
+}
+
+Pending NcclCommunicator::reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) {
+  if (!gpu_owns(data)) return keep(host_->reduce_scatter(data, count, type, op));
+  begin();
+  std::byte* const mine =
+      static_cast<std::byte*>(data) + static_cast<std::size_t>(rank()) * count * bytes_of(type);
+  check(ncclReduceScatter(data, mine, count, to_nccl(type), to_nccl(op), comm_, stream_),
+        "reduce_scatter");
+  return end();
+}
+
+Pending NcclCommunicator::all_gather(void* data, std::size_t count, DType type) {
+  if (!gpu_owns(data)) return keep(host_->all_gather(data, count, type));
+  begin();
+  const std::byte* const mine =
+      static_cast<std::byte*>(data) + static_cast<std::size_t>(rank()) * count * bytes_of(type);
+  check(ncclAllGather(mine, data, count, to_nccl(type), comm_, stream_), "all_gather");
+  return end();
+}
+
+Pending NcclCommunicator::broadcast(void* data, std::size_t count, DType type, int root) {
+  if (!gpu_owns(data)) return keep(host_->broadcast(data, count, type, root));
+  begin();
+  check(ncclBroadcast(data, data, count, to_nccl(type), root, comm_, stream_), "broadcast");
+  return end();
+}
+
+Pending NcclCommunicator::barrier() {
+  return keep(host_->barrier());
+}
+
+bool NcclCommunicator::is_done(const Operation& operation) {
+  if (operation.event == nullptr) return host_->test(operation.of_host);
+  const GpuStatus state = gpu_query(operation.event);
+  if (state == gpu_success) return true;
+  if (state != gpu_not_ready) check(state, "collective");
+  ncclResult_t result = ncclSuccess;
+  const ncclResult_t asked = ncclCommGetAsyncError(comm_, &result);
+  check(asked == ncclSuccess ? result : asked, "collective");
+  return false;
+}
+
+bool NcclCommunicator::test(Pending pending) {
+  const auto found = std::ranges::find(live_, pending.id, &Operation::id);
+  if (found == live_.end()) return true;
+  if (!is_done(*found)) return false;
+  if (found->event != nullptr) spare_.push_back(found->event);
+  live_.erase(found);
+  return true;
+}
+
+void NcclCommunicator::wait(Pending pending) {
+  while (!test(pending)) std::this_thread::yield();
+}
+
+std::span<std::byte> NcclCommunicator::allocate(std::size_t bytes) {
+  if (bytes == 0) return {};
+  RegisteredBuffer buffer;
+  check(allocate_buffer(comm_, bytes, buffer), "allocate");
+  check(gpu_clear(buffer.memory, bytes), "clear");
+  buffers_.push_back(buffer);
+  return {static_cast<std::byte*>(buffer.memory), bytes};
+}
+
+void NcclCommunicator::copy(void* to, const void* from, std::size_t bytes) {
+  check(gpu_copy(to, from, bytes), "copy");
+}
+
+}  // namespace dllaunch

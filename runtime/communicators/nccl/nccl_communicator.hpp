@@ -1,0 +1,72 @@
+// Collectives between GPUs: NCCL's, and RCCL's from the same source. Part of a loadable module, so
+// that one dltrain runs on nodes with and without a GPU.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "runtime/communicator.hpp"
+#include "runtime/communicators/nccl/nccl_api.hpp"
+#include "runtime/rank_env.hpp"
+
+namespace dllaunch {
+
+/// Memory of the GPU goes through NCCL on a stream of its own; memory of the host through `host`,
+/// which also brought the ranks together. A collective begins after all work that this rank has
+/// given its GPU on blocking streams, and is done when test() or wait() says so. An error of the
+/// library, also one that a peer's death brings, is ncclCommAbort() and die(), not a hang.
+/// min and max are NCCL's own: they may drop a NaN.
+class NcclCommunicator final : public Communicator {
+ public:
+  /// Collective. unavailable, on every rank: no GPU for one of them, or NCCL refuses.
+  static Result<std::unique_ptr<Communicator>> open(std::unique_ptr<Communicator> host,
+                                                    const RankEnv& env);
+  ~NcclCommunicator() override;
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  std::string_view name() const override { return "nccl"; }
+  int rank() const override { return host_->rank(); }
+  int size() const override { return host_->size(); }
+  MemorySpace memory() const override { return MemorySpace::gpu; }
+
+  Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override;
+  Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override;
+  Pending all_gather(void* data, std::size_t count, DType type) override;
+  Pending broadcast(void* data, std::size_t count, DType type, int root) override;
+  Pending barrier() override;
+
+  bool test(Pending pending) override;
+  void wait(Pending pending) override;
+
+  std::span<std::byte> allocate(std::size_t bytes) override;
+  void copy(void* to, const void* from, std::size_t bytes) override;
+
+ private:
+  /// On the GPU where `event` is not null, else of `host_`.
+  struct Operation {
+    std::int64_t id = 0;
+    GpuEvent event = nullptr;
+    Pending of_host = {};
+  };
+
+  NcclCommunicator(std::unique_ptr<Communicator> host, ncclComm_t comm);
+  void begin();
+  Pending end();
+  Pending keep(Pending of_host);
+  bool is_done(const Operation& operation);
+  void check(ncclResult_t result, std::string_view call);
+  void check(GpuStatus status, std::string_view call);
+
+  std::unique_ptr<Communicator> host_;
+  ncclComm_t comm_;
+  GpuStream stream_ = nullptr;
+  GpuEvent ready_ = nullptr;     // all that the collective to come waits for
+  std::vector<GpuEvent> spare_;  // events for operations to come
+  std::vector<RegisteredBuffer> buffers_;
+  std::deque<Operation> live_;
+  std::int64_t next_ = 1;
+};
+
+}  // namespace dllaunch
