@@ -9,16 +9,25 @@
 namespace dllaunch {
 
 /// Starting does not block where the library can do so (2.14), so that it can be given up.
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 14, 0)
 inline ncclResult_t start_communicator(ncclComm_t& comm, int ranks, const ncclUniqueId& id,
                                        int rank) {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 14, 0)
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   return ncclCommInitRankConfig(&comm, ranks, id, rank, &config);
-#else
-  return ncclCommInitRank(&comm, ranks, id, rank);
-#endif
 }
+inline bool is_on_its_way(ncclResult_t result) {
+  return result == ncclInProgress;
+}
+#else
+inline ncclResult_t start_communicator(ncclComm_t& comm, int ranks, const ncclUniqueId& id,
+                                       int rank) {
+  return ncclCommInitRank(&comm, ranks, id, rank);
+}
+inline bool is_on_its_way(ncclResult_t) {
+  return false;
+}
+#endif
 
 /// A registered buffer is read and written by peers and network cards where it lies (2.19).
 struct RegisteredBuffer {

@@ -84,12 +84,12 @@ Error refusal(std::string_view call, ncclResult_t result) {
 /// Waits for a start that does not block.
 std::optional<Error> wait_for_start(ncclComm_t comm) {
   const auto deadline = std::chrono::steady_clock::now() + longest_start;
-  ncclResult_t state = ncclInProgress;
   for (;;) {
+    ncclResult_t state = ncclSuccess;
     const ncclResult_t asked = ncclCommGetAsyncError(comm, &state);
     if (asked != ncclSuccess) return refusal("ncclCommGetAsyncError", asked);
     if (state == ncclSuccess) return std::nullopt;
-    if (state != ncclInProgress) return refusal("start", state);
+    if (!is_on_its_way(state)) return refusal("start", state);
     if (std::chrono::steady_clock::now() > deadline) {
       return Error{
           ErrorKind::timeout,
@@ -117,7 +117,7 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Com
 
   ncclComm_t comm = nullptr;
   const ncclResult_t started = start_communicator(comm, host->size(), id, host->rank());
-  if (started != ncclSuccess && started != ncclInProgress) {
+  if (started != ncclSuccess && !is_on_its_way(started)) {
     error = refusal("start", started);
   } else {
     error = wait_for_start(comm);
@@ -148,7 +148,7 @@ NcclCommunicator::~NcclCommunicator() {
 
 void NcclCommunicator::check(ncclResult_t result, std::string_view call) {
   // A call that does not block may still be on its way.
-  while (result == ncclInProgress) {
+  while (is_on_its_way(result)) {
     if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) break;
   }
   if (result == ncclSuccess) return;
