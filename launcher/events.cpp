@@ -58,6 +58,17 @@ Event epoch(const Json& line, double time) {
                     .images_per_s = real(line, "images_per_s")};
 }
 
+Event ranks(const Json& line, double time) {
+  RanksEvent event{.time = time, .epoch = whole(line, "epoch").value_or(0), .notes = {}};
+  const auto notes = line.find("notes");
+  if (notes != line.end() && notes->is_array()) {
+    for (const auto& note : *notes) {
+      if (note.is_string()) event.notes.push_back(note.get<std::string>());
+    }
+  }
+  return event;
+}
+
 Event checkpoint(const Json& line, double time) {
   return CheckpointEvent{.time = time,
                          .path = text(line, "path"),
@@ -99,8 +110,8 @@ double time_of(const Event& event) {
 std::optional<Event> parse_event(std::string_view line) {
   using Reader = Event (*)(const Json&, double);
   static const std::map<std::string, Reader, std::less<>> readers = {
-      {"start", start},     {"step", step},   {"epoch", epoch}, {"checkpoint", checkpoint},
-      {"restart", restart}, {"stall", stall}, {"end", end}};
+      {"start", start},           {"step", step},       {"epoch", epoch}, {"ranks", ranks},
+      {"checkpoint", checkpoint}, {"restart", restart}, {"stall", stall}, {"end", end}};
 
   const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object()) return std::nullopt;

@@ -45,6 +45,12 @@ struct EpochEvent {
   std::optional<double> images_per_s = {};
 };
 
+struct RanksEvent {
+  double time = 0;
+  std::int64_t epoch = 0;
+  std::vector<std::string> notes = {};  // on ranks that were late
+};
+
 struct CheckpointEvent {
   double time = 0;
   std::string path = {};
@@ -74,8 +80,8 @@ struct EndEvent {
   std::optional<double> seconds = {};
 };
 
-using Event = std::variant<StartEvent, StepEvent, EpochEvent, CheckpointEvent, RestartEvent,
-                           StallEvent, EndEvent>;
+using Event = std::variant<StartEvent, StepEvent, EpochEvent, RanksEvent, CheckpointEvent,
+                           RestartEvent, StallEvent, EndEvent>;
 
 double time_of(const Event& event);
 

@@ -150,6 +150,10 @@ void Progress::on(const EpochEvent& event) {
   epoch_ = 0;
 }
 
+void Progress::on(const RanksEvent& event) {
+  for (const auto& note : event.notes) say(note);
+}
+
 void Progress::on(const CheckpointEvent& event) {
   std::string line = "checkpoint " + relative(event.path);
   if (event.seconds_blocked) line += fmt::format(" ({:.2f} s)", *event.seconds_blocked);

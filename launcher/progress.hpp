@@ -43,6 +43,7 @@ class Progress {
   void on(const StartEvent& event);
   void on(const StepEvent& event);
   void on(const EpochEvent& event);
+  void on(const RanksEvent& event);
   void on(const CheckpointEvent& event);
   void on(const RestartEvent& event);
   void on(const StallEvent& event);

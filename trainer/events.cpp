@@ -3,16 +3,96 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_ranks_listed = 8;
+constexpr std::size_t most_notes = 3;
+
+struct Column {
+  const char* name;
+  double (*of)(const RankSeconds&);
+};
+constexpr std::array<Column, 8> columns = {{
+    {"data", [](const RankSeconds& rank) { return rank.data; }},
+    {"forward", [](const RankSeconds& rank) { return rank.forward; }},
+    {"backward", [](const RankSeconds& rank) { return rank.backward; }},
+    {"update", [](const RankSeconds& rank) { return rank.update; }},
+    {"between", [](const RankSeconds& rank) { return rank.between; }},
+    {"communication", [](const RankSeconds& rank) { return rank.communication; }},
+    {"waiting", [](const RankSeconds& rank) { return rank.waiting; }},
+    {"delayed", [](const RankSeconds& rank) { return rank.delayed; }},
+}};
+
+double micro(double seconds) {
+  return std::round(seconds * 1e6) / 1e6;
+}
+
+/// Of the column's seconds over ranks: least, 5 %, median, 95 %, most.
+Json quantiles(const std::vector<RankSeconds>& ranks, const Column& column) {
+  std::vector<double> values;
+  values.reserve(ranks.size());
+  for (const RankSeconds& rank : ranks) values.push_back(column.of(rank));
+  std::ranges::sort(values);
+  Json found = Json::array();
+  for (const double at : {0.0, 0.05, 0.5, 0.95, 1.0}) {
+    const double index = at * static_cast<double>(values.size() - 1);
+    found.push_back(micro(values[static_cast<std::size_t>(std::lround(index))]));
+  }
+  return found;
+}
+
+/// Those whose own work took longest.
+std::vector<int> slowest(const std::vector<RankSeconds>& ranks) {
+  std::vector<int> order(ranks.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto own = [&](int rank) {
+    const RankSeconds& each = ranks[static_cast<std::size_t>(rank)];
+    return each.data + each.compute() + each.between;
+  };
+  const auto listed = std::min(most_ranks_listed, order.size());
+  std::ranges::partial_sort(order, order.begin() + static_cast<std::ptrdiff_t>(listed),
+                            std::greater(), own);
+  order.resize(listed);
+  return order;
+}
+
+Json rank_row(const EpochRanks& event, int rank) {
+  const auto index = static_cast<std::size_t>(rank);
+  Json row = {{"rank", rank}, {"host", event.hosts[index]}};
+  for (const Column& column : columns) row[column.name] = micro(column.of(event.ranks[index]));
+  return row;
+}
+
+Json straggler_row(const EpochRanks& event, const Straggler& late) {
+  Json row = {{"rank", late.rank},
+              {"host", event.hosts[static_cast<std::size_t>(late.rank)]},
+              {"cause", to_string(late.cause)}};
+  row["phase"] = late.cause == Lateness::compute ? Json(to_string(late.phase)) : Json();
+  row["seconds"] = micro(late.seconds);
+  row["median"] = micro(late.median);
+  row["delayed"] = micro(late.delayed);
+  return row;
+}
+
+}  // namespace
 
 /// One event under construction; dump() turns NaN and infinity into null.
 class EventLog::Line {
@@ -121,6 +201,29 @@ void EventLog::epoch(const EpochEvent& event) {
              .add("val_accuracy", event.val_accuracy)
              .add("seconds", event.seconds)
              .add("images_per_s", event.images_per_s)
+             .text());
+}
+
+void EventLog::ranks(std::int64_t epoch, const EpochRanks& event) {
+  if (file_ < 0 || event.ranks.empty()) return;
+  Json seconds;
+  for (const Column& column : columns) seconds[column.name] = quantiles(event.ranks, column);
+  Json listed = Json::array();
+  for (const int rank : slowest(event.ranks)) listed.push_back(rank_row(event, rank));
+  Json stragglers = Json::array();
+  for (std::size_t i = 0; i < std::min(most_ranks_listed, event.stragglers.size()); ++i) {
+    stragglers.push_back(straggler_row(event, event.stragglers[i]));
+  }
+  append(Line("ranks")
+             .add("epoch", epoch)
+             .add("steps", static_cast<std::int64_t>(event.ranks[0].steps))
+             .add("ranks", event.ranks.size())
+             .add("quantiles", Json::array({0, 0.05, 0.5, 0.95, 1}))
+             .add("seconds", seconds)
+             .add("slowest", listed)
+             .add("stragglers", stragglers)
+             .add("stragglers_total", event.stragglers.size())
+             .add("notes", straggler_lines(event, most_notes))
              .text());
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "topology/result.hpp"
+#include "trainer/stragglers.hpp"
 
 namespace dllaunch {
 
@@ -68,6 +69,9 @@ class EventLog {
   void start(const StartEvent& event);
   void step(const StepEvent& event);
   void epoch(const EpochEvent& event);
+  /// What ranks did with the epoch: quantiles over ranks and the eight that lost most, however many
+  /// there are.
+  void ranks(std::int64_t epoch, const EpochRanks& event);
   void checkpoint(const CheckpointEvent& event);
   void restart(std::string_view reason, std::string_view from);
   void end(std::string_view status, double seconds);

@@ -11,6 +11,7 @@
 #include "trainer/agreement.hpp"
 #include "trainer/events.hpp"
 #include "trainer/loader.hpp"
+#include "trainer/stragglers.hpp"
 
 namespace dllaunch {
 namespace {
@@ -56,6 +57,7 @@ class Training {
         session_(session),
         events_(events),
         reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, communicator)),
+        stragglers_(communicator, activity, options.host),
         images_(session.dataset->size(Split::train)) {}
 
   /// An Error ends the training on every rank.
@@ -79,6 +81,7 @@ class Training {
   Session& session_;
   EventLog& events_;
   GradientReducer reducer_;
+  StragglerWatch stragglers_;
   std::int64_t images_;            // of the training split
   double training_s_ = 0;          // of this epoch, without validation
   std::int64_t epoch_images_ = 0;  // trained on in this epoch by this process
@@ -113,6 +116,7 @@ Result<Pause> Training::train_epoch() {
   TrainPosition& at = session_.position;
   const auto start = Clock::now();
   const std::int64_t steps = steps_per_epoch(images_, session_.shape);
+  stragglers_.begin_epoch();
   epoch_images_ = 0;
   training_s_ = 0;
   Loader loader(
@@ -126,6 +130,7 @@ Result<Pause> Training::train_epoch() {
     auto sums = run_step(loader, lr);
     if (!sums) return std::move(sums).error();
     activity_.enter(RankPhase::between);
+    stragglers_.end_step();
     at.step += 1;
     activity_.set_step(at.step);
     at.images += count;
@@ -178,6 +183,7 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
     own_loss = sums.loss;
     exchange =
         communicator_.all_reduce(&sums, sizeof(sums) / sizeof(double), DType::f64, ReduceOp::sum);
+    stragglers_.begin_exchange();
     reducer_.begin();
     executable.backward(scale, /*accumulate=*/i > 0, [this](int slot) {
       if (slot != no_slot) reducer_.ready(slot);
@@ -186,6 +192,7 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
   }
   activity_.enter(RankPhase::reduce);
   communicator_.wait(exchange);
+  stragglers_.end_exchange();
   reducer_.finish();
   activity_.enter(RankPhase::update);
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
@@ -236,6 +243,7 @@ void Training::report_step(const StepSums& sums, std::int64_t count, double lr) 
 
 Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
   TrainPosition& at = session_.position;
+  const EpochRanks ranks = stragglers_.end_epoch();
   const auto seen = static_cast<double>(at.images);
   EpochEvent event{.epoch = at.epoch + 1,
                    .loss = at.loss_sum / seen,
@@ -259,10 +267,13 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
   event.seconds = seconds_since(epoch_start);
   event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
   events_.epoch(event);
+  events_.ranks(event.epoch, ranks);
   if (communicator_.rank() == 0) {
     options_.say(fmt::format(
         "epoch {}/{}: loss {:.4f}, accuracy {:.4f}{}, {:.1f} s, {:.0f} images/s", event.epoch,
         config_.epochs, event.loss, event.accuracy, validation, event.seconds, event.images_per_s));
+    constexpr std::size_t most_lines = 3;
+    for (const auto& line : straggler_lines(ranks, most_lines)) options_.say(line);
   }
   return Ok{};
 }

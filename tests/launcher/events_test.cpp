@@ -31,6 +31,11 @@ TEST(Events, ReadsEveryKind) {
   ASSERT_TRUE(epoch && std::holds_alternative<EpochEvent>(*epoch));
   EXPECT_FALSE(std::get<EpochEvent>(*epoch).val_accuracy);
 
+  const auto ranks = parse_event(
+      R"({"time":4,"event":"ranks","epoch":2,"notes":["rank 3 on n1: late",7],"seconds":{}})");
+  ASSERT_TRUE(ranks && std::holds_alternative<RanksEvent>(*ranks));
+  EXPECT_EQ(std::get<RanksEvent>(*ranks).epoch, 2);
+  EXPECT_EQ(std::get<RanksEvent>(*ranks).notes, (std::vector<std::string>{"rank 3 on n1: late"}));
   const auto stall = parse_event(
       R"({"time":4,"event":"stall","late_ranks":[1,3],"collective":"all_reduce","seconds":60})");
   ASSERT_TRUE(stall && std::holds_alternative<StallEvent>(*stall));

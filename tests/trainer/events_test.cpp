@@ -67,6 +67,37 @@ TEST(Events, WhatIsAbsentOrNoNumberIsNull) {
   EXPECT_TRUE(lines[2]["val_accuracy"].is_null());
 }
 
+TEST(Events, RanksFitALineHoweverManyThereAre) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl");
+  ASSERT_TRUE(log);
+  EpochRanks epoch;
+  constexpr int many = 27648;
+  for (int rank = 0; rank < many; ++rank) {
+    epoch.ranks.push_back({.steps = 100, .data = 1, .forward = 30, .backward = 60 + rank * 1e-3});
+    epoch.hosts.push_back("host-with-a-long-name-" + std::to_string(rank / 6));
+    if (rank % 2 == 1) epoch.stragglers.push_back({.rank = rank, .seconds = 9, .median = 1});
+  }
+  log->ranks(3, epoch);
+  const std::string text = read_text(folder / "events.jsonl");
+  EXPECT_LT(text.size(), 8192u);
+  const auto event = Json::parse(text);
+  EXPECT_EQ(event["event"], "ranks");
+  EXPECT_EQ(event["epoch"], 3);
+  EXPECT_EQ(event["ranks"], many);
+  EXPECT_EQ(event["seconds"]["data"], Json::parse("[1.0,1.0,1.0,1.0,1.0]"));
+  EXPECT_EQ(event["seconds"]["backward"][4], 60 + (many - 1) * 1e-3);
+  ASSERT_EQ(event["slowest"].size(), 8u);
+  EXPECT_EQ(event["slowest"][0]["rank"], many - 1);
+  EXPECT_EQ(event["slowest"][0]["host"], "host-with-a-long-name-4607");
+  EXPECT_EQ(event["stragglers"].size(), 8u);
+  EXPECT_EQ(event["stragglers_total"], many / 2);
+  EXPECT_EQ(event["notes"].size(), 4u);
+
+  log->ranks(4, {});  // of a rank that is not 0
+  EXPECT_EQ(read_text(folder / "events.jsonl"), text);
+}
+
 TEST(Events, AreAppended) {
   const ScratchFolder folder;
   for (int run = 0; run < 3; ++run) {
