@@ -87,14 +87,17 @@ std::string all_reduce_table_head() {
 std::string to_table_line(const AllReduceRow& row) {
   return fmt::format("{:>12} {:>12} {:>10} {:>12.2f} {:>10.3f} {:>10.3f}  {}\n", row.bytes,
                      row.bytes / sizeof(float), "f32", row.us, row.algbw_gbs, row.busbw_gbs,
-                     row.correct ? "correct" : "WRONG");
+                     row.projected ? "projected"
+                     : row.correct ? "correct"
+                                   : "WRONG");
 }
 
 std::string to_json(const AllReduceRow& row) {
   return fmt::format(
       R"({{"backend": "{}", "ranks": {}, "bytes": {}, "us": {:.4f}, "algbw_gbs": {:.6f}, )"
-      R"("busbw_gbs": {:.6f}, "correct": {}}})",
-      row.communicator, row.ranks, row.bytes, row.us, row.algbw_gbs, row.busbw_gbs, row.correct);
+      R"("busbw_gbs": {:.6f}, "{}": {}}})",
+      row.communicator, row.ranks, row.bytes, row.us, row.algbw_gbs, row.busbw_gbs,
+      row.projected ? "projected" : "correct", row.projected || row.correct);
 }
 
 }  // namespace dllaunch

@@ -24,7 +24,8 @@ struct AllReduceRow {
   /// as nccl-tests defines them (doc/PERFORMANCE.md there).
   double algbw_gbs = 0;
   double busbw_gbs = 0;
-  bool correct = false;  // every element on every rank
+  bool correct = false;    // every element on every rank
+  bool projected = false;  // not measured: what more nodes would take
 };
 
 /// Collective. The sizes min_bytes x 2^k up to max_bytes, each told as soon as it is measured, the
@@ -37,7 +38,8 @@ void measure_all_reduce(Communicator& communicator, const AllReduceBench& bench,
 /// nccl-tests' columns. The first line names them and their units.
 std::string all_reduce_table_head();
 std::string to_table_line(const AllReduceRow& row);
-/// {"backend", "ranks", "bytes", "us", "algbw_gbs", "busbw_gbs", "correct"}
+/// {"backend", "ranks", "bytes", "us", "algbw_gbs", "busbw_gbs", "correct"}; a projected row has
+/// "projected": true in place of the last.
 std::string to_json(const AllReduceRow& row);
 
 }  // namespace dllaunch

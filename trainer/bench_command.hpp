@@ -14,9 +14,11 @@ struct BenchCommand {
   std::string communicator;
   AllReduceBench bench;
   bool json = false;
+  std::vector<int> project = {};  // numbers of nodes
 };
 
-/// COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json. bad_request: says which one is wrong.
+/// COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,NODES...]. bad_request: says which
+/// one is wrong.
 Result<BenchCommand> parse_bench(const std::vector<std::string>& words);
 
 /// Collective; rank 0 prints to stdout. False: a result was wrong.

@@ -45,7 +45,7 @@ Options:
   --config FILE   what to train
   --run-dir DIR   where events.jsonl and checkpoints/ go [the folder of FILE]
   --describe      print the JSON Schema of the `train:` block
-  --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json
+  --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]
                   what `dllaunch bench allreduce` runs on every rank
   --version       print the version
   -h, --help      print this

@@ -31,6 +31,7 @@ constexpr std::string_view examples =
   dllaunch bench allreduce --ranks 4 --communicator mpi     against the MPI library's own
   salloc -N 2 --ntasks-per-node 4 dllaunch bench allreduce  the ranks of an allocation
   dllaunch bench allreduce --min-bytes 1048576 --json
+  salloc -N 2 dllaunch bench allreduce --project 16,64      what more nodes would take
 )";
 
 struct Options {
@@ -40,6 +41,7 @@ struct Options {
   std::size_t min_bytes = 4;
   std::size_t max_bytes = std::size_t{64} << 20;
   int iterations = 20;
+  std::vector<int> project;
   bool json = false;
 };
 
@@ -150,6 +152,7 @@ Result<int> bench(const Options& options, World& world) {
                            options.communicator, std::to_string(options.min_bytes),
                            std::to_string(options.max_bytes), std::to_string(options.iterations),
                            options.json ? "json" : "table"});
+  if (!options.project.empty()) argv.push_back(fmt::format("{}", fmt::join(options.project, ",")));
   prepare_environment(in_allocation);
   return become(argv, world);
 }
@@ -168,6 +171,11 @@ VerbBody declare(CLI::App& app) {
                  "calls in each of five repetitions, the fastest of which counts [20]")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->type_name("N");
+  app.add_option("--project", options->project,
+                 "what as many nodes would take, by the model fitted to two or more")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1'000'000).description(""))
+      ->type_name("NODES");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](World& world) { return bench(*options, world); };
 }

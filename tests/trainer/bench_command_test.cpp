@@ -20,11 +20,20 @@ TEST(BenchCommand, ReadsItsFiveWords) {
   EXPECT_TRUE(command->json);
 }
 
+TEST(BenchCommand, ReadsNumbersOfNodes) {
+  const auto command = parse_bench({"auto", "4", "8", "1", "table", "4,8,64"});
+  ASSERT_TRUE(command);
+  EXPECT_EQ(command->project, (std::vector<int>{4, 8, 64}));
+  for (const char* wrong : {"", "1", "4,", "4;8", "-2", "99999999"}) {
+    EXPECT_FALSE(parse_bench({"auto", "4", "8", "1", "table", wrong})) << wrong;
+  }
+}
+
 TEST(BenchCommand, SaysWhichWordIsWrong) {
   EXPECT_EQ(refusal({"mpi", "8", "4096", "50"}),
-            "expected COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json");
+            "expected COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]");
   EXPECT_EQ(refusal({"mpi", "8", "4096", "50", "csv"}),
-            "expected COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json");
+            "expected COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]");
   EXPECT_EQ(refusal({"mpi", "3", "4096", "50", "json"}),
             "MIN_BYTES is \"3\", not a number from 4 to 1099511627776");
   EXPECT_EQ(refusal({"mpi", "4K", "4096", "50", "json"}),

@@ -8,20 +8,11 @@
 #include <span>
 #include <vector>
 
+#include "runtime/communicators/hierarchical/column_limits.hpp"
 #include "runtime/communicators/mpi/peers.hpp"
 #include "runtime/communicators/reduction.hpp"
 
 namespace dllaunch {
-
-/// Messages up to `whole_bytes` go whole to every node, which all reduce the same: one round of
-/// M - 1 messages. From `parts_bytes` on each node reduces its part of 1/M and sends it to all: two
-/// rounds, 2 (M - 1)/M n bytes in and out, the least there is. Between them MPI's own algorithm
-/// serves, and for more nodes than `most_nodes`, where so many messages cost more than its steps.
-struct ColumnLimits {
-  std::size_t whole_bytes = 2048;
-  std::size_t parts_bytes = 16384;
-  int most_nodes = 32;
-};
 
 /// Exchanges under way are told apart by `step`, the same number on all nodes, never used twice at
 /// a time. Bits do not depend on the node: each element is reduced in the order of nodes.

@@ -63,13 +63,9 @@ ShareMemory share_over(std::shared_ptr<Peers> node) {
   };
 }
 
-/// `ranks_per_node` 0: as it is.
-Result<std::unique_ptr<Communicator>> open(const RankEnv& env, int ranks_per_node) {
-  auto started = start_mpi(env);
-  if (!started) return std::move(started).error();
-  const std::shared_ptr<MpiLibrary> library = *std::move(started);
-
-  const auto world = Peers::world();
+/// Among the ranks of `world`. `ranks_per_node` 0: as it is.
+Result<std::unique_ptr<Communicator>> open(std::shared_ptr<MpiLibrary> library,
+                                           std::unique_ptr<Peers> world, int ranks_per_node) {
   std::shared_ptr<Peers> node = ranks_per_node == 0
                                     ? world->on_this_node()
                                     : world->split(world->rank() / ranks_per_node, world->rank());
@@ -90,18 +86,26 @@ Result<std::unique_ptr<Communicator>> open(const RankEnv& env, int ranks_per_nod
   }
   const std::size_t staging = staging_bytes_for(map.size(), map.columns, nodes);
   return std::unique_ptr<Communicator>(std::make_unique<HierarchicalCommunicator>(
-      std::move(map), share_over(std::move(node)), std::move(column), staging, library));
+      std::move(map), share_over(std::move(node)), std::move(column), staging, std::move(library)));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> open_hierarchical(const RankEnv& env) {
-  return open(env, 0);
+  return open_hierarchical_in_nodes_of(env, 0);
+}
+
+Result<std::unique_ptr<Communicator>> open_hierarchical_within_node(const RankEnv& env) {
+  auto library = start_mpi(env);
+  if (!library) return std::move(library).error();
+  return open(*std::move(library), Peers::world()->on_this_node(), 0);
 }
 
 Result<std::unique_ptr<Communicator>> open_hierarchical_in_nodes_of(const RankEnv& env,
                                                                     int ranks_per_node) {
-  return open(env, ranks_per_node);
+  auto library = start_mpi(env);
+  if (!library) return std::move(library).error();
+  return open(*std::move(library), Peers::world(), ranks_per_node);
 }
 
 }  // namespace dllaunch

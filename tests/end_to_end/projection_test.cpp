@@ -1,0 +1,66 @@
+// What two hosts tell of four, against four: hosts of network namespaces with a limited link.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/end_to_end/launched.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string dltrain = DLLAUNCH_BIN_DIR "/dltrain";
+
+class Hosts : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED network namespaces need root";
+    hosts.program = DLLAUNCH_SOURCE_DIR "/bench/hosts/hosts";
+    hosts.environment = {{"HOSTS_PREFIX", "pj" + std::to_string(::getpid()) + "h"},
+                         {"OMPI_ARGS", "--mca mpi_yield_when_idle 1"}};
+    const auto up = hosts.run({"up", "4", "400mbit"});
+    if (up.exit_code != 0) GTEST_SKIP() << "SKIPPED no network namespaces: " << up.err;
+  }
+  void TearDown() override {
+    if (!hosts.program.empty()) hosts.run({"down"});
+  }
+
+  Json measure(const std::string& on, const std::string& project) {
+    std::vector<std::string> words = {
+        "run",          on,        "1",       dltrain, "--bench-allreduce",
+        "hierarchical", "1048576", "4194304", "1",     "json"};
+    if (!project.empty()) words.push_back(project);
+    const auto ended = hosts.run(words);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    return Json::parse(ended.out, nullptr, false);
+  }
+
+  Workplace hosts;
+};
+
+TEST_F(Hosts, TwoTellWhatFourTake) {
+  const Json two = measure("2", "4");
+  const Json four = measure("4", "");
+  ASSERT_TRUE(two.is_array() && four.is_array()) << two << four;
+  std::map<std::int64_t, double> measured;
+  for (const Json& row : four) {
+    EXPECT_EQ(row["correct"], true);
+    measured[row["bytes"]] = row["us"];
+  }
+  ASSERT_EQ(measured.size(), 3u);
+  std::size_t projected = 0;
+  for (const Json& row : two) {
+    if (!row.contains("projected")) continue;
+    ++projected;
+    EXPECT_EQ(row["ranks"], 4);
+    // The link decides; a machine full of other tests adds to it.
+    EXPECT_NEAR(row["us"].get<double>() / measured[row["bytes"]], 1, 0.25) << row;
+  }
+  EXPECT_EQ(projected, 3u);
+}
+
+}  // namespace
+}  // namespace dllaunch
