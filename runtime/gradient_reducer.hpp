@@ -3,12 +3,10 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "runtime/arena.hpp"
 #include "runtime/communicator.hpp"
-#include "topology/result.hpp"
 
 namespace dllaunch {
 
@@ -50,10 +48,5 @@ class GradientReducer {
   std::vector<Pending> pending_;  // per started bucket
   std::size_t done_ = 0;          // of pending_, from the front
 };
-
-/// Collective, at step 0: do all ranks have the same table? One row a parameter, its name first,
-/// then shape, type and layout. bad_request on every rank: names the first row that differs, and
-/// the ranks that differ from rank 0.
-Result<Ok> check_same_table(Communicator& communicator, std::span<const std::string> rows);
 
 }  // namespace dllaunch

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/gradient_reducer.hpp"
+#include "runtime/same_table.hpp"
 #include "trainer/agreement.hpp"
 
 namespace dllaunch {
