@@ -301,8 +301,7 @@ std::vector<Contender> contenders(Communicator& communicator, const Network& net
                                 static_cast<std::size_t>(mebibyte));
     all.push_back({.mib = mib,
                    .reducer = std::make_unique<GradientReducer>(
-                       communicator, network.layout(), network.gradients(), std::move(buckets),
-                       /*overlap=*/true)});
+                       communicator, network.layout(), network.gradients(), std::move(buckets))});
   }
   return all;
 }

@@ -19,7 +19,7 @@ void* ArenaLayout::at(std::span<std::byte> memory, int slot) const {
   return memory.data() + offset[static_cast<std::size_t>(slot)] * bytes_of(type);
 }
 
-ArenaLayout lay_out(DType type, std::span<const std::size_t> elements) {
+ArenaLayout lay_out(DType type, std::span<const std::size_t> elements, std::size_t unit) {
   ArenaLayout layout;
   layout.type = type;
   layout.elements.assign(elements.begin(), elements.end());
@@ -29,24 +29,42 @@ ArenaLayout lay_out(DType type, std::span<const std::size_t> elements) {
     layout.offset.push_back(layout.total);
     layout.total += round_up(count, step);
   }
+  layout.total = round_up(layout.total, unit);
   return layout;
 }
 
 std::vector<Bucket> plan_buckets(const ArenaLayout& layout, std::size_t bucket_bytes,
-                                 std::size_t first_bucket_bytes) {
+                                 std::size_t first_bucket_bytes, std::size_t unit) {
+  assert(layout.total % unit == 0);
   std::vector<Bucket> buckets;
   const int slots = static_cast<int>(layout.offset.size());
-  bool open = false;
+  Bucket open;
   for (int slot = 0; slot < slots; ++slot) {
     const auto i = static_cast<std::size_t>(slot);
-    if (!open) buckets.push_back({.first_slot = slot, .offset = layout.offset[i]});
-    Bucket& bucket = buckets.back();
-    bucket.last_slot = slot;
-    bucket.elements = layout.offset[i] + layout.elements[i] - bucket.offset;
-    const std::size_t enough = buckets.size() == 1 ? first_bucket_bytes : bucket_bytes;
-    open = bucket.elements * bytes_of(layout.type) < enough;
+    const bool last = slot + 1 == slots;
+    const std::size_t slot_end = layout.offset[i] + layout.elements[i];
+    open.last_slot = slot;
+    // Rounded down, so that the bucket waits for no slot more; the rest is the next one's.
+    const std::size_t end = last && unit > 1 ? layout.total : slot_end / unit * unit;
+    open.elements = end > open.offset ? end - open.offset : 0;
+    const std::size_t enough = buckets.empty() ? first_bucket_bytes : bucket_bytes;
+    const bool cut = unit > 1 && open.elements == 0;
+    if (!last && (cut || open.elements * bytes_of(layout.type) < enough)) continue;
+    buckets.push_back(open);
+    open = {.first_slot = unit > 1 && end < slot_end ? slot : slot + 1,
+            .offset = unit > 1 || last ? end : layout.offset[i + 1]};
   }
   return buckets;
+}
+
+std::size_t unit_for(int parts) {
+  return alignment_bytes * static_cast<std::size_t>(parts);
+}
+
+ArenaRange part_of(const Bucket& bucket, int part, int parts) {
+  assert(bucket.elements % static_cast<std::size_t>(parts) == 0);
+  const std::size_t each = bucket.elements / static_cast<std::size_t>(parts);
+  return {bucket.offset + static_cast<std::size_t>(part) * each, each};
 }
 
 }  // namespace dllaunch

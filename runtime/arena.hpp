@@ -21,19 +21,37 @@ struct ArenaLayout {
   void* at(std::span<std::byte> memory, int slot) const;
 };
 
-ArenaLayout lay_out(DType type, std::span<const std::size_t> elements);
+/// `total` is a multiple of `unit` elements.
+ArenaLayout lay_out(DType type, std::span<const std::size_t> elements, std::size_t unit = 1);
 
-/// A run of slots that is reduced in one collective.
+/// Elements that are reduced in one collective, and the slots of which they need the gradients.
 struct Bucket {
   int first_slot = 0;
   int last_slot = 0;         // included
   std::size_t offset = 0;    // elements
   std::size_t elements = 0;  // gaps between its slots included
+
+  friend bool operator==(const Bucket&, const Bucket&) = default;
 };
 
 /// Consecutive slots until a bucket holds at least `bucket_bytes`; the first bucket closes at
 /// `first_bucket_bytes` already, so that communication starts early. Every slot is in one bucket.
+/// With a `unit`, which must be the layout's, buckets begin at multiples of it, cut slots where
+/// they must, and cover the layout's padding too: each can be dealt out in equal parts.
 std::vector<Bucket> plan_buckets(const ArenaLayout& layout, std::size_t bucket_bytes,
-                                 std::size_t first_bucket_bytes);
+                                 std::size_t first_bucket_bytes, std::size_t unit = 1);
+
+/// The unit for which `parts` parts of a bucket are equal, and each begins on a cache line whatever
+/// the type.
+std::size_t unit_for(int parts);
+
+/// Elements [offset, offset + elements) of an arena.
+struct ArenaRange {
+  std::size_t offset = 0;
+  std::size_t elements = 0;
+};
+
+/// Part `part` of `parts` equal ones of a bucket.
+ArenaRange part_of(const Bucket& bucket, int part, int parts);
 
 }  // namespace dllaunch

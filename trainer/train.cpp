@@ -31,7 +31,11 @@ GradientReducer make_reducer(const RuntimeConfig& runtime, const ParameterArenas
   const double first_bytes = std::min(bucket_bytes, mebibyte);
   auto buckets = plan_buckets(arenas.layout(), static_cast<std::size_t>(bucket_bytes),
                               static_cast<std::size_t>(first_bytes));
-  return {communicator, arenas.layout(), arenas.gradients(), std::move(buckets), runtime.overlap};
+  return {communicator,
+          arenas.layout(),
+          arenas.gradients(),
+          std::move(buckets),
+          {.overlap = runtime.overlap}};
 }
 
 /// What ranks tell each other in every step, summed over ranks.

@@ -104,5 +104,52 @@ TEST(Buckets, OfNoSizeHoldOneSlotEach) {
   EXPECT_EQ(plan_buckets(layout, 0, 0).size(), 3u);
 }
 
+/// With a unit: from end to end of the arena, in pieces that every rank gets an equal part of.
+void check_parts(const ArenaLayout& layout, const std::vector<Bucket>& buckets, int parts) {
+  std::size_t next = 0;
+  for (const Bucket& bucket : buckets) {
+    ASSERT_EQ(bucket.offset, next) << "no gap, no overlap";
+    next += bucket.elements;
+    for (int part = 0; part < parts; ++part) {
+      const ArenaRange range = part_of(bucket, part, parts);
+      ASSERT_EQ(range.offset, bucket.offset + static_cast<std::size_t>(part) * range.elements);
+      ASSERT_EQ(range.elements * static_cast<std::size_t>(parts), bucket.elements);
+      ASSERT_EQ(range.offset % 64, 0u);
+    }
+    // All of the slots it reaches into are its own: it may start when they are ready.
+    for (std::size_t slot = 0; slot < layout.offset.size(); ++slot) {
+      const std::size_t end = layout.offset[slot] + layout.elements[slot];
+      const bool touched = layout.elements[slot] > 0 && layout.offset[slot] < next &&
+                           end > bucket.offset && bucket.elements > 0;
+      const bool named =
+          static_cast<int>(slot) >= bucket.first_slot && static_cast<int>(slot) <= bucket.last_slot;
+      ASSERT_TRUE(!touched || named) << "slot " << slot;
+    }
+  }
+  ASSERT_EQ(next, layout.total);
+}
+
+TEST(Buckets, CanBeDealtOutInEqualParts) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 500; ++round) {
+    const auto elements = random_elements(random);
+    if (elements.empty()) continue;
+    const int parts = 1 + static_cast<int>(random() % 9);
+    for (const DType type : {DType::f32, DType::f64}) {
+      const ArenaLayout layout = lay_out(type, elements, unit_for(parts));
+      const auto buckets = plan_buckets(layout, random() % 20000, random() % 3000, unit_for(parts));
+      ASSERT_EQ(buckets.back().last_slot + 1, static_cast<int>(elements.size()));
+      check_parts(layout, buckets, parts);
+    }
+  }
+}
+
+TEST(Buckets, MayHaveFewerElementsThanParts) {
+  const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{3}, unit_for(7));
+  const auto buckets = plan_buckets(layout, 1, 1, unit_for(7));
+  ASSERT_EQ(buckets.size(), 1u);
+  check_parts(layout, buckets, 7);
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -78,7 +78,8 @@ TEST(GradientReducer, SumsAnyLayoutInAnyOrder) {
     const auto memory = communicator->allocate(layout.bytes());
     auto buckets = plan_buckets(layout, shared() % 20000, shared() % 2000);
     const int expected_buckets = static_cast<int>(buckets.size());
-    GradientReducer reducer(*communicator, layout, memory, std::move(buckets), shared() % 4 != 0);
+    GradientReducer reducer(*communicator, layout, memory, std::move(buckets),
+                            {.overlap = shared() % 4 != 0});
     for (int step = 0; step < 3; ++step) {
       // Each rank finishes its gradients in an order of its own.
       const auto order = shuffled_slots(
@@ -97,7 +98,8 @@ TEST(GradientReducer, WithoutOverlapStartsNothingBeforeFinish) {
   const auto communicator = all_ranks();
   const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{10, 20, 30});
   const auto memory = communicator->allocate(layout.bytes());
-  GradientReducer reducer(*communicator, layout, memory, plan_buckets(layout, 0, 0), false);
+  GradientReducer reducer(*communicator, layout, memory, plan_buckets(layout, 0, 0),
+                          {.overlap = false});
   const std::vector<int> order = {0, 1, 2};
   const auto stats = run_step(reducer, layout, memory, order, communicator->rank(), 0);
   EXPECT_EQ(stats.buckets, 3);
@@ -116,7 +118,7 @@ class Overlap : public testing::Test {
       : communicator_(all_ranks("mpi")),
         layout_(lay_out(DType::f32, std::vector<std::size_t>(buckets, elements))),
         memory_(communicator_->allocate(layout_.bytes())),
-        reducer_(*communicator_, layout_, memory_, plan_buckets(layout_, 1, 1), true) {}
+        reducer_(*communicator_, layout_, memory_, plan_buckets(layout_, 1, 1)) {}
 
   static void compute() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
