@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 /// Whole blocks and single keys below which everything may change. A new key of the job file
 /// matters until it is listed here: refusing too much is the safe mistake.
-constexpr std::array<std::string_view, 34> free_keys = {
+constexpr std::array<std::string_view, 35> free_keys = {
     "name",
     "cluster",
     "after",
@@ -42,6 +42,7 @@ constexpr std::array<std::string_view, 34> free_keys = {
     "train.checkpoint",
     "train.resume",
     "train.dataset.workers",
+    "train.optimizer.shard",
     "train.dataset.stage_to",
     "runtime.allreduce",
     "runtime.bucket_mb",

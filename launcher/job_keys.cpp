@@ -325,6 +325,17 @@ std::vector<JobKey> last_keys() {
        .rules = flag(),
        .initial = true,
        .doc = "reduce gradients while the backward pass still runs"},
+      {.path = "runtime.compression",
+       .rules = words({"none", "fp16", "bf16"}),
+       .initial = "none",
+       .doc =
+           "the form in which gradients travel; what fp16 and bf16 round off comes with the next "
+           "step (docs/reducer.md)"},
+      {.path = "runtime.gradient_lag",
+       .rules = whole(0, 1),
+       .initial = 0,
+       .doc = "1: a step's gradients are applied at the end of the next one, which hides their sum "
+              "behind a whole step"},
       {.path = "recovery", .rules = block(), .doc = "what happens when time runs out"},
       {.path = "recovery.signal",
        .rules = words({"USR1", "USR2", "TERM", "INT", "HUP"}),
@@ -349,9 +360,8 @@ std::vector<JobKey> all_keys() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 11> planned_keys = {
-    "train.convolution",     "train.dataset.stage_to", "train.optimizer.shard",
-    "train.checkpoint.best", "runtime.compression",    "runtime.gradient_lag",
+constexpr std::array<std::string_view, 8> planned_keys = {
+    "train.convolution",     "train.dataset.stage_to", "train.checkpoint.best",
     "runtime.timeline",      "runtime.stall_seconds",  "runtime.stall_abort_seconds",
     "recovery.max_restarts", "recovery.requeue_on",
 };

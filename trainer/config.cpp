@@ -205,6 +205,13 @@ class Reader {
       problems_.push_back(
           fmt::format("precision fp64 needs backend reference, not {}", config_.backend));
     }
+    if (config_.runtime.gradient_lag > 1) {
+      problems_.push_back(
+          fmt::format("runtime.gradient_lag must be 0 or 1, not {}", config_.runtime.gradient_lag));
+    }
+    if (config_.precision == Precision::fp64 && config_.runtime.compression != Compression::none) {
+      problems_.push_back("runtime.compression: precision fp64 needs none");
+    }
     config_.data.seed = config_.seed;
   }
 

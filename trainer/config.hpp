@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/gradient_wire.hpp"
 #include "topology/result.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/dataset/dataset.hpp"
@@ -25,6 +26,8 @@ struct RuntimeConfig {
   std::string allreduce = "auto";
   std::optional<double> bucket_mb;  // MiB; absent: the trainer's choice
   bool overlap = true;
+  Compression compression = Compression::none;
+  int gradient_lag = 0;  // steps, 0 or 1
 };
 
 struct TrainConfig {
@@ -42,6 +45,7 @@ struct TrainConfig {
   std::string backend = "auto";  // auto | a name of backends()
   std::string optimizer;         // a name of optimizers()
   OptimizerOptions optimizer_options;
+  bool shard = false;  // each rank keeps the optimiser's state of its part of the weights only
   ScheduleOptions schedule;
   std::uint64_t seed = 1;
   std::int64_t validate_every = 1;  // epochs; 0: never

@@ -162,6 +162,12 @@ std::vector<ConfigKey> optimizer_keys() {
        .minimum = 0,
        .description = "times the weight, added to its gradient",
        .store = [](auto& c, auto& v) { c.optimizer_options.weight_decay = v; }},
+      {.path = "optimizer.shard",
+       .kind = ValueKind::flag,
+       .initial = false,
+       .description = "each rank keeps the optimiser's state of its share of the weights only, "
+                      "updates that, and gets the rest from the others",
+       .store = [](auto& c, auto& v) { c.shard = v; }},
       {.path = "lr_schedule.scaling",
        .kind = ValueKind::word,
        .initial = "none",
@@ -270,6 +276,27 @@ std::vector<ConfigKey> launcher_keys() {
        .launcher = true,
        .description = "reduce gradients while the backward pass still runs",
        .store = [](auto& c, auto& v) { c.runtime.overlap = v; }},
+      {.path = "runtime.compression",
+       .kind = ValueKind::word,
+       .initial = "none",
+       .launcher = true,
+       .words = {{"none", "gradients travel as they are"},
+                 {"fp16", "as fp16, what rounding cuts off comes with the next step"},
+                 {"bf16", "as bf16, what rounding cuts off comes with the next step"}},
+       .description = "the form in which gradients travel",
+       .store =
+           [](auto& c, auto& v) {
+             c.runtime.compression = v == "fp16"   ? Compression::fp16
+                                     : v == "bf16" ? Compression::bf16
+                                                   : Compression::none;
+           }},
+      {.path = "runtime.gradient_lag",
+       .kind = ValueKind::integer,
+       .initial = 0,
+       .launcher = true,
+       .minimum = 0,
+       .description = "steps by which an update uses older gradients, 0 or 1",
+       .store = [](auto& c, auto& v) { c.runtime.gradient_lag = v; }},
   };
 }
 

@@ -16,7 +16,13 @@ struct OptimizerOptions {
   double weight_decay = 0;
 };
 
-/// One parameter's slice of every arena: `elements` each, all of the same dtype.
+/// A piece of one parameter's slice of every arena: `elements` each, all of the same dtype. Pieces
+/// are whole slices, but for a sharded optimiser, where each rank updates only its own pieces.
+///
+/// So an update looks at no other element. One that needs the norm of a whole parameter (LARS,
+/// LAMB) gets it here as a value: ParameterArenas, which deals out the pieces, adds up each piece's
+/// sum of squares over a slot, and over ranks in one small all_reduce for all slots, before the
+/// updates.
 struct ParameterUpdate {
   std::size_t elements = 0;
   void* weights = nullptr;

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-ArenaLayout layout_of(const Executable& executable) {
+ArenaLayout layout_of(const Executable& executable, std::size_t unit) {
   std::vector<std::size_t> elements;
   for (const auto& slot : executable.slots()) elements.push_back(slot.elements);
-  return lay_out(executable.dtype(), elements);
+  return lay_out(executable.dtype(), elements, unit);
 }
 
 void narrow(std::span<const double> values, DType type, void* plain) {
@@ -51,16 +51,23 @@ ParameterArenas::Memory ParameterArenas::allocate(std::size_t bytes) {
 }
 
 ParameterArenas::ParameterArenas(Executable& executable, Communicator& communicator,
-                                 const OptimizerEntry& optimizer, const OptimizerOptions& options)
+                                 const OptimizerEntry& optimizer, const OptimizerOptions& options,
+                                 bool shard)
     : executable_(executable),
       communicator_(communicator),
       optimizer_(optimizer),
       options_(options),
-      layout_(layout_of(executable)),
+      layout_(layout_of(executable, shard ? unit_for(communicator.size()) : 1)),
+      shard_(shard),
       gradients_(communicator.allocate(layout_.bytes())) {
-  weights_.push_back(allocate(layout_.bytes()));
+  if (shard_) {
+    weights_.push_back({nullptr, communicator.allocate(layout_.bytes())});
+    buckets_ = plan(static_cast<double>(layout_.bytes()));
+  } else {
+    weights_.push_back(allocate(layout_.bytes()));
+  }
   for (const auto& name : optimizer.states(options)) {
-    states_.push_back(allocate(layout_.bytes()));
+    states_.push_back(allocate(own_elements() * bytes_of(layout_.type)));
     state_suffixes_.push_back("." + std::string(name));
   }
   std::vector<void*> weights;
@@ -83,27 +90,132 @@ void ParameterArenas::initialise(const Graph& graph, std::uint64_t seed) {
   }
 }
 
-void ParameterArenas::broadcast() {
-  for (const auto* arenas : {&weights_, &states_}) {
-    for (const auto& arena : *arenas) {
-      communicator_.wait(
-          communicator_.broadcast(arena.bytes.data(), layout_.total, layout_.type, /*root=*/0));
+std::vector<Bucket> ParameterArenas::plan(double bucket_bytes) const {
+  // A small first bucket starts early, large ones use the network well.
+  constexpr double first_bytes = 1024 * 1024;
+  return plan_buckets(layout_, static_cast<std::size_t>(bucket_bytes),
+                      static_cast<std::size_t>(std::min(bucket_bytes, first_bytes)),
+                      shard_ ? unit_for(communicator_.size()) : 1);
+}
+
+std::size_t ParameterArenas::own_elements() const {
+  return shard_ ? layout_.total / static_cast<std::size_t>(communicator_.size()) : layout_.total;
+}
+
+std::size_t ParameterArenas::state_bytes() const {
+  return states_.size() * own_elements() * bytes_of(layout_.type);
+}
+
+/// States of own parts lie one after the other.
+std::vector<ParameterArenas::Own> ParameterArenas::own_parts() const {
+  if (!shard_) return {{.range = {0, layout_.total}}};
+  std::vector<Own> own;
+  std::size_t offset = 0;
+  for (const Bucket& bucket : buckets_) {
+    const ArenaRange part = part_of(bucket, communicator_.rank(), communicator_.size());
+    own.push_back({part, offset});
+    offset += part.elements;
+  }
+  return own;
+}
+
+std::byte* ParameterArenas::state_at(std::size_t state, const Own& own) const {
+  return states_[state].bytes.data() + own.state_offset * bytes_of(layout_.type);
+}
+
+void ParameterArenas::deal(std::vector<Bucket> buckets) {
+  if (!shard_ || buckets == buckets_) return;
+  gather_states();
+  buckets_ = std::move(buckets);
+  broadcast_states();
+}
+
+void ParameterArenas::gather_states() {
+  if (!shard_) return;
+  const std::size_t size = bytes_of(layout_.type);
+  const bool root = communicator_.rank() == 0;
+  all_states_.clear();
+  const auto own = own_parts();
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    if (root) all_states_.push_back(allocate(layout_.bytes()));
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const Memory bucket = allocate(buckets_[b].elements * size);
+      const auto [offset, elements] = own[b].range;
+      std::memcpy(bucket.bytes.data() + (offset - buckets_[b].offset) * size, state_at(s, own[b]),
+                  elements * size);
+      communicator_.wait(communicator_.all_gather(bucket.bytes.data(), elements, layout_.type));
+      if (root) {
+        std::memcpy(all_states_[s].bytes.data() + buckets_[b].offset * size, bucket.bytes.data(),
+                    bucket.bytes.size());
+      }
     }
   }
 }
 
-void ParameterArenas::update(double lr) {
+/// Each rank takes its parts of what rank 0 has in all_states_: nothing there is all zero.
+void ParameterArenas::broadcast_states() {
+  const std::size_t size = bytes_of(layout_.type);
+  const auto own = own_parts();
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const Memory bucket = allocate(buckets_[b].elements * size);
+      if (!all_states_.empty()) {
+        std::memcpy(bucket.bytes.data(), all_states_[s].bytes.data() + buckets_[b].offset * size,
+                    bucket.bytes.size());
+      }
+      communicator_.wait(communicator_.broadcast(bucket.bytes.data(), buckets_[b].elements,
+                                                 layout_.type, /*root=*/0));
+      const auto [offset, elements] = own[b].range;
+      std::memcpy(state_at(s, own[b]), bucket.bytes.data() + (offset - buckets_[b].offset) * size,
+                  elements * size);
+    }
+  }
+  all_states_.clear();
+}
+
+void ParameterArenas::broadcast() {
+  const auto spread = [&](const Memory& arena) {
+    communicator_.wait(
+        communicator_.broadcast(arena.bytes.data(), layout_.total, layout_.type, /*root=*/0));
+  };
+  spread(weights_[0]);
+  if (shard_) return broadcast_states();
+  for (const auto& arena : states_) spread(arena);
+}
+
+void ParameterArenas::update_range(const Own& own, double lr) {
+  const std::size_t size = bytes_of(layout_.type);
+  const std::size_t end = own.range.offset + own.range.elements;
   std::vector<void*> states(states_.size());
-  for (int slot = 0; slot < std::ssize(layout_.elements); ++slot) {
+  auto slot = static_cast<std::size_t>(std::ranges::upper_bound(layout_.offset, own.range.offset) -
+                                       layout_.offset.begin());
+  for (slot = slot == 0 ? 0 : slot - 1; slot < layout_.offset.size(); ++slot) {
+    const std::size_t from = std::max(layout_.offset[slot], own.range.offset);
+    const std::size_t to = std::min(layout_.offset[slot] + layout_.elements[slot], end);
+    if (layout_.offset[slot] >= end) return;
+    if (from >= to) continue;
     for (std::size_t s = 0; s < states_.size(); ++s) {
-      states[s] = layout_.at(states_[s].bytes, slot);
+      states[s] = state_at(s, own) + (from - own.range.offset) * size;
     }
     optimizer_.update(layout_.type, options_, lr,
-                      {.elements = layout_.elements[static_cast<std::size_t>(slot)],
-                       .weights = layout_.at(weights_[0].bytes, slot),
-                       .gradients = layout_.at(gradients_, slot),
+                      {.elements = to - from,
+                       .weights = weights_[0].bytes.data() + from * size,
+                       .gradients = gradients_.data() + from * size,
                        .states = states});
   }
+}
+
+void ParameterArenas::update(double lr) {
+  all_states_.clear();
+  const auto own = own_parts();
+  std::vector<Pending> gathering;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    update_range(own[i], lr);
+    if (!shard_) continue;
+    std::byte* weights = weights_[0].bytes.data() + buckets_[i].offset * bytes_of(layout_.type);
+    gathering.push_back(communicator_.all_gather(weights, own[i].range.elements, layout_.type));
+  }
+  for (const Pending pending : gathering) communicator_.wait(pending);
 }
 
 void ParameterArenas::append_tensors(const Memory& arena, const std::string& suffix,
@@ -126,8 +238,9 @@ std::vector<Tensor> ParameterArenas::weights() const {
 
 std::vector<Tensor> ParameterArenas::states() const {
   std::vector<Tensor> tensors;
-  for (std::size_t s = 0; s < states_.size(); ++s) {
-    append_tensors(states_[s], state_suffixes_[s], tensors);
+  const auto& arenas = shard_ ? all_states_ : states_;
+  for (std::size_t s = 0; s < arenas.size(); ++s) {
+    append_tensors(arenas[s], state_suffixes_[s], tensors);
   }
   return tensors;
 }
@@ -165,7 +278,10 @@ Result<Ok> ParameterArenas::load_weights(std::span<const Tensor> tensors) {
 }
 
 Result<Ok> ParameterArenas::load_states(std::span<const Tensor> tensors) {
-  return load(states_, state_suffixes_, tensors);
+  if (!shard_) return load(states_, state_suffixes_, tensors);
+  all_states_.clear();
+  for (std::size_t s = 0; s < states_.size(); ++s) all_states_.push_back(allocate(layout_.bytes()));
+  return load(all_states_, state_suffixes_, tensors);
 }
 
 }  // namespace dllaunch

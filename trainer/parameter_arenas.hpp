@@ -1,4 +1,6 @@
-// Weights, gradients and optimiser state of one rank: flat arenas of one layout.
+// Weights, gradients and optimiser state of one rank: flat arenas of one layout. Sharded (ZeRO-1:
+// Rajbhandari et al. 2020), a rank has the state of its part of each bucket only, updates the
+// weights there, and gets the others' from them.
 #pragma once
 
 #include <cstddef>
@@ -25,20 +27,34 @@ class ParameterArenas {
   /// Collective: gradients lie where `communicator` reduces them fastest. Attaches the executable
   /// to the arenas. Everything is zero. All arguments must outlive this.
   ParameterArenas(Executable& executable, Communicator& communicator,
-                  const OptimizerEntry& optimizer, const OptimizerOptions& options);
+                  const OptimizerEntry& optimizer, const OptimizerOptions& options,
+                  bool shard = false);
+
+  /// Buckets of about so many bytes, the first smaller; sharded, each can be dealt out.
+  std::vector<Bucket> plan(double bucket_bytes) const;
+  /// Collective where sharded: from now on each rank has its parts of these buckets, which plan()
+  /// made. State moves to where it belongs now.
+  void deal(std::vector<Bucket> buckets);
 
   void initialise(const Graph& graph, std::uint64_t seed);
 
   /// Collective: every rank ends with rank 0's weights and optimiser state.
   void broadcast();
 
-  /// One optimiser step over all slots.
+  /// One optimiser step over all slots. Collective where sharded.
   void update(double lr);
 
-  /// Plain and dense, named "conv1.weight", and "conv1.weight.momentum_buffer".
+  /// Collective where sharded: rank 0 gets all state together, until the next update().
+  void gather_states();
+  bool sharded() const { return shard_; }
+  std::size_t state_bytes() const;  // of the optimiser, on this rank
+
+  /// Plain and dense, named "conv1.weight", and "conv1.weight.momentum_buffer". States, where
+  /// sharded, only on rank 0 and after gather_states().
   std::vector<Tensor> weights() const;
   std::vector<Tensor> states() const;
 
+  /// On rank 0, before broadcast().
   /// bad_request: a tensor that is missing, left over, or of another type or shape, by name.
   Result<Ok> load_weights(std::span<const Tensor> tensors);
   Result<Ok> load_states(std::span<const Tensor> tensors);
@@ -56,6 +72,17 @@ class ParameterArenas {
   };
   static Memory allocate(std::size_t bytes);
 
+  /// Elements of the arenas that this rank updates, and where their state begins.
+  struct Own {
+    ArenaRange range;
+    std::size_t state_offset = 0;  // elements
+  };
+  std::vector<Own> own_parts() const;
+  std::size_t own_elements() const;
+  void update_range(const Own& own, double lr);
+  void broadcast_states();
+  std::byte* state_at(std::size_t state, const Own& own) const;
+
   void append_tensors(const Memory& arena, const std::string& suffix,
                       std::vector<Tensor>& tensors) const;
   Result<Ok> load(std::span<const Memory> arenas, std::span<const std::string> suffixes,
@@ -66,8 +93,11 @@ class ParameterArenas {
   const OptimizerEntry& optimizer_;
   OptimizerOptions options_;
   ArenaLayout layout_;
-  std::vector<Memory> weights_;  // one
-  std::vector<Memory> states_;   // one per name
+  bool shard_;
+  std::vector<Bucket> buckets_;     // sharded: what is dealt out
+  std::vector<Memory> weights_;     // one
+  std::vector<Memory> states_;      // one per name, of own elements only
+  std::vector<Memory> all_states_;  // sharded, on rank 0, at times: one per name, of all elements
   std::vector<std::string> state_suffixes_;
   std::span<std::byte> gradients_;
 };

@@ -207,13 +207,18 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
 
   session.arenas = std::make_unique<ParameterArenas>(*session.executable, communicator,
                                                      *find_optimizer(config.optimizer),
-                                                     config.optimizer_options);
+                                                     config.optimizer_options, config.shard);
+  session.arenas->deal(session.arenas->plan(bucket_bytes(config.runtime)));
   std::optional<Error> unfilled;
   if (communicator.rank() == 0) unfilled = error_of(fill(session, options.warn));
   if (auto error = agree(communicator, std::move(unfilled))) return *std::move(error);
   session.arenas->broadcast();
   broadcast_position(session.position, communicator);
   return session;
+}
+
+double bucket_bytes(const RuntimeConfig& runtime) {
+  return runtime.bucket_mb.value_or(25) * 1024 * 1024;  // PyTorch's
 }
 
 Checkpoint snapshot(const Session& session) {

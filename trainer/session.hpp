@@ -55,7 +55,11 @@ struct Session {
 /// does not fit the model, a model that does not fit the images. unavailable: no such device here.
 Result<Session> prepare(const PrepareOptions& options, Communicator& communicator);
 
-/// The checkpoint that describes the session as it stands.
+/// Of the configuration, or what buckets are without a better idea.
+double bucket_bytes(const RuntimeConfig& runtime);
+
+/// The checkpoint that describes the session as it stands. On rank 0, where a sharded optimiser has
+/// gathered its states.
 Checkpoint snapshot(const Session& session);
 
 }  // namespace dllaunch

@@ -22,20 +22,16 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-constexpr double mebibyte = 1024 * 1024;
-
 GradientReducer make_reducer(const RuntimeConfig& runtime, const ParameterArenas& arenas,
                              Communicator& communicator) {
-  // PyTorch's sizes: a small first bucket starts early, large ones use the network well.
-  const double bucket_bytes = runtime.bucket_mb.value_or(25) * mebibyte;
-  const double first_bytes = std::min(bucket_bytes, mebibyte);
-  auto buckets = plan_buckets(arenas.layout(), static_cast<std::size_t>(bucket_bytes),
-                              static_cast<std::size_t>(first_bytes));
   return {communicator,
           arenas.layout(),
           arenas.gradients(),
-          std::move(buckets),
-          {.overlap = runtime.overlap}};
+          arenas.plan(bucket_bytes(runtime)),
+          {.overlap = runtime.overlap,
+           .compression = runtime.compression,
+           .lag = runtime.gradient_lag > 0,
+           .scatter = arenas.sharded()}};
 }
 
 /// What ranks tell each other in every step, summed over ranks.
@@ -75,6 +71,7 @@ class Training {
   Result<Ok> finish_epoch(Pause pause, Clock::time_point epoch_start);
   Result<std::pair<double, double>> validate();
   Result<Ok> save();
+  void apply_late_gradients();
   void report_step(const StepSums& sums, std::int64_t step_images, double lr);
   bool minutes_have_passed() const;
 
@@ -86,6 +83,7 @@ class Training {
   EventLog& events_;
   GradientReducer reducer_;
   StragglerWatch stragglers_;
+  double reduced_lr_ = 0;          // of the step whose gradients the reducer gives next
   std::int64_t images_;            // of the training split
   double training_s_ = 0;          // of this epoch, without validation
   std::int64_t epoch_images_ = 0;  // trained on in this epoch by this process
@@ -197,11 +195,19 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
   activity_.enter(RankPhase::reduce);
   communicator_.wait(exchange);
   stragglers_.end_exchange();
-  reducer_.finish();
+  const ReducerStats reduced = reducer_.finish();
   activity_.enter(RankPhase::update);
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
-  session_.arenas->update(lr);
+  // Gradients that come a step late are still applied with the rate of their own step.
+  const double rate = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_lr_, lr) : lr;
+  if (reduced.reduced) session_.arenas->update(rate);
   return sums;
+}
+
+/// Before weights are looked at from outside: no gradient is lost, and what is saved is whole.
+void Training::apply_late_gradients() {
+  activity_.enter(RankPhase::update);
+  if (reducer_.drain()) session_.arenas->update(reduced_lr_);
 }
 
 /// Collective where the sums say that something is wrong; they say so on every rank.
@@ -246,6 +252,7 @@ void Training::report_step(const StepSums& sums, std::int64_t count, double lr) 
 }
 
 Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
+  apply_late_gradients();
   TrainPosition& at = session_.position;
   const EpochRanks ranks = stragglers_.end_epoch();
   const auto seen = static_cast<double>(at.images);
@@ -317,7 +324,9 @@ bool Training::minutes_have_passed() const {
 
 /// Collective: no rank goes on when rank 0 could not write.
 Result<Ok> Training::save() {
+  apply_late_gradients();
   activity_.enter(RankPhase::checkpoint);
+  session_.arenas->gather_states();
   std::optional<Error> error;
   if (communicator_.rank() == 0) {
     const auto start = Clock::now();

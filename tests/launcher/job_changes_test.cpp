@@ -16,7 +16,7 @@ const Json job = Json::parse(R"({
             "batch_size": 64, "epochs": 1, "seed": 1,
             "optimizer": {"name": "sgd", "lr": 0.1}, "checkpoint": {"keep": 3}},
   "run": null,
-  "runtime": {"overlap": true, "compression": "none"}})");
+  "runtime": {"overlap": true, "compression": "none", "gradient_lag": 0}})");
 
 Json with(const std::string& pointer, const Json& value) {
   Json changed = job;
@@ -32,8 +32,8 @@ TEST(JobChanges, HowLongAndWhereMayChange) {
   for (const char* pointer :
        {"/name", "/resources/time", "/resources/nodes", "/resources/ranks_per_node",
         "/resources/partition", "/train/epochs", "/train/max_steps", "/train/validate_every",
-        "/train/checkpoint/keep", "/train/dataset/workers", "/runtime/overlap", "/recovery/signal",
-        "/environment/variables/X", "/binding/policy"}) {
+        "/train/checkpoint/keep", "/train/optimizer/shard", "/train/dataset/workers",
+        "/runtime/overlap", "/recovery/signal", "/environment/variables/X", "/binding/policy"}) {
     EXPECT_TRUE(changes_that_matter(job, with(pointer, "other")).empty()) << pointer;
   }
 }
@@ -42,8 +42,8 @@ TEST(JobChanges, WhatIsComputedMayNot) {
   for (const char* pointer :
        {"/train/model", "/train/dataset/kind", "/train/dataset/path", "/train/batch_size",
         "/train/seed", "/train/precision", "/train/optimizer/lr", "/train/lr_schedule/decay",
-        "/train/accumulate", "/resources/device", "/runtime/compression", "/train/a_new_key",
-        "/run"}) {
+        "/train/accumulate", "/resources/device", "/runtime/compression", "/runtime/gradient_lag",
+        "/train/a_new_key", "/run"}) {
     EXPECT_EQ(changes_that_matter(job, with(pointer, "other")).size(), 1u) << pointer;
   }
 }

@@ -88,6 +88,8 @@ TEST(JobFile, BecomesATypedJob) {
             (std::vector<std::string>{"python", "train.py", "--epochs", "3", "--lr", "1e-3"}));
   EXPECT_TRUE(job.train.is_null());
   EXPECT_EQ(job.runtime["bucket_mb"], 12.5);
+  EXPECT_EQ(job.runtime["compression"], "bf16");
+  EXPECT_EQ(job.runtime["gradient_lag"], 1);
   EXPECT_EQ(job.recovery.signal, "USR1");
   EXPECT_EQ(job.recovery.grace_seconds, 300);
 }
@@ -106,7 +108,10 @@ TEST(JobFile, HasTheDefaultsOfTheContract) {
   EXPECT_EQ(job.train["batch_size"], 32);
   EXPECT_EQ(job.train["dataset"]["kind"], "fashion-mnist");
   EXPECT_TRUE(job.run_command.empty());
-  EXPECT_EQ(job.runtime.dump(), R"({"allreduce":"auto","bucket_mb":"auto","overlap":true})");
+  const auto runtime =
+      nlohmann::ordered_json::parse(R"({"allreduce": "auto", "bucket_mb": "auto", "overlap": true,
+                      "compression": "none", "gradient_lag": 0})");
+  EXPECT_EQ(job.runtime, runtime);
   EXPECT_EQ(job.resolved.dump().substr(0, 45), R"({"name":"a","cluster":"auto","resources":{"no)");
 }
 

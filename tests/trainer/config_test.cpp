@@ -124,9 +124,31 @@ TEST(Config, DoublePrecisionIsForTheReferenceOnly) {
   }
 }
 
+TEST(Config, ReadsHowGradientsTravelAndWhoUpdates) {
+  auto config = parse_config(R"({"model": "lenet", "optimizer": {"shard": true},
+    "runtime": {"compression": "bf16", "gradient_lag": 1}})");
+  ASSERT_TRUE(config) << config.error().what;
+  EXPECT_TRUE(config->shard);
+  EXPECT_EQ(config->runtime.compression, Compression::bf16);
+  EXPECT_EQ(config->runtime.gradient_lag, 1);
+  auto plain = parse_config(R"({"model": "lenet", "runtime": {"compression": "none"}})");
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE(plain->shard);
+  EXPECT_EQ(plain->runtime.compression, Compression::none);
+  EXPECT_EQ(plain->runtime.gradient_lag, 0);
+}
+
+TEST(Config, RefusesALongerLagAndDoublesInHalves) {
+  auto config = parse_config(R"({"model": "lenet", "precision": "fp64",
+    "runtime": {"compression": "fp16", "gradient_lag": 2}})");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().what,
+            "runtime.gradient_lag must be 0 or 1, not 2\n"
+            "runtime.compression: precision fp64 needs none");
+}
+
 TEST(Config, KeysOfLaterIssuesAreUnknown) {
-  for (const char* key :
-       {"convolution", "optimizer.shard", "dataset.stage_to", "checkpoint.best"}) {
+  for (const char* key : {"convolution", "dataset.stage_to", "checkpoint.best"}) {
     std::string json = R"({"model": "lenet", ")" + std::string(key) + "\": null}";
     if (const auto dot = json.find('.'); dot != std::string::npos) {
       json = json.substr(0, dot) + "\": {\"" + json.substr(dot + 1) + "}";

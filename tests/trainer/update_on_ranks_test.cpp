@@ -1,0 +1,187 @@
+// Sharded optimisers and late gradients on 1, 2, 3, 4 and 7 real ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "runtime/gradient_reducer.hpp"
+#include "tests/runtime/on_ranks.hpp"
+#include "trainer/parameter_arenas.hpp"
+
+namespace dllaunch {
+namespace {
+
+const OptimizerOptions options{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01};
+
+/// lenet's parameters on one rank of several, filled from the seed.
+struct Model {
+  Model(Communicator& communicator, bool shard, Precision precision = Precision::fp32)
+      : graph(*models()[0].build({.channels = 1, .height = 28, .width = 28}, 10)),
+        backend(*backends().back().open()),
+        executable(*backend->compile(graph, {.batch = 1, .precision = precision, .threads = 1})),
+        arenas(*executable, communicator, *find_optimizer("sgd"), options, shard) {
+    if (communicator.rank() == 0) arenas.initialise(graph, 7);
+    arenas.broadcast();
+  }
+
+  /// The same gradients on every rank, as reduction leaves them.
+  void fill_gradients(int step) {
+    std::mt19937 random(static_cast<unsigned>(step));
+    const ArenaLayout& layout = arenas.layout();
+    for (std::size_t slot = 0; slot < layout.offset.size(); ++slot) {
+      auto* g = static_cast<float*>(layout.at(arenas.gradients(), static_cast<int>(slot)));
+      for (std::size_t i = 0; i < layout.elements[slot]; ++i) {
+        g[i] = static_cast<float>(random() % 2001) * 1e-3F - 1;
+      }
+    }
+  }
+
+  Graph graph;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<Executable> executable;
+  ParameterArenas arenas;
+};
+
+void expect_same(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].name, expected[i].name);
+    EXPECT_EQ(got[i].data, expected[i].data) << got[i].name;
+  }
+}
+
+TEST(Shard, UpdatesAsTheWholeDoesToTheLastBit) {
+  const auto communicator = all_ranks();
+  for (const double bucket_bytes : {1e9, 40000.0, 1000.0}) {
+    Model whole(*communicator, false);
+    Model parts(*communicator, true);
+    parts.arenas.deal(parts.arenas.plan(bucket_bytes));
+    for (int step = 0; step < 4; ++step) {
+      for (Model* model : {&whole, &parts}) {
+        model->fill_gradients(step);
+        model->arenas.update(0.1 / (step + 1));
+      }
+      expect_same(parts.arenas.weights(), whole.arenas.weights());
+    }
+    parts.arenas.gather_states();
+    if (communicator->rank() == 0) expect_same(parts.arenas.states(), whole.arenas.states());
+  }
+}
+
+TEST(Shard, KeepsOnlyItsShareOfTheState) {
+  const auto communicator = all_ranks();
+  const Model whole(*communicator, false);
+  const Model parts(*communicator, true);
+  const auto ranks = static_cast<std::size_t>(communicator->size());
+  EXPECT_GE(parts.arenas.state_bytes() * ranks, whole.arenas.state_bytes());
+  EXPECT_LE(parts.arenas.state_bytes() * ranks, whole.arenas.state_bytes() + 64 * 4 * ranks);
+}
+
+TEST(Shard, StateMovesWithTheBuckets) {
+  const auto communicator = all_ranks();
+  Model fixed(*communicator, true);
+  Model moving(*communicator, true);
+  const std::vector<double> sizes = {1e9, 3000, 100000, 1};
+  for (int step = 0; step < 4; ++step) {
+    moving.arenas.deal(moving.arenas.plan(sizes[static_cast<std::size_t>(step)]));
+    for (Model* model : {&fixed, &moving}) {
+      model->fill_gradients(step);
+      model->arenas.update(0.1);
+    }
+  }
+  expect_same(moving.arenas.weights(), fixed.arenas.weights());
+}
+
+TEST(Shard, StateGoesThroughTensorsInBothDirections) {
+  const auto communicator = all_ranks();
+  Model whole(*communicator, false);
+  Model parts(*communicator, true);
+  whole.fill_gradients(1);
+  whole.arenas.update(0.1);
+  parts.arenas.deal(parts.arenas.plan(5000));
+  if (communicator->rank() == 0) {
+    ASSERT_TRUE(parts.arenas.load_weights(whole.arenas.weights()));
+    ASSERT_TRUE(parts.arenas.load_states(whole.arenas.states()));
+  }
+  parts.arenas.broadcast();
+  for (Model* model : {&whole, &parts}) {
+    model->fill_gradients(2);
+    model->arenas.update(0.1);
+  }
+  expect_same(parts.arenas.weights(), whole.arenas.weights());
+  parts.arenas.gather_states();
+  Model again(*communicator, false);
+  if (communicator->rank() == 0) {
+    ASSERT_TRUE(again.arenas.load_weights(parts.arenas.weights()));
+    ASSERT_TRUE(again.arenas.load_states(parts.arenas.states()));
+  }
+  again.arenas.broadcast();
+  expect_same(again.arenas.states(), whole.arenas.states());
+}
+
+/// Rank r pulls weight i towards target(r, i): the gradient of (w - target)^2 / 2.
+float target(int rank, std::size_t i) {
+  return static_cast<float>(rank + 1) * static_cast<float>(i % 5);
+}
+
+struct Scalar {  // one weight, one momentum, by hand
+  float w = 0, v = 0;
+  void apply(float g, float lr) {
+    v = 0.9F * v + (g + 0.01F * w);
+    w -= lr * v;
+  }
+};
+
+TEST(Lag, FollowsTheRecurrenceWrittenOut) {
+  const auto communicator = all_ranks();
+  const int ranks = communicator->size();
+  const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{16, 64, 32});  // no gaps
+  const auto memory = communicator->allocate(layout.bytes());
+  auto* gradients = reinterpret_cast<float*>(memory.data());
+  GradientReducer reducer(*communicator, layout, memory, plan_buckets(layout, 100, 50),
+                          {.lag = true});
+  std::vector<float> weights(layout.total), momentum(layout.total);
+  void* state = momentum.data();
+  const auto apply = [&](double lr) {
+    find_optimizer("sgd")->update(DType::f32, options, lr,
+                                  {.elements = layout.total,
+                                   .weights = weights.data(),
+                                   .gradients = gradients,
+                                   .states = {&state, 1}});
+  };
+
+  std::vector<Scalar> expected(layout.total);
+  std::vector<float> late(layout.total);
+  const auto rate = [](int step) { return 0.05 / (1 + step % 3); };
+  bool any_late = false;
+  for (int step = 0; step < 12; ++step) {
+    // The program.
+    reducer.begin();
+    for (std::size_t i = 0; i < layout.total; ++i) {
+      gradients[i] = weights[i] - target(communicator->rank(), i);
+    }
+    for (int slot = 0; slot < 3; ++slot) reducer.ready(slot);
+    if (reducer.finish().reduced) apply(rate(step - 1));
+    const bool pause = step % 5 == 4;  // a checkpoint: nothing may be left behind
+    if (pause) {
+      ASSERT_TRUE(reducer.drain());
+      apply(rate(step));
+    }
+    // By hand: the sum at this step's weights is applied at the end of the next one.
+    for (std::size_t i = 0; i < layout.total; ++i) {
+      float sum = expected[i].w - target(0, i);
+      for (int rank = 1; rank < ranks; ++rank) sum += expected[i].w - target(rank, i);
+      if (any_late) expected[i].apply(late[i], static_cast<float>(rate(step - 1)));
+      late[i] = sum;
+      if (pause) expected[i].apply(late[i], static_cast<float>(rate(step)));
+      ASSERT_FLOAT_EQ(weights[i], expected[i].w) << "step " << step << ", element " << i;
+    }
+    any_late = !pause;
+  }
+  reducer.drain();
+}
+
+}  // namespace
+}  // namespace dllaunch
