@@ -25,6 +25,10 @@ class Column {
   int node() const { return peers_->rank(); }
   int nodes() const { return peers_->size(); }
 
+  /// The same on all nodes. With nothing under way.
+  void set_limits(ColumnLimits limits) { limits_ = limits; }
+  ColumnLimits limits() const { return limits_; }
+
   /// In place, everywhere the same bits.
   Pending all_reduce(std::byte* data, std::size_t count, const Reduction& reduction,
                      std::uint64_t step);

@@ -1,4 +1,5 @@
-// From which sizes on a column takes which way.
+// From which sizes on a column takes which way: measured on two hosts where nothing better is
+// known.
 #pragma once
 
 #include <cstddef>

@@ -1,14 +1,19 @@
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/communicators/hierarchical/column_tuning.hpp"
 #include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
 #include "runtime/fatal.hpp"
+#include "runtime/measured.hpp"
 
 namespace dllaunch {
 namespace {
@@ -63,6 +68,32 @@ ShareMemory share_over(std::shared_ptr<Peers> node) {
   };
 }
 
+/// Collective over `world`: measured once for such nodes, then read from the user's cache by rank
+/// 0.
+ColumnLimits limits_of(const Peers& world, const NodeMap& map, int nodes, Column* column) {
+  const auto file = measured_file(process_environment(), "all-reduce-between-nodes");
+  const std::string key =
+      fmt::format("{}/{}x{}/{}", cpu_model(), nodes, map.size() / nodes, mpi_version());
+  std::array<std::int64_t, 3> words = {};  // whole, parts, known
+  if (world.rank() == 0 && file) {
+    const auto kept = recall(*file, key);
+    if (kept && kept->size() == 2) words = {(*kept)[0], (*kept)[1], 1};
+  }
+  const auto all = world.gather_all(words);
+  ColumnLimits limits;
+  if (all[2] != 0) {
+    limits.whole_bytes = static_cast<std::size_t>(std::max<std::int64_t>(all[0], 0));
+    limits.parts_bytes = static_cast<std::size_t>(std::max<std::int64_t>(all[1], 0));
+    return limits;
+  }
+  limits = measure_limits(world, column);
+  const std::array<std::int64_t, 2> found = {static_cast<std::int64_t>(limits.whole_bytes),
+                                             static_cast<std::int64_t>(limits.parts_bytes)};
+  // Where it cannot be kept it is measured again.
+  if (world.rank() == 0 && file) static_cast<void>(keep(*file, key, found));
+  return limits;
+}
+
 /// Among the ranks of `world`. `ranks_per_node` 0: as it is.
 Result<std::unique_ptr<Communicator>> open(std::shared_ptr<MpiLibrary> library,
                                            std::unique_ptr<Peers> world, int ranks_per_node) {
@@ -83,6 +114,10 @@ Result<std::unique_ptr<Communicator>> open(std::shared_ptr<MpiLibrary> library,
   auto peers = world->split(std::min(index, map.columns), my_node);
   if (index < map.columns && nodes > 1) {
     column = std::make_unique<Column>(std::move(peers), ColumnLimits{});
+  }
+  if (ranks_per_node == 0 && nodes > 1 && nodes <= ColumnLimits{}.most_nodes) {
+    const ColumnLimits limits = limits_of(*world, map, nodes, column.get());
+    if (column) column->set_limits(limits);
   }
   const std::size_t staging = staging_bytes_for(map.size(), map.columns, nodes);
   return std::unique_ptr<Communicator>(std::make_unique<HierarchicalCommunicator>(

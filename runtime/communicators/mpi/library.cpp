@@ -86,6 +86,14 @@ Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
                "start the ranks with the launcher of the MPI library that dltrain links"};
 }
 
+std::string mpi_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text = {};
+  int length = 0;
+  must(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+  const std::string_view version(text.data(), static_cast<std::size_t>(length));
+  return std::string(version.substr(0, version.find(',')));
+}
+
 MPI_Datatype to_mpi(DType type) {
   switch (type) {
     case DType::f32:

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <string>
 
 #include "runtime/communicator.hpp"
 #include "runtime/rank_env.hpp"
@@ -27,6 +28,9 @@ class MpiLibrary {
 /// unavailable: several ranks whose launcher gave MPI no way to find them, or MPI has ended here.
 /// bad_request: MPI sees other ranks than the environment says.
 Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env);
+
+/// "Open_MPI_v4.1.4": what the library calls itself, up to the first comma.
+std::string mpi_version();
 
 /// The 16-bit floats travel as 16-bit integers.
 MPI_Datatype to_mpi(DType type);

@@ -448,7 +448,8 @@ TEST(Communicators, NamesTheKnownOnes) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, ErrorKind::bad_request);
   EXPECT_EQ(opened.error().what, "unknown communicator \"gloo\"");
-  EXPECT_EQ(opened.error().hint, "known: auto, solo, hierarchical, mpi, ring, parameter-server");
+  EXPECT_EQ(opened.error().hint,
+            "known: auto, solo, hierarchical, mpi, nccl, ring, parameter-server");
 }
 
 }  // namespace
