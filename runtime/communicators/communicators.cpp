@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <vector>
 
 #include "runtime/communicator.hpp"
@@ -30,7 +31,12 @@ Result<std::unique_ptr<Communicator>> open_fastest(const RankEnv& env) {
   auto mpi = open_mpi(env);
   if (!mpi) return mpi;
   auto hierarchical = open_hierarchical(env);
-  return hierarchical ? std::move(hierarchical) : std::move(mpi);
+  if (hierarchical) return hierarchical;
+  if (env.rank == 0) {
+    fmt::print(stderr, "dltrain: warning: {}; gradients go through MPI, which is slower\n",
+               hierarchical.error().what);
+  }
+  return mpi;
 }
 
 }  // namespace

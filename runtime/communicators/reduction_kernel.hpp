@@ -114,7 +114,9 @@ template <std::size_t width, typename T, ReduceOp op>
 [[gnu::always_inline]] inline void reduce_as(int ranks, std::span<const std::byte* const> sources,
                                              std::span<std::byte* const> destinations,
                                              std::size_t count) {
-  const auto divisor = static_cast<Accumulator<T>>(ranks);
+  // 256 ranks are 0 in a byte; bytes have no average worth having, but must not end the program.
+  const auto wrapped = static_cast<Accumulator<T>>(ranks);
+  const auto divisor = wrapped == Accumulator<T>{0} ? Accumulator<T>{1} : wrapped;
   // Two ranks a node is common, and twice as fast when the four addresses stay in registers.
   if (sources.size() == 2 && destinations.size() == 2) {
     const std::array<const std::byte*, 2> from = {sources[0], sources[1]};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -167,6 +168,17 @@ TEST(Reduction, OfWholeNumbersTruncatesTheAverage) {
   std::byte* to[] = {reinterpret_cast<std::byte*>(b.data())};
   reduce({DType::i64, ReduceOp::average, 2}, from, to, b.size());
   EXPECT_EQ(b, (std::vector<std::int64_t>{-3, 3, 4'499'999'999'999'999'999, 0}));
+}
+
+TEST(Reduction, OfBytesSurvives256Ranks) {
+  std::vector<std::uint8_t> bytes(100, 3);
+  const std::array<const std::byte*, 1> from = {reinterpret_cast<const std::byte*>(bytes.data())};
+  const std::array<std::byte*, 1> to = {reinterpret_cast<std::byte*>(bytes.data())};
+  for (const ReductionVariant& variant : reduction_variants()) {
+    SCOPED_TRACE(variant.name);
+    variant.reduce({DType::u8, ReduceOp::average, 256}, from, to, bytes.size());
+    EXPECT_EQ(bytes[99], 3);
+  }
 }
 
 }  // namespace
