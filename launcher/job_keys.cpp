@@ -320,7 +320,9 @@ std::vector<JobKey> last_keys() {
       {.path = "runtime.bucket_mb",
        .rules = automatic_or({{"type", "number"}, {"exclusiveMinimum", 0}}),
        .initial = "auto",
-       .doc = "MiB of gradients in one collective; auto: the trainer's choice"},
+       .doc = "MiB of gradients in one collective; auto: the fastest of some sizes, tried in the "
+              "first "
+              "steps and remembered"},
       {.path = "runtime.overlap",
        .rules = flag(),
        .initial = true,

@@ -15,6 +15,18 @@ namespace dllaunch {
 
 enum class Compression : std::uint8_t { none, fp16, bf16 };
 
+constexpr std::string_view to_string(Compression compression) {
+  switch (compression) {
+    case Compression::none:
+      return "none";
+    case Compression::fp16:
+      return "fp16";
+    case Compression::bf16:
+      return "bf16";
+  }
+  return "";
+}
+
 /// Gradients of one rank and their copies for the wire. Elements keep their place: element i of the
 /// arena is element i of every copy.
 class GradientWire {

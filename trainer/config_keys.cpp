@@ -264,7 +264,7 @@ std::vector<ConfigKey> launcher_keys() {
        .initial = "auto",
        .launcher = true,
        .above = 0,
-       .words = {{"auto", "25 MiB, the first one 1 MiB"}},
+       .words = {{"auto", "the fastest of some sizes, tried in the first steps and remembered"}},
        .description = "MiB of gradients in one collective",
        .store =
            [](auto& c, auto& v) {

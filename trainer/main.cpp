@@ -18,6 +18,7 @@
 
 #include "runtime/communicator.hpp"
 #include "runtime/fatal.hpp"
+#include "runtime/measured.hpp"
 #include "runtime/observed_communicator.hpp"
 #include "runtime/rank_env.hpp"
 #include "trainer/bench_command.hpp"
@@ -137,6 +138,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   .threads = threads_asked_for(),
                   .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); }},
       .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,
+      .bucket_sizes = measured_file(process_environment(), "bucket-sizes").value_or(""),
       .host = host_name(),
       .say = [](std::string_view line) { spdlog::info(line); },
       .activity = &activity,

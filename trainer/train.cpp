@@ -9,6 +9,7 @@
 
 #include "runtime/gradient_reducer.hpp"
 #include "trainer/agreement.hpp"
+#include "trainer/bucket_choice.hpp"
 #include "trainer/events.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/stragglers.hpp"
@@ -34,6 +35,22 @@ GradientReducer make_reducer(const RuntimeConfig& runtime, const ParameterArenas
            .scatter = arenas.sharded()}};
 }
 
+BucketPlace bucket_place(const TrainOptions& options, const Session& session) {
+  const RuntimeConfig& runtime = session.config.runtime;
+  return {.file = options.bucket_sizes,
+          .nodes = options.nodes.value_or(1),
+          .table = table_rows(*session.executable),
+          .wire = fmt::format("{}{}{}", to_string(runtime.compression),
+                              session.config.shard ? ", sharded" : "",
+                              runtime.overlap ? "" : ", not overlapped"),
+          .say = options.say};
+}
+
+/// Late gradients have all of a step's time, whatever their buckets.
+bool tunes_buckets(const RuntimeConfig& runtime) {
+  return !runtime.bucket_mb && runtime.gradient_lag == 0;
+}
+
 /// What ranks tell each other in every step, summed over ranks.
 struct StepSums {
   double loss = 0;
@@ -57,6 +74,8 @@ class Training {
         session_(session),
         events_(events),
         reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, communicator)),
+        buckets_(communicator, *session.arenas, reducer_, bucket_place(options, session),
+                 tunes_buckets(options.prepare.config.runtime)),
         stragglers_(communicator, activity, options.host),
         images_(session.dataset->size(Split::train)) {}
 
@@ -82,6 +101,7 @@ class Training {
   Session& session_;
   EventLog& events_;
   GradientReducer reducer_;
+  BucketChoice buckets_;
   StragglerWatch stragglers_;
   double reduced_lr_ = 0;          // of the step whose gradients the reducer gives next
   std::int64_t images_;            // of the training split
@@ -186,6 +206,7 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
     exchange =
         communicator_.all_reduce(&sums, sizeof(sums) / sizeof(double), DType::f64, ReduceOp::sum);
     stragglers_.begin_exchange();
+    buckets_.start();
     reducer_.begin();
     executable.backward(scale, /*accumulate=*/i > 0, [this](int slot) {
       if (slot != no_slot) reducer_.ready(slot);
@@ -196,11 +217,13 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
   communicator_.wait(exchange);
   stragglers_.end_exchange();
   const ReducerStats reduced = reducer_.finish();
+  buckets_.stop();
   activity_.enter(RankPhase::update);
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
   // Gradients that come a step late are still applied with the rate of their own step.
   const double rate = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_lr_, lr) : lr;
   if (reduced.reduced) session_.arenas->update(rate);
+  buckets_.next();
   return sums;
 }
 

@@ -22,7 +22,8 @@ struct StepReport {
 
 struct TrainOptions {
   PrepareOptions prepare;
-  std::optional<int> nodes = {};  // for the start event
+  std::optional<int> nodes = {};            // for the start event
+  std::filesystem::path bucket_sizes = {};  // file that remembers the best ones; empty: none
   std::string host;
   Say say = [](std::string_view) {};  // hears of progress, on rank 0
   Activity* activity = nullptr;       // told what this rank does; nullptr: nobody watches
