@@ -93,11 +93,12 @@ std::string to_table_line(const AllReduceRow& row) {
 }
 
 std::string to_json(const AllReduceRow& row) {
+  std::string_view correct = row.correct ? "true" : "false";
+  if (row.projected) correct = R"(null, "projected": true)";
   return fmt::format(
       R"({{"backend": "{}", "ranks": {}, "bytes": {}, "us": {:.4f}, "algbw_gbs": {:.6f}, )"
-      R"("busbw_gbs": {:.6f}, "{}": {}}})",
-      row.communicator, row.ranks, row.bytes, row.us, row.algbw_gbs, row.busbw_gbs,
-      row.projected ? "projected" : "correct", row.projected || row.correct);
+      R"("busbw_gbs": {:.6f}, "correct": {}}})",
+      row.communicator, row.ranks, row.bytes, row.us, row.algbw_gbs, row.busbw_gbs, correct);
 }
 
 }  // namespace dllaunch

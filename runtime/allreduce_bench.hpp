@@ -38,8 +38,8 @@ void measure_all_reduce(Communicator& communicator, const AllReduceBench& bench,
 /// nccl-tests' columns. The first line names them and their units.
 std::string all_reduce_table_head();
 std::string to_table_line(const AllReduceRow& row);
-/// {"backend", "ranks", "bytes", "us", "algbw_gbs", "busbw_gbs", "correct"}; a projected row has
-/// "projected": true in place of the last.
+/// {"backend", "ranks", "bytes", "us", "algbw_gbs", "busbw_gbs", "correct"}; of a projected
+/// row the last is null, and "projected" is true.
 std::string to_json(const AllReduceRow& row);
 
 }  // namespace dllaunch

@@ -53,10 +53,8 @@ std::optional<MessageCost> cost_between_nodes(std::string_view communicator, std
   const auto n = static_cast<double>(bytes);
   if (shape.nodes < 2) return std::nullopt;
   if (communicator == "hierarchical") {
-    const double slice = n / shape.ranks;
-    if (slice <= static_cast<double>(ColumnLimits{}.whole_bytes)) {
-      return MessageCost{nodes - 1, (nodes - 1) * n};
-    }
+    // How smaller ones go depends on what was measured.
+    if (n / shape.ranks <= static_cast<double>(ColumnLimits::most_whole_bytes)) return std::nullopt;
     // MPI's own algorithm for very many nodes is taken for Rabenseifner's.
     const bool few = shape.nodes <= ColumnLimits{}.most_nodes;
     const double messages = few ? 2 * (nodes - 1) : 2 * std::ceil(std::log2(nodes));

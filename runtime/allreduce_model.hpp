@@ -22,8 +22,8 @@ struct MessageCost {
   double bytes = 0;
 };
 
-/// Of an all-reduce of `bytes` on each rank. Nothing where it is a library's secret (mpi, nccl), or
-/// does not leave the node.
+/// Of an all-reduce of `bytes` on each rank. Nothing where it is a library's secret (mpi, nccl),
+/// where `hierarchical` may take one of two ways, or where it does not leave the node.
 std::optional<MessageCost> cost_between_nodes(std::string_view communicator, std::size_t bytes,
                                               JobShape shape);
 

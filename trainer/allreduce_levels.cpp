@@ -76,9 +76,10 @@ std::vector<AllReduceRow> project(const Levels& levels, int nodes) {
   for (std::size_t i = 0; model && i < levels.rows.size(); ++i) {
     AllReduceRow row = levels.rows[i];
     const auto cost = cost_between_nodes(row.communicator, row.bytes, {nodes, levels.shape.ranks});
+    if (!cost) continue;
     row.ranks = nodes * levels.shape.ranks;
     row.projected = true;
-    row.us = us_within_node(levels, i) + (cost ? predict_us(*model, *cost) : 0);
+    row.us = us_within_node(levels, i) + predict_us(*model, *cost);
     row.algbw_gbs = static_cast<double>(row.bytes) / row.us / 1e3;
     row.busbw_gbs = row.algbw_gbs * 2 * (row.ranks - 1) / row.ranks;
     projected.push_back(row);

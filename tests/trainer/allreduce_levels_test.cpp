@@ -17,7 +17,7 @@ double within_us(std::size_t bytes) {
 /// As an ideal machine of that shape would measure it.
 Levels ideal(JobShape shape) {
   Levels levels{.shape = shape, .rows = {}, .within_node = {}};
-  for (std::size_t bytes = 1 << 16; bytes <= 1 << 26; bytes *= 4) {
+  for (std::size_t bytes = 1 << 20; bytes <= 1 << 26; bytes *= 4) {
     AllReduceRow row{.communicator = "hierarchical", .ranks = shape.nodes * shape.ranks};
     row.bytes = bytes;
     row.correct = true;

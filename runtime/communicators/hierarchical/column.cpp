@@ -63,7 +63,7 @@ Pending Column::all_reduce(std::byte* data, std::size_t count, const Reduction& 
   const std::size_t bytes = count * bytes_of(reduction.type);
   const bool few = nodes() <= limits_.most_nodes;
   if (few && bytes <= limits_.whole_bytes) return exchange_whole(data, count, reduction, step);
-  if (few && bytes >= limits_.parts_bytes) return exchange_parts(data, count, reduction, step);
+  if (few) return exchange_parts(data, count, reduction, step);
 
   const Pending exchange = peers_->open();
   peers_->all_reduce(exchange, data, count, reduction.type, reduction.op);

@@ -1,10 +1,17 @@
 #include "runtime/communicators/hierarchical/column_tuning.hpp"
 
+#include <fmt/format.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <string>
+#include <system_error>
 #include <vector>
 
 namespace dllaunch {
@@ -12,16 +19,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t least_bytes = 512;
-constexpr std::size_t most_bytes = std::size_t{256} << 10;
-constexpr int repetitions = 5;
+constexpr std::size_t least_bytes = 1024;
+constexpr int repetitions = 3;
 constexpr std::chrono::milliseconds budget{500};
 constexpr double clearly = 0.9;
 
-constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
-constexpr std::array<ColumnLimits, 3> ways = {{{.whole_bytes = never},
-                                               {.whole_bytes = 0, .parts_bytes = 0},
-                                               {.whole_bytes = 0, .parts_bytes = never}}};
+constexpr std::array<ColumnLimits, 2> ways = {
+    {{.whole_bytes = std::numeric_limits<std::size_t>::max()}, {.whole_bytes = 0}}};
 
 std::int64_t nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
@@ -34,7 +38,10 @@ std::int64_t time_one(Column& column, std::vector<float>& data, std::uint64_t& s
     const auto start = Clock::now();
     const Pending exchange = column.all_reduce(reinterpret_cast<std::byte*>(data.data()),
                                                data.size(), {DType::f32, ReduceOp::sum}, step++);
-    while (!column.is_done(exchange)) column.progress();
+    while (!column.is_done(exchange)) {
+      column.progress();
+      ::sched_yield();  // ranks may outnumber CPUs
+    }
     if (i > 0) best = std::min(best, nanoseconds_since(start));
   }
   return best;
@@ -50,45 +57,64 @@ std::vector<std::int64_t> slowest(const Peers& world, std::span<const std::int64
   return most;
 }
 
-}  // namespace
-
-ColumnLimits choose_limits(std::span<const WayTimes> times, ColumnLimits otherwise) {
-  if (times.empty()) return otherwise;
-  ColumnLimits limits = otherwise;
-  limits.whole_bytes = 0;
-  for (const WayTimes& at : times) {
-    if (clearly * at.whole > std::min(at.parts, at.mpi)) break;
-    limits.whole_bytes = at.bytes;
-  }
-  // From the largest down: what is larger still goes in parts, the least traffic there is.
-  limits.parts_bytes = times.back().bytes;
-  for (auto at = times.rbegin(); at != times.rend() && at->bytes > limits.whole_bytes; ++at) {
-    if (clearly * at->parts > at->mpi) break;
-    limits.parts_bytes = at->bytes;
-  }
-  return limits;
+bool whole_is_slower(const WayTimes& at) {
+  return clearly * at.whole > at.parts;
 }
 
-ColumnLimits measure_limits(const Peers& world, Column* column) {
+}  // namespace
+
+std::size_t choose_whole_bytes(std::span<const WayTimes> times) {
+  std::size_t most = 0;
+  for (const WayTimes& at : times) {
+    if (whole_is_slower(at)) break;
+    most = at.bytes;
+  }
+  return most;
+}
+
+std::optional<ColumnLimits> measure_limits(const Peers& world, Column* column) {
   const auto start = Clock::now();
   const ColumnLimits before = column == nullptr ? ColumnLimits{} : column->limits();
   std::vector<WayTimes> times;
   std::uint64_t step = 1;
-  for (std::size_t bytes = least_bytes; bytes <= most_bytes; bytes *= 2) {
-    std::array<std::int64_t, 4> mine = {};
+  bool in_time = true;
+  for (std::size_t bytes = least_bytes; bytes <= ColumnLimits::most_whole_bytes; bytes *= 2) {
+    std::array<std::int64_t, 3> mine = {};
     std::vector<float> data(bytes / sizeof(float));
     for (std::size_t way = 0; way < ways.size() && column != nullptr; ++way) {
       column->set_limits(ways[way]);
       mine[way] = time_one(*column, data, step);
     }
-    mine[3] = nanoseconds_since(start);
+    mine[2] = nanoseconds_since(start);
     const auto all = slowest(world, mine);
-    const auto us = [&](std::size_t way) { return static_cast<double>(all[way]) * 1e-3; };
-    times.push_back({bytes, us(0), us(1), us(2)});
-    if (std::chrono::nanoseconds(all[3]) > budget) break;
+    times.push_back(
+        {bytes, static_cast<double>(all[0]) * 1e-3, static_cast<double>(all[1]) * 1e-3});
+    // Larger ones would only be slower still.
+    if (whole_is_slower(times.back())) break;
+    in_time = std::chrono::nanoseconds(all[2]) <= budget;
+    if (!in_time) break;
   }
   if (column != nullptr) column->set_limits(before);
-  return choose_limits(times, ColumnLimits{});
+  if (!in_time) return std::nullopt;
+  ColumnLimits limits;
+  limits.whole_bytes = choose_whole_bytes(times);
+  return limits;
+}
+
+std::string network_of_node() {
+  namespace fs = std::filesystem;
+  std::error_code unreadable;
+  std::ptrdiff_t adapters = 0;
+  for (const auto& each : fs::directory_iterator("/sys/class/infiniband", unreadable)) {
+    adapters += each.path().empty() ? 0 : 1;
+  }
+  if (adapters > 0) return fmt::format("infiniband-{}", adapters);
+  int fastest = 0;
+  for (const auto& each : fs::directory_iterator("/sys/class/net", unreadable)) {
+    int speed = 0;
+    if (std::ifstream(each.path() / "speed") >> speed) fastest = std::max(fastest, speed);
+  }
+  return fmt::format("ethernet-{}", fastest);
 }
 
 }  // namespace dllaunch

@@ -1,9 +1,10 @@
-// Which way between nodes is the fastest for which size, measured on the nodes at hand.
+// Up to which size whole messages between nodes are the faster way, measured on the nodes at hand.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "runtime/communicators/hierarchical/column.hpp"
 
@@ -14,14 +15,18 @@ struct WayTimes {
   std::size_t bytes = 0;
   double whole = 0;
   double parts = 0;
-  double mpi = 0;
 };
 
-/// Sizes ascending. A way is left where another is faster by more than a tenth: less is noise.
-ColumnLimits choose_limits(std::span<const WayTimes> times, ColumnLimits otherwise);
+/// The largest size up to which `whole` is never slower by more than a tenth (less is noise); 0
+/// where it is at once. Sizes ascending.
+std::size_t choose_whole_bytes(std::span<const WayTimes> times);
 
 /// Collective over `world`; `column` is nullptr on ranks that have none, and has finished what it
-/// had. Takes half a second at most, and a size less where that is not enough.
-ColumnLimits measure_limits(const Peers& world, Column* column);
+/// had. Nothing where half a second did not suffice to find out, as on a network that is busy.
+std::optional<ColumnLimits> measure_limits(const Peers& world, Column* column);
+
+/// What the node's network is, as keys name it: "infiniband-4" for as many adapters, else the
+/// fastest link's Mbit/s, "ethernet-10000".
+std::string network_of_node();
 
 }  // namespace dllaunch

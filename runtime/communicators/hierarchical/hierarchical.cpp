@@ -53,8 +53,9 @@ std::size_t staging_bytes_for(int ranks, int columns, int nodes) {
   constexpr std::size_t least = std::size_t{512} << 10;
   constexpr std::size_t most = std::size_t{2} << 20;
   constexpr std::size_t largest_element = 8;
+  constexpr std::size_t worth_a_message = std::size_t{16} << 10;
   const auto parts = static_cast<std::size_t>(columns) * static_cast<std::size_t>(nodes);
-  const std::size_t worth = nodes > 1 ? parts * ColumnLimits{}.parts_bytes : least;
+  const std::size_t worth = nodes > 1 ? parts * worth_a_message : least;
   return std::max(std::clamp(worth, least, most),
                   static_cast<std::size_t>(ranks) * largest_element);
 }
@@ -72,26 +73,25 @@ ShareMemory share_over(std::shared_ptr<Peers> node) {
 /// 0.
 ColumnLimits limits_of(const Peers& world, const NodeMap& map, int nodes, Column* column) {
   const auto file = measured_file(process_environment(), "all-reduce-between-nodes");
-  const std::string key =
-      fmt::format("{}/{}x{}/{}", cpu_model(), nodes, map.size() / nodes, mpi_version());
-  std::array<std::int64_t, 3> words = {};  // whole, parts, known
+  const std::string key = fmt::format("{}/{}/{}x{}/{}", cpu_model(), network_of_node(), nodes,
+                                      map.size() / nodes, mpi_version());
+  std::array<std::int64_t, 2> words = {};  // whole_bytes, known
   if (world.rank() == 0 && file) {
     const auto kept = recall(*file, key);
-    if (kept && kept->size() == 2) words = {(*kept)[0], (*kept)[1], 1};
+    if (kept && kept->size() == 1 && kept->front() >= 0) words = {kept->front(), 1};
   }
   const auto all = world.gather_all(words);
   ColumnLimits limits;
-  if (all[2] != 0) {
-    limits.whole_bytes = static_cast<std::size_t>(std::max<std::int64_t>(all[0], 0));
-    limits.parts_bytes = static_cast<std::size_t>(std::max<std::int64_t>(all[1], 0));
+  if (all[1] != 0) {
+    limits.whole_bytes = std::min(static_cast<std::size_t>(all[0]), ColumnLimits::most_whole_bytes);
     return limits;
   }
-  limits = measure_limits(world, column);
-  const std::array<std::int64_t, 2> found = {static_cast<std::int64_t>(limits.whole_bytes),
-                                             static_cast<std::int64_t>(limits.parts_bytes)};
+  const auto measured = measure_limits(world, column);
+  if (!measured) return limits;
+  const std::array<std::int64_t, 1> found = {static_cast<std::int64_t>(measured->whole_bytes)};
   // Where it cannot be kept it is measured again.
   if (world.rank() == 0 && file) static_cast<void>(keep(*file, key, found));
-  return limits;
+  return *measured;
 }
 
 /// Among the ranks of `world`. `ranks_per_node` 0: as it is.

@@ -123,6 +123,8 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Com
     error = wait_for_start(comm);
   }
   const bool mine = error.has_value();
+  // At once, so that the others, who still wait for this rank there, see it too.
+  if (mine && comm != nullptr) ncclCommAbort(std::exchange(comm, nullptr));
   if (auto agreed = agree(*host, std::move(error))) {
     if (comm != nullptr) ncclCommAbort(comm);
     if (!mine) agreed->what = fmt::format("{} could not start on another rank", gpu_collectives);
@@ -150,6 +152,7 @@ void NcclCommunicator::check(ncclResult_t result, std::string_view call) {
   // A call that does not block may still be on its way.
   while (is_on_its_way(result)) {
     if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) break;
+    std::this_thread::yield();
   }
   if (result == ncclSuccess) return;
   const std::string why = fmt::format("{}: {}", call, ncclGetErrorString(result));
@@ -237,6 +240,7 @@ bool NcclCommunicator::is_done(const Operation& operation) {
 }
 
 bool NcclCommunicator::test(Pending pending) {
+  host_->test({});  // peers may wait for this rank's part of what it has begun there
   const auto found = std::ranges::find(live_, pending.id, &Operation::id);
   if (found == live_.end()) return true;
   if (!is_done(*found)) return false;

@@ -14,8 +14,9 @@ namespace dllaunch {
 
 /// Memory of the GPU goes through NCCL on a stream of its own; memory of the host through `host`,
 /// which also brought the ranks together. A collective begins after all work that this rank has
-/// given its GPU on blocking streams, and is done when test() or wait() says so. An error of the
-/// library, also one that a peer's death brings, is ncclCommAbort() and die(), not a hang.
+/// given its GPU on blocking streams, and is done when test() or wait() says so. An error that
+/// the library reports, as it does of a network's, is ncclCommAbort() and die(), not a hang; of a
+/// peer that is gone within the node it says nothing: the watchdog does.
 /// min and max are NCCL's own: they may drop a NaN.
 class NcclCommunicator final : public Communicator {
  public:

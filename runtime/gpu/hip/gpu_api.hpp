@@ -64,6 +64,15 @@ inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
 inline GpuStatus gpu_copy(void* to, const void* from, std::size_t bytes) {
   return hipMemcpy(to, from, bytes, hipMemcpyDefault);
 }
+/// HIP 5.5 renamed the field, HIP 6 dropped the old name.
+template <typename Attributes>
+bool is_on_device(const Attributes& about) {
+  if constexpr (requires { about.type; }) {
+    return about.type == hipMemoryTypeDevice;
+  } else {
+    return about.memoryType == hipMemoryTypeDevice;
+  }
+}
 /// Is it memory of a device, rather than of the host?
 inline bool gpu_owns(const void* memory) {
   hipPointerAttribute_t about = {};
@@ -71,7 +80,7 @@ inline bool gpu_owns(const void* memory) {
     static_cast<void>(hipGetLastError());  // an address it does not know is no failure
     return false;
   }
-  return about.memoryType == hipMemoryTypeDevice;
+  return is_on_device(about);
 }
 
 }  // namespace dllaunch
