@@ -66,6 +66,18 @@ void check_communicator(const YamlNode& root, std::vector<YamlProblem>& problems
        "on CPUs"});
 }
 
+void check_compression(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* train = find(&root, "train");
+  const YamlEntry* runtime = find(&root, "runtime");
+  if (train == nullptr || runtime == nullptr) return;
+  const YamlEntry* precision = find(train->value.get(), "precision");
+  const YamlEntry* compression = find(runtime->value.get(), "compression");
+  if (precision == nullptr || precision->value->text != "fp64") return;
+  if (compression == nullptr || compression->value->text == "none") return;
+  problems.push_back({compression->value->mark,
+                      "runtime.compression: gradients of precision fp64 travel as they are"});
+}
+
 void check_container(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* environment = find(&root, "environment");
   const YamlEntry* container =
@@ -128,6 +140,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_what_to_do(root, problems);
   check_command_keys(root, problems);
   check_communicator(root, problems);
+  check_compression(root, problems);
   check_container(root, problems);
   check_masks(root, problems);
   check_reserve(root, problems);

@@ -210,7 +210,7 @@ class Reader {
           fmt::format("runtime.gradient_lag must be 0 or 1, not {}", config_.runtime.gradient_lag));
     }
     if (config_.precision == Precision::fp64 && config_.runtime.compression != Compression::none) {
-      problems_.push_back("runtime.compression: precision fp64 needs none");
+      problems_.push_back("runtime.compression: gradients of precision fp64 travel as they are");
     }
     config_.data.seed = config_.seed;
   }

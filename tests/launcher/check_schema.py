@@ -25,6 +25,7 @@ Core.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(node.valu
 # What no schema can say, or what YAML itself refuses.
 BEYOND_THE_SCHEMA = {
     "duplicate-keys",
+    "compressed-doubles",
     "gpu-communicator",
     "masks-without-policy",
     "policy-without-masks",

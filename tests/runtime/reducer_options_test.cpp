@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "runtime/float16.hpp"
+#include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/gradient_reducer.hpp"
 #include "tests/runtime/on_ranks.hpp"
 
@@ -25,11 +26,11 @@ float gradient(int rank, int step, std::size_t i) {
   return std::ldexp(x, static_cast<int>(i % 24) - 16);
 }
 
-/// A layout, its gradients and a reducer over them, on every communicator's fastest memory.
+/// A layout, its gradients and a reducer over them, in the communicator's fastest memory.
 struct Scene {
   Scene(std::vector<std::size_t> elements, const ReducerOptions& options,
-        std::size_t bucket_bytes = 4096)
-      : communicator(all_ranks()),
+        std::size_t bucket_bytes = 4096, std::unique_ptr<Communicator> over = all_ranks())
+      : communicator(std::move(over)),
         unit(options.scatter ? unit_for(communicator->size()) : 1),
         layout(lay_out(DType::f32, elements, unit)),
         memory(communicator->allocate(layout.bytes())),
@@ -261,6 +262,88 @@ TEST(Scatter, GivesEachRankItsPartOfEveryBucket) {
     }
   }
 }
+
+std::unique_ptr<Communicator> in_nodes_of(int ranks_per_node) {
+  auto env = read_rank_env(process_environment());
+  return *open_hierarchical_in_nodes_of(*env, ranks_per_node);
+}
+
+struct Way {
+  std::string name;
+  std::function<std::unique_ptr<Communicator>()> open;
+};
+const std::vector<Way> other_ways = {
+    {"mpi", [] { return all_ranks("mpi"); }},
+    {"ring", [] { return all_ranks("ring"); }},
+    {"parameter_server", [] { return all_ranks("parameter-server"); }},
+    {"nodes_of_1", [] { return in_nodes_of(1); }},
+    {"nodes_of_2", [] { return in_nodes_of(2); }},
+    {"nodes_of_3", [] { return in_nodes_of(3); }}};
+
+class EveryWay : public testing::TestWithParam<Way> {};
+
+/// Sums of another order round elsewhere; `unit` is the last place of a number near 1.
+void expect_sums_of(Scene& scene, const ArenaRange& range, int step, double unit) {
+  scene.for_each([&](std::size_t i) {
+    if (i < range.offset || i >= range.offset + range.elements) return;
+    double exact = 0;
+    for (int rank = 0; rank < scene.ranks(); ++rank) {
+      exact += static_cast<double>(gradient(rank, step, i));
+    }
+    const double largest = std::ldexp(1.0, static_cast<int>(i % 24) - 16);
+    const double tolerance = scene.ranks() * scene.ranks() * largest * unit + 0x1p-22;
+    ASSERT_NEAR(static_cast<double>(scene.values()[i]), exact, tolerance) << "element " << i;
+  });
+}
+
+TEST_P(EveryWay, EveryOptionSumsAndTwiceTheSame) {
+  for (const Compression compression : {Compression::none, Compression::fp16, Compression::bf16}) {
+    for (const bool lag : {false, true}) {
+      for (const bool scatter : {false, true}) {
+        const ReducerOptions options{.compression = compression, .lag = lag, .scatter = scatter};
+        const double unit = compression == Compression::none   ? 0x1p-22
+                            : compression == Compression::fp16 ? 0x1p-10
+                                                               : 0x1p-7;
+        std::vector<float> first;
+        for (int run = 0; run < 2; ++run) {
+          Scene scene(some_slots, options, 2000, GetParam().open());
+          for (int step = 0; step < 2; ++step) {
+            scene.step([&](std::size_t i) { return gradient(scene.rank(), step, i); });
+            ASSERT_EQ(scene.reducer.drain(), lag);
+            // The first step has no residual to add to its own gradients.
+            if (step > 0) continue;
+            for (const Bucket& bucket : scene.buckets) {
+              const ArenaRange whole = {bucket.offset, bucket.elements};
+              expect_sums_of(scene, scatter ? part_of(bucket, scene.rank(), scene.ranks()) : whole,
+                             0, unit);
+            }
+          }
+          EXPECT_TRUE(scatter || scene.same_on_all_ranks());
+          std::vector<float> mine;
+          for (const Bucket& bucket : scene.buckets) {
+            const ArenaRange range = scatter ? part_of(bucket, scene.rank(), scene.ranks())
+                                             : ArenaRange{bucket.offset, bucket.elements};
+            mine.insert(mine.end(), scene.values() + range.offset,
+                        scene.values() + range.offset + range.elements);
+          }
+          if (run == 0) first = mine;
+          EXPECT_EQ(mine, first) << "another run, other bits";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryWay, SixteenBitSumsOfFiniteGradientsStayFinite) {
+  Scene scene({40}, {.compression = Compression::fp16}, 4096, GetParam().open());
+  for (int step = 0; step < 3; ++step) {
+    scene.step([](std::size_t i) { return i % 2 == 0 ? 65000.0F : -1e6F; });
+    scene.for_each([&](std::size_t i) { ASSERT_TRUE(std::isfinite(scene.values()[i])); });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, EveryWay, testing::ValuesIn(other_ways),
+                         [](const auto& tested) { return tested.param.name; });
 
 }  // namespace
 }  // namespace dllaunch

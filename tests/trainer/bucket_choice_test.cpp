@@ -112,14 +112,14 @@ TEST(BucketChoice, TriesSizesSettlesAndRemembers) {
 
 TEST(BucketChoice, MeasuresAgainWhereWhatIsRememberedIsNoAnswer) {
   const ScratchFolder folder;
-  for (const char* instead : {" 13 .", " 1e300 .", " .", " 25 25 .", ""}) {
+  for (const char* instead : {" 13 .", " 25 25 .", ""}) {
     Setting setting;
     if (setting.communicator->size() == 1) GTEST_SKIP() << "one rank has one plan";
     for (const bool again : {false, true}) {
       BucketChoice choice(*setting.communicator, setting.arenas, setting.reducer,
                           setting.place(folder / "sizes"), true, patient);
       std::set<int> tried;
-      for (int step = 0; step < 40; ++step) tried.insert(setting.step(choice, step));
+      for (int step = 0; step < 20; ++step) tried.insert(setting.step(choice, step));
       EXPECT_GE(tried.size(), 2u) << instead;
       if (again || setting.communicator->rank() != 0) continue;
       const std::string text = read_text(folder / "sizes");

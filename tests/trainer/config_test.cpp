@@ -144,7 +144,7 @@ TEST(Config, RefusesALongerLagAndDoublesInHalves) {
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().what,
             "runtime.gradient_lag must be 0 or 1, not 2\n"
-            "runtime.compression: precision fp64 needs none");
+            "runtime.compression: gradients of precision fp64 travel as they are");
 }
 
 TEST(Config, KeysOfLaterIssuesAreUnknown) {
