@@ -46,7 +46,7 @@ HierarchicalCommunicator::HierarchicalCommunicator(NodeMap map, ShareMemory shar
 std::span<std::byte> HierarchicalCommunicator::allocate(std::size_t bytes) {
   if (bytes == 0) return {};
   // Sharing waits for the other ranks, which may be waiting for what this one has begun.
-  if (next_ > 1) finish(next_ - 1);
+  finish_all();
   regions_.push_back({share_(bytes), bytes});
   return {regions_.back().shared.pieces[static_cast<std::size_t>(team_.index())], bytes};
 }
@@ -58,6 +58,7 @@ Pending HierarchicalCommunicator::queue(Step step, void* data, std::size_t count
   const std::size_t most = team_.staging_bytes() / element / static_cast<std::size_t>(blocks);
   assert(most > 0);
   step.stride = count * element;
+  step.first = next_;
   for (std::size_t done = 0; done < count; done += step.count) {
     step.number = next_++;
     step.data = static_cast<std::byte*>(data) + done * element;
@@ -162,8 +163,23 @@ std::byte* HierarchicalCommunicator::visible_block(int index, const Step& step, 
 
 // ---- progress
 
-void HierarchicalCommunicator::finish(std::uint64_t number) {
-  for (int polls = 0; ended_ < number; ++polls) {
+/// A collective may end before one that began earlier: what goes on between nodes takes long.
+bool HierarchicalCommunicator::is_done(std::uint64_t last_step) const {
+  if (last_step <= ended_) return true;
+  std::size_t at = last_step - live_.front().number;
+  const std::uint64_t first = std::max(live_[at].first, live_.front().number);
+  for (std::uint64_t number = last_step;; --number, --at) {
+    if (live_[at].state != StepState::ended) return false;
+    if (number == first) return true;
+  }
+}
+
+void HierarchicalCommunicator::finish_all() {
+  while (ended_ + 1 < next_) finish(ended_ + 1);
+}
+
+void HierarchicalCommunicator::finish(std::uint64_t last_step) {
+  for (int polls = 0; !is_done(last_step); ++polls) {
     progress();
     if (crowded_ && polls > yields_before_sleep) {
       // Who only yields comes back after everybody's time slice; who sleeps comes back first.

@@ -43,9 +43,7 @@ class HierarchicalCommunicator final : public Communicator {
   /// everything else.
   HierarchicalCommunicator(NodeMap map, ShareMemory share, std::unique_ptr<Column> column,
                            std::size_t staging_bytes, std::shared_ptr<void> library);
-  ~HierarchicalCommunicator() override {
-    if (next_ > 1) finish(next_ - 1);
-  }
+  ~HierarchicalCommunicator() override { finish_all(); }
   HierarchicalCommunicator(const HierarchicalCommunicator&) = delete;
   HierarchicalCommunicator& operator=(const HierarchicalCommunicator&) = delete;
 
@@ -67,13 +65,14 @@ class HierarchicalCommunicator final : public Communicator {
     return queue({.kind = CollectiveKind::broadcast, .type = type, .root = root}, data, count, 1);
   }
   Pending barrier() override {
-    begin({.number = next_++, .kind = CollectiveKind::barrier});
+    begin({.number = next_, .first = next_, .kind = CollectiveKind::barrier});
+    ++next_;
     return {static_cast<std::int64_t>(next_ - 1)};
   }
 
   bool test(Pending pending) override {
     progress();
-    return static_cast<std::uint64_t>(pending.id) <= ended_;
+    return is_done(static_cast<std::uint64_t>(pending.id));
   }
   void wait(Pending pending) override { finish(static_cast<std::uint64_t>(pending.id)); }
 
@@ -91,7 +90,9 @@ class HierarchicalCommunicator final : public Communicator {
   bool try_begin(Step& step);
   void choose_place(Step& step) const;
   void copy_in(Step& step, std::byte* to) const;
-  void finish(std::uint64_t number);
+  bool is_done(std::uint64_t last_step) const;
+  void finish(std::uint64_t last_step);
+  void finish_all();
   void progress();
   bool advance(Step& step);
 

@@ -20,6 +20,7 @@ enum class StepState {
 
 struct Step {
   std::uint64_t number = 0;
+  std::uint64_t first = 0;  // number of its collective's first step
   CollectiveKind kind = CollectiveKind::barrier;
   DType type = DType::u8;
   ReduceOp op = ReduceOp::sum;
