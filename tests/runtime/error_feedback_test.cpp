@@ -133,17 +133,40 @@ TEST(ErrorFeedback, WhatIsNoNumberIsSentAndForgotten) {
   }
 }
 
+/// `nodes` sums of `ranks` summands, rounded after every addition but within a node once, as
+/// hierarchical does; with one rank a node, as mpi and ring do.
+float sum_of(DType type, float summand, int nodes, int ranks) {
+  const float node = round_trip(type, summand * static_cast<float>(ranks));
+  float sum = node;
+  for (int i = 1; i < nodes; ++i) sum = round_trip(type, sum + node);
+  return sum;
+}
+
 TEST(ErrorFeedback, SumsOfTheLargestSummandsStayFinite) {
-  for (const int ranks : {1, 2, 3, 5, 6, 7, 64, 1000, 4096, 70000}) {
-    for (const DType type : both) {
+  for (const DType type : both) {
+    // All of them to 1500, then ever larger ones.
+    for (int ranks = 1; ranks <= 300000; ranks += 1 + (ranks > 1500 ? ranks / 3 : 0)) {
       const float limit = largest_summand(type, ranks);
-      EXPECT_GT(limit, 0);
-      EXPECT_EQ(round_trip(type, limit), limit);
-      // As mpi and ring add: rounded after every pair.
-      float sum = limit;
-      for (int rank = 1; rank < ranks; ++rank) sum = round_trip(type, sum + limit);
-      EXPECT_TRUE(std::isfinite(sum)) << ranks << " ranks, " << to_string(type);
+      ASSERT_EQ(round_trip(type, limit), limit);
+      ASSERT_TRUE(std::isfinite(sum_of(type, limit, ranks, 1))) << ranks << to_string(type);
     }
+    for (int nodes = 1; nodes <= 32; ++nodes) {
+      for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 18, 64, 128}) {
+        const float limit = largest_summand(type, nodes * ranks);
+        ASSERT_TRUE(std::isfinite(sum_of(type, limit, nodes, ranks)))
+            << nodes << " x " << ranks << to_string(type);
+      }
+    }
+  }
+}
+
+TEST(ErrorFeedback, TheLargestSummandIsNotMuchLessThanItsShare) {
+  EXPECT_GT(largest_summand(DType::f16, 8), 0.99F * 65504 / 8);
+  EXPECT_GT(largest_summand(DType::f16, 128), 0.9F * 65504 / 128);
+  for (const int ranks : {1000, 30000, 1000000}) {
+    const auto share = 1 / static_cast<float>(ranks);
+    EXPECT_GT(largest_summand(DType::f16, ranks), 0.49F * 65504 * share);
+    EXPECT_GT(largest_summand(DType::bf16, ranks), 0.49F * 3.38e38F * share);
   }
 }
 
