@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/communicators/mpi/peers.hpp"
+#include "runtime/shared_memory.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {
@@ -17,18 +18,16 @@ class NodeMemory {
   /// Collective over the node: each rank brings `bytes`, touched first by itself, so that the
   /// pages lie on its NUMA node. unavailable, on every rank, where one cannot see another's.
   static Result<std::unique_ptr<NodeMemory>> make(const Peers& node, std::size_t bytes);
-  ~NodeMemory();
-  NodeMemory(const NodeMemory&) = delete;
-  NodeMemory& operator=(const NodeMemory&) = delete;
 
   /// pieces()[r] is what rank r of the node brought, at this rank's own address.
   const std::vector<std::byte*>& pieces() const { return pieces_; }
 
  private:
   explicit NodeMemory(std::size_t bytes) : bytes_(bytes) {}
-  std::optional<Error> map(int fd);
+  std::optional<Error> map(const FileDescriptor& memory);
 
   std::size_t bytes_;
+  std::vector<MappedMemory> mapped_;
   std::vector<std::byte*> pieces_;
 };
 
