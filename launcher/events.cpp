@@ -85,9 +85,11 @@ Event restart(const Json& line, double time) {
 
 Event stall(const Json& line, double time) {
   StallEvent event{.time = time,
+                   .state = text(line, "state"),
                    .late_ranks = {},
                    .collective = text(line, "collective"),
-                   .seconds = real(line, "seconds")};
+                   .seconds = real(line, "seconds"),
+                   .line = text(line, "line")};
   const auto ranks = line.find("late_ranks");
   if (ranks != line.end() && ranks->is_array()) {
     for (const auto& rank : *ranks) {

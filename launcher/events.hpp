@@ -69,9 +69,11 @@ struct RestartEvent {
 
 struct StallEvent {
   double time = 0;
+  std::string state = {};  // late | over | gave up | died; empty: a trainer that knows only late
   std::vector<std::int64_t> late_ranks = {};
   std::string collective = {};
   std::optional<double> seconds = {};
+  std::string line = {};  // the whole of it for people; empty: an older trainer
 };
 
 struct EndEvent {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "launcher/job_schema.hpp"
 #include "launcher/utf8.hpp"
+#include "launcher/yaml_scalar.hpp"
 #include "topology/id_set.hpp"
 
 namespace dllaunch {
@@ -133,6 +135,30 @@ void check_reserve(const YamlNode& root, std::vector<YamlProblem>& problems) {
   if (!cpus) problems.push_back({reserve->value->mark, "binding.reserve: " + cpus.error().what});
 }
 
+/// A number of the block `runtime`; its default where it is not given, nothing where it is no
+/// number: that the schema has told.
+std::optional<double> runtime_number(const YamlNode& root, std::string_view key, double initial) {
+  const YamlEntry* block = find(&root, "runtime");
+  const YamlEntry* entry = block == nullptr ? nullptr : find(block->value.get(), key);
+  if (entry == nullptr) return initial;
+  const auto value = scalar_value(*entry->value);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+void check_stalls(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const auto stall_s = runtime_number(root, "stall_seconds", 60);
+  const auto abort_s = runtime_number(root, "stall_abort_seconds", 600);
+  constexpr double a_year_s = 365 * 86400;
+  if (!stall_s || !abort_s || (*stall_s < *abort_s && *abort_s <= a_year_s)) return;
+  const YamlNode* block = find(&root, "runtime")->value.get();
+  const YamlEntry* named = find(block, "stall_abort_seconds");
+  if (named == nullptr) named = find(block, "stall_seconds");
+  problems.push_back(
+      {named->value->mark, fmt::format("runtime.stall_abort_seconds ({}) must be more than "
+                                       "stall_seconds ({}) and at most {}",
+                                       *abort_s, *stall_s, a_year_s)});
+}
+
 }  // namespace
 
 std::vector<YamlProblem> check_together(const YamlNode& root) {
@@ -144,6 +170,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_container(root, problems);
   check_masks(root, problems);
   check_reserve(root, problems);
+  check_stalls(root, problems);
   return problems;
 }
 

@@ -338,6 +338,14 @@ std::vector<JobKey> last_keys() {
        .initial = 0,
        .doc = "1: a step's gradients are applied at the end of the next one, which hides their sum "
               "behind a whole step"},
+      {.path = "runtime.stall_seconds",
+       .rules = {{"type", "number"}, {"exclusiveMinimum", 0}},
+       .initial = 60,
+       .doc = "seconds after which a collective is late: who keeps it waiting is named"},
+      {.path = "runtime.stall_abort_seconds",
+       .rules = {{"type", "number"}, {"exclusiveMinimum", 0}},
+       .initial = 600,
+       .doc = "seconds after which a late collective ends the job; more than stall_seconds"},
       {.path = "recovery", .rules = block(), .doc = "what happens when time runs out"},
       {.path = "recovery.signal",
        .rules = words({"USR1", "USR2", "TERM", "INT", "HUP"}),
@@ -362,10 +370,9 @@ std::vector<JobKey> all_keys() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 8> planned_keys = {
-    "train.convolution",     "train.dataset.stage_to", "train.checkpoint.best",
-    "runtime.timeline",      "runtime.stall_seconds",  "runtime.stall_abort_seconds",
-    "recovery.max_restarts", "recovery.requeue_on",
+constexpr std::array<std::string_view, 6> planned_keys = {
+    "train.convolution", "train.dataset.stage_to", "train.checkpoint.best",
+    "runtime.timeline",  "recovery.max_restarts",  "recovery.requeue_on",
 };
 
 }  // namespace

@@ -7,6 +7,9 @@
 #include <utility>
 #include <variant>
 
+#include "launcher/log_line.hpp"
+#include "launcher/utf8.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -171,6 +174,10 @@ void Progress::on(const RestartEvent& event) {
 }
 
 void Progress::on(const StallEvent& event) {
+  if (!event.line.empty()) {
+    constexpr std::size_t most_shown = 1000;
+    return say(std::string(first_bytes(shown_line(event.line), most_shown)));
+  }
   std::string line = "stalled";
   if (!event.collective.empty()) line += " in " + event.collective;
   line += event.late_ranks.size() == 1 ? ", waiting for rank " : ", waiting for ranks ";

@@ -30,7 +30,10 @@ void RunLedger::take(const Event& event) {
   const double time = time_of(event);
   const double since = last_time_ > 0 ? std::max(0.0, time - last_time_) : 0;
   last_time_ = time;
-  if (std::holds_alternative<StartEvent>(event)) end_status_.clear();
+  if (std::holds_alternative<StartEvent>(event)) {
+    end_status_.clear();
+    stall_.reset();
+  }
   if (const auto* step = std::get_if<StepEvent>(&event)) {
     ++steps_;
     step_seconds_ += since;
@@ -44,6 +47,9 @@ void RunLedger::take(const Event& event) {
     }
   } else if (std::holds_alternative<RestartEvent>(event)) {
     ++restarts_;
+  } else if (const auto* stall = std::get_if<StallEvent>(&event)) {
+    if (!stall_ && stall->state != "died") ++stalls_;
+    stall_ = stall->state == "over" ? std::nullopt : std::optional(*stall);
   } else if (const auto* end = std::get_if<EndEvent>(&event)) {
     end_status_ = end->status;
   }
@@ -67,6 +73,7 @@ Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int
   summary.images_per_s = ledger.images_per_s();
   summary.val_accuracy = ledger.val_accuracy();
   summary.restarts = ledger.restarts();
+  summary.stalls = ledger.stalls();
   if (ledger.trained() && seconds > 0) {
     summary.goodput = std::clamp(ledger.step_seconds() / seconds, 0.0, 1.0);
   }
@@ -86,6 +93,7 @@ Json to_json(const Summary& summary) {
   const auto add = [&](const char* key, const std::string& words) {
     if (!words.empty()) document[key] = words;
   };
+  if (summary.stalls > 0) document["stalls"] = summary.stalls;
   add("reason", summary.reason);
   add("first_error", summary.first_error);
   add("advice", summary.advice);
@@ -104,6 +112,7 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
   if (summary.images_per_s) text += ", " + rate(*summary.images_per_s) + " images/s";
   if (summary.goodput) text += fmt::format(", goodput {:.0f} %", 100 * *summary.goodput);
   if (summary.restarts > 0) text += fmt::format(", restarts {}", summary.restarts);
+  if (summary.stalls > 0) text += fmt::format(", stalls {}", summary.stalls);
   text += "\n  run         " + places.run_dir + "\n";
   if (!places.checkpoint.empty()) text += "  checkpoint  " + places.checkpoint + "\n";
   if (summary.status != RunStatus::completed && !places.next.empty()) {

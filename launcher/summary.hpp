@@ -28,6 +28,9 @@ class RunLedger {
   int restarts() const { return restarts_; }
   std::optional<double> val_accuracy() const { return val_accuracy_; }
   const std::string& end_status() const { return end_status_; }
+  /// The last thing said of a stall or a death that is not over; nothing: all went on.
+  const std::optional<StallEvent>& stall() const { return stall_; }
+  int stalls() const { return stalls_; }
   bool ended() const { return !end_status_.empty(); }
   bool trained() const { return steps_ > 0; }
 
@@ -47,6 +50,8 @@ class RunLedger {
   int restarts_ = 0;
   std::optional<double> val_accuracy_;
   std::string end_status_;
+  std::optional<StallEvent> stall_;
+  int stalls_ = 0;
   double last_time_ = 0;  // of the event before; 0: none
   double step_seconds_ = 0;
   double step_images_ = 0;
@@ -63,6 +68,7 @@ struct Summary {
   std::optional<double> images_per_s = {};
   std::optional<double> val_accuracy = {};
   int restarts = 0;
+  int stalls = 0;                      // times that ranks kept the others waiting
   std::optional<double> goodput = {};  // step time / wall time, 0 .. 1
   std::string reason = {};             // one sentence; empty when completed
   std::string first_error = {};        // "rank 3 on n2: ValueError: bad"; empty: none was found

@@ -66,8 +66,9 @@ class Activity {
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
-  /// From now on it writes there. `beacon` outlives this.
+  /// From now on it writes there. `beacon` outlives this, or publish_in_own() comes first.
   void publish_in(Beacon& beacon);
+  void publish_in_own() { publish_in(own_); }
   /// nullptr: nobody. `listener` outlives this.
   void tell(ActivityListener* listener) { listener_ = listener; }
 

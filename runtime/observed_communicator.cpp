@@ -8,16 +8,24 @@ namespace dllaunch {
 ObservedCommunicator::ObservedCommunicator(std::unique_ptr<Communicator> inner, Activity& activity)
     : inner_(std::move(inner)), activity_(activity) {}
 
-ObservedCommunicator::~ObservedCommunicator() = default;
+/// Ranks part together, and one that does not come keeps the others: to them it is a barrier.
+ObservedCommunicator::~ObservedCommunicator() {
+  announce(CollectiveKind::barrier, 0);
+  inner_.reset();
+  activity_.end_wait();  // no more: whoever listened may be gone
+}
 
-/// Before the call, so that one that blocks within it has begun.
-std::uint64_t ObservedCommunicator::announce() {
+/// Before the call, which may block until others come: until it returns, this rank waits.
+std::uint64_t ObservedCommunicator::announce(CollectiveKind kind, std::uint64_t bytes) {
   announced_ns_ = monotonic_ns();
-  return activity_.begin_collective();
+  const std::uint64_t number = activity_.begin_collective();
+  activity_.begin_wait(number, kind, bytes);
+  return number;
 }
 
 Pending ObservedCommunicator::keep(std::uint64_t number, Pending pending, CollectiveKind kind,
                                    std::uint64_t bytes) {
+  activity_.end_wait();
   live_.push_back({.number = number,
                    .id = pending.id,
                    .kind = kind,
@@ -46,32 +54,33 @@ void ObservedCommunicator::end(Pending pending) {
 }
 
 Pending ObservedCommunicator::all_reduce(void* data, std::size_t count, DType type, ReduceOp op) {
-  const std::uint64_t number = announce();
-  return keep(number, inner_->all_reduce(data, count, type, op), CollectiveKind::all_reduce,
-              count * bytes_of(type));
+  const std::size_t bytes = count * bytes_of(type);
+  const std::uint64_t number = announce(CollectiveKind::all_reduce, bytes);
+  return keep(number, inner_->all_reduce(data, count, type, op), CollectiveKind::all_reduce, bytes);
 }
 
 Pending ObservedCommunicator::reduce_scatter(void* data, std::size_t count, DType type,
                                              ReduceOp op) {
-  const std::uint64_t number = announce();
+  const std::size_t bytes = count * bytes_of(type) * static_cast<std::size_t>(size());
+  const std::uint64_t number = announce(CollectiveKind::reduce_scatter, bytes);
   return keep(number, inner_->reduce_scatter(data, count, type, op), CollectiveKind::reduce_scatter,
-              count * bytes_of(type) * static_cast<std::size_t>(size()));
+              bytes);
 }
 
 Pending ObservedCommunicator::all_gather(void* data, std::size_t count, DType type) {
-  const std::uint64_t number = announce();
-  return keep(number, inner_->all_gather(data, count, type), CollectiveKind::all_gather,
-              count * bytes_of(type) * static_cast<std::size_t>(size()));
+  const std::size_t bytes = count * bytes_of(type) * static_cast<std::size_t>(size());
+  const std::uint64_t number = announce(CollectiveKind::all_gather, bytes);
+  return keep(number, inner_->all_gather(data, count, type), CollectiveKind::all_gather, bytes);
 }
 
 Pending ObservedCommunicator::broadcast(void* data, std::size_t count, DType type, int root) {
-  const std::uint64_t number = announce();
-  return keep(number, inner_->broadcast(data, count, type, root), CollectiveKind::broadcast,
-              count * bytes_of(type));
+  const std::size_t bytes = count * bytes_of(type);
+  const std::uint64_t number = announce(CollectiveKind::broadcast, bytes);
+  return keep(number, inner_->broadcast(data, count, type, root), CollectiveKind::broadcast, bytes);
 }
 
 Pending ObservedCommunicator::barrier() {
-  const std::uint64_t number = announce();
+  const std::uint64_t number = announce(CollectiveKind::barrier, 0);
   return keep(number, inner_->barrier(), CollectiveKind::barrier, 0);
 }
 
@@ -92,10 +101,8 @@ void ObservedCommunicator::wait(Pending pending) {
 
 /// To those who wait it is a barrier.
 std::span<std::byte> ObservedCommunicator::allocate(std::size_t bytes) {
-  const std::uint64_t number = announce();
-  activity_.begin_wait(number, CollectiveKind::barrier, 0);
+  const std::uint64_t number = announce(CollectiveKind::barrier, 0);
   const std::span<std::byte> memory = inner_->allocate(bytes);
-  activity_.end_wait();
   keep(number, {}, CollectiveKind::barrier, 0);
   return memory;
 }

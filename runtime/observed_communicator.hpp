@@ -43,7 +43,7 @@ class ObservedCommunicator final : public Communicator {
     bool done = false;
   };
 
-  std::uint64_t announce();
+  std::uint64_t announce(CollectiveKind kind, std::uint64_t bytes);
   Pending keep(std::uint64_t number, Pending pending, CollectiveKind kind, std::uint64_t bytes);
   std::deque<Operation>::iterator find(Pending pending);
   void end(Pending pending);

@@ -188,6 +188,15 @@ class Reader {
 
   /// What no single key can say.
   void check_together() {
+    const RuntimeConfig& runtime = config_.runtime;
+    constexpr double a_year = 365 * 86400;
+    if (!(runtime.stall_seconds < runtime.stall_abort_seconds) ||
+        runtime.stall_abort_seconds > a_year) {
+      problems_.push_back(
+          fmt::format("runtime.stall_abort_seconds must be greater than stall_seconds ({}) and at "
+                      "most {}, not {}",
+                      runtime.stall_seconds, a_year, runtime.stall_abort_seconds));
+    }
     const DatasetEntry* dataset = find_dataset(config_.dataset);
     const DatasetOptions& data = config_.data;
     if (dataset == nullptr) return;  // reported already

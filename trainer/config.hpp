@@ -28,6 +28,8 @@ struct RuntimeConfig {
   bool overlap = true;
   Compression compression = Compression::none;
   int gradient_lag = 0;  // steps, 0 or 1
+  double stall_seconds = 60;         // a collective is late after so long
+  double stall_abort_seconds = 600;  // and the job ends after so long
 };
 
 struct TrainConfig {

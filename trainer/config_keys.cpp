@@ -297,6 +297,21 @@ std::vector<ConfigKey> launcher_keys() {
        .minimum = 0,
        .description = "steps by which an update uses older gradients, 0 or 1",
        .store = [](auto& c, auto& v) { c.runtime.gradient_lag = v; }},
+      {.path = "runtime.stall_seconds",
+       .kind = ValueKind::number,
+       .initial = 60,
+       .launcher = true,
+       .above = 0,
+       .description = "seconds after which a collective is late and the ranks that keep it waiting "
+                      "are named",
+       .store = [](auto& c, auto& v) { c.runtime.stall_seconds = v; }},
+      {.path = "runtime.stall_abort_seconds",
+       .kind = ValueKind::number,
+       .initial = 600,
+       .launcher = true,
+       .above = 0,
+       .description = "seconds after which a late collective ends the job; more than stall_seconds",
+       .store = [](auto& c, auto& v) { c.runtime.stall_abort_seconds = v; }},
   };
 }
 

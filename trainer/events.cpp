@@ -242,6 +242,17 @@ void EventLog::restart(std::string_view reason, std::string_view from) {
   append(Line("restart").add("reason", reason).add("from", from).text());
 }
 
+void EventLog::stall(const StallEvent& event) {
+  append(Line("stall")
+             .add("state", event.state)
+             .add("late_ranks", event.late_ranks)
+             .add("collective", event.collective.empty() ? std::optional<std::string>()
+                                                         : std::optional(event.collective))
+             .add("seconds", event.seconds)
+             .add("line", event.line)
+             .text());
+}
+
 void EventLog::end(std::string_view status, double seconds) {
   append(Line("end").add("status", status).add("seconds", seconds).text());
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "topology/result.hpp"
 #include "trainer/stragglers.hpp"
@@ -53,6 +54,14 @@ struct CheckpointEvent {
   std::uint64_t bytes = 0;
 };
 
+struct StallEvent {
+  std::string state = {};            // late | over | gave up | died
+  std::vector<int> late_ranks = {};  //
+  std::string collective = {};       // empty: none
+  double seconds = 0;                // that the others have waited
+  std::string line = {};             // the same for people
+};
+
 /// Appends one line per event, whole, with one write(2). Numbers that JSON lacks become null.
 /// When the file system refuses, training goes on and the loss is said once on stderr.
 class EventLog {
@@ -74,6 +83,7 @@ class EventLog {
   void ranks(std::int64_t epoch, const EpochRanks& event);
   void checkpoint(const CheckpointEvent& event);
   void restart(std::string_view reason, std::string_view from);
+  void stall(const StallEvent& event);
   void end(std::string_view status, double seconds);
 
  private:

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,8 +22,10 @@
 #include "runtime/measured.hpp"
 #include "runtime/observed_communicator.hpp"
 #include "runtime/rank_env.hpp"
+#include "runtime/watchdog/watchdog.hpp"
 #include "trainer/bench_command.hpp"
 #include "trainer/config.hpp"
+#include "trainer/events.hpp"
 #include "trainer/stop_signal.hpp"
 #include "trainer/train.hpp"
 
@@ -123,15 +126,38 @@ int threads_asked_for() {
   return std::max(threads, 0);
 }
 
+/// One line to stderr, whole, and an event: any rank may be the one that speaks.
+void tell_stall(const StallNotice& notice, const std::filesystem::path& run_dir) {
+  const std::string line = notice.line + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  auto events = EventLog::open(run_dir / "events.jsonl");
+  if (!events) return;
+  events->stall({.state = std::string(to_string(notice.state)),
+                 .late_ranks = notice.late_ranks,
+                 .collective = notice.collective,
+                 .seconds = notice.seconds,
+                 .line = notice.line});
+}
+
 int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
                   const RankEnv& env) {
   set_fatal_identity(env.rank, host_name());
   auto opened = open_communicator(config.runtime.allreduce, env);
   if (!opened) return report(opened.error());
   Activity activity;
+  std::unique_ptr<Watchdog> watchdog;  // it watches how the communicator ends, too
   ObservedCommunicator communicator(*std::move(opened), activity);
   catch_stop_signals();
   start_logging();
+  watchdog = Watchdog::start(
+      {.stall_seconds = config.runtime.stall_seconds,
+       .stall_abort_seconds = config.runtime.stall_abort_seconds,
+       .host = host_name(),
+       .say = [run_dir](const StallNotice& notice) { tell_stall(notice, run_dir); },
+       .ending = stop_was_requested,
+       // Open MPI's ranks live only as long as their mpirun; Slurm clears up behind its own.
+       .end_with_parent = env.launcher == "openmpi"},
+      communicator, activity);
   const TrainOptions options{
       .prepare = {.config = config,
                   .run_dir = run_dir,

@@ -4,6 +4,8 @@
 
 #include "launcher/execute/rank_logs.hpp"
 #include "launcher/first_error.hpp"
+#include "launcher/log_line.hpp"
+#include "launcher/utf8.hpp"
 
 namespace dllaunch {
 namespace {
@@ -32,6 +34,21 @@ bool add_last_words(const RunDir& run, const DeadRank& dead, double since_s,
   outcome.log = std::move(excerpt.path);
   outcome.excerpt = std::move(excerpt.lines);
   return error.has_value();
+}
+
+void add_stall(const RunLedger& ledger, Outcome& outcome) {
+  const auto& stall = ledger.stall();
+  if (!stall || outcome.status != RunStatus::failed || stall->line.empty()) return;
+  constexpr std::size_t most_shown = 1000;
+  const std::string line(first_bytes(shown_line(stall->line), most_shown));
+  if (stall->state == "gave up") {
+    outcome.first_error = line;
+    outcome.advice =
+        "see what the ranks it names wait for; if they only need longer, raise "
+        "runtime.stall_abort_seconds";
+  } else if (outcome.first_error.empty()) {
+    outcome.first_error = line;
+  }
 }
 
 }  // namespace dllaunch

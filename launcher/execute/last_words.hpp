@@ -20,4 +20,9 @@ struct StartersWords {
 bool add_last_words(const RunDir& run, const DeadRank& dead, double since_s,
                     const StartersWords& starter, Outcome& outcome);
 
+/// What the ranks' own watchdogs said last, where the run failed and that was not over: of a stall
+/// that ended the job it is the cause, whichever rank was killed for it; of a death it stands where
+/// no log has an error.
+void add_stall(const RunLedger& ledger, Outcome& outcome);
+
 }  // namespace dllaunch

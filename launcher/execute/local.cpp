@@ -299,6 +299,7 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
       words_path, std::min<std::size_t>(most_mpirun_bytes, size_of(words_path) - words_before));
   Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.ledger(), code)
                                         : explain_local(code, run, words, began_s);
+  add_stall(follower.ledger(), outcome);
   outcome.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return outcome;
 }

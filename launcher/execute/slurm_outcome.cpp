@@ -246,7 +246,11 @@ Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob&
     return ledger.end_status() == "cancelled" ? saved_and_stopped(plan, job) : Outcome{};
   }
   const auto verdict = verdicts.find(job.state);
-  if (verdict == verdicts.end()) return explain_failed(plan, run, job, job_words);
+  if (verdict == verdicts.end()) {
+    Outcome failed = explain_failed(plan, run, job, job_words);
+    add_stall(ledger, failed);
+    return failed;
+  }
   Outcome outcome{.status = verdict->second.status, .exit_code = exit_code::job_failed};
   outcome.reason = fmt::format("job {} {}", job.id, verdict->second.words);
   outcome.advice = verdict->second.advice;

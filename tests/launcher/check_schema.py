@@ -31,6 +31,7 @@ BEYOND_THE_SCHEMA = {
     "policy-without-masks",
     "alias-in-itself",
     "train-in-a-container",
+    "stall-after-abort",
 }
 
 schema_path, examples, jobs = sys.argv[1:]

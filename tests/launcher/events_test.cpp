@@ -40,6 +40,12 @@ TEST(Events, ReadsEveryKind) {
       R"({"time":4,"event":"stall","late_ranks":[1,3],"collective":"all_reduce","seconds":60})");
   ASSERT_TRUE(stall && std::holds_alternative<StallEvent>(*stall));
   EXPECT_EQ(std::get<StallEvent>(*stall).late_ranks, (std::vector<std::int64_t>{1, 3}));
+  EXPECT_EQ(std::get<StallEvent>(*stall).line, "");
+  const auto told = parse_event(
+      R"({"time":4,"event":"stall","state":"over","late_ranks":[],"collective":null,"line":"on"})");
+  ASSERT_TRUE(told && std::holds_alternative<StallEvent>(*told));
+  EXPECT_EQ(std::get<StallEvent>(*told).state, "over");
+  EXPECT_EQ(std::get<StallEvent>(*told).line, "on");
 
   for (const char* kind : {"checkpoint", "restart", "end"}) {
     EXPECT_TRUE(parse_event(std::string(R"({"time":5,"event":")") + kind + "\"}")) << kind;

@@ -110,7 +110,8 @@ TEST(JobFile, HasTheDefaultsOfTheContract) {
   EXPECT_TRUE(job.run_command.empty());
   const auto runtime =
       nlohmann::ordered_json::parse(R"({"allreduce": "auto", "bucket_mb": "auto", "overlap": true,
-                      "compression": "none", "gradient_lag": 0})");
+                      "compression": "none", "gradient_lag": 0, "stall_seconds": 60,
+                      "stall_abort_seconds": 600})");
   EXPECT_EQ(job.runtime, runtime);
   EXPECT_EQ(job.resolved.dump().substr(0, 45), R"({"name":"a","cluster":"auto","resources":{"no)");
 }

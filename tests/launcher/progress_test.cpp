@@ -61,6 +61,11 @@ std::string whole_run(const ProgressStyle& style) {
       RestartEvent{.time = 191, .reason = "rank 1 died", .from = "/run/checkpoints/step-00000010"});
   show(RanksEvent{.time = 255, .epoch = 2, .notes = {"rank 3 on n1: computes 1.31 x the median"}});
   show(StallEvent{.time = 260, .late_ranks = {1, 3}, .collective = "all_reduce", .seconds = 60});
+  show(StallEvent{.time = 260.5,
+                  .state = "over",
+                  .late_ranks = {1},
+                  .collective = "all_reduce #7",
+                  .line = "stall: all_reduce #7 goes on after 60 s"});
   show(EndEvent{.time = 261, .status = "completed", .seconds = 161});
   text += progress.finish();
   std::string visible;

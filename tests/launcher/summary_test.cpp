@@ -65,6 +65,22 @@ TEST(Summary, JsonHasExactlyTheContractsKeys) {
   EXPECT_EQ(json["status"], "completed");
 }
 
+TEST(Summary, CountsStallsAndKnowsTheOneThatIsNotOver) {
+  RunLedger ledger;
+  const auto stall = [](const std::string& state) {
+    return StallEvent{.time = 1, .state = state, .line = "rank 1 " + state};
+  };
+  for (const char* state : {"late", "late", "over", "late", "gave up"}) ledger.take(stall(state));
+  EXPECT_EQ(ledger.stalls(), 2);
+  ASSERT_TRUE(ledger.stall());
+  EXPECT_EQ(ledger.stall()->line, "rank 1 gave up");
+  auto summary = summarize(ledger, RunStatus::failed, 24, 2);
+  EXPECT_EQ(to_json(summary)["stalls"], 2);
+  EXPECT_NE(render_summary(summary, {}).find(", stalls 2"), std::string::npos);
+  ledger.take(StartEvent{.time = 2});
+  EXPECT_FALSE(ledger.stall());
+}
+
 TEST(Summary, ForPeople) {
   auto done = summarize(two_epochs(), RunStatus::completed, 24, 2);
   done.epochs = 2;

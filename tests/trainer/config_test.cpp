@@ -39,6 +39,8 @@ TEST(Config, AbsentKeysTakeTheDefaultsOfTheContract) {
   EXPECT_EQ(config->runtime.allreduce, "auto");
   EXPECT_FALSE(config->runtime.bucket_mb);
   EXPECT_TRUE(config->runtime.overlap);
+  EXPECT_EQ(config->runtime.stall_seconds, 60);
+  EXPECT_EQ(config->runtime.stall_abort_seconds, 600);
 }
 
 TEST(Config, ReadsEveryKey) {
@@ -52,7 +54,8 @@ TEST(Config, ReadsEveryKey) {
     "lr_schedule": {"scaling": "linear", "warmup_epochs": 2.5, "decay": "none"},
     "seed": 42, "validate_every": 0, "resume": "/elsewhere",
     "checkpoint": {"every_epochs": null, "every_minutes": 0.5, "keep": 1},
-    "runtime": {"allreduce": "mpi", "bucket_mb": 4.5, "overlap": false}})");
+    "runtime": {"allreduce": "mpi", "bucket_mb": 4.5, "overlap": false, "stall_seconds": 0.5,
+                "stall_abort_seconds": 2}})");
   ASSERT_TRUE(config) << config.error().what;
   EXPECT_EQ(config->name, "n");
   EXPECT_EQ(config->device, "cpu");
@@ -81,13 +84,15 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(config->runtime.allreduce, "mpi");
   EXPECT_EQ(config->runtime.bucket_mb, 4.5);
   EXPECT_FALSE(config->runtime.overlap);
+  EXPECT_EQ(config->runtime.stall_seconds, 0.5);
+  EXPECT_EQ(config->runtime.stall_abort_seconds, 2);
 }
 
 TEST(Config, SaysEverythingThatIsWrongAtOnce) {
   auto config = parse_config(R"({
     "epocs": 3, "batch_size": 0, "optimizer": {"lr": 0, "nam": "sgd"}, "dataset": [],
     "model": "lenett", "seed": 1.5, "max_steps": 1e300, "epochs": "three",
-    "runtime": {"bucket_mb": "big", "overlap": 1}, "accumulate": 3000000000,
+    "runtime": {"bucket_mb": "big", "overlap": 1, "stall_seconds": 600}, "accumulate": 3000000000,
     "checkpoint": {"keep": null}})");
   ASSERT_FALSE(config);
   const std::string& what = config.error().what;
@@ -102,9 +107,11 @@ TEST(Config, SaysEverythingThatIsWrongAtOnce) {
   EXPECT_THAT(what, HasSubstr("epochs must be an integer, not \"three\""));
   EXPECT_THAT(what, HasSubstr("runtime.bucket_mb must be a number or auto, not \"big\""));
   EXPECT_THAT(what, HasSubstr("runtime.overlap must be true or false, not 1"));
+  EXPECT_THAT(what,
+              HasSubstr("runtime.stall_abort_seconds must be greater than stall_seconds (600)"));
   EXPECT_THAT(what, HasSubstr("accumulate must be at most 2147483647"));
   EXPECT_THAT(what, HasSubstr("checkpoint.keep must be an integer, not null"));
-  EXPECT_EQ(std::count(what.begin(), what.end(), '\n'), 12);
+  EXPECT_EQ(std::count(what.begin(), what.end(), '\n'), 13);
 }
 
 TEST(Config, ChecksWhatNoKeyCanSayAlone) {

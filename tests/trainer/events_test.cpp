@@ -36,9 +36,10 @@ TEST(Events, HaveTheFieldsOfTheContract) {
   log->epoch({.epoch = 1, .loss = 1, .accuracy = 0.5, .val_loss = 2, .val_accuracy = 0.25});
   log->checkpoint({.path = "checkpoints/step-00000003", .epoch = 1, .step = 3});
   log->restart("resume", "checkpoints/step-00000003");
+  log->stall({.state = "late", .late_ranks = {3}, .collective = "all_reduce #7", .seconds = 61});
   log->end("completed", 12.5);
   const auto lines = lines_of(folder / "events.jsonl");
-  ASSERT_EQ(lines.size(), 6u);
+  ASSERT_EQ(lines.size(), 7u);
   EXPECT_EQ(keys_of(lines[0]),
             "time event ranks nodes model parameters global_batch epochs steps_per_epoch images "
             "val_images backend host ");
@@ -47,8 +48,9 @@ TEST(Events, HaveTheFieldsOfTheContract) {
             "time event epoch loss accuracy val_loss val_accuracy seconds images_per_s ");
   EXPECT_EQ(keys_of(lines[3]), "time event path epoch step seconds_blocked seconds_total bytes ");
   EXPECT_EQ(keys_of(lines[4]), "time event reason from ");
-  EXPECT_EQ(keys_of(lines[5]), "time event status seconds ");
-  EXPECT_EQ(lines[5]["status"], "completed");
+  EXPECT_EQ(keys_of(lines[5]), "time event state late_ranks collective seconds line ");
+  EXPECT_EQ(keys_of(lines[6]), "time event status seconds ");
+  EXPECT_EQ(lines[6]["status"], "completed");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   EXPECT_NEAR(lines[0]["time"].get<double>(), std::chrono::duration<double>(now).count(), 60);
 }

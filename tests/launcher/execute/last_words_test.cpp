@@ -55,6 +55,36 @@ TEST_F(LastWordsTest, TheStartersWordsWhereNobodySpeaks) {
   EXPECT_EQ(of({.rank = 0, .exit_code = 7}).first_error, "");
 }
 
+TEST_F(LastWordsTest, AStallThatEndedTheRunIsItsCause) {
+  RunLedger ledger;
+  ledger.take(StallEvent{.time = 1, .state = "late", .late_ranks = {0}, .line = "stall: rank 0"});
+  Outcome outcome{.status = RunStatus::failed, .advice = "the kernel did, for memory"};
+  add_stall(ledger, outcome);
+  EXPECT_EQ(outcome.first_error, "stall: rank 0");
+  EXPECT_EQ(outcome.advice, "the kernel did, for memory") << "it may be";
+
+  ledger.take(StallEvent{.time = 2, .state = "gave up", .line = "stall: rank 0; gave up"});
+  outcome.first_error = "rank 0 on n1: error: broken pipe";
+  add_stall(ledger, outcome);
+  EXPECT_EQ(outcome.first_error, "stall: rank 0; gave up");
+  EXPECT_NE(outcome.advice.find("runtime.stall_abort_seconds"), std::string::npos);
+
+  Outcome well{.status = RunStatus::completed};
+  add_stall(ledger, well);
+  EXPECT_EQ(well.first_error, "");
+}
+
+TEST_F(LastWordsTest, ADeathStandsWhereNoLogHasAnError) {
+  RunLedger ledger;
+  ledger.take(StallEvent{.time = 1, .state = "died", .line = "rank 1 on n1 died of SIGKILL"});
+  Outcome outcome{.status = RunStatus::failed, .first_error = "ValueError: bad"};
+  add_stall(ledger, outcome);
+  EXPECT_EQ(outcome.first_error, "ValueError: bad");
+  outcome.first_error.clear();
+  add_stall(ledger, outcome);
+  EXPECT_EQ(outcome.first_error, "rank 1 on n1 died of SIGKILL");
+}
+
 TEST_F(LastWordsTest, AnEarlierRunsErrorIsNotThisOnes) {
   log("rank-0000-n1.log", "ValueError: yesterday\n");
   Outcome outcome;

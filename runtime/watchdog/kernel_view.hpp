@@ -1,0 +1,26 @@
+// What the kernel says of a thread that cannot speak for itself.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+namespace dllaunch {
+
+struct KernelView {
+  char state = '?';        // as ps shows it; 'X': no such thread
+  std::string wchan = {};  // the kernel function it sleeps in; empty: not told
+  long system_call = -1;   // -1: none, or not told
+  int end = 0;             // of a dead one, as waitpid() words it
+};
+
+/// Of the texts of /proc/PID/task/TID/stat, wchan and syscall, whatever they hold.
+KernelView read_kernel_view(std::string_view stat, std::string_view wchan,
+                            std::string_view system_call);
+KernelView look_at_thread(pid_t process, pid_t thread);
+
+/// "stopped", "blocked in the kernel: read (folio_wait_bit)", "asleep in futex".
+std::string describe(const KernelView& view);
+
+}  // namespace dllaunch

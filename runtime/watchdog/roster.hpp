@@ -1,0 +1,81 @@
+// Everything watchdogs tell each other once, before training: who is where and how to be reached.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/activity.hpp"
+#include "runtime/communicator.hpp"
+#include "runtime/shared_memory.hpp"
+#include "runtime/watchdog/message.hpp"
+#include "runtime/watchdog/side_channel.hpp"
+
+namespace dllaunch {
+
+/// What a rank shares with the others of its node. Zeroed memory is a valid start.
+struct RankRecord {
+  Beacon beacon;
+  alignas(64) std::atomic<std::int64_t> heartbeat_ns;
+  std::atomic<bool> left;             // it said goodbye
+  std::atomic<bool> told_death;       // it has named a rank that died
+  std::atomic<std::int64_t> give_up;  // a reason, written by who speaks for the node; 0: none
+  // A question and its answer: what is your training thread doing?
+  std::atomic<std::uint64_t> stack_asked;
+  std::atomic<std::uint64_t> stack_answered;
+  std::array<std::atomic<std::uint64_t>, 64> stack_text;
+};
+
+void store_text(RankRecord& record, std::string_view text);
+std::string load_text(const RankRecord& record);
+
+struct Member {
+  int node = 0;
+  std::string host = {};
+  pid_t pid = 0;
+  pid_t thread = 0;  // the one that trains
+  std::uint16_t port = 0;
+  std::vector<HostAddress> addresses = {};
+};
+
+struct Roster {
+  int rank = 0;
+  std::vector<Member> members;          // by rank
+  std::vector<std::vector<int>> nodes;  // ranks that share memory, in order; of one rank at least
+  JobToken token = {};
+
+  int node() const { return members[static_cast<std::size_t>(rank)].node; }
+  const std::vector<int>& neighbours() const { return nodes[static_cast<std::size_t>(node())]; }
+};
+
+/// The records of the node's ranks, this rank's own among them.
+class NodeBoard {
+ public:
+  RankRecord& own() const { return *records_[own_]; }
+  /// In the order of Roster::neighbours().
+  const std::vector<RankRecord*>& records() const { return records_; }
+
+ private:
+  friend class Introducer;
+  std::vector<MappedMemory> mapped_;
+  std::unique_ptr<RankRecord> unshared_;  // where the kernel gives no memory to share
+  std::vector<RankRecord*> records_;
+  std::size_t own_ = 0;
+};
+
+struct Acquaintance {
+  Roster roster;
+  NodeBoard board;
+};
+
+/// Collective, by the thread that trains. Ranks are of one node when they have one kernel, see each
+/// other's processes and can open each other's memory; a rank that cannot is a node of its own.
+Acquaintance introduce(Communicator& communicator, const std::string& host, std::uint16_t port);
+
+}  // namespace dllaunch

@@ -1,0 +1,41 @@
+// What people read when ranks are late.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/watchdog/judgement.hpp"
+
+namespace dllaunch {
+
+/// "all_reduce #1234 (25.0 MB)"
+std::string collective_text(const Verdict& verdict);
+
+/// The ranks that the line names one by one, and whose doing is worth asking for.
+std::vector<int> ranks_to_describe(const Verdict& verdict, std::span<const RankState> ranks);
+
+struct StallScene {
+  Verdict verdict = {};
+  std::vector<RankState> ranks = {};      // all
+  std::vector<std::string> hosts = {};    // by rank
+  std::map<int, std::string> doing = {};  // a stack, or what the kernel says
+};
+
+/// "stall: all_reduce #1234 (25.0 MB) is 61 s late: rank 3 on n1 is stopped (backward, step 812);
+/// rank 5 on n2 has not arrived (data for 63 s, step 812): poll < read_batch". At most some 3500
+/// characters, no line break, however many are late.
+std::string stall_line(const StallScene& scene);
+
+/// "stall: all_reduce #1234 (25.0 MB) goes on after 75 s"
+std::string over_line(const Verdict& verdict);
+
+/// "rank 3 on n1 died of SIGKILL in backward, step 812"
+std::string death_line(const RankState& state, const std::string& host, const std::string& how);
+
+/// "5.2 s", "61 s"
+std::string seconds_text(std::int64_t ns);
+
+}  // namespace dllaunch

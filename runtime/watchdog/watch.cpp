@@ -1,0 +1,298 @@
+#include "runtime/watchdog/watch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace dllaunch {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t gather_within_ns = 450 * ms;
+/// A rank that has not run for so long itself lets the others come up to date before it judges.
+constexpr std::int64_t own_sleep_ns = 500 * ms;
+constexpr std::int64_t quiet_after_sleep_ns = 1000 * ms;
+/// Who starts the ranks asks all of them to end as soon as one has died: a death seen so soon
+/// after being asked is the cause, a later one is not.
+constexpr std::int64_t ending_is_cause_ns = 300 * ms;
+/// For whoever started the ranks to end the others.
+constexpr std::int64_t death_to_end_ns = 5000 * ms;
+/// The node that judges gives up first and says so.
+constexpr std::int64_t judge_is_late_ns = 2000 * ms;
+constexpr std::size_t most_datagrams = 4096;  // in one tick
+
+std::int64_t to_ns(double seconds) {
+  return static_cast<std::int64_t>(seconds * 1e9);
+}
+
+bool only_the_dead_are_late(const Verdict& verdict) {
+  return !verdict.is_stuck() && std::ranges::all_of(verdict.late, [](const LateRank& late) {
+    return late.why == WhyLate::died;
+  });
+}
+
+}  // namespace
+
+Watch::Watch(WatchdogOptions options, Acquaintance acquaintance, std::optional<SideChannel> channel)
+    : options_(std::move(options)),
+      stall_ns_(to_ns(options_.stall_seconds)),
+      abort_ns_(to_ns(options_.stall_abort_seconds)),
+      roster_(std::move(acquaintance.roster)),
+      board_(std::move(acquaintance.board)),
+      node_(roster_, board_),
+      roll_call_(roster_.nodes, roster_.rank, stall_ns_),
+      channel_(std::move(channel)),
+      end_(roster_, board_, node_) {}
+
+const std::string& Watch::host_of(int rank) const {
+  return roster_.members[static_cast<std::size_t>(rank)].host;
+}
+
+void Watch::tick(std::int64_t now_ns) {
+  note_own_sleep(now_ns);
+  record().heartbeat_ns.store(now_ns, std::memory_order_relaxed);
+  if (ending_since_ns_ == 0 && options_.ending()) ending_since_ns_ = now_ns;
+  node_.notice_ends();
+  receive(now_ns);
+  const bool speaker = node_.is_speaker(now_ns);
+  if (speaker || roll_call_.is_active() || gathering_) {
+    const auto own = node_.states(now_ns);
+    send_all(roll_call_.tick(now_ns, own, speaker));
+    if (speaker && !end_.has_begun()) {
+      tell_deaths(now_ns, own);
+      if (now_ns >= quiet_until_ns_) judge_stall(now_ns, own);
+      consider_giving_up(now_ns, own);
+    }
+  }
+  node_.answer_for_self();
+  answer_questions(now_ns);
+  end_.tick(now_ns);
+}
+
+void Watch::note_own_sleep(std::int64_t now_ns) {
+  if (last_tick_ns_ != 0 && now_ns - last_tick_ns_ > own_sleep_ns)
+    quiet_until_ns_ = now_ns + quiet_after_sleep_ns;
+  last_tick_ns_ = now_ns;
+}
+
+void Watch::receive(std::int64_t now_ns) {
+  if (!channel_) return;
+  std::array<std::byte, most_message_bytes + 1> space;
+  for (std::size_t i = 0; i < most_datagrams; ++i) {
+    SideChannel::From from;
+    const auto bytes = channel_->receive(space, from);
+    if (!bytes) return;
+    const auto message = decode(*bytes, roster_.token, static_cast<int>(roster_.members.size()));
+    if (!message || message->to != roster_.rank || message->from == roster_.rank) continue;
+    heard_from_[message->from] = from;
+    take(*message, now_ns);
+  }
+}
+
+void Watch::take(const WatchdogMessage& message, std::int64_t now_ns) {
+  if (message.kind == MessageKind::describe) {
+    for (const int rank : message.ranks) {
+      if (roll_call_.node_of(rank) != roster_.node()) continue;
+      node_.ask(rank, now_ns);
+      questions_.push_back({.rank = rank, .asked_by = message.from});
+    }
+    return;
+  }
+  if (message.kind == MessageKind::description) {
+    if (gathering_ && !message.ranks.empty())
+      gathering_->scene.doing[message.ranks[0]] = message.text;
+    return;
+  }
+  if (message.kind == MessageKind::give_up) {
+    if (!end_.has_begun()) end_.order(GiveUp::stall, "another node gave up: " + message.text);
+    return;
+  }
+  send_all(roll_call_.receive(message, now_ns, node_.states(now_ns)));
+}
+
+void Watch::send(const WatchdogMessage& message) {
+  if (!channel_) return;
+  const auto bytes = encode(message, roster_.token);
+  const auto heard = heard_from_.find(message.to);
+  if (heard != heard_from_.end()) {
+    channel_->send(bytes, heard->second.address, heard->second.port);
+    return;
+  }
+  const Member& member = roster_.members[static_cast<std::size_t>(message.to)];
+  for (const HostAddress& address : member.addresses) channel_->send(bytes, address, member.port);
+}
+
+void Watch::send_all(const std::vector<WatchdogMessage>& messages) {
+  for (const auto& message : messages) send(message);
+}
+
+void Watch::answer_questions(std::int64_t now_ns) {
+  std::erase_if(questions_, [&](const Question& question) {
+    const auto told = node_.told(question.rank, now_ns);
+    if (!told) return false;
+    if (question.asked_by == roster_.rank) {
+      if (gathering_) gathering_->scene.doing[question.rank] = *told;
+    } else {
+      send({.kind = MessageKind::description,
+            .from = roster_.rank,
+            .to = question.asked_by,
+            .ranks = {question.rank},
+            .text = *told});
+    }
+    return true;
+  });
+}
+
+void Watch::tell_deaths(std::int64_t now_ns, const std::vector<RankState>& own) {
+  if (ending_since_ns_ != 0 && now_ns - ending_since_ns_ > ending_is_cause_ns) return;
+  std::string line;
+  std::vector<int> ranks;
+  for (const RankState& state : own) {
+    if (!state.dead) continue;
+    if (death_ns_ == 0) death_ns_ = now_ns;
+    const std::string how = node_.end_of(state.rank);
+    if (how.empty()) continue;  // it has said so itself
+    ranks.push_back(state.rank);
+    line += (line.empty() ? "" : "; ") + death_line(state, host_of(state.rank), how);
+  }
+  // What ends after the first is its consequence.
+  if (death_ns_ == 0 || node_.somebody_told_death()) return;
+  record().told_death = true;
+  if (ranks.empty() || !options_.say) return;
+  options_.say({.state = StallState::died, .late_ranks = std::move(ranks), .line = line});
+}
+
+void Watch::judge_stall(std::int64_t now_ns, const std::vector<RankState>& own) {
+  const bool active = roll_call_.is_active();
+  if (active && !roll_call_.is_judge()) {
+    story_.forget();
+    gathering_.reset();
+    return;
+  }
+  if (active && !roll_call_.is_complete(now_ns)) return;
+  std::optional<Verdict> verdict;
+  std::vector<RankState> everyone;
+  if (active) {
+    everyone = roll_call_.everyone(now_ns, own);
+    verdict = judge(everyone, stall_ns_);
+    if (verdict && node_.somebody_told_death() && only_the_dead_are_late(*verdict)) return;
+  }
+  if (gathering_) {
+    if (!verdict || verdict->collective != gathering_->scene.verdict.collective) {
+      gathering_.reset();
+      return;
+    }
+    gathering_->scene.verdict = *verdict;
+    gathering_->scene.ranks = std::move(everyone);
+    finish_gathering(now_ns);
+    return;
+  }
+  switch (story_.next(verdict, now_ns)) {
+    case StallStory::Turn::nothing:
+      break;
+    case StallStory::Turn::tell:
+      gather(*verdict, std::move(everyone), now_ns);
+      break;
+    case StallStory::Turn::tell_over:
+      tell_over(now_ns);
+      break;
+  }
+}
+
+void Watch::tell_over(std::int64_t now_ns) {
+  const Verdict last = story_.last(now_ns);
+  tell(StallState::over, last, over_line(last));
+  story_.forget();
+}
+
+void Watch::finish(std::int64_t now_ns) {
+  // It would not leave if the collective had not gone on.
+  if (story_.is_told()) tell_over(now_ns);
+}
+
+void Watch::gather(const Verdict& verdict, std::vector<RankState> ranks, std::int64_t now_ns) {
+  gathering_.emplace();
+  gathering_->asked = ranks_to_describe(verdict, ranks);
+  gathering_->deadline_ns = now_ns + gather_within_ns;
+  gathering_->scene = {.verdict = verdict, .ranks = std::move(ranks)};
+  for (const Member& member : roster_.members) gathering_->scene.hosts.push_back(member.host);
+  std::map<int, std::vector<int>> elsewhere;
+  for (const int rank : gathering_->asked) {
+    if (roll_call_.node_of(rank) == roster_.node()) {
+      node_.ask(rank, now_ns);
+      questions_.push_back({.rank = rank, .asked_by = roster_.rank});
+    } else {
+      elsewhere[roll_call_.node_of(rank)].push_back(rank);
+    }
+  }
+  for (const auto& [node, named] : elsewhere) {
+    for (const int to : roll_call_.contacts(node, now_ns)) {
+      send({.kind = MessageKind::describe, .from = roster_.rank, .to = to, .ranks = named});
+    }
+  }
+}
+
+void Watch::finish_gathering(std::int64_t now_ns) {
+  StallScene& scene = gathering_->scene;
+  const bool all_told =
+      std::ranges::all_of(gathering_->asked, [&](int rank) { return scene.doing.contains(rank); });
+  if (!all_told && now_ns < gathering_->deadline_ns) return;
+  tell(StallState::late, scene.verdict, stall_line(scene));
+  story_.told(scene.verdict, now_ns);
+  gathering_.reset();
+}
+
+void Watch::tell(StallState state, const Verdict& verdict, std::string line) {
+  if (!options_.say) return;
+  StallNotice notice{.state = state,
+                     .collective = collective_text(verdict),
+                     .seconds = static_cast<double>(verdict.waited_ns) * 1e-9,
+                     .line = std::move(line)};
+  for (const LateRank& late : verdict.late) notice.late_ranks.push_back(late.rank);
+  if (verdict.is_stuck()) {
+    for (int rank = 0; rank < std::ssize(roster_.members); ++rank)
+      notice.late_ranks.push_back(rank);
+  }
+  options_.say(notice);
+}
+
+void Watch::consider_giving_up(std::int64_t now_ns, const std::vector<RankState>& own) {
+  if (death_ns_ != 0 && now_ns - death_ns_ > death_to_end_ns) {
+    return end_.order(GiveUp::death, "a rank of this node has died, the job cannot go on");
+  }
+  if (now_ns < quiet_until_ns_ || !roll_call_.is_active()) return;
+  if (!roll_call_.is_judge()) {
+    if (overdue_collective(own, abort_ns_ + judge_is_late_ns) == 0) return;
+    return end_.order(GiveUp::stall, "a collective is late on this node, nobody ends the job");
+  }
+  const auto everyone = roll_call_.everyone(now_ns, own);
+  const auto verdict = judge(everyone, stall_ns_);
+  if (!verdict || verdict->collective == 0 || verdict->waited_ns < abort_ns_) return;
+  give_up(*verdict, everyone, now_ns);
+}
+
+void Watch::give_up(const Verdict& verdict, const std::vector<RankState>& everyone,
+                    std::int64_t now_ns) {
+  StallScene scene{.verdict = verdict, .ranks = everyone};
+  for (const Member& member : roster_.members) scene.hosts.push_back(member.host);
+  for (const int rank : ranks_to_describe(verdict, everyone)) {
+    if (roll_call_.node_of(rank) != roster_.node()) continue;
+    if (const auto seen = node_.seen_from_outside(rank, now_ns)) scene.doing[rank] = *seen;
+  }
+  const std::string line = stall_line(scene);
+  const std::string words = fmt::format("gave up after {} (runtime.stall_abort_seconds)",
+                                        seconds_text(verdict.waited_ns));
+  tell(StallState::gave_up, verdict, line + "; " + words);
+  for (int node = 0; node < std::ssize(roster_.nodes); ++node) {
+    if (node == roster_.node()) continue;
+    for (const int to : roll_call_.contacts(node, now_ns)) {
+      send({.kind = MessageKind::give_up, .from = roster_.rank, .to = to, .text = words});
+    }
+  }
+  end_.order(GiveUp::stall, words);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,85 @@
+// The work of one rank's watchdog, a tick at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/watchdog/end_of_node.hpp"
+#include "runtime/watchdog/node_watch.hpp"
+#include "runtime/watchdog/roll_call.hpp"
+#include "runtime/watchdog/roster.hpp"
+#include "runtime/watchdog/side_channel.hpp"
+#include "runtime/watchdog/stall_story.hpp"
+#include "runtime/watchdog/stall_text.hpp"
+#include "runtime/watchdog/watchdog.hpp"
+
+namespace dllaunch {
+
+class Watch {
+ public:
+  Watch(WatchdogOptions options, Acquaintance acquaintance, std::optional<SideChannel> channel);
+
+  RankRecord& record() const { return board_.own(); }
+  const NodeWatch& node() const { return node_; }
+  /// What may come at any time; -1: nothing.
+  int channel_fd() const { return channel_ ? channel_->fd() : -1; }
+
+  /// May end the process.
+  void tick(std::int64_t now_ns);
+  /// The last: this rank leaves.
+  void finish(std::int64_t now_ns);
+  /// The next tick should come soon: somebody waits for an answer.
+  bool is_busy() const { return !questions_.empty() || gathering_ || end_.has_begun(); }
+
+ private:
+  struct Question {
+    int rank = 0;
+    int asked_by = 0;
+  };
+  /// A verdict on its way to become a line: ranks are still being asked what they do.
+  struct Gathering {
+    StallScene scene = {};
+    std::vector<int> asked = {};
+    std::int64_t deadline_ns = 0;
+  };
+
+  void note_own_sleep(std::int64_t now_ns);
+  void receive(std::int64_t now_ns);
+  void take(const WatchdogMessage& message, std::int64_t now_ns);
+  void send(const WatchdogMessage& message);
+  void send_all(const std::vector<WatchdogMessage>& messages);
+  void answer_questions(std::int64_t now_ns);
+  void tell_deaths(std::int64_t now_ns, const std::vector<RankState>& own);
+  void judge_stall(std::int64_t now_ns, const std::vector<RankState>& own);
+  void gather(const Verdict& verdict, std::vector<RankState> ranks, std::int64_t now_ns);
+  void finish_gathering(std::int64_t now_ns);
+  void tell_over(std::int64_t now_ns);
+  void tell(StallState state, const Verdict& verdict, std::string line);
+  void consider_giving_up(std::int64_t now_ns, const std::vector<RankState>& own);
+  void give_up(const Verdict& verdict, const std::vector<RankState>& everyone, std::int64_t now_ns);
+  const std::string& host_of(int rank) const;
+
+  WatchdogOptions options_;
+  std::int64_t stall_ns_;
+  std::int64_t abort_ns_;
+  Roster roster_;
+  NodeBoard board_;
+  NodeWatch node_;
+  RollCall roll_call_;
+  std::optional<SideChannel> channel_;
+  std::map<int, SideChannel::From> heard_from_;  // by rank
+  std::vector<Question> questions_;
+  std::optional<Gathering> gathering_;
+  StallStory story_;
+  EndOfNode end_;
+  std::int64_t last_tick_ns_ = 0;
+  std::int64_t quiet_until_ns_ = 0;
+  std::int64_t ending_since_ns_ = 0;  // 0: it was not asked to end
+  std::int64_t death_ns_ = 0;         // of the first that died; 0: none has
+};
+
+}  // namespace dllaunch

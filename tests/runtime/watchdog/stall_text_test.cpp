@@ -1,0 +1,114 @@
+#include "runtime/watchdog/stall_text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace dllaunch {
+namespace {
+
+constexpr std::int64_t s = 1'000'000'000;
+
+StallScene scene_of(int ranks) {
+  StallScene scene;
+  scene.verdict = {.collective = 1234,
+                   .kind = CollectiveKind::all_reduce,
+                   .bytes = 25'000'000,
+                   .waited_ns = 61 * s,
+                   .late = {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    RankState state;
+    state.rank = rank;
+    state.node = rank / 2;
+    state.step = 812;
+    state.phase = RankPhase::data;
+    state.phase_age_ns = 63 * s;
+    scene.ranks.push_back(state);
+    scene.hosts.push_back("n" + std::to_string(rank / 2));
+  }
+  return scene;
+}
+
+TEST(StallText, SaysWhoIsLateWhereAndWhatItDoes) {
+  auto scene = scene_of(8);
+  scene.verdict.late = {{3, WhyLate::unresponsive},
+                        {4, WhyLate::not_attending},
+                        {5, WhyLate::not_arrived},
+                        {6, WhyLate::silent},
+                        {7, WhyLate::silent}};
+  scene.doing = {{3, "stopped"}, {4, "sleep < f"}, {5, "poll < read_batch < main"}};
+  EXPECT_EQ(
+      stall_line(scene),
+      "stall: all_reduce #1234 (25.0 MB) is 61 s late: no word from n3 (ranks 6-7); "
+      "rank 3 on n1 is stopped (data for 63 s, step 812); "
+      "rank 4 on n2 has begun it and does not wait for it (data for 63 s, step 812): sleep < f; "
+      "rank 5 on n2 has not arrived (data for 63 s, step 812): poll < read_batch < main");
+}
+
+TEST(StallText, SaysWhatTheKernelKnowsOfWhoDoesNotAnswer) {
+  auto scene = scene_of(2);
+  scene.verdict.late = {{0, WhyLate::died}, {1, WhyLate::unresponsive}};
+  scene.doing = {{1, "blocked in the kernel in read (folio_wait_bit)"}};
+  EXPECT_EQ(
+      stall_line(scene),
+      "stall: all_reduce #1234 (25.0 MB) is 61 s late: rank 0 on n0 has died (data, step "
+      "812); rank 1 on n0 does not answer (data for 63 s, step 812): blocked in the kernel in "
+      "read (folio_wait_bit)");
+}
+
+TEST(StallText, PutsFirstWhoDoesWhatNobodyElseDoes) {
+  auto scene = scene_of(4);
+  scene.doing = {{0, "poll < wait"}, {1, "poll < wait"}, {2, "sleep < wait"}, {3, "poll < wait"}};
+  EXPECT_EQ(stall_line(scene),
+            "stall: all_reduce #1234 (25.0 MB) is 61 s late, with every rank in it: the "
+            "communication does not move: rank 2 on n1: sleep < wait; ranks 0-1,3: poll < wait");
+}
+
+TEST(StallText, DataThatDoesNotComeIsNoCollective) {
+  auto scene = scene_of(1);
+  scene.verdict = {.waited_ns = 61 * s, .late = {{0, WhyLate::no_batch}}};
+  scene.doing = {{0, "read < next"}};
+  EXPECT_EQ(stall_line(scene),
+            "stall: no rank has had a batch of data for 61 s: rank 0 on n0 has not arrived (data "
+            "for 63 s, step 812): read < next");
+  EXPECT_EQ(over_line(scene.verdict), "stall: batches of data come again after 61 s");
+}
+
+TEST(StallText, EndsAndDeathsAreLinesOfTheirOwn) {
+  const auto scene = scene_of(4);
+  EXPECT_EQ(over_line(scene.verdict), "stall: all_reduce #1234 (25.0 MB) goes on after 61 s");
+  RankState state = scene.ranks[3];
+  state.phase = RankPhase::backward;
+  EXPECT_EQ(death_line(state, "n1", "died of SIGKILL"),
+            "rank 3 on n1 died of SIGKILL in backward, step 812");
+}
+
+TEST(StallText, StaysALineHoweverManyAreLateAndWhateverTheyDo) {
+  std::mt19937 random(3);
+  for (const int ranks : {1, 9, 400, 8000}) {
+    auto scene = scene_of(ranks);
+    for (int rank = 0; rank < ranks; ++rank) {
+      scene.verdict.late.push_back({rank, static_cast<WhyLate>(random() % 7)});
+      std::string noise(2000, ' ');
+      for (char& c : noise) c = static_cast<char>(random());
+      scene.doing[rank] = noise;
+    }
+    const std::string line = stall_line(scene);
+    EXPECT_LE(line.size(), 3600u);
+    EXPECT_EQ(line.find_first_of("\n\r\x1b"), std::string::npos);
+    EXPECT_LE(ranks_to_describe(scene.verdict, scene.ranks).size(), 8u);
+  }
+}
+
+TEST(StallText, NumbersHaveUnits) {
+  EXPECT_EQ(seconds_text(1'040'000'000), "1.0 s");
+  EXPECT_EQ(seconds_text(75 * s), "75 s");
+  Verdict verdict{.collective = 1, .kind = CollectiveKind::barrier};
+  EXPECT_EQ(collective_text(verdict), "barrier #1");
+  verdict.bytes = 40;
+  EXPECT_EQ(collective_text(verdict), "barrier #1 (40 B)");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,146 @@
+// Ranks that do collectives in a loop under a watchdog, as training does, until they are stopped,
+// killed or told to sleep. The tests beside this file start it under mpirun.
+//
+//   stalling_ranks COMMUNICATOR STALL_SECONDS ABORT_SECONDS LOOP_SECONDS [RANK WHERE SECONDS]
+//
+// WHERE the rank sleeps once, in its 20th round: before a collective, begun (between its start and
+// its wait), inside (its wait), after (the last one, before it leaves).
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/fatal.hpp"
+#include "runtime/observed_communicator.hpp"
+#include "runtime/watchdog/watchdog.hpp"
+
+namespace dllaunch {
+
+constexpr int sleepy_round = 20;
+
+struct Sleep {
+  int rank = -1;
+  std::string where;
+  double seconds = 0;
+
+  void at(const std::string& place, int rank_here, int round) const {
+    if (place != where || rank_here != rank || round != sleepy_round) return;
+    fmt::print(stderr, "rank {} sleeps {}\n", rank, where);
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+};
+
+/// Its functions are named in stacks: outside the nameless namespace. Sleeps within wait(), where
+/// the rank looks as if it waited as all do.
+class SleepyCommunicator final : public Communicator {
+ public:
+  SleepyCommunicator(std::unique_ptr<Communicator> inner, Sleep sleep)
+      : inner_(std::move(inner)), sleep_(std::move(sleep)) {}
+  std::string_view name() const override { return inner_->name(); }
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override {
+    return inner_->all_reduce(data, count, type, op);
+  }
+  Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override {
+    return inner_->reduce_scatter(data, count, type, op);
+  }
+  Pending all_gather(void* data, std::size_t count, DType type) override {
+    return inner_->all_gather(data, count, type);
+  }
+  Pending broadcast(void* data, std::size_t count, DType type, int root) override {
+    return inner_->broadcast(data, count, type, root);
+  }
+  Pending barrier() override { return inner_->barrier(); }
+  bool test(Pending pending) override { return inner_->test(pending); }
+  void wait(Pending pending) override {
+    sleep_.at("inside", rank(), round);
+    inner_->wait(pending);
+  }
+  std::span<std::byte> allocate(std::size_t bytes) override { return inner_->allocate(bytes); }
+
+  int round = 0;
+
+ private:
+  std::unique_ptr<Communicator> inner_;
+  Sleep sleep_;
+};
+
+namespace {
+
+volatile std::sig_atomic_t asked_to_end = 0;
+
+void work() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(3));
+}
+
+std::string own_host() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+void train(ObservedCommunicator& communicator, SleepyCommunicator& inner, Activity& activity,
+           const Sleep& sleep, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  std::vector<float> gradients(100'000, 1.0F);
+  for (int round = 1;; ++round) {
+    inner.round = round;
+    activity.enter(RankPhase::data);
+    sleep.at("before", inner.rank(), round);
+    activity.enter(RankPhase::backward);
+    work();
+    const Pending pending =
+        communicator.all_reduce(gradients.data(), gradients.size(), DType::f32, ReduceOp::average);
+    sleep.at("begun", inner.rank(), round);
+    work();
+    activity.enter(RankPhase::reduce);
+    communicator.wait(pending);
+    double done = std::chrono::steady_clock::now() >= end ? 1 : 0;
+    communicator.wait(communicator.all_reduce(&done, 1, DType::f64, ReduceOp::max));
+    activity.set_step(round);
+    if (done > 0) break;
+  }
+  activity.enter(RankPhase::end);
+  sleep.at("after", inner.rank(), sleepy_round);
+}
+
+int run(const std::vector<std::string>& words) {
+  auto env = read_rank_env(process_environment());
+  if (!env || words.size() < 4) return 2;
+  set_fatal_identity(env->rank, own_host());
+  // As dltrain does.
+  ::signal(SIGTERM, [](int) { asked_to_end = 1; });
+  auto opened = open_communicator(words[0], *env);
+  if (!opened) return 3;
+  Sleep sleep;
+  if (words.size() == 7) sleep = {std::stoi(words[4]), words[5], std::stod(words[6])};
+  auto sleepy = std::make_unique<SleepyCommunicator>(*std::move(opened), sleep);
+  SleepyCommunicator& inner = *sleepy;
+  Activity activity;
+  std::unique_ptr<Watchdog> watchdog;
+  ObservedCommunicator communicator(std::move(sleepy), activity);
+  const auto say = [](const StallNotice& notice) { fmt::print(stderr, "{}\n", notice.line); };
+  watchdog = Watchdog::start({.stall_seconds = std::stod(words[1]),
+                              .stall_abort_seconds = std::stod(words[2]),
+                              .host = own_host(),
+                              .say = say,
+                              .ending = [] { return asked_to_end != 0; },
+                              .end_with_parent = env->launcher == "openmpi"},
+                             communicator, activity);
+  fmt::print(stderr, "rank {} is process {}\n", env->rank, ::getpid());
+  train(communicator, inner, activity, sleep, std::stod(words[3]));
+  return 0;
+}
+
+}  // namespace
+}  // namespace dllaunch
+
+int main(int argc, char** argv) {
+  return dllaunch::run({argv + 1, argv + argc});
+}

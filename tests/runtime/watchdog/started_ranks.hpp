@@ -1,0 +1,64 @@
+// Real ranks that a test starts, reads line by line as they speak, and hurts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dllaunch {
+
+class StartedRanks {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Line {
+    std::string text;
+    Clock::time_point at;
+  };
+
+  /// `argv` starts `ranks` ranks of stalling_ranks.
+  StartedRanks(int ranks, const std::vector<std::string>& argv);
+  /// Kills whatever of it still lives.
+  ~StartedRanks();
+  StartedRanks(const StartedRanks&) = delete;
+  StartedRanks& operator=(const StartedRanks&) = delete;
+
+  /// Every rank has said which process it is. False: not within 60 s.
+  bool are_up();
+  pid_t process_of(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
+  pid_t starter() const { return starter_; }
+
+  /// The first line since `from` that is wanted, also among those read before.
+  std::optional<Line> find_line(const std::function<bool(const std::string&)>& wanted,
+                                Clock::time_point from, Clock::time_point until);
+  /// Reads for so long.
+  void listen(std::chrono::milliseconds time);
+
+  /// The starter's exit code, 128+n for a signal; nothing: not within `limit`.
+  std::optional<int> wait(std::chrono::seconds limit);
+  /// No rank and no starter lives, within `limit`.
+  bool all_gone(std::chrono::milliseconds limit);
+
+  std::string text() const;
+
+ private:
+  void read(std::chrono::milliseconds patience);
+  void take(const std::string& line);
+
+  std::vector<pid_t> processes_;
+  pid_t starter_ = -1;
+  int output_ = -1;
+  std::optional<int> code_;
+  std::string rest_;
+  std::vector<Line> lines_;
+};
+
+/// mpirun of `ranks` stalling_ranks on this machine.
+std::vector<std::string> on_this_machine(int ranks, std::vector<std::string> words);
+std::string stalling_ranks_program();
+bool has_mpirun();
+
+}  // namespace dllaunch

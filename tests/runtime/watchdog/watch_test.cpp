@@ -1,0 +1,82 @@
+// Watchdogs of ranks that are threads of this process: on one node through memory, on several
+// through datagrams.
+#include "runtime/watchdog/watch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "runtime/observed_communicator.hpp"
+#include "tests/support/thread_ranks.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Told {
+  std::mutex mutex;
+  std::vector<StallNotice> notices;
+};
+
+/// `ranks` ranks on `nodes` nodes; `late` sleeps before its 10th collective.
+std::vector<StallNotice> notices_of(int ranks, int nodes, int late, std::chrono::milliseconds nap) {
+  Told told;
+  run_as_threads(ranks, [&](std::unique_ptr<Communicator> inner) {
+    const int rank = inner->rank();
+    Activity activity;
+    std::unique_ptr<Watchdog> watchdog;
+    ObservedCommunicator communicator(std::move(inner), activity);
+    watchdog = Watchdog::start({.stall_seconds = 1,
+                                .stall_abort_seconds = 60,
+                                .host = "n" + std::to_string(rank * nodes / ranks),
+                                .say =
+                                    [&](const StallNotice& notice) {
+                                      const std::lock_guard<std::mutex> lock(told.mutex);
+                                      told.notices.push_back(notice);
+                                    }},
+                               communicator, activity);
+    for (int round = 0; round < 20; ++round) {
+      activity.set_step(round);
+      activity.enter(RankPhase::backward);
+      if (round == 10 && rank == late) std::this_thread::sleep_for(nap);
+      activity.enter(RankPhase::reduce);
+      communicator.wait(communicator.barrier());
+    }
+    activity.enter(RankPhase::end);
+  });
+  return told.notices;
+}
+
+void expect_stall_of(int late, const std::vector<StallNotice>& notices) {
+  ASSERT_GE(notices.size(), 2u);
+  EXPECT_EQ(notices[0].state, StallState::late);
+  EXPECT_EQ(notices[0].late_ranks, std::vector<int>{late});
+  EXPECT_GE(notices[0].seconds, 1);
+  EXPECT_LE(notices[0].seconds, 3);
+  EXPECT_THAT(notices[0].collective, testing::StartsWith("barrier #"));
+  EXPECT_THAT(notices[0].line, testing::HasSubstr("rank " + std::to_string(late) + " on n"));
+  EXPECT_THAT(notices[0].line, testing::HasSubstr("has not arrived (backward for "));
+  EXPECT_EQ(notices.back().state, StallState::over);
+}
+
+TEST(Watch, OfOneNodeNamesTheRankThatIsLate) {
+  expect_stall_of(2, notices_of(3, 1, 2, 1900ms));
+  expect_stall_of(0, notices_of(2, 1, 0, 1900ms));
+}
+
+TEST(Watch, OfSeveralNodesNamesTheRankThatIsLate) {
+  if (host_addresses().empty()) GTEST_SKIP() << "no network address here but loopback";
+  expect_stall_of(0, notices_of(2, 2, 0, 2900ms));
+  expect_stall_of(5, notices_of(6, 3, 5, 2900ms));
+}
+
+TEST(Watch, SaysNothingWhileNothingIsLate) {
+  EXPECT_TRUE(notices_of(4, 2, 1, 300ms).empty());
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,139 @@
+// Real ranks under mpirun that are stopped, killed and delayed: the right one is named in time and
+// nothing stays behind.
+#include "runtime/watchdog/watchdog.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "tests/runtime/watchdog/started_ranks.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = StartedRanks::Clock;
+
+constexpr int ranks = 3;
+constexpr auto stall = 1s;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool names(const std::string& line, int rank) {
+  return contains(line, "rank " + std::to_string(rank) + " on ");
+}
+
+class Stalls : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_mpirun()) GTEST_SKIP() << "no mpirun on this machine";
+  }
+
+  /// The first line about a stall or a death since `from` names `rank` and no other, in time.
+  static void expect_named(StartedRanks& job, int rank, Clock::time_point from) {
+    const auto told = [](const std::string& line) {
+      return line.starts_with("stall: ") || contains(line, " died");
+    };
+    const auto line = job.find_line(told, from, from + stall + 2s);
+    ASSERT_TRUE(line) << "rank " << rank << " is not named:\n" << job.text();
+    for (int each = 0; each < ranks; ++each) {
+      EXPECT_EQ(names(line->text, each), each == rank) << line->text << "\nin\n" << job.text();
+    }
+  }
+};
+
+TEST_F(Stalls, RanksStoppedOrKilledAnywhereAreNamedInTime) {
+  const int tries = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 100 : 6;
+  std::mt19937 random(20261121);
+  for (int i = 0; i < tries; ++i) {
+    const bool killed = i % 2 == 1;
+    const int victim = static_cast<int>(random() % ranks);
+    SCOPED_TRACE(testing::Message()
+                 << "try " << i << ", " << (killed ? "KILL" : "STOP") << " of rank " << victim);
+    const char* communicator = i % 4 < 2 ? "auto" : "mpi";
+    StartedRanks job(ranks, on_this_machine(ranks, {communicator, "1", "60", "60"}));
+    ASSERT_TRUE(job.are_up()) << job.text();
+    job.listen(std::chrono::milliseconds(100 + random() % 400));
+    const auto hurt = Clock::now();
+    kill(job.process_of(victim), killed ? SIGKILL : SIGSTOP);
+    expect_named(job, victim, hurt);
+    // mpirun ends the others of a dead rank; of a stopped one, all go with it.
+    if (!killed) kill(job.starter(), SIGKILL);
+    EXPECT_TRUE(job.all_gone(15s)) << job.text();
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
+  const int tries = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 10 : 1;
+  for (int i = 0; i < tries; ++i) {
+    for (const std::string where : {"before", "begun", "after"}) {
+      SCOPED_TRACE(where);
+      StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "1", where, "2.2"}));
+      const auto sleeps = [](const std::string& line) { return contains(line, " sleeps "); };
+      const auto slept = job.find_line(sleeps, {}, Clock::now() + 60s);
+      ASSERT_TRUE(slept) << job.text();
+      expect_named(job, 1, slept->at);
+      // The same line says where it is, and another that all is well again.
+      const auto over = [](const std::string& line) { return contains(line, " goes on after "); };
+      if (where != "after") {
+        EXPECT_TRUE(job.find_line(over, slept->at, Clock::now() + 5s)) << job.text();
+      }
+      EXPECT_THAT(job.text(), testing::HasSubstr("nanosleep < ")) << job.text();
+      EXPECT_EQ(job.wait(20s), 0) << job.text();
+    }
+  }
+}
+
+TEST_F(Stalls, ARankThatSleepsWithinACollectiveStandsApartFromTheOthers) {
+  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "2", "inside", "2.6"}));
+  const auto stuck = [](const std::string& line) {
+    return contains(line, "the communication does not move");
+  };
+  const auto line = job.find_line(stuck, {}, Clock::now() + 60s);
+  ASSERT_TRUE(line) << job.text();
+  // Who does what nobody else does comes first.
+  EXPECT_THAT(line->text, testing::HasSubstr("does not move: rank 2 on ")) << job.text();
+  EXPECT_THAT(line->text, testing::HasSubstr("SleepyCommunicator::wait"));
+  EXPECT_EQ(job.wait(20s), 0) << job.text();
+}
+
+TEST_F(Stalls, NothingIsSaidWhileAllGoesWell) {
+  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "2", "2.5"}));
+  EXPECT_EQ(job.wait(30s), 0) << job.text();
+  EXPECT_THAT(job.text(), testing::Not(testing::HasSubstr("stall"))) << job.text();
+  EXPECT_THAT(job.text(), testing::Not(testing::HasSubstr("died"))) << job.text();
+}
+
+TEST_F(Stalls, AfterTheLastWarningEverythingEndsAlsoWhatIsStopped) {
+  for (const int victim : {0, 2}) {
+    if (victim != 0 && std::getenv("DLLAUNCH_TEST_FULL") == nullptr) break;
+    SCOPED_TRACE(victim);
+    StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "2", "60"}));
+    ASSERT_TRUE(job.are_up()) << job.text();
+    kill(job.process_of(victim), SIGSTOP);
+    const auto code = job.wait(20s);
+    ASSERT_TRUE(code) << job.text();
+    EXPECT_NE(*code, 0);
+    EXPECT_TRUE(job.all_gone(2s)) << job.text();
+    EXPECT_THAT(job.text(), testing::HasSubstr("gave up after "));
+    EXPECT_THAT(job.text(), testing::HasSubstr("(training): ")) << "no dump:\n" << job.text();
+  }
+}
+
+TEST_F(Stalls, RanksWithoutTheirMpirunEndAlsoWhatIsStopped) {
+  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "60"}));
+  ASSERT_TRUE(job.are_up()) << job.text();
+  kill(job.process_of(1), SIGSTOP);
+  kill(job.starter(), SIGKILL);
+  EXPECT_TRUE(job.all_gone(5s)) << job.text();
+}
+
+}  // namespace
+}  // namespace dllaunch
