@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 /// Whole blocks and single keys below which everything may change. A new key of the job file
 /// matters until it is listed here: refusing too much is the safe mistake.
-constexpr std::array<std::string_view, 35> free_keys = {
+constexpr std::array<std::string_view, 36> free_keys = {
     "name",
     "cluster",
     "after",
@@ -47,6 +47,7 @@ constexpr std::array<std::string_view, 35> free_keys = {
     "runtime.allreduce",
     "runtime.bucket_mb",
     "runtime.overlap",
+    "runtime.timeline",
     "runtime.stall_seconds",
     "runtime.stall_abort_seconds",
 };

@@ -346,6 +346,10 @@ std::vector<JobKey> last_keys() {
        .rules = {{"type", "number"}, {"exclusiveMinimum", 0}},
        .initial = 600,
        .doc = "seconds after which a late collective ends the job; more than stall_seconds"},
+      {.path = "runtime.timeline",
+       .rules = flag(),
+       .initial = false,
+       .doc = "record what each rank does when, for `dllaunch report RUN --timeline`"},
       {.path = "recovery", .rules = block(), .doc = "what happens when time runs out"},
       {.path = "recovery.signal",
        .rules = words({"USR1", "USR2", "TERM", "INT", "HUP"}),
@@ -370,9 +374,9 @@ std::vector<JobKey> all_keys() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 6> planned_keys = {
-    "train.convolution", "train.dataset.stage_to", "train.checkpoint.best",
-    "runtime.timeline",  "recovery.max_restarts",  "recovery.requeue_on",
+constexpr std::array<std::string_view, 5> planned_keys = {
+    "train.convolution",     "train.dataset.stage_to", "train.checkpoint.best",
+    "recovery.max_restarts", "recovery.requeue_on",
 };
 
 }  // namespace

@@ -98,6 +98,7 @@ std::string train_document(const Job& job) {
   nlohmann::ordered_json document = {{"name", job.name}, {"device", job.resources.device}};
   document.update(job.train);
   document["runtime"] = job.runtime;
+  if (job.recovery.signal != "USR2") document["stop_signal"] = job.recovery.signal;
   return document.dump(2) + "\n";
 }
 

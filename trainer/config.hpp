@@ -27,9 +27,10 @@ struct RuntimeConfig {
   std::optional<double> bucket_mb;  // MiB; absent: the trainer's choice
   bool overlap = true;
   Compression compression = Compression::none;
-  int gradient_lag = 0;  // steps, 0 or 1
+  int gradient_lag = 0;              // steps, 0 or 1
   double stall_seconds = 60;         // a collective is late after so long
   double stall_abort_seconds = 600;  // and the job ends after so long
+  bool timeline = false;             // from the first step on
 };
 
 struct TrainConfig {
@@ -54,6 +55,7 @@ struct TrainConfig {
   std::string resume = "auto";      // auto | none | a path
   CheckpointConfig checkpoint;
   RuntimeConfig runtime;
+  std::string stop_signal = "USR2";  // besides TERM and INT
 };
 
 /// Pure. Absent keys take their defaults. bad_request: one line of `what` per problem, all of them;

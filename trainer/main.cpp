@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -22,11 +23,13 @@
 #include "runtime/measured.hpp"
 #include "runtime/observed_communicator.hpp"
 #include "runtime/rank_env.hpp"
+#include "runtime/timeline.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 #include "trainer/bench_command.hpp"
 #include "trainer/config.hpp"
 #include "trainer/events.hpp"
 #include "trainer/stop_signal.hpp"
+#include "trainer/timeline_signal.hpp"
 #include "trainer/train.hpp"
 
 namespace dllaunch {
@@ -55,6 +58,7 @@ Options:
   -h, --help      print this
 
 SIGUSR2, SIGTERM and SIGINT: write a checkpoint after the current step and stop, exit 0.
+SIGUSR1: start or stop the timeline (timeline/ beside events.jsonl).
 Exit codes: 0 trained or stopped on request, 1 failed, 2 bad configuration or data, 3 the machine
 lacks something, 70 a peer, device or library is gone.
 )";
@@ -139,15 +143,29 @@ void tell_stall(const StallNotice& notice, const std::filesystem::path& run_dir)
                  .line = notice.line});
 }
 
+TimelineOptions timeline_options(const Communicator& communicator,
+                                 const std::filesystem::path& run_dir, const Activity& activity,
+                                 const std::atomic<unsigned>* switches) {
+  return {.path = run_dir / "timeline" / timeline_file_name(communicator.rank()),
+          .head = {.rank = communicator.rank(),
+                   .ranks = communicator.size(),
+                   .host = host_name(),
+                   .communicator = std::string(communicator.name()),
+                   .base_ns = activity.beacon().phase_since_ns},
+          .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
+          .switches = switches};
+}
+
 int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
                   const RankEnv& env) {
+  const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
   set_fatal_identity(env.rank, host_name());
   auto opened = open_communicator(config.runtime.allreduce, env);
   if (!opened) return report(opened.error());
   Activity activity;
   std::unique_ptr<Watchdog> watchdog;  // it watches how the communicator ends, too
   ObservedCommunicator communicator(*std::move(opened), activity);
-  catch_stop_signals();
+  catch_stop_signals(config.stop_signal);
   start_logging();
   watchdog = Watchdog::start(
       {.stall_seconds = config.runtime.stall_seconds,
@@ -158,6 +176,9 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
        // Open MPI's ranks live only as long as their mpirun; Slurm clears up behind its own.
        .end_with_parent = env.launcher == "openmpi"},
       communicator, activity);
+  Timeline timeline(timeline_options(communicator, run_dir, activity, timeline_switches), activity);
+  activity.tell(&timeline);
+  if (config.runtime.timeline) timeline.start();
   const TrainOptions options{
       .prepare = {.config = config,
                   .run_dir = run_dir,
@@ -168,8 +189,10 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       .host = host_name(),
       .say = [](std::string_view line) { spdlog::info(line); },
       .activity = &activity,
+      .on_clock = [&](const ClockBounds& bounds) { timeline.add_clock(bounds); },
       .stop_requested = stop_was_requested};
   auto finished = train(options, communicator);
+  activity.tell(nullptr);
   return finished ? report(*finished) : report(finished.error());
 }
 

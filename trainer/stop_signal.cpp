@@ -15,14 +15,15 @@ void request(int) {
 
 }  // namespace
 
-void catch_stop_signals() {
-  for (const int signal : {SIGUSR2, SIGTERM, SIGINT}) {
+void catch_stop_signals(std::string_view another) {
+  const int fourth = another == "USR1" ? SIGUSR1 : another == "HUP" ? SIGHUP : SIGUSR2;
+  for (const int signal : {SIGUSR2, SIGTERM, SIGINT, fourth}) {
     struct sigaction action {};
     action.sa_handler = request;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
-    // Launchers repeat SIGUSR2 and forward it twice; only an impatient person repeats the others.
-    if (signal != SIGUSR2) action.sa_flags |= static_cast<int>(SA_RESETHAND);
+    // Launchers repeat their signal and forward it twice; only an impatient person repeats these.
+    if (signal == SIGTERM || signal == SIGINT) action.sa_flags |= static_cast<int>(SA_RESETHAND);
     sigaction(signal, &action, nullptr);
   }
 }

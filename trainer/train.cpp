@@ -278,6 +278,7 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
   apply_late_gradients();
   TrainPosition& at = session_.position;
   const EpochRanks ranks = stragglers_.end_epoch();
+  options_.on_clock(measure_clock(communicator_, clock_identity()));
   const auto seen = static_cast<double>(at.images);
   EpochEvent event{.epoch = at.epoch + 1,
                    .loss = at.loss_sum / seen,
@@ -438,6 +439,7 @@ Result<TrainReport> train(const TrainOptions& options, Communicator& communicato
   Activity& activity = options.activity != nullptr ? *options.activity : unwatched;
   activity.set_step(session->position.step);
   activity.enter(RankPhase::between);
+  options.on_clock(measure_clock(communicator, clock_identity()));
   auto status = Training(options, communicator, activity, *session, events).run();
   activity.enter(RankPhase::end);
   TrainReport report{.status = status ? *status : TrainStatus::failed,

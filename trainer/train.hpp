@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/activity.hpp"
+#include "runtime/clock_bounds.hpp"
 #include "runtime/communicator.hpp"
 #include "topology/result.hpp"
 #include "trainer/session.hpp"
@@ -27,6 +28,8 @@ struct TrainOptions {
   std::string host;
   Say say = [](std::string_view) {};  // hears of progress, on rank 0
   Activity* activity = nullptr;       // told what this rank does; nullptr: nobody watches
+  // Hears how this rank's clock stands against rank 0's, at the start and after each epoch.
+  std::function<void(const ClockBounds&)> on_clock = [](const ClockBounds&) {};
   // On every rank, after each step and at the beginning of each step:
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
   std::function<bool()> stop_requested = [] { return false; };

@@ -90,6 +90,7 @@ TEST(JobFile, BecomesATypedJob) {
   EXPECT_EQ(job.runtime["bucket_mb"], 12.5);
   EXPECT_EQ(job.runtime["compression"], "bf16");
   EXPECT_EQ(job.runtime["gradient_lag"], 1);
+  EXPECT_EQ(job.runtime["timeline"], true);
   EXPECT_EQ(job.recovery.signal, "USR1");
   EXPECT_EQ(job.recovery.grace_seconds, 300);
 }
@@ -111,7 +112,7 @@ TEST(JobFile, HasTheDefaultsOfTheContract) {
   const auto runtime =
       nlohmann::ordered_json::parse(R"({"allreduce": "auto", "bucket_mb": "auto", "overlap": true,
                       "compression": "none", "gradient_lag": 0, "stall_seconds": 60,
-                      "stall_abort_seconds": 600})");
+                      "stall_abort_seconds": 600, "timeline": false})");
   EXPECT_EQ(job.runtime, runtime);
   EXPECT_EQ(job.resolved.dump().substr(0, 45), R"({"name":"a","cluster":"auto","resources":{"no)");
 }

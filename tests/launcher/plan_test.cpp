@@ -31,6 +31,10 @@ TEST(Plan, RanksExecTheTrainerOrTheUsersCommand) {
               ElementsAre("python3", "train.py", "--epochs", "3"));
   EXPECT_EQ(planned(run_job(), small_cluster()).train_json, "");
   EXPECT_THAT(planned(train_job(), small_cluster()).train_json, HasSubstr("\"cnn\""));
+  auto other_signal = train_job();
+  other_signal.recovery.signal = "USR1";
+  EXPECT_THAT(planned(other_signal, small_cluster()).train_json,
+              HasSubstr("\"stop_signal\": \"USR1\""));
 }
 
 TEST(Plan, TheUsersVariablesTakeThePlaceOfOurs) {

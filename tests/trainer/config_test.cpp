@@ -41,6 +41,8 @@ TEST(Config, AbsentKeysTakeTheDefaultsOfTheContract) {
   EXPECT_TRUE(config->runtime.overlap);
   EXPECT_EQ(config->runtime.stall_seconds, 60);
   EXPECT_EQ(config->runtime.stall_abort_seconds, 600);
+  EXPECT_FALSE(config->runtime.timeline);
+  EXPECT_EQ(config->stop_signal, "USR2");
 }
 
 TEST(Config, ReadsEveryKey) {
@@ -55,7 +57,8 @@ TEST(Config, ReadsEveryKey) {
     "seed": 42, "validate_every": 0, "resume": "/elsewhere",
     "checkpoint": {"every_epochs": null, "every_minutes": 0.5, "keep": 1},
     "runtime": {"allreduce": "mpi", "bucket_mb": 4.5, "overlap": false, "stall_seconds": 0.5,
-                "stall_abort_seconds": 2}})");
+                "stall_abort_seconds": 2, "timeline": true},
+    "stop_signal": "HUP"})");
   ASSERT_TRUE(config) << config.error().what;
   EXPECT_EQ(config->name, "n");
   EXPECT_EQ(config->device, "cpu");
@@ -86,6 +89,8 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_FALSE(config->runtime.overlap);
   EXPECT_EQ(config->runtime.stall_seconds, 0.5);
   EXPECT_EQ(config->runtime.stall_abort_seconds, 2);
+  EXPECT_TRUE(config->runtime.timeline);
+  EXPECT_EQ(config->stop_signal, "HUP");
 }
 
 TEST(Config, SaysEverythingThatIsWrongAtOnce) {

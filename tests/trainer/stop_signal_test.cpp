@@ -22,6 +22,18 @@ TEST(StopSignal, EachOfTheThreeSetsTheFlag) {
   EXPECT_EXIT(end_with_flag_after({}), testing::ExitedWithCode(1), "");
 }
 
+TEST(StopSignal, AFourthMayBeAskedFor) {
+  const auto end_after = [](const char* another, std::initializer_list<int> signals) {
+    catch_stop_signals(another);
+    for (const int signal : signals) raise(signal);
+    std::_Exit(stop_was_requested() ? 0 : 1);
+  };
+  EXPECT_EXIT(end_after("USR1", {SIGUSR1, SIGUSR1}), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end_after("HUP", {SIGHUP}), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end_after("USR2", {SIGUSR2}), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(end_after("TERM", {SIGUSR1}), testing::KilledBySignal(SIGUSR1), "");
+}
+
 TEST(StopSignal, ManyUsr2AreOne) {
   EXPECT_EXIT(end_with_flag_after({SIGUSR2, SIGUSR2, SIGUSR2, SIGTERM}), testing::ExitedWithCode(0),
               "");
