@@ -90,7 +90,6 @@ Examples:
   dllaunch train.yaml                          run it: on Slurm where there is one, else here
   dllaunch train.yaml --set train.epochs=5     the same with one key changed
   dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
-  dllaunch topo                                this machine: CPUs, GPUs, NICs and what is near what
 )";
   for (const VerbGroup& group : verb_groups()) {
     std::vector<Row> rows;
