@@ -3,8 +3,8 @@
 // Each rank runs the 53 convolutions of ResNet-50 v1.5 forward and backward (oneDNN, direct, fp32)
 // on BATCH images of SIZE x SIZE pixels and hands over their gradients and those of batch norm and
 // of the dense layer as they become final. Batch norm, ReLU and pooling take no time here: a real
-// step is longer. Each round runs steps without reduction and with each bucket size; what is
-// printed are medians of five rounds.
+// step is longer. Each round runs steps without reduction, with each bucket size, and with each
+// form in which gradients travel; what is printed are medians of five rounds.
 //   exposed  time in finish() on the rank that comes there last: nobody is waited for
 //   within   time in ready() and progress(): on a CPU, who computes also adds up
 //   share    both, of the step
@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <memory>
 #include <random>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -240,8 +241,8 @@ struct StepTimes {
 
 /// Steps with one plan of buckets; none: without reduction.
 struct Contender {
-  double mib = 0;
-  std::unique_ptr<GradientReducer> reducer;
+  std::string name = {};
+  std::unique_ptr<GradientReducer> reducer = {};
   int buckets = 0;
   std::vector<StepTimes> rounds = {};
 
@@ -293,16 +294,19 @@ struct Contender {
 };
 
 std::vector<Contender> contenders(Communicator& communicator, const Network& network) {
-  constexpr double mebibyte = 1024 * 1024;
-  std::vector<Contender> all;
-  all.push_back({});
-  for (const double mib : {1, 4, 12, 25, 64}) {
-    auto buckets = plan_buckets(network.layout(), static_cast<std::size_t>(mib * mebibyte),
-                                static_cast<std::size_t>(mebibyte));
-    all.push_back({.mib = mib,
-                   .reducer = std::make_unique<GradientReducer>(
-                       communicator, network.layout(), network.gradients(), std::move(buckets))});
-  }
+  std::vector<Contender> all(1);
+  const auto add = [&](std::string name, std::size_t mib, const ReducerOptions& options) {
+    constexpr std::size_t mebibyte = 1024 * 1024;
+    auto buckets = plan_buckets(network.layout(), mib * mebibyte, mebibyte);
+    all.push_back(
+        {.name = fmt::format("{} MiB{}", mib, name),
+         .reducer = std::make_unique<GradientReducer>(
+             communicator, network.layout(), network.gradients(), std::move(buckets), options)});
+  };
+  for (const std::size_t mib : {1, 4, 12, 25, 64}) add("", mib, {});
+  add(" bf16", 25, {.compression = Compression::bf16});
+  add(" fp16", 25, {.compression = Compression::fp16});
+  add(" lag", 25, {.lag = true});
   return all;
 }
 
@@ -312,7 +316,7 @@ void print(const Network& network, const std::vector<Contender>& all) {
   fmt::print("{} gradients, {:.1f} GFLOP a step in {:.1f} ms: {:.1f} GFLOP/s a rank\n",
              network.parameters(), network.flops() / 1e9, bare_s * 1e3,
              network.flops() / 1e9 / bare_s);
-  fmt::print("bucket MiB  buckets   step ms  exposed ms  within ms   share  waited ms    cost\n");
+  fmt::print("buckets of   number   step ms  exposed ms  within ms   share  waited ms    cost\n");
   for (const Contender& each : all) {
     if (!each.reducer) continue;
     const auto ms = [&](double StepTimes::*time) {
@@ -322,8 +326,8 @@ void print(const Network& network, const std::vector<Contender>& all) {
         bare, [](auto& own, auto&) { return (own.exposed + own.within) / own.step; });
     const double cost =
         each.median_of(bare, [](auto& own, auto& without) { return own.step / without.step - 1; });
-    fmt::print("{:>10} {:>8} {:>9.1f} {:>11.2f} {:>10.2f} {:>5.2f} % {:>10.2f} {:>5.1f} %\n",
-               each.mib, each.buckets, ms(&StepTimes::step), ms(&StepTimes::exposed),
+    fmt::print("{:<12} {:>6} {:>9.1f} {:>11.2f} {:>10.2f} {:>5.2f} % {:>10.2f} {:>5.1f} %\n",
+               each.name, each.buckets, ms(&StepTimes::step), ms(&StepTimes::exposed),
                ms(&StepTimes::within), share * 100, ms(&StepTimes::waited), cost * 100);
   }
 }

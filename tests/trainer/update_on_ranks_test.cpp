@@ -17,11 +17,11 @@ const OptimizerOptions options{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01}
 
 /// lenet's parameters on one rank of several, filled from the seed.
 struct Model {
-  Model(Communicator& communicator, bool shard, Precision precision = Precision::fp32)
+  Model(Communicator& communicator, bool shard, const OptimizerOptions& how = options)
       : graph(*models()[0].build({.channels = 1, .height = 28, .width = 28}, 10)),
         backend(*backends().back().open()),
-        executable(*backend->compile(graph, {.batch = 1, .precision = precision, .threads = 1})),
-        arenas(*executable, communicator, *find_optimizer("sgd"), options, shard) {
+        executable(*backend->compile(graph, {.batch = 1, .threads = 1})),
+        arenas(*executable, communicator, *find_optimizer("sgd"), how, shard) {
     if (communicator.rank() == 0) arenas.initialise(graph, 7);
     arenas.broadcast();
   }
@@ -77,6 +77,20 @@ TEST(Shard, KeepsOnlyItsShareOfTheState) {
   const auto ranks = static_cast<std::size_t>(communicator->size());
   EXPECT_GE(parts.arenas.state_bytes() * ranks, whole.arenas.state_bytes());
   EXPECT_LE(parts.arenas.state_bytes() * ranks, whole.arenas.state_bytes() + 64 * 4 * ranks);
+}
+
+TEST(Shard, NeedsNoState) {
+  const auto communicator = all_ranks();
+  Model whole(*communicator, false, {.lr = 0.1});
+  Model parts(*communicator, true, {.lr = 0.1});
+  EXPECT_EQ(parts.arenas.state_bytes(), 0u);
+  for (Model* model : {&whole, &parts}) {
+    model->fill_gradients(1);
+    model->arenas.update(0.1);
+  }
+  expect_same(parts.arenas.weights(), whole.arenas.weights());
+  parts.arenas.gather_states();
+  EXPECT_TRUE(parts.arenas.states().empty());
 }
 
 TEST(Shard, StateMovesWithTheBuckets) {
