@@ -92,9 +92,10 @@ void ParameterArenas::initialise(const Graph& graph, std::uint64_t seed) {
 
 std::vector<Bucket> ParameterArenas::plan(double bucket_bytes) const {
   // A small first bucket starts early, large ones use the network well.
-  constexpr double first_bytes = 1024 * 1024;
-  return plan_buckets(layout_, static_cast<std::size_t>(bucket_bytes),
-                      static_cast<std::size_t>(std::min(bucket_bytes, first_bytes)),
+  constexpr std::size_t first_bytes = 1024 * 1024;
+  const double whole = static_cast<double>(layout_.bytes());
+  const auto bytes = static_cast<std::size_t>(std::min(bucket_bytes, whole));
+  return plan_buckets(layout_, bytes, std::min(bytes, first_bytes),
                       shard_ ? unit_for(communicator_.size()) : 1);
 }
 
@@ -205,17 +206,21 @@ void ParameterArenas::update_range(const Own& own, double lr) {
   }
 }
 
-void ParameterArenas::update(double lr) {
+void ParameterArenas::begin_update(double lr) {
+  assert(gathering_.empty());
   all_states_.clear();
   const auto own = own_parts();
-  std::vector<Pending> gathering;
   for (std::size_t i = 0; i < own.size(); ++i) {
     update_range(own[i], lr);
     if (!shard_) continue;
     std::byte* weights = weights_[0].bytes.data() + buckets_[i].offset * bytes_of(layout_.type);
-    gathering.push_back(communicator_.all_gather(weights, own[i].range.elements, layout_.type));
+    gathering_.push_back(communicator_.all_gather(weights, own[i].range.elements, layout_.type));
   }
-  for (const Pending pending : gathering) communicator_.wait(pending);
+}
+
+void ParameterArenas::wait_for_weights() {
+  for (const Pending pending : gathering_) communicator_.wait(pending);
+  gathering_.clear();
 }
 
 void ParameterArenas::append_tensors(const Memory& arena, const std::string& suffix,

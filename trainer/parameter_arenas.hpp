@@ -41,10 +41,16 @@ class ParameterArenas {
   /// Collective: every rank ends with rank 0's weights and optimiser state.
   void broadcast();
 
-  /// One optimiser step over all slots. Collective where sharded.
-  void update(double lr);
+  /// One optimiser step over all slots. Collective where sharded; the weights that other ranks have
+  /// updated are there after wait_for_weights().
+  void begin_update(double lr);
+  void wait_for_weights();
+  void update(double lr) {
+    begin_update(lr);
+    wait_for_weights();
+  }
 
-  /// Collective where sharded: rank 0 gets all state together, until the next update().
+  /// Collective where sharded: rank 0 gets all state together, until the next begin_update().
   void gather_states();
   bool sharded() const { return shard_; }
   std::size_t state_bytes() const;  // of the optimiser, on this rank
@@ -100,6 +106,7 @@ class ParameterArenas {
   std::vector<Memory> all_states_;  // sharded, on rank 0, at times: one per name, of all elements
   std::vector<std::string> state_suffixes_;
   std::span<std::byte> gradients_;
+  std::vector<Pending> gathering_;  // weights, after begin_update()
 };
 
 }  // namespace dllaunch

@@ -222,7 +222,10 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
   // Gradients that come a step late are still applied with the rate of their own step.
   const double rate = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_lr_, lr) : lr;
-  if (reduced.reduced) session_.arenas->update(rate);
+  if (reduced.reduced) session_.arenas->begin_update(rate);
+  // Of a sharded optimiser: who waits here waits for others, and for the network.
+  activity_.enter(RankPhase::reduce);
+  session_.arenas->wait_for_weights();
   buckets_.next();
   return sums;
 }

@@ -91,13 +91,15 @@ double worst_difference(const std::vector<double>& got, const std::vector<double
 }
 
 std::vector<Cell> cells() {
-  // Every option alone and all together, an uneven number of ranks, and both halves of each.
+  // Every option alone and all together, an uneven number of ranks, and pairs of one arithmetic.
   std::vector<Cell> some = {
-      {.ranks = 2, .overlap = false, .compression = "fp16"},
       {.ranks = 2, .shard = true},
+      {.ranks = 2, .overlap = false},
       {.ranks = 3, .compression = "bf16", .lag = 1, .shard = true},
+      {.ranks = 3, .compression = "bf16", .lag = 1},
       {.ranks = 4, .lag = 1},
       {.ranks = 4, .compression = "fp16", .lag = 1, .shard = true, .accumulate = 2},
+      {.ranks = 4, .overlap = false, .compression = "fp16", .lag = 1, .accumulate = 2},
       {.ranks = 1, .compression = "bf16", .lag = 1, .shard = true},
   };
   if (std::getenv("DLLAUNCH_TEST_FULL") == nullptr) return some;
@@ -128,6 +130,7 @@ TEST(ReducerMatrix, TwentyLossesAreThoseOfOneRank) {
   EXPECT_EQ(one_rank.at(1).losses[1] == one_rank.at(0).losses[1], false) << "lag lags";
   // What changes no arithmetic gives the same bits: (ranks, compression, lag, accumulate).
   std::map<std::tuple<int, std::string, int, int>, Outcome> of_arithmetic;
+  int compared = 0;
   double worst_halves = 0;
   for (const Cell& cell : cells()) {
     const Outcome outcome = outcome_of(cell);
@@ -136,11 +139,37 @@ TEST(ReducerMatrix, TwentyLossesAreThoseOfOneRank) {
     if (cell.ranks > 1 && cell.compression != "none") worst_halves = std::max(worst_halves, worst);
     const auto [same, is_first] = of_arithmetic.try_emplace(
         {cell.ranks, cell.compression, cell.lag, cell.accumulate}, outcome);
+    compared += is_first ? 0 : 1;
     EXPECT_EQ(outcome.losses, same->second.losses) << cell.name();
     EXPECT_EQ(outcome.weights == same->second.weights, true) << cell.name();
   }
+  EXPECT_GE(compared, 3);
   EXPECT_GT(worst_halves, 1e-7) << "nothing was compressed";
   fmt::print("largest difference of a loss: {:.2g} with 16-bit gradients\n", worst_halves);
+}
+
+/// The first gradient is applied before the end though it came late; and with the rate of its own
+/// step, which a warm-up makes another than the next one's.
+TEST(ReducerMatrix, ALateGradientIsAppliedOnceWithItsOwnRate) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const auto weights_after = [](int lag, int steps, double lr) {
+    const ScratchFolder folder;
+    Json job = job_of({.lag = lag});
+    job["max_steps"] = steps;
+    job["optimizer"]["lr"] = lr;
+    job["optimizer"]["momentum"] = 0;
+    job["lr_schedule"] = {{"scaling", "linear"}, {"warmup_epochs", 2}};
+    write_text(folder / "train.json", job.dump());
+    const auto ended =
+        run_program(on_ranks(2, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
+    EXPECT_EQ(ended.exit_code, 0) << ended.output;
+    return weights_at(folder.path(), fmt::format("step-{:08}", steps));
+  };
+  const std::string once = weights_after(0, 1, 0.02);
+  EXPECT_TRUE(weights_after(1, 1, 0.02) == once) << "lost, or applied twice";
+  EXPECT_FALSE(weights_after(1, 1, 0.03) == once) << "the rate says nothing";
+  // Of two steps the second gradient, of the first weights still, is applied last.
+  EXPECT_FALSE(weights_after(1, 2, 0.02) == weights_after(0, 2, 0.02)) << "lag lags";
 }
 
 /// Sharded or not, on as many ranks as one likes: a checkpoint is a checkpoint.
