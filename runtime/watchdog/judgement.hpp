@@ -30,7 +30,7 @@ struct RankState {
 };
 
 /// A watchdog that has not run for so long was stopped with its process, or starved.
-constexpr std::int64_t stale_heartbeat_ns = 500'000'000;
+constexpr std::int64_t stale_heartbeat_ns = 1'000'000'000;
 
 bool is_answering(const RankState& state);
 

@@ -172,7 +172,7 @@ std::optional<std::string> NodeWatch::told(int rank, std::int64_t now_ns) const 
   if (record.stack_answered.load(std::memory_order_acquire) >= questions_[at].number) {
     return load_text(record);
   }
-  if (const auto seen = seen_from_outside(rank, now_ns)) return seen;
+  if (auto seen = seen_from_outside(rank, now_ns)) return seen;
   if (now_ns < questions_[at].deadline_ns) return std::nullopt;
   return look_at(rank);
 }

@@ -71,7 +71,7 @@ std::vector<HostAddress> host_addresses() {
   }
   ::freeifaddrs(all);
   // IPv4 first: where both are there it is what a cluster's nodes know each other by.
-  std::ranges::stable_partition(found, is_v4);
+  std::stable_partition(found.begin(), found.end(), is_v4);
   return found;
 }
 

@@ -148,7 +148,7 @@ class Line {
       const std::string who = ranks.size() == 1
                                   ? fmt::format("rank {} on {}", ranks[0], host(ranks[0]))
                                   : rank_list(ranks);
-      add(who + ": " + what);
+      add(fmt::format("{}: {}", who, what));
     }
   }
 

@@ -14,7 +14,8 @@ constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t gather_within_ns = 450 * ms;
 /// A rank that has not run for so long itself lets the others come up to date before it judges.
 constexpr std::int64_t own_sleep_ns = 500 * ms;
-constexpr std::int64_t quiet_after_sleep_ns = 1000 * ms;
+constexpr std::int64_t shortest_quiet_ns = 300 * ms;
+constexpr std::int64_t longest_quiet_ns = 2000 * ms;
 /// Who starts the ranks asks all of them to end as soon as one has died: a death seen so soon
 /// after being asked is the cause, a later one is not.
 constexpr std::int64_t ending_is_cause_ns = 300 * ms;
@@ -73,8 +74,10 @@ void Watch::tick(std::int64_t now_ns) {
 }
 
 void Watch::note_own_sleep(std::int64_t now_ns) {
-  if (last_tick_ns_ != 0 && now_ns - last_tick_ns_ > own_sleep_ns)
-    quiet_until_ns_ = now_ns + quiet_after_sleep_ns;
+  const std::int64_t slept_ns = last_tick_ns_ == 0 ? 0 : now_ns - last_tick_ns_;
+  if (slept_ns > own_sleep_ns) {
+    quiet_until_ns_ = now_ns + std::clamp(slept_ns / 2, shortest_quiet_ns, longest_quiet_ns);
+  }
   last_tick_ns_ = now_ns;
 }
 
@@ -107,7 +110,7 @@ void Watch::take(const WatchdogMessage& message, std::int64_t now_ns) {
     return;
   }
   if (message.kind == MessageKind::give_up) {
-    if (!end_.has_begun()) end_.order(GiveUp::stall, "another node gave up: " + message.text);
+    if (!end_.has_begun()) end_.order(GiveUp::stall, "the job " + message.text);
     return;
   }
   send_all(roll_call_.receive(message, now_ns, node_.states(now_ns)));
@@ -214,7 +217,7 @@ void Watch::finish(std::int64_t now_ns) {
 }
 
 void Watch::gather(const Verdict& verdict, std::vector<RankState> ranks, std::int64_t now_ns) {
-  gathering_.emplace();
+  gathering_ = Gathering{};
   gathering_->asked = ranks_to_describe(verdict, ranks);
   gathering_->deadline_ns = now_ns + gather_within_ns;
   gathering_->scene = {.verdict = verdict, .ranks = std::move(ranks)};

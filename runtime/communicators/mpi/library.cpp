@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "runtime/communicators/mpi/requests.hpp"
+#include "runtime/communicators/mpi/segment_names.hpp"
 #include "runtime/communicators/reduction.hpp"
 
 namespace dllaunch {
@@ -55,7 +56,9 @@ Result<bool> initialise(const RankEnv& env) {
 }  // namespace
 
 MpiLibrary::~MpiLibrary() {
-  if (owned_) MPI_Finalize();
+  if (!owned_) return;
+  restore_segment_name(segment_);
+  MPI_Finalize();
 }
 
 Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
@@ -71,7 +74,8 @@ Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
   if (!library) {
     auto started = initialise(env);
     if (!started) return std::move(started).error();
-    library = std::make_shared<MpiLibrary>(*started);
+    library = std::make_shared<MpiLibrary>(
+        *started, *started ? forget_segment_name(env.local_rank, env.local_world_size) : "");
     shared = library;
   }
 

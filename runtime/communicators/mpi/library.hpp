@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "runtime/communicator.hpp"
 #include "runtime/rank_env.hpp"
@@ -14,13 +15,15 @@ namespace dllaunch {
 /// Keeps MPI running while it lives, and ends MPI if it began it.
 class MpiLibrary {
  public:
-  explicit MpiLibrary(bool owned) : owned_(owned) {}
+  /// `segment`: a name that MPI wants back at its end; empty: none.
+  MpiLibrary(bool owned, std::string segment) : owned_(owned), segment_(std::move(segment)) {}
   ~MpiLibrary();
   MpiLibrary(const MpiLibrary&) = delete;
   MpiLibrary& operator=(const MpiLibrary&) = delete;
 
  private:
   bool owned_;
+  std::string segment_;
 };
 
 /// Starts MPI where nobody has, and checks that it sees the ranks of `env`. All who ask share one

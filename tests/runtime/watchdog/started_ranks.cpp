@@ -128,15 +128,23 @@ std::optional<int> StartedRanks::wait(std::chrono::seconds limit) {
   return code_;
 }
 
-bool StartedRanks::all_gone(milliseconds limit) {
+bool StartedRanks::ranks_gone(milliseconds limit) {
   const auto until = Clock::now() + limit;
-  while (true) {
-    wait(std::chrono::seconds(0));
-    const bool any = std::ranges::any_of(processes_, lives) || (!code_ && lives(starter_));
-    if (!any) return true;
+  while (std::ranges::any_of(processes_, lives)) {
     if (Clock::now() >= until) return false;
     read(milliseconds(20));
   }
+  return true;
+}
+
+bool StartedRanks::all_gone(milliseconds limit) {
+  const auto until = Clock::now() + limit;
+  if (!ranks_gone(limit)) return false;
+  while (!wait(std::chrono::seconds(0))) {
+    if (Clock::now() >= until) return false;
+    read(milliseconds(20));
+  }
+  return true;
 }
 
 std::string StartedRanks::text() const {

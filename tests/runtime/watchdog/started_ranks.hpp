@@ -41,6 +41,7 @@ class StartedRanks {
   std::optional<int> wait(std::chrono::seconds limit);
   /// No rank and no starter lives, within `limit`.
   bool all_gone(std::chrono::milliseconds limit);
+  bool ranks_gone(std::chrono::milliseconds limit);
 
   std::string text() const;
 

@@ -7,9 +7,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <random>
+#include <sstream>
 #include <thread>
 
+#include "runtime/communicators/mpi/segment_names.hpp"
 #include "tests/runtime/watchdog/started_ranks.hpp"
 
 namespace dllaunch {
@@ -75,7 +78,7 @@ TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
   for (int i = 0; i < tries; ++i) {
     for (const std::string where : {"before", "begun", "after"}) {
       SCOPED_TRACE(where);
-      StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "1", where, "2.2"}));
+      StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "1", where, "3.2"}));
       const auto sleeps = [](const std::string& line) { return contains(line, " sleeps "); };
       const auto slept = job.find_line(sleeps, {}, Clock::now() + 60s);
       ASSERT_TRUE(slept) << job.text();
@@ -92,7 +95,7 @@ TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
 }
 
 TEST_F(Stalls, ARankThatSleepsWithinACollectiveStandsApartFromTheOthers) {
-  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "2", "inside", "2.6"}));
+  StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "2", "inside", "3.2"}));
   const auto stuck = [](const std::string& line) {
     return contains(line, "the communication does not move");
   };
@@ -130,6 +133,11 @@ TEST_F(Stalls, AfterTheLastWarningEverythingEndsAlsoWhatIsStopped) {
 TEST_F(Stalls, RanksWithoutTheirMpirunEndAlsoWhatIsStopped) {
   StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "60"}));
   ASSERT_TRUE(job.are_up()) << job.text();
+  // Nor do they leave shared memory: its names are gone while they live.
+  std::ostringstream maps;
+  maps << std::ifstream("/proc/" + std::to_string(job.process_of(1)) + "/maps").rdbuf();
+  EXPECT_THAT(maps.str(), testing::HasSubstr("_segment."));
+  EXPECT_TRUE(mapped_segments(maps.str()).empty()) << maps.str();
   kill(job.process_of(1), SIGSTOP);
   kill(job.starter(), SIGKILL);
   EXPECT_TRUE(job.all_gone(5s)) << job.text();

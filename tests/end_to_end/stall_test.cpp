@@ -1,0 +1,149 @@
+// A training that hangs, as its user sees it: the real dllaunch, mpirun and trainer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <set>
+
+#include "launcher/execute/descendants.hpp"
+#include "launcher/posix_world.hpp"
+#include "tests/end_to_end/launched.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr const char* long_job = R"(name: hangs
+resources: {ranks_per_node: 2, device: cpu}
+train:
+  model: lenet
+  dataset: {kind: synthetic, images: 20000}
+  batch_size: 16
+  epochs: 1000
+runtime: {stall_seconds: 1, stall_abort_seconds: 4}
+)";
+
+std::set<std::string> entries_of(const std::string& folder) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    names.insert(at->path().filename().string());
+  }
+  return names;
+}
+
+class StalledRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!PosixWorld(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
+    // Shared with nobody: what is left there is ours.
+    fs::create_directories(work_.path() + "/tmp");
+    work_.environment = {{"TMPDIR", work_.path() + "/tmp"}};
+  }
+
+  void start() {
+    work_.start({"run", work_.file("job.yaml", long_job), "--local", "--run-dir", work_.run_dir()});
+    const auto trains = [this] { return events_of(work_.run_dir(), "step").size() > 3; };
+    ASSERT_TRUE(happens_within(60s, [&] { return trains() || !work_.running(); }) && trains());
+    scratch_ = scratch_of_this_run();
+    EXPECT_FALSE(scratch_.empty()) << "this test looks in the wrong place";
+  }
+  void hurt(int rank, int signal) {
+    const auto processes = processes_of(work_.run_dir(), rank);
+    ASSERT_EQ(processes.size(), 1u);
+    kill(processes[0], signal);
+  }
+  /// The folders that the run's own environment names.
+  std::set<std::string> scratch_of_this_run() {
+    std::set<std::string> folders;
+    for (const pid_t pid : processes_of(work_.run_dir())) {
+      for (const char* name :
+           {"OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_btl_vader_backing_directory"}) {
+        if (const auto folder = variable_of(pid, name)) folders.insert(*folder);
+      }
+    }
+    return folders;
+  }
+  void expect_nothing_left() {
+    EXPECT_TRUE(happens_within(3s, [this] { return processes_of(work_.run_dir()).empty(); }))
+        << "processes of the run are left";
+    for (const auto& folder : scratch_) EXPECT_FALSE(fs::exists(folder)) << folder;
+    EXPECT_TRUE(entries_of(work_.path() + "/tmp").empty());
+  }
+  std::string host() const { return PosixWorld(Console{}).host_name(); }
+
+  Workplace work_;
+  std::set<std::string> scratch_;
+};
+
+TEST_F(StalledRun, IsToldOnTheTerminalAndEndsWithNothingLeft) {
+  start();
+  hurt(0, SIGSTOP);
+  const auto stalls = [this] { return events_of(work_.run_dir(), "stall"); };
+  ASSERT_TRUE(happens_within(10s, [&] { return !stalls().empty(); }));
+  const auto first = stalls().front();
+  EXPECT_EQ(first["late_ranks"], nlohmann::json::array({0}));
+  EXPECT_THAT(first["collective"], HasSubstr("#"));
+  EXPECT_GE(first["seconds"], 1);
+  EXPECT_LE(first["seconds"], 3);
+
+  const auto ended = work_.wait(40s);
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  const std::string who = "rank 0 on " + host() + " is stopped (";
+  EXPECT_THAT(ended.err, HasSubstr("late: " + who));
+  EXPECT_THAT(ended.err, testing::ContainsRegex("dllaunch: first error: stall: .*" + host() +
+                                                " is stopped .*gave up after "));
+  EXPECT_THAT(ended.err, HasSubstr("  try: see what the ranks it names wait for"));
+  const auto summary = nlohmann::json::parse(work_.text_of("run/summary.json"), nullptr, false);
+  EXPECT_EQ(summary["status"], "failed");
+  EXPECT_EQ(summary["stalls"], 1);
+  EXPECT_EQ(stalls().back()["state"], "gave up");
+  expect_nothing_left();
+}
+
+TEST_F(StalledRun, ThatGoesOnInTimeIsNoFailure) {
+  start();
+  hurt(1, SIGSTOP);
+  const auto state = [this](const std::string& wanted) {
+    const auto stalls = events_of(work_.run_dir(), "stall");
+    return !stalls.empty() && stalls.back()["state"] == wanted;
+  };
+  ASSERT_TRUE(happens_within(10s, [&] { return state("late"); }));
+  hurt(1, SIGCONT);
+  EXPECT_TRUE(happens_within(10s, [&] { return state("over"); }));
+  work_.signal(SIGINT);
+  const auto ended = work_.wait(60s);
+  EXPECT_EQ(ended.exit_code, 130) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr(" goes on after "));
+  EXPECT_THAT(ended.out + ended.err, HasSubstr(", stalls 1"));
+  EXPECT_THAT(ended.err, testing::Not(HasSubstr(" died")));
+  expect_nothing_left();
+}
+
+TEST_F(StalledRun, ADeathIsToldWithWhereItHappened) {
+  start();
+  hurt(1, SIGKILL);
+  const auto ended = work_.wait(40s);
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, testing::ContainsRegex("rank 1 on " + host() +
+                                                " died( of SIGKILL)? in [a-z ]+, step [0-9]+"));
+  expect_nothing_left();
+}
+
+TEST_F(StalledRun, ItsMpirunKilledLeavesNothing) {
+  start();
+  hurt(0, SIGSTOP);
+  for (const pid_t pid : processes_of(work_.run_dir())) {
+    if (!variable_of(pid, "OMPI_COMM_WORLD_RANK")) kill(pid, SIGKILL);
+  }
+  const auto ended = work_.wait(40s);
+  EXPECT_EQ(ended.exit_code, 1) << ended.err;
+  expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace dllaunch
