@@ -245,6 +245,7 @@ void Watch::finish_gathering(std::int64_t now_ns) {
   if (!all_told && now_ns < gathering_->deadline_ns) return;
   tell(StallState::late, scene.verdict, stall_line(scene));
   story_.told(scene.verdict, now_ns);
+  last_doing_ = std::move(scene.doing);
   gathering_.reset();
 }
 
@@ -279,7 +280,7 @@ void Watch::consider_giving_up(std::int64_t now_ns, const std::vector<RankState>
 
 void Watch::give_up(const Verdict& verdict, const std::vector<RankState>& everyone,
                     std::int64_t now_ns) {
-  StallScene scene{.verdict = verdict, .ranks = everyone};
+  StallScene scene{.verdict = verdict, .ranks = everyone, .doing = last_doing_};
   for (const Member& member : roster_.members) scene.hosts.push_back(member.host);
   for (const int rank : ranks_to_describe(verdict, everyone)) {
     if (roll_call_.node_of(rank) != roster_.node()) continue;

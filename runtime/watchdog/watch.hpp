@@ -75,6 +75,7 @@ class Watch {
   std::vector<Question> questions_;
   std::optional<Gathering> gathering_;
   StallStory story_;
+  std::map<int, std::string> last_doing_;  // as told last
   EndOfNode end_;
   std::int64_t last_tick_ns_ = 0;
   std::int64_t quiet_until_ns_ = 0;

@@ -57,6 +57,7 @@ class RunningWatchdog final : public Watchdog {
 
  private:
   void run() {
+    ::prctl(PR_SET_NAME, "watchdog");  // for ps -L and gdb
     while (!stopping_) {
       watch_.tick(monotonic_ns());
       auto files = watch_.node().to_poll();
