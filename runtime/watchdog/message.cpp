@@ -156,7 +156,7 @@ std::optional<WatchdogMessage> decode(std::span<const std::byte> bytes, const Jo
   const bool sound = head.from >= 0 && head.from < ranks && head.to >= 0 && head.to < ranks &&
                      head.kind <= MessageKind::give_up &&
                      head.count <= WatchdogMessage::most_states &&
-                     head.text_bytes <= WatchdogMessage::most_text;
+                     head.text_bytes <= (holds_states(head.kind) ? 0 : WatchdogMessage::most_text);
   if (!sound) return std::nullopt;
   WatchdogMessage message{.kind = head.kind, .from = head.from, .to = head.to};
   const bool listed = holds_states(head.kind)
