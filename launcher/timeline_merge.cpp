@@ -58,8 +58,8 @@ class Arrivals {
 
 /// To Perfetto a thread's number belongs to one process only, and none to a process as well.
 int thread_of(int rank, int track) {
-  constexpr int after_all_ranks = 1 << 24;
-  return after_all_ranks + rank * timeline_tracks + track;
+  constexpr int after_most_ranks = 1'000'000;
+  return after_most_ranks + rank * 100 + track;
 }
 
 struct FileCloser {

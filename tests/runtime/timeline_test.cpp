@@ -238,7 +238,11 @@ TEST_F(TimelineTest, AKilledRankLeavesWellFormedJson) {
         if (step % 100 == 0) std::this_thread::sleep_for(1ms);
       }
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(100'000 + random() % 200'000));
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (spans_in(path_).size() <= 100 && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(5ms);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 200'000));
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     ASSERT_TRUE(Json::accept(text_of(path_))) << "kill " << i;
