@@ -83,7 +83,7 @@ Result<TimelineSources> find_timelines(const std::string& folder) {
     const std::string name = file.path.filename().string();
     auto reader = TimelineReader::open(file.path.string());
     const auto leave_out = [&](const std::string& why) {
-      sources.left_out.push_back(name + ": " + why);
+      sources.left_out.push_back(fmt::format("{}: {}", name, why));
     };
     if (!reader) {
       leave_out(reader.error().kind == ErrorKind::bad_request ? "no timeline of a rank"
