@@ -216,8 +216,10 @@ class Merge {
       args += fmt::format(R"(,"bytes":{},"number":{})", span.bytes, span.number);
     }
     trace.span(rank, span.track, span.name, {span.begin_ns, span.end_ns}, args);
-    if (span.number == 0 || span.track == 0 || sources_.ranks.size() < 2) return;
-    const auto* arrival = arrivals_.find(span.number, sources_.ranks.size());
+    // Which rank came last is known where all of them are here.
+    const auto ranks = static_cast<std::size_t>(source.head.ranks);
+    if (span.number == 0 || span.track == 0 || ranks < 2 || sources_.ranks.size() < ranks) return;
+    const auto* arrival = arrivals_.find(span.number, ranks);
     if (arrival == nullptr) return;
     const std::int64_t last = std::clamp(arrival->last_ns, span.begin_ns, span.end_ns);
     const auto& late = sources_.ranks[static_cast<std::size_t>(arrival->last)];

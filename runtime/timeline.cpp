@@ -60,7 +60,6 @@ std::string_view span_name(CollectiveKind kind) {
 Timeline::Timeline(TimelineOptions options, const Activity& activity)
     : options_(std::move(options)),
       beacon_(activity.beacon()),
-      switches_seen_(options_.switches == nullptr ? 0 : options_.switches->load()),
       file_(options_.path, options_.head, options_.most_spans, options_.warn),
       track_ends_(timeline_tracks) {}
 

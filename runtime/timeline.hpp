@@ -23,7 +23,7 @@ struct TimelineOptions {
   TimelineHead head = {};
   std::size_t most_spans = 65536;  // then the oldest are overwritten
   std::function<void(std::string_view)> warn = [](std::string_view) {};  // on any thread
-  /// Each change of it starts or stops, when the training thread next ends a phase. May be null.
+  /// Each step up from 0 starts or stops, when the training thread next ends a phase. May be null.
   const std::atomic<unsigned>* switches = nullptr;
 };
 

@@ -191,7 +191,15 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       .activity = &activity,
       .on_clock = [&](const ClockBounds& bounds) { timeline.add_clock(bounds); },
       .stop_requested = stop_was_requested};
-  auto finished = train(options, communicator);
+  // Here, and not in main(): on the way there the communicator would end, and wait for its peers.
+  const auto train_or_die = [&] {
+    try {
+      return train(options, communicator);
+    } catch (const std::exception& problem) {
+      die("dltrain", problem.what());
+    }
+  };
+  auto finished = train_or_die();
   activity.tell(nullptr);
   return finished ? report(*finished) : report(finished.error());
 }

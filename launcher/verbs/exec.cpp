@@ -7,8 +7,10 @@
 #include <CLI/App.hpp>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -230,7 +232,16 @@ Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup
   return folder;
 }
 
+/// The built-in trainer switches its timeline by SIGUSR1, but not before it has come up: until then
+/// the signal, which everybody gets at once, would end the rank.
+void survive_the_timeline_signal(const std::vector<std::string>& command) {
+  if (std::filesystem::path(command.front()).filename() == "dltrain") {
+    std::signal(SIGUSR1, SIG_IGN);
+  }
+}
+
 Result<int> exec(const ExecOptions& options, World& world) {
+  survive_the_timeline_signal(options.command);
   forget_inherited();
   const EnvLookup lookup = process_environment();
   auto rank = read_rank_env(lookup);

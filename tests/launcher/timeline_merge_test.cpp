@@ -126,6 +126,14 @@ TEST_F(TimelineMergeTest, SaysWhichRankACollectiveWaitedFor) {
   EXPECT_EQ(us("HIERARCHICAL_ALLREDUCE", "dur"), 3000);
 }
 
+TEST_F(TimelineMergeTest, DoesNotSayWhoCameLastWhereARankIsMissing) {
+  const TimelineSpan reduce{
+      .name = "ALLREDUCE", .track = 1, .begin_ns = 1'000'000, .end_ns = 9'000'000, .number = 77};
+  write(0, {reduce});  // of two
+  ASSERT_TRUE(merge());
+  EXPECT_EQ(text_of(output_).find("NEGOTIATE"), std::string::npos);
+}
+
 TEST_F(TimelineMergeTest, TakesOnlyTheRanksThatAreAskedFor) {
   write(0, {forward});
   write(1, {forward, forward});

@@ -125,7 +125,7 @@ TEST_F(TimelineTest, CollectivesAtOneTimeLieOnTracksOfTheirOwn) {
 
 TEST_F(TimelineTest, StartsAndStopsByCallAndBySwitch) {
   Activity activity;
-  std::atomic<unsigned> switches{7};
+  std::atomic<unsigned> switches{0};
   {
     auto with_switch = options();
     with_switch.switches = &switches;
