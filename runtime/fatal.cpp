@@ -36,14 +36,13 @@ void write_all(const char* data, std::size_t size) {
 
 /// What stdout still holds is worth keeping, but a reader that has stopped reading must not keep
 /// this rank alive.
-void flush_with_deadline() {
+void leave_by_deadline() {
   ::signal(SIGALRM, [](int) { ::_exit(fatal_exit_code); });
   sigset_t alarm_only;
   ::sigemptyset(&alarm_only);
   ::sigaddset(&alarm_only, SIGALRM);
   ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
   ::alarm(flush_seconds);
-  std::fflush(nullptr);
 }
 
 }  // namespace
@@ -63,8 +62,9 @@ void die(std::string_view what, std::string_view why, Here here) {
     if (*c == '\n' || *c == '\r') *c = ' ';
   }
   *end++ = '\n';
+  leave_by_deadline();
   write_all(line.data(), static_cast<std::size_t>(end - line.data()));
-  flush_with_deadline();
+  std::fflush(nullptr);
   ::_exit(fatal_exit_code);
 }
 

@@ -9,9 +9,11 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,6 +26,7 @@
 #include "runtime/observed_communicator.hpp"
 #include "runtime/rank_env.hpp"
 #include "runtime/timeline.hpp"
+#include "runtime/watchdog/start_watch.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 #include "trainer/bench_command.hpp"
 #include "trainer/config.hpp"
@@ -156,10 +159,26 @@ TimelineOptions timeline_options(const Communicator& communicator,
           .switches = switches};
 }
 
+StartWatchOptions start_watch_options(const RuntimeConfig& runtime, const RankEnv& env,
+                                      const std::string& host) {
+  const std::string who = fmt::format("rank {} on {}: ", env.rank, host);
+  return {.stall_seconds = runtime.stall_seconds,
+          .stall_abort_seconds = runtime.stall_abort_seconds,
+          .say =
+              [=, speaks = env.local_rank == 0](const std::string& line) {
+                const std::string whole = who + line + "\n";
+                if (speaks) std::fwrite(whole.data(), 1, whole.size(), stderr);
+              },
+          .give_up = [](const std::string& why) { die("stall", why); }};
+}
+
 int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
                   const RankEnv& env) {
   const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
   set_fatal_identity(env.rank, host_name());
+  // Until the watchdog runs. One rank of a node says it, each ends by itself.
+  std::optional<StartWatch> start_watch(std::in_place,
+                                        start_watch_options(config.runtime, env, host_name()));
   auto opened = open_communicator(config.runtime.allreduce, env);
   if (!opened) return report(opened.error());
   Activity activity;
@@ -176,6 +195,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
        // Open MPI's ranks live only as long as their mpirun; Slurm clears up behind its own.
        .end_with_parent = env.launcher == "openmpi"},
       communicator, activity);
+  start_watch.reset();
   Timeline timeline(timeline_options(communicator, run_dir, activity, timeline_switches), activity);
   activity.tell(&timeline);
   if (config.runtime.timeline) timeline.start();

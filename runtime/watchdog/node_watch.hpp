@@ -28,6 +28,9 @@ class NodeWatch {
   /// Looks which have ended.
   void notice_ends();
 
+  /// Ages of waits and phases are counted from then on.
+  void forget_before(std::int64_t now_ns) { counted_from_ns_ = now_ns; }
+
   std::vector<RankState> states(std::int64_t now_ns) const;
   /// The lowest rank of the node whose watchdog runs.
   bool is_speaker(std::int64_t now_ns) const;
@@ -63,6 +66,7 @@ class NodeWatch {
   std::vector<bool> ended_;                // whatever they said before
   std::vector<bool> dead_;
   std::vector<Question> questions_;
+  std::int64_t counted_from_ns_ = 0;
 };
 
 }  // namespace dllaunch

@@ -16,6 +16,9 @@ constexpr std::int64_t gather_within_ns = 450 * ms;
 constexpr std::int64_t own_sleep_ns = 500 * ms;
 constexpr std::int64_t shortest_quiet_ns = 300 * ms;
 constexpr std::int64_t longest_quiet_ns = 2000 * ms;
+/// Longer than any machine full of work keeps a thread waiting: the whole process was stopped, and
+/// for all the watchdog knows the whole job.
+constexpr std::int64_t long_sleep_ns = 3000 * ms;
 /// Who starts the ranks asks all of them to end as soon as one has died: a death seen so soon
 /// after being asked is the cause, a later one is not.
 constexpr std::int64_t ending_is_cause_ns = 300 * ms;
@@ -75,10 +78,16 @@ void Watch::tick(std::int64_t now_ns) {
 
 void Watch::note_own_sleep(std::int64_t now_ns) {
   const std::int64_t slept_ns = last_tick_ns_ == 0 ? 0 : now_ns - last_tick_ns_;
-  if (slept_ns > own_sleep_ns) {
-    quiet_until_ns_ = now_ns + std::clamp(slept_ns / 2, shortest_quiet_ns, longest_quiet_ns);
-  }
   last_tick_ns_ = now_ns;
+  if (slept_ns <= own_sleep_ns) return;
+  // What began before counts from now: nobody has waited while all were stopped.
+  if (slept_ns > std::max(long_sleep_ns, stall_ns_ / 2)) node_.forget_before(now_ns);
+  // Who is starved all the time must judge all the same.
+  const bool calm_before = now_ns - slept_ns > last_own_sleep_ns_ + longest_quiet_ns;
+  last_own_sleep_ns_ = now_ns;
+  if (calm_before) quiet_began_ns_ = now_ns;
+  const std::int64_t quiet_ns = std::clamp(slept_ns / 2, shortest_quiet_ns, longest_quiet_ns);
+  quiet_until_ns_ = std::min(now_ns + quiet_ns, quiet_began_ns_ + longest_quiet_ns);
 }
 
 void Watch::receive(std::int64_t now_ns) {
@@ -289,7 +298,7 @@ void Watch::give_up(const Verdict& verdict, const std::vector<RankState>& everyo
   const std::string line = stall_line(scene);
   const std::string words = fmt::format("gave up after {} (runtime.stall_abort_seconds)",
                                         seconds_text(verdict.waited_ns));
-  tell(StallState::gave_up, verdict, line + "; " + words);
+  // First what ends the job: the words may take their time on a file system that hangs.
   for (int node = 0; node < std::ssize(roster_.nodes); ++node) {
     if (node == roster_.node()) continue;
     for (const int to : roll_call_.contacts(node, now_ns)) {
@@ -297,6 +306,7 @@ void Watch::give_up(const Verdict& verdict, const std::vector<RankState>& everyo
     }
   }
   end_.order(GiveUp::stall, words);
+  tell(StallState::gave_up, verdict, line + "; " + words);
 }
 
 }  // namespace dllaunch

@@ -78,6 +78,8 @@ class Watch {
   std::map<int, std::string> last_doing_;  // as told last
   EndOfNode end_;
   std::int64_t last_tick_ns_ = 0;
+  std::int64_t last_own_sleep_ns_ = 0;
+  std::int64_t quiet_began_ns_ = 0;
   std::int64_t quiet_until_ns_ = 0;
   std::int64_t ending_since_ns_ = 0;  // 0: it was not asked to end
   std::int64_t death_ns_ = 0;         // of the first that died; 0: none has

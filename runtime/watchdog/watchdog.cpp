@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/watchdog/teller.hpp"
 #include "runtime/watchdog/thread_stack.hpp"
 #include "runtime/watchdog/watch.hpp"
 
@@ -37,12 +38,14 @@ class RunningWatchdog final : public Watchdog {
  public:
   RunningWatchdog(WatchdogOptions options, Acquaintance acquaintance,
                   std::optional<SideChannel> channel, Activity& activity)
-      : watch_(std::move(options), std::move(acquaintance), std::move(channel)),
+      : teller_(std::move(options.say)),
+        watch_(telling_through(std::move(options), teller_), std::move(acquaintance),
+               std::move(channel)),
         activity_(activity),
         stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    activity_.publish_in(watch_.record().beacon);
     const AllSignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
+    activity_.publish_in(watch_.record().beacon);  // last: from now on it may not fail
   }
 
   ~RunningWatchdog() override {
@@ -67,6 +70,13 @@ class RunningWatchdog final : public Watchdog {
     }
   }
 
+  /// What `say` does may block, on a file system that hangs: never this thread.
+  static WatchdogOptions telling_through(WatchdogOptions options, Teller& teller) {
+    options.say = [&teller](const StallNotice& notice) { teller.tell(notice); };
+    return options;
+  }
+
+  Teller teller_;
   Watch watch_;
   Activity& activity_;
   FileDescriptor stop_;

@@ -33,7 +33,7 @@ struct WatchdogOptions {
   double stall_seconds = 60;
   double stall_abort_seconds = 600;
   std::string host = {};
-  /// Called on the watchdog's thread, by one rank of the job, of a death by one rank of the node.
+  /// Called on a thread of its own, by one rank of the job, of a death by one rank of the node.
   std::function<void(const StallNotice&)> say = {};
   /// This process was asked to end: that ranks die now is no news.
   std::function<bool()> ending = [] { return false; };

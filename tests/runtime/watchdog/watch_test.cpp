@@ -78,5 +78,43 @@ TEST(Watch, SaysNothingWhileNothingIsLate) {
   EXPECT_TRUE(notices_of(4, 2, 1, 300ms).empty());
 }
 
+constexpr std::int64_t second = 1'000'000'000;
+
+/// The watchdog of a job of one rank that waits for its first collective since time 0, asked to
+/// look at the given times. It would end this process if it gave up.
+std::vector<StallNotice> told_at(const std::vector<std::int64_t>& times, double stall_seconds) {
+  std::vector<StallNotice> notices;
+  run_as_threads(1, [&](std::unique_ptr<Communicator> communicator) {
+    Watch watch({.stall_seconds = stall_seconds,
+                 .stall_abort_seconds = 600,
+                 .host = "n0",
+                 .say = [&](const StallNotice& notice) { notices.push_back(notice); }},
+                introduce(*communicator, "n0", 0), std::nullopt);
+    Beacon& beacon = watch.record().beacon;
+    beacon.begun = 1;
+    beacon.waiting_since_ns = times.front();
+    beacon.waiting_for = 1;
+    for (const std::int64_t time : times) watch.tick(time);
+  });
+  return notices;
+}
+
+TEST(Watch, AJobThatWasSuspendedAndGoesOnHasNotWaitedMeanwhile) {
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < 30; ++i) times.push_back(1000 * second + i * second / 10);
+  for (int i = 0; i < 300; ++i) times.push_back(1900 * second + i * second / 10);
+  EXPECT_TRUE(told_at(times, 60).empty());
+  for (int i = 300; i < 700; ++i) times.push_back(1900 * second + i * second / 10);
+  const auto late = told_at(times, 60);
+  ASSERT_EQ(late.size(), 1u) << "a minute after it went on";
+  EXPECT_NEAR(late[0].seconds, 60, 2);
+}
+
+TEST(Watch, OneThatIsStarvedAllTheTimeJudgesAllTheSame) {
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < 10; ++i) times.push_back(1000 * second + i * 7 * second / 10);
+  EXPECT_FALSE(told_at(times, 1).empty()) << "7 s";
+}
+
 }  // namespace
 }  // namespace dllaunch
