@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <utility>
+
+#include "runtime/all_signals_blocked.hpp"
 
 namespace dllaunch {
 namespace {
@@ -84,13 +85,8 @@ void Timeline::start() {
   changed_.notify_one();
   if (writer_.joinable()) return;
   ring_.resize(ring_entries);
-  // Signals are for the training thread, whose calls they may interrupt.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const AllSignalsBlocked blocked;
   writer_ = std::thread([this] { write_on(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Timeline::stop() {

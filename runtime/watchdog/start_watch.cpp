@@ -5,19 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <utility>
+
+#include "runtime/all_signals_blocked.hpp"
 
 namespace dllaunch {
 
 StartWatch::StartWatch(StartWatchOptions options) : options_(std::move(options)) {
-  // Signals are the training thread's.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const AllSignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 StartWatch::~StartWatch() {

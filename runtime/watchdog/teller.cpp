@@ -4,11 +4,12 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "runtime/all_signals_blocked.hpp"
 
 namespace dllaunch {
 namespace {
@@ -29,13 +30,8 @@ struct Teller::State {
 
 Teller::Teller(Say say) : state_(std::make_shared<State>()) {
   state_->say = std::move(say);
-  // Signals are the training thread's.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const AllSignalsBlocked blocked;
   std::thread([state = state_] { run(state); }).detach();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Teller::~Teller() {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/all_signals_blocked.hpp"
 #include "runtime/watchdog/teller.hpp"
 #include "runtime/watchdog/thread_stack.hpp"
 #include "runtime/watchdog/watch.hpp"
@@ -17,22 +18,6 @@ namespace {
 
 constexpr int tick_ms = 100;
 constexpr int busy_tick_ms = 10;
-
-/// Threads take over the mask of the thread that starts them: signals are the training thread's.
-class AllSignalsBlocked {
- public:
-  AllSignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
-  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 class RunningWatchdog final : public Watchdog {
  public:
