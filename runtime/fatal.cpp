@@ -34,18 +34,16 @@ void write_all(const char* data, std::size_t size) {
   }
 }
 
-/// What stdout still holds is worth keeping, but a reader that has stopped reading must not keep
-/// this rank alive.
-void leave_by_deadline() {
+}  // namespace
+
+void leave_within(unsigned seconds) {
   ::signal(SIGALRM, [](int) { ::_exit(fatal_exit_code); });
   sigset_t alarm_only;
   ::sigemptyset(&alarm_only);
   ::sigaddset(&alarm_only, SIGALRM);
   ::pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
-  ::alarm(flush_seconds);
+  ::alarm(seconds);
 }
-
-}  // namespace
 
 void set_fatal_identity(int rank, std::string_view host) {
   const auto end =
@@ -62,7 +60,9 @@ void die(std::string_view what, std::string_view why, Here here) {
     if (*c == '\n' || *c == '\r') *c = ' ';
   }
   *end++ = '\n';
-  leave_by_deadline();
+  // What stdout still holds is worth keeping, but a reader that has stopped reading must not keep
+  // this rank alive.
+  leave_within(flush_seconds);
   write_all(line.data(), static_cast<std::size_t>(end - line.data()));
   std::fflush(nullptr);
   ::_exit(fatal_exit_code);

@@ -20,6 +20,9 @@ constexpr int fatal_exit_code = 70;
 /// running no destructors: an MPI in an unknown state must not be finalised.
 [[noreturn]] void die(std::string_view what, std::string_view why, Here here = Here::now());
 
+/// Leaves with fatal_exit_code when so much time has passed, whatever this thread waits for then.
+void leave_within(unsigned seconds);
+
 /// Who die() speaks for; set once by main, before threads start.
 void set_fatal_identity(int rank, std::string_view host);
 

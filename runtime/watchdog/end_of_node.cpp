@@ -18,6 +18,8 @@ namespace dllaunch {
 namespace {
 
 constexpr std::int64_t term_to_kill_ns = 5'000'000'000;
+/// For the last words, on a terminal or file system that may hang.
+constexpr unsigned longest_end_seconds = 10;
 constexpr std::size_t most_threads = 16;
 constexpr std::chrono::milliseconds stack_within(50);
 
@@ -83,6 +85,7 @@ void EndOfNode::begin(GiveUp why, std::int64_t now_ns) {
   leave_ns_ = now_ns;
   if (why == GiveUp::death) return;  // nothing can be saved: all leave at once
   leave_ns_ += term_to_kill_ns;
+  leave_within(longest_end_seconds);
   dump();
   if (words_.empty()) return;
   for (const RankState& state : node_.states(monotonic_ns())) {

@@ -115,5 +115,15 @@ TEST(Fatal, DoesNotWaitForAReaderThatStoppedReading) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
+TEST(FatalDeathTest, WhoMustLeaveLeavesWhateverHolds) {
+  testing::GTEST_FLAG(death_test_style) = "fast";
+  EXPECT_EXIT(
+      {
+        leave_within(1);
+        for (;;) ::pause();
+      },
+      testing::ExitedWithCode(fatal_exit_code), "");
+}
+
 }  // namespace
 }  // namespace dllaunch
