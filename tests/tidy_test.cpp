@@ -56,7 +56,6 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"runtime/error_feedback_x86.cpp", "error_feedback_test.cpp"},
     {"runtime/error_feedback_portable.cpp", "error_feedback_test.cpp, built a second time"},
     {"runtime/communicators/mpi/library.cpp", "mpi_test.cpp and communicators_test.cpp"},
-    {"runtime/communicators/mpi/peers.cpp", "ring and column, in communicators_test.cpp"},
     {"runtime/communicators/hierarchical/hierarchical.cpp", "communicators_test.cpp"},
     {"runtime/communicators/hierarchical/hierarchical_work.cpp",
      "hierarchical_communicator_test.cpp and communicators_test.cpp"},

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -42,25 +43,37 @@ class Hosts : public testing::Test {
   Workplace hosts;
 };
 
+/// The lowest of each size: whatever else the machine does only adds to it.
+using LowestUs = std::map<std::int64_t, double>;
+
+void note(LowestUs& lowest, const Json& row) {
+  const double us = row["us"];
+  const auto [known, first] = lowest.try_emplace(row["bytes"].get<std::int64_t>(), us);
+  if (!first) known->second = std::min(known->second, us);
+}
+
 TEST_F(Hosts, TwoTellWhatFourTake) {
-  const Json two = measure("2", "4");
-  const Json four = measure("4", "");
-  ASSERT_TRUE(two.is_array() && four.is_array()) << two << four;
-  std::map<std::int64_t, double> measured;
-  for (const Json& row : four) {
-    EXPECT_EQ(row["correct"], true);
-    measured[row["bytes"]] = row["us"];
+  LowestUs projected;
+  LowestUs measured;
+  for (int round = 0; round < 3; ++round) {
+    const Json two = measure("2", "4");
+    const Json four = measure("4", "");
+    ASSERT_TRUE(two.is_array() && four.is_array()) << two << four;
+    for (const Json& row : four) {
+      EXPECT_EQ(row["correct"], true);
+      note(measured, row);
+    }
+    for (const Json& row : two) {
+      if (!row.contains("projected")) continue;
+      EXPECT_EQ(row["ranks"], 4);
+      note(projected, row);
+    }
   }
+  ASSERT_EQ(projected.size(), 3u);
   ASSERT_EQ(measured.size(), 3u);
-  std::size_t projected = 0;
-  for (const Json& row : two) {
-    if (!row.contains("projected")) continue;
-    ++projected;
-    EXPECT_EQ(row["ranks"], 4);
-    // The link decides; a machine full of other tests adds to it.
-    EXPECT_NEAR(row["us"].get<double>() / measured[row["bytes"]], 1, 0.25) << row;
+  for (const auto& [bytes, us] : projected) {
+    EXPECT_NEAR(us / measured[bytes], 1, 0.25) << bytes << " bytes: projected " << us;
   }
-  EXPECT_EQ(projected, 3u);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "runtime/communicators/hierarchical/column_tuning.hpp"
 #include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
+#include "runtime/communicators/mpi/eager_limit.hpp"
 #include "runtime/fatal.hpp"
 #include "runtime/measured.hpp"
 
@@ -100,6 +101,16 @@ ColumnLimits limits_of(const Peers& world, const NodeMap& map, int nodes, Column
   return *measured;
 }
 
+/// Collective over `world`: of messages between nodes, in bytes. An InfiniBand adapter needs none:
+/// it reads a large message from its sender's memory by itself.
+std::size_t message_limit(const Peers& world) {
+  const bool has_adapter = network_of_node().starts_with("infiniband");
+  const std::size_t limit =
+      has_adapter ? Peers::most_bytes_of_mpi : eager_limit_over_tcp(process_environment());
+  const std::array<std::int64_t, 1> mine = {static_cast<std::int64_t>(limit)};
+  return static_cast<std::size_t>(std::ranges::min(world.gather_all(mine)));
+}
+
 /// Among the ranks of `world`. `ranks_per_node` 0: as it is.
 Result<std::unique_ptr<Communicator>> open(std::shared_ptr<MpiLibrary> library,
                                            std::unique_ptr<Peers> world, int ranks_per_node) {
@@ -118,6 +129,7 @@ Result<std::unique_ptr<Communicator>> open(std::shared_ptr<MpiLibrary> library,
   const int nodes = 1 + *std::ranges::max_element(map.node);
   std::unique_ptr<Column> column;
   auto peers = world->split(std::min(index, map.columns), my_node);
+  if (nodes > 1) peers->limit_messages(message_limit(*world));
   if (index < map.columns && nodes > 1) {
     column = std::make_unique<Column>(std::move(peers), ColumnLimits{});
   }

@@ -5,14 +5,13 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t most_bytes_of_mpi = std::size_t{1} << 30;  // counts are ints
-constexpr std::uint64_t tags_of_every_mpi = 32767;               // the standard promises as many
+constexpr std::uint64_t tags_of_every_mpi = 32767;  // the standard promises as many
 
-/// call(address, bytes) for pieces that an int can count; one piece for nothing at all.
+/// call(address, bytes) for pieces of at most `most` bytes; one piece for nothing at all.
 template <typename Address, typename Call>
-void in_pieces(Address data, std::size_t bytes, Call call) {
+void in_pieces(Address data, std::size_t bytes, std::size_t most, Call call) {
   do {
-    const std::size_t piece = std::min(bytes, most_bytes_of_mpi);
+    const std::size_t piece = std::min(bytes, most);
     call(data, static_cast<int>(piece));
     data += piece;
     bytes -= piece;
@@ -54,7 +53,7 @@ std::unique_ptr<Peers> Peers::on_this_node() const {
 void Peers::send(Pending exchange, const std::byte* data, std::size_t bytes, int to,
                  std::uint64_t round) {
   const int tag = static_cast<int>(round % tags_of_every_mpi);
-  in_pieces(data, bytes, [&](const std::byte* piece, int size) {
+  in_pieces(data, bytes, most_bytes_, [&](const std::byte* piece, int size) {
     must(MPI_Isend(piece, size, MPI_BYTE, to, tag, comm_, requests_.add(exchange)), "MPI_Isend");
   });
 }
@@ -62,14 +61,14 @@ void Peers::send(Pending exchange, const std::byte* data, std::size_t bytes, int
 void Peers::receive(Pending exchange, std::byte* data, std::size_t bytes, int from,
                     std::uint64_t round) {
   const int tag = static_cast<int>(round % tags_of_every_mpi);
-  in_pieces(data, bytes, [&](std::byte* piece, int size) {
+  in_pieces(data, bytes, most_bytes_, [&](std::byte* piece, int size) {
     must(MPI_Irecv(piece, size, MPI_BYTE, from, tag, comm_, requests_.add(exchange)), "MPI_Irecv");
   });
 }
 
 void Peers::all_reduce(Pending exchange, std::byte* data, std::size_t count, DType type,
                        ReduceOp op) {
-  in_pieces(data, count * bytes_of(type), [&](std::byte* piece, int bytes) {
+  in_pieces(data, count * bytes_of(type), most_bytes_of_mpi, [&](std::byte* piece, int bytes) {
     must(MPI_Iallreduce(MPI_IN_PLACE, piece, bytes / static_cast<int>(bytes_of(type)), to_mpi(type),
                         reductions_.find(type, op), comm_, requests_.add(exchange)),
          "MPI_Iallreduce");
@@ -77,7 +76,7 @@ void Peers::all_reduce(Pending exchange, std::byte* data, std::size_t count, DTy
 }
 
 void Peers::broadcast(Pending exchange, std::byte* data, std::size_t bytes, int root) {
-  in_pieces(data, bytes, [&](std::byte* piece, int size) {
+  in_pieces(data, bytes, most_bytes_of_mpi, [&](std::byte* piece, int size) {
     must(MPI_Ibcast(piece, size, MPI_BYTE, root, comm_, requests_.add(exchange)), "MPI_Ibcast");
   });
 }

@@ -31,6 +31,11 @@ class Peers {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
+  static constexpr std::size_t most_bytes_of_mpi = std::size_t{1} << 30;  // counts are ints
+  /// send() and receive() cut what is larger into several messages. 1 to most_bytes_of_mpi, the
+  /// same on all ranks.
+  void limit_messages(std::size_t bytes) { most_bytes_ = bytes; }
+
   /// An exchange is some messages; it is done when all of them are. `round` tells apart the
   /// messages of two exchanges between the same ranks: the same number on both sides.
   Pending open() { return requests_.open(); }
@@ -63,6 +68,7 @@ class Peers {
   MPI_Comm comm_;
   int rank_ = 0;
   int size_ = 1;
+  std::size_t most_bytes_ = most_bytes_of_mpi;
   unsigned idle_ = 0;  // calls of progress() with nothing under way
   MpiReductions reductions_;
   Requests requests_;
