@@ -114,7 +114,10 @@ void prepare_environment(bool in_allocation) {
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   }
-  if (in_allocation) return;
+  if (in_allocation) {
+    ::setenv("SLURM_PMIX_FENCE", "ring", 0);  // as plan_slurm.cpp says
+    return;
+  }
   ::setenv("OMPI_MCA_ras", "^slurm", 0);
   ::setenv("OMPI_MCA_plm", "^slurm", 0);
 }

@@ -12,7 +12,9 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
+using testing::Pair;
 using testing::StartsWith;
 
 /// The value of an sbatch option; "absent" where it is not there.
@@ -244,6 +246,28 @@ TEST(PlanSlurm, MoreCoresThanANodeHasIsRefused) {
   auto facts = lumi_like();
   facts.topology = std::nullopt;
   EXPECT_THAT(problem_of(job, facts), HasSubstr("asked for 120 CPUs per node"));
+}
+
+std::vector<std::pair<std::string, std::string>> fence_of(const Job& job, const Facts& facts) {
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const auto& variable : planned(job, facts).environment) {
+    if (variable.first == "SLURM_PMIX_FENCE") found.push_back(variable);
+  }
+  return found;
+}
+
+TEST(PlanSlurm, RanksOfSeveralNodesMeetOverARingUnlessTheUserSaysOtherwise) {
+  const Facts facts = small_cluster();
+  Job job = two_by_two();
+  EXPECT_THAT(fence_of(job, facts), ElementsAre(Pair("SLURM_PMIX_FENCE", "ring")));
+  job.environment.variables = {{"SLURM_PMIX_FENCE", "mixed"}};
+  EXPECT_THAT(fence_of(job, facts), ElementsAre(Pair("SLURM_PMIX_FENCE", "mixed")));
+  job.environment.variables.clear();
+  job.environment.left_alone = {"SLURM_PMIX_FENCE"};
+  EXPECT_THAT(fence_of(job, facts), IsEmpty());
+  Job one = two_by_two();
+  one.resources.nodes = 1;
+  EXPECT_THAT(fence_of(one, facts), IsEmpty()) << "nobody to meet";
 }
 
 }  // namespace
