@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 bool within_bounds(const Json& schema, const Json& value) {
   if (schema.contains("minimum") && value < schema["minimum"]) return false;
   if (schema.contains("exclusiveMinimum") && value <= schema["exclusiveMinimum"]) return false;
+  if (schema.contains("exclusiveMaximum") && value >= schema["exclusiveMaximum"]) return false;
   return !schema.contains("maximum") || value <= schema["maximum"];
 }
 
@@ -58,12 +59,26 @@ std::string with_bounds(const Json& schema, const std::string& noun) {
   if (schema.contains("minimum") && schema.contains("maximum")) {
     return fmt::format("{} from {} to {}", noun, bound("minimum"), bound("maximum"));
   }
+  if (schema.contains("minimum") && schema.contains("exclusiveMaximum")) {
+    return fmt::format("{} from {} to less than {}", noun, bound("minimum"),
+                       bound("exclusiveMaximum"));
+  }
   if (schema.contains("minimum")) return fmt::format("{} of at least {}", noun, bound("minimum"));
   if (schema.contains("exclusiveMinimum")) {
     return fmt::format("{} above {}", noun, bound("exclusiveMinimum"));
   }
   if (schema.contains("maximum")) return fmt::format("{} of at most {}", noun, bound("maximum"));
   return noun;
+}
+
+/// Of an array of one kind of thing.
+std::string list_of(const Json& schema) {
+  const Json items = schema.value("items", Json::object());
+  if (!schema_allows(items, "number") || !items.contains("type")) return "a list";
+  const auto count = schema.value("maxItems", std::size_t{0});
+  std::string text = count == 0 ? "a list of numbers" : fmt::format("a list of {} numbers", count);
+  const std::string bounded = with_bounds(items, "");
+  return bounded.empty() ? text : text + ", each" + bounded;
 }
 
 }  // namespace
@@ -126,7 +141,7 @@ std::string describe(const Json& schema) {
   if (schema_allows(schema, "number")) ways.push_back(with_bounds(schema, "a number"));
   if (schema_allows(schema, "boolean")) ways.emplace_back("true or false");
   if (schema_allows(schema, "string")) ways.emplace_back("text");
-  if (schema_allows(schema, "array")) ways.emplace_back("a list");
+  if (schema_allows(schema, "array")) ways.push_back(list_of(schema));
   if (schema_allows(schema, "object")) ways.emplace_back("a block of keys");
   return join(ways, " or ");
 }

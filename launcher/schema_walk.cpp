@@ -137,7 +137,45 @@ Json SchemaWalk::block(const Json& schema, const std::string& path, const YamlNo
     report(node.mark,
            fmt::format("required key '{}' is missing", below(path, name.get<std::string>())));
   }
+  choose(path, node, properties, result);
   return result;
+}
+
+/// Keys that only some words of another key of the block have.
+void SchemaWalk::choose(const std::string& path, const YamlNode& node, const Json& properties,
+                        Json& result) {
+  for (const auto& [name, property] : properties.items()) {
+    const auto rule = property.find("x-by");
+    if (rule == property.end()) continue;
+    const Json& word = result[(*rule)["key"].get<std::string>()];
+    if (!word.is_string()) continue;  // reported already
+    const auto given =
+        std::find_if(node.entries.begin(), node.entries.end(),
+                     [&key = name](const YamlEntry& entry) { return entry.key == key; });
+    const auto initial = (*rule)["defaults"].find(word.get<std::string>());
+    const bool has = initial != (*rule)["defaults"].end();
+    const bool absent = given == node.entries.end() || given->value->kind == YamlKind::null;
+    if (absent) {
+      result[name] = has ? *initial : Json();
+      const Json& needed = (*rule)["needed"];
+      if (std::find(needed.begin(), needed.end(), word) == needed.end()) continue;
+      report(node.mark,
+             fmt::format("required key '{}' is missing: {} {} needs it", below(path, name),
+                         (*rule)["key"].get<std::string>(), word.get<std::string>()));
+    } else if (!has) {
+      std::vector<std::string> known;
+      for (const auto& [other, schema] : properties.items()) {
+        const auto its = schema.find("x-by");
+        if (its != schema.end() && (*its)["defaults"].contains(word.get<std::string>())) {
+          known.push_back(other);
+        }
+      }
+      report(given->mark,
+             fmt::format("{} {} has no key '{}'{}{}", (*rule)["key"].get<std::string>(),
+                         word.get<std::string>(), name, known.empty() ? "" : "; it has ",
+                         fmt::join(known, ", ")));
+    }
+  }
 }
 
 Json SchemaWalk::entry(const Json& schema, const std::string& path, const YamlEntry& entry) {
@@ -153,8 +191,10 @@ Json SchemaWalk::list(const Json& schema, const std::string& path, const YamlNod
   for (std::size_t i = 0; i < node.items.size(); ++i) {
     result.push_back(value(schema["items"], fmt::format("{}[{}]", path, i), *node.items[i]));
   }
-  if (node.items.size() < schema.value("minItems", std::size_t{0})) {
-    report(node.mark, fmt::format("{} must be {}, got an empty list", path, describe(schema)));
+  const std::size_t size = node.items.size();
+  if (size < schema.value("minItems", std::size_t{0}) || size > schema.value("maxItems", size)) {
+    report(node.mark, fmt::format("{} must be {}, got {}", path, describe(schema),
+                                  size == 0 ? "an empty list" : fmt::format("a list of {}", size)));
   }
   return result;
 }

@@ -12,11 +12,15 @@
 namespace dllaunch {
 
 /// Knows these keywords: type (one or a list), enum, const, minimum, exclusiveMinimum, maximum,
-/// minLength, maxLength, pattern (in the part that ECMAScript and POSIX share), items, minItems,
-/// properties, required, additionalProperties, propertyNames.pattern, anyOf of scalars, default,
-/// and "x-expected", which says in words what the others ask for. Beyond JSON Schema:
+/// exclusiveMaximum, minLength, maxLength, pattern (in the part that ECMAScript and POSIX share),
+/// items, minItems, maxItems, properties, required, additionalProperties, propertyNames.pattern,
+/// anyOf of scalars, default, and "x-expected", which says in words what the others ask for. Beyond
+/// JSON Schema:
 ///   - an absent block is an empty one, so every default appears in the result, in schema order;
-///   - where text is allowed beside numbers or booleans, the result is the text as written.
+///   - where text is allowed beside numbers or booleans, the result is the text as written;
+///   - "x-by": {key, defaults, needed}: only the words of `key` in the same block that have a
+///   default
+///     there (it may be null) have this one at all; for those in `needed` it must be given.
 class SchemaWalk {
  public:
   explicit SchemaWalk(std::string whole = "a job file") : whole_(std::move(whole)) {}
@@ -34,6 +38,7 @@ class SchemaWalk {
   Json block(const Json& schema, const std::string& path, const YamlNode& node);
   Json list(const Json& schema, const std::string& path, const YamlNode& node);
   Json entry(const Json& schema, const std::string& path, const YamlEntry& entry);
+  void choose(const std::string& path, const YamlNode& node, const Json& properties, Json& result);
   Json scalar(const Json& schema, const std::string& path, const YamlNode& node);
   void check_name(const Json& schema, const YamlEntry& entry);
   void report_unknown(const Json& schema, const std::string& path, const YamlEntry& entry);

@@ -84,6 +84,56 @@ TEST(SchemaWalk, SaysWhatMustStandThere) {
   EXPECT_EQ(walk("{need: a, names: {ab: c}}").problems, "1:19 'ab' is not a letter\n");
 }
 
+struct Chosen {
+  std::string value;
+  std::string problems;
+};
+
+Chosen walk_choices(const std::string& yaml) {
+  static const Json choices = Json::parse(R"({
+    "type": "object", "additionalProperties": false, "properties": {
+      "kind": {"type": "string", "enum": ["a", "b", "c"], "default": "a"},
+      "rate": {"type": ["number", "null"], "minimum": 0, "exclusiveMaximum": 1, "default": 0.5,
+               "x-by": {"key": "kind", "defaults": {"a": 0.5, "b": 0.25}, "needed": []}},
+      "pair": {"type": ["array", "null"], "minItems": 2, "maxItems": 2, "default": null,
+               "items": {"type": "number", "minimum": 0},
+               "x-by": {"key": "kind", "defaults": {"b": null}, "needed": ["b"]}}}})");
+  const auto document = parse_yaml(yaml, 0);
+  SchemaWalk walk;
+  Chosen chosen{walk.complete(choices, *document.root).dump(), ""};
+  for (const auto& problem : std::move(walk).problems()) {
+    chosen.problems += std::to_string(problem.mark.column) + " " + problem.message + "\n";
+  }
+  return chosen;
+}
+
+TEST(SchemaWalk, ChosenWordsHaveTheirOwnKeysAndDefaults) {
+  EXPECT_EQ(walk_choices("{}").value, R"({"kind":"a","rate":0.5,"pair":null})");
+  EXPECT_EQ(walk_choices("{kind: b, pair: [1, 2]}").value,
+            R"({"kind":"b","rate":0.25,"pair":[1,2]})");
+  EXPECT_EQ(walk_choices("{pair: [1, 2], rate: 0, kind: b}").problems, "");
+  EXPECT_EQ(walk_choices("{kind: c}").value, R"({"kind":"c","rate":null,"pair":null})");
+  EXPECT_EQ(walk_choices("{kind: c, rate: null}").problems, "");
+  EXPECT_EQ(walk_choices("{kind: c, rate: 0.1}").problems, "11 kind c has no key 'rate'\n");
+  EXPECT_EQ(walk_choices("{kind: a, pair: [1, 2]}").problems,
+            "11 kind a has no key 'pair'; it has rate\n");
+  EXPECT_EQ(walk_choices("{kind: b}").problems,
+            "1 required key 'pair' is missing: kind b needs it\n");
+  EXPECT_EQ(walk_choices("{kind: d, rate: 0.1}").problems,
+            "8 kind must be one of a, b, c, got 'd'\n");
+}
+
+TEST(SchemaWalk, ListsHaveASizeAndItemsABound) {
+  EXPECT_EQ(walk_choices("{kind: b, pair: [1]}").problems,
+            "17 pair must be a list of 2 numbers, each of at least 0, got a list of 1\n");
+  EXPECT_EQ(walk_choices("{kind: b, pair: [1, 2, 3]}").problems,
+            "17 pair must be a list of 2 numbers, each of at least 0, got a list of 3\n");
+  EXPECT_EQ(walk_choices("{kind: b, pair: [1, -2]}").problems,
+            "21 pair[1] must be a number of at least 0, got '-2'\n");
+  EXPECT_EQ(walk_choices("{rate: 1}").problems,
+            "8 rate must be a number from 0 to less than 1, got '1'\n");
+}
+
 TEST(SchemaWalk, TellsOfAllProblemsInFileOrder) {
   EXPECT_EQ(
       walk("block:\n  flga: true\nflag: true\nlist: [a, {}]\nzzz: 1\ncount: 1\ncount: 2\n")
