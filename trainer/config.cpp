@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/config_choices.hpp"
 #include "trainer/config_keys.hpp"
 
 namespace dllaunch {
@@ -84,6 +85,9 @@ std::string kind_of(const ConfigKey& key) {
     case ValueKind::number:
       kind = "a number";
       break;
+    case ValueKind::numbers:
+      kind = key.count ? fmt::format("a list of {} numbers", *key.count) : "a list of numbers";
+      break;
     case ValueKind::flag:
       kind = "true or false";
       break;
@@ -109,6 +113,9 @@ std::string check_range(const ConfigKey& key, const Json& value) {
   if (key.above && !(number > *key.above)) {
     return fmt::format("{} must be greater than {}, not {}", key.path, *key.above, value.dump());
   }
+  if (key.below && !(number < *key.below)) {
+    return fmt::format("{} must be less than {}, not {}", key.path, *key.below, value.dump());
+  }
   const double most = key.wide ? largest_exact : std::numeric_limits<int>::max();
   if (key.kind == ValueKind::integer && number > most) {
     return fmt::format("{} must be at most {:.0f}, not {}", key.path, most, value.dump());
@@ -126,6 +133,19 @@ std::string wrong_kind(const ConfigKey& key, const Json& value) {
   }
   return fmt::format("{} must be {}, not {}", key.path, kind_of(key),
                      value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+bool is_list_for(const ConfigKey& key, const Json& value) {
+  if (!value.is_array() || value.empty()) return false;
+  if (key.count && value.size() != static_cast<std::size_t>(*key.count)) return false;
+  return std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_number(); });
+}
+
+std::string check_items(const ConfigKey& key, const Json& list) {
+  for (const Json& item : list) {
+    if (auto problem = check_range(key, item); !problem.empty()) return problem;
+  }
+  return "";
 }
 
 /// Empty, or what is wrong with the value.
@@ -147,12 +167,17 @@ std::string check_value(const ConfigKey& key, const Json& value) {
     case ValueKind::number:
       if (value.is_number()) return check_range(key, value);
       break;
+    case ValueKind::numbers:
+      if (is_list_for(key, value)) return check_items(key, value);
+      break;
   }
   return wrong_kind(key, value);
 }
 
 class Reader {
  public:
+  explicit Reader(const Json& document) : document_(document) {}
+
   void read_block(const std::string& block, const Json& object) {
     for (const auto& [name, value] : object.items()) {
       std::string path = block;
@@ -181,13 +206,16 @@ class Reader {
       if (key.required) {
         problems_.push_back(fmt::format("{} is missing: {}", key.path, kind_of(key)));
       } else {
-        key.store(config_, key.initial);
+        key.store(config_, initial_of(key, document_));
       }
     }
   }
 
   /// What no single key can say.
   void check_together() {
+    config_.schedule.epochs = static_cast<double>(config_.epochs);
+    std::ranges::move(check_choices(document_), std::back_inserter(problems_));
+    std::ranges::move(check_update_rule(config_), std::back_inserter(problems_));
     const RuntimeConfig& runtime = config_.runtime;
     constexpr double a_year = 365 * 86400;
     if (!(runtime.stall_seconds < runtime.stall_abort_seconds) ||
@@ -236,10 +264,12 @@ class Reader {
     if (auto problem = check_value(key, value); !problem.empty()) {
       problems_.push_back(std::move(problem));
     } else {
-      key.store(config_, value);
+      const bool absent = value.is_null() && !key.choice.by.empty();
+      key.store(config_, absent ? initial_of(key, document_) : value);
     }
   }
 
+  const Json& document_;
   TrainConfig config_;
   std::vector<const ConfigKey*> seen_;
   std::vector<std::string> problems_;
@@ -250,6 +280,7 @@ Json type_of(const ConfigKey& key) {
   if (key.kind == ValueKind::integer) type = "integer";
   if (key.kind == ValueKind::number) type = "number";
   if (key.kind == ValueKind::flag) type = "boolean";
+  if (key.kind == ValueKind::numbers) type = "array";
   return key.nullable ? Json{type, "null"} : Json(type);
 }
 
@@ -267,9 +298,21 @@ Json schema_of(const ConfigKey& key) {
     schema["enum"] = names_of(key.words);
     for (const auto& word : key.words) schema["x-enum-descriptions"].push_back(word.summary);
   }
-  if (key.minimum) schema["minimum"] = *key.minimum;
-  if (key.above) schema["exclusiveMinimum"] = *key.above;
+  Json* bounded = &schema;
+  if (key.kind == ValueKind::numbers) {
+    schema["minItems"] = key.count.value_or(1);
+    if (key.count) schema["maxItems"] = *key.count;
+    bounded = &schema["items"];
+    (*bounded)["type"] = "number";
+  }
+  if (key.minimum) (*bounded)["minimum"] = *key.minimum;
+  if (key.above) (*bounded)["exclusiveMinimum"] = *key.above;
+  if (key.below) (*bounded)["exclusiveMaximum"] = *key.below;
   if (!key.required) schema["default"] = key.initial;
+  if (!key.choice.by.empty()) {
+    schema["x-by"] = {
+        {"key", key.choice.by}, {"defaults", key.choice.initial}, {"needed", key.choice.needed}};
+  }
   return schema;
 }
 
@@ -295,7 +338,7 @@ Result<TrainConfig> parse_config(std::string_view json) {
   if (!document.is_object()) {
     return Error{ErrorKind::bad_request, "the document is no JSON object", ""};
   }
-  Reader reader;
+  Reader reader(document);
   reader.read_block("", document);
   reader.fill_defaults();
   reader.check_together();

@@ -3,20 +3,12 @@
 #include <iterator>
 
 #include "runtime/communicator.hpp"
+#include "trainer/optimizer_keys.hpp"
 
 namespace dllaunch {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// The rows of a table of entries with a name and a summary, after `first`.
-template <typename Entries>
-std::vector<Word> words_of(const Entries& entries, std::vector<Word> first = {}) {
-  for (const auto& entry : entries) {
-    first.push_back({std::string(entry.name), std::string(entry.summary)});
-  }
-  return first;
-}
 
 std::vector<Word> backend_words() {
   std::vector<Word> words{{"auto", "the fastest one that works on this device and precision"}};
@@ -133,60 +125,6 @@ std::vector<ConfigKey> compute_keys() {
                  {"softmax_cross_entropy", "mean of -log softmax(logits)[label]"}},
        .description = "what training makes small",
        .store = [](auto&, auto&) {}},  // every model of today has this one loss
-  };
-}
-
-std::vector<ConfigKey> optimizer_keys() {
-  return {
-      {.path = "optimizer.name",
-       .kind = ValueKind::word,
-       .initial = "sgd",
-       .words = words_of(optimizers()),
-       .description = "rule of the update",
-       .store = [](auto& c, auto& v) { c.optimizer = v; }},
-      {.path = "optimizer.lr",
-       .kind = ValueKind::number,
-       .initial = 0.01,
-       .above = 0,
-       .description = "learning rate, before lr_schedule",
-       .store = [](auto& c, auto& v) { c.optimizer_options.lr = v; }},
-      {.path = "optimizer.momentum",
-       .kind = ValueKind::number,
-       .initial = 0.0,
-       .minimum = 0,
-       .description = "share of the previous update that is kept",
-       .store = [](auto& c, auto& v) { c.optimizer_options.momentum = v; }},
-      {.path = "optimizer.weight_decay",
-       .kind = ValueKind::number,
-       .initial = 0.0,
-       .minimum = 0,
-       .description = "times the weight, added to its gradient",
-       .store = [](auto& c, auto& v) { c.optimizer_options.weight_decay = v; }},
-      {.path = "optimizer.shard",
-       .kind = ValueKind::flag,
-       .initial = false,
-       .description = "each rank keeps the optimiser's state of its share of the weights only, "
-                      "updates that, and gets the rest from the others",
-       .store = [](auto& c, auto& v) { c.shard = v; }},
-      {.path = "lr_schedule.scaling",
-       .kind = ValueKind::word,
-       .initial = "none",
-       .words = words_of(lr_scalings()),
-       .description = "how the learning rate grows with the number of ranks",
-       .store = [](auto& c, auto& v) { c.schedule.scaling = v; }},
-      {.path = "lr_schedule.warmup_epochs",
-       .kind = ValueKind::number,
-       .initial = 0,
-       .minimum = 0,
-       .description =
-           "epochs over which the rate climbs from lr to the scaled rate, a little each step",
-       .store = [](auto& c, auto& v) { c.schedule.warmup_epochs = v; }},
-      {.path = "lr_schedule.decay",
-       .kind = ValueKind::word,
-       .initial = "none",
-       .words = words_of(lr_decays()),
-       .description = "what becomes of the rate after the warm-up",
-       .store = [](auto& c, auto& v) { c.schedule.decay = v; }},
   };
 }
 
@@ -339,8 +277,8 @@ std::vector<ConfigKey> all_keys() {
                                .words = words_of(models()),
                                .description = "network to train",
                                .store = [](auto& c, auto& v) { c.model = v; }}};
-  for (auto part :
-       {dataset_keys, length_keys, compute_keys, optimizer_keys, state_keys, launcher_keys}) {
+  for (auto part : {dataset_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
+                    state_keys, launcher_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

@@ -12,11 +12,27 @@
 
 namespace dllaunch {
 
-enum class ValueKind { text, word, integer, number, flag };
+enum class ValueKind { text, word, integer, number, numbers, flag };  // numbers: a list
 
 struct Word {
   std::string name;  // what the user types
   std::string summary;
+};
+
+/// The rows of a table of entries with a name and a summary, after `first`.
+template <typename Entries>
+std::vector<Word> words_of(const Entries& entries, std::vector<Word> first = {}) {
+  for (const auto& entry : entries) {
+    first.push_back({std::string(entry.name), std::string(entry.summary)});
+  }
+  return first;
+}
+
+/// A key that only some words of another key in its block have.
+struct KeyChoice {
+  std::string by = {};                   // "name"; empty: there is no choice
+  nlohmann::ordered_json initial = {};   // of each word that has the key: its default there
+  std::vector<std::string> needed = {};  // words for which it must be given
 };
 
 struct ConfigKey {
@@ -29,7 +45,10 @@ struct ConfigKey {
   bool wide = false;      // an integer that may exceed 2^31-1
   std::optional<int> minimum = {};
   std::optional<int> above = {};  // exclusive minimum
+  std::optional<int> below = {};  // exclusive maximum
+  std::optional<int> count = {};  // of numbers: exactly so many; absent: at least one
   std::vector<Word> words = {};   // of a word; of a number: what may stand in its place
+  KeyChoice choice = {};          // such a key is nullable: null is the default
   std::string description = {};
   std::function<void(TrainConfig&, const nlohmann::ordered_json&)> store = {};
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <new>
 
@@ -184,7 +185,8 @@ void ParameterArenas::broadcast() {
   for (const auto& arena : states_) spread(arena);
 }
 
-void ParameterArenas::update_range(const Own& own, double lr) {
+template <typename Visit>
+void ParameterArenas::visit_pieces(const Own& own, Visit visit) {
   const std::size_t size = bytes_of(layout_.type);
   const std::size_t end = own.range.offset + own.range.elements;
   std::vector<void*> states(states_.size());
@@ -198,20 +200,43 @@ void ParameterArenas::update_range(const Own& own, double lr) {
     for (std::size_t s = 0; s < states_.size(); ++s) {
       states[s] = state_at(s, own) + (from - own.range.offset) * size;
     }
-    optimizer_.update(layout_.type, options_, lr,
-                      {.elements = to - from,
-                       .weights = weights_[0].bytes.data() + from * size,
-                       .gradients = gradients_.data() + from * size,
-                       .states = states});
+    visit(slot, ParameterUpdate{.elements = to - from,
+                                .weights = weights_[0].bytes.data() + from * size,
+                                .gradients = gradients_.data() + from * size,
+                                .states = states,
+                                .one_dimensional = executable_.slots()[slot].shape.size() <= 1});
   }
 }
 
-void ParameterArenas::begin_update(double lr) {
+/// Every slot's sums of squares, of which each rank adds up its own pieces.
+void ParameterArenas::measure(const StepInfo& now) {
+  sums_.assign(layout_.offset.size(), {});
+  for (const Own& own : own_parts()) {
+    visit_pieces(own, [&](std::size_t slot, const ParameterUpdate& piece) {
+      const SquareSums sums = optimizer_.measure(layout_.type, options_, now, piece);
+      sums_[slot].weights += sums.weights;
+      sums_[slot].gradients += sums.gradients;
+    });
+  }
+  if (!shard_) return;
+  static_assert(sizeof(SquareSums) == 2 * sizeof(double), "reduced as an array of doubles");
+  communicator_.wait(
+      communicator_.all_reduce(sums_.data(), 2 * sums_.size(), DType::f64, ReduceOp::sum));
+}
+
+void ParameterArenas::begin_update(const StepInfo& now) {
   assert(gathering_.empty());
   all_states_.clear();
+  if (optimizer_.measure != nullptr) measure(now);
   const auto own = own_parts();
   for (std::size_t i = 0; i < own.size(); ++i) {
-    update_range(own[i], lr);
+    visit_pieces(own[i], [&](std::size_t slot, ParameterUpdate piece) {
+      if (!sums_.empty()) {
+        piece.weight_norm = std::sqrt(sums_[slot].weights);
+        piece.gradient_norm = std::sqrt(sums_[slot].gradients);
+      }
+      optimizer_.update(layout_.type, options_, now, piece);
+    });
     if (!shard_) continue;
     std::byte* weights = weights_[0].bytes.data() + buckets_[i].offset * bytes_of(layout_.type);
     gathering_.push_back(communicator_.all_gather(weights, own[i].range.elements, layout_.type));

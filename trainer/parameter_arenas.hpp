@@ -42,11 +42,12 @@ class ParameterArenas {
   void broadcast();
 
   /// One optimiser step over all slots. Collective where sharded; the weights that other ranks have
-  /// updated are there after wait_for_weights().
-  void begin_update(double lr);
+  /// updated are there after wait_for_weights(). An optimiser that measures leaves its directions
+  /// where the gradients were.
+  void begin_update(const StepInfo& now);
   void wait_for_weights();
-  void update(double lr) {
-    begin_update(lr);
+  void update(const StepInfo& now) {
+    begin_update(now);
     wait_for_weights();
   }
 
@@ -85,7 +86,10 @@ class ParameterArenas {
   };
   std::vector<Own> own_parts() const;
   std::size_t own_elements() const;
-  void update_range(const Own& own, double lr);
+  /// Calls visit(slot's index, its piece) for the pieces of slots in this part.
+  template <typename Visit>
+  void visit_pieces(const Own& own, Visit visit);
+  void measure(const StepInfo& now);
   void broadcast_states();
   std::byte* state_at(std::size_t state, const Own& own) const;
 
@@ -107,6 +111,7 @@ class ParameterArenas {
   std::vector<std::string> state_suffixes_;
   std::span<std::byte> gradients_;
   std::vector<Pending> gathering_;  // weights, after begin_update()
+  std::vector<SquareSums> sums_;    // of each slot, over all ranks; where the optimiser measures
 };
 
 }  // namespace dllaunch

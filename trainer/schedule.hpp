@@ -2,16 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dllaunch {
 
 struct ScheduleOptions {
   std::string scaling = "none";  // a name of lr_scalings()
   double warmup_epochs = 0;
-  std::string decay = "none";  // a name of lr_decays()
+  std::optional<double> warmup_lr = {};  // of step 0; absent: the rate before scaling
+  std::string decay = "none";            // a name of lr_decays()
+  double epochs = 1;                     // of the whole training
+  // Each of some decays, as their options say:
+  double gamma = 0.1;
+  double step_epochs = 1;
+  std::vector<double> milestones = {};  // epochs, ascending
+  std::vector<double> factors = {};     // one a milestone, or none: powers of gamma
+  double power = 1;
+  double end_lr = 0;
+  std::optional<double> decay_epochs = {};  // absent: to the end of the training
+  double decay_rate = 0;
 };
 
 /// How the rate grows with the number of ranks.
@@ -22,20 +35,41 @@ struct ScalingEntry {
 };
 std::span<const ScalingEntry> lr_scalings();
 
-/// What becomes of the rate after the warm-up, as a factor of it.
+/// Where a step after the warm-up stands.
+struct DecayMoment {
+  double full_lr = 0;   // the scaled rate, which decays
+  double epochs = 0;    // since the beginning of the training
+  double decaying = 0;  // epochs since the end of the warm-up
+  double progress = 0;  // 0 .. 1 of the way from there to the end of the decay
+  double steps = 0;     // since the end of the warm-up
+};
+
+/// A key of `lr_schedule:` that a decay has.
+struct DecayOption {
+  std::string_view name;
+  std::optional<double> initial = {};  // what it is when not given
+  bool needed = false;                 // must be given
+};
+
+/// What becomes of the rate after the warm-up.
 struct DecayEntry {
   std::string_view name;
   std::string_view summary;
-  double (*factor)(double epochs_done);
+  std::span<const DecayOption> options;
+  double (*rate)(const ScheduleOptions& options, const DecayMoment& at);
 };
 std::span<const DecayEntry> lr_decays();
 
 /// The rate of step `step` (0-based, counted over the whole run).
 ///
-/// Gradual warm-up (Goyal et al. 2017): from `base` to scaling(ranks) * base in equal increments,
-/// one per step, over warmup_epochs; step 0 uses `base`, the first step after the warm-up the full
-/// rate. Without scaling the two are the same and the warm-up changes nothing.
+/// Gradual warm-up (Goyal et al. 2017): from warmup_lr, or `base`, to scaling(ranks) * base in
+/// equal increments, one per step, over warmup_epochs; the first step after it has the full rate.
+/// Where both are the same, the warm-up changes nothing. The decay begins when the warm-up ends,
+/// but `step` and `piecewise` count epochs from the beginning.
 double learning_rate(const ScheduleOptions& options, double base, int ranks,
                      std::int64_t steps_per_epoch, std::int64_t step);
+
+/// Empty, or what is wrong with options that are fine each by itself.
+std::string schedule_problem(const ScheduleOptions& options);
 
 }  // namespace dllaunch

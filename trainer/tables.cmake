@@ -66,6 +66,8 @@ endfunction()
 function(dllaunch_optimizers)
   list(TRANSFORM ARGN REPLACE "(.+)" "optimizers/\\1.cpp" OUTPUT_VARIABLE sources)
   target_sources(dllaunch_trainer PRIVATE ${sources})
+  # Loops over all weights in every build; errno of sqrt() would keep the compiler from vectorising them.
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
   dllaunch_write_table(TARGET dllaunch_trainer FUNCTION optimizers TYPE OptimizerEntry
     HEADER trainer/optimizer.hpp SUFFIX optimizer NAMES ${ARGN})
 endfunction()

@@ -12,6 +12,7 @@
 #include "trainer/bucket_choice.hpp"
 #include "trainer/events.hpp"
 #include "trainer/loader.hpp"
+#include "trainer/step_info.hpp"
 #include "trainer/stragglers.hpp"
 
 namespace dllaunch {
@@ -84,7 +85,7 @@ class Training {
 
  private:
   Result<Pause> train_epoch();
-  Result<StepSums> run_step(Loader& loader, double lr);
+  Result<StepSums> run_step(Loader& loader, const StepInfo& now);
   std::optional<Error> explain_failure(const StepSums& sums, double own_loss,
                                        std::optional<Error> own_error);
   Result<Ok> finish_epoch(Pause pause, Clock::time_point epoch_start);
@@ -103,7 +104,7 @@ class Training {
   GradientReducer reducer_;
   BucketChoice buckets_;
   StragglerWatch stragglers_;
-  double reduced_lr_ = 0;          // of the step whose gradients the reducer gives next
+  StepInfo reduced_;               // of the step whose gradients the reducer gives next
   std::int64_t images_;            // of the training split
   double training_s_ = 0;          // of this epoch, without validation
   std::int64_t epoch_images_ = 0;  // trained on in this epoch by this process
@@ -137,7 +138,6 @@ Result<TrainStatus> Training::run() {
 Result<Pause> Training::train_epoch() {
   TrainPosition& at = session_.position;
   const auto start = Clock::now();
-  const std::int64_t steps = steps_per_epoch(images_, session_.shape);
   stragglers_.begin_epoch();
   epoch_images_ = 0;
   training_s_ = 0;
@@ -146,10 +146,9 @@ Result<Pause> Training::train_epoch() {
       deal_epoch(images_, session_.shape, at.images, communicator_.rank()),
       {.split = Split::train, .workers = config_.workers, .batch_size = config_.batch_size});
   while (at.images < images_) {
-    const double lr = learning_rate(config_.schedule, config_.optimizer_options.lr,
-                                    communicator_.size(), steps, at.step);
+    const StepInfo now = step_info(config_, session_.shape, images_, at);
     const std::int64_t count = step_images(images_, session_.shape, at.images);
-    auto sums = run_step(loader, lr);
+    auto sums = run_step(loader, now);
     if (!sums) return std::move(sums).error();
     activity_.enter(RankPhase::between);
     stragglers_.end_step();
@@ -160,7 +159,7 @@ Result<Pause> Training::train_epoch() {
     at.correct += std::llround(sums->correct);
     epoch_images_ += count;
     training_s_ = seconds_since(start);
-    report_step(*sums, count, lr);
+    report_step(*sums, count, now.lr);
     if (at.images < images_ && session_.finished()) return Pause::max_steps;
     if (sums->stop > 0) return Pause::stop;
     if (at.images < images_ && sums->checkpoint > 0) {
@@ -170,7 +169,7 @@ Result<Pause> Training::train_epoch() {
   return Pause::epoch_end;
 }
 
-Result<StepSums> Training::run_step(Loader& loader, double lr) {
+Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   const TrainPosition& at = session_.position;
   const auto slices = deal_step(images_, session_.shape, at.images, communicator_.rank());
   const double scale = 1.0 / static_cast<double>(step_images(images_, session_.shape, at.images));
@@ -221,8 +220,8 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
   activity_.enter(RankPhase::update);
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
   // Gradients that come a step late are still applied with the rate of their own step.
-  const double rate = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_lr_, lr) : lr;
-  if (reduced.reduced) session_.arenas->begin_update(rate);
+  const StepInfo theirs = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_, now) : now;
+  if (reduced.reduced) session_.arenas->begin_update(theirs);
   // Of a sharded optimiser: who waits here waits for others, and for the network.
   activity_.enter(RankPhase::reduce);
   session_.arenas->wait_for_weights();
@@ -233,7 +232,7 @@ Result<StepSums> Training::run_step(Loader& loader, double lr) {
 /// Before weights are looked at from outside: no gradient is lost, and what is saved is whole.
 void Training::apply_late_gradients() {
   activity_.enter(RankPhase::update);
-  if (reducer_.drain()) session_.arenas->update(reduced_lr_);
+  if (reducer_.drain()) session_.arenas->update(reduced_);
 }
 
 /// Collective where the sums say that something is wrong; they say so on every rank.

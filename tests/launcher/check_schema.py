@@ -32,6 +32,7 @@ BEYOND_THE_SCHEMA = {
     "alias-in-itself",
     "train-in-a-container",
     "stall-after-abort",
+    "keys-of-another-optimizer",
 }
 
 schema_path, examples, jobs = sys.argv[1:]

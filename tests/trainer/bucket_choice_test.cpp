@@ -57,7 +57,7 @@ struct Setting {
     }
     const int buckets = reducer.finish().buckets;
     choice.stop();
-    arenas.update(0.01);
+    arenas.update({.lr = 0.01});
     choice.next();
     return buckets;
   }

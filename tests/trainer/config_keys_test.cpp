@@ -16,6 +16,10 @@ void expect_known_keywords(const Json& schema, const std::string& path) {
                                               "default",
                                               "minimum",
                                               "exclusiveMinimum",
+                                              "exclusiveMaximum",
+                                              "minItems",
+                                              "maxItems",
+                                              "x-by",
                                               "description",
                                               "required",
                                               "properties",
@@ -67,9 +71,18 @@ TEST(ConfigKeys, WordsComeFromTheTables) {
   EXPECT_EQ(properties["dataset"]["properties"]["kind"]["enum"],
             Json::array({"mnist", "fashion-mnist", "synthetic"}));
   EXPECT_EQ(properties["backend"]["enum"].size(), backends().size() + 1);
-  EXPECT_EQ(properties["optimizer"]["properties"]["name"]["enum"], Json::array({"sgd"}));
+  EXPECT_EQ(properties["optimizer"]["properties"]["name"]["enum"],
+            Json::array({"sgd", "adam", "adamw", "rmsprop", "adagrad", "adadelta", "lars", "lamb",
+                         "rmsprop-warmup"}));
   EXPECT_EQ(properties["lr_schedule"]["properties"]["scaling"]["enum"],
-            Json::array({"none", "linear"}));
+            Json::array({"none", "linear", "sqrt"}));
+  EXPECT_EQ(properties["lr_schedule"]["properties"]["decay"]["enum"],
+            Json::array({"none", "exponential", "step", "piecewise", "polynomial", "cosine",
+                         "inverse-time"}));
+  const Json& betas = properties["optimizer"]["properties"]["betas"];
+  EXPECT_EQ(betas["type"], Json::array({"array", "null"}));
+  EXPECT_EQ(betas["items"]["exclusiveMaximum"], 1);
+  EXPECT_EQ(betas["maxItems"], 2);
   EXPECT_EQ(properties["max_steps"]["type"], Json::array({"integer", "null"}));
 }
 

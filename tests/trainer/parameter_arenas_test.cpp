@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 namespace dllaunch {
@@ -86,6 +87,47 @@ TEST_P(EveryBackend, RefusesTensorsOfAnotherModelByName) {
   EXPECT_THAT(made_.arenas->load_weights(more).error().what, testing::HasSubstr("this run needs"));
   tensors.erase(tensors.begin() + 1);
   EXPECT_EQ(made_.arenas->load_weights(tensors).error().what, "has no " + name);
+}
+
+/// By LARS, from tensors: |w|, |g| of each parameter however the backend lays it out, biases apart.
+TEST_P(EveryBackend, NormsAreThoseOfThePlainParameter) {
+  const OptimizerOptions lars{.trust_coefficient = 0.5};
+  ParameterArenas arenas(*made_.executable, *made_.communicator, *find_optimizer("lars"), lars);
+  arenas.initialise(made_.graph, 7);
+  const auto before = arenas.weights();
+  for (int slot = 0; slot < std::ssize(made_.executable->slots()); ++slot) {
+    const auto& of = made_.executable->slots()[static_cast<std::size_t>(slot)];
+    std::vector<float> plain(static_cast<std::size_t>(elements_of(of.shape)));
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      plain[i] = std::sin(static_cast<float>(i) + static_cast<float>(of.parameter));
+    }
+    made_.executable->from_plain(slot, plain.data(), arenas.layout().at(arenas.gradients(), slot));
+  }
+  arenas.update({.lr = 0.25});
+  const auto after = arenas.weights();
+  for (std::size_t t = 0; t < after.size(); ++t) {
+    const auto values = [](const Tensor& tensor) {
+      std::vector<float> floats(tensor.data.size() / sizeof(float));
+      std::memcpy(floats.data(), tensor.data.data(), tensor.data.size());
+      return floats;
+    };
+    const auto was = values(before[t]);
+    const auto is = values(after[t]);
+    const auto& of = made_.executable->slots()[t];
+    double weight_sum = 0;
+    double gradient_sum = 0;
+    std::vector<double> gradients;
+    for (std::size_t i = 0; i < was.size(); ++i) {
+      gradients.push_back(std::sin(static_cast<float>(i) + static_cast<float>(of.parameter)));
+      weight_sum += double{was[i]} * was[i];
+      gradient_sum += gradients.back() * gradients.back();
+    }
+    const double local =
+        of.shape.size() == 1 ? 1 : 0.5 * std::sqrt(weight_sum) / std::sqrt(gradient_sum);
+    for (std::size_t i = 0; i < was.size(); ++i) {
+      ASSERT_NEAR(is[i], was[i] - 0.25 * local * gradients[i], 1e-6) << after[t].name;
+    }
+  }
 }
 
 TEST_P(EveryBackend, RowsNameShapeTypeAndLayout) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+#include <string>
+
 namespace dllaunch {
 namespace {
 
@@ -33,6 +37,150 @@ TEST(Schedule, WarmUpMayEndWithinAnEpochAndChangesNothingForOneRank) {
   EXPECT_DOUBLE_EQ(learning_rate(options, 0.1, 4, 10, 4), 0.1 + 0.3 * 4 / 5);
   EXPECT_DOUBLE_EQ(learning_rate(options, 0.1, 4, 10, 5), 0.4);
   EXPECT_DOUBLE_EQ(learning_rate(options, 0.1, 1, 10, 3), 0.1);
+}
+
+TEST(Schedule, SquareRootScalingGrowsSlower) {
+  EXPECT_DOUBLE_EQ(learning_rate({.scaling = "sqrt"}, 0.1, 16, 10, 0), 0.4);
+  EXPECT_DOUBLE_EQ(learning_rate({.scaling = "sqrt"}, 0.1, 1, 10, 0), 0.1);
+}
+
+TEST(Schedule, WarmUpMayStartFromAnotherRate) {
+  const ScheduleOptions options{.warmup_epochs = 2, .warmup_lr = 0};
+  EXPECT_EQ(learning_rate(options, 10, 1, 10, 0), 0);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 10, 1, 10, 5), 2.5);
+  EXPECT_DOUBLE_EQ(learning_rate(options, 10, 1, 10, 20), 10);
+}
+
+constexpr std::int64_t an_epoch = 100;  // steps
+
+double after(const ScheduleOptions& options, double epochs, double base = 0.5) {
+  return learning_rate(options, base, 1, an_epoch, std::llround(epochs * an_epoch));
+}
+
+TEST(Schedule, ExponentialDecaysALittleEachStep) {
+  const ScheduleOptions options{.decay = "exponential", .epochs = 10, .gamma = 0.9};
+  EXPECT_DOUBLE_EQ(after(options, 0), 0.5);
+  EXPECT_DOUBLE_EQ(after(options, 1), 0.45);
+  EXPECT_DOUBLE_EQ(after(options, 0.5), 0.5 * std::sqrt(0.9));
+  EXPECT_DOUBLE_EQ(after(options, 10), 0.5 * std::pow(0.9, 10));
+}
+
+TEST(Schedule, StepDropsAtOnce) {
+  const ScheduleOptions options{.decay = "step", .gamma = 0.1, .step_epochs = 30};
+  EXPECT_DOUBLE_EQ(after(options, 29.99), 0.5);
+  EXPECT_DOUBLE_EQ(after(options, 30), 0.05);
+  EXPECT_DOUBLE_EQ(after(options, 59.99), 0.05);
+  EXPECT_DOUBLE_EQ(after(options, 60), 0.005);
+  const ScheduleOptions often{.decay = "step", .gamma = 0.5, .step_epochs = 0.1};
+  EXPECT_DOUBLE_EQ(after(often, 0.3), 0.0625);
+}
+
+TEST(Schedule, PiecewiseChangesAtMilestones) {
+  const ScheduleOptions goyal{.decay = "piecewise", .gamma = 0.1, .milestones = {30, 60, 80}};
+  EXPECT_DOUBLE_EQ(after(goyal, 29.99), 0.5);
+  EXPECT_DOUBLE_EQ(after(goyal, 30), 0.05);
+  EXPECT_DOUBLE_EQ(after(goyal, 79.99), 0.005);
+  EXPECT_DOUBLE_EQ(after(goyal, 80), 0.0005);
+  // Akiba et al.'s slow start.
+  const ScheduleOptions slow{
+      .decay = "piecewise", .milestones = {0, 40, 70, 85}, .factors = {0.5, 0.075, 0.01, 0.001}};
+  EXPECT_DOUBLE_EQ(after(slow, 0, 12.8), 6.4);
+  EXPECT_DOUBLE_EQ(after(slow, 39.99, 12.8), 6.4);
+  EXPECT_DOUBLE_EQ(after(slow, 40, 12.8), 0.96);
+  EXPECT_DOUBLE_EQ(after(slow, 89.99, 12.8), 0.0128);
+}
+
+TEST(Schedule, PolynomialReachesTheEndRateAtTheEnd) {
+  const ScheduleOptions options{
+      .warmup_epochs = 5, .decay = "polynomial", .epochs = 25, .power = 2, .end_lr = 1e-4};
+  EXPECT_DOUBLE_EQ(after(options, 5), 0.5);
+  EXPECT_DOUBLE_EQ(after(options, 15), 1e-4 + (0.5 - 1e-4) / 4);
+  EXPECT_DOUBLE_EQ(after(options, 25), 1e-4);
+  EXPECT_DOUBLE_EQ(after(options, 90), 1e-4);
+}
+
+TEST(Schedule, CosineReachesTheEndRateAtTheEnd) {
+  ScheduleOptions options{.decay = "cosine", .epochs = 20, .end_lr = 0.1};
+  EXPECT_DOUBLE_EQ(after(options, 0), 0.5);
+  EXPECT_NEAR(after(options, 10), 0.3, 1e-15);
+  EXPECT_DOUBLE_EQ(after(options, 20), 0.1);
+  options.decay_epochs = 10;
+  EXPECT_NEAR(after(options, 5), 0.3, 1e-15);
+  EXPECT_DOUBLE_EQ(after(options, 15), 0.1);
+}
+
+TEST(Schedule, InverseTimeCountsSteps) {
+  const ScheduleOptions options{.decay = "inverse-time", .decay_rate = 5e-6};
+  EXPECT_DOUBLE_EQ(after(options, 0), 0.5);
+  EXPECT_DOUBLE_EQ(after(options, 2000), 0.25);  // 200,000 steps
+}
+
+/// Options drawn at random, each decay as often as the others.
+ScheduleOptions drawn(std::mt19937& random, const DecayEntry& decay) {
+  const auto between = [&](double low, double high) {
+    return std::uniform_real_distribution<double>(low, high)(random);
+  };
+  ScheduleOptions options{.warmup_epochs = random() % 2 == 0 ? 0 : between(0, 6),
+                          .decay = std::string(decay.name),
+                          .epochs = between(7, 12),
+                          .gamma = between(0.01, 1),
+                          .step_epochs = between(0.1, 5),
+                          .power = between(0.5, 4),
+                          .end_lr = between(0, 0.1),
+                          .decay_rate = between(0, 0.1)};
+  if (random() % 2 == 0) options.warmup_lr = between(0, 0.1);
+  if (random() % 2 == 0) options.decay_epochs = between(0.1, 12);
+  options.scaling = lr_scalings()[random() % lr_scalings().size()].name;
+  for (double epoch = 0; epoch < 8; epoch += between(0.1, 3)) options.milestones.push_back(epoch);
+  return options;
+}
+
+/// For every decay, with any warm-up: rates are finite, positive or zero, begin where the warm-up
+/// begins, rise through it, fall after it, and those of smooth decays change little from step to
+/// step.
+TEST(Schedule, EveryDecayKeepsItsPromises) {
+  std::mt19937 random(20);
+  for (const auto& decay : lr_decays()) {
+    for (int sample = 0; sample < 50; ++sample) {
+      const ScheduleOptions options = drawn(random, decay);
+      SCOPED_TRACE(std::string(decay.name) + ", sample " + std::to_string(sample));
+      const int ranks = static_cast<int>(random() % 64) + 1;
+      constexpr double base = 0.2;
+      const auto warm = static_cast<std::int64_t>(std::round(options.warmup_epochs * an_epoch));
+      const double full = learning_rate({.scaling = options.scaling}, base, ranks, an_epoch, 0);
+      const bool jumps = decay.name == "step" || decay.name == "piecewise";
+      double last = learning_rate(options, base, ranks, an_epoch, 0);
+      if (warm > 0) {
+        EXPECT_DOUBLE_EQ(last, options.warmup_lr.value_or(base));
+      }
+      for (std::int64_t step = 1; step < 12 * an_epoch; ++step) {
+        const double rate = learning_rate(options, base, ranks, an_epoch, step);
+        ASSERT_TRUE(std::isfinite(rate) && rate >= 0) << step;
+        ASSERT_LE(rate, full * (1 + 1e-12)) << step;
+        if (step < warm) {
+          ASSERT_GE(rate, last) << step;
+        } else if (step > warm) {
+          ASSERT_LE(rate, last * (1 + 1e-12)) << step;
+          if (!jumps) {
+            ASSERT_GE(rate, last - full * 0.3) << step;
+          }
+        } else if (!jumps) {
+          EXPECT_DOUBLE_EQ(rate, full);
+        }
+        last = rate;
+      }
+    }
+  }
+}
+
+TEST(Schedule, MilestonesMustRiseAndFactorsFit) {
+  EXPECT_EQ(schedule_problem({.decay = "piecewise", .milestones = {1, 2}}), "");
+  EXPECT_EQ(schedule_problem({.decay = "piecewise", .milestones = {3, 2}}),
+            "lr_schedule.milestones must rise, not 3, 2");
+  EXPECT_NE(schedule_problem({.decay = "piecewise", .milestones = {2, 2}}), "");
+  EXPECT_EQ(schedule_problem({.decay = "piecewise", .milestones = {2, 3}, .factors = {1}}),
+            "lr_schedule.factors must be one a milestone: 1 for 2");
+  EXPECT_EQ(schedule_problem({.decay = "cosine", .milestones = {3, 2}}), "");
 }
 
 }  // namespace

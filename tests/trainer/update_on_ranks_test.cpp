@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -17,11 +18,12 @@ const OptimizerOptions options{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01}
 
 /// lenet's parameters on one rank of several, filled from the seed.
 struct Model {
-  Model(Communicator& communicator, bool shard, const OptimizerOptions& how = options)
+  Model(Communicator& communicator, bool shard, const OptimizerOptions& how = options,
+        const OptimizerEntry& optimizer = *find_optimizer("sgd"))
       : graph(*models()[0].build({.channels = 1, .height = 28, .width = 28}, 10)),
         backend(*backends().back().open()),
         executable(*backend->compile(graph, {.batch = 1, .threads = 1})),
-        arenas(*executable, communicator, *find_optimizer("sgd"), how, shard) {
+        arenas(*executable, communicator, optimizer, how, shard) {
     if (communicator.rank() == 0) arenas.initialise(graph, 7);
     arenas.broadcast();
   }
@@ -61,12 +63,87 @@ TEST(Shard, UpdatesAsTheWholeDoesToTheLastBit) {
     for (int step = 0; step < 4; ++step) {
       for (Model* model : {&whole, &parts}) {
         model->fill_gradients(step);
-        model->arenas.update(0.1 / (step + 1));
+        model->arenas.update({.lr = 0.1 / (step + 1)});
       }
       expect_same(parts.arenas.weights(), whole.arenas.weights());
     }
     parts.arenas.gather_states();
     if (communicator->rank() == 0) expect_same(parts.arenas.states(), whole.arenas.states());
+  }
+}
+
+/// Options under which every part of an optimiser works.
+OptimizerOptions lively(const OptimizerEntry& entry) {
+  OptimizerOptions lively = entry.defaults;
+  lively.weight_decay = 0.01;
+  lively.momentum = 0.9;
+  lively.centered = true;
+  return lively;
+}
+
+void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& expected,
+                 float relative) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t t = 0; t < got.size(); ++t) {
+    ASSERT_EQ(got[t].data.size(), expected[t].data.size());
+    for (std::size_t at = 0; at < got[t].data.size(); at += sizeof(float)) {
+      float a = 0;
+      float b = 0;
+      std::memcpy(&a, got[t].data.data() + at, sizeof a);
+      std::memcpy(&b, expected[t].data.data() + at, sizeof b);
+      ASSERT_NEAR(a, b, relative * std::max(1.0F, std::abs(b))) << got[t].name;
+    }
+  }
+}
+
+/// Element for element the same arithmetic, so the same bits. Only a norm is a sum, of pieces in
+/// another order: it differs by some 1e-16 and may round to another float.
+TEST(Shard, EveryOptimizerUpdatesAsTheWholeDoes) {
+  const auto communicator = all_ranks();
+  for (const auto& entry : optimizers()) {
+    SCOPED_TRACE(entry.name);
+    for (const double bucket_bytes : {1e9, 3000.0}) {
+      Model whole(*communicator, false, lively(entry), entry);
+      Model parts(*communicator, true, lively(entry), entry);
+      parts.arenas.deal(parts.arenas.plan(bucket_bytes));
+      for (int step = 0; step < 4; ++step) {
+        for (Model* model : {&whole, &parts}) {
+          model->fill_gradients(step);
+          model->arenas.update({.lr = 0.1 / (step + 1), .step = step + 1, .epoch = 9.0 + step});
+        }
+      }
+      parts.arenas.gather_states();
+      const bool root = communicator->rank() == 0;
+      if (entry.measure == nullptr) {
+        expect_same(parts.arenas.weights(), whole.arenas.weights());
+        if (root) expect_same(parts.arenas.states(), whole.arenas.states());
+      } else {
+        expect_near(parts.arenas.weights(), whole.arenas.weights(), 1e-6F);
+        if (root) expect_near(parts.arenas.states(), whole.arenas.states(), 1e-6F);
+      }
+    }
+  }
+}
+
+TEST(Shard, EveryOptimizersStateGoesThroughTensors) {
+  const auto communicator = all_ranks();
+  for (const auto& entry : optimizers()) {
+    SCOPED_TRACE(entry.name);
+    Model first(*communicator, true, lively(entry), entry);
+    Model second(*communicator, true, lively(entry), entry);
+    first.fill_gradients(1);
+    first.arenas.update({.lr = 0.1, .step = 1});
+    first.arenas.gather_states();
+    second.arenas.deal(second.arenas.plan(5000));
+    if (communicator->rank() == 0) {
+      ASSERT_TRUE(second.arenas.load_weights(first.arenas.weights()));
+      ASSERT_TRUE(second.arenas.load_states(first.arenas.states()));
+    }
+    second.arenas.broadcast();
+    second.arenas.gather_states();
+    first.arenas.gather_states();
+    expect_same(second.arenas.weights(), first.arenas.weights());
+    if (communicator->rank() == 0) expect_same(second.arenas.states(), first.arenas.states());
   }
 }
 
@@ -86,7 +163,7 @@ TEST(Shard, NeedsNoState) {
   EXPECT_EQ(parts.arenas.state_bytes(), 0u);
   for (Model* model : {&whole, &parts}) {
     model->fill_gradients(1);
-    model->arenas.update(0.1);
+    model->arenas.update({.lr = 0.1});
   }
   expect_same(parts.arenas.weights(), whole.arenas.weights());
   parts.arenas.gather_states();
@@ -102,7 +179,7 @@ TEST(Shard, StateMovesWithTheBuckets) {
     moving.arenas.deal(moving.arenas.plan(sizes[static_cast<std::size_t>(step)]));
     for (Model* model : {&fixed, &moving}) {
       model->fill_gradients(step);
-      model->arenas.update(0.1);
+      model->arenas.update({.lr = 0.1});
     }
   }
   expect_same(moving.arenas.weights(), fixed.arenas.weights());
@@ -113,7 +190,7 @@ TEST(Shard, StateGoesThroughTensorsInBothDirections) {
   Model whole(*communicator, false);
   Model parts(*communicator, true);
   whole.fill_gradients(1);
-  whole.arenas.update(0.1);
+  whole.arenas.update({.lr = 0.1});
   parts.arenas.deal(parts.arenas.plan(5000));
   if (communicator->rank() == 0) {
     ASSERT_TRUE(parts.arenas.load_weights(whole.arenas.weights()));
@@ -122,7 +199,7 @@ TEST(Shard, StateGoesThroughTensorsInBothDirections) {
   parts.arenas.broadcast();
   for (Model* model : {&whole, &parts}) {
     model->fill_gradients(2);
-    model->arenas.update(0.1);
+    model->arenas.update({.lr = 0.1});
   }
   expect_same(parts.arenas.weights(), whole.arenas.weights());
   parts.arenas.gather_states();
@@ -159,7 +236,7 @@ TEST(Lag, FollowsTheRecurrenceWrittenOut) {
   std::vector<float> weights(layout.total), momentum(layout.total);
   void* state = momentum.data();
   const auto apply = [&](double lr) {
-    find_optimizer("sgd")->update(DType::f32, options, lr,
+    find_optimizer("sgd")->update(DType::f32, options, {.lr = lr},
                                   {.elements = layout.total,
                                    .weights = weights.data(),
                                    .gradients = gradients,

@@ -1,6 +1,4 @@
-#include <gtest/gtest.h>
-
-#include "trainer/optimizer.hpp"
+#include "tests/trainer/optimizers/following.hpp"
 
 namespace dllaunch {
 namespace {
@@ -15,8 +13,9 @@ std::vector<Real> three_steps(DType type, const OptimizerOptions& options) {
   Real v = 0;
   void* state = &v;
   const std::size_t states = sgd.states(options).size();
-  for (const Real g : {Real(1), Real(-0.5), Real(0.25)}) {
-    sgd.update(type, options, options.lr, {1, &w, &g, std::span(&state, states)});
+  for (Real g : {Real(1), Real(-0.5), Real(0.25)}) {
+    sgd.update(type, options, {.lr = options.lr},
+               {.elements = 1, .weights = &w, .gradients = &g, .states = {&state, states}});
     trace.push_back(w);
   }
   return trace;
@@ -41,6 +40,28 @@ TEST(Sgd, DecaysWeightsThroughTheMomentum) {
   EXPECT_DOUBLE_EQ(w[0], 1.86);      // d = 1 + 0.4, v = 1.4
   EXPECT_DOUBLE_EQ(w[1], 1.8028);    // d = -0.5 + 0.372, v = 0.7 - 0.128 = 0.572
   EXPECT_DOUBLE_EQ(w[2], 1.713144);  // d = 0.25 + 0.36056, v = 0.286 + 0.61056 = 0.89656
+}
+
+TEST(Sgd, LooksAheadAlongTheMomentum) {
+  expect_follows("sgd", {.momentum = 0.9, .weight_decay = 0.1, .nesterov = true},
+                 each_weight<1>([](double& w, double g, auto& v, auto& now) {
+                   const double d = g + 0.1 * w;
+                   v[0] = 0.9 * v[0] + d;
+                   w -= now.lr * (d + 0.9 * v[0]);
+                 }));
+  EXPECT_NE(sgd.problem({.nesterov = true}), "");
+  EXPECT_EQ(sgd.problem({.momentum = 0.9, .nesterov = true}), "");
+}
+
+/// Keras's momentum has the rate inside; Horovod multiplies it by lr / previous lr when the rate
+/// changes, and has what is here without it (Goyal et al. 2017, remark 2).
+TEST(Sgd, NeedsNoMomentumCorrection) {
+  expect_follows(
+      "sgd", {.momentum = 0.9}, each_weight<1>([](double& w, double g, auto& v, auto& now) {
+        const double corrected = now.previous_lr > 0 ? 0.9 * (now.lr / now.previous_lr) : 0.9;
+        v[0] = corrected * v[0] - now.lr * g;
+        w += v[0];
+      }));
 }
 
 TEST(Sgd, AgreesInSinglePrecision) {
