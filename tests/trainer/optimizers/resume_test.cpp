@@ -17,8 +17,11 @@ TrainConfig config_of(const OptimizerEntry& entry, std::string_view backend) {
   config.optimizer_options.center_epoch = 1;
   config.optimizer_options.period_epochs = 1;
   if (entry.name == "sgd") config.optimizer_options.momentum = 0.9;
-  if (entry.name == "lars") config.optimizer_options.lr = 2;
-  if (entry.name == "lars") config.optimizer_options.momentum_correction = true;
+  if (entry.name == "lars") {
+    config.optimizer_options.lr = 0.3;
+    config.optimizer_options.trust_coefficient = 0.02;
+    config.optimizer_options.momentum_correction = true;
+  }
   if (entry.name == "rmsprop") {
     config.optimizer_options.lr = 1e-3;
     config.optimizer_options.momentum = 0.5;
