@@ -55,7 +55,8 @@ Event epoch(const Json& line, double time) {
                     .val_loss = real(line, "val_loss"),
                     .val_accuracy = real(line, "val_accuracy"),
                     .seconds = real(line, "seconds"),
-                    .images_per_s = real(line, "images_per_s")};
+                    .images_per_s = real(line, "images_per_s"),
+                    .images = real(line, "images")};
 }
 
 Event ranks(const Json& line, double time) {

@@ -43,6 +43,7 @@ struct EpochEvent {
   std::optional<double> val_accuracy = {};
   std::optional<double> seconds = {};
   std::optional<double> images_per_s = {};
+  std::optional<double> images = {};  // trained on in it by this process; older trainers: absent
 };
 
 struct RanksEvent {

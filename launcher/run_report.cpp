@@ -9,6 +9,7 @@
 
 #include "launcher/log_line.hpp"
 #include "launcher/progress.hpp"
+#include "launcher/summary.hpp"
 
 namespace dllaunch {
 namespace {
@@ -43,8 +44,12 @@ std::string summary_lines(const StoredRun& run) {
   append(line, number(at(summary, "epochs"), "{:.0f} epochs"));
   append(line, number(at(summary, "seconds"), "{:.1f} s"));
   append(line, number(at(summary, "val_accuracy"), "val_accuracy {:.4f}"));
-  if (at(summary, "images_per_s").is_number())
-    append(line, rate(at(summary, "images_per_s").get<double>()) + " images/s");
+  if (at(summary, "images_per_s").is_number()) {
+    const double images_per_s = at(summary, "images_per_s").get<double>();
+    const Json& excluded = at(summary, "first_epoch_excluded");
+    append(line, excluded.is_boolean() ? throughput(images_per_s, excluded.get<bool>())
+                                       : rate(images_per_s) + " images/s");
+  }
   if (at(summary, "goodput").is_number())
     append(line, fmt::format("goodput {:.0f} %", 100 * at(summary, "goodput").get<double>()));
   text += "  " + line + "\n";

@@ -20,6 +20,11 @@ Json or_null(const std::optional<T>& value) {
 
 }  // namespace
 
+std::string throughput(double images_per_s, bool first_epoch_excluded) {
+  return fmt::format("{} images/s (first epoch {})", rate(images_per_s),
+                     first_epoch_excluded ? "excluded" : "included");
+}
+
 std::string_view to_string(RunStatus status) {
   constexpr std::array<std::string_view, 7> words = {
       "completed", "failed", "cancelled", "timeout", "preempted", "node_fail", "out_of_memory"};
@@ -33,6 +38,7 @@ void RunLedger::take(const Event& event) {
   if (std::holds_alternative<StartEvent>(event)) {
     end_status_.clear();
     stall_.reset();
+    first_epoch_comes_ = true;
   }
   if (const auto* step = std::get_if<StepEvent>(&event)) {
     ++steps_;
@@ -42,9 +48,13 @@ void RunLedger::take(const Event& event) {
     epochs_ = epoch->epoch;
     if (epoch->val_accuracy) val_accuracy_ = epoch->val_accuracy;
     if (epoch->images_per_s.value_or(0) > 0) {
-      ++rated_epochs_;
-      seconds_per_image_sum_ += 1 / *epoch->images_per_s;
+      Work& work = first_epoch_comes_ ? first_epochs_ : later_epochs_;
+      // Epochs of a trainer that does not say have the same images, however many.
+      const double images = epoch->images.value_or(1);
+      work.images += images;
+      work.seconds += images / *epoch->images_per_s;
     }
+    first_epoch_comes_ = false;
   } else if (std::holds_alternative<RestartEvent>(event)) {
     ++restarts_;
   } else if (const auto* stall = std::get_if<StallEvent>(&event)) {
@@ -63,7 +73,9 @@ void RunLedger::recall(const Event& event) {
 }
 
 std::optional<double> RunLedger::images_per_s() const {
-  if (rated_epochs_ > 0) return rated_epochs_ / seconds_per_image_sum_;
+  for (const Work& work : {later_epochs_, first_epochs_}) {
+    if (work.seconds > 0) return work.images / work.seconds;
+  }
   if (step_images_ > 0) return step_images_ / step_seconds_;
   return std::nullopt;
 }
@@ -71,6 +83,7 @@ std::optional<double> RunLedger::images_per_s() const {
 Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks) {
   Summary summary{.status = status, .seconds = seconds, .queue_seconds = {}, .ranks = ranks};
   summary.images_per_s = ledger.images_per_s();
+  summary.first_epoch_excluded = ledger.first_epoch_excluded();
   summary.val_accuracy = ledger.val_accuracy();
   summary.restarts = ledger.restarts();
   summary.stalls = ledger.stalls();
@@ -93,6 +106,7 @@ Json to_json(const Summary& summary) {
   const auto add = [&](const char* key, const std::string& words) {
     if (!words.empty()) document[key] = words;
   };
+  if (summary.images_per_s) document["first_epoch_excluded"] = summary.first_epoch_excluded;
   if (summary.stalls > 0) document["stalls"] = summary.stalls;
   add("reason", summary.reason);
   add("first_error", summary.first_error);
@@ -109,7 +123,9 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
   text += fmt::format(", {:.1f} s", summary.seconds);
   if (summary.queue_seconds) text += fmt::format(" (queued {:.0f} s)", *summary.queue_seconds);
   if (summary.val_accuracy) text += fmt::format(", val_accuracy {:.4f}", *summary.val_accuracy);
-  if (summary.images_per_s) text += ", " + rate(*summary.images_per_s) + " images/s";
+  if (summary.images_per_s) {
+    text += ", " + throughput(*summary.images_per_s, summary.first_epoch_excluded);
+  }
   if (summary.goodput) text += fmt::format(", goodput {:.0f} %", 100 * *summary.goodput);
   if (summary.restarts > 0) text += fmt::format(", restarts {}", summary.restarts);
   if (summary.stalls > 0) text += fmt::format(", stalls {}", summary.stalls);

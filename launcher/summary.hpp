@@ -34,10 +34,11 @@ class RunLedger {
   bool ended() const { return !end_status_.empty(); }
   bool trained() const { return steps_ > 0; }
 
-  /// Training images of all ranks over the seconds of training: the harmonic mean of the epochs'
-  /// images_per_s, as each has the same images; without a whole epoch that of the steps, weighted
-  /// by the time each covers.
+  /// Training images of all ranks over the seconds of training, over the epochs but the first after
+  /// each start, which pays for compiling, first reads and tuning. Where there are no others, over
+  /// those; without an epoch over the steps, weighted by the time each covers.
   std::optional<double> images_per_s() const;
+  bool first_epoch_excluded() const { return later_epochs_.seconds > 0; }
 
   /// Seconds spent in training steps (data, forward, backward, reduction, update): for every step
   /// event the time since the event before it. Start-up, validation and checkpoints end with
@@ -55,8 +56,13 @@ class RunLedger {
   double last_time_ = 0;  // of the event before; 0: none
   double step_seconds_ = 0;
   double step_images_ = 0;
-  int rated_epochs_ = 0;              // of this run, with images_per_s
-  double seconds_per_image_sum_ = 0;  // over them
+  struct Work {
+    double images = 0;
+    double seconds = 0;  // of training
+  };
+  Work first_epochs_;  // after each start of the trainer
+  Work later_epochs_;
+  bool first_epoch_comes_ = true;
 };
 
 struct Summary {
@@ -66,6 +72,7 @@ struct Summary {
   int ranks = 1;
   std::optional<std::int64_t> epochs = {};  // absent with `run:`
   std::optional<double> images_per_s = {};
+  bool first_epoch_excluded = false;  // from images_per_s
   std::optional<double> val_accuracy = {};
   int restarts = 0;
   int stalls = 0;                      // times that ranks kept the others waiting
@@ -86,6 +93,9 @@ struct SummaryPlaces {
   std::string checkpoint = {};  // newest; empty: none
   std::string next = {};        // the command that goes on; empty: none
 };
+
+/// "5,245 images/s (first epoch excluded)".
+std::string throughput(double images_per_s, bool first_epoch_excluded);
 
 std::string render_summary(const Summary& summary, const SummaryPlaces& places);
 

@@ -43,6 +43,7 @@ struct EpochEvent {
   std::optional<double> val_accuracy = {};
   double seconds = 0;       // validation included
   double images_per_s = 0;  // training images of all ranks over the seconds of training
+  std::int64_t images = 0;  // those: fewer than the epoch's where a resume began within it
 };
 
 struct CheckpointEvent {

@@ -303,6 +303,7 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
   }
   event.seconds = seconds_since(epoch_start);
   event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
+  event.images = epoch_images_;
   events_.epoch(event);
   events_.ranks(event.epoch, ranks);
   if (communicator_.rank() == 0) {

@@ -27,9 +27,10 @@ TEST(Events, ReadsEveryKind) {
 
   const auto epoch = parse_event(
       R"({"time":3,"event":"epoch","epoch":1,"loss":0.4,"accuracy":0.9,"val_loss":null,
-          "val_accuracy":null,"seconds":12,"images_per_s":500})");
+          "val_accuracy":null,"seconds":12,"images_per_s":500,"images":6000})");
   ASSERT_TRUE(epoch && std::holds_alternative<EpochEvent>(*epoch));
   EXPECT_FALSE(std::get<EpochEvent>(*epoch).val_accuracy);
+  EXPECT_EQ(std::get<EpochEvent>(*epoch).images, 6000);
 
   const auto ranks = parse_event(
       R"({"time":4,"event":"ranks","epoch":2,"notes":["rank 3 on n1: late",7],"seconds":{}})");

@@ -44,6 +44,16 @@ seconds of epoch 2 on 2 ranks
 )");
 }
 
+TEST(RunReport, SaysWhetherThroughputHasTheFirstEpoch) {
+  auto run = finished_run();
+  run.summary["first_epoch_excluded"] = true;
+  EXPECT_NE(render_run_report(run, Json()).find("12,346 images/s (first epoch excluded), goodput"),
+            std::string::npos);
+  run.summary["first_epoch_excluded"] = false;
+  EXPECT_NE(render_run_report(run, Json()).find("12,346 images/s (first epoch included), goodput"),
+            std::string::npos);
+}
+
 TEST(RunReport, OfManyRanksTellsQuantilesAndTheSlowest) {
   auto ranks = Json::parse(two_ranks);
   ranks["ranks"] = 4000;

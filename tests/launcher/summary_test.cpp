@@ -28,9 +28,38 @@ TEST(Summary, AddsUpARun) {
   EXPECT_EQ(ledger.val_accuracy(), 0.75);
   // Start to step, step to step, checkpoint to step: 4 + 4 + 4.
   EXPECT_DOUBLE_EQ(ledger.step_seconds(), 12);
-  // The same images at 20/s and at 60/s: 30/s.
-  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 30);
+  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 60);  // of the second epoch
+  EXPECT_TRUE(ledger.first_epoch_excluded());
   EXPECT_EQ(ledger.end_status(), "completed");
+}
+
+TEST(Summary, TheFirstEpochAfterEachStartCountsOnlyWhereThereAreNoOthers) {
+  RunLedger ledger;
+  const auto epoch = [&](double images_per_s, std::optional<double> images) {
+    ledger.take(EpochEvent{.time = 1, .images_per_s = images_per_s, .images = images});
+  };
+  ledger.take(StartEvent{.time = 1});
+  epoch(10, 100);
+  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 10);
+  EXPECT_FALSE(ledger.first_epoch_excluded());
+  ledger.take(StartEvent{.time = 2});  // restarted
+  epoch(30, 300);
+  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 20);  // 400 images in 10 s + 10 s
+  EXPECT_FALSE(ledger.first_epoch_excluded());
+  epoch(50, 100);
+  epoch(0, 0);  // says nothing
+  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 50);
+  EXPECT_TRUE(ledger.first_epoch_excluded());
+  epoch(100, 400);  // 500 images in 2 s + 4 s
+  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 500 / 6.0);
+}
+
+TEST(Summary, EpochsThatDoNotSayTheirImagesHaveTheSame) {
+  RunLedger ledger;
+  for (const double images_per_s : {1.0, 20.0, 60.0}) {
+    ledger.take(EpochEvent{.time = 1, .images_per_s = images_per_s});
+  }
+  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 30);
 }
 
 TEST(Summary, WithoutAWholeEpochTheStepsCount) {
@@ -52,15 +81,17 @@ TEST(Summary, AnEarlierRunsTimesDoNotCount) {
   EXPECT_FALSE(ledger.images_per_s());
 }
 
-TEST(Summary, JsonHasExactlyTheContractsKeys) {
+TEST(Summary, JsonHasTheContractsKeysAndWhatImagesPerSCovers) {
   const auto summary = summarize(two_epochs(), RunStatus::completed, 24, 2);
   EXPECT_EQ(summary.goodput, 0.5);
   const auto json = to_json(summary);
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_EQ(keys,
-            (std::vector<std::string>{"status", "seconds", "queue_seconds", "ranks", "epochs",
-                                      "images_per_s", "val_accuracy", "restarts", "goodput"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"status", "seconds", "queue_seconds", "ranks", "epochs",
+                                            "images_per_s", "val_accuracy", "restarts", "goodput",
+                                            "first_epoch_excluded"}));
+  EXPECT_EQ(json["first_epoch_excluded"], true);
+  EXPECT_FALSE(to_json(Summary()).contains("first_epoch_excluded"));  // no throughput
   EXPECT_TRUE(json["queue_seconds"].is_null());
   EXPECT_EQ(json["status"], "completed");
 }

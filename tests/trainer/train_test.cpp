@@ -152,10 +152,13 @@ TEST(Train, MaxStepsEndsWithinAnEpochAndMayBeRaised) {
   ASSERT_TRUE(five);
   EXPECT_EQ(five->report.status, TrainStatus::completed);
   EXPECT_EQ(five->losses.size(), 5u);
+  EXPECT_EQ(events_of(folder / "parts", "epoch")[0]["images"], 80);
   EXPECT_FALSE(events_of(folder / "parts", "epoch")[0]["val_loss"].is_null());
   EXPECT_TRUE(train_alone(config, folder / "parts")->losses.empty());
   config.max_steps.reset();
   ASSERT_TRUE(train_alone(config, folder / "parts"));
+  EXPECT_EQ(events_of(folder / "parts", "epoch")[1]["images"], 20);  // of this process
+  EXPECT_EQ(events_of(folder / "parts", "epoch")[2]["images"], 100);
   EXPECT_EQ(weights_at(folder / "parts", "step-00000014"),
             weights_at(folder / "whole", "step-00000014"));
 }
