@@ -202,6 +202,8 @@ void EventLog::epoch(const EpochEvent& event) {
              .add("seconds", event.seconds)
              .add("images_per_s", event.images_per_s)
              .add("images", event.images)
+             .add("val_top5_accuracy", event.val_top5_accuracy)
+             .add("val_f1_macro", event.val_f1_macro)
              .text());
 }
 

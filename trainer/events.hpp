@@ -41,6 +41,8 @@ struct EpochEvent {
   double accuracy = 0;
   std::optional<double> val_loss = {};
   std::optional<double> val_accuracy = {};
+  std::optional<double> val_top5_accuracy = {};  // of more than five classes
+  std::optional<double> val_f1_macro = {};
   double seconds = 0;       // validation included
   double images_per_s = 0;  // training images of all ranks over the seconds of training
   std::int64_t images = 0;  // those: fewer than the epoch's where a resume began within it

@@ -1,6 +1,5 @@
 #include "trainer/train.hpp"
 
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "trainer/loader.hpp"
 #include "trainer/step_info.hpp"
 #include "trainer/stragglers.hpp"
+#include "trainer/validation.hpp"
 
 namespace dllaunch {
 namespace {
@@ -89,7 +89,6 @@ class Training {
   std::optional<Error> explain_failure(const StepSums& sums, double own_loss,
                                        std::optional<Error> own_error);
   Result<Ok> finish_epoch(Pause pause, Clock::time_point epoch_start);
-  Result<std::pair<double, double>> validate();
   Result<Ok> save();
   void apply_late_gradients();
   void report_step(const StepSums& sums, std::int64_t step_images, double lr);
@@ -294,12 +293,16 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
   const std::int64_t every = config_.validate_every;
   std::string validation;
   if (every > 0 && (event.epoch % every == 0 || session_.finished())) {
-    auto measured = validate();
+    activity_.enter(RankPhase::validation);
+    auto measured = validate(session_, communicator_);
     if (!measured) return std::move(measured).error();
-    event.val_loss = measured->first;
-    event.val_accuracy = measured->second;
-    validation =
-        fmt::format(", validation loss {:.4f}, accuracy {:.4f}", measured->first, measured->second);
+    activity_.enter(RankPhase::between);
+    event.val_loss = measured->loss;
+    event.val_accuracy = measured->metrics.accuracy();
+    event.val_top5_accuracy = measured->metrics.top5_accuracy();
+    event.val_f1_macro = measured->metrics.f1_macro();
+    validation = fmt::format(", validation loss {:.4f}, accuracy {:.4f}", measured->loss,
+                             event.val_accuracy.value_or(0));
   }
   event.seconds = seconds_since(epoch_start);
   event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
@@ -314,34 +317,6 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
     for (const auto& line : straggler_lines(ranks, most_lines)) options_.say(line);
   }
   return Ok{};
-}
-
-/// Mean loss and accuracy over every validation image exactly once.
-Result<std::pair<double, double>> Training::validate() {
-  activity_.enter(RankPhase::validation);
-  const std::int64_t images = session_.dataset->size(Split::validation);
-  auto slices = deal_validation(images, session_.shape, communicator_.rank());
-  const std::size_t batches = slices.size();
-  Loader loader(
-      *session_.dataset, session_.normalization, {}, std::move(slices),
-      {.split = Split::validation, .workers = config_.workers, .batch_size = config_.batch_size});
-  std::array<double, 2> sums{};
-  std::optional<Error> error;
-  for (std::size_t i = 0; i < batches && !error; ++i) {
-    auto batch = loader.next();
-    if (!batch) {
-      error = std::move(batch).error();
-      continue;
-    }
-    const ForwardResult result = session_.executable->forward(*batch, Phase::evaluate);
-    sums[0] += result.loss_sum;
-    sums[1] += result.correct;
-  }
-  if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
-  communicator_.wait(communicator_.all_reduce(sums.data(), sums.size(), DType::f64, ReduceOp::sum));
-  activity_.enter(RankPhase::between);
-  const auto count = static_cast<double>(images);
-  return std::pair(sums[0] / count, sums[1] / count);
 }
 
 bool Training::minutes_have_passed() const {

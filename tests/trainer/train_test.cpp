@@ -213,6 +213,11 @@ TEST(Train, ValidatesAsOftenAsAsked) {
   ASSERT_TRUE(train_alone(config, folder / "two"));
   const auto epochs = events_of(folder / "two", "epoch");
   EXPECT_TRUE(epochs[0]["val_loss"].is_null());
+  EXPECT_TRUE(epochs[0]["val_f1_macro"].is_null());
+  for (const char* key : {"val_accuracy", "val_top5_accuracy", "val_f1_macro"}) {
+    EXPECT_TRUE(epochs[1][key].is_number()) << key;
+  }
+  EXPECT_GE(epochs[1]["val_top5_accuracy"], epochs[1]["val_accuracy"]);
   EXPECT_FALSE(epochs[1]["val_loss"].is_null());
   EXPECT_FALSE(epochs[2]["val_loss"].is_null());  // the last one always
   config.validate_every = 0;
