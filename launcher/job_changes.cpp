@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 /// Whole blocks and single keys below which everything may change. A new key of the job file
 /// matters until it is listed here: refusing too much is the safe mistake.
-constexpr std::array<std::string_view, 36> free_keys = {
+constexpr std::array<std::string_view, 37> free_keys = {
     "name",
     "cluster",
     "after",
@@ -40,6 +40,7 @@ constexpr std::array<std::string_view, 36> free_keys = {
     "train.max_steps",
     "train.validate_every",
     "train.checkpoint",
+    "train.reports",
     "train.resume",
     "train.dataset.workers",
     "train.optimizer.shard",

@@ -33,6 +33,11 @@ struct RuntimeConfig {
   bool timeline = false;             // from the first step on
 };
 
+/// What rank 0 writes beside events.jsonl.
+struct ReportsConfig {
+  bool csv = true;  // metrics.csv, confusion.csv, classes.csv
+};
+
 struct TrainConfig {
   std::string name = "dltrain";
   std::string device = "auto";  // auto | cpu | cuda | hip
@@ -54,6 +59,7 @@ struct TrainConfig {
   std::int64_t validate_every = 1;  // epochs; 0: never
   std::string resume = "auto";      // auto | none | a path
   CheckpointConfig checkpoint;
+  ReportsConfig reports;
   RuntimeConfig runtime;
   std::string stop_signal = "USR2";  // besides TERM and INT
 };

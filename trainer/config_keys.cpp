@@ -175,6 +175,17 @@ std::vector<ConfigKey> state_keys() {
   };
 }
 
+std::vector<ConfigKey> reports_keys() {
+  return {
+      {.path = "reports.csv",
+       .kind = ValueKind::flag,
+       .initial = true,
+       .description = "metrics.csv, a row an epoch, and of the latest validation confusion.csv and "
+                      "classes.csv",
+       .store = [](auto& c, auto& v) { c.reports.csv = v; }},
+  };
+}
+
 /// What the launcher adds to the block in train.json.
 std::vector<ConfigKey> launcher_keys() {
   return {
@@ -278,7 +289,7 @@ std::vector<ConfigKey> all_keys() {
                                .description = "network to train",
                                .store = [](auto& c, auto& v) { c.model = v; }}};
   for (auto part : {dataset_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
-                    state_keys, launcher_keys}) {
+                    state_keys, reports_keys, launcher_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }
@@ -297,6 +308,7 @@ std::string block_description(const std::string& block) {
   if (block == "optimizer") return "how weights follow gradients";
   if (block == "lr_schedule") return "the learning rate over the steps";
   if (block == "checkpoint") return "when the state of training is saved";
+  if (block == "reports") return "files that tell how training goes, beside events.jsonl";
   return "";
 }
 

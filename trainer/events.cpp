@@ -204,6 +204,8 @@ void EventLog::epoch(const EpochEvent& event) {
              .add("images", event.images)
              .add("val_top5_accuracy", event.val_top5_accuracy)
              .add("val_f1_macro", event.val_f1_macro)
+             .add("step", event.step)
+             .add("lr", event.lr)
              .text());
 }
 

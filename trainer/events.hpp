@@ -37,15 +37,17 @@ struct StepEvent {
 
 struct EpochEvent {
   std::int64_t epoch = 0;
+  std::int64_t step = 0;  // its last one
   double loss = 0;
   double accuracy = 0;
   std::optional<double> val_loss = {};
   std::optional<double> val_accuracy = {};
   std::optional<double> val_top5_accuracy = {};  // of more than five classes
   std::optional<double> val_f1_macro = {};
-  double seconds = 0;       // validation included
-  double images_per_s = 0;  // training images of all ranks over the seconds of training
-  std::int64_t images = 0;  // those: fewer than the epoch's where a resume began within it
+  std::optional<double> lr = {};  // of its last step; absent where a resume found it done
+  double seconds = 0;             // validation included
+  double images_per_s = 0;        // training images of all ranks over the seconds of training
+  std::int64_t images = 0;        // those: fewer than the epoch's where a resume began within it
 };
 
 struct CheckpointEvent {

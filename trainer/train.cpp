@@ -9,8 +9,8 @@
 #include "runtime/gradient_reducer.hpp"
 #include "trainer/agreement.hpp"
 #include "trainer/bucket_choice.hpp"
-#include "trainer/events.hpp"
 #include "trainer/loader.hpp"
+#include "trainer/reports.hpp"
 #include "trainer/step_info.hpp"
 #include "trainer/stragglers.hpp"
 #include "trainer/validation.hpp"
@@ -67,13 +67,13 @@ enum class Pause { epoch_end, max_steps, stop };
 class Training {
  public:
   Training(const TrainOptions& options, Communicator& communicator, Activity& activity,
-           Session& session, EventLog& events)
+           Session& session, Reports& reports)
       : options_(options),
         config_(options.prepare.config),
         communicator_(communicator),
         activity_(activity),
         session_(session),
-        events_(events),
+        reports_(reports),
         reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, communicator)),
         buckets_(communicator, *session.arenas, reducer_, bucket_place(options, session),
                  tunes_buckets(options.prepare.config.runtime)),
@@ -99,10 +99,11 @@ class Training {
   Communicator& communicator_;
   Activity& activity_;
   Session& session_;
-  EventLog& events_;
+  Reports& reports_;
   GradientReducer reducer_;
   BucketChoice buckets_;
   StragglerWatch stragglers_;
+  std::optional<double> step_lr_;  // of the latest step
   StepInfo reduced_;               // of the step whose gradients the reducer gives next
   std::int64_t images_;            // of the training split
   double training_s_ = 0;          // of this epoch, without validation
@@ -158,6 +159,7 @@ Result<Pause> Training::train_epoch() {
     at.correct += std::llround(sums->correct);
     epoch_images_ += count;
     training_s_ = seconds_since(start);
+    step_lr_ = now.lr;
     report_step(*sums, count, now.lr);
     if (at.images < images_ && session_.finished()) return Pause::max_steps;
     if (sums->stop > 0) return Pause::stop;
@@ -265,11 +267,11 @@ void Training::report_step(const StepSums& sums, std::int64_t count, double lr) 
   constexpr double shortest_interval_s = 0.1;
   const bool epoch_ends = at.images == images_ || session_.finished();
   if (reported_ && elapsed_s < shortest_interval_s && !epoch_ends) return;
-  events_.step({.epoch = at.epoch + 1,
-                .step = at.step,
-                .loss = loss,
-                .lr = lr,
-                .images_per_s = static_cast<double>(images_since_event_) / elapsed_s});
+  reports_.step({.epoch = at.epoch + 1,
+                 .step = at.step,
+                 .loss = loss,
+                 .lr = lr,
+                 .images_per_s = static_cast<double>(images_since_event_) / elapsed_s});
   reported_ = true;
   last_event_ = Clock::now();
   images_since_event_ = 0;
@@ -282,8 +284,10 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
   options_.on_clock(measure_clock(communicator_, clock_identity()));
   const auto seen = static_cast<double>(at.images);
   EpochEvent event{.epoch = at.epoch + 1,
+                   .step = at.step,
                    .loss = at.loss_sum / seen,
-                   .accuracy = static_cast<double>(at.correct) / seen};
+                   .accuracy = static_cast<double>(at.correct) / seen,
+                   .lr = step_lr_};
   if (pause == Pause::epoch_end) {
     at.epoch += 1;
     at.images = 0;
@@ -301,14 +305,14 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
     event.val_accuracy = measured->metrics.accuracy();
     event.val_top5_accuracy = measured->metrics.top5_accuracy();
     event.val_f1_macro = measured->metrics.f1_macro();
+    reports_.validation(*measured);
     validation = fmt::format(", validation loss {:.4f}, accuracy {:.4f}", measured->loss,
                              event.val_accuracy.value_or(0));
   }
   event.seconds = seconds_since(epoch_start);
   event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
   event.images = epoch_images_;
-  events_.epoch(event);
-  events_.ranks(event.epoch, ranks);
+  reports_.epoch(event, ranks);
   if (communicator_.rank() == 0) {
     options_.say(fmt::format(
         "epoch {}/{}: loss {:.4f}, accuracy {:.4f}{}, {:.1f} s, {:.0f} images/s", event.epoch,
@@ -338,12 +342,12 @@ Result<Ok> Training::save() {
     if (!written) {
       error = std::move(written).error();
     } else {
-      events_.checkpoint({.path = written->path.string(),
-                          .epoch = session_.position.epoch,
-                          .step = session_.position.step,
-                          .seconds_blocked = seconds,
-                          .seconds_total = seconds,
-                          .bytes = written->bytes});
+      reports_.checkpoint({.path = written->path.string(),
+                           .epoch = session_.position.epoch,
+                           .step = session_.position.step,
+                           .seconds_blocked = seconds,
+                           .seconds_total = seconds,
+                           .bytes = written->bytes});
       options_.say(fmt::format("checkpoint {} ({:.1f} MB, {:.2f} s)", written->path.string(),
                                static_cast<double>(written->bytes) / 1e6, seconds));
     }
@@ -354,7 +358,7 @@ Result<Ok> Training::save() {
   return Ok{};
 }
 
-void announce(const TrainOptions& options, const Session& session, EventLog& events) {
+void announce(const TrainOptions& options, const Session& session, Reports& reports) {
   const auto images = session.dataset->size(Split::train);
   const StartEvent start{.ranks = session.shape.ranks,
                          .nodes = options.nodes,
@@ -367,7 +371,7 @@ void announce(const TrainOptions& options, const Session& session, EventLog& eve
                          .val_images = session.dataset->size(Split::validation),
                          .backend = session.backend.substr(0, session.backend.find(' ')),
                          .host = options.host};
-  events.start(start);
+  reports.start(start);
   options.say(fmt::format(
       "{} ({} parameters) on {}: {} images, {} for validation; {} {}, global batch {}, {} steps an "
       "epoch, {}",
@@ -375,7 +379,6 @@ void announce(const TrainOptions& options, const Session& session, EventLog& eve
       start.ranks, start.ranks == 1 ? "rank" : "ranks", start.global_batch, start.steps_per_epoch,
       session.backend));
   if (session.resumed_from.empty()) return;
-  events.restart("resume", session.resumed_from);
   options.say(fmt::format("resumed from {} at epoch {}, step {}{}", session.resumed_from,
                           session.position.epoch, session.position.step,
                           session.finished() ? ": nothing is left to do" : ""));
@@ -400,30 +403,30 @@ Result<TrainReport> train(const TrainOptions& options, Communicator& communicato
   auto session = prepare(options.prepare, communicator);
   if (!session) return std::move(session).error();
 
-  EventLog events;
+  Reports reports;
   std::optional<Error> unwritable;
   if (communicator.rank() == 0) {
-    auto opened = EventLog::open(session->run_dir / "events.jsonl");
+    auto opened = Reports::open(*session, options.prepare.warn);
     if (opened) {
-      events = *std::move(opened);
+      reports = *std::move(opened);
     } else {
       unwritable = std::move(opened).error();
     }
   }
   if (auto error = agree(communicator, std::move(unwritable))) return *std::move(error);
-  if (communicator.rank() == 0) announce(options, *session, events);
+  if (communicator.rank() == 0) announce(options, *session, reports);
 
   Activity unwatched;
   Activity& activity = options.activity != nullptr ? *options.activity : unwatched;
   activity.set_step(session->position.step);
   activity.enter(RankPhase::between);
   options.on_clock(measure_clock(communicator, clock_identity()));
-  auto status = Training(options, communicator, activity, *session, events).run();
+  auto status = Training(options, communicator, activity, *session, reports).run();
   activity.enter(RankPhase::end);
   TrainReport report{.status = status ? *status : TrainStatus::failed,
                      .position = session->position};
   if (!status) report.error = std::move(status).error();
-  events.end(to_string(report.status), seconds_since(start));
+  reports.end(to_string(report.status), seconds_since(start));
   return report;
 }
 

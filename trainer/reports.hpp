@@ -1,0 +1,51 @@
+// What a training tells while it goes on: events.jsonl, and tables for people.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topology/result.hpp"
+#include "trainer/csv.hpp"
+#include "trainer/events.hpp"
+#include "trainer/session.hpp"
+#include "trainer/validation.hpp"
+
+namespace dllaunch {
+
+/// A number of an epoch, named as in the `epoch` event.
+struct EpochNumber {
+  std::string_view name;
+  std::optional<double> value = {};
+};
+std::vector<EpochNumber> numbers_of(const EpochEvent& event);
+
+/// Everything rank 0 writes about a training but its checkpoints. What a file system refuses is
+/// lost and said once for each file; training goes on.
+class Reports {
+ public:
+  /// Of every other rank: keeps nothing.
+  Reports() = default;
+  /// `session` and `warn` must outlive it. unavailable: events.jsonl cannot be opened.
+  static Result<Reports> open(const Session& session, const Say& warn);
+
+  void start(const StartEvent& event);
+  void step(const StepEvent& event);
+  void epoch(const EpochEvent& event, const EpochRanks& ranks);
+  void validation(const Validation& measured);
+  void checkpoint(const CheckpointEvent& event);
+  void end(std::string_view status, double seconds);
+
+ private:
+  void note(const Result<Ok>& written, std::string_view file);
+
+  EventLog events_;
+  const Session* session_ = nullptr;
+  const Say* warn_ = nullptr;
+  std::optional<MetricsCsv> csv_;
+  std::vector<std::string> refused_;  // files whose loss was said
+};
+
+}  // namespace dllaunch
