@@ -206,7 +206,7 @@ class Reader {
       if (key.required) {
         problems_.push_back(fmt::format("{} is missing: {}", key.path, kind_of(key)));
       } else {
-        key.store(config_, initial_of(key, document_));
+        store(key, initial_of(key, document_));
       }
     }
   }
@@ -265,8 +265,16 @@ class Reader {
       problems_.push_back(std::move(problem));
     } else {
       const bool absent = value.is_null() && !key.choice.by.empty();
-      key.store(config_, absent ? initial_of(key, document_) : value);
+      store(key, absent ? initial_of(key, document_) : value);
     }
+  }
+
+  void store(const ConfigKey& key, const Json& value) {
+    key.store(config_, value);
+    if (value.is_boolean()) config_.settings.push_back({key.path, value.get<bool>()});
+    if (value.is_number()) config_.settings.push_back({key.path, value.get<double>()});
+    if (value.is_string()) config_.settings.push_back({key.path, value.get<std::string>()});
+    if (value.is_array()) config_.settings.push_back({key.path, value.dump()});
   }
 
   const Json& document_;

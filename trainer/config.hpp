@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "runtime/gradient_wire.hpp"
 #include "topology/result.hpp"
@@ -33,9 +35,16 @@ struct RuntimeConfig {
   bool timeline = false;             // from the first step on
 };
 
+/// A key and its value: "optimizer.lr", 0.01.
+struct Setting {
+  std::string name;
+  std::variant<bool, double, std::string> value;
+};
+
 /// What rank 0 writes beside events.jsonl.
 struct ReportsConfig {
-  bool csv = true;  // metrics.csv, confusion.csv, classes.csv
+  bool csv = true;          // metrics.csv, confusion.csv, classes.csv
+  bool tensorboard = true;  // tensorboard/
 };
 
 struct TrainConfig {
@@ -62,6 +71,7 @@ struct TrainConfig {
   ReportsConfig reports;
   RuntimeConfig runtime;
   std::string stop_signal = "USR2";  // besides TERM and INT
+  std::vector<Setting> settings;     // all of the above that is not null, for people
 };
 
 /// Pure. Absent keys take their defaults. bad_request: one line of `what` per problem, all of them;

@@ -177,6 +177,11 @@ std::vector<ConfigKey> state_keys() {
 
 std::vector<ConfigKey> reports_keys() {
   return {
+      {.path = "reports.tensorboard",
+       .kind = ValueKind::flag,
+       .initial = true,
+       .description = "event files for TensorBoard in tensorboard/",
+       .store = [](auto& c, auto& v) { c.reports.tensorboard = v; }},
       {.path = "reports.csv",
        .kind = ValueKind::flag,
        .initial = true,

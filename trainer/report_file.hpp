@@ -17,8 +17,8 @@ Result<Ok> replace_file(const std::filesystem::path& file, std::string_view text
 /// unavailable: the file system refuses.
 Result<Ok> append_to_file(const std::filesystem::path& file, std::string_view text);
 
-/// Adds `text` to an open file of `size` bytes, which grows. What a full disk took of it is cut off
-/// again. unavailable: why.
+/// Adds `text` to a file of `size` bytes, opened for appending; `size` grows. What a full disk took
+/// of it is cut off again. unavailable: why.
 Result<Ok> append_whole(int descriptor, std::string_view text, std::int64_t& size);
 
 /// FILE.1, or the first number that is free. unavailable: the file system refuses.

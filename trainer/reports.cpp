@@ -1,6 +1,8 @@
 #include "trainer/reports.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +10,14 @@
 #include "trainer/report_file.hpp"
 
 namespace dllaunch {
+namespace {
+
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+}  // namespace
 
 std::vector<EpochNumber> numbers_of(const EpochEvent& event) {
   return {{"step", static_cast<double>(event.step)},
@@ -22,7 +32,7 @@ std::vector<EpochNumber> numbers_of(const EpochEvent& event) {
           {"images_per_s", event.images_per_s}};
 }
 
-Result<Reports> Reports::open(const Session& session, const Say& warn) {
+Result<Reports> Reports::open(const Session& session, const Say& warn, const std::string& host) {
   Reports reports;
   auto events = EventLog::open(session.run_dir / "events.jsonl");
   if (!events) return std::move(events).error();
@@ -34,6 +44,14 @@ Result<Reports> Reports::open(const Session& session, const Say& warn) {
     for (const EpochNumber& number : numbers_of({})) columns.push_back(number.name);
     reports.csv_.emplace(session.run_dir / "metrics.csv", columns);
   }
+  if (session.config.reports.tensorboard) {
+    auto board = TensorBoard::open(session.run_dir / "tensorboard", host);
+    if (board) {
+      reports.board_ = *std::move(board);
+    } else {
+      reports.note(std::move(board).error(), "tensorboard");
+    }
+  }
   return reports;
 }
 
@@ -42,19 +60,48 @@ void Reports::start(const StartEvent& event) {
   if (session_ != nullptr && !session_->resumed_from.empty()) {
     events_.restart("resume", session_->resumed_from);
   }
+  if (!board_) return;
+  began_s_ = unix_seconds();
+  const std::int64_t step = session_->position.step;
+  auto settings = session_->config.settings;
+  settings.push_back({"ranks", static_cast<double>(event.ranks)});
+  settings.push_back({"global_batch", static_cast<double>(event.global_batch)});
+  settings.push_back({"parameters", static_cast<double>(event.parameters)});
+  note(board_->write(version_record(began_s_) + begin_record(began_s_, step + 1) +
+                     settings_record(began_s_, step, settings)),
+       "tensorboard");
 }
 
 void Reports::step(const StepEvent& event) {
   events_.step(event);
+  if (!board_) return;
+  // A thousandth of the time so far: as fine as TensorBoard draws, and no file grows for ever.
+  const double now_s = unix_seconds();
+  if (now_s - step_shown_s_ < (now_s - began_s_) / 1000) return;
+  step_shown_s_ = now_s;
+  const std::array scalars = {Scalar{"step/loss", event.loss}, Scalar{"step/lr", event.lr},
+                              Scalar{"step/images_per_s", event.images_per_s}};
+  note(board_->write(scalars_record(now_s, event.step, scalars)), "tensorboard");
 }
 
 void Reports::epoch(const EpochEvent& event, const EpochRanks& ranks) {
   events_.epoch(event);
   events_.ranks(event.epoch, ranks);
-  if (!csv_) return;
-  std::vector<std::optional<double>> values;
-  for (const EpochNumber& number : numbers_of(event)) values.push_back(number.value);
-  note(csv_->append(event.epoch, values), "metrics.csv");
+  const auto numbers = numbers_of(event);
+  if (csv_) {
+    std::vector<std::optional<double>> values(numbers.size());
+    std::ranges::transform(numbers, values.begin(), &EpochNumber::value);
+    note(csv_->append(event.epoch, values), "metrics.csv");
+  }
+  if (board_) {
+    std::vector<Scalar> scalars{{"epoch", static_cast<double>(event.epoch)}};
+    for (const EpochNumber& number : numbers) {
+      if (number.value && number.name != "step") {
+        scalars.push_back({std::string(number.name), *number.value});
+      }
+    }
+    note(board_->write(scalars_record(unix_seconds(), event.step, scalars)), "tensorboard");
+  }
 }
 
 void Reports::validation(const Validation& measured) {

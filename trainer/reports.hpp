@@ -1,4 +1,4 @@
-// What a training tells while it goes on: events.jsonl, and tables for people.
+// What a training tells while it goes on: events.jsonl, tables, and curves for TensorBoard.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +11,7 @@
 #include "trainer/csv.hpp"
 #include "trainer/events.hpp"
 #include "trainer/session.hpp"
+#include "trainer/tensorboard.hpp"
 #include "trainer/validation.hpp"
 
 namespace dllaunch {
@@ -29,7 +30,7 @@ class Reports {
   /// Of every other rank: keeps nothing.
   Reports() = default;
   /// `session` and `warn` must outlive it. unavailable: events.jsonl cannot be opened.
-  static Result<Reports> open(const Session& session, const Say& warn);
+  static Result<Reports> open(const Session& session, const Say& warn, const std::string& host);
 
   void start(const StartEvent& event);
   void step(const StepEvent& event);
@@ -45,6 +46,9 @@ class Reports {
   const Session* session_ = nullptr;
   const Say* warn_ = nullptr;
   std::optional<MetricsCsv> csv_;
+  std::optional<TensorBoard> board_;
+  double began_s_ = 0;                // Unix seconds, as below
+  double step_shown_s_ = 0;           // when a step was last shown on the board
   std::vector<std::string> refused_;  // files whose loss was said
 };
 

@@ -406,7 +406,7 @@ Result<TrainReport> train(const TrainOptions& options, Communicator& communicato
   Reports reports;
   std::optional<Error> unwritable;
   if (communicator.rank() == 0) {
-    auto opened = Reports::open(*session, options.prepare.warn);
+    auto opened = Reports::open(*session, options.prepare.warn, options.host);
     if (opened) {
       reports = *std::move(opened);
     } else {

@@ -35,6 +35,8 @@ TEST(Config, AbsentKeysTakeTheDefaultsOfTheContract) {
   EXPECT_EQ(config->checkpoint.every_epochs, 1);
   EXPECT_FALSE(config->checkpoint.every_minutes);
   EXPECT_EQ(config->checkpoint.keep, 3);
+  EXPECT_TRUE(config->reports.csv);
+  EXPECT_TRUE(config->reports.tensorboard);
   EXPECT_EQ(config->device, "auto");
   EXPECT_EQ(config->runtime.allreduce, "auto");
   EXPECT_FALSE(config->runtime.bucket_mb);
@@ -43,6 +45,23 @@ TEST(Config, AbsentKeysTakeTheDefaultsOfTheContract) {
   EXPECT_EQ(config->runtime.stall_abort_seconds, 600);
   EXPECT_FALSE(config->runtime.timeline);
   EXPECT_EQ(config->stop_signal, "USR2");
+}
+
+TEST(Config, SettingsNameEveryKeyThatIsNotNull) {
+  auto config = parse_config(R"({"model": "lenet", "optimizer": {"lr": 0.5}})");
+  ASSERT_TRUE(config);
+  const auto value_of = [&](const std::string& name) {
+    for (const Setting& setting : config->settings) {
+      if (setting.name == name) return setting.value;
+    }
+    return decltype(Setting::value)(std::string("absent"));
+  };
+  using Value = decltype(Setting::value);
+  EXPECT_EQ(value_of("model"), Value(std::string("lenet")));
+  EXPECT_EQ(value_of("optimizer.lr"), Value(0.5));
+  EXPECT_EQ(value_of("optimizer.shard"), Value(false));
+  EXPECT_EQ(value_of("batch_size"), Value(32.0));
+  EXPECT_EQ(value_of("max_steps"), Value(std::string("absent")));
 }
 
 TEST(Config, ReadsEveryKey) {
@@ -56,6 +75,7 @@ TEST(Config, ReadsEveryKey) {
     "lr_schedule": {"scaling": "linear", "warmup_epochs": 2.5, "decay": "none"},
     "seed": 42, "validate_every": 0, "resume": "/elsewhere",
     "checkpoint": {"every_epochs": null, "every_minutes": 0.5, "keep": 1},
+    "reports": {"tensorboard": false, "csv": false},
     "runtime": {"allreduce": "mpi", "bucket_mb": 4.5, "overlap": false, "stall_seconds": 0.5,
                 "stall_abort_seconds": 2, "timeline": true},
     "stop_signal": "HUP"})");
@@ -82,6 +102,8 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(config->validate_every, 0);
   EXPECT_EQ(config->resume, "/elsewhere");
   EXPECT_FALSE(config->checkpoint.every_epochs);
+  EXPECT_FALSE(config->reports.csv);
+  EXPECT_FALSE(config->reports.tensorboard);
   EXPECT_EQ(config->checkpoint.every_minutes, 0.5);
   EXPECT_EQ(config->checkpoint.keep, 1);
   EXPECT_EQ(config->runtime.allreduce, "mpi");

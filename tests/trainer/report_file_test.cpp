@@ -3,36 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
-
 #include "tests/trainer/scratch_folder.hpp"
+#include "tests/trainer/size_limit.hpp"
 
 namespace dllaunch {
 namespace {
-
-/// Files may grow to so many bytes: what a full disk does, without one.
-class SizeLimit {
- public:
-  explicit SizeLimit(rlim_t bytes) {
-    ignored_ = std::signal(SIGXFSZ, SIG_IGN);
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~SizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, ignored_);
-  }
-  SizeLimit(const SizeLimit&) = delete;
-  SizeLimit& operator=(const SizeLimit&) = delete;
-
- private:
-  rlimit before_{};
-  void (*ignored_)(int) = nullptr;
-};
 
 TEST(ReportFile, IsReplacedWhole) {
   const ScratchFolder folder;

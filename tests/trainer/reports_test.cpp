@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
+#include "tests/trainer/event_file.hpp"
+#include "tests/trainer/run_program.hpp"
 #include "tests/trainer/small_training.hpp"
 
 namespace dllaunch {
@@ -123,12 +126,95 @@ TEST(Reports, TheLatestValidationLeavesTablesOfClasses) {
   EXPECT_DOUBLE_EQ(f1 / present, event["val_f1_macro"]);
 }
 
+std::vector<std::filesystem::path> event_files(const std::filesystem::path& run_dir) {
+  std::vector<std::filesystem::path> files;
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(run_dir / "tensorboard", absent)) {
+    files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+TEST(Reports, EventFilesAreSound) {
+  const auto config = small_config("reference");
+  const ScratchFolder folder;
+  ASSERT_TRUE(train_alone(config, folder.path(), 3));
+  ASSERT_TRUE(train_alone(config, folder.path()));
+  const auto files = event_files(folder.path());
+  ASSERT_EQ(files.size(), 2u);
+  for (const auto& file : files) {
+    const Records records = records_of(read_text(file));
+    EXPECT_FALSE(records.damaged);
+    EXPECT_EQ(records.rest, 0u);
+    ASSERT_GT(records.data.size(), 3u);
+    EXPECT_EQ(fields_of(records.data[0]).find(3)->second.bytes, "brain.Event:2");
+  }
+}
+
+/// TensorBoard itself reads what two processes left of one training.
+TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
+  const std::string venv = DLLAUNCH_SOURCE_DIR "/build/frameworks/tensorboard";
+  if (!std::filesystem::exists(venv + "/complete")) {
+    GTEST_SKIP() << "no TensorBoard: scripts/framework-venvs build/frameworks tensorboard";
+  }
+  auto config = small_config("reference");
+  config.epochs = 3;
+  config.checkpoint.every_epochs = 2;
+  config.settings = {{"optimizer.lr", 0.02}, {"model", std::string("lenet")}, {"flip", false}};
+  const ScratchFolder folder;
+  auto shorter = config;
+  shorter.epochs = 2;
+  ASSERT_TRUE(train_alone(shorter, folder.path()));
+  // A restart that goes back: the checkpoint of step 14 is lost, all is trained again.
+  std::filesystem::remove_all(folder / "checkpoints");
+  ASSERT_TRUE(train_alone(config, folder.path(), 10));
+  ASSERT_TRUE(train_alone(config, folder.path()));
+  ASSERT_EQ(event_files(folder.path()).size(), 3u);
+
+  const auto ended =
+      run_program({venv + "/bin/python", DLLAUNCH_SOURCE_DIR "/tests/trainer/read_tensorboard.py",
+                   (folder / "tensorboard").string()});
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const auto json = ended.output.find("{\"scalars\"");
+  ASSERT_NE(json, std::string::npos) << ended.output;
+  const auto shown = nlohmann::ordered_json::parse(ended.output.substr(json));
+  for (const auto& [tag, points] : shown["scalars"].items()) {
+    ASSERT_FALSE(points.empty()) << tag;
+    for (std::size_t i = 1; i < points.size(); ++i) {
+      EXPECT_GT(points[i][0], points[i - 1][0]) << tag << " has a step twice";
+    }
+    EXPECT_LE(points.back()[0], 21) << tag;
+  }
+  const auto epochs = events_of(folder.path(), "epoch");
+  for (const char* tag : {"epoch", "loss", "accuracy", "val_loss", "val_accuracy",
+                          "val_top5_accuracy", "val_f1_macro", "lr", "seconds", "images_per_s"}) {
+    const auto& points = shown["scalars"][tag];
+    ASSERT_EQ(points.size(), 3u) << tag;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto& event = epochs[epochs.size() - 3 + i];
+      EXPECT_EQ(points[i][0], event["step"]);
+      EXPECT_FLOAT_EQ(points[i][1].get<float>(), event[tag].get<float>()) << tag;
+    }
+  }
+  for (const char* tag : {"step/loss", "step/lr", "step/images_per_s"}) {
+    EXPECT_GE(shown["scalars"][tag].size(), 2u) << tag;
+  }
+  EXPECT_THAT(shown["texts"], ElementsAre("settings"));
+  EXPECT_THAT(shown["settings"].get<std::string>(),
+              testing::HasSubstr("| optimizer.lr | 0.02 |\n"));
+  EXPECT_EQ(shown["hparams"]["optimizer.lr"], 0.02);
+  EXPECT_EQ(shown["hparams"]["model"], "lenet");
+  EXPECT_EQ(shown["hparams"]["flip"], false);
+  EXPECT_EQ(shown["hparams"]["global_batch"], 16);
+}
+
 TEST(Reports, AreLeftOutOnRequest) {
   auto config = small_config("reference");
-  config.reports.csv = false;
+  config.reports = {.csv = false, .tensorboard = false};
   const ScratchFolder folder;
   ASSERT_TRUE(train_alone(config, folder.path()));
-  for (const char* name : {"metrics.csv", "confusion.csv", "classes.csv"}) {
+  for (const char* name : {"metrics.csv", "confusion.csv", "classes.csv", "tensorboard"}) {
     EXPECT_FALSE(std::filesystem::exists(folder / name)) << name;
   }
 }
@@ -139,14 +225,18 @@ TEST(Reports, TrainingGoesOnWithoutThemAndSaysSoOnce) {
   for (const char* name : {"metrics.csv", "confusion.csv"}) {
     std::filesystem::create_directories(folder / name / "in the way");
   }
+  write_text(folder / "tensorboard", "a file in the way");
   const auto trained = train_alone(config, folder.path());
   ASSERT_TRUE(trained);
   EXPECT_EQ(trained->report.status, TrainStatus::completed);
-  int said = 0;
-  for (const auto& line : trained->said) {
-    if (line.starts_with("metrics.csv loses what comes: cannot write ")) ++said;
+  for (const std::string what : {"metrics.csv", "confusion.csv", "tensorboard"}) {
+    EXPECT_EQ(std::ranges::count_if(trained->said,
+                                    [&](const std::string& line) {
+                                      return line.starts_with(what + " loses what comes: cannot ");
+                                    }),
+              1)
+        << what;
   }
-  EXPECT_EQ(said, 1);
   EXPECT_TRUE(std::filesystem::is_regular_file(folder / "classes.csv"));
 }
 
