@@ -43,8 +43,9 @@ struct Setting {
 
 /// What rank 0 writes beside events.jsonl.
 struct ReportsConfig {
-  bool csv = true;          // metrics.csv, confusion.csv, classes.csv
-  bool tensorboard = true;  // tensorboard/
+  bool csv = true;                    // metrics.csv, confusion.csv, classes.csv
+  bool tensorboard = true;            // tensorboard/
+  std::int64_t histograms_every = 0;  // epochs; 0: never
 };
 
 struct TrainConfig {

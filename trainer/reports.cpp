@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "trainer/parameter_histograms.hpp"
 #include "trainer/report_file.hpp"
 
 namespace dllaunch {
@@ -101,7 +102,15 @@ void Reports::epoch(const EpochEvent& event, const EpochRanks& ranks) {
       }
     }
     note(board_->write(scalars_record(unix_seconds(), event.step, scalars)), "tensorboard");
+    histograms(event);
   }
+}
+
+void Reports::histograms(const EpochEvent& event) {
+  const std::int64_t every = session_->config.reports.histograms_every;
+  if (every == 0 || (event.epoch % every != 0 && !session_->finished())) return;
+  const auto found = parameter_histograms(*session_->executable, *session_->arenas);
+  note(board_->write(histograms_record(unix_seconds(), event.step, found)), "tensorboard");
 }
 
 void Reports::validation(const Validation& measured) {

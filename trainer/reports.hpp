@@ -40,6 +40,7 @@ class Reports {
   void end(std::string_view status, double seconds);
 
  private:
+  void histograms(const EpochEvent& event);
   void note(const Result<Ok>& written, std::string_view file);
 
   EventLog events_;

@@ -37,6 +37,7 @@ TEST(Config, AbsentKeysTakeTheDefaultsOfTheContract) {
   EXPECT_EQ(config->checkpoint.keep, 3);
   EXPECT_TRUE(config->reports.csv);
   EXPECT_TRUE(config->reports.tensorboard);
+  EXPECT_EQ(config->reports.histograms_every, 0);
   EXPECT_EQ(config->device, "auto");
   EXPECT_EQ(config->runtime.allreduce, "auto");
   EXPECT_FALSE(config->runtime.bucket_mb);
@@ -75,7 +76,7 @@ TEST(Config, ReadsEveryKey) {
     "lr_schedule": {"scaling": "linear", "warmup_epochs": 2.5, "decay": "none"},
     "seed": 42, "validate_every": 0, "resume": "/elsewhere",
     "checkpoint": {"every_epochs": null, "every_minutes": 0.5, "keep": 1},
-    "reports": {"tensorboard": false, "csv": false},
+    "reports": {"tensorboard": false, "histograms_every": 5, "csv": false},
     "runtime": {"allreduce": "mpi", "bucket_mb": 4.5, "overlap": false, "stall_seconds": 0.5,
                 "stall_abort_seconds": 2, "timeline": true},
     "stop_signal": "HUP"})");
@@ -104,6 +105,7 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_FALSE(config->checkpoint.every_epochs);
   EXPECT_FALSE(config->reports.csv);
   EXPECT_FALSE(config->reports.tensorboard);
+  EXPECT_EQ(config->reports.histograms_every, 5);
   EXPECT_EQ(config->checkpoint.every_minutes, 0.5);
   EXPECT_EQ(config->checkpoint.keep, 1);
   EXPECT_EQ(config->runtime.allreduce, "mpi");

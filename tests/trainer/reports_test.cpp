@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "tests/trainer/event_file.hpp"
@@ -136,6 +137,35 @@ std::vector<std::filesystem::path> event_files(const std::filesystem::path& run_
   return files;
 }
 
+/// Histograms in an event file: tags and how often.
+std::map<std::string, int> histograms_in(const std::filesystem::path& file) {
+  std::map<std::string, int> found;
+  for (const auto& record : records_of(read_text(file)).data) {
+    const Fields event = fields_of(record);
+    const auto summary = event.find(5);
+    if (summary == event.end()) continue;
+    for (const auto& [number, value] : fields_of(summary->second.bytes)) {
+      const Fields fields = fields_of(value.bytes);
+      if (fields.contains(5)) ++found[fields.find(1)->second.bytes];
+    }
+  }
+  return found;
+}
+
+TEST(Reports, HistogramsComeAsOftenAsAsked) {
+  auto config = small_config("reference");
+  config.epochs = 3;
+  const ScratchFolder folder;
+  for (const std::int64_t every : {0, 1, 2}) {
+    config.reports.histograms_every = every;
+    const auto run_dir = folder / std::to_string(every);
+    ASSERT_TRUE(train_alone(config, run_dir));
+    const auto found = histograms_in(event_files(run_dir).at(0));
+    EXPECT_EQ(found.size(), every == 0 ? 0u : 20u);
+    for (const auto& [tag, times] : found) EXPECT_EQ(times, every == 1 ? 3 : 2) << tag;
+  }
+}
+
 TEST(Reports, EventFilesAreSound) {
   const auto config = small_config("reference");
   const ScratchFolder folder;
@@ -161,6 +191,7 @@ TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
   auto config = small_config("reference");
   config.epochs = 3;
   config.checkpoint.every_epochs = 2;
+  config.reports.histograms_every = 2;
   config.settings = {{"optimizer.lr", 0.02}, {"model", std::string("lenet")}, {"flip", false}};
   const ScratchFolder folder;
   auto shorter = config;
@@ -199,6 +230,16 @@ TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
   }
   for (const char* tag : {"step/loss", "step/lr", "step/images_per_s"}) {
     EXPECT_GE(shown["scalars"][tag].size(), 2u) << tag;
+  }
+  EXPECT_EQ(shown["histograms"].size(), 20u);  // weights and gradients of lenet's ten parameters
+  for (const char* tag : {"weights/conv1.weight", "gradients/conv1.weight"}) {
+    const auto& points = shown["histograms"][tag];
+    ASSERT_EQ(points.size(), 2u) << tag;  // of the second epoch and of the last
+    EXPECT_EQ(points[0][0], 14);
+    EXPECT_EQ(points[1][0], 21);
+    EXPECT_EQ(points[1][3], 150) << "6 filters of 5 x 5";
+    EXPECT_EQ(points[1][6], 150);
+    EXPECT_LT(points[1][1], points[1][2]);
   }
   EXPECT_THAT(shown["texts"], ElementsAre("settings"));
   EXPECT_THAT(shown["settings"].get<std::string>(),
