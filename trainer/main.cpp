@@ -41,8 +41,8 @@ namespace {
 constexpr std::string_view help = R"(dltrain --config FILE [--run-dir DIR]
 
 One rank of dllaunch's built-in trainer. FILE is RUN/train.json, the resolved `train:` block of a
-job file; events.jsonl and checkpoints/ are written beside it, or in DIR. `dllaunch run` writes the
-file and starts the ranks; alone, this is one rank on this machine.
+job file; events.jsonl, checkpoints/, tensorboard/ and tables are written beside it, or in DIR.
+`dllaunch run` writes the file and starts the ranks; alone, this is one rank on this machine.
 
 Examples:
   dltrain --config runs/a/train.json                    one rank
@@ -53,7 +53,7 @@ Examples:
 
 Options:
   --config FILE   what to train
-  --run-dir DIR   where events.jsonl and checkpoints/ go [the folder of FILE]
+  --run-dir DIR   where all that is written goes [the folder of FILE]
   --describe      print the JSON Schema of the `train:` block
   --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]
                   what `dllaunch bench allreduce` runs on every rank

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/trainer/run_program.hpp"
@@ -62,6 +63,27 @@ TEST(Ranks, OneTwoAndFourGiveTheSameLosses) {
     }
     EXPECT_NEAR(several.last_epoch["val_loss"], one.last_epoch["val_loss"], 1e-9);
     EXPECT_EQ(several.last_epoch["val_accuracy"], one.last_epoch["val_accuracy"]);
+  }
+}
+
+/// One rank writes the reports, and the counts in them are of all ranks' images.
+TEST(Ranks, ReportsAreThoseOfOneRankWhateverTheirNumber) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["max_steps"] = 10;
+  job["dataset"]["images"] = 470;  // 47 to validate on
+  losses_on(1, job, folder / "1");
+  const std::string confusion = read_text(folder / "1" / "confusion.csv");
+  EXPECT_THAT(confusion, HasSubstr("class 9"));
+  for (const int ranks : {2, 4}) {
+    const auto run_dir = folder / std::to_string(ranks);
+    losses_on(ranks, job, run_dir);
+    EXPECT_EQ(read_text(run_dir / "confusion.csv"), confusion) << ranks << " ranks";
+    EXPECT_EQ(read_text(run_dir / "classes.csv"), read_text(folder / "1" / "classes.csv"));
+    const std::string rows = read_text(run_dir / "metrics.csv");
+    EXPECT_EQ(std::ranges::count(rows, '\n'), 2) << rows;
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(run_dir / "tensorboard"), {}), 1);
   }
 }
 
