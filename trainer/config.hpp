@@ -39,6 +39,8 @@ struct TrainConfig {
   std::string model;
   std::string dataset;  // a name of datasets()
   DatasetOptions data;
+  int crop = 0;        // pixels by which training images are moved at most
+  bool flip = false;   // every second training image, left to right
   int workers = 2;     // threads that prepare batches; 0: the training thread itself
   int batch_size = 1;  // images per rank and micro-batch
   std::int64_t epochs = 1;

@@ -63,8 +63,15 @@ std::vector<ConfigKey> dataset_keys() {
        .kind = ValueKind::integer,
        .nullable = true,
        .minimum = 1,
-       .description = "synthetic: classes [10]",
+       .description = "synthetic: classes [10]; npy: classes [the largest training label + 1]",
        .store = [](auto& c, auto& v) { c.data.classes = absent_when_null<int>(v); }},
+      {.path = "dataset.layout",
+       .kind = ValueKind::word,
+       .initial = "nhwc",
+       .words = {{"nhwc", "images, height, width, channels"},
+                 {"nchw", "images, channels, height, width"}},
+       .description = "npy: order of the axes of the images",
+       .store = [](auto& c, auto& v) { c.data.layout = v; }},
       {.path = "dataset.channels",
        .kind = ValueKind::integer,
        .nullable = true,
@@ -75,8 +82,22 @@ std::vector<ConfigKey> dataset_keys() {
        .kind = ValueKind::integer,
        .nullable = true,
        .minimum = 1,
-       .description = "synthetic: height and width of an image, pixels [28]",
+       .description =
+           "height and width of what the network sees, pixels: images of another size are "
+           "resized (bilinear); null: as the images are, synthetic [28]",
        .store = [](auto& c, auto& v) { c.data.image_size = absent_when_null<int>(v); }},
+      {.path = "dataset.crop",
+       .kind = ValueKind::integer,
+       .initial = 0,
+       .minimum = 0,
+       .description = "training images are moved at random by up to so many pixels up, down, left "
+                      "and right; what comes in is black",
+       .store = [](auto& c, auto& v) { c.crop = v; }},
+      {.path = "dataset.flip",
+       .kind = ValueKind::flag,
+       .initial = false,
+       .description = "training images are mirrored left to right at random, half of them",
+       .store = [](auto& c, auto& v) { c.flip = v; }},
   };
 }
 

@@ -11,6 +11,7 @@
 #include "topology/result.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/dataset/dataset.hpp"
+#include "trainer/image_preparation.hpp"
 #include "trainer/sampler.hpp"
 
 namespace dllaunch {
@@ -19,9 +20,10 @@ struct LoaderOptions {
   Split split = Split::train;
   int workers = 2;     // 0: next() does the work itself
   int batch_size = 1;  // images a batch has room for
+  PreparationOptions preparation = {};
 };
 
-/// Reads and normalises slices of an order, and hands them out in that order whatever the number
+/// Reads and prepares slices of an order, and hands them out in that order whatever the number
 /// of workers. At most two batches a worker wait at any time. Destroying it at any moment is fine.
 class Loader {
  public:
@@ -47,11 +49,10 @@ class Loader {
   };
 
   void work();
-  void prepare(const Slice& slice, std::vector<std::uint8_t>& pixels, Prepared& into) const;
+  void prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const;
   Result<Batch> hand_out(const Prepared& prepared) const;
 
-  const Dataset& dataset_;
-  std::vector<float> levels_;  // [channels][256]: what a pixel's value becomes
+  ImagePreparation preparation_;
   std::vector<std::int64_t> order_;
   std::vector<Slice> slices_;
   LoaderOptions options_;
@@ -63,6 +64,7 @@ class Loader {
   std::size_t claimed_ = 0;   // slices taken by workers
   std::size_t consumed_ = 0;  // slices handed out by next()
   bool stopping_ = false;
+  ImagePreparation::Scratch scratch_;  // of next() when it does the work itself
   std::vector<std::thread> threads_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "runtime/same_table.hpp"
 #include "trainer/agreement.hpp"
+#include "trainer/image_preparation.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,7 +25,10 @@ std::optional<Error> error_of(const Result<T>& result) {
 
 Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   for (const auto& entry : models()) {
-    if (entry.name == config.model) return entry.build(dataset.image_shape(), dataset.classes());
+    if (entry.name == config.model) {
+      return entry.build(prepared_shape(dataset.image_shape(), config.data.image_size),
+                         dataset.classes());
+    }
   }
   return Error{ErrorKind::bad_request, "no model " + config.model, ""};
 }

@@ -84,6 +84,7 @@ class Training {
 
  private:
   Result<Pause> train_epoch();
+  LoaderOptions loader_options(Split split) const;
   Result<StepSums> run_step(Loader& loader, double lr);
   std::optional<Error> explain_failure(const StepSums& sums, double own_loss,
                                        std::optional<Error> own_error);
@@ -134,6 +135,17 @@ Result<TrainStatus> Training::run() {
   return TrainStatus::completed;
 }
 
+LoaderOptions Training::loader_options(Split split) const {
+  return {.split = split,
+          .workers = config_.workers,
+          .batch_size = config_.batch_size,
+          .preparation = {.image_size = config_.data.image_size,
+                          .crop = config_.crop,
+                          .flip = config_.flip,
+                          .seed = config_.seed,
+                          .epoch = session_.position.epoch}};
+}
+
 Result<Pause> Training::train_epoch() {
   TrainPosition& at = session_.position;
   const auto start = Clock::now();
@@ -141,10 +153,10 @@ Result<Pause> Training::train_epoch() {
   stragglers_.begin_epoch();
   epoch_images_ = 0;
   training_s_ = 0;
-  Loader loader(
-      *session_.dataset, session_.normalization, epoch_order(config_.seed, at.epoch, images_),
-      deal_epoch(images_, session_.shape, at.images, communicator_.rank()),
-      {.split = Split::train, .workers = config_.workers, .batch_size = config_.batch_size});
+  Loader loader(*session_.dataset, session_.normalization,
+                epoch_order(config_.seed, at.epoch, images_),
+                deal_epoch(images_, session_.shape, at.images, communicator_.rank()),
+                loader_options(Split::train));
   while (at.images < images_) {
     const double lr = learning_rate(config_.schedule, config_.optimizer_options.lr,
                                     communicator_.size(), steps, at.step);
@@ -322,9 +334,8 @@ Result<std::pair<double, double>> Training::validate() {
   const std::int64_t images = session_.dataset->size(Split::validation);
   auto slices = deal_validation(images, session_.shape, communicator_.rank());
   const std::size_t batches = slices.size();
-  Loader loader(
-      *session_.dataset, session_.normalization, {}, std::move(slices),
-      {.split = Split::validation, .workers = config_.workers, .batch_size = config_.batch_size});
+  Loader loader(*session_.dataset, session_.normalization, {}, std::move(slices),
+                loader_options(Split::validation));
   std::array<double, 2> sums{};
   std::optional<Error> error;
   for (std::size_t i = 0; i < batches && !error; ++i) {

@@ -68,6 +68,29 @@ TEST(Loader, GivesSlicesInOrderAtAnyNumberOfWorkers) {
   }
 }
 
+TEST(Loader, CropsAndFlipsTheSameAtAnyNumberOfWorkers) {
+  const Numbered dataset(50);
+  const auto order = epoch_order(3, 0, 50);
+  std::vector<float> first;
+  for (const int workers : {0, 1, 5}) {
+    std::vector<float> seen;
+    Loader loader(dataset, plain, order, slices_of(50, 4),
+                  {.split = Split::train,
+                   .workers = workers,
+                   .batch_size = 4,
+                   .preparation = {.image_size = 5, .crop = 3, .flip = true, .epoch = 2}});
+    for (std::size_t i = 0; i < 13; ++i) {
+      auto batch = loader.next();
+      ASSERT_TRUE(batch);
+      EXPECT_EQ(batch->images.size(), 4u * 50);
+      const auto images = batch->images.first(static_cast<std::size_t>(batch->count) * 50);
+      seen.insert(seen.end(), images.begin(), images.end());
+    }
+    if (workers == 0) first = seen;
+    EXPECT_EQ(seen, first) << workers << " workers";
+  }
+}
+
 TEST(Loader, WithoutAnOrderPositionsAreImages) {
   const Numbered dataset(10);
   Loader loader(dataset, plain, {}, {{7, 2}}, {.workers = 1, .batch_size = 2});

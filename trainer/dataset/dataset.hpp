@@ -35,7 +35,13 @@ class Dataset {
   virtual Result<std::int32_t> read(Split split, std::int64_t index,
                                     std::span<std::uint8_t> pixels) const = 0;
 
-  /// How many images of the training split, from the first on, normalization() is measured on.
+  /// Pixels are finite floats of any range, which count as scaled already: they are read by
+  /// read_floats(), and read() is not called.
+  virtual bool floats() const { return false; }
+  virtual Result<std::int32_t> read_floats(Split split, std::int64_t index,
+                                           std::span<float> pixels) const;
+
+  /// How many images of the training split, evenly spread over it, measure_normalization() reads.
   virtual std::int64_t images_to_measure() const { return size(Split::train); }
 
   int classes() const { return static_cast<int>(class_names().size()); }
@@ -46,17 +52,18 @@ class Dataset {
   }
 };
 
-/// Exact: sums of integers, so every rank and machine gets the same numbers. A constant channel
-/// counts as having a standard deviation of 1. Any Error is the data set's own.
+/// Of bytes exact: sums of integers, so every rank and machine gets the same numbers. A constant
+/// channel counts as having a standard deviation of 1. Any Error is the data set's own.
 Result<Normalization> measure_normalization(const Dataset& dataset);
 
 /// The `dataset:` block without its kind; what is absent is the kind's own choice.
 struct DatasetOptions {
   std::string path;
-  std::optional<std::int64_t> images;
-  std::optional<int> classes;
-  std::optional<int> channels;
-  std::optional<int> image_size;
+  std::optional<std::int64_t> images = {};
+  std::optional<int> classes = {};
+  std::optional<int> channels = {};
+  std::optional<int> image_size = {};
+  std::string layout = "nhwc";  // or nchw
   std::uint64_t seed = 1;
 };
 
@@ -67,6 +74,8 @@ struct DatasetEntry {
   bool files = true;  // lives under a path; otherwise it is made up and takes sizes instead
   /// Reads or prepares everything. bad_request: what is missing or damaged, naming the file.
   Result<std::unique_ptr<Dataset>> (*open)(const DatasetOptions& options);
+  /// Which of images, classes, channels and layout it takes beside path and image_size.
+  std::string_view takes = "";
 };
 std::span<const DatasetEntry> datasets();
 
