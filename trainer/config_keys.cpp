@@ -76,7 +76,7 @@ std::vector<ConfigKey> dataset_keys() {
        .kind = ValueKind::integer,
        .nullable = true,
        .minimum = 1,
-       .description = "synthetic: channels of an image [1]",
+       .description = "channels of an image: synthetic [1]; image-folder 3 (RGB) or 1 (grey) [3]",
        .store = [](auto& c, auto& v) { c.data.channels = absent_when_null<int>(v); }},
       {.path = "dataset.image_size",
        .kind = ValueKind::integer,
