@@ -52,6 +52,16 @@ std::vector<ConfigKey> dataset_keys() {
        .description =
            "threads of each rank that prepare batches; 0: none beside the training thread",
        .store = [](auto& c, auto& v) { c.workers = v; }},
+      {.path = "dataset.on_bad",
+       .kind = ValueKind::word,
+       .initial = "stop",
+       .words = {{"stop", "training stops and names the file"},
+                 {"skip",
+                  "training images are replaced by the next good one, validation images "
+                  "left out; both are counted and told"}},
+       .description = "what becomes of images that are damaged, of another size than the rest, or "
+                      "have a label out of range",
+       .store = [](auto& c, auto& v) { c.data.skip_bad = v == "skip"; }},
       {.path = "dataset.images",
        .kind = ValueKind::integer,
        .nullable = true,

@@ -201,6 +201,7 @@ void EventLog::epoch(const EpochEvent& event) {
              .add("val_accuracy", event.val_accuracy)
              .add("seconds", event.seconds)
              .add("images_per_s", event.images_per_s)
+             .add("skipped", event.skipped)
              .text());
 }
 

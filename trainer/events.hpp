@@ -41,8 +41,9 @@ struct EpochEvent {
   double accuracy = 0;
   std::optional<double> val_loss = {};
   std::optional<double> val_accuracy = {};
-  double seconds = 0;       // validation included
-  double images_per_s = 0;  // training images of all ranks over the seconds of training
+  double seconds = 0;        // validation included
+  double images_per_s = 0;   // training images of all ranks over the seconds of training
+  std::int64_t skipped = 0;  // bad images, validation's included
 };
 
 struct CheckpointEvent {

@@ -1,13 +1,24 @@
 #include "trainer/loader.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <exception>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace dllaunch {
+namespace {
+
+bool is_bad_image(const Result<std::int32_t>& label) {
+  return !label && label.error().kind == ErrorKind::bad_request;
+}
+
+}  // namespace
 Loader::Loader(const Dataset& dataset, const Normalization& normalization,
                std::vector<std::int64_t> order, std::vector<Slice> slices, LoaderOptions options)
     : preparation_(dataset, normalization, options.preparation),
+      images_(dataset.size(options.split)),
       order_(std::move(order)),
       slices_(std::move(slices)),
       options_(options) {
@@ -50,23 +61,44 @@ void Loader::work() {
   }
 }
 
+/// bad_request: skipped, and nothing stands in for it.
+Result<std::int32_t> Loader::read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
+                                        std::span<float> image, std::vector<Error>& skipped) const {
+  auto label = preparation_.prepare(options_.split, index, scratch, image);
+  if (!options_.skip_bad || !is_bad_image(label)) return label;
+  skipped.push_back(label.error());
+  if (options_.split == Split::validation) return label;
+  constexpr std::int64_t most_in_a_row = 100;
+  for (std::int64_t i = 1; i < std::min(images_, most_in_a_row); ++i) {
+    auto next = preparation_.prepare(options_.split, (index + i) % images_, scratch, image);
+    if (!is_bad_image(next)) return next;
+  }
+  return Error{ErrorKind::unsatisfiable,
+               fmt::format("{} images in a row are bad, the first of them {}",
+                           std::min(images_, most_in_a_row), label.error().what),
+               "this is more than a few bad images"};
+}
+
 void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const {
   const std::size_t pixels = preparation_.pixels();
-  into.count = slice.count;
+  into.count = 0;
   into.error.reset();
+  into.skipped.clear();
   try {
     for (int i = 0; i < slice.count; ++i) {
       const std::int64_t position = slice.begin + i;
       const std::int64_t index =
           order_.empty() ? position : order_[static_cast<std::size_t>(position)];
-      const auto row = static_cast<std::size_t>(i);
-      auto label = preparation_.prepare(options_.split, index, scratch,
-                                        std::span(into.images).subspan(row * pixels, pixels));
+      const auto row = static_cast<std::size_t>(into.count);
+      const auto image = std::span(into.images).subspan(row * pixels, pixels);
+      auto label = read_image(index, scratch, image, into.skipped);
+      if (options_.skip_bad && is_bad_image(label)) continue;
       if (!label) {
         into.error = std::move(label).error();
         return;
       }
       into.labels[row] = *label;
+      ++into.count;
     }
   } catch (const std::exception& problem) {
     into.error =
@@ -74,7 +106,8 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
   }
 }
 
-Result<Batch> Loader::hand_out(const Prepared& prepared) const {
+Result<Batch> Loader::hand_out(Prepared& prepared) {
+  skipped_.insert(skipped_.end(), prepared.skipped.begin(), prepared.skipped.end());
   if (prepared.error) return *prepared.error;
   return Batch{.images = prepared.images, .labels = prepared.labels, .count = prepared.count};
 }

@@ -69,7 +69,7 @@ Result<Ok> prepare_alone(Session& session) {
   auto dataset = find_dataset(session.config.dataset)->open(session.config.data);
   if (!dataset) return std::move(dataset).error();
   session.dataset = *std::move(dataset);
-  auto normalization = measure_normalization(*session.dataset);
+  auto normalization = measure_normalization(*session.dataset, session.config.data.skip_bad);
   if (!normalization) return std::move(normalization).error();
   session.normalization = *std::move(normalization);
   auto graph = build_model(session.config, *session.dataset);

@@ -12,6 +12,7 @@
 #include "trainer/bucket_choice.hpp"
 #include "trainer/events.hpp"
 #include "trainer/loader.hpp"
+#include "trainer/skipped_images.hpp"
 #include "trainer/stragglers.hpp"
 
 namespace dllaunch {
@@ -77,6 +78,7 @@ class Training {
         buckets_(communicator, *session.arenas, reducer_, bucket_place(options, session),
                  tunes_buckets(options.prepare.config.runtime)),
         stragglers_(communicator, activity, options.host),
+        skipped_(options.prepare.warn),
         images_(session.dataset->size(Split::train)) {}
 
   /// An Error ends the training on every rank.
@@ -104,6 +106,7 @@ class Training {
   GradientReducer reducer_;
   BucketChoice buckets_;
   StragglerWatch stragglers_;
+  SkippedImages skipped_;
   double reduced_lr_ = 0;          // of the step whose gradients the reducer gives next
   std::int64_t images_;            // of the training split
   double training_s_ = 0;          // of this epoch, without validation
@@ -139,6 +142,7 @@ LoaderOptions Training::loader_options(Split split) const {
   return {.split = split,
           .workers = config_.workers,
           .batch_size = config_.batch_size,
+          .skip_bad = config_.data.skip_bad,
           .preparation = {.image_size = config_.data.image_size,
                           .crop = config_.crop,
                           .flip = config_.flip,
@@ -162,6 +166,7 @@ Result<Pause> Training::train_epoch() {
                                     communicator_.size(), steps, at.step);
     const std::int64_t count = step_images(images_, session_.shape, at.images);
     auto sums = run_step(loader, lr);
+    skipped_.add(loader.take_skipped());
     if (!sums) return std::move(sums).error();
     activity_.enter(RankPhase::between);
     stragglers_.end_step();
@@ -314,21 +319,23 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
     validation =
         fmt::format(", validation loss {:.4f}, accuracy {:.4f}", measured->first, measured->second);
   }
+  if (config_.data.skip_bad) event.skipped = skipped_.take_sum(communicator_);
   event.seconds = seconds_since(epoch_start);
   event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
   events_.epoch(event);
   events_.ranks(event.epoch, ranks);
   if (communicator_.rank() == 0) {
-    options_.say(fmt::format(
-        "epoch {}/{}: loss {:.4f}, accuracy {:.4f}{}, {:.1f} s, {:.0f} images/s", event.epoch,
-        config_.epochs, event.loss, event.accuracy, validation, event.seconds, event.images_per_s));
+    options_.say(
+        fmt::format("epoch {}/{}: loss {:.4f}, accuracy {:.4f}{}, {:.1f} s, {:.0f} images/s{}",
+                    event.epoch, config_.epochs, event.loss, event.accuracy, validation,
+                    event.seconds, event.images_per_s, render_skipped(event.skipped)));
     constexpr std::size_t most_lines = 3;
     for (const auto& line : straggler_lines(ranks, most_lines)) options_.say(line);
   }
   return Ok{};
 }
 
-/// Mean loss and accuracy over every validation image exactly once.
+/// Mean loss and accuracy over every good validation image exactly once.
 Result<std::pair<double, double>> Training::validate() {
   activity_.enter(RankPhase::validation);
   const std::int64_t images = session_.dataset->size(Split::validation);
@@ -336,7 +343,7 @@ Result<std::pair<double, double>> Training::validate() {
   const std::size_t batches = slices.size();
   Loader loader(*session_.dataset, session_.normalization, {}, std::move(slices),
                 loader_options(Split::validation));
-  std::array<double, 2> sums{};
+  std::array<double, 3> sums{};  // loss, correct, images
   std::optional<Error> error;
   for (std::size_t i = 0; i < batches && !error; ++i) {
     auto batch = loader.next();
@@ -347,12 +354,14 @@ Result<std::pair<double, double>> Training::validate() {
     const ForwardResult result = session_.executable->forward(*batch, Phase::evaluate);
     sums[0] += result.loss_sum;
     sums[1] += result.correct;
+    sums[2] += batch->count;
   }
+  skipped_.add(loader.take_skipped());
   if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
   communicator_.wait(communicator_.all_reduce(sums.data(), sums.size(), DType::f64, ReduceOp::sum));
   activity_.enter(RankPhase::between);
-  const auto count = static_cast<double>(images);
-  return std::pair(sums[0] / count, sums[1] / count);
+  if (sums[2] > 0) return std::pair(sums[0] / sums[2], sums[1] / sums[2]);
+  return Error{ErrorKind::bad_request, "all validation images are bad", ""};
 }
 
 bool Training::minutes_have_passed() const {

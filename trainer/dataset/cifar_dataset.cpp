@@ -17,7 +17,7 @@ constexpr std::size_t image_bytes = std::size_t{3} * 32 * 32;
 /// A split: files of records, one after the other.
 class CifarSplit {
  public:
-  explicit CifarSplit(const CifarFamily& family) : family_(family) {}
+  CifarSplit(const CifarFamily& family, bool skip_bad) : family_(family), skip_bad_(skip_bad) {}
 
   Result<Ok> add(const fs::path& path);
   std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
@@ -34,6 +34,7 @@ class CifarSplit {
   Error beyond_the_classes(const fs::path& path, std::size_t record, std::uint8_t label) const;
 
   const CifarFamily& family_;
+  bool skip_bad_;
   std::vector<Part> parts_;
   std::vector<std::uint8_t> labels_;
 };
@@ -63,7 +64,9 @@ Result<Ok> CifarSplit::add_labels(const RandomAccessFile& file) {
     if (auto read = file.read(done * record_bytes(), bytes); !read) return std::move(read).error();
     for (std::uint64_t i = 0; i < count; ++i, ++done) {
       const std::uint8_t label = piece[i * record_bytes() + family_.label_at];
-      if (label >= family_.class_names.size()) return beyond_the_classes(file.path(), done, label);
+      if (!skip_bad_ && label >= family_.class_names.size()) {
+        return beyond_the_classes(file.path(), done, label);
+      }
       labels_.push_back(label);
     }
   }
@@ -83,9 +86,13 @@ Result<std::int32_t> CifarSplit::read(std::int64_t index, std::span<std::uint8_t
                                  [&](const Part& part) { return part.first > index; });
   const Part& part = *(next - 1);
   const auto record = static_cast<std::uint64_t>(index - part.first);
+  const std::uint8_t label = labels_[static_cast<std::size_t>(index)];
+  if (label >= family_.class_names.size()) {
+    return beyond_the_classes(part.file.path(), record, label);
+  }
   auto read = part.file.read(record * record_bytes() + family_.label_bytes, pixels);
   if (!read) return std::move(read).error();
-  return static_cast<std::int32_t>(labels_[static_cast<std::size_t>(index)]);
+  return static_cast<std::int32_t>(label);
 }
 
 class CifarDataset : public Dataset {
@@ -160,11 +167,11 @@ Result<std::unique_ptr<Dataset>> open_cifar_dataset(const CifarFamily& family,
     return Error{ErrorKind::bad_request,
                  fmt::format("{}: lacks {}", folder.string(), family.train_files), hint};
   }
-  CifarSplit train(family);
+  CifarSplit train(family, options.skip_bad);
   for (const auto& file : train_files) {
     if (auto added = train.add(file); !added) return std::move(added).error();
   }
-  CifarSplit validation(family);
+  CifarSplit validation(family, options.skip_bad);
   if (auto added = validation.add(folder / family.validation_file); !added) {
     return std::move(added).error();
   }

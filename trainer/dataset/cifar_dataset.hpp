@@ -21,8 +21,9 @@ struct CifarFamily {
 };
 
 /// Reads the files of `options.path`, or of the published archive's folder in it. Pixels stay in
-/// the files. Training files follow each other by their number. bad_request: which file is missing,
-/// empty or no whole number of records, a label beyond the classes.
+/// the files. Training files follow each other by their number.
+/// bad_request: which file is missing, empty or no whole number of records, and unless
+/// `options.skip_bad` a label beyond the classes.
 Result<std::unique_ptr<Dataset>> open_cifar_dataset(const CifarFamily& family,
                                                     const DatasetOptions& options);
 

@@ -56,31 +56,37 @@ struct ChannelSums {
 };
 
 template <typename Sums, typename Read>
-Result<Normalization> measure(const Dataset& dataset, double whole, Read read) {
+Result<Normalization> measure(const Dataset& dataset, bool skip_bad, double whole, Read read) {
   Sums sums(dataset.pixels(), static_cast<std::size_t>(dataset.image_shape().channels));
   const std::int64_t images = dataset.images_to_measure();
   const std::int64_t size = dataset.size(Split::train);
+  std::int64_t good = 0;
   for (std::int64_t i = 0; i < images; ++i) {
     // i * size / images without the product, which could wrap.
     const std::int64_t index = size / images * i + size % images * i / images;
     auto label = read(index, std::span(sums.pixels));
-    if (!label) return std::move(label).error();
-    sums.add();
+    if (label) {
+      sums.add();
+      ++good;
+    } else if (!skip_bad || label.error().kind != ErrorKind::bad_request ||
+               (i + 1 == images && good == 0)) {
+      return std::move(label).error();
+    }
   }
-  return sums.normalization(images, whole);
+  return sums.normalization(good, whole);
 }
 
 }  // namespace
 
-Result<Normalization> measure_normalization(const Dataset& dataset) {
+Result<Normalization> measure_normalization(const Dataset& dataset, bool skip_bad) {
   if (dataset.floats()) {
     return measure<ChannelSums<float, double>>(
-        dataset, 1, [&](std::int64_t index, std::span<float> pixels) {
+        dataset, skip_bad, 1, [&](std::int64_t index, std::span<float> pixels) {
           return dataset.read_floats(Split::train, index, pixels);
         });
   }
   return measure<ChannelSums<std::uint8_t, std::uint64_t>>(
-      dataset, 255, [&](std::int64_t index, std::span<std::uint8_t> pixels) {
+      dataset, skip_bad, 255, [&](std::int64_t index, std::span<std::uint8_t> pixels) {
         return dataset.read(Split::train, index, pixels);
       });
 }

@@ -32,6 +32,8 @@ class Dataset {
   virtual std::int64_t size(Split split) const = 0;
 
   /// Writes image `index` as [channels, height, width] and returns its label.
+  /// bad_request: this image is bad, and stays so; `what` names its file. Other errors: the
+  /// storage.
   virtual Result<std::int32_t> read(Split split, std::int64_t index,
                                     std::span<std::uint8_t> pixels) const = 0;
 
@@ -54,7 +56,8 @@ class Dataset {
 
 /// Of bytes exact: sums of integers, so every rank and machine gets the same numbers. A constant
 /// channel counts as having a standard deviation of 1. Any Error is the data set's own.
-Result<Normalization> measure_normalization(const Dataset& dataset);
+/// With `skip_bad`, images that are bad (bad_request) are left out, unless all are.
+Result<Normalization> measure_normalization(const Dataset& dataset, bool skip_bad = false);
 
 /// The `dataset:` block without its kind; what is absent is the kind's own choice.
 struct DatasetOptions {
@@ -64,6 +67,7 @@ struct DatasetOptions {
   std::optional<int> channels = {};
   std::optional<int> image_size = {};
   std::string layout = "nhwc";  // or nchw
+  bool skip_bad = false;        // bad images are left for read() to tell; else open() may
   std::uint64_t seed = 1;
 };
 

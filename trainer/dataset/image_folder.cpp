@@ -63,7 +63,8 @@ Result<Ok> add_class(ImageFiles& files, const std::string& name, std::int32_t la
   return Ok{};
 }
 
-Result<ImageFiles> list_files(const fs::path& folder, const std::vector<std::string>& classes) {
+Result<ImageFiles> list_files(const fs::path& folder, const std::vector<std::string>& classes,
+                              bool skip_bad) {
   ImageFiles files{.folder = folder, .names = {}, .labels = {}};
   auto present = class_folders(folder);
   if (!present) return std::move(present).error();
@@ -78,10 +79,11 @@ Result<ImageFiles> list_files(const fs::path& folder, const std::vector<std::str
     const std::size_t before = files.names.size();
     auto added = add_class(files, name, static_cast<std::int32_t>(found - classes.begin()));
     if (!added) return std::move(added).error();
-    if (files.names.size() == before) {
-      return Error{ErrorKind::bad_request,
-                   fmt::format("{}: class folder without a .jpg file", (folder / name).string()),
-                   "remove the folder, or put images into it"};
+    if (!skip_bad && files.names.size() == before) {
+      return Error{
+          ErrorKind::bad_request,
+          fmt::format("{}: class folder without a .jpg file", (folder / name).string()),
+          "remove the folder, or put images into it; dataset.on_bad: skip goes on without"};
     }
   }
   if (files.names.empty()) {
@@ -218,9 +220,9 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
   }
   auto classes = class_folders(folder / "train");
   if (!classes) return std::move(classes).error();
-  auto train = list_files(folder / "train", *classes);
+  auto train = list_files(folder / "train", *classes, options.skip_bad);
   if (!train) return std::move(train).error();
-  auto validation = list_files(folder / "val", *classes);
+  auto validation = list_files(folder / "val", *classes, options.skip_bad);
   if (!validation) return std::move(validation).error();
   const int size = options.image_size.value_or(0);
   ImageShape shape{.channels = channels, .height = size, .width = size};

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 
 struct NpySplit {
   NpyFile images;
+  fs::path label_file;
   std::vector<std::int32_t> labels;
   ImageShape shape;
 };
@@ -107,9 +108,16 @@ Result<NpySplit> open_split(const fs::path& folder, const std::string& name, boo
   if (!images) return std::move(images).error();
   auto shape = shape_of(*images, channels_first);
   if (!shape) return std::move(shape).error();
-  auto labels = read_labels(folder / (name + "_labels.npy"), images->header.shape[0]);
+  const fs::path label_file = folder / (name + "_labels.npy");
+  auto labels = read_labels(label_file, images->header.shape[0]);
   if (!labels) return std::move(labels).error();
-  return NpySplit{*std::move(images), *std::move(labels), *shape};
+  return NpySplit{*std::move(images), label_file, *std::move(labels), *shape};
+}
+
+Error beyond_the_classes(const NpySplit& split, std::int64_t index, int classes) {
+  return wrong(split.label_file,
+               fmt::format("label {} of image {} is out of range 0..{}",
+                           split.labels[static_cast<std::size_t>(index)], index, classes - 1));
 }
 
 class NpyDataset : public Dataset {
@@ -158,6 +166,7 @@ class NpyDataset : public Dataset {
   Result<std::int32_t> read_as(Split split, std::int64_t index, std::span<Pixel> pixels) const {
     const NpySplit& from = of(split);
     const std::int32_t label = from.labels[static_cast<std::size_t>(index)];
+    if (label < 0 || label >= classes()) return beyond_the_classes(from, index, classes());
     const std::span bytes(reinterpret_cast<std::uint8_t*>(pixels.data()), pixels.size_bytes());
     const auto begin =
         from.images.header.data_begin + static_cast<std::uint64_t>(index) * pixels.size_bytes();
@@ -192,14 +201,11 @@ Result<int> count_classes(const NpySplit& train, const DatasetOptions& options) 
                fmt::format("the largest label is {}", last), "labels are 0 .. classes-1");
 }
 
-Result<Ok> check_labels(const fs::path& file, const std::vector<std::int32_t>& labels,
-                        int classes) {
-  const auto beyond = std::find_if(labels.begin(), labels.end(), [&](std::int32_t label) {
-    return label < 0 || label >= classes;
-  });
-  if (beyond == labels.end()) return Ok{};
-  return wrong(file, fmt::format("label {} of image {} is out of range 0..{}", *beyond,
-                                 beyond - labels.begin(), classes - 1));
+Result<Ok> check_labels(const NpySplit& split, int classes) {
+  const auto beyond = std::find_if(split.labels.begin(), split.labels.end(),
+                                   [&](auto label) { return label < 0 || label >= classes; });
+  if (beyond == split.labels.end()) return Ok{};
+  return beyond_the_classes(split, beyond - split.labels.begin(), classes);
 }
 
 Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
@@ -227,10 +233,9 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
   }
   auto classes = count_classes(*train, options);
   if (!classes) return std::move(classes).error();
-  for (const auto& [split, name] : {std::pair(&*train, "train"), std::pair(&*validation, "val")}) {
-    auto checked =
-        check_labels(folder / fmt::format("{}_labels.npy", name), split->labels, *classes);
-    if (!checked) return std::move(checked).error();
+  for (const auto* split : {&*train, &*validation}) {
+    if (options.skip_bad) continue;
+    if (auto checked = check_labels(*split, *classes); !checked) return std::move(checked).error();
   }
   return std::unique_ptr<Dataset>(std::make_unique<NpyDataset>(
       *std::move(train), *std::move(validation), *classes, channels_first));
