@@ -203,6 +203,9 @@ class Reader {
     if (!dataset->files && !data.path.empty()) {
       problems_.push_back(fmt::format("dataset.path: kind {} has no files", config_.dataset));
     }
+    if (!config_.stage_to.empty() && data.path.empty()) {
+      problems_.push_back("dataset.stage_to: there is no dataset.path to copy from");
+    }
     const auto refuse_unless_taken = [&](const char* option, bool given) {
       if (!given || dataset->takes.find(option) != std::string_view::npos) return;
       problems_.push_back(

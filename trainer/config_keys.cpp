@@ -52,6 +52,20 @@ std::vector<ConfigKey> dataset_keys() {
        .description =
            "threads of each rank that prepare batches; 0: none beside the training thread",
        .store = [](auto& c, auto& v) { c.workers = v; }},
+      {.path = "dataset.stage_to",
+       .nullable = true,
+       .description =
+           "folder on storage of the node: one rank of each node copies `path` there, once, "
+           "and all read the copy",
+       .store = [](auto& c,
+                   auto& v) { c.stage_to = v.is_null() ? "" : v.template get<std::string>(); }},
+      {.path = "dataset.stage_failure",
+       .kind = ValueKind::word,
+       .initial = "stop",
+       .words = {{"stop", "training does not begin"},
+                 {"in_place", "a warning, and the files are read where they are"}},
+       .description = "what happens when the copy fails, for lack of room or otherwise",
+       .store = [](auto& c, auto& v) { c.stage_or_stop = v == "stop"; }},
       {.path = "dataset.on_bad",
        .kind = ValueKind::word,
        .initial = "stop",

@@ -11,6 +11,7 @@
 
 #include "runtime/same_table.hpp"
 #include "trainer/agreement.hpp"
+#include "trainer/dataset_staging.hpp"
 #include "trainer/image_preparation.hpp"
 
 namespace dllaunch {
@@ -64,8 +65,25 @@ Result<Ok> compile(Session& session) {
       "use device cpu"};
 }
 
+/// From here on the data set's path is its copy on this node.
+Result<Ok> stage(Session& session, const PrepareOptions& options) {
+  TrainConfig& config = session.config;
+  if (config.stage_to.empty()) return Ok{};
+  auto staged =
+      stage_dataset({.from = config.data.path, .to = config.stage_to, .say = options.say});
+  if (staged) {
+    config.data.path = staged->string();
+    return Ok{};
+  }
+  Error error = std::move(staged).error().within("dataset.stage_to");
+  if (config.stage_or_stop) return error;
+  options.warn(error.what + "; " + config.data.path + " is read in place");
+  return Ok{};
+}
+
 /// What each rank does by itself.
-Result<Ok> prepare_alone(Session& session) {
+Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
+  if (auto staged = stage(session, options); !staged) return staged;
   auto dataset = find_dataset(session.config.dataset)->open(session.config.data);
   if (!dataset) return std::move(dataset).error();
   session.dataset = *std::move(dataset);
@@ -195,7 +213,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.shape = {.ranks = communicator.size(),
                    .batch_size = config.batch_size,
                    .accumulate = config.accumulate};
-  auto alone = prepare_alone(session);
+  auto alone = prepare_alone(session, options);
   if (alone && communicator.memory() == MemorySpace::gpu) {
     // Until a backend computes there.
     alone = Error{ErrorKind::bad_request,

@@ -24,6 +24,7 @@ struct PrepareOptions {
   std::filesystem::path run_dir;       // events.jsonl and checkpoints/ are written there
   int threads = 0;                     // that compute; 0: as many as the process may use CPUs
   Say warn = [](std::string_view) {};  // hears of every checkpoint that was refused
+  Say say = [](std::string_view) {};   // hears of progress on this node
 };
 
 struct Session {
