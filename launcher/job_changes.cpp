@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 /// Whole blocks and single keys below which everything may change. A new key of the job file
 /// matters until it is listed here: refusing too much is the safe mistake.
-constexpr std::array<std::string_view, 37> free_keys = {
+constexpr std::array<std::string_view, 39> free_keys = {
     "name",
     "cluster",
     "after",
@@ -45,6 +45,8 @@ constexpr std::array<std::string_view, 37> free_keys = {
     "train.dataset.workers",
     "train.optimizer.shard",
     "train.dataset.stage_to",
+    "train.dataset.stage_failure",
+    "train.dataset.on_bad",
     "runtime.allreduce",
     "runtime.bucket_mb",
     "runtime.overlap",

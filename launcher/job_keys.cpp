@@ -374,8 +374,8 @@ std::vector<JobKey> all_keys() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 5> planned_keys = {
-    "train.convolution",     "train.dataset.stage_to", "train.checkpoint.best",
+constexpr std::array<std::string_view, 4> planned_keys = {
+    "train.convolution",     "train.checkpoint.best",
     "recovery.max_restarts", "recovery.requeue_on",
 };
 

@@ -42,6 +42,8 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
     {"yaml-cpp", {"launcher/yaml_"}},
     {"kainjow", {"launcher/render_sbatch.cpp"}},
     {"zlib.h", {"trainer/dataset/"}},
+    {"jpeglib.h", {"trainer/dataset/jpeg.cpp"}},
+    {"jerror.h", {"trainer/dataset/jpeg.cpp"}},
     {"xxhash.h", {"trainer/checkpoint", "trainer/bucket_choice.cpp", "runtime/"}},
     {"CLI/",
      {"launcher/command_line.cpp", "launcher/verb_help.cpp", "launcher/named_topology.cpp",

@@ -231,12 +231,18 @@ class Reader {
     if (!dataset->files && !data.path.empty()) {
       problems_.push_back(fmt::format("dataset.path: kind {} has no files", config_.dataset));
     }
-    if (dataset->files && (data.images || data.classes || data.channels || data.image_size)) {
-      problems_.push_back(
-          fmt::format("dataset.images, classes, channels and image_size are for kind synthetic; "
-                      "those of {} are in its files",
-                      config_.dataset));
+    if (!config_.stage_to.empty() && data.path.empty()) {
+      problems_.push_back("dataset.stage_to: there is no dataset.path to copy from");
     }
+    const auto refuse_unless_taken = [&](const char* option, bool given) {
+      if (!given || dataset->takes.find(option) != std::string_view::npos) return;
+      problems_.push_back(
+          fmt::format("dataset.{}: kind {} does not take it", option, config_.dataset));
+    };
+    refuse_unless_taken("images", data.images.has_value());
+    refuse_unless_taken("classes", data.classes.has_value());
+    refuse_unless_taken("channels", data.channels.has_value());
+    refuse_unless_taken("layout", data.layout == "nchw");
     if (config_.precision == Precision::fp64 && config_.backend != "auto" &&
         config_.backend != "reference") {
       problems_.push_back(

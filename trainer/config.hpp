@@ -54,8 +54,12 @@ struct TrainConfig {
   std::string model;
   std::string dataset;  // a name of datasets()
   DatasetOptions data;
-  int workers = 2;     // threads that prepare batches; 0: the training thread itself
-  int batch_size = 1;  // images per rank and micro-batch
+  std::string stage_to;       // folder of the node the files are copied to; empty: none
+  bool stage_or_stop = true;  // else a copy that fails is read where it comes from
+  int crop = 0;               // pixels by which training images are moved at most
+  bool flip = false;          // every second training image, left to right
+  int workers = 2;            // threads that prepare batches; 0: the training thread itself
+  int batch_size = 1;         // images per rank and micro-batch
   std::int64_t epochs = 1;
   std::optional<std::int64_t> max_steps;
   int accumulate = 1;  // micro-batches per step

@@ -206,6 +206,7 @@ void EventLog::epoch(const EpochEvent& event) {
              .add("val_f1_macro", event.val_f1_macro)
              .add("step", event.step)
              .add("lr", event.lr)
+             .add("skipped", event.skipped)
              .text());
 }
 

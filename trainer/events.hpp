@@ -48,6 +48,7 @@ struct EpochEvent {
   double seconds = 0;             // validation included
   double images_per_s = 0;        // training images of all ranks over the seconds of training
   std::int64_t images = 0;        // those: fewer than the epoch's where a resume began within it
+  std::int64_t skipped = 0;       // bad images, validation's included
 };
 
 struct CheckpointEvent {

@@ -1,36 +1,31 @@
 #include "trainer/loader.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <exception>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace dllaunch {
 namespace {
 
-std::vector<float> level_table(const Normalization& normalization) {
-  std::vector<float> levels;
-  for (std::size_t c = 0; c < normalization.mean.size(); ++c) {
-    for (int value = 0; value < 256; ++value) {
-      levels.push_back(
-          static_cast<float>((value / 255.0 - normalization.mean[c]) / normalization.std[c]));
-    }
-  }
-  return levels;
+bool is_bad_image(const Result<std::int32_t>& label) {
+  return !label && label.error().kind == ErrorKind::bad_request;
 }
 
 }  // namespace
-
 Loader::Loader(const Dataset& dataset, const Normalization& normalization,
                std::vector<std::int64_t> order, std::vector<Slice> slices, LoaderOptions options)
-    : dataset_(dataset),
-      levels_(level_table(normalization)),
+    : preparation_(dataset, normalization, options.preparation),
+      images_(dataset.size(options.split)),
       order_(std::move(order)),
       slices_(std::move(slices)),
       options_(options) {
   const auto workers = static_cast<std::size_t>(options.workers);
   ring_.resize(workers == 0 ? 1 : 2 * workers);
   for (auto& prepared : ring_) {
-    prepared.images.resize(static_cast<std::size_t>(options.batch_size) * dataset.pixels());
+    prepared.images.resize(static_cast<std::size_t>(options.batch_size) * preparation_.pixels());
     prepared.labels.resize(static_cast<std::size_t>(options.batch_size));
   }
   for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
@@ -46,7 +41,7 @@ Loader::~Loader() {
 }
 
 void Loader::work() {
-  std::vector<std::uint8_t> pixels(dataset_.pixels());
+  ImagePreparation::Scratch scratch;
   std::unique_lock lock(mutex_);
   while (true) {
     // next() still reads the batch it handed out last, hence consumed_ - 1 given back.
@@ -59,33 +54,51 @@ void Loader::work() {
     Prepared& prepared = ring_[mine % ring_.size()];
     prepared.ready = false;
     lock.unlock();
-    prepare(slices_[mine], pixels, prepared);
+    prepare(slices_[mine], scratch, prepared);
     lock.lock();
     prepared.ready = true;
     changed_.notify_all();
   }
 }
 
-void Loader::prepare(const Slice& slice, std::vector<std::uint8_t>& pixels, Prepared& into) const {
-  const std::size_t plane = pixels.size() / (levels_.size() / 256);
-  into.count = slice.count;
+/// bad_request: skipped, and nothing stands in for it.
+Result<std::int32_t> Loader::read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
+                                        std::span<float> image, std::vector<Error>& skipped) const {
+  auto label = preparation_.prepare(options_.split, index, scratch, image);
+  if (!options_.skip_bad || !is_bad_image(label)) return label;
+  skipped.push_back(label.error());
+  if (options_.split == Split::validation) return label;
+  constexpr std::int64_t most_in_a_row = 100;
+  for (std::int64_t i = 1; i < std::min(images_, most_in_a_row); ++i) {
+    auto next = preparation_.prepare(options_.split, (index + i) % images_, scratch, image);
+    if (!is_bad_image(next)) return next;
+  }
+  return Error{ErrorKind::unsatisfiable,
+               fmt::format("{} images in a row are bad, the first of them {}",
+                           std::min(images_, most_in_a_row), label.error().what),
+               "this is more than a few bad images"};
+}
+
+void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const {
+  const std::size_t pixels = preparation_.pixels();
+  into.count = 0;
   into.error.reset();
+  into.skipped.clear();
   try {
     for (int i = 0; i < slice.count; ++i) {
       const std::int64_t position = slice.begin + i;
       const std::int64_t index =
           order_.empty() ? position : order_[static_cast<std::size_t>(position)];
-      auto label = dataset_.read(options_.split, index, pixels);
+      const auto row = static_cast<std::size_t>(into.count);
+      const auto image = std::span(into.images).subspan(row * pixels, pixels);
+      auto label = read_image(index, scratch, image, into.skipped);
+      if (options_.skip_bad && is_bad_image(label)) continue;
       if (!label) {
         into.error = std::move(label).error();
         return;
       }
-      into.labels[static_cast<std::size_t>(i)] = *label;
-      float* image = into.images.data() + static_cast<std::size_t>(i) * pixels.size();
-      for (std::size_t c = 0; c * plane < pixels.size(); ++c) {
-        const float* levels = levels_.data() + c * 256;
-        for (std::size_t p = c * plane; p < (c + 1) * plane; ++p) image[p] = levels[pixels[p]];
-      }
+      into.labels[row] = *label;
+      ++into.count;
     }
   } catch (const std::exception& problem) {
     into.error =
@@ -93,7 +106,8 @@ void Loader::prepare(const Slice& slice, std::vector<std::uint8_t>& pixels, Prep
   }
 }
 
-Result<Batch> Loader::hand_out(const Prepared& prepared) const {
+Result<Batch> Loader::hand_out(Prepared& prepared) {
+  skipped_.insert(skipped_.end(), prepared.skipped.begin(), prepared.skipped.end());
   if (prepared.error) return *prepared.error;
   return Batch{.images = prepared.images, .labels = prepared.labels, .count = prepared.count};
 }
@@ -101,8 +115,7 @@ Result<Batch> Loader::hand_out(const Prepared& prepared) const {
 Result<Batch> Loader::next() {
   assert(consumed_ < slices_.size() && "one call per slice");
   if (threads_.empty()) {
-    std::vector<std::uint8_t> pixels(dataset_.pixels());
-    prepare(slices_[consumed_++], pixels, ring_[0]);
+    prepare(slices_[consumed_++], scratch_, ring_[0]);
     return hand_out(ring_[0]);
   }
   std::unique_lock lock(mutex_);

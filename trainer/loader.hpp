@@ -5,24 +5,33 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "topology/result.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/dataset/dataset.hpp"
+#include "trainer/image_preparation.hpp"
 #include "trainer/sampler.hpp"
 
 namespace dllaunch {
 
 struct LoaderOptions {
   Split split = Split::train;
-  int workers = 2;     // 0: next() does the work itself
-  int batch_size = 1;  // images a batch has room for
+  int workers = 2;        // 0: next() does the work itself
+  int batch_size = 1;     // images a batch has room for
+  bool skip_bad = false;  // goes on without bad images
+  PreparationOptions preparation = {};
 };
 
-/// Reads and normalises slices of an order, and hands them out in that order whatever the number
+/// Reads and prepares slices of an order, and hands them out in that order whatever the number
 /// of workers. At most two batches a worker wait at any time. Destroying it at any moment is fine.
+///
+/// A bad training image (bad_request) that is skipped is replaced by the next good one of the data
+/// set, so that batches stay whole; a bad validation image is left out. Both follow from the data
+/// alone, on whatever rank.
 class Loader {
  public:
   /// Position p of a slice is image order[p]; with an empty order it is image p.
@@ -37,6 +46,9 @@ class Loader {
   /// Any Error is the data set's, and comes at its slice's turn.
   Result<Batch> next();
 
+  /// Why images of the batches handed out since the latest call were skipped, one Error each.
+  std::vector<Error> take_skipped() { return std::exchange(skipped_, {}); }
+
  private:
   struct Prepared {
     std::vector<float> images;
@@ -44,14 +56,17 @@ class Loader {
     int count = 0;
     bool ready = false;
     std::optional<Error> error;
+    std::vector<Error> skipped;
   };
 
   void work();
-  void prepare(const Slice& slice, std::vector<std::uint8_t>& pixels, Prepared& into) const;
-  Result<Batch> hand_out(const Prepared& prepared) const;
+  void prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const;
+  Result<std::int32_t> read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
+                                  std::span<float> image, std::vector<Error>& skipped) const;
+  Result<Batch> hand_out(Prepared& prepared);
 
-  const Dataset& dataset_;
-  std::vector<float> levels_;  // [channels][256]: what a pixel's value becomes
+  ImagePreparation preparation_;
+  std::int64_t images_;  // of the split
   std::vector<std::int64_t> order_;
   std::vector<Slice> slices_;
   LoaderOptions options_;
@@ -63,6 +78,8 @@ class Loader {
   std::size_t claimed_ = 0;   // slices taken by workers
   std::size_t consumed_ = 0;  // slices handed out by next()
   bool stopping_ = false;
+  std::vector<Error> skipped_;
+  ImagePreparation::Scratch scratch_;  // of next() when it does the work itself
   std::vector<std::thread> threads_;
 };
 

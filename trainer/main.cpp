@@ -31,6 +31,7 @@
 #include "trainer/bench_command.hpp"
 #include "trainer/config.hpp"
 #include "trainer/events.hpp"
+#include "trainer/make_data.hpp"
 #include "trainer/stop_signal.hpp"
 #include "trainer/timeline_signal.hpp"
 #include "trainer/train.hpp"
@@ -57,6 +58,8 @@ Options:
   --describe      print the JSON Schema of the `train:` block
   --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]
                   what `dllaunch bench allreduce` runs on every rank
+  --make-data FOLDER IMAGES SIZE CLASSES CHANNELS
+                  what `dllaunch data make synthetic` runs
   --version       print the version
   -h, --help      print this
 
@@ -203,7 +206,8 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       .prepare = {.config = config,
                   .run_dir = run_dir,
                   .threads = threads_asked_for(),
-                  .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); }},
+                  .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
+                  .say = [](std::string_view line) { spdlog::info(line); }},
       .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,
       .bucket_sizes = measured_file(process_environment(), "bucket-sizes").value_or(""),
       .host = host_name(),
@@ -251,8 +255,17 @@ int bench(const std::vector<std::string>& words) {
   return *correct ? 0 : exit_failed;
 }
 
+int make(const std::vector<std::string>& words) {
+  auto what = parse_make_data(words);
+  if (!what) return report(what.error());
+  start_logging();
+  auto made = make_data(*what, [](std::string_view line) { spdlog::info(line); });
+  return made ? 0 : report(made.error());
+}
+
 int run(const std::vector<std::string>& args) {
   if (!args.empty() && args[0] == "--bench-allreduce") return bench({args.begin() + 1, args.end()});
+  if (!args.empty() && args[0] == "--make-data") return make({args.begin() + 1, args.end()});
   if (args.size() == 1 && (args[0] == "--help" || args[0] == "-h")) return show(help);
   if (args.size() == 1 && args[0] == "--version") return show("dltrain " DLLAUNCH_VERSION "\n");
   if (args.size() == 1 && args[0] == "--describe") return show(describe_config());

@@ -11,6 +11,8 @@
 
 #include "runtime/same_table.hpp"
 #include "trainer/agreement.hpp"
+#include "trainer/dataset_staging.hpp"
+#include "trainer/image_preparation.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,7 +26,10 @@ std::optional<Error> error_of(const Result<T>& result) {
 
 Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   for (const auto& entry : models()) {
-    if (entry.name == config.model) return entry.build(dataset.image_shape(), dataset.classes());
+    if (entry.name == config.model) {
+      return entry.build(prepared_shape(dataset.image_shape(), config.data.image_size),
+                         dataset.classes());
+    }
   }
   return Error{ErrorKind::bad_request, "no model " + config.model, ""};
 }
@@ -60,12 +65,29 @@ Result<Ok> compile(Session& session) {
       "use device cpu"};
 }
 
+/// From here on the data set's path is its copy on this node.
+Result<Ok> stage(Session& session, const PrepareOptions& options) {
+  TrainConfig& config = session.config;
+  if (config.stage_to.empty()) return Ok{};
+  auto staged =
+      stage_dataset({.from = config.data.path, .to = config.stage_to, .say = options.say});
+  if (staged) {
+    config.data.path = staged->string();
+    return Ok{};
+  }
+  Error error = std::move(staged).error().within("dataset.stage_to");
+  if (config.stage_or_stop) return error;
+  options.warn(error.what + "; " + config.data.path + " is read in place");
+  return Ok{};
+}
+
 /// What each rank does by itself.
-Result<Ok> prepare_alone(Session& session) {
+Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
+  if (auto staged = stage(session, options); !staged) return staged;
   auto dataset = find_dataset(session.config.dataset)->open(session.config.data);
   if (!dataset) return std::move(dataset).error();
   session.dataset = *std::move(dataset);
-  auto normalization = measure_normalization(*session.dataset);
+  auto normalization = measure_normalization(*session.dataset, session.config.data.skip_bad);
   if (!normalization) return std::move(normalization).error();
   session.normalization = *std::move(normalization);
   auto graph = build_model(session.config, *session.dataset);
@@ -191,7 +213,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.shape = {.ranks = communicator.size(),
                    .batch_size = config.batch_size,
                    .accumulate = config.accumulate};
-  auto alone = prepare_alone(session);
+  auto alone = prepare_alone(session, options);
   if (alone && communicator.memory() == MemorySpace::gpu) {
     // Until a backend computes there.
     alone = Error{ErrorKind::bad_request,
@@ -237,6 +259,19 @@ Checkpoint snapshot(const Session& session) {
                        .metadata = {{"optimizer", session.config.optimizer},
                                     {"step", std::to_string(session.position.step)}}};
   return checkpoint;
+}
+
+LoaderOptions loader_options(const Session& session, Split split) {
+  const TrainConfig& config = session.config;
+  return {.split = split,
+          .workers = config.workers,
+          .batch_size = config.batch_size,
+          .skip_bad = config.data.skip_bad,
+          .preparation = {.image_size = config.data.image_size,
+                          .crop = config.crop,
+                          .flip = config.flip,
+                          .seed = config.seed,
+                          .epoch = session.position.epoch}};
 }
 
 }  // namespace dllaunch

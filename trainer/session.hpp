@@ -12,6 +12,7 @@
 #include "topology/result.hpp"
 #include "trainer/checkpoint.hpp"
 #include "trainer/config.hpp"
+#include "trainer/loader.hpp"
 #include "trainer/parameter_arenas.hpp"
 #include "trainer/sampler.hpp"
 
@@ -24,6 +25,7 @@ struct PrepareOptions {
   std::filesystem::path run_dir;       // events.jsonl and checkpoints/ are written there
   int threads = 0;                     // that compute; 0: as many as the process may use CPUs
   Say warn = [](std::string_view) {};  // hears of every checkpoint that was refused
+  Say say = [](std::string_view) {};   // hears of progress on this node
 };
 
 struct Session {
@@ -61,5 +63,8 @@ double bucket_bytes(const RuntimeConfig& runtime);
 /// The checkpoint that describes the session as it stands. On rank 0, where a sharded optimiser has
 /// gathered its states.
 Checkpoint snapshot(const Session& session);
+
+/// How the session's images of `split` are read in the epoch it is at.
+LoaderOptions loader_options(const Session& session, Split split);
 
 }  // namespace dllaunch

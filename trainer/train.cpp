@@ -11,6 +11,7 @@
 #include "trainer/bucket_choice.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/reports.hpp"
+#include "trainer/skipped_images.hpp"
 #include "trainer/step_info.hpp"
 #include "trainer/stragglers.hpp"
 #include "trainer/validation.hpp"
@@ -78,6 +79,7 @@ class Training {
         buckets_(communicator, *session.arenas, reducer_, bucket_place(options, session),
                  tunes_buckets(options.prepare.config.runtime)),
         stragglers_(communicator, activity, options.host),
+        skipped_(options.prepare.warn),
         images_(session.dataset->size(Split::train)) {}
 
   /// An Error ends the training on every rank.
@@ -103,6 +105,7 @@ class Training {
   GradientReducer reducer_;
   BucketChoice buckets_;
   StragglerWatch stragglers_;
+  SkippedImages skipped_;
   std::optional<double> step_lr_;  // of the latest step
   StepInfo reduced_;               // of the step whose gradients the reducer gives next
   std::int64_t images_;            // of the training split
@@ -141,14 +144,15 @@ Result<Pause> Training::train_epoch() {
   stragglers_.begin_epoch();
   epoch_images_ = 0;
   training_s_ = 0;
-  Loader loader(
-      *session_.dataset, session_.normalization, epoch_order(config_.seed, at.epoch, images_),
-      deal_epoch(images_, session_.shape, at.images, communicator_.rank()),
-      {.split = Split::train, .workers = config_.workers, .batch_size = config_.batch_size});
+  Loader loader(*session_.dataset, session_.normalization,
+                epoch_order(config_.seed, at.epoch, images_),
+                deal_epoch(images_, session_.shape, at.images, communicator_.rank()),
+                loader_options(session_, Split::train));
   while (at.images < images_) {
     const StepInfo now = step_info(config_, session_.shape, images_, at);
     const std::int64_t count = step_images(images_, session_.shape, at.images);
     auto sums = run_step(loader, now);
+    skipped_.add(loader.take_skipped());
     if (!sums) return std::move(sums).error();
     activity_.enter(RankPhase::between);
     stragglers_.end_step();
@@ -300,6 +304,7 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
     activity_.enter(RankPhase::validation);
     auto measured = validate(session_, communicator_);
     if (!measured) return std::move(measured).error();
+    skipped_.add(std::move(measured->skipped));
     activity_.enter(RankPhase::between);
     event.val_loss = measured->loss;
     event.val_accuracy = measured->metrics.accuracy();
@@ -309,14 +314,16 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
     validation = fmt::format(", validation loss {:.4f}, accuracy {:.4f}", measured->loss,
                              event.val_accuracy.value_or(0));
   }
+  if (config_.data.skip_bad) event.skipped = skipped_.take_sum(communicator_);
   event.seconds = seconds_since(epoch_start);
   event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
   event.images = epoch_images_;
   reports_.epoch(event, ranks);
   if (communicator_.rank() == 0) {
-    options_.say(fmt::format(
-        "epoch {}/{}: loss {:.4f}, accuracy {:.4f}{}, {:.1f} s, {:.0f} images/s", event.epoch,
-        config_.epochs, event.loss, event.accuracy, validation, event.seconds, event.images_per_s));
+    options_.say(
+        fmt::format("epoch {}/{}: loss {:.4f}, accuracy {:.4f}{}, {:.1f} s, {:.0f} images/s{}",
+                    event.epoch, config_.epochs, event.loss, event.accuracy, validation,
+                    event.seconds, event.images_per_s, render_skipped(event.skipped)));
     constexpr std::size_t most_lines = 3;
     for (const auto& line : straggler_lines(ranks, most_lines)) options_.say(line);
   }

@@ -16,6 +16,8 @@ TEST(Config, AbsentKeysTakeTheDefaultsOfTheContract) {
   EXPECT_EQ(config->dataset, "fashion-mnist");
   EXPECT_EQ(config->data.path, "");
   EXPECT_EQ(config->workers, 2);
+  EXPECT_EQ(config->crop, 0);
+  EXPECT_FALSE(config->flip);
   EXPECT_EQ(config->batch_size, 32);
   EXPECT_EQ(config->epochs, 1);
   EXPECT_FALSE(config->max_steps);
@@ -69,7 +71,8 @@ TEST(Config, ReadsEveryKey) {
   auto config = parse_config(R"({
     "name": "n", "device": "cpu", "model": "cnn",
     "dataset": {"kind": "synthetic", "path": null, "workers": 0, "images": 5000000000,
-                "classes": 7, "channels": 3, "image_size": 16},
+                "classes": 7, "channels": 3, "image_size": 16, "crop": 4,
+                "flip": true},
     "batch_size": 64.0, "epochs": 9, "max_steps": 100, "accumulate": 2, "precision": "fp64",
     "backend": "reference", "loss": "softmax_cross_entropy",
     "optimizer": {"name": "sgd", "lr": 1, "momentum": 0.9, "weight_decay": 1e-4},
@@ -90,6 +93,8 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(config->data.classes, 7);
   EXPECT_EQ(config->data.channels, 3);
   EXPECT_EQ(config->data.image_size, 16);
+  EXPECT_EQ(config->crop, 4);
+  EXPECT_TRUE(config->flip);
   EXPECT_EQ(config->data.seed, 42u);
   EXPECT_EQ(config->batch_size, 64);
   EXPECT_EQ(config->epochs, 9);
@@ -115,6 +120,22 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(config->runtime.stall_abort_seconds, 2);
   EXPECT_TRUE(config->runtime.timeline);
   EXPECT_EQ(config->stop_signal, "HUP");
+}
+
+TEST(Config, OptionsOfADataSetAreForKindsThatTakeThem) {
+  const auto problems = [](const std::string& dataset) {
+    auto config = parse_config(R"({"model": "lenet", "dataset": )" + dataset + "}");
+    return config ? "" : config.error().what;
+  };
+  EXPECT_EQ(problems(R"({"kind": "npy", "path": "/a", "classes": 3, "layout": "nchw"})"), "");
+  EXPECT_EQ(problems(R"({"kind": "npy", "path": "/a", "image_size": 3, "layout": "nhwc"})"), "");
+  EXPECT_EQ(problems(R"({"kind": "cifar10", "images": 3, "layout": "nchw"})"),
+            "dataset.images: kind cifar10 does not take it\n"
+            "dataset.layout: kind cifar10 does not take it");
+  EXPECT_EQ(problems(R"({"kind": "fashion-mnist", "stage_to": "/tmp"})"),
+            "dataset.stage_to: there is no dataset.path to copy from");
+  EXPECT_EQ(problems(R"({"kind": "synthetic", "path": "/a"})"),
+            "dataset.path: kind synthetic has no files");
 }
 
 TEST(Config, SaysEverythingThatIsWrongAtOnce) {
@@ -146,7 +167,7 @@ TEST(Config, SaysEverythingThatIsWrongAtOnce) {
 TEST(Config, ChecksWhatNoKeyCanSayAlone) {
   auto sizes = parse_config(R"({"model": "lenet", "dataset": {"kind": "mnist", "images": 3}})");
   ASSERT_FALSE(sizes);
-  EXPECT_THAT(sizes.error().what, HasSubstr("are for kind synthetic"));
+  EXPECT_THAT(sizes.error().what, HasSubstr("dataset.images: kind mnist does not take it"));
   auto files = parse_config(R"({"model": "lenet", "dataset": {"kind": "synthetic", "path": "x"}})");
   ASSERT_FALSE(files);
   EXPECT_EQ(files.error().what, "dataset.path: kind synthetic has no files");
@@ -184,7 +205,7 @@ TEST(Config, RefusesALongerLagAndDoublesInHalves) {
 }
 
 TEST(Config, KeysOfLaterIssuesAreUnknown) {
-  for (const char* key : {"convolution", "dataset.stage_to", "checkpoint.best"}) {
+  for (const char* key : {"convolution", "checkpoint.best"}) {
     std::string json = R"({"model": "lenet", ")" + std::string(key) + "\": null}";
     if (const auto dot = json.find('.'); dot != std::string::npos) {
       json = json.substr(0, dot) + "\": {\"" + json.substr(dot + 1) + "}";

@@ -68,6 +68,29 @@ TEST(Loader, GivesSlicesInOrderAtAnyNumberOfWorkers) {
   }
 }
 
+TEST(Loader, CropsAndFlipsTheSameAtAnyNumberOfWorkers) {
+  const Numbered dataset(50);
+  const auto order = epoch_order(3, 0, 50);
+  std::vector<float> first;
+  for (const int workers : {0, 1, 5}) {
+    std::vector<float> seen;
+    Loader loader(dataset, plain, order, slices_of(50, 4),
+                  {.split = Split::train,
+                   .workers = workers,
+                   .batch_size = 4,
+                   .preparation = {.image_size = 5, .crop = 3, .flip = true, .epoch = 2}});
+    for (std::size_t i = 0; i < 13; ++i) {
+      auto batch = loader.next();
+      ASSERT_TRUE(batch);
+      EXPECT_EQ(batch->images.size(), 4u * 50);
+      const auto images = batch->images.first(static_cast<std::size_t>(batch->count) * 50);
+      seen.insert(seen.end(), images.begin(), images.end());
+    }
+    if (workers == 0) first = seen;
+    EXPECT_EQ(seen, first) << workers << " workers";
+  }
+}
+
 TEST(Loader, WithoutAnOrderPositionsAreImages) {
   const Numbered dataset(10);
   Loader loader(dataset, plain, {}, {{7, 2}}, {.workers = 1, .batch_size = 2});
@@ -95,6 +118,58 @@ TEST(Loader, EndsCleanlyAtAnyMoment) {
     for (int i = 0; i < taken; ++i) ASSERT_TRUE(loader.next());
   }
   const Loader without_slices(dataset, plain, {}, {}, {.workers = 2, .batch_size = 5});
+}
+
+TEST(Loader, ABadTrainingImageIsReplacedByTheNextGoodOne) {
+  for (const int workers : {0, 1, 3}) {
+    Numbered dataset(10);
+    dataset.broken = 9;  // the next good one is the first
+    Loader loader(dataset, plain, {4, 9, 2, 0}, slices_of(4, 2),
+                  {.workers = workers, .batch_size = 2, .skip_bad = true});
+    std::vector<std::int32_t> labels;
+    for (int i = 0; i < 2; ++i) {
+      auto batch = loader.next();
+      ASSERT_TRUE(batch);
+      EXPECT_EQ(batch->count, 2);
+      labels.insert(labels.end(), batch->labels.begin(), batch->labels.end());
+    }
+    EXPECT_EQ(labels, (std::vector<std::int32_t>{4, 0, 2, 0}));
+    EXPECT_EQ(loader.take_skipped().size(), 1u);
+    EXPECT_TRUE(loader.take_skipped().empty());
+  }
+}
+
+TEST(Loader, ABadValidationImageIsLeftOut) {
+  Numbered dataset(5);
+  dataset.broken = 1;
+  Loader loader(dataset, plain, {}, slices_of(5, 3),
+                {.split = Split::validation, .workers = 1, .batch_size = 3, .skip_bad = true});
+  auto batch = loader.next();
+  ASSERT_TRUE(batch);
+  EXPECT_EQ(batch->count, 2);
+  EXPECT_EQ(batch->labels[0], 0);
+  EXPECT_EQ(batch->labels[1], 2);
+  EXPECT_FLOAT_EQ(batch->images[12], 2.0F / 255);
+  ASSERT_EQ(loader.take_skipped().size(), 1u);
+  EXPECT_EQ(loader.next()->count, 2);
+}
+
+TEST(Loader, GivesUpWhenNoImageIsGood) {
+  Numbered dataset(1);
+  dataset.broken = 0;
+  Loader loader(dataset, plain, {}, {{0, 1}}, {.workers = 1, .batch_size = 1, .skip_bad = true});
+  auto batch = loader.next();
+  ASSERT_FALSE(batch);
+  EXPECT_EQ(batch.error().kind, ErrorKind::unsatisfiable);
+  EXPECT_EQ(batch.error().what, "1 images in a row are bad, the first of them image is broken");
+}
+
+TEST(Loader, StorageThatFailsIsNoBadImage) {
+  Numbered dataset(4);
+  dataset.thrown = 1;
+  Loader loader(dataset, plain, {}, slices_of(4, 2),
+                {.workers = 1, .batch_size = 2, .skip_bad = true});
+  EXPECT_FALSE(loader.next());
 }
 
 TEST(Loader, ErrorsComeInTheirTurn) {

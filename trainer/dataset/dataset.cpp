@@ -1,5 +1,6 @@
 #include "trainer/dataset/dataset.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dllaunch {
@@ -11,34 +12,83 @@ const DatasetEntry* find_dataset(std::string_view name) {
   return nullptr;
 }
 
-Result<Normalization> measure_normalization(const Dataset& dataset) {
-  const auto channels = static_cast<std::size_t>(dataset.image_shape().channels);
-  const std::size_t plane = dataset.pixels() / channels;
-  std::vector<std::uint8_t> pixels(dataset.pixels());
-  std::vector<std::uint64_t> sum(channels);
-  std::vector<std::uint64_t> squares(channels);
-  for (std::int64_t i = 0; i < dataset.images_to_measure(); ++i) {
-    auto label = dataset.read(Split::train, i, pixels);
-    if (!label) return std::move(label).error();
-    for (std::size_t c = 0; c < channels; ++c) {
+Result<std::int32_t> Dataset::read_floats(Split, std::int64_t, std::span<float>) const {
+  return Error{ErrorKind::bad_request, "images of this data set are no floats", ""};
+}
+
+namespace {
+
+template <typename Pixel, typename Sum>
+struct ChannelSums {
+  std::vector<Pixel> pixels;
+  std::vector<Sum> sum;
+  std::vector<Sum> squares;
+
+  ChannelSums(std::size_t count, std::size_t channels)
+      : pixels(count), sum(channels), squares(channels) {}
+
+  void add() {
+    const std::size_t plane = pixels.size() / sum.size();
+    for (std::size_t c = 0; c < sum.size(); ++c) {
       for (std::size_t p = c * plane; p < (c + 1) * plane; ++p) {
-        const std::uint64_t value = pixels[p];
+        const Sum value = pixels[p];
         sum[c] += value;
         squares[c] += value * value;
       }
     }
   }
-  const double count =
-      static_cast<double>(plane) * static_cast<double>(dataset.images_to_measure());
-  Normalization measured;
-  for (std::size_t c = 0; c < channels; ++c) {
-    const double mean = static_cast<double>(sum[c]) / count / 255;
-    const double variance = static_cast<double>(squares[c]) / count / (255.0 * 255.0) - mean * mean;
-    measured.mean.push_back(mean);
-    // A variance below one level in a million pixels is rounding, not contrast.
-    measured.std.push_back(variance > 1e-12 ? std::sqrt(variance) : 1.0);
+
+  /// `whole`: the pixel value that counts as 1.
+  Normalization normalization(std::int64_t images, double whole) const {
+    const double count =
+        static_cast<double>(pixels.size() / sum.size()) * static_cast<double>(images);
+    Normalization measured;
+    for (std::size_t c = 0; c < sum.size(); ++c) {
+      const double mean = static_cast<double>(sum[c]) / count / whole;
+      const double square = static_cast<double>(squares[c]) / count / (whole * whole);
+      const double variance = square - mean * mean;
+      measured.mean.push_back(mean);
+      // A variance below one level in a million pixels is rounding, not contrast.
+      measured.std.push_back(variance > 1e-12 * std::max(1.0, square) ? std::sqrt(variance) : 1.0);
+    }
+    return measured;
   }
-  return measured;
+};
+
+template <typename Sums, typename Read>
+Result<Normalization> measure(const Dataset& dataset, bool skip_bad, double whole, Read read) {
+  Sums sums(dataset.pixels(), static_cast<std::size_t>(dataset.image_shape().channels));
+  const std::int64_t images = dataset.images_to_measure();
+  const std::int64_t size = dataset.size(Split::train);
+  std::int64_t good = 0;
+  for (std::int64_t i = 0; i < images; ++i) {
+    // i * size / images without the product, which could wrap.
+    const std::int64_t index = size / images * i + size % images * i / images;
+    auto label = read(index, std::span(sums.pixels));
+    if (label) {
+      sums.add();
+      ++good;
+    } else if (!skip_bad || label.error().kind != ErrorKind::bad_request ||
+               (i + 1 == images && good == 0)) {
+      return std::move(label).error();
+    }
+  }
+  return sums.normalization(good, whole);
+}
+
+}  // namespace
+
+Result<Normalization> measure_normalization(const Dataset& dataset, bool skip_bad) {
+  if (dataset.floats()) {
+    return measure<ChannelSums<float, double>>(
+        dataset, skip_bad, 1, [&](std::int64_t index, std::span<float> pixels) {
+          return dataset.read_floats(Split::train, index, pixels);
+        });
+  }
+  return measure<ChannelSums<std::uint8_t, std::uint64_t>>(
+      dataset, skip_bad, 255, [&](std::int64_t index, std::span<std::uint8_t> pixels) {
+        return dataset.read(Split::train, index, pixels);
+      });
 }
 
 }  // namespace dllaunch

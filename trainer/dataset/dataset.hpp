@@ -32,10 +32,18 @@ class Dataset {
   virtual std::int64_t size(Split split) const = 0;
 
   /// Writes image `index` as [channels, height, width] and returns its label.
+  /// bad_request: this image is bad, and stays so; `what` names its file. Other errors: the
+  /// storage.
   virtual Result<std::int32_t> read(Split split, std::int64_t index,
                                     std::span<std::uint8_t> pixels) const = 0;
 
-  /// How many images of the training split, from the first on, normalization() is measured on.
+  /// Pixels are finite floats of any range, which count as scaled already: they are read by
+  /// read_floats(), and read() is not called.
+  virtual bool floats() const { return false; }
+  virtual Result<std::int32_t> read_floats(Split split, std::int64_t index,
+                                           std::span<float> pixels) const;
+
+  /// How many images of the training split, evenly spread over it, measure_normalization() reads.
   virtual std::int64_t images_to_measure() const { return size(Split::train); }
 
   int classes() const { return static_cast<int>(class_names().size()); }
@@ -46,17 +54,20 @@ class Dataset {
   }
 };
 
-/// Exact: sums of integers, so every rank and machine gets the same numbers. A constant channel
-/// counts as having a standard deviation of 1. Any Error is the data set's own.
-Result<Normalization> measure_normalization(const Dataset& dataset);
+/// Of bytes exact: sums of integers, so every rank and machine gets the same numbers. A constant
+/// channel counts as having a standard deviation of 1. Any Error is the data set's own.
+/// With `skip_bad`, images that are bad (bad_request) are left out, unless all are.
+Result<Normalization> measure_normalization(const Dataset& dataset, bool skip_bad = false);
 
 /// The `dataset:` block without its kind; what is absent is the kind's own choice.
 struct DatasetOptions {
   std::string path;
-  std::optional<std::int64_t> images;
-  std::optional<int> classes;
-  std::optional<int> channels;
-  std::optional<int> image_size;
+  std::optional<std::int64_t> images = {};
+  std::optional<int> classes = {};
+  std::optional<int> channels = {};
+  std::optional<int> image_size = {};
+  std::string layout = "nhwc";  // or nchw
+  bool skip_bad = false;        // bad images are left for read() to tell; else open() may
   std::uint64_t seed = 1;
 };
 
@@ -67,6 +78,8 @@ struct DatasetEntry {
   bool files = true;  // lives under a path; otherwise it is made up and takes sizes instead
   /// Reads or prepares everything. bad_request: what is missing or damaged, naming the file.
   Result<std::unique_ptr<Dataset>> (*open)(const DatasetOptions& options);
+  /// Which of images, classes, channels and layout it takes beside path and image_size.
+  std::string_view takes = "";
 };
 std::span<const DatasetEntry> datasets();
 

@@ -16,7 +16,15 @@ namespace fs = std::filesystem;
 struct LabelledImages {
   IdxArray images;  // [count, height, width]
   IdxArray labels;  // [count]
+  fs::path label_file;
 };
+
+Error beyond_the_classes(const LabelledImages& split, std::size_t index, std::size_t classes) {
+  return {ErrorKind::bad_request,
+          fmt::format("{}: label {} of image {} is out of range 0..{}", split.label_file.string(),
+                      split.labels.values[index], index, classes - 1),
+          ""};
+}
 
 class IdxDataset : public Dataset {
  public:
@@ -35,10 +43,14 @@ class IdxDataset : public Dataset {
   Result<std::int32_t> read(Split split, std::int64_t index,
                             std::span<std::uint8_t> pixels) const override {
     const LabelledImages& from = of(split);
+    const auto label = from.labels.values[static_cast<std::size_t>(index)];
+    if (label >= class_names_.size()) {
+      return beyond_the_classes(from, static_cast<std::size_t>(index), class_names_.size());
+    }
     const auto first =
         from.images.values.begin() + index * static_cast<std::int64_t>(pixels.size());
     std::copy_n(first, pixels.size(), pixels.begin());
-    return static_cast<std::int32_t>(from.labels.values[static_cast<std::size_t>(index)]);
+    return static_cast<std::int32_t>(label);
   }
 
  private:
@@ -82,7 +94,7 @@ Result<IdxArray> read_array(const fs::path& file, int dimensions) {
 }
 
 Result<LabelledImages> read_split(const fs::path& folder, const std::string& split,
-                                  std::size_t classes) {
+                                  std::size_t classes, bool skip_bad) {
   const fs::path image_file = find_file(folder, split + "-images-idx3-ubyte");
   const fs::path label_file = find_file(folder, split + "-labels-idx1-ubyte");
   auto images = read_array(image_file, 3);
@@ -98,15 +110,14 @@ Result<LabelledImages> read_split(const fs::path& folder, const std::string& spl
                              images->extents[0], label_file.string(), labels->extents[0]),
                  "the two files belong to different sets"};
   }
-  const auto beyond = std::find_if(labels->values.begin(), labels->values.end(),
+  LabelledImages whole{*std::move(images), *std::move(labels), label_file};
+  const auto& values = whole.labels.values;
+  const auto beyond = std::find_if(values.begin(), values.end(),
                                    [&](std::uint8_t label) { return label >= classes; });
-  if (beyond != labels->values.end()) {
-    return Error{ErrorKind::bad_request,
-                 fmt::format("{}: label {} of image {} is out of range 0..{}", label_file.string(),
-                             *beyond, beyond - labels->values.begin(), classes - 1),
-                 ""};
+  if (!skip_bad && beyond != values.end()) {
+    return beyond_the_classes(whole, static_cast<std::size_t>(beyond - values.begin()), classes);
   }
-  return LabelledImages{*std::move(images), *std::move(labels)};
+  return whole;
 }
 
 /// Says at once which of the four are missing: a half-copied folder is the usual mistake.
@@ -139,9 +150,9 @@ Result<std::unique_ptr<Dataset>> open_idx_dataset(const IdxFamily& family,
   if (auto present = check_presence(folder, family.hint); !present) {
     return std::move(present).error();
   }
-  auto train = read_split(folder, "train", family.class_names.size());
+  auto train = read_split(folder, "train", family.class_names.size(), options.skip_bad);
   if (!train) return std::move(train).error();
-  auto validation = read_split(folder, "t10k", family.class_names.size());
+  auto validation = read_split(folder, "t10k", family.class_names.size(), options.skip_bad);
   if (!validation) return std::move(validation).error();
   const auto& a = train->images.extents;
   const auto& b = validation->images.extents;

@@ -95,7 +95,7 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 
 extern const DatasetEntry synthetic_dataset;
 const DatasetEntry synthetic_dataset{
-    "synthetic", "made-up images that can be learnt, of any number and size; no files", false,
-    open};
+    "synthetic", "made-up images that can be learnt, of any number and size; no files", false, open,
+    "images classes channels"};
 
 }  // namespace dllaunch
