@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <numeric>
 #include <vector>
 
 namespace dllaunch {
