@@ -77,6 +77,7 @@ struct OptimizerEntry {
   /// turn gradients into directions in place, which are measured instead (LAMB).
   SquareSums (*measure)(DType type, const OptimizerOptions& options, const StepInfo& now,
                         const ParameterUpdate& slot) = nullptr;
+  bool directs = false;  // measure() does so: after an update the gradients are gone
   /// nullptr, or what is wrong with options that are fine each by itself; empty: nothing.
   std::string_view (*problem)(const OptimizerOptions& options) = nullptr;
 };

@@ -54,6 +54,7 @@ class ParameterArenas {
   /// Collective where sharded: rank 0 gets all state together, until the next begin_update().
   void gather_states();
   bool sharded() const { return shard_; }
+  bool directs() const { return optimizer_.directs; }
   std::size_t state_bytes() const;  // of the optimiser, on this rank
 
   /// Plain and dense, named "conv1.weight", and "conv1.weight.momentum_buffer". States, where

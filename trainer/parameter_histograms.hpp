@@ -9,9 +9,10 @@
 namespace dllaunch {
 
 /// "weights/conv1.weight" of every parameter, and "gradients/conv1.weight" of the latest step: of
-/// the mean loss over its images. A sharded optimiser has the weights only, as no rank has all
-/// gradients.
+/// the mean loss over its images. Of an optimiser that turns gradients into directions these, as
+/// "directions/conv1.weight". Weights only where no step was made (`stepped`), and of a sharded
+/// optimiser, as no rank has all gradients.
 std::vector<Histogram> parameter_histograms(const Executable& executable,
-                                            const ParameterArenas& arenas);
+                                            const ParameterArenas& arenas, bool stepped);
 
 }  // namespace dllaunch

@@ -109,7 +109,8 @@ void Reports::epoch(const EpochEvent& event, const EpochRanks& ranks) {
 void Reports::histograms(const EpochEvent& event) {
   const std::int64_t every = session_->config.reports.histograms_every;
   if (every == 0 || (event.epoch % every != 0 && !session_->finished())) return;
-  const auto found = parameter_histograms(*session_->executable, *session_->arenas);
+  const auto found = parameter_histograms(*session_->executable, *session_->arenas,
+                                          /*stepped=*/event.images > 0);
   note(board_->write(histograms_record(unix_seconds(), event.step, found)), "tensorboard");
 }
 

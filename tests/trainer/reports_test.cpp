@@ -166,6 +166,18 @@ TEST(Reports, HistogramsComeAsOftenAsAsked) {
   }
 }
 
+/// Stopped after the last step of an epoch: the resumed process ends it without a step of its own.
+TEST(Reports, AnEpochThatAResumeFindsDoneHasNoGradients) {
+  auto config = small_config("reference");
+  config.reports.histograms_every = 1;
+  const ScratchFolder folder;
+  ASSERT_TRUE(train_alone(config, folder.path(), 7));
+  ASSERT_TRUE(train_alone(config, folder.path()));
+  auto found = histograms_in(event_files(folder.path()).at(1));
+  EXPECT_EQ(found["weights/conv1.weight"], 2);
+  EXPECT_EQ(found["gradients/conv1.weight"], 1);
+}
+
 TEST(Reports, EventFilesAreSound) {
   const auto config = small_config("reference");
   const ScratchFolder folder;

@@ -75,6 +75,7 @@ const OptimizerEntry lamb_optimizer{
     .defaults = {.lr = 0.001, .eps = 1e-6},
     .states = adam_states,
     .update = update,
-    .measure = measure};
+    .measure = measure,
+    .directs = true};
 
 }  // namespace dllaunch
