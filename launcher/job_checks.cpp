@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -135,14 +136,82 @@ void check_reserve(const YamlNode& root, std::vector<YamlProblem>& problems) {
   if (!cpus) problems.push_back({reserve->value->mark, "binding.reserve: " + cpus.error().what});
 }
 
+/// The block that these keys lead to; nullptr: none.
+const YamlNode* block_at(const YamlNode& root, std::initializer_list<std::string_view> keys) {
+  const YamlNode* block = &root;
+  for (const std::string_view key : keys) {
+    const YamlEntry* entry = find(block, key);
+    block = entry == nullptr ? nullptr : entry->value.get();
+  }
+  return block;
+}
+
+bool has_word(const YamlNode* block, std::string_view key, std::string_view word) {
+  const YamlEntry* entry = find(block, key);
+  return entry != nullptr && entry->value->text == word;
+}
+
+/// Not given is neither true nor false.
+bool is_flag(const YamlEntry* entry, bool value) {
+  if (entry == nullptr) return false;
+  const auto given = scalar_value(*entry->value);
+  return given.is_boolean() && given.get<bool>() == value;
+}
+
+std::optional<double> number_of(const YamlNode& node) {
+  const auto value = scalar_value(node);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+/// This and the next are what the trainer refuses too (OptimizerEntry::problem,
+/// schedule_problem()), told before anything waits in a queue.
+void check_optimizer(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlNode* optimizer = block_at(root, {"train", "optimizer"});
+  const YamlEntry* nesterov = find(optimizer, "nesterov");
+  const YamlEntry* momentum = find(optimizer, "momentum");
+  const bool is_sgd = find(optimizer, "name") == nullptr || has_word(optimizer, "name", "sgd");
+  if (is_sgd && is_flag(nesterov, true) &&
+      (momentum == nullptr || number_of(*momentum->value) == 0.0)) {
+    problems.push_back(
+        {nesterov->value->mark, "train.optimizer.nesterov needs a momentum above 0"});
+  }
+  const YamlEntry* correction = find(optimizer, "momentum_correction");
+  if (has_word(optimizer, "name", "lars") && is_flag(correction, true) &&
+      is_flag(find(optimizer, "lr_in_momentum"), false)) {
+    problems.push_back({correction->value->mark,
+                        "train.optimizer.momentum_correction is for lr_in_momentum: true; outside "
+                        "it, the rate needs none"});
+  }
+}
+
+void check_milestones(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlNode* schedule = block_at(root, {"train", "lr_schedule"});
+  const YamlEntry* milestones = find(schedule, "milestones");
+  if (!has_word(schedule, "decay", "piecewise") || milestones == nullptr) return;
+  const auto& items = milestones->value->items;
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    const auto before = number_of(*items[i - 1]);
+    const auto after = number_of(*items[i]);
+    if (!before || !after || *before < *after) continue;
+    problems.push_back(
+        {items[i]->mark,
+         fmt::format("train.lr_schedule.milestones must rise: {} follows {}", *after, *before)});
+  }
+  const YamlEntry* factors = find(schedule, "factors");
+  const std::size_t count = factors == nullptr ? 0 : factors->value->items.size();
+  if (count == 0 || items.empty() || count == items.size()) return;
+  problems.push_back({factors->value->mark,
+                      fmt::format("train.lr_schedule.factors must be one a milestone: {} for {}",
+                                  count, items.size())});
+}
+
 /// A number of the block `runtime`; its default where it is not given, nothing where it is no
 /// number: that the schema has told.
 std::optional<double> runtime_number(const YamlNode& root, std::string_view key, double initial) {
   const YamlEntry* block = find(&root, "runtime");
   const YamlEntry* entry = block == nullptr ? nullptr : find(block->value.get(), key);
   if (entry == nullptr) return initial;
-  const auto value = scalar_value(*entry->value);
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+  return number_of(*entry->value);
 }
 
 void check_stalls(const YamlNode& root, std::vector<YamlProblem>& problems) {
@@ -170,6 +239,8 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_container(root, problems);
   check_masks(root, problems);
   check_reserve(root, problems);
+  check_optimizer(root, problems);
+  check_milestones(root, problems);
   check_stalls(root, problems);
   return problems;
 }

@@ -33,6 +33,8 @@ BEYOND_THE_SCHEMA = {
     "train-in-a-container",
     "stall-after-abort",
     "keys-of-another-optimizer",
+    "update-rule",
+    "correction-outside-momentum",
 }
 
 schema_path, examples, jobs = sys.argv[1:]
