@@ -96,7 +96,8 @@ std::span<const DecayEntry> lr_decays() {
 }
 
 double learning_rate(const ScheduleOptions& options, double base, int ranks,
-                     std::int64_t steps_per_epoch, std::int64_t step) {
+                     std::int64_t steps_per_epoch, std::int64_t step,
+                     std::optional<std::int64_t> taken) {
   const double full = base * named(lr_scalings(), options.scaling).factor(ranks);
   const auto per_epoch = static_cast<double>(steps_per_epoch);
   const auto steps = static_cast<double>(step);
@@ -105,8 +106,12 @@ double learning_rate(const ScheduleOptions& options, double base, int ranks,
     const double start = options.warmup_lr.value_or(base);
     return start + (full - start) * (steps / warmup_steps);
   }
-  DecayMoment at{.full_lr = full, .epochs = steps / per_epoch, .steps = steps - warmup_steps};
-  at.decaying = at.steps / per_epoch;
+  const double decaying = steps - warmup_steps;
+  const double taken_for_one = steps > 0 ? static_cast<double>(taken.value_or(step)) / steps : 1;
+  DecayMoment at{.full_lr = full,
+                 .epochs = steps / per_epoch,
+                 .decaying = decaying / per_epoch,
+                 .steps = decaying * taken_for_one};
   const double length = options.decay_epochs.value_or(options.epochs - warmup_steps / per_epoch);
   at.progress = length > 0 ? std::min(at.decaying / length, 1.0) : 1;
   return named(lr_decays(), options.decay).rate(options, at);

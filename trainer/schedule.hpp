@@ -41,7 +41,7 @@ struct DecayMoment {
   double epochs = 0;    // since the beginning of the training
   double decaying = 0;  // epochs since the end of the warm-up
   double progress = 0;  // 0 .. 1 of the way from there to the end of the decay
-  double steps = 0;     // since the end of the warm-up
+  double steps = 0;     // since the end of the warm-up, as many as were taken
 };
 
 /// A key of `lr_schedule:` that a decay has.
@@ -60,14 +60,17 @@ struct DecayEntry {
 };
 std::span<const DecayEntry> lr_decays();
 
-/// The rate of step `step` (0-based, counted over the whole run).
+/// The rate of step `step` (0-based, counted over the whole run as if it had always had as many
+/// ranks). `taken`: steps that were taken before it, where it had not; a decay by steps goes by
+/// them, less the warm-up's share, so that it goes on without a jump.
 ///
 /// Gradual warm-up (Goyal et al. 2017): from warmup_lr, or `base`, to scaling(ranks) * base in
 /// equal increments, one per step, over warmup_epochs; the first step after it has the full rate.
 /// Where both are the same, the warm-up changes nothing. The decay begins when the warm-up ends,
 /// but `step` and `piecewise` count epochs from the beginning.
 double learning_rate(const ScheduleOptions& options, double base, int ranks,
-                     std::int64_t steps_per_epoch, std::int64_t step);
+                     std::int64_t steps_per_epoch, std::int64_t step,
+                     std::optional<std::int64_t> taken = {});
 
 /// Empty, or what is wrong with options that are fine each by itself.
 std::string schedule_problem(const ScheduleOptions& options);

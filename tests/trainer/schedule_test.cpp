@@ -115,6 +115,20 @@ TEST(Schedule, InverseTimeCountsSteps) {
   EXPECT_DOUBLE_EQ(after(options, 2000), 0.25);  // 200,000 steps
 }
 
+TEST(Schedule, InverseTimeGoesByTheStepsThatWereTaken) {
+  const ScheduleOptions options{
+      .warmup_epochs = 2, .decay = "inverse-time", .epochs = 9, .decay_rate = 0.01};
+  const double expected = learning_rate(options, 0.5, 1, 100, 800);
+  EXPECT_DOUBLE_EQ(expected, 0.5 / 7);
+  EXPECT_EQ(learning_rate(options, 0.5, 1, 100, 800, 800), expected);
+  // Four times the ranks from here on: steps are 25 an epoch, 800 were taken.
+  EXPECT_DOUBLE_EQ(learning_rate(options, 0.5, 1, 25, 200, 800), expected);
+  EXPECT_EQ(learning_rate(options, 0.5, 1, 25, 0, 1), 0.5);
+  ScheduleOptions other = options;
+  other.decay = "cosine";
+  EXPECT_EQ(learning_rate(other, 0.5, 1, 25, 200, 800), learning_rate(other, 0.5, 1, 25, 200));
+}
+
 /// Options drawn at random, each decay as often as the others.
 ScheduleOptions drawn(std::mt19937& random, const DecayEntry& decay) {
   const auto between = [&](double low, double high) {

@@ -48,5 +48,22 @@ TEST(StepInfo, OnOtherRanksTheScheduleStaysWhereItWas) {
   EXPECT_DOUBLE_EQ(two.lr, 2 * one.lr);
 }
 
+/// This decay counts steps: those that were taken, not those that as many epochs have here.
+TEST(StepInfo, OnOtherRanksInverseTimeGoesOnWithoutAJump) {
+  for (const double warmup : {0.0, 1.0}) {
+    TrainConfig config = cosine();
+    config.schedule = {.warmup_epochs = warmup, .decay = "inverse-time", .decay_rate = 0.5};
+    const StepShape two{.ranks = 2, .batch_size = 8};  // 6 steps an epoch
+    const StepShape one{.ranks = 1, .batch_size = 8};  // 12
+    const TrainPosition at{.epoch = 2, .step = 15, .images = 48};
+    const double before = step_info(config, two, 96, at).lr;
+    EXPECT_DOUBLE_EQ(before, 0.4 / (1 + 0.5 * (15 - 6 * warmup)));
+    EXPECT_DOUBLE_EQ(step_info(config, one, 96, at).lr, before);
+    const double next = step_info(config, one, 96, {.epoch = 2, .step = 16, .images = 56}).lr;
+    EXPECT_LT(next, before);
+    EXPECT_GT(next, 0.4 / (1 + 0.5 * (16 - 6 * warmup) + 0.5));
+  }
+}
+
 }  // namespace
 }  // namespace dllaunch
