@@ -27,6 +27,7 @@ struct TrainPosition {
   std::int64_t images = 0;  // of the current epoch's order, already used
   double loss_sum = 0;      // over those images
   std::int64_t correct = 0;
+  double lr = 0;  // of the latest step; 0: there was none, or an older program did not keep it
 };
 
 struct Checkpoint {

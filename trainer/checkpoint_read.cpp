@@ -77,7 +77,8 @@ Checkpoint checkpoint_of(const Json& state) {
                          .step = state.at("step"),
                          .images = state.at("sampler").at("position"),
                          .loss_sum = state.at("epoch_sums").at("loss"),
-                         .correct = state.at("epoch_sums").at("correct")};
+                         .correct = state.at("epoch_sums").at("correct"),
+                         .lr = state.value("lr", 0.0)};
   checkpoint.model = state.at("model");
   checkpoint.optimizer = state.at("optimizer");
   checkpoint.seed = state.at("rng").at("seed");

@@ -91,6 +91,7 @@ std::string render_state(const Checkpoint& checkpoint, const Stored& model,
   state["optimizer"] = checkpoint.optimizer;
   state["epoch"] = at.epoch;
   state["step"] = at.step;
+  state["lr"] = at.lr;
   state["sampler"] = {{"epoch", at.epoch}, {"position", at.images}};
   state["epoch_sums"] = {{"loss", at.loss_sum}, {"correct", at.correct}};
   state["rng"] = {{"seed", checkpoint.seed}};

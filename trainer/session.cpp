@@ -191,15 +191,17 @@ Result<Ok> fill(Session& session, const Say& warn) {
 }
 
 void broadcast_position(TrainPosition& position, Communicator& communicator) {
-  std::array<std::int64_t, 5> words{position.epoch, position.step, position.images,
-                                    std::bit_cast<std::int64_t>(position.loss_sum),
-                                    position.correct};
+  std::array<std::int64_t, 6> words{
+      position.epoch,   position.step,
+      position.images,  std::bit_cast<std::int64_t>(position.loss_sum),
+      position.correct, std::bit_cast<std::int64_t>(position.lr)};
   communicator.wait(communicator.broadcast(words.data(), words.size(), DType::i64, /*root=*/0));
   position = {.epoch = words[0],
               .step = words[1],
               .images = words[2],
               .loss_sum = std::bit_cast<double>(words[3]),
-              .correct = words[4]};
+              .correct = words[4],
+              .lr = std::bit_cast<double>(words[5])};
 }
 
 }  // namespace

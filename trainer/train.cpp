@@ -163,6 +163,7 @@ Result<Pause> Training::train_epoch() {
     at.correct += std::llround(sums->correct);
     epoch_images_ += count;
     training_s_ = seconds_since(start);
+    at.lr = now.lr;
     step_lr_ = now.lr;
     report_step(*sums, count, now.lr);
     if (at.images < images_ && session_.finished()) return Pause::max_steps;

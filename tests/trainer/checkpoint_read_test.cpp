@@ -21,6 +21,7 @@ TEST(CheckpointRead, ReadsWhatWasWritten) {
   EXPECT_EQ(read->position.step, 469);
   EXPECT_EQ(read->position.images, 96);
   EXPECT_EQ(read->position.loss_sum, sound.position.loss_sum);  // to the last bit
+  EXPECT_EQ(read->position.lr, sound.position.lr);
   EXPECT_EQ(read->position.correct, 17);
   EXPECT_EQ(read->model, "lenet");
   EXPECT_EQ(read->optimizer, "sgd");
@@ -111,6 +112,24 @@ TEST_P(CheckpointDamage, Survives) {
 INSTANTIATE_TEST_SUITE_P(Files, CheckpointDamage,
                          testing::Values("model.safetensors", "optimizer.safetensors",
                                          "state.json"));
+
+/// As programs before it was kept wrote them.
+TEST(CheckpointRead, AStateWithoutTheRateIsReadWithoutOne) {
+  const ScratchFolder folder;
+  auto written = write_checkpoint(folder.path(), sound_checkpoint(5), {3});
+  ASSERT_TRUE(written) << written.error().what;
+  std::string text = read_text(written->path / "state.json");
+  const std::size_t lr = text.find("  \"lr\"");
+  ASSERT_NE(lr, std::string::npos);
+  text.erase(lr, text.find('\n', lr) + 1 - lr);
+  const std::size_t own = text.rfind(checksum_of_itself) + checksum_of_itself.size();
+  text.replace(own, no_checksum.size(), no_checksum);
+  text.replace(own, no_checksum.size(), checksum(std::as_bytes(std::span(text))));
+  write_text(written->path / "state.json", text);
+  const auto read = read_checkpoint(written->path);
+  ASSERT_TRUE(read) << read.error().what;
+  EXPECT_EQ(read->position.lr, 0);
+}
 
 /// A checksum that holds says only that the writer meant it; nothing says the writer was sane.
 TEST(CheckpointRead, SurvivesAStateThatIsSignedNonsense) {

@@ -15,7 +15,7 @@ inline Checkpoint sound_checkpoint(std::int64_t step) {
   const std::vector<std::byte> data(bytes.begin(), bytes.end());
   Checkpoint checkpoint;
   checkpoint.position = {
-      .epoch = 2, .step = step, .images = 96, .loss_sum = 0.1 + 0.2, .correct = 17};
+      .epoch = 2, .step = step, .images = 96, .loss_sum = 0.1 + 0.2, .correct = 17, .lr = 0.7 / 3};
   checkpoint.model = "lenet";
   checkpoint.optimizer = "sgd";
   checkpoint.seed = 5;

@@ -24,8 +24,8 @@ TEST(StepInfo, IsOfThePosition) {
   double before = 0;
   for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
     for (std::int64_t images = 0; images < 100; images += 16, ++step) {
-      const auto now =
-          step_info(config, shape, 100, {.epoch = epoch, .step = step, .images = images});
+      const auto now = step_info(config, shape, 100,
+                                 {.epoch = epoch, .step = step, .images = images, .lr = before});
       EXPECT_EQ(now.step, step + 1);
       EXPECT_DOUBLE_EQ(now.epoch, static_cast<double>(step) / 7);
       EXPECT_EQ(now.lr, learning_rate(config.schedule, 0.4, 2, 7, step));
@@ -63,6 +63,14 @@ TEST(StepInfo, OnOtherRanksInverseTimeGoesOnWithoutAJump) {
     EXPECT_LT(next, before);
     EXPECT_GT(next, 0.4 / (1 + 0.5 * (16 - 6 * warmup) + 0.5));
   }
+}
+
+TEST(StepInfo, TheRateBeforeIsTheOneThatWasApplied) {
+  TrainConfig config = cosine();
+  const StepShape shape{.ranks = 2, .batch_size = 8};
+  const TrainPosition at{.epoch = 1, .step = 7, .lr = 0.125};  // of a run with another lr
+  EXPECT_EQ(step_info(config, shape, 100, at).previous_lr, 0.125);
+  EXPECT_EQ(step_info(config, shape, 100, {.epoch = 1, .step = 7}).previous_lr, 0);
 }
 
 }  // namespace

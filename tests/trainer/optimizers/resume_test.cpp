@@ -86,6 +86,31 @@ TEST_P(TrainedWith, ResumesWithLateGradientsToo) {
             weights_at(folder_ / "whole", "step-00000014"));
 }
 
+/// With the correction, momentum that has the rate inside is momentum that has it outside, which
+/// knows of no rate before: where the rate changes between two processes too.
+TEST(Resume, MomentumIsCorrectedForTheRateBeforeTheResume) {
+  const ScratchFolder folder;
+  std::vector<double> losses[2];
+  for (const bool inside : {false, true}) {
+    TrainConfig config = config_of(*find_optimizer("lars"), "reference");
+    config.precision = Precision::fp64;
+    config.schedule = {};
+    config.optimizer_options.lr_in_momentum = inside;
+    config.optimizer_options.momentum_correction = inside;
+    const auto run_dir = folder / (inside ? "inside" : "outside");
+    config.epochs = 1;
+    ASSERT_TRUE(train_alone(config, run_dir));
+    config.epochs = 2;
+    config.optimizer_options.lr *= 0.25;
+    const auto resumed = train_alone(config, run_dir);
+    ASSERT_TRUE(resumed) << resumed.error().what;
+    losses[inside ? 1 : 0] = resumed->losses;
+  }
+  ASSERT_EQ(losses[0].size(), 7u);
+  ASSERT_EQ(losses[1].size(), 7u);
+  for (std::size_t i = 0; i < 7; ++i) EXPECT_NEAR(losses[1][i], losses[0][i], 1e-9) << i;
+}
+
 std::vector<OptimizerEntry> every_optimizer() {
   return {optimizers().begin(), optimizers().end()};
 }
