@@ -53,8 +53,8 @@ void RunLedger::take(const Event& event) {
       const double images = epoch->images.value_or(1);
       work.images += images;
       work.seconds += images / *epoch->images_per_s;
+      first_epoch_comes_ = false;
     }
-    first_epoch_comes_ = false;
   } else if (std::holds_alternative<RestartEvent>(event)) {
     ++restarts_;
   } else if (const auto* stall = std::get_if<StallEvent>(&event)) {

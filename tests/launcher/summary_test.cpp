@@ -54,6 +54,18 @@ TEST(Summary, TheFirstEpochAfterEachStartCountsOnlyWhereThereAreNoOthers) {
   EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 500 / 6.0);
 }
 
+/// A resume that finds an epoch done ends it without an image of its own.
+TEST(Summary, AnEpochWithoutImagesIsNotTheFirst) {
+  RunLedger ledger;
+  ledger.take(StartEvent{.time = 1});
+  ledger.take(EpochEvent{.time = 1, .images_per_s = 0, .images = 0});
+  ledger.take(EpochEvent{.time = 2, .images_per_s = 10, .images = 100});
+  EXPECT_FALSE(ledger.first_epoch_excluded());
+  ledger.take(EpochEvent{.time = 3, .images_per_s = 50, .images = 100});
+  EXPECT_TRUE(ledger.first_epoch_excluded());
+  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 50);
+}
+
 TEST(Summary, EpochsThatDoNotSayTheirImagesHaveTheSame) {
   RunLedger ledger;
   for (const double images_per_s : {1.0, 20.0, 60.0}) {
