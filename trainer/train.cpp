@@ -109,7 +109,7 @@ class Training {
   std::optional<double> step_lr_;  // of the latest step
   StepInfo reduced_;               // of the step whose gradients the reducer gives next
   std::int64_t images_;            // of the training split
-  double training_s_ = 0;          // of this epoch, without validation
+  double training_s_ = 0;          // of this epoch, without validation and checkpoints
   std::int64_t epoch_images_ = 0;  // trained on in this epoch by this process
   Clock::time_point last_save_ = Clock::now();
   Clock::time_point last_event_ = Clock::now();
@@ -140,7 +140,7 @@ Result<TrainStatus> Training::run() {
 
 Result<Pause> Training::train_epoch() {
   TrainPosition& at = session_.position;
-  const auto start = Clock::now();
+  auto start = Clock::now();
   stragglers_.begin_epoch();
   epoch_images_ = 0;
   training_s_ = 0;
@@ -169,7 +169,9 @@ Result<Pause> Training::train_epoch() {
     if (at.images < images_ && session_.finished()) return Pause::max_steps;
     if (sums->stop > 0) return Pause::stop;
     if (at.images < images_ && sums->checkpoint > 0) {
+      const auto before = Clock::now();
       if (auto saved = save(); !saved) return std::move(saved).error();
+      start += Clock::now() - before;
     }
   }
   return Pause::epoch_end;

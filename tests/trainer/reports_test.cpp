@@ -178,6 +178,30 @@ TEST(Reports, AnEpochThatAResumeFindsDoneHasNoGradients) {
   EXPECT_EQ(found["gradients/conv1.weight"], 1);
 }
 
+/// Saved after each step: what training took and what saving took are no more than the epoch.
+TEST(Reports, CheckpointsWithinAnEpochDoNotCountAsTraining) {
+  auto config = small_config("reference");
+  config.validate_every = 0;
+  config.checkpoint.every_minutes = 1e-9;
+  const ScratchFolder folder;
+  ASSERT_TRUE(train_alone(config, folder.path()));
+  const auto checkpoints = events_of(folder.path(), "checkpoint");
+  for (const auto& epoch : events_of(folder.path(), "epoch")) {
+    double saving_s = 0;
+    int saved = 0;
+    for (const auto& checkpoint : checkpoints) {
+      // The one at the epoch's end comes after its seconds.
+      if (checkpoint["step"] >= epoch["step"] || checkpoint["step"] < epoch["step"].get<int>() - 6)
+        continue;
+      saving_s += checkpoint["seconds_blocked"].get<double>();
+      ++saved;
+    }
+    EXPECT_EQ(saved, 6);
+    const double training_s = epoch["images"].get<double>() / epoch["images_per_s"].get<double>();
+    EXPECT_LE(training_s + saving_s, epoch["seconds"].get<double>());
+  }
+}
+
 TEST(Reports, EventFilesAreSound) {
   const auto config = small_config("reference");
   const ScratchFolder folder;
