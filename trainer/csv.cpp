@@ -85,8 +85,9 @@ MetricsCsv::MetricsCsv(std::filesystem::path file, std::span<const std::string_v
     : file_(std::move(file)), header_(fmt::format("epoch,{}", fmt::join(columns, ","))) {}
 
 Result<Ok> MetricsCsv::append(std::int64_t epoch, std::span<const std::optional<double>> numbers) {
+  if (!first_) first_ = epoch;
   if (!begun_) {
-    if (auto ready = make_room(epoch); !ready) return ready;
+    if (auto ready = make_room(); !ready) return ready;
   }
   begun_ = true;
   std::vector<std::string> fields{std::to_string(epoch)};
@@ -94,14 +95,14 @@ Result<Ok> MetricsCsv::append(std::int64_t epoch, std::span<const std::optional<
   return append_to_file(file_, row_of(fields));
 }
 
-Result<Ok> MetricsCsv::make_room(std::int64_t epoch) const {
+Result<Ok> MetricsCsv::make_room() const {
   std::string text;
   std::error_code ignored;
   if (std::filesystem::is_regular_file(file_, ignored)) {
     std::ifstream in(file_, std::ios::binary);
     text.assign(std::istreambuf_iterator<char>(in), {});
   }
-  const auto kept = rows_before(text, header_, epoch);
+  const auto kept = rows_before(text, header_, *first_);
   if (!kept) {
     if (auto aside = set_file_aside(file_); !aside) return aside;
     return replace_file(file_, header_ + "\n");

@@ -39,10 +39,11 @@ class MetricsCsv {
   Result<Ok> append(std::int64_t epoch, std::span<const std::optional<double>> numbers);
 
  private:
-  Result<Ok> make_room(std::int64_t epoch) const;
+  Result<Ok> make_room() const;
 
   std::filesystem::path file_;
   std::string header_;
+  std::optional<std::int64_t> first_;  // epoch that was asked for, written or not
   bool begun_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "tests/trainer/scratch_folder.hpp"
+#include "tests/trainer/size_limit.hpp"
 
 namespace dllaunch {
 namespace {
@@ -85,6 +86,20 @@ TEST(Csv, AFileThatCannotBeWrittenIsSaid) {
   EXPECT_NE(refused.error().what.find("cannot write " + (folder / "metrics.csv").string()),
             std::string::npos)
       << refused.error().what;
+}
+
+/// The disk is full for the first epoch that is trained again: its old row still goes.
+TEST(Csv, ARowThatWasRefusedDoesNotLeaveTheOldOne) {
+  const ScratchFolder folder;
+  const auto file = folder / "metrics.csv";
+  write_text(file, header + "1,1,0.5\n2,2,0.5\n3,3,0.5\n4,4,0.5\n");
+  MetricsCsv csv(file, columns);
+  {
+    const SizeLimit full(0);
+    EXPECT_FALSE(append(csv, 2, 9));
+  }
+  ASSERT_TRUE(append(csv, 3, 8));
+  EXPECT_EQ(read_text(file), header + "1,1,0.5\n3,8,NA\n");
 }
 
 TEST(Csv, TablesOfClasses) {
