@@ -61,10 +61,4 @@ double sum_of_squares(const Real* values, std::size_t count) {
   return sum;
 }
 
-/// LARS, LAMB: what a step is worth beside the weights it changes, 1 where there is nothing to
-/// compare.
-inline double trust_ratio(double weight_norm, double step_norm) {
-  return weight_norm > 0 && step_norm > 0 ? weight_norm / step_norm : 1;
-}
-
 }  // namespace dllaunch

@@ -53,6 +53,11 @@ SquareSums measure(DType type, const OptimizerOptions& options, const StepInfo& 
   return with_type(type, [&](auto zero) { return direct<decltype(zero)>(options, now, slot); });
 }
 
+/// What a step is worth beside the weights it changes, 1 where there is nothing to compare.
+double trust_ratio(double weight_norm, double step_norm) {
+  return weight_norm > 0 && step_norm > 0 ? weight_norm / step_norm : 1;
+}
+
 template <typename Real>
 void step(const StepInfo& now, const ParameterUpdate& slot) {
   const Real rate = static_cast<Real>(now.lr * trust_ratio(slot.weight_norm, slot.gradient_norm));

@@ -37,8 +37,7 @@ SquareSums measure(DType type, const OptimizerOptions&, const StepInfo&,
 double local_rate(const OptimizerOptions& options, const ParameterUpdate& slot) {
   if (slot.one_dimensional || !(slot.weight_norm > 0) || !(slot.gradient_norm > 0)) return 1;
   return options.trust_coefficient *
-         trust_ratio(slot.weight_norm,
-                     slot.gradient_norm + options.weight_decay * slot.weight_norm);
+         (slot.weight_norm / (slot.gradient_norm + options.weight_decay * slot.weight_norm));
 }
 
 double kept(const OptimizerOptions& options, const StepInfo& now) {
