@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "tests/trainer/optimizer_fields.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -19,34 +21,38 @@ TEST(ConfigChoices, DefaultsAreThoseOfTheChosenOptimizer) {
   for (const auto& entry : optimizers()) {
     auto config = parse_blocks(R"("optimizer": {"name": ")" + std::string(entry.name) + R"("})");
     ASSERT_TRUE(config) << config.error().what;
-    EXPECT_EQ(config->optimizer_options.lr, entry.defaults.lr) << entry.name;
-    EXPECT_EQ(config->optimizer_options.momentum, entry.defaults.momentum) << entry.name;
-    EXPECT_EQ(config->optimizer_options.weight_decay, entry.defaults.weight_decay) << entry.name;
-    EXPECT_EQ(config->optimizer_options.betas, entry.defaults.betas) << entry.name;
-    EXPECT_EQ(config->optimizer_options.eps, entry.defaults.eps) << entry.name;
+    EXPECT_EQ(option_fields(config->optimizer_options), option_fields(entry.defaults))
+        << entry.name;
   }
 }
 
+/// Each option of each optimiser is given, flags one at a time, and all others keep the defaults.
 TEST(ConfigChoices, ReadsEveryOption) {
-  auto config = parse_blocks(
-      R"("optimizer": {"name": "rmsprop", "lr": 1, "alpha": 0.5, "eps": 0.25, "momentum": 0.125,
-         "centered": true, "weight_decay": 2})");
-  ASSERT_TRUE(config) << config.error().what;
-  EXPECT_EQ(config->optimizer_options.alpha, 0.5);
-  EXPECT_EQ(config->optimizer_options.eps, 0.25);
-  EXPECT_TRUE(config->optimizer_options.centered);
-  auto lars = parse_blocks(
-      R"("optimizer": {"name": "lars", "trust_coefficient": 0.5, "lr_in_momentum": false})");
-  ASSERT_TRUE(lars) << lars.error().what;
-  EXPECT_EQ(lars->optimizer_options.trust_coefficient, 0.5);
-  EXPECT_FALSE(lars->optimizer_options.lr_in_momentum);
-  auto adam = parse_blocks(R"("optimizer": {"name": "adam", "betas": [0.5, 0]})");
-  ASSERT_TRUE(adam) << adam.error().what;
-  EXPECT_EQ(adam->optimizer_options.betas, (std::array{0.5, 0.0}));
-  auto warmup = parse_blocks(R"("optimizer": {"name": "rmsprop-warmup", "rmsprop_lr": 0.5,
-                                "center_epoch": 3, "period_epochs": 0.5})");
-  ASSERT_TRUE(warmup) << warmup.error().what;
-  EXPECT_EQ(warmup->optimizer_options.center_epoch, 3);
+  for (const auto& entry : optimizers()) {
+    const auto defaults = option_fields(entry.defaults);
+    Json numbers{{"name", entry.name}};
+    std::vector<std::string> flags;
+    for (const auto& option : entry.options) {
+      const std::string name(option);
+      if (defaults.at(name).is_boolean()) {
+        flags.push_back(name);
+      } else {
+        numbers[name] = option_fields(distinct_options(false)).at(name);
+      }
+    }
+    flags.emplace_back();  // none of them
+    for (const auto& flag : flags) {
+      Json block = numbers;
+      if (!flag.empty()) block[flag] = !defaults.at(flag).get<bool>();
+      auto expected = defaults;
+      for (const auto& [name, value] : block.items()) {
+        if (name != "name") expected.at(name) = value;
+      }
+      const auto config = parse_blocks("\"optimizer\": " + block.dump());
+      ASSERT_TRUE(config) << config.error().what;
+      EXPECT_EQ(option_fields(config->optimizer_options), expected) << block;
+    }
+  }
 }
 
 TEST(ConfigChoices, AnOptionOfAnotherOptimizerIsNamedWithWhatThisOneHas) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/trainer/optimizer_fields.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -21,13 +23,18 @@ TEST(OptimizerKeys, EveryOptionOfEveryOptimizerIsAKeyWithItsDefault) {
     for (const auto& option : entry.options) {
       const auto& key = key_at(keys, "optimizer." + std::string(option));
       EXPECT_TRUE(key.choice.initial.contains(std::string(entry.name))) << key.path;
-      TrainConfig config;
-      config.optimizer_options = entry.defaults;
       const Json initial = key.choice.initial[std::string(entry.name)];
       EXPECT_FALSE(initial.is_null()) << key.path;
-      key.store(config, initial);
-      EXPECT_EQ(config.optimizer_options.betas, entry.defaults.betas);
-      EXPECT_EQ(config.optimizer_options.lr, entry.defaults.lr);
+      const std::string name(option);
+      EXPECT_EQ(initial, option_fields(entry.defaults).at(name)) << entry.name << " " << name;
+      for (const bool flags : {false, true}) {
+        TrainConfig config;
+        config.optimizer_options = distinct_options(flags);
+        auto expected = option_fields(config.optimizer_options);
+        expected.at(name) = initial;
+        key.store(config, initial);
+        EXPECT_EQ(option_fields(config.optimizer_options), expected) << entry.name << " " << name;
+      }
     }
   }
   for (const auto& key : keys) {

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <random>
 #include <string>
 
@@ -149,9 +151,28 @@ ScheduleOptions drawn(std::mt19937& random, const DecayEntry& decay) {
   return options;
 }
 
+double decay_steps(const ScheduleOptions& options) {
+  const double warm = std::round(options.warmup_epochs * an_epoch) / an_epoch;
+  return options.decay_epochs.value_or(options.epochs - warm) * an_epoch;
+}
+
+/// The most that a rate without jumps can fall from one step to the next.
+double steepest(const ScheduleOptions& options, double full) {
+  const double steps = std::max(decay_steps(options), 1.0);
+  if (options.decay == "exponential") return full * (1 - std::pow(options.gamma, 1.0 / an_epoch));
+  if (options.decay == "inverse-time") return full * options.decay_rate;
+  if (options.decay == "cosine") return (full - options.end_lr) * std::numbers::pi / (2 * steps);
+  if (options.decay == "polynomial") {
+    // At the beginning; or at the end, where the power is below 1.
+    const double share = std::max(options.power / steps, std::pow(1 / steps, options.power));
+    return (full - options.end_lr) * std::min(share, 1.0);
+  }
+  return 0;
+}
+
 /// For every decay, with any warm-up: rates are finite, positive or zero, begin where the warm-up
-/// begins, rise through it, fall after it, and those of smooth decays change little from step to
-/// step.
+/// begins, rise through it, fall after it, those of smooth decays by no more than their formula has
+/// it, and those that have an end arrive there.
 TEST(Schedule, EveryDecayKeepsItsPromises) {
   std::mt19937 random(20);
   for (const auto& decay : lr_decays()) {
@@ -176,10 +197,14 @@ TEST(Schedule, EveryDecayKeepsItsPromises) {
         } else if (step > warm) {
           ASSERT_LE(rate, last * (1 + 1e-12)) << step;
           if (!jumps) {
-            ASSERT_GE(rate, last - full * 0.3) << step;
+            ASSERT_GE(rate, last - steepest(options, full) - 1e-12 * full) << step;
           }
         } else if (!jumps) {
           EXPECT_DOUBLE_EQ(rate, full);
+        }
+        const bool has_end = decay.name == "polynomial" || decay.name == "cosine";
+        if (has_end && static_cast<double>(step - warm) >= decay_steps(options)) {
+          ASSERT_NEAR(rate, options.end_lr, 1e-12 * full) << step;
         }
         last = rate;
       }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <limits>
@@ -151,7 +152,16 @@ TEST(TensorBoard, AFullDiskLeavesWholeRecords) {
   EXPECT_EQ(records.data.size(), 3u);
 }
 
+bool has_bytes(const fs::path& folder) {
+  std::error_code gone;
+  for (const auto& entry : fs::directory_iterator(folder, gone)) {
+    if (entry.file_size(gone) > 0) return true;
+  }
+  return false;
+}
+
 TEST(TensorBoard, AKilledWriterLeavesWholeRecords) {
+  std::size_t written = 0;
   for (int round = 0; round < 10; ++round) {
     const ScratchFolder folder;
     const pid_t writer = fork();
@@ -163,13 +173,18 @@ TEST(TensorBoard, AKilledWriterLeavesWholeRecords) {
       }
       _exit(1);
     }
-    usleep(10'000 + 3'000 * round);
+    constexpr auto patience = std::chrono::seconds(20);  // a busy machine
+    const auto begin = std::chrono::steady_clock::now();
+    while (!has_bytes(folder.path()) && std::chrono::steady_clock::now() - begin < patience) {
+      usleep(1'000);
+    }
+    usleep(static_cast<useconds_t>(700 * round));
     kill(writer, SIGKILL);
     int status = 0;
     waitpid(writer, &status, 0);
     ASSERT_TRUE(WIFSIGNALED(status));
     const auto file = fs::directory_iterator(folder.path());
-    if (file == fs::directory_iterator()) continue;  // killed before it was made
+    ASSERT_NE(file, fs::directory_iterator());
     const Records records = records_of(read_text(file->path()));
     EXPECT_FALSE(records.damaged);
     EXPECT_LT(records.rest, 64u);  // at most one that the kernel had not taken whole
@@ -177,7 +192,9 @@ TEST(TensorBoard, AKilledWriterLeavesWholeRecords) {
     for (const auto& data : records.data) {
       ASSERT_EQ(one(fields_of(data), 2).bits, ++step);
     }
+    written += records.data.size();
   }
+  EXPECT_GE(written, 10u);  // or nothing above was looked at
 }
 
 }  // namespace
