@@ -14,6 +14,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+std::vector<double> every_loss(const Json& job, const std::filesystem::path& folder, int ranks) {
+  write_text(folder / "train.json", job.dump());
+  const std::vector<std::string> command{std::string(DLLAUNCH_BIN_DIR) + "/every_loss",
+                                         (folder / "train.json").string(),
+                                         (folder / "losses").string()};
+  const auto ended = run_program(ranks == 1 ? command : on_ranks(ranks, command));
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  std::vector<double> losses;
+  std::ifstream in(folder / "losses");
+  for (double loss = 0; in >> loss;) losses.push_back(loss);
+  return losses;
+}
+
 std::vector<double> losses_of(std::string_view optimizer, int ranks, bool shard) {
   Json job = Json::parse(R"({
     "model": "lenet", "backend": "reference", "max_steps": 20, "epochs": 9,
@@ -27,16 +40,7 @@ std::vector<double> losses_of(std::string_view optimizer, int ranks, bool shard)
   if (optimizer == "lars") job["optimizer"].update({{"lr", 0.3}, {"trust_coefficient", 0.02}});
   if (optimizer != "sgd" && optimizer != "lars") job["optimizer"]["eps"] = 1e-3;
   const ScratchFolder folder;
-  write_text(folder / "train.json", job.dump());
-  const std::vector<std::string> command{std::string(DLLAUNCH_BIN_DIR) + "/every_loss",
-                                         (folder / "train.json").string(),
-                                         (folder / "losses").string()};
-  const auto ended = run_program(ranks == 1 ? command : on_ranks(ranks, command));
-  EXPECT_EQ(ended.exit_code, 0) << ended.output;
-  std::vector<double> losses;
-  std::ifstream in(folder / "losses");
-  for (double loss = 0; in >> loss;) losses.push_back(loss);
-  return losses;
+  return every_loss(job, folder.path(), ranks);
 }
 
 TEST(OptimizersOnRanks, GiveTheLossesOfOneRank) {
@@ -54,6 +58,30 @@ TEST(OptimizersOnRanks, GiveTheLossesOfOneRank) {
         EXPECT_NEAR(losses[i], expected[i], 1e-4 * expected[i])
             << entry.name << ", " << ranks << " ranks, step " << i;
       }
+    }
+  }
+}
+
+/// Goes on from one rank's checkpoint at another rate: every rank knows the rate before.
+TEST(OptimizersOnRanks, AllCorrectTheMomentumForTheRateBeforeTheResume) {
+  if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
+  std::vector<double> of_one;
+  for (const int ranks : {1, 2}) {
+    Json job = Json::parse(R"({
+      "model": "lenet", "backend": "reference", "batch_size": 24,
+      "dataset": {"kind": "synthetic", "images": 96, "workers": 1}, "validate_every": 0,
+      "optimizer": {"name": "lars", "lr": 0.4, "trust_coefficient": 0.02,
+                    "momentum_correction": true}})");
+    const ScratchFolder folder;
+    ASSERT_EQ(every_loss(job, folder.path(), 1).size(), 4u);
+    job["epochs"] = 3;
+    job["batch_size"] = 24 / ranks;
+    job["optimizer"]["lr"] = 0.1;
+    const auto losses = every_loss(job, folder.path(), ranks);
+    ASSERT_EQ(losses.size(), 8u);
+    if (ranks == 1) of_one = losses;
+    for (std::size_t i = 0; i < losses.size(); ++i) {
+      EXPECT_NEAR(losses[i], of_one[i], 1e-4 * of_one[i]) << ranks << " ranks, step " << i;
     }
   }
 }
