@@ -18,6 +18,12 @@
 
 namespace dllaunch {
 
+/// What is found by trying, before the training.
+struct AutoConfig {
+  bool batch_size = false;
+  bool lr = false;
+};
+
 struct CheckpointConfig {
   std::optional<std::int64_t> every_epochs = 1;
   std::optional<double> every_minutes;
@@ -60,6 +66,7 @@ struct TrainConfig {
   bool flip = false;          // every second training image, left to right
   int workers = 2;            // threads that prepare batches; 0: the training thread itself
   int batch_size = 1;         // images per rank and micro-batch
+  AutoConfig find;
   std::int64_t epochs = 1;
   std::optional<std::int64_t> max_steps;
   int accumulate = 1;  // micro-batches per step

@@ -123,8 +123,13 @@ std::vector<ConfigKey> length_keys() {
        .kind = ValueKind::integer,
        .initial = 32,
        .minimum = 1,
+       .words = {{"auto", "the largest power of two that fits into memory, tried at the start"}},
        .description = "images per rank in one forward and backward pass",
-       .store = [](auto& c, auto& v) { c.batch_size = v; }},
+       .store =
+           [](auto& c, auto& v) {
+             c.find.batch_size = v.is_string();
+             c.batch_size = v.is_number() ? v.template get<int>() : 1;
+           }},
       {.path = "epochs",
        .kind = ValueKind::integer,
        .initial = 1,

@@ -56,6 +56,17 @@ OptionRow betas() {
   return row;
 }
 
+OptionRow learning_rate_option() {
+  OptionRow row =
+      above_zero(number("lr", &OptimizerOptions::lr, "learning rate, before lr_schedule"));
+  row.key.words = {{"auto", "a rate at which the loss falls well, tried at the start"}};
+  row.key.store = [](TrainConfig& c, const Json& v) {
+    c.find.lr = v.is_string();
+    if (v.is_number()) c.optimizer_options.lr = v.get<double>();
+  };
+  return row;
+}
+
 std::vector<OptionRow> option_rows() {
   using Options = OptimizerOptions;
   const auto flag = [](const std::string& name, bool Options::*field,
@@ -63,7 +74,7 @@ std::vector<OptionRow> option_rows() {
     return option(name, ValueKind::flag, field, description);
   };
   return {
-      above_zero(number("lr", &Options::lr, "learning rate, before lr_schedule")),
+      learning_rate_option(),
       at_least_zero(
           number("momentum", &Options::momentum, "share of the previous update that is kept")),
       flag("nesterov", &Options::nesterov, "look ahead along the momentum"),

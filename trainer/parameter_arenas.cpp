@@ -81,6 +81,8 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
 }
 
 void ParameterArenas::initialise(const Graph& graph, std::uint64_t seed) {
+  all_states_.clear();
+  for (const Memory& state : states_) std::memset(state.bytes.data(), 0, state.bytes.size());
   for (int i = 0; i < std::ssize(executable_.slots()); ++i) {
     const auto& slot = executable_.slots()[static_cast<std::size_t>(i)];
     const auto& parameter = graph.parameters[static_cast<std::size_t>(slot.parameter)];

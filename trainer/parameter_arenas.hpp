@@ -36,6 +36,7 @@ class ParameterArenas {
   /// made. State moves to where it belongs now.
   void deal(std::vector<Bucket> buckets);
 
+  /// Weights from the seed, optimiser state zero.
   void initialise(const Graph& graph, std::uint64_t seed);
 
   /// Collective: every rank ends with rank 0's weights and optimiser state.

@@ -11,8 +11,13 @@
 
 #include "runtime/same_table.hpp"
 #include "trainer/agreement.hpp"
+#include "trainer/batch_size.hpp"
+#include "trainer/choices.hpp"
+#include "trainer/compiled_model.hpp"
 #include "trainer/dataset_staging.hpp"
 #include "trainer/image_preparation.hpp"
+#include "trainer/memory_budget.hpp"
+#include "trainer/rate_test.hpp"
 
 namespace dllaunch {
 namespace {
@@ -34,35 +39,13 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   return Error{ErrorKind::bad_request, "no model " + config.model, ""};
 }
 
-/// Opens and compiles with the backend the configuration names, or with the first that can.
 Result<Ok> compile(Session& session) {
-  const TrainConfig& config = session.config;
-  std::optional<Error> last;
-  for (const auto& entry : backends()) {
-    if (config.backend != "auto" && config.backend != entry.name) continue;
-    if (config.device != "auto" && config.device != entry.device) continue;
-    auto opened = entry.open();
-    if (!opened) {
-      last = std::move(opened).error().within(entry.name);
-      continue;
-    }
-    auto executable = (*opened)->compile(
-        session.graph,
-        {.batch = config.batch_size, .precision = config.precision, .threads = session.threads});
-    if (!executable) {
-      last = std::move(executable).error().within(entry.name);
-      continue;
-    }
-    session.backend = fmt::format("{} ({})", entry.name, entry.version());
-    session.opened = *std::move(opened);
-    session.executable = *std::move(executable);
-    return Ok{};
-  }
-  if (last) return *std::move(last);
-  return Error{
-      ErrorKind::unavailable,
-      fmt::format("this build has no backend {} for device {}", config.backend, config.device),
-      "use device cpu"};
+  auto compiled = compile_model(session.config, session.graph, session.threads);
+  if (!compiled) return std::move(compiled).error();
+  session.backend = std::move(compiled->backend);
+  session.executable = std::move(compiled->executable);
+  session.opened = std::move(compiled->opened);
+  return Ok{};
 }
 
 /// From here on the data set's path is its copy on this node.
@@ -93,7 +76,7 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   auto graph = build_model(session.config, *session.dataset);
   if (!graph) return std::move(graph).error();
   session.graph = *std::move(graph);
-  return compile(session);
+  return Ok{};
 }
 
 /// The folder where steps of `path` are: a run's, a `checkpoints`, or nothing for a step itself.
@@ -204,26 +187,28 @@ void broadcast_position(TrainPosition& position, Communicator& communicator) {
               .lr = std::bit_cast<double>(words[5])};
 }
 
-}  // namespace
+/// Collective: weights, state and position as training begins with them.
+Result<Ok> fill_all(Session& session, const Say& warn, Communicator& communicator) {
+  std::optional<Error> unfilled;
+  if (communicator.rank() == 0) unfilled = error_of(fill(session, warn));
+  if (auto error = agree(communicator, std::move(unfilled))) return *std::move(error);
+  session.arenas->broadcast();
+  broadcast_position(session.position, communicator);
+  return Ok{};
+}
 
-Result<Session> prepare(const PrepareOptions& options, Communicator& communicator) {
-  const TrainConfig& config = options.config;
-  Session session;
-  session.config = config;
-  session.run_dir = options.run_dir;
-  session.threads = options.threads;
-  session.shape = {.ranks = communicator.size(),
-                   .batch_size = config.batch_size,
-                   .accumulate = config.accumulate};
-  auto alone = prepare_alone(session, options);
-  if (alone && communicator.memory() == MemorySpace::gpu) {
+/// Collective. What makes the session ready to train, once its batch size is known.
+Result<Ok> open_training(Session& session, const Say& warn, Communicator& communicator) {
+  const TrainConfig& config = session.config;
+  auto compiled = compile(session);
+  if (compiled && communicator.memory() == MemorySpace::gpu) {
     // Until a backend computes there.
-    alone = Error{ErrorKind::bad_request,
-                  fmt::format("communicator {} reduces memory of a GPU, {} computes on the CPU",
-                              communicator.name(), session.backend),
-                  "use runtime.allreduce: auto"};
+    compiled = Error{ErrorKind::bad_request,
+                     fmt::format("communicator {} reduces memory of a GPU, {} computes on the CPU",
+                                 communicator.name(), session.backend),
+                     "use runtime.allreduce: auto"};
   }
-  if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
+  if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 
   const auto rows = table_rows(*session.executable);
   auto same = check_same_table(communicator, rows);
@@ -233,11 +218,120 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
                                                      *find_optimizer(config.optimizer),
                                                      config.optimizer_options, config.shard);
   session.arenas->deal(session.arenas->plan(bucket_bytes(config.runtime)));
-  std::optional<Error> unfilled;
-  if (communicator.rank() == 0) unfilled = error_of(fill(session, options.warn));
-  if (auto error = agree(communicator, std::move(unfilled))) return *std::move(error);
-  session.arenas->broadcast();
-  broadcast_position(session.position, communicator);
+  return fill_all(session, warn, communicator);
+}
+
+/// Collective. What an earlier start of this run has chosen; nothing where it begins anew.
+Result<Choices> earlier_choices(const Session& session, Communicator& communicator) {
+  Choices choices;
+  std::optional<Error> error;
+  if (communicator.rank() == 0 && session.config.resume != "none") {
+    auto read = read_choices(session.run_dir);
+    if (read) choices = *read;
+    error = error_of(read);
+  }
+  if (auto agreed = agree(communicator, std::move(error))) return *std::move(agreed);
+  broadcast(choices, communicator);
+  return choices;
+}
+
+/// What was `auto` in the configuration is a number from here on.
+void settle(TrainConfig& config, std::string_view key, double value) {
+  for (auto& setting : config.settings) {
+    if (setting.name == key) setting.value = value;
+  }
+}
+
+Result<std::optional<int>> measure_batch_size(const Session& session, const PrepareOptions& options,
+                                              Communicator& communicator) {
+  constexpr double share = 0.9;  // the rest is for what no trial shows
+  const std::int64_t node = node_memory_left() / std::max(options.ranks_on_node, 1);
+  const auto budget =
+      static_cast<std::int64_t>(share * static_cast<double>(std::min(node, own_memory_left())));
+  return find_batch_size(session, {.budget = budget}, communicator, options);
+}
+
+/// Collective. unavailable: rank 0 cannot write.
+Result<Ok> keep(const Choices& choices, const Session& session, Communicator& communicator) {
+  std::optional<Error> error;
+  if (communicator.rank() == 0) error = error_of(write_choices(session.run_dir, choices));
+  if (auto agreed = agree(communicator, std::move(error))) return *std::move(agreed);
+  return Ok{};
+}
+
+/// Collective. Afterwards the batch size is a number, unless the session was stopped.
+Result<Ok> settle_batch_size(Session& session, Choices& choices, const PrepareOptions& options,
+                             Communicator& communicator) {
+  TrainConfig& config = session.config;
+  if (config.find.batch_size) {
+    if (!choices.batch_size) {
+      auto found = measure_batch_size(session, options, communicator);
+      if (!found) return std::move(found).error();
+      session.stopped = !*found;
+      if (session.stopped) return Ok{};
+      choices.batch_size = *found;
+      if (auto kept = keep(choices, session, communicator); !kept) return kept;
+    }
+    config.batch_size = *choices.batch_size;
+    settle(config, "batch_size", config.batch_size);
+  }
+  session.shape.batch_size = config.batch_size;
+  return Ok{};
+}
+
+void settle_rate(TrainConfig& config, double rate) {
+  config.optimizer_options.lr = rate;
+  settle(config, "optimizer.lr", rate);
+}
+
+/// Collective, on a session that is ready to train and is so again afterwards, as if nothing had
+/// been tried, unless it was stopped.
+Result<Ok> choose_rate(Session& session, Choices& choices, const PrepareOptions& options,
+                       Communicator& communicator) {
+  auto found = find_rate(session, {}, communicator, options);
+  if (!found) return std::move(found).error();
+  session.stopped = !*found;
+  if (session.stopped) return Ok{};
+  // Tried with the whole global batch, while the schedule scales what is given for one rank.
+  const ScheduleOptions scaled_only{.scaling = session.config.schedule.scaling};
+  choices.lr = **found / learning_rate(scaled_only, 1, session.shape.ranks, 1, 1);
+  if (auto kept = keep(choices, session, communicator); !kept) return kept;
+  settle_rate(session.config, *choices.lr);
+  const Say nothing_new = [](std::string_view) {};
+  return fill_all(session, nothing_new, communicator);
+}
+
+}  // namespace
+
+Result<Session> prepare(const PrepareOptions& options, Communicator& communicator) {
+  Session session;
+  session.config = options.config;
+  session.run_dir = options.run_dir;
+  session.threads = options.threads;
+  session.shape = {.ranks = communicator.size(),
+                   .batch_size = options.config.batch_size,
+                   .accumulate = options.config.accumulate};
+  auto alone = prepare_alone(session, options);
+  if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
+  const AutoConfig& find = options.config.find;
+  Choices choices;
+  if (find.batch_size || find.lr) {
+    auto earlier = earlier_choices(session, communicator);
+    if (!earlier) return std::move(earlier).error();
+    choices = *earlier;
+  }
+  if (auto settled = settle_batch_size(session, choices, options, communicator); !settled) {
+    return std::move(settled).error();
+  }
+  if (session.stopped) return session;
+  if (find.lr && choices.lr) settle_rate(session.config, *choices.lr);
+  if (auto opened = open_training(session, options.warn, communicator); !opened) {
+    return std::move(opened).error();
+  }
+  if (find.lr && !choices.lr) {
+    auto chosen = choose_rate(session, choices, options, communicator);
+    if (!chosen) return std::move(chosen).error();
+  }
   return session;
 }
 

@@ -24,8 +24,10 @@ struct PrepareOptions {
   TrainConfig config;
   std::filesystem::path run_dir;       // events.jsonl and checkpoints/ are written there
   int threads = 0;                     // that compute; 0: as many as the process may use CPUs
+  int ranks_on_node = 1;               // that share its memory
   Say warn = [](std::string_view) {};  // hears of every checkpoint that was refused
   Say say = [](std::string_view) {};   // hears of progress on this node
+  std::function<bool()> stop_requested = [] { return false; };  // asked while `auto` is found
 };
 
 struct Session {
@@ -42,6 +44,7 @@ struct Session {
   std::unique_ptr<ParameterArenas> arenas;
   TrainPosition position;
   std::string resumed_from;  // path of a checkpoint; empty: from the start
+  bool stopped = false;      // on request, before it was ready to train
 
   std::filesystem::path checkpoints() const { return run_dir / "checkpoints"; }
   bool finished() const {
@@ -51,13 +54,16 @@ struct Session {
 };
 
 /// Collective. Reads the data, compiles the model, compares the parameter tables, fills the
-/// weights (from a checkpoint where `resume` finds one) and spreads rank 0's.
+/// weights (from a checkpoint where `resume` finds one) and spreads rank 0's. What the
+/// configuration leaves to `auto` is found before that, or read in choices.json, and stands in the
+/// session's own configuration. Where a stop is requested meanwhile, the session is not ready: it
+/// says `stopped` on all ranks.
 ///
 /// Fails on all ranks when it fails on one, as agree() tells. bad_request: data, a checkpoint that
 /// does not fit the model, a model that does not fit the images. unavailable: no such device here.
 Result<Session> prepare(const PrepareOptions& options, Communicator& communicator);
 
-/// Of the configuration, or what buckets are without a better idea.
+/// Bytes, of the configuration, or what buckets are without a better idea.
 double bucket_bytes(const RuntimeConfig& runtime);
 
 /// The checkpoint that describes the session as it stands. On rank 0, where a sharded optimiser has

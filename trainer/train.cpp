@@ -70,7 +70,7 @@ class Training {
   Training(const TrainOptions& options, Communicator& communicator, Activity& activity,
            Session& session, Reports& reports)
       : options_(options),
-        config_(options.prepare.config),
+        config_(session.config),
         communicator_(communicator),
         activity_(activity),
         session_(session),
@@ -412,6 +412,7 @@ Result<TrainReport> train(const TrainOptions& options, Communicator& communicato
   const auto start = Clock::now();
   auto session = prepare(options.prepare, communicator);
   if (!session) return std::move(session).error();
+  if (session->stopped) return TrainReport{.status = TrainStatus::cancelled, .position = {}};
 
   Reports reports;
   std::optional<Error> unwritable;

@@ -186,5 +186,26 @@ TEST(Ranks, ALossThatIsNoNumberNamesItsRank) {
   EXPECT_EQ(events_of(folder.path(), "end").at(0)["status"], "failed");
 }
 
+TEST(Ranks, AgreeOnWhatAutoFinds) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["backend"] = "auto";
+  job["precision"] = "fp32";
+  job["batch_size"] = "auto";
+  job["optimizer"]["lr"] = "auto";
+  job["lr_schedule"] = {{"scaling", "linear"}};
+  write_text(folder / "train.json", job.dump());
+  const auto ended =
+      run_program(on_ranks(2, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const auto chosen = Json::parse(read_text(folder / "choices.json"));
+  EXPECT_EQ(chosen["batch_size"], 32);  // of 55 images a rank
+  EXPECT_EQ(events_of(folder.path(), "start").at(0)["global_batch"], 64);
+  // The schedule doubles what was found for both, halved.
+  const double lr = chosen["optimizer.lr"];
+  EXPECT_DOUBLE_EQ(events_of(folder.path(), "step").back()["lr"].get<double>(), 2 * lr);
+}
+
 }  // namespace
 }  // namespace dllaunch

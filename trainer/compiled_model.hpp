@@ -1,0 +1,22 @@
+// A model of the configuration, compiled by the backend it names or the first that can.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "topology/result.hpp"
+#include "trainer/config.hpp"
+
+namespace dllaunch {
+
+struct CompiledModel {
+  std::string backend;  // "reference (1)"
+  std::unique_ptr<Backend> opened;
+  std::unique_ptr<Executable> executable;
+};
+
+/// For batches of config.batch_size images. bad_request: what the backend lacks, by name.
+/// unavailable: no such device here.
+Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads);
+
+}  // namespace dllaunch
