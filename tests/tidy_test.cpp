@@ -70,6 +70,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"runtime/watchdog/end_of_node.cpp", "the end of real ranks in watchdog_test.cpp"},
     {"trainer/backends/onednn/norm_x86.cpp", "norm_test.cpp, every instruction set"},
     {"trainer/backends/onednn/norm_portable.cpp", "norm_test.cpp, built a second time"},
+    {"trainer/models/resnet50v2.cpp", "resnet_v2_test.cpp"},
+    {"trainer/models/resnet152v2.cpp", "resnet_v2_test.cpp"},
     {"trainer/main.cpp", "run as a program by tests/end_to_end and trainer/dltrain_test.cpp"},
     {"launcher/main.cpp", "run as a program by launcher/program_test.cpp"},
     {"launcher/verbs/",
