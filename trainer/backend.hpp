@@ -77,7 +77,8 @@ class Executable {
   virtual void to_plain(int slot, const void* arena, void* plain) const = 0;
   virtual void from_plain(int slot, const void* plain, void* arena) const = 0;
 
-  /// Graph::buffers[index], plain. forward(train) changes them; they start as the graph says.
+  /// Graph::buffers[index], plain. forward(train) changes them; they start as the graph says. Of
+  /// those that are no counts, values that dtype() holds exactly: a checkpoint loses nothing.
   virtual std::vector<double> buffer(int index) const = 0;
   virtual void set_buffer(int index, std::span<const double> values) = 0;
 

@@ -162,10 +162,14 @@ class NormRun {
       mean_[c] = static_cast<float>(mean);
       inv_std_[c] = static_cast<float>(1 / std::sqrt(squares / n + op_.eps));
       const double unbiased = n > 1 ? squares / (n - 1) : squares;
-      buffer(0)[c] += op_.momentum * (mean - buffer(0)[c]);
-      buffer(1)[c] += op_.momentum * (unbiased - buffer(1)[c]);
+      move(buffer(0)[c], mean);
+      move(buffer(1)[c], unbiased);
     }
     buffer(2)[0] += 1;
+  }
+
+  void move(double& running, double towards) const {
+    running = static_cast<float>(running + op_.momentum * (towards - running));
   }
 
   void take_running() {

@@ -58,10 +58,12 @@ void measure(const BatchNorm& op, const Rows<Real>& v, BatchStatistics& statisti
     statistics.mean[at] = mean;
     statistics.inv_std[at] = 1 / std::sqrt(squares / n + op.eps);
     const double unbiased = n > 1 ? squares / (n - 1) : squares;
-    double& running_mean = statistics.running_mean[at];
-    double& running_var = statistics.running_var[at];
-    running_mean += op.momentum * (mean - running_mean);
-    running_var += op.momentum * (unbiased - running_var);
+    // Rounded to what the network computes in.
+    const auto move = [&op](double& running, double towards) {
+      running = static_cast<Real>(running + op.momentum * (towards - running));
+    };
+    move(statistics.running_mean[at], mean);
+    move(statistics.running_var[at], unbiased);
   }
 }
 
