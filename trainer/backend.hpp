@@ -77,10 +77,16 @@ class Executable {
   virtual void to_plain(int slot, const void* arena, void* plain) const = 0;
   virtual void from_plain(int slot, const void* plain, void* arena) const = 0;
 
+  /// Graph::buffers[index], plain. forward(train) changes them; they start as the graph says. Of
+  /// those that are no counts, values that dtype() holds exactly: a checkpoint loses nothing.
+  virtual std::vector<double> buffer(int index) const = 0;
+  virtual void set_buffer(int index, std::span<const double> values) = 0;
+
   virtual ForwardResult forward(const Batch& batch, Phase phase) = 0;
 
-  /// Gradients of scale * loss_sum of the latest forward(train) call. Overwrites, or adds when
-  /// `accumulate`. Reads the weights until it returns, also those whose slot it has reported.
+  /// Gradients of scale * loss_sum of the latest forward(train) call, of which it is the one
+  /// backward pass: it may write over activations. Overwrites, or adds when `accumulate`. Reads the
+  /// weights until it returns, also those whose slot it has reported.
   virtual void backward(double scale, bool accumulate, const ReadyCallback& on_ready) = 0;
 
   /// Logits of the latest forward call, plain [count, classes]; for tests and prediction.

@@ -6,21 +6,32 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <type_traits>
 #include <utility>
 
 namespace dllaunch {
 namespace {
 
-/// What a node makes of its input: an output shape and the shape of its weights, or a problem.
+/// What a node makes of its inputs, or a problem. Parameters and buffers have only the end of their
+/// name yet.
 struct Inferred {
   Shape shape;
-  Shape weight;  // empty: the operation has no parameters
-  bool bias = false;
+  std::vector<Parameter> parameters;
+  std::vector<Buffer> buffers;
   std::string problem;  // "needs at least 2x2 pixels, got [64,1,1]"
 };
 
 Inferred refuse(std::string problem) {
-  return {.shape = {}, .weight = {}, .bias = false, .problem = std::move(problem)};
+  Inferred inferred;
+  inferred.problem = std::move(problem);
+  return inferred;
+}
+
+Inferred only(Shape shape) {
+  Inferred inferred;
+  inferred.shape = std::move(shape);
+  return inferred;
 }
 
 Inferred needs_image(const Shape& x) {
@@ -30,6 +41,19 @@ Inferred needs_image(const Shape& x) {
 /// Output pixels along one axis; floor mode.
 std::int64_t windows(std::int64_t pixels, int kernel, int stride, int padding) {
   return (pixels + std::int64_t{2} * padding - kernel) / stride + 1;
+}
+
+/// Weight [outputs, inputs, ...] and bias [outputs].
+std::vector<Parameter> weight_and_bias(const Shape& weight, bool bias, Initial initial) {
+  // Keras counts a convolution's fans per output pixel: the kernel's area times its channels.
+  const std::int64_t area = elements_of(weight) / (weight[0] * weight[1]);
+  const std::int64_t fan_in = weight[1] * area;
+  const std::int64_t fan_out = weight[0] * area;
+  std::vector<Parameter> both = {{"weight", weight, fan_in, fan_out, initial}};
+  const bool drawn = initial == Initial::torch_uniform;
+  if (bias)
+    both.push_back({"bias", {weight[0]}, fan_in, fan_out, drawn ? initial : Initial::zeros});
+  return both;
 }
 
 Inferred infer(const Input&, const Shape&) {
@@ -51,11 +75,11 @@ Inferred infer(const Conv2d& op, const Shape& x) {
   if (x[1] < needed || x[2] < needed) {
     return refuse(fmt::format("needs at least {}x{} pixels, got {}", needed, needed, to_string(x)));
   }
-  return {.shape = {op.channels, windows(x[1], op.kernel, op.stride, op.padding),
-                    windows(x[2], op.kernel, op.stride, op.padding)},
-          .weight = {op.channels, x[0], op.kernel, op.kernel},
-          .bias = op.bias,
-          .problem = {}};
+  Inferred inferred = only({op.channels, windows(x[1], op.kernel, op.stride, op.padding),
+                            windows(x[2], op.kernel, op.stride, op.padding)});
+  inferred.parameters =
+      weight_and_bias({op.channels, x[0], op.kernel, op.kernel}, op.bias, op.initial);
+  return inferred;
 }
 
 Inferred infer(const Dense& op, const Shape& x) {
@@ -63,45 +87,89 @@ Inferred infer(const Dense& op, const Shape& x) {
     return refuse(fmt::format("needs a vector, got {}: flatten it first", to_string(x)));
   }
   if (op.units < 1) return refuse(fmt::format("needs at least 1 unit, got {}", op.units));
-  return {.shape = {op.units}, .weight = {op.units, x[0]}, .bias = op.bias, .problem = {}};
+  Inferred inferred = only({op.units});
+  inferred.parameters = weight_and_bias({op.units, x[0]}, op.bias, op.initial);
+  return inferred;
 }
 
-Inferred infer_pool(int kernel, int stride, const Shape& x) {
+Inferred infer(const BatchNorm& op, const Shape& x) {
+  if (x.size() != 3 && x.size() != 1) return needs_image(x);
+  if (!(op.eps > 0) || !(op.momentum > 0) || op.momentum > 1) {
+    return refuse(fmt::format("cannot normalise with eps {}, momentum {}", op.eps, op.momentum));
+  }
+  const Shape channels = {x[0]};
+  Inferred inferred = only(x);
+  inferred.parameters = {{"weight", channels, x[0], x[0], op.weight},
+                         {"bias", channels, x[0], x[0], Initial::zeros}};
+  inferred.buffers = {{"running_mean", channels, DType::f32, 0},
+                      {"running_var", channels, DType::f32, 1},
+                      {"num_batches_tracked", {}, DType::i64, 0}};
+  return inferred;
+}
+
+Inferred infer_pool(int kernel, int stride, int padding, const Shape& x) {
   if (x.size() != 3) return needs_image(x);
-  if (kernel < 1 || stride < 1) {
-    return refuse(fmt::format("cannot pool with kernel {}, stride {}", kernel, stride));
+  if (kernel < 1 || stride < 1 || padding < 0 || 2 * padding > kernel) {
+    return refuse(
+        fmt::format("cannot pool with kernel {}, stride {}, padding {}", kernel, stride, padding));
   }
-  if (x[1] < kernel || x[2] < kernel) {
-    return refuse(fmt::format("needs at least {}x{} pixels, got {}", kernel, kernel, to_string(x)));
+  const int needed = std::max(kernel - 2 * padding, 1);
+  if (x[1] < needed || x[2] < needed) {
+    return refuse(fmt::format("needs at least {}x{} pixels, got {}", needed, needed, to_string(x)));
   }
-  return {.shape = {x[0], windows(x[1], kernel, stride, 0), windows(x[2], kernel, stride, 0)},
-          .weight = {},
-          .bias = false,
-          .problem = {}};
+  return only(
+      {x[0], windows(x[1], kernel, stride, padding), windows(x[2], kernel, stride, padding)});
 }
 
 Inferred infer(const MaxPool2d& op, const Shape& x) {
-  return infer_pool(op.kernel, op.stride, x);
+  return infer_pool(op.kernel, op.stride, op.padding, x);
 }
 
 Inferred infer(const AvgPool2d& op, const Shape& x) {
-  return infer_pool(op.kernel, op.stride, x);
+  return infer_pool(op.kernel, op.stride, 0, x);
 }
 
-Inferred same_shape(const Shape& x) {
-  return {.shape = x, .weight = {}, .bias = false, .problem = {}};
+Inferred infer(const GlobalAvgPool&, const Shape& x) {
+  return x.size() == 3 ? only({x[0]}) : needs_image(x);
+}
+
+Inferred infer(const ZeroPad2d& op, const Shape& x) {
+  if (x.size() != 3) return needs_image(x);
+  if (op.pixels < 1) return refuse(fmt::format("cannot pad {} pixels", op.pixels));
+  const std::int64_t both = std::int64_t{2} * op.pixels;
+  return only({x[0], x[1] + both, x[2] + both});
 }
 
 Inferred infer(const Relu&, const Shape& x) {
-  return same_shape(x);
+  return only(x);
 }
 
 Inferred infer(const Tanh&, const Shape& x) {
-  return same_shape(x);
+  return only(x);
 }
 
 Inferred infer(const Flatten&, const Shape& x) {
-  return same_shape({elements_of(x)});
+  return only({elements_of(x)});
+}
+
+Inferred infer(const Add&, const Shape& x, const Shape& other) {
+  if (x == other) return only(x);
+  return refuse(fmt::format("cannot add {} to {}", to_string(other), to_string(x)));
+}
+
+/// Each operation has one number of inputs, that of its infer().
+Inferred infer_any(const Operation& op, std::span<const Shape* const> inputs) {
+  return std::visit(
+      [&](const auto& one) -> Inferred {
+        if constexpr (std::is_same_v<std::decay_t<decltype(one)>, Add>) {
+          if (inputs.size() == 2) return infer(one, *inputs[0], *inputs[1]);
+          return refuse("adds two inputs");
+        } else {
+          if (inputs.size() == 1) return infer(one, *inputs[0]);
+          return refuse("reads one input");
+        }
+      },
+      op);
 }
 
 /// The first node that is neither read by another nor the last, or -1.
@@ -138,8 +206,10 @@ GraphBuilder::GraphBuilder(std::string model, Shape input) {
   for (const std::int64_t extent : input) {
     if (extent < 1) problem_ = fmt::format("cannot read images of {}", to_string(input));
   }
-  graph_.nodes.push_back(
-      {.name = "input", .op = Input{}, .inputs = {}, .shape = std::move(input), .parameters = {}});
+  Node node;
+  node.name = "input";
+  node.shape = std::move(input);
+  graph_.nodes.push_back(std::move(node));
 }
 
 int GraphBuilder::add(std::string name, Operation op) {
@@ -147,44 +217,51 @@ int GraphBuilder::add(std::string name, Operation op) {
 }
 
 int GraphBuilder::add(std::string name, Operation op, int input) {
-  const int index = static_cast<int>(graph_.nodes.size());
-  assert(input >= 0 && input < index);
-  Node node{.name = std::move(name), .op = op, .inputs = {input}, .shape = {}, .parameters = {}};
+  Node node;
+  node.name = std::move(name);
+  node.op = op;
+  node.inputs = {input};
+  return add_node(std::move(node));
+}
 
+int GraphBuilder::add(std::string name, Operation op, int first, int second) {
+  Node node;
+  node.name = std::move(name);
+  node.op = op;
+  node.inputs = {first, second};
+  return add_node(std::move(node));
+}
+
+int GraphBuilder::add_node(Node node) {
+  const int index = static_cast<int>(graph_.nodes.size());
+  std::vector<const Shape*> inputs;
+  for (const int input : node.inputs) {
+    assert(input >= 0 && input < index);
+    inputs.push_back(&graph_.nodes[static_cast<std::size_t>(input)].shape);
+  }
   // After the first problem shapes are unknown: nothing more can be said, so nothing is.
   if (problem_.empty()) {
     for (const Node& other : graph_.nodes) {
       if (other.name == node.name) problem_ = fmt::format("two nodes are called {}", node.name);
     }
-    const Shape& x = graph_.nodes[static_cast<std::size_t>(input)].shape;
-    Inferred inferred = std::visit([&x](const auto& one) { return infer(one, x); }, op);
+    Inferred inferred = infer_any(node.op, inputs);
     if (problem_.empty() && !inferred.problem.empty()) {
       problem_ = node.name + " " + inferred.problem;
     }
     node.shape = std::move(inferred.shape);
-    if (problem_.empty() && !inferred.weight.empty()) {
-      add_parameters(node, std::move(inferred.weight), inferred.bias);
+    for (Parameter& parameter : inferred.parameters) {
+      parameter.name = node.name + "." + parameter.name;
+      node.parameters.push_back(static_cast<int>(graph_.parameters.size()));
+      graph_.parameters.push_back(std::move(parameter));
+    }
+    for (Buffer& buffer : inferred.buffers) {
+      buffer.name = node.name + "." + buffer.name;
+      node.buffers.push_back(static_cast<int>(graph_.buffers.size()));
+      graph_.buffers.push_back(std::move(buffer));
     }
   }
   graph_.nodes.push_back(std::move(node));
   return index;
-}
-
-void GraphBuilder::add_parameters(Node& node, Shape weight, bool bias) {
-  // Keras counts a convolution's fans per output pixel: the kernel's area times its channels.
-  const std::int64_t outputs = weight[0];
-  const std::int64_t inputs = weight[1];
-  const std::int64_t area = elements_of(weight) / (outputs * inputs);
-  const auto add_one = [&](const char* suffix, Shape shape, bool is_bias) {
-    node.parameters.push_back(static_cast<int>(graph_.parameters.size()));
-    graph_.parameters.push_back({.name = node.name + suffix,
-                                 .shape = std::move(shape),
-                                 .fan_in = inputs * area,
-                                 .fan_out = outputs * area,
-                                 .bias = is_bias});
-  };
-  add_one(".weight", std::move(weight), false);
-  if (bias) add_one(".bias", {outputs}, true);
 }
 
 Result<Graph> GraphBuilder::finish() && {

@@ -8,8 +8,8 @@
 
 namespace dllaunch {
 
-/// Plain, dense values of a parameter: zero for a bias, else Glorot-uniform (Glorot and Bengio
-/// 2010): uniform in +-sqrt(6 / (fan_in + fan_out)). Value i depends on seed, name and i alone.
+/// Plain, dense values of a parameter, as its `initial` says. Value i depends on seed, name and i
+/// alone.
 std::vector<double> initial_weights(std::uint64_t seed, const Parameter& parameter);
 
 }  // namespace dllaunch

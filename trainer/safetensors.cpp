@@ -19,12 +19,14 @@ constexpr std::size_t length_bytes = 8;
 constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own reader
 
 std::string_view word_of(DType type) {
+  if (type == DType::i64) return "I64";
   return type == DType::f64 ? "F64" : "F32";
 }
 
 std::optional<DType> type_of(std::string_view word) {
   if (word == "F32") return DType::f32;
   if (word == "F64") return DType::f64;
+  if (word == "I64") return DType::i64;
   return std::nullopt;
 }
 
@@ -111,7 +113,7 @@ Result<Located> read_entry(const std::string& name, const Json& entry, std::uint
   const auto type = type_of(entry["dtype"].get_ref<const std::string&>());
   if (!type) {
     return broken(
-        fmt::format("dtype {} is neither F32 nor F64", entry["dtype"].get<std::string>()));
+        fmt::format("dtype {} is none of F32, F64 and I64", entry["dtype"].get<std::string>()));
   }
   auto shape = read_shape(entry);
   if (!shape) return std::move(shape).error();
@@ -169,8 +171,11 @@ Result<std::string_view> header_text(std::span<const std::byte> content) {
 }  // namespace
 
 std::string render_safetensors_header(TensorFile& file) {
-  std::sort(file.tensors.begin(), file.tensors.end(),
-            [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+  std::sort(file.tensors.begin(), file.tensors.end(), [](const Tensor& a, const Tensor& b) {
+    const std::size_t size = bytes_of(a.type);
+    const std::size_t other = bytes_of(b.type);
+    return size != other ? size > other : a.name < b.name;
+  });
   Json header = Json::object();
   if (!file.metadata.empty()) header["__metadata__"] = file.metadata;
   std::size_t offset = 0;

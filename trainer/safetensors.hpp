@@ -19,23 +19,24 @@ namespace dllaunch {
 
 struct Tensor {
   std::string name;
-  DType type = DType::f32;  // f32 or f64
+  DType type = DType::f32;  // f32, f64 or i64
   Shape shape;
   std::vector<std::byte> data;  // elements_of(shape) * bytes_of(type)
 };
 
 struct TensorFile {
-  std::vector<Tensor> tensors;                  // sorted by name
+  std::vector<Tensor> tensors;
   std::map<std::string, std::string> metadata;  // the header's __metadata__
 };
 
 /// The header with its length in front; the sorted tensors' data follows it byte for byte.
-/// Sorts `file.tensors`.
+/// Sorts `file.tensors` by name, those with larger elements first: readers want data aligned.
 std::string render_safetensors_header(TensorFile& file);
 
 /// Reads the content of a file. bad_request: anything that is not exactly the layout: a header
 /// that is cut off, longer than 100 MB, not JSON or has a key twice; an unknown type; a shape,
-/// size or offset that does not fit; holes, overlaps and bytes that belong to no tensor.
+/// size or offset that does not fit; holes, overlaps and bytes that belong to no tensor. Tensors
+/// are sorted by name.
 Result<TensorFile> parse_safetensors(std::span<const std::byte> content);
 
 }  // namespace dllaunch

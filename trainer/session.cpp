@@ -12,6 +12,7 @@
 #include "runtime/same_table.hpp"
 #include "trainer/agreement.hpp"
 #include "trainer/batch_size.hpp"
+#include "trainer/buffers.hpp"
 #include "trainer/choices.hpp"
 #include "trainer/compiled_model.hpp"
 #include "trainer/dataset_staging.hpp"
@@ -155,12 +156,14 @@ Result<Ok> fill(Session& session, const Say& warn) {
   auto chosen = choose_checkpoint(session, warn);
   if (!chosen) return std::move(chosen).error();
   session.arenas->initialise(session.graph, session.config.seed);
+  initialise_buffers(session.graph, *session.executable);
   if (!*chosen) return Ok{};
 
-  const auto& [path, checkpoint] = **chosen;
+  auto& [path, checkpoint] = **chosen;
   auto fits = check_fit(session, checkpoint);
   if (!fits) return std::move(fits).error().within(path.string());
-  auto weights = session.arenas->load_weights(checkpoint.weights.tensors);
+  auto weights = take_buffers(session.graph, *session.executable, checkpoint.weights.tensors);
+  if (weights) weights = session.arenas->load_weights(checkpoint.weights.tensors);
   if (!weights) {
     return std::move(weights).error().within((path / "model.safetensors").string());
   }
@@ -193,6 +196,7 @@ Result<Ok> fill_all(Session& session, const Say& warn, Communicator& communicato
   if (communicator.rank() == 0) unfilled = error_of(fill(session, warn));
   if (auto error = agree(communicator, std::move(unfilled))) return *std::move(error);
   session.arenas->broadcast();
+  broadcast_buffers(session.graph, *session.executable, communicator);
   broadcast_position(session.position, communicator);
   return Ok{};
 }
@@ -351,6 +355,9 @@ Checkpoint snapshot(const Session& session) {
   checkpoint.normalization = session.normalization;
   checkpoint.weights = {.tensors = session.arenas->weights(),
                         .metadata = {{"format", "pt"}, {"model", session.config.model}}};
+  for (Tensor& buffer : buffer_tensors(session.graph, *session.executable)) {
+    checkpoint.weights.tensors.push_back(std::move(buffer));
+  }
   checkpoint.states = {.tensors = session.arenas->states(),
                        .metadata = {{"optimizer", session.config.optimizer},
                                     {"step", std::to_string(session.position.step)}}};

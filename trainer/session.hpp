@@ -67,7 +67,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
 double bucket_bytes(const RuntimeConfig& runtime);
 
 /// The checkpoint that describes the session as it stands. On rank 0, where a sharded optimiser has
-/// gathered its states.
+/// gathered its states and ranks have averaged their buffers.
 Checkpoint snapshot(const Session& session);
 
 /// How the session's images of `split` are read in the epoch it is at.

@@ -9,6 +9,7 @@
 #include "runtime/gradient_reducer.hpp"
 #include "trainer/agreement.hpp"
 #include "trainer/bucket_choice.hpp"
+#include "trainer/buffers.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/reports.hpp"
 #include "trainer/skipped_images.hpp"
@@ -343,6 +344,7 @@ Result<Ok> Training::save() {
   apply_late_gradients();
   activity_.enter(RankPhase::checkpoint);
   session_.arenas->gather_states();
+  average_buffers(session_.graph, *session_.executable, communicator_);
   std::optional<Error> error;
   if (communicator_.rank() == 0) {
     const auto start = Clock::now();

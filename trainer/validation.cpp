@@ -3,11 +3,13 @@
 #include <utility>
 
 #include "trainer/agreement.hpp"
+#include "trainer/buffers.hpp"
 #include "trainer/loader.hpp"
 
 namespace dllaunch {
 
 Result<Validation> validate(const Session& session, Communicator& communicator) {
+  average_buffers(session.graph, *session.executable, communicator);
   const std::int64_t images = session.dataset->size(Split::validation);
   auto slices = deal_validation(images, session.shape, communicator.rank());
   const std::size_t batches = slices.size();

@@ -16,7 +16,7 @@ struct Validation {
 };
 
 /// Collective: over every good validation image exactly once, the same on all ranks. An Error is
-/// the data set's, on all ranks, as agree() tells.
+/// the data set's, on all ranks, as agree() tells. Averages the network's buffers over ranks.
 Result<Validation> validate(const Session& session, Communicator& communicator);
 
 }  // namespace dllaunch

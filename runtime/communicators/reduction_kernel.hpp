@@ -3,63 +3,19 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <type_traits>
 
 #include "runtime/communicators/reduction.hpp"
-#include "runtime/float16.hpp"
+#include "runtime/vectors.hpp"
 
 namespace dllaunch {
 
 // `width` is a vector register in bytes. Everything is inlined into the one function of each
 // instruction set, and vectors are passed by reference: no vector crosses a call.
 
-template <typename T, std::size_t lanes>
-struct VectorOf {
-  using Type [[gnu::vector_size(lanes * sizeof(T))]] = T;
-};
-template <typename T, std::size_t lanes>
-using Vector = typename VectorOf<T, lanes>::Type;
-
-template <typename T>
-constexpr bool is_16_bit_float = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
-
-/// What a T is added up in.
-template <typename T>
-using Accumulator = std::conditional_t<is_16_bit_float<T>, float, T>;
-
-template <typename T, std::size_t lanes>
-[[gnu::always_inline]] inline void load_vector(const std::byte* from,
-                                               Vector<Accumulator<T>, lanes>& x) {
-  if constexpr (is_16_bit_float<T>) {
-    Vector<std::uint16_t, lanes> halves;
-    __builtin_memcpy(&halves, from, sizeof halves);
-    const auto bits = __builtin_convertvector(halves, Vector<std::uint32_t, lanes>);
-    if constexpr (std::is_same_v<T, Float16>) {
-      widen_float16(bits, x);
-    } else {
-      widen_bfloat16(bits, x);
-    }
-  } else {
-    __builtin_memcpy(&x, from, sizeof x);
-  }
-}
-
 template <typename T, std::size_t lanes, typename Destinations>
-[[gnu::always_inline]] inline void store_vector(const Vector<Accumulator<T>, lanes>& x,
+[[gnu::always_inline]] inline void store_to_all(const Vector<Accumulator<T>, lanes>& x,
                                                 const Destinations& destinations, std::size_t at) {
-  if constexpr (is_16_bit_float<T>) {
-    Vector<std::uint32_t, lanes> bits;
-    if constexpr (std::is_same_v<T, Float16>) {
-      narrow_float16(x, bits);
-    } else {
-      narrow_bfloat16(x, bits);
-    }
-    const auto halves = __builtin_convertvector(bits, Vector<std::uint16_t, lanes>);
-    for (std::byte* to : destinations) __builtin_memcpy(to + at, &halves, sizeof halves);
-  } else {
-    for (std::byte* to : destinations) __builtin_memcpy(to + at, &x, sizeof x);
-  }
+  for (std::byte* to : destinations) store_vector<T, lanes>(x, to + at);
 }
 
 template <ReduceOp op, typename V>
@@ -92,7 +48,7 @@ template <typename T, ReduceOp op, std::size_t lanes, std::size_t vectors, typen
   }
   for (std::size_t v = 0; v < vectors; ++v) {
     if constexpr (op == ReduceOp::average) result[v] = result[v] / divisor;
-    store_vector<T, lanes>(result[v], destinations, at + v * stride);
+    store_to_all<T, lanes>(result[v], destinations, at + v * stride);
   }
 }
 

@@ -123,8 +123,74 @@ TEST_P(EveryBackend, LeavesAbsentRowsOut) {
   }
 }
 
+/// All of the graph's buffers, one after the other.
+std::vector<double> buffers_of(Compiled& compiled, const Graph& graph) {
+  std::vector<double> all;
+  for (std::size_t i = 0; i < graph.buffers.size(); ++i) {
+    const auto buffer = compiled->buffer(static_cast<int>(i));
+    EXPECT_EQ(static_cast<std::int64_t>(buffer.size()), elements_of(graph.buffers[i].shape));
+    all.insert(all.end(), buffer.begin(), buffer.end());
+  }
+  return all;
+}
+
+TEST_P(EveryBackend, MovesRunningStatisticsAndEvaluatesWithThem) {
+  for (const OperationCase& one : operation_cases()) {
+    SCOPED_TRACE(one.name);
+    const Graph graph = one.graph();
+    if (graph.buffers.empty()) continue;
+    Compiled under_test = compiled(graph);
+    Compiled expected(backend_named("reference"), graph, exact);
+    expected.set_weights(random_weights(graph));
+    for (const unsigned step : {1U, 2U, 3U}) {
+      // The third has absent images.
+      const Images images(graph, single.batch, step);
+      const int count = step == 3 ? 3 : single.batch;
+      under_test->forward(images.batch(count), Phase::train);
+      expected->forward(images.batch(count), Phase::train);
+    }
+    const auto before = buffers_of(under_test, graph);
+    EXPECT_LT(relative_error(before, buffers_of(expected, graph)), tolerance);
+    const Images images(graph, single.batch, 4);
+    const ForwardResult result = under_test->forward(images.batch(4), Phase::evaluate);
+    const ForwardResult wanted = expected->forward(images.batch(4), Phase::evaluate);
+    EXPECT_NEAR(result.loss_sum, wanted.loss_sum, tolerance * wanted.loss_sum);
+    EXPECT_LT(relative_error(under_test->logits(), expected->logits()), tolerance);
+    EXPECT_EQ(buffers_of(under_test, graph), before) << "only training moves them";
+  }
+}
+
+TEST_P(EveryBackend, KeepsTheBuffersItIsGiven) {
+  GraphBuilder net("m", {2, 4, 4});
+  net.add("conv", Conv2d{.channels = 17, .kernel = 3});
+  net.add("bn", BatchNorm{});
+  net.add("pool", GlobalAvgPool{});
+  const auto graph = std::move(net).finish();
+  ASSERT_TRUE(graph);
+  Compiled under_test = compiled(*graph);
+  EXPECT_EQ(under_test->buffer(0), std::vector<double>(17, 0.0));
+  EXPECT_EQ(under_test->buffer(1), std::vector<double>(17, 1.0));
+  EXPECT_EQ(under_test->buffer(2), std::vector<double>(1, 0.0));
+  std::vector<double> values(17);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1 * static_cast<double>(i);
+  under_test->set_buffer(1, values);
+  EXPECT_EQ(under_test->buffer(1), values);
+  EXPECT_EQ(under_test->buffer(0), std::vector<double>(17, 0.0));
+}
+
+/// No image at all leaves everything as it is.
+TEST_P(EveryBackend, AnEmptyBatchMovesNoStatistics) {
+  for (const OperationCase& one : operation_cases()) {
+    const Graph graph = one.graph();
+    Compiled under_test = compiled(graph);
+    const auto before = buffers_of(under_test, graph);
+    under_test->forward(Images(graph, single.batch).batch(0), Phase::train);
+    EXPECT_EQ(buffers_of(under_test, graph), before) << one.name;
+  }
+}
+
 TEST_P(EveryBackend, AccumulatesMicroBatches) {
-  for (const ModelEntry& model : models()) {
+  for (const ModelEntry& model : small_models()) {
     SCOPED_TRACE(model.name);
     const Graph graph = graph_of(model);
     const Images images(graph, 5);
@@ -141,16 +207,18 @@ TEST_P(EveryBackend, AccumulatesMicroBatches) {
                  reference_outcome(graph, images.batch(), 0.2).gradients, tolerance);
 
     // And overwriting afterwards forgets both.
-    under_test->backward(0.2, false, [](int) {});
-    under_test->backward(0.2, true, [](int) {});
     const Batch last{.images = pixels.subspan(3 * row), .labels = labels.subspan(3), .count = 2};
+    for (const bool accumulate : {false, true}) {
+      under_test->forward(last, Phase::train);
+      under_test->backward(0.2, accumulate, [](int) {});
+    }
     expect_close(graph, under_test.gradients(), reference_outcome(graph, last, 0.4).gradients,
                  tolerance);
   }
 }
 
 TEST_P(EveryBackend, ReportsEachSlotOnceInOrderWithItsFinalGradient) {
-  for (const ModelEntry& model : models()) {
+  for (const ModelEntry& model : small_models()) {
     const Graph graph = graph_of(model);
     const Images images(graph, 4);
     Compiled under_test = compiled(graph, {.batch = 4});
@@ -176,7 +244,7 @@ TEST_P(EveryBackend, ReportsEachSlotOnceInOrderWithItsFinalGradient) {
 }
 
 TEST_P(EveryBackend, HasSlotsInTheOrderOfThePlainOnes) {
-  for (const ModelEntry& model : models()) {
+  for (const ModelEntry& model : small_models()) {
     const Graph graph = graph_of(model);
     Compiled under_test = compiled(graph);
     const auto plain = plain_slots(graph);
@@ -246,7 +314,7 @@ TEST_P(EveryBackend, KeepsPaddingZero) {
 }
 
 TEST_P(EveryBackend, GivesTheSameBitsAgain) {
-  for (const ModelEntry& model : models()) {
+  for (const ModelEntry& model : small_models()) {
     const Graph graph = graph_of(model);
     const Images images(graph, 5);
     Compiled first = compiled(graph);
@@ -262,7 +330,7 @@ TEST_P(EveryBackend, GivesTheSameBitsAgain) {
 }
 
 TEST_P(EveryBackend, LetsNaNImagesReachTheLoss) {
-  for (const ModelEntry& model : models()) {
+  for (const ModelEntry& model : small_models()) {
     const Graph graph = graph_of(model);
     Compiled under_test = compiled(graph);
     Images images(graph, 5);
@@ -275,7 +343,7 @@ TEST_P(EveryBackend, LetsNaNImagesReachTheLoss) {
 }
 
 TEST_P(EveryBackend, LetsNaNWeightsReachTheLoss) {
-  for (const ModelEntry& model : models()) {
+  for (const ModelEntry& model : small_models()) {
     const Graph graph = graph_of(model);
     const Images images(graph, 5);
     for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
@@ -290,7 +358,7 @@ TEST_P(EveryBackend, LetsNaNWeightsReachTheLoss) {
 }
 
 TEST_P(EveryBackend, AgreesWithReferenceOnWholeModels) {
-  for (const ModelEntry& model : models()) {
+  for (const ModelEntry& model : small_models()) {
     SCOPED_TRACE(model.name);
     const Graph graph = graph_of(model);
     const Images images(graph, 5);

@@ -118,12 +118,14 @@ inline Tensors random_weights(const Graph& graph) {
   Tensors tensors;
   for (const Parameter& parameter : graph.parameters) {
     const double fans = static_cast<double>(parameter.fan_in + parameter.fan_out);
-    const double limit = parameter.bias ? 0.2 : std::sqrt(6.0 / fans);
+    const bool weight = parameter.shape.size() > 1;
+    const double limit = weight ? std::sqrt(6.0 / fans) : 0.2;
+    const float middle = parameter.initial == Initial::ones ? 1 : 0;
     std::uniform_real_distribution<float> uniform(-1, 1);
     tensors.emplace_back(static_cast<std::size_t>(elements_of(parameter.shape)));
     // Rounded to float, so that every precision starts from the same point.
     for (double& value : tensors.back()) {
-      value = static_cast<float>(limit) * uniform(random);
+      value = middle + static_cast<float>(limit) * uniform(random);
     }
   }
   return tensors;
@@ -173,6 +175,15 @@ inline Graph graph_of(const ModelEntry& model) {
   auto graph = model.build({.channels = 1, .height = 28, .width = 28}, 10);
   EXPECT_TRUE(graph);
   return *std::move(graph);
+}
+
+/// Those that even the plain loops of `reference` run in a moment.
+inline std::vector<ModelEntry> small_models() {
+  std::vector<ModelEntry> small;
+  for (const ModelEntry& model : models()) {
+    if (graph_of(model).parameter_count() < 2'000'000) small.push_back(model);
+  }
+  return small;
 }
 
 }  // namespace dllaunch

@@ -49,8 +49,8 @@ TEST(Graph, CountsFansAsKerasDoes) {
   ASSERT_TRUE(graph);
   EXPECT_EQ(graph->parameters[0].fan_in, 3 * 25);
   EXPECT_EQ(graph->parameters[0].fan_out, 16 * 25);
-  EXPECT_FALSE(graph->parameters[0].bias);
-  EXPECT_TRUE(graph->parameters[1].bias);
+  EXPECT_EQ(graph->parameters[0].initial, Initial::glorot_uniform);
+  EXPECT_EQ(graph->parameters[1].initial, Initial::zeros);
   EXPECT_EQ(graph->parameters[2].fan_in, 16 * 16);
   EXPECT_EQ(graph->parameters[2].fan_out, 7);
 }
@@ -88,7 +88,7 @@ TEST(Graph, RefusesWhatHasNoMeaning) {
   EXPECT_EQ(refused({1, 4, 4}, Conv2d{.channels = 1, .kernel = 2, .padding = 2}),
             "model m: node pads 2 pixels, which a kernel of 2 can fall into whole");
   EXPECT_EQ(refused({1, 4, 4}, AvgPool2d{.kernel = 0, .stride = 1}),
-            "model m: node cannot pool with kernel 0, stride 1");
+            "model m: node cannot pool with kernel 0, stride 1, padding 0");
   EXPECT_EQ(refused({4}, Input{}), "model m: node is an input in the middle of the graph");
   EXPECT_EQ(refused({1, 0, 4}, Relu{}), "model m: cannot read images of [1,0,4]");
   EXPECT_EQ(refused({1, 4, 4}, Relu{}),
@@ -110,6 +110,56 @@ TEST(Graph, RefusesANodeThatNobodyReads) {
   EXPECT_EQ(problem_of(std::move(net)), "model m: lost is read by no other node");
 }
 
+TEST(Graph, BranchesAndJoins) {
+  GraphBuilder net("m", {2, 6, 6});
+  const int first = net.add("conv1", Conv2d{.channels = 4, .kernel = 3, .padding = 1});
+  net.add("bn1", BatchNorm{});
+  const int branch = net.add("relu1", Relu{});
+  EXPECT_EQ(net.add("add", Add{}, branch, first), 4);
+  net.add("pool", GlobalAvgPool{});
+  const auto graph = std::move(net).finish();
+  ASSERT_TRUE(graph) << graph.error().what;
+  EXPECT_EQ(graph->nodes[4].inputs, (std::vector<int>{3, 1}));
+  EXPECT_EQ(graph->nodes[4].shape, (Shape{4, 6, 6}));
+  EXPECT_EQ(graph->nodes[5].shape, (Shape{4}));
+  EXPECT_EQ(graph->parameter_count(), 4 * 18 + 4 + 8);
+}
+
+TEST(Graph, ABatchNormalisationHasParametersAndBuffers) {
+  GraphBuilder net("m", {7});
+  net.add("bn", BatchNorm{.weight = Initial::zeros});
+  const auto graph = std::move(net).finish();
+  ASSERT_TRUE(graph) << graph.error().what;
+  ASSERT_EQ(graph->parameters.size(), 2u);
+  EXPECT_EQ(graph->parameters[0].name, "bn.weight");
+  EXPECT_EQ(graph->parameters[0].initial, Initial::zeros);
+  EXPECT_EQ(graph->parameters[1].name, "bn.bias");
+  ASSERT_EQ(graph->buffers.size(), 3u);
+  EXPECT_EQ(graph->nodes[1].buffers, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(graph->buffers[0].name, "bn.running_mean");
+  EXPECT_EQ(graph->buffers[1].initial, 1);
+  EXPECT_EQ(graph->buffers[2].type, DType::i64);
+  EXPECT_EQ(graph->buffers[2].shape, Shape{});
+}
+
+TEST(Graph, RefusesInputsThatDoNotFit) {
+  const auto refused = [](Operation op, std::vector<int> inputs) {
+    GraphBuilder net("m", {2, 4, 4});
+    net.add("conv", Conv2d{.channels = 3, .kernel = 1});
+    if (inputs.size() == 1) net.add("node", op, inputs[0]);
+    if (inputs.size() == 2) net.add("node", op, inputs[0], inputs[1]);
+    return problem_of(std::move(net));
+  };
+  EXPECT_EQ(refused(Add{}, {1, 0}), "model m: node cannot add [2,4,4] to [3,4,4]");
+  EXPECT_EQ(refused(Add{}, {1}), "model m: node adds two inputs");
+  EXPECT_EQ(refused(Relu{}, {1, 0}), "model m: node reads one input");
+  EXPECT_EQ(refused(BatchNorm{.eps = 0}, {1}),
+            "model m: node cannot normalise with eps 0, momentum 0.1");
+  EXPECT_EQ(refused(ZeroPad2d{.pixels = 0}, {1}), "model m: node cannot pad 0 pixels");
+  EXPECT_EQ(refused(MaxPool2d{.kernel = 3, .stride = 1, .padding = 2}, {1}),
+            "model m: node cannot pool with kernel 3, stride 1, padding 2");
+}
+
 TEST(Graph, PrintsShapes) {
   EXPECT_EQ(to_string(Shape{3, 32, 32}), "[3,32,32]");
   EXPECT_EQ(elements_of({3, 32, 32}), 3072);
@@ -119,7 +169,8 @@ TEST(Graph, PrintsShapes) {
 TEST(Models, AreListedByTheBuild) {
   std::vector<std::string_view> names;
   for (const ModelEntry& model : models()) names.push_back(model.name);
-  EXPECT_EQ(names, (std::vector<std::string_view>{"lenet", "cnn"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"lenet", "cnn", "resnet50", "resnet50v2",
+                                                  "resnet152v2"}));
 }
 
 TEST(Models, AllBuildForFashionMnist) {

@@ -11,17 +11,30 @@
 
 namespace dllaunch {
 
+/// An operation on the latest node, or on the nodes named: 0 is the input, 1 the first operation.
+struct Placed {
+  template <typename Op>
+  Placed(const Op& operation) : op(operation) {}
+  Placed(const Operation& operation, std::vector<int> of) : op(operation), inputs(std::move(of)) {}
+
+  Operation op;
+  std::vector<int> inputs;
+};
+
 struct OperationCase {
   std::string name;
   Shape input;
-  std::vector<Operation> operations;
+  std::vector<Placed> operations;
   int classes = 3;  // a flatten and a dense layer of so many are added; 0: nothing is
 
   Graph graph() const {
     GraphBuilder net(name, input);
     int number = 0;
-    for (const Operation& operation : operations) {
-      net.add("node" + std::to_string(++number), operation);
+    for (const auto& [op, inputs] : operations) {
+      const std::string node = "node" + std::to_string(++number);
+      if (inputs.empty()) net.add(node, op);
+      if (inputs.size() == 1) net.add(node, op, inputs[0]);
+      if (inputs.size() == 2) net.add(node, op, inputs[0], inputs[1]);
     }
     if (classes > 0) {
       net.add("flatten", Flatten{});
@@ -42,7 +55,16 @@ inline const Conv2d in_front(int channels) {
   return {.channels = channels, .kernel = 1};
 }
 
-inline std::vector<OperationCase> operation_cases() {
+/// Without a bias, which a batch normalisation would take away again.
+inline const Conv2d before_norm(int channels) {
+  return {.channels = channels, .kernel = 1, .bias = false};
+}
+
+inline const Conv2d same_size(int channels) {
+  return {.channels = channels, .kernel = 3, .padding = 1, .bias = false};
+}
+
+inline std::vector<OperationCase> chain_cases() {
   return {
       {"conv", {2, 7, 6}, {in_front(3), Conv2d{.channels = 4, .kernel = 3}}},
       {"conv_padded", {1, 5, 6}, {in_front(2), Conv2d{.channels = 3, .kernel = 3, .padding = 1}}},
@@ -90,7 +112,76 @@ inline std::vector<OperationCase> operation_cases() {
       {"logits_of_convolution", {2, 4, 4}, {Conv2d{.channels = 5, .kernel = 4}, Flatten{}}, 0},
       {"logits_of_image", {2, 5, 5}, {Conv2d{.channels = 2, .kernel = 4}, Flatten{}}, 0},
       {"logits_of_relu", {6}, {Dense{.units = 4}, Relu{}}, 0},
+      {"batch_norm", {2, 5, 4}, {before_norm(3), BatchNorm{}}},
+      {"batch_norm_16_channels", {2, 6, 6}, {same_size(16), BatchNorm{}, same_size(4)}},
+      {"batch_norm_17_channels", {2, 4, 4}, {before_norm(17), BatchNorm{}, Tanh{}}},
+      {"batch_norm_relu", {2, 6, 6}, {same_size(16), BatchNorm{}, Relu{}, same_size(3)}},
+      {"batch_norm_relu_pool", {2, 6, 6}, {same_size(16), BatchNorm{}, Relu{}, MaxPool2d{}}},
+      {"batch_norm_first", {2, 5, 5}, {BatchNorm{}, in_front(3)}},
+      {"batch_norm_after_pool", {2, 6, 6}, {before_norm(3), AvgPool2d{}, BatchNorm{}}},
+      {"batch_norm_of_vectors", {9}, {Dense{.units = 7, .bias = false}, BatchNorm{}, Relu{}}},
+      {"batch_norm_own_numbers", {1, 4, 4}, {before_norm(2), BatchNorm{.eps = 0.1, .momentum = 1}}},
+      {"max_pool_padded", {2, 7, 6}, {in_front(3), MaxPool2d{3, 2, 1}}},
+      {"max_pool_padded_after_relu", {2, 8, 8}, {in_front(16), Relu{}, MaxPool2d{3, 2, 1}}},
+      {"max_pool_of_one", {2, 7, 7}, {in_front(3), MaxPool2d{.kernel = 1, .stride = 2}}},
+      {"global_avg_pool", {2, 5, 4}, {in_front(3), GlobalAvgPool{}}},
+      {"global_avg_pool_17", {2, 3, 3}, {in_front(17), Relu{}, GlobalAvgPool{}}},
+      {"zero_pad", {2, 4, 5}, {in_front(3), ZeroPad2d{.pixels = 2}, MaxPool2d{3, 2}}},
+      {"zero_pad_first", {2, 4, 4}, {ZeroPad2d{}, in_front(3)}},
   };
+}
+
+/// Where a node has several inputs, or several readers.
+inline std::vector<OperationCase> branching_cases() {
+  return {
+      {"add", {2, 5, 5}, {in_front(3), same_size(3), {Add{}, {1, 2}}}},
+      {"add_relu", {2, 5, 5}, {in_front(16), same_size(16), {Add{}, {2, 1}}, Relu{}}},
+      {"add_to_itself", {2, 4, 4}, {in_front(3), {Add{}, {1, 1}}}},
+      {"add_the_input", {3, 4, 4}, {same_size(3), {Add{}, {1, 0}}, same_size(2)}},
+      {"two_readers", {2, 4, 4}, {in_front(3), Relu{}, {Tanh{}, {1}}, {Add{}, {2, 3}}}},
+      {"three_readers",
+       {2, 4, 4},
+       {in_front(3), Tanh{}, {Relu{}, {1}}, {Add{}, {2, 3}}, {Add{}, {4, 1}}}},
+      {"block",
+       {2, 6, 6},
+       {same_size(16), Relu{}, same_size(16), BatchNorm{}, Relu{}, same_size(16), BatchNorm{},
+        Placed{Add{}, {7, 2}}, Relu{}, GlobalAvgPool{}}},
+      {"block_with_projection",
+       {2, 6, 6},
+       {same_size(16),
+        Relu{},
+        same_size(32),
+        BatchNorm{},
+        {before_norm(32), {2}},
+        BatchNorm{},
+        Placed{Add{}, {4, 6}},
+        Relu{},
+        same_size(3)}},
+      {"two_blocks",
+       {2, 5, 5},
+       {in_front(17), same_size(17), BatchNorm{}, Placed{Add{}, {3, 1}}, Relu{}, same_size(17),
+        BatchNorm{}, Placed{Add{}, {7, 5}}, Relu{}, same_size(2)}},
+      {"block_before_activation",
+       {2, 6, 6},
+       {same_size(16), BatchNorm{}, Relu{}, same_size(16), BatchNorm{}, Relu{}, before_norm(16),
+        Placed{Add{}, {7, 1}}, BatchNorm{}, Relu{}, GlobalAvgPool{}}},
+      {"block_before_activation_strided",
+       {2, 7, 7},
+       {same_size(16),
+        BatchNorm{},
+        Relu{},
+        Conv2d{.channels = 16, .kernel = 3, .stride = 2, .padding = 1, .bias = false},
+        {MaxPool2d{.kernel = 1, .stride = 2}, {1}},
+        Placed{Add{}, {4, 5}},
+        BatchNorm{},
+        Relu{}}},
+  };
+}
+
+inline std::vector<OperationCase> operation_cases() {
+  std::vector<OperationCase> all = chain_cases();
+  for (OperationCase& one : branching_cases()) all.push_back(std::move(one));
+  return all;
 }
 
 }  // namespace dllaunch

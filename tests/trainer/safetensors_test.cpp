@@ -56,6 +56,19 @@ TEST(Safetensors, WritesTheLayout) {
   EXPECT_EQ(first, 2);
 }
 
+TEST(Safetensors, AlignsWholeNumbersBehindOddFloats) {
+  Tensor count{.name = "z.count", .type = DType::i64, .shape = {}, .data = {}};
+  count.data.assign(8, std::byte{3});
+  TensorFile file{.tensors = {tensor<float>("a", {3}, {1, 2, 3}), count}, .metadata = {}};
+  const std::string text = render(file);
+  EXPECT_THAT(text, HasSubstr(R"("z.count":{"dtype":"I64","shape":[],"data_offsets":[0,8]})"));
+  auto back = parse(text);
+  ASSERT_TRUE(back) << back.error().what;
+  EXPECT_EQ(back->tensors[0].name, "a");
+  EXPECT_EQ(back->tensors[1].type, DType::i64);
+  EXPECT_EQ(back->tensors[1].data, count.data);
+}
+
 TEST(Safetensors, ReadsWhatItWrites) {
   auto file = parse(render(example()));
   ASSERT_TRUE(file) << file.error().what;

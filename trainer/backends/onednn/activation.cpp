@@ -19,7 +19,8 @@ class Activation final : public Layer {
  public:
   Activation(const Node& node, const Surroundings& around) : node_(node), around_(around) {}
 
-  memory compile_forward(Program& program, std::vector<Step>& steps, const memory& x) override {
+  memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
+    const memory& x = xs[0];
     if (around_.done_by_neighbour) return y_ = x;
     const auto desc = forward_desc(program, activation_kind(node_.op).forward, x.get_desc());
     y_ = program.allocate(x.get_desc());
@@ -28,9 +29,11 @@ class Activation final : public Layer {
     return y_;
   }
 
-  memory compile_backward(Program& program, BackwardOfNode& steps, const memory& dy) override {
-    if (around_.masked_by_pool || !around_.wants_dx) return dy;
-    return add_activation_backward(program, steps.input, node_.name, node_.op, y_, dy);
+  Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
+    if (!around_.wants_dx) return {dys[0]};
+    const memory dy = program.sum(steps.input, node_.name + " dy", dys);
+    if (around_.masked_by_pool) return {dy};
+    return {add_activation_backward(program, steps.input, node_.name, node_.op, y_, dy)};
   }
 
  private:
@@ -62,13 +65,14 @@ memory add_activation_backward(Program& program, std::vector<Step>& steps, const
                                const Operation& op, const memory& y, const memory& dy) {
   // Only where y and dy have the same layout is this vectorised code.
   const memory::desc layout = y.get_desc();
-  memory dx = program.in_layout(steps, name + " dy", dy, layout);
+  const memory from = program.in_layout(steps, name + " dy", dy, layout);
+  memory dx = program.is_shared(from) ? program.allocate(layout) : from;
   const dnnl::algorithm algorithm = activation_kind(op).backward;
   const eltwise_backward::primitive_desc desc(
       eltwise_backward::desc(algorithm, layout, layout, 0.F), user_scratchpad(), program.engine(),
       forward_desc(program, algorithm, layout));
   program.add(steps, name + " backward", desc, eltwise_backward(desc),
-              {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, dx}, {DNNL_ARG_DIFF_SRC, dx}});
+              {{DNNL_ARG_DST, y}, {DNNL_ARG_DIFF_DST, from}, {DNNL_ARG_DIFF_SRC, dx}});
   return dx;
 }
 

@@ -1,7 +1,9 @@
 #include "trainer/backends/onednn/assemble.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "trainer/backends/onednn/layers.hpp"
 
@@ -10,85 +12,218 @@ namespace {
 
 using dnnl::memory;
 
-bool has_weight(const Node& node) {
-  return !node.parameters.empty();
+template <typename Op>
+bool is(const Node& node) {
+  return std::holds_alternative<Op>(node.op);
 }
 
 bool is_activation(const Node& node) {
-  return std::holds_alternative<Relu>(node.op) || std::holds_alternative<Tanh>(node.op);
+  return is<Relu>(node) || is<Tanh>(node);
 }
 
-/// A max pool takes over the backward pass of the ReLU it reads.
-bool masks(const Node& pool, const Node& relu) {
-  return std::holds_alternative<MaxPool2d>(pool.op) && std::holds_alternative<Relu>(relu.op);
+/// Has a primitive that can apply an activation to what it writes.
+bool is_weighted(const Node& node) {
+  return is<Conv2d>(node) || is<Dense>(node);
 }
 
-/// Holds for chains, which graphs are until an operation reads two nodes.
-Surroundings surroundings_of(const Graph& graph, std::size_t n) {
+/// Who reads whom, and whose gradients anybody asks for.
+class Readers {
+ public:
+  explicit Readers(const Graph& graph) : graph_(graph), readers_(graph.nodes.size()) {
+    wanted_.push_back(false);
+    for (std::size_t n = 1; n < graph.nodes.size(); ++n) {
+      bool wanted = !graph.nodes[n].parameters.empty();
+      for (const int input : graph.nodes[n].inputs) {
+        readers_[static_cast<std::size_t>(input)].push_back(n);
+        wanted = wanted || wanted_[static_cast<std::size_t>(input)];
+      }
+      wanted_.push_back(wanted);
+    }
+  }
+
+  /// Does a parameter lie at or before node n?
+  bool wants_gradient(std::size_t n) const { return wanted_[n]; }
+  const std::vector<std::size_t>& of(std::size_t n) const { return readers_[n]; }
+
+  /// Is node n + 1 there, and the only one that reads n, and does it read n first?
+  const Node* next(std::size_t n) const {
+    if (n + 1 >= graph_.nodes.size() || readers_[n] != std::vector{n + 1}) return nullptr;
+    return &graph_.nodes[n + 1];
+  }
+  /// Is node n - 1 read by n alone?
+  const Node* previous(std::size_t n) const {
+    const bool alone = n > 0 && readers_[n - 1] == std::vector{n};
+    return alone && graph_.nodes[n].inputs.size() == 1 ? &graph_.nodes[n - 1] : nullptr;
+  }
+
+  /// Does somebody tell an image from a vector? A dense layer and the loss do not, and an
+  /// activation passes on what it gets.
+  bool tells_flattened(std::size_t n) const {
+    return std::ranges::any_of(readers_[n], [this](std::size_t reader) {
+      const Node& node = graph_.nodes[reader];
+      if (is<Dense>(node)) return false;
+      return !(is_activation(node) || is<Flatten>(node)) || tells_flattened(reader);
+    });
+  }
+
+ private:
+  const Graph& graph_;
+  std::vector<std::vector<std::size_t>> readers_;
+  std::vector<bool> wanted_;
+};
+
+/// A layer, and the nodes [first, last] that it runs.
+struct Placed {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::vector<int> inputs;       // nodes
+  std::unique_ptr<Layer> layer;  // null: y is x as it is
+};
+
+Surroundings surroundings_of(const Graph& graph, const Readers& readers, std::size_t n) {
   const Node& node = graph.nodes[n];
-  const Node& previous = graph.nodes[n - 1];
   Surroundings around;
-  around.wants_dx =
-      std::any_of(graph.nodes.begin(), graph.nodes.begin() + static_cast<int>(n), has_weight);
-  around.done_by_neighbour = is_activation(node) && has_weight(previous);
-  around.relu_precedes = masks(node, previous);
-  if (n + 1 == graph.nodes.size()) return around;
-  const Node& next = graph.nodes[n + 1];
-  around.activation_follows = has_weight(node) && is_activation(next);
-  around.next = next.op;
-  around.masked_by_pool = masks(next, node);
+  around.wants_dx = readers.wants_gradient(static_cast<std::size_t>(node.inputs.front()));
+  const Node* previous = readers.previous(n);
+  around.done_by_neighbour = is_activation(node) && previous != nullptr && is_weighted(*previous);
+  // A max pool takes over the backward pass of the ReLU it reads, if the two are a pair.
+  around.relu_precedes = is<MaxPool2d>(node) && previous != nullptr && is<Relu>(*previous) &&
+                         std::get<MaxPool2d>(node.op).padding == 0;
+  const Node* next = readers.next(n);
+  if (next == nullptr) return around;
+  around.activation_follows = is_weighted(node) && is_activation(*next);
+  around.next = next->op;
+  around.masked_by_pool =
+      is<Relu>(node) && is<MaxPool2d>(*next) && std::get<MaxPool2d>(next->op).padding == 0;
   return around;
 }
 
-/// Null for a flatten: its reader takes the image as it lies.
-std::unique_ptr<Layer> make_layer(const Node& node, const Surroundings& around) {
-  if (std::holds_alternative<Conv2d>(node.op)) return make_convolution(node, around);
-  if (std::holds_alternative<Dense>(node.op)) return make_dense(node, around);
-  if (std::holds_alternative<MaxPool2d>(node.op)) return make_max_pool(node, around);
-  if (std::holds_alternative<AvgPool2d>(node.op)) return make_avg_pool(node, around);
+/// A batch normalisation with the addition and the ReLU that follow it.
+Placed place_norm(const Graph& graph, const Readers& readers, std::size_t n) {
+  Placed placed{.first = n, .last = n, .inputs = graph.nodes[n].inputs, .layer = nullptr};
+  NormGroup group{.norm = graph.nodes[n], .name = graph.nodes[n].name};
+  const Node* next = readers.next(placed.last);
+  if (next != nullptr && is<Add>(*next)) {
+    const auto& both = next->inputs;
+    const int other = both[0] == static_cast<int>(n) ? both[1] : both[0];
+    group.add = true;
+    placed.inputs.push_back(other);
+    next = readers.next(++placed.last);
+  }
+  if (next != nullptr && is<Relu>(*next)) {
+    group.relu = true;
+    ++placed.last;
+  }
+  placed.layer = make_norm(std::move(group), surroundings_of(graph, readers, n));
+  return placed;
+}
+
+std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, std::size_t n) {
+  const Node& node = graph.nodes[n];
+  const Surroundings around = surroundings_of(graph, readers, n);
+  if (is<Conv2d>(node)) return make_convolution(node, around);
+  if (is<Dense>(node)) return make_dense(node, around);
+  if (is<MaxPool2d>(node)) return make_max_pool(node, around);
+  if (is<AvgPool2d>(node)) return make_avg_pool(node, around);
+  if (is<GlobalAvgPool>(node)) return make_global_avg_pool(node, around);
+  if (is<ZeroPad2d>(node)) return make_zero_pad(node, around);
+  if (is<Add>(node)) return make_add(node);
   if (is_activation(node)) return make_activation(node, around);
-  return nullptr;
+  // A flattened image: most readers take it as it lies.
+  return readers.tells_flattened(n) ? make_flatten(node) : nullptr;
+}
+
+std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {
+  std::vector<Placed> all;
+  for (std::size_t n = 1; n < graph.nodes.size(); n = all.back().last + 1) {
+    if (is<BatchNorm>(graph.nodes[n])) {
+      all.push_back(place_norm(graph, readers, n));
+    } else {
+      all.push_back({n, n, graph.nodes[n].inputs, make_layer(graph, readers, n)});
+    }
+  }
+  return all;
 }
 
 /// The last node's output as the loss reads it, and the slope in the output's extents.
 void add_logits(Assembled& assembled, Program& program, const memory& y) {
   // A flattened image at the end of the graph is [n,c,h,w] here; plain, that is [n,c*h*w].
   const memory::desc plain = plain_layout(y.get_desc().dims());
-  assembled.logits = program.in_layout(assembled.forward, "logits", y, plain);
-  assembled.slope = program.allocate(plain);
+  assembled.logits = program.allocate_for_good(plain);
+  assembled.slope = program.allocate_for_good(plain);
+  program.copy(assembled.forward, "logits", y, assembled.logits);
 }
+
+class Assembler {
+ public:
+  Assembler(const Graph& graph, Program& program)
+      : graph_(graph), program_(program), readers_(graph), layers_(place_layers(graph, readers_)) {}
+
+  Assembled assemble(int batch) {
+    memory::dims input_dims{batch};
+    input_dims.insert(input_dims.end(), graph_.input_shape().begin(), graph_.input_shape().end());
+    assembled_.input = program_.allocate_for_good(plain_layout(input_dims));
+    program_.bind_buffers(graph_);
+    compile_forward();
+    compile_backward();
+    program_.allocate_planned();
+    return std::move(assembled_);
+  }
+
+ private:
+  void compile_forward() {
+    std::vector<memory> ys(graph_.nodes.size());
+    ys[0] = assembled_.input;
+    for (const Placed& placed : layers_) {
+      Memories xs;
+      for (const int input : placed.inputs) xs.push_back(ys[static_cast<std::size_t>(input)]);
+      ys[placed.last] =
+          placed.layer ? placed.layer->compile_forward(program_, assembled_.forward, xs) : xs[0];
+    }
+    add_logits(assembled_, program_, ys.back());
+  }
+
+  void compile_backward() {
+    std::vector<Memories> dys(graph_.nodes.size());
+    dys.back() = {assembled_.slope};
+    int slot = 0;
+    for (auto placed = layers_.rbegin(); placed != layers_.rend(); ++placed) {
+      // Nothing before it has a parameter, and it has none.
+      if (!readers_.wants_gradient(placed->last)) continue;
+      BackwardOfNode steps;
+      Memories dxs = dys[placed->last];
+      if (placed->layer) {
+        dxs = placed->layer->compile_backward(program_, steps, dys[placed->last]);
+        for (std::size_t i = 0; i < placed->inputs.size(); ++i) {
+          const auto input = static_cast<std::size_t>(placed->inputs[i]);
+          if (readers_.wants_gradient(input)) dys[input].push_back(dxs[i]);
+        }
+      } else {
+        auto& of_input = dys[static_cast<std::size_t>(placed->inputs[0])];
+        of_input.insert(of_input.end(), dxs.begin(), dxs.end());
+      }
+      for (std::size_t n = placed->last + 1; n-- > placed->first;) {
+        for (const int parameter : graph_.nodes[n].parameters) {
+          steps.slots.push_back({.slot = slot++, .parameter = parameter});
+        }
+      }
+      if (!steps.parameters.empty() || !steps.input.empty()) {
+        assembled_.backward.push_back(std::move(steps));
+      }
+    }
+  }
+
+  const Graph& graph_;
+  Program& program_;
+  Readers readers_;
+  std::vector<Placed> layers_;
+  Assembled assembled_;
+};
 
 }  // namespace
 
 Assembled assemble(const Graph& graph, int batch, Program& program) {
-  memory::dims input_dims{batch};
-  input_dims.insert(input_dims.end(), graph.input_shape().begin(), graph.input_shape().end());
-
-  Assembled assembled;
-  assembled.input = program.allocate(plain_layout(input_dims));
-  std::vector<std::unique_ptr<Layer>> layers(graph.nodes.size());
-  memory y = assembled.input;
-  for (std::size_t n = 1; n < graph.nodes.size(); ++n) {
-    layers[n] = make_layer(graph.nodes[n], surroundings_of(graph, n));
-    if (layers[n]) y = layers[n]->compile_forward(program, assembled.forward, y);
-  }
-  add_logits(assembled, program, y);
-
-  int slot = 0;
-  memory dy = assembled.slope;
-  for (std::size_t n = graph.nodes.size() - 1; n > 0; --n) {
-    if (!layers[n]) continue;
-    BackwardOfNode steps;
-    dy = layers[n]->compile_backward(program, steps, dy);
-    for (const int parameter : graph.nodes[n].parameters) {
-      steps.slots.push_back({.slot = slot++, .parameter = parameter});
-    }
-    if (!steps.parameters.empty() || !steps.input.empty()) {
-      assembled.backward.push_back(std::move(steps));
-    }
-  }
-  program.allocate_scratchpad();
-  return assembled;
+  return Assembler(graph, program).assemble(batch);
 }
 
 }  // namespace dllaunch::onednn

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "trainer/backends/onednn/program.hpp"
 #include "trainer/graph.hpp"
@@ -18,26 +20,45 @@ struct Surroundings {
   bool wants_dx = true;             // false: nobody reads the gradient of the input
 };
 
-/// One node. Construct, then compile_forward() in graph order, then compile_backward() in reverse.
+using Memories = std::vector<dnnl::memory>;
+
+/// One node, or a few that are run as one. Construct, then compile_forward() in graph order, then
+/// compile_backward() in reverse.
 class Layer {
  public:
   virtual ~Layer() = default;
 
-  /// x [batch, ...] in any layout. Returns y in the layout this layer likes to write.
+  /// xs: one memory [batch, ...] for each input, in any layout. Returns y in the layout this layer
+  /// likes to write.
   virtual dnnl::memory compile_forward(Program& program, std::vector<Step>& steps,
-                                       const dnnl::memory& x) = 0;
+                                       const Memories& xs) = 0;
 
-  /// dy in any layout; its memory may be overwritten. Returns dx, which nobody reads when
-  /// wants_dx is false.
-  virtual dnnl::memory compile_backward(Program& program, BackwardOfNode& steps,
-                                        const dnnl::memory& dy) = 0;
+  /// dys: the gradients that the readers of y have brought, at least one, in any layout; their sum
+  /// is dy. What is not shared may be overwritten. Returns dx for each input, which nobody reads
+  /// where that input needs no gradient.
+  virtual Memories compile_backward(Program& program, BackwardOfNode& steps,
+                                    const Memories& dys) = 0;
+};
+
+/// A batch normalisation, and what is run with it: the addition of another node's output, a ReLU.
+struct NormGroup {
+  Node norm;
+  bool add = false;   // the second input is added
+  bool relu = false;  // and what is below 0 becomes 0
+  std::string name;   // of all of it
 };
 
 std::unique_ptr<Layer> make_convolution(const Node& node, const Surroundings& around);
 std::unique_ptr<Layer> make_dense(const Node& node, const Surroundings& around);
 std::unique_ptr<Layer> make_max_pool(const Node& node, const Surroundings& around);
 std::unique_ptr<Layer> make_avg_pool(const Node& node, const Surroundings& around);
+std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const Surroundings& around);
 std::unique_ptr<Layer> make_activation(const Node& node, const Surroundings& around);
+std::unique_ptr<Layer> make_norm(NormGroup group, const Surroundings& around);
+std::unique_ptr<Layer> make_add(const Node& node);
+std::unique_ptr<Layer> make_zero_pad(const Node& node, const Surroundings& around);
+/// Where the reader does not take an image for a vector.
+std::unique_ptr<Layer> make_flatten(const Node& node);
 
 /// Relu or Tanh in the form whose backward pass reads y, not x: x need not be kept.
 struct ActivationKind {

@@ -103,9 +103,19 @@ class OneDnnExecutable final : public Executable {
     reorder(parameter.plain, plain, parameter.gradient.get_desc(), arena);
   }
 
-  ForwardResult forward(const Batch& batch, Phase) override {
+  std::vector<double> buffer(int index) const override {
+    return program_.buffers()[static_cast<std::size_t>(index)];
+  }
+  void set_buffer(int index, std::span<const double> values) override {
+    std::vector<double>& buffer = program_.buffers()[static_cast<std::size_t>(index)];
+    assert(values.size() == buffer.size());
+    buffer.assign(values.begin(), values.end());
+  }
+
+  ForwardResult forward(const Batch& batch, Phase phase) override {
     assert(batch.count >= 0 && batch.count <= batch_);
     count_ = batch.count;
+    program_.call() = {.rows = batch.count, .train = phase == Phase::train};
     const auto rows = static_cast<std::size_t>(count_);
     assert(batch.images.size() >= rows * static_cast<std::size_t>(pixels_));
     assert(batch.labels.size() >= rows);
@@ -171,7 +181,7 @@ class OneDnnExecutable final : public Executable {
   }
 
   void run(const Step& step) {
-    or_die(step.name, [&] { step.primitive.execute(stream_, step.arguments); });
+    or_die(step.name, [&] { step.run(stream_); });
   }
   void run(const std::vector<Step>& steps) {
     for (const Step& step : steps) run(step);
@@ -184,7 +194,7 @@ class OneDnnExecutable final : public Executable {
       for (const auto& [slot, parameter] : node.slots) {
         memory& gradient = program_.parameters()[static_cast<std::size_t>(parameter)].gradient;
         memory& fresh = fresh_gradients_[parameter];
-        if (!fresh) fresh = program_.allocate(gradient.get_desc());
+        if (!fresh) fresh = program_.allocate_for_good(gradient.get_desc());
         homes.push_back(gradient.get_data_handle());
         gradient.set_data_handle(fresh.get_data_handle());
       }

@@ -11,8 +11,9 @@ using dnnl::pooling_forward;
 
 struct Window {
   dnnl::algorithm algorithm;
-  memory::dim kernel;
-  memory::dim stride;
+  memory::dims kernel;  // empty: the whole image
+  memory::dims stride;
+  memory::dims padding;
 };
 
 /// Both pools keep their input's layout, so a chain of blocked layers stays blocked.
@@ -21,14 +22,18 @@ class Pooling final : public Layer {
   Pooling(const Node& node, const Surroundings& around, const Window& window)
       : node_(node), around_(around), window_(window) {}
 
-  memory compile_forward(Program& program, std::vector<Step>& steps, const memory& x) override {
+  memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
+    const memory& x = xs[0];
     const memory::dims x_dims = x.get_desc().dims();
-    const memory::dims y_dims{x_dims[0], node_.shape[0], node_.shape[1], node_.shape[2]};
+    memory::dims y_dims{x_dims[0]};
+    y_dims.insert(y_dims.end(), node_.shape.begin(), node_.shape.end());
+    y_dims.resize(4, 1);  // of a global pool one pixel is left
     x_layout_ = x.get_desc();
-    forward_ = {
-        pooling_forward::desc(dnnl::prop_kind::forward_training, window_.algorithm, x_layout_,
-                              any_layout(y_dims), strides(), kernel(), none, none),
-        user_scratchpad(), program.engine()};
+    if (window_.kernel.empty()) window_.kernel = window_.stride = {x_dims[2], x_dims[3]};
+    forward_ = {pooling_forward::desc(dnnl::prop_kind::forward_training, window_.algorithm,
+                                      x_layout_, any_layout(y_dims), window_.stride, window_.kernel,
+                                      window_.padding, window_.padding),
+                user_scratchpad(), program.engine()};
     y_ = program.allocate(forward_.dst_desc());
     workspace_ = program.allocate(forward_.workspace_desc());
     program.add(steps, node_.name + " forward", forward_, pooling_forward(forward_),
@@ -36,8 +41,9 @@ class Pooling final : public Layer {
     return y_;
   }
 
-  memory compile_backward(Program& program, BackwardOfNode& steps, const memory& dy) override {
-    if (!around_.wants_dx) return dy;
+  Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
+    if (!around_.wants_dx) return {dys[0]};
+    const memory dy = program.sum(steps.input, node_.name + " dy", dys);
     memory from = dy;
     if (around_.relu_precedes) {
       // The largest input is above zero exactly where the output is: masking the few outputs'
@@ -46,21 +52,17 @@ class Pooling final : public Layer {
     }
     from = program.in_layout(steps.input, node_.name + " dy", from, y_.get_desc());
     const pooling_backward::primitive_desc backward(
-        pooling_backward::desc(window_.algorithm, x_layout_, y_.get_desc(), strides(), kernel(),
-                               none, none),
+        pooling_backward::desc(window_.algorithm, x_layout_, y_.get_desc(), window_.stride,
+                               window_.kernel, window_.padding, window_.padding),
         user_scratchpad(), program.engine(), forward_);
     memory dx = program.allocate(x_layout_);
     program.add(
         steps.input, node_.name + " backward", backward, pooling_backward(backward),
         {{DNNL_ARG_DIFF_DST, from}, {DNNL_ARG_DIFF_SRC, dx}, {DNNL_ARG_WORKSPACE, workspace_}});
-    return dx;
+    return {dx};
   }
 
  private:
-  memory::dims strides() const { return {window_.stride, window_.stride}; }
-  memory::dims kernel() const { return {window_.kernel, window_.kernel}; }
-  inline static const memory::dims none{0, 0};
-
   Node node_;
   Surroundings around_;
   Window window_;
@@ -75,13 +77,27 @@ class Pooling final : public Layer {
 std::unique_ptr<Layer> make_max_pool(const Node& node, const Surroundings& around) {
   const auto& op = std::get<MaxPool2d>(node.op);
   return std::make_unique<Pooling>(node, around,
-                                   Window{dnnl::algorithm::pooling_max, op.kernel, op.stride});
+                                   Window{.algorithm = dnnl::algorithm::pooling_max,
+                                          .kernel = {op.kernel, op.kernel},
+                                          .stride = {op.stride, op.stride},
+                                          .padding = {op.padding, op.padding}});
 }
 
 std::unique_ptr<Layer> make_avg_pool(const Node& node, const Surroundings& around) {
   const auto& op = std::get<AvgPool2d>(node.op);
-  return std::make_unique<Pooling>(
-      node, around, Window{dnnl::algorithm::pooling_avg_exclude_padding, op.kernel, op.stride});
+  return std::make_unique<Pooling>(node, around,
+                                   Window{.algorithm = dnnl::algorithm::pooling_avg_exclude_padding,
+                                          .kernel = {op.kernel, op.kernel},
+                                          .stride = {op.stride, op.stride},
+                                          .padding = {0, 0}});
+}
+
+std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const Surroundings& around) {
+  return std::make_unique<Pooling>(node, around,
+                                   Window{.algorithm = dnnl::algorithm::pooling_avg_exclude_padding,
+                                          .kernel = {},
+                                          .stride = {},
+                                          .padding = {0, 0}});
 }
 
 }  // namespace dllaunch::onednn

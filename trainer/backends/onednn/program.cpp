@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "trainer/backends/onednn/elementwise.hpp"
+#include "trainer/backends/onednn/memory_plan.hpp"
+
 namespace dllaunch::onednn {
 
 using dnnl::memory;
@@ -12,19 +15,78 @@ using dnnl::memory;
 Program::Program(dnnl::engine engine, std::size_t parameters)
     : engine_(std::move(engine)), parameters_(parameters) {}
 
-memory Program::allocate(const memory::desc& layout) const {
+memory Program::allocate(const memory::desc& layout) {
+  memory empty(layout, engine_, DNNL_MEMORY_NONE);
+  index_[empty.get()] = planned_.size();
+  planned_.push_back({.memory = empty});
+  return empty;
+}
+
+memory Program::allocate_for_good(const memory::desc& layout) const {
   return {layout, engine_};
+}
+
+void Program::use(const memory& memory) {
+  const auto found = index_.find(memory.get());
+  if (found == index_.end()) return;
+  Planned& planned = planned_[found->second];
+  if (planned.first == 0) planned.first = steps_;
+  planned.last = steps_;
+}
+
+void Program::add_own(std::vector<Step>& steps, const std::string& name,
+                      const std::string& implementation, const std::vector<memory>& memories,
+                      std::function<void()> loop) {
+  begin_step();
+  for (const memory& one : memories) use(one);
+  steps.push_back({.name = name,
+                   .implementation = implementation,
+                   .primitive = {},
+                   .arguments = {},
+                   .own = std::move(loop)});
+}
+
+bool Program::is_shared(const memory& memory) const {
+  return std::ranges::any_of(shared_, [&](const auto& one) { return one == memory; });
+}
+
+memory Program::sum(std::vector<Step>& steps, const std::string& name,
+                    const std::vector<memory>& parts, const memory::desc& layout) {
+  const memory::desc wanted = layout.is_zero() ? parts[0].get_desc() : layout;
+  const memory first = in_layout(steps, name, parts[0], wanted);
+  if (parts.size() == 1) return first;
+  memory total = is_shared(first) ? allocate(wanted) : first;
+  memory so_far = first;
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const memory next = in_layout(steps, name, parts[i], wanted);
+    add_own(steps, name + " sum", "own", {so_far, next, total},
+            [so_far, next, total] { add_elements(so_far, next, total); });
+    so_far = total;
+  }
+  return total;
 }
 
 memory Program::in_layout(std::vector<Step>& steps, const std::string& name, const memory& from,
                           const memory::desc& layout) {
   if (from.get_desc() == layout) return from;
   memory to = allocate(layout);
-  const dnnl::reorder::primitive_desc reorder(engine_, from.get_desc(), engine_, layout,
+  copy(steps, name, from, to);
+  return to;
+}
+
+void Program::copy(std::vector<Step>& steps, const std::string& name, const memory& from,
+                   const memory& to) {
+  const dnnl::reorder::primitive_desc reorder(engine_, from.get_desc(), engine_, to.get_desc(),
                                               user_scratchpad());
   add(steps, name + " reorder", reorder, dnnl::reorder(reorder),
       {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
-  return to;
+}
+
+void Program::bind_buffers(const Graph& graph) {
+  buffers_.clear();
+  for (const Buffer& buffer : graph.buffers) {
+    buffers_.emplace_back(static_cast<std::size_t>(elements_of(buffer.shape)), buffer.initial);
+  }
 }
 
 const BoundParameter& Program::bind_parameter(int index, const memory::desc& plain,
@@ -41,11 +103,27 @@ memory Program::use_scratchpad(const memory::desc& desc) {
   return scratchpads_.back();
 }
 
+void Program::allocate_planned() {
+  std::vector<Lifetime> lifetimes;
+  for (const Planned& each : planned_) {
+    lifetimes.push_back({each.memory.get_desc().get_size(), each.first, each.last});
+  }
+  const MemoryPlan plan = plan_memory(lifetimes);
+  planned_bytes_ = plan.bytes;
+  const auto bytes = static_cast<memory::dim>(std::max<std::size_t>(plan.bytes, 64));
+  arena_ = allocate_for_good({{bytes}, memory::data_type::u8, memory::format_tag::a});
+  auto* const begin = static_cast<std::byte*>(arena_.get_data_handle());
+  for (std::size_t i = 0; i < planned_.size(); ++i) {
+    planned_[i].memory.set_data_handle(begin + plan.offsets[i]);
+  }
+  allocate_scratchpad();
+}
+
 void Program::allocate_scratchpad() {
   std::size_t bytes = 64;
   for (const memory& user : scratchpads_) bytes = std::max(bytes, user.get_desc().get_size());
-  scratchpad_ =
-      allocate({{static_cast<memory::dim>(bytes)}, memory::data_type::u8, memory::format_tag::a});
+  scratchpad_ = allocate_for_good(
+      {{static_cast<memory::dim>(bytes)}, memory::data_type::u8, memory::format_tag::a});
   for (memory& user : scratchpads_) user.set_data_handle(scratchpad_.get_data_handle());
 }
 

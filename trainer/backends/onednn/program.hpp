@@ -1,6 +1,8 @@
 // A compiled graph as lists of oneDNN primitives with their memories bound.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 #include <unordered_map>
@@ -10,12 +12,24 @@
 
 namespace dllaunch::onednn {
 
-/// One primitive, ready to run.
+/// One primitive, ready to run, or a loop of our own.
 struct Step {
   std::string name;            // "conv1 backward weights"
   std::string implementation;  // "brgconv:avx512_core"
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;
+  std::function<void()> own = {};  // instead of the primitive
+
+  void run(const dnnl::stream& stream) const {
+    if (own) return own();
+    primitive.execute(stream, arguments);
+  }
+};
+
+/// What differs from call to call.
+struct CallState {
+  int rows = 0;        // present images
+  bool train = false;  // the latest forward pass was for training
 };
 
 /// The backward pass of one node, in two parts: between them the slots are reported ready, so that
@@ -39,19 +53,30 @@ struct BoundParameter {
   dnnl::memory gradient;  // bound by attach()
 };
 
-/// Collects steps and memories while a graph is compiled.
+/// Collects steps and memories while a graph is compiled. Steps run in the order in which they are
+/// added, and memories are planned for that order: two that are not in use at the same time may be
+/// the same bytes.
 class Program {
  public:
   Program(dnnl::engine engine, std::size_t parameters);
 
   const dnnl::engine& engine() const { return engine_; }
+  /// Read by steps of our own, written before each call.
+  CallState& call() { return *call_; }
 
-  /// Uninitialised memory that lives as long as someone refers to it.
-  dnnl::memory allocate(const dnnl::memory::desc& layout) const;
+  /// Memory for what one step writes and later ones read. Without an address until
+  /// allocate_planned(), and with one only from the first step that uses it to the last.
+  dnnl::memory allocate(const dnnl::memory::desc& layout);
+  /// Memory for what is read or written outside steps too: always there.
+  dnnl::memory allocate_for_good(const dnnl::memory::desc& layout) const;
 
   /// `from` itself where it has that layout already, else a copy that a new step of `steps` writes.
   dnnl::memory in_layout(std::vector<Step>& steps, const std::string& name,
                          const dnnl::memory& from, const dnnl::memory::desc& layout);
+
+  /// A step that brings `from` into the layout of `to`.
+  void copy(std::vector<Step>& steps, const std::string& name, const dnnl::memory& from,
+            const dnnl::memory& to);
 
   /// Declares where parameter `index` lives; its memories are bound by attach().
   const BoundParameter& bind_parameter(int index, const dnnl::memory::desc& plain,
@@ -59,10 +84,17 @@ class Program {
   std::vector<BoundParameter>& parameters() { return parameters_; }
   const std::vector<BoundParameter>& parameters() const { return parameters_; }
 
+  /// Gives the graph's buffers their first values.
+  void bind_buffers(const Graph& graph);
+  std::vector<std::vector<double>>& buffers() { return buffers_; }
+  const std::vector<std::vector<double>>& buffers() const { return buffers_; }
+
   /// The shared scratchpad is added to the arguments.
   template <typename PrimitiveDesc>
   void add(std::vector<Step>& steps, const std::string& name, const PrimitiveDesc& primitive_desc,
            const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory> arguments) {
+    begin_step();
+    for (const auto& [index, memory] : arguments) use(memory);
     const dnnl::memory scratchpad = use_scratchpad(primitive_desc.scratchpad_desc());
     arguments.insert({DNNL_ARG_SCRATCHPAD, scratchpad});
     steps.push_back({.name = name,
@@ -71,16 +103,47 @@ class Program {
                      .arguments = std::move(arguments)});
   }
 
-  /// Once all steps are added: gives them one buffer, as large as the largest needs.
-  void allocate_scratchpad();
+  /// A loop of our own, and all memories that it reads or writes.
+  void add_own(std::vector<Step>& steps, const std::string& name, const std::string& implementation,
+               const std::vector<dnnl::memory>& memories, std::function<void()> loop);
+
+  /// The sum of `parts`, at least one, in `layout` or in the first part's. May be the memory of the
+  /// first part, unless that is shared.
+  dnnl::memory sum(std::vector<Step>& steps, const std::string& name,
+                   const std::vector<dnnl::memory>& parts,
+                   const dnnl::memory::desc& layout = dnnl::memory::desc());
+  /// Read by several from now on: nobody may write to it.
+  void share(const dnnl::memory& memory) { shared_.push_back(memory); }
+  bool is_shared(const dnnl::memory& memory) const;
+
+  /// Once all steps are added: gives all memories their place, and the scratchpad's users one
+  /// buffer, as large as the largest needs.
+  void allocate_planned();
+  std::size_t planned_bytes() const { return planned_bytes_; }
 
  private:
+  struct Planned {
+    dnnl::memory memory;
+    int first = 0;  // the first step that uses it; 0: none yet
+    int last = 0;
+  };
+  void begin_step() { ++steps_; }
+  void use(const dnnl::memory& memory);
   dnnl::memory use_scratchpad(const dnnl::memory::desc& desc);
+  void allocate_scratchpad();
 
   dnnl::engine engine_;
   std::vector<BoundParameter> parameters_;
+  std::vector<std::vector<double>> buffers_;  // as Graph::buffers
+  std::unique_ptr<CallState> call_ = std::make_unique<CallState>();
+  int steps_ = 0;
+  std::vector<Planned> planned_;
+  std::unordered_map<const void*, std::size_t> index_;  // into planned_, by oneDNN's handle
+  std::vector<dnnl::memory> shared_;
   std::vector<dnnl::memory> scratchpads_;
   dnnl::memory scratchpad_;
+  dnnl::memory arena_;  // what is planned
+  std::size_t planned_bytes_ = 0;
 };
 
 /// Every primitive works in the scratchpad it is given: many need one, none at the same time.

@@ -15,7 +15,8 @@ class Weighted : public Layer {
   Weighted(Node node, Surroundings around) : node_(std::move(node)), around_(around) {}
 
   dnnl::memory compile_forward(Program& program, std::vector<Step>& steps,
-                               const dnnl::memory& x) final {
+                               const Memories& xs) final {
+    const dnnl::memory& x = xs[0];
     describe_primitives(program.engine(), x.get_desc());
     const BoundParameter& weight = program.bind_parameter(
         node_.parameters[0], plain_layout(weight_dims_), gradient_desc_.diff_weights_desc());
@@ -34,9 +35,9 @@ class Weighted : public Layer {
     return y;
   }
 
-  dnnl::memory compile_backward(Program& program, BackwardOfNode& steps,
-                                const dnnl::memory& dy) final {
+  Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) final {
     auto& first = steps.parameters;
+    const auto dy = program.sum(first, node_.name + " dy", dys);
     const auto x = program.in_layout(first, node_.name + " x", x_, gradient_desc_.src_desc());
     const auto slope =
         program.in_layout(first, node_.name + " dy", dy, gradient_desc_.diff_dst_desc());
@@ -46,7 +47,7 @@ class Weighted : public Layer {
     if (has_bias()) arguments.insert({DNNL_ARG_DIFF_BIAS, parameter(program, 1).gradient});
     program.add(first, node_.name + " backward weights", gradient_desc_, Gradient(gradient_desc_),
                 std::move(arguments));
-    return around_.wants_dx ? compile_backward_data(program, steps.input, slope) : dy;
+    return {around_.wants_dx ? compile_backward_data(program, steps.input, slope) : dy};
   }
 
  protected:

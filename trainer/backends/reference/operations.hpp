@@ -1,17 +1,19 @@
 // Every operation as plain loops over one image: the definition that other backends must meet.
 // x and y are the node's input and output, dx and dy the gradients of the loss with respect to
-// them. forward() overwrites y. backward() overwrites dx and adds to dweight and dbias.
+// them. forward() overwrites y. backward() adds to dx, dweight and dbias.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "trainer/graph.hpp"
 
 namespace dllaunch::reference {
 
 /// What one node reads and writes for one image. Absent things are null: the bias of a node without
-/// one, dx where nobody asks for it.
+/// one, dx where nobody asks for it, the second input of a node with one.
 template <typename Real>
 struct View {
   const Shape& x_shape;
@@ -24,10 +26,8 @@ struct View {
   const Real* dy = nullptr;
   Real* dweight = nullptr;
   Real* dbias = nullptr;
-
-  void clear_dx() const {
-    if (dx != nullptr) std::fill_n(dx, elements_of(x_shape), Real{0});
-  }
+  const Real* other_x = nullptr;
+  Real* other_dx = nullptr;
 };
 
 /// Output positions [first, end) whose input position, i * stride + offset, lies in the image.
@@ -80,7 +80,6 @@ void forward(const Conv2d& op, const View<Real>& v) {
 
 template <typename Real>
 void backward(const Conv2d& op, const View<Real>& v) {
-  v.clear_dx();
   for_each_tap(op, v.x_shape, v.y_shape,
                [&](std::int64_t w, std::int64_t y, std::int64_t x, const Inside& columns) {
                  Real sum = 0;
@@ -114,7 +113,6 @@ void forward(const Dense&, const View<Real>& v) {
 template <typename Real>
 void backward(const Dense&, const View<Real>& v) {
   const std::int64_t features = v.x_shape[0];
-  v.clear_dx();
   for (std::int64_t u = 0; u < v.y_shape[0]; ++u) {
     const Real dy = v.dy[u];
     for (std::int64_t f = 0; f < features; ++f) v.dweight[u * features + f] += dy * v.x[f];
@@ -137,33 +135,41 @@ void for_each_window(int stride, const Shape& x, const Shape& y, const Visit& vi
   }
 }
 
-/// Index of the window's largest input: the first of equals, or the last NaN.
-template <typename Real>
-std::int64_t largest(const Real* x, std::int64_t corner, int kernel, std::int64_t width) {
-  std::int64_t best = corner;
-  for (int r = 0; r < kernel; ++r) {
-    for (int s = 0; s < kernel; ++s) {
-      const std::int64_t at = corner + r * width + s;
-      if (x[at] > x[best] || std::isnan(x[at])) best = at;
+/// Calls visit(y, best) for every output: `best` is the index of the window's largest input, the
+/// first of equals, or the last NaN.
+template <typename Real, typename Visit>
+void for_each_largest(const MaxPool2d& op, const View<Real>& v, const Visit& visit) {
+  const Shape& x = v.x_shape;
+  std::int64_t output = 0;
+  for (std::int64_t c = 0; c < v.y_shape[0]; ++c) {
+    for (std::int64_t i = 0; i < v.y_shape[1]; ++i) {
+      for (std::int64_t j = 0; j < v.y_shape[2]; ++j, ++output) {
+        const std::int64_t top = i * op.stride - op.padding;
+        const std::int64_t left = j * op.stride - op.padding;
+        std::int64_t best = -1;
+        for (std::int64_t h = std::max(top, std::int64_t{0}); h < std::min(top + op.kernel, x[1]);
+             ++h) {
+          for (std::int64_t w = std::max(left, std::int64_t{0});
+               w < std::min(left + op.kernel, x[2]); ++w) {
+            const std::int64_t at = (c * x[1] + h) * x[2] + w;
+            if (best < 0 || v.x[at] > v.x[best] || std::isnan(v.x[at])) best = at;
+          }
+        }
+        visit(output, best);
+      }
     }
   }
-  return best;
 }
 
 template <typename Real>
 void forward(const MaxPool2d& op, const View<Real>& v) {
-  for_each_window(op.stride, v.x_shape, v.y_shape, [&](std::int64_t y, std::int64_t corner) {
-    v.y[y] = v.x[largest(v.x, corner, op.kernel, v.x_shape[2])];
-  });
+  for_each_largest(op, v, [&](std::int64_t y, std::int64_t best) { v.y[y] = v.x[best]; });
 }
 
 template <typename Real>
 void backward(const MaxPool2d& op, const View<Real>& v) {
-  v.clear_dx();
   if (v.dx == nullptr) return;
-  for_each_window(op.stride, v.x_shape, v.y_shape, [&](std::int64_t y, std::int64_t corner) {
-    v.dx[largest(v.x, corner, op.kernel, v.x_shape[2])] += v.dy[y];
-  });
+  for_each_largest(op, v, [&](std::int64_t y, std::int64_t best) { v.dx[best] += v.dy[y]; });
 }
 
 template <typename Real>
@@ -180,7 +186,6 @@ void forward(const AvgPool2d& op, const View<Real>& v) {
 
 template <typename Real>
 void backward(const AvgPool2d& op, const View<Real>& v) {
-  v.clear_dx();
   if (v.dx == nullptr) return;
   const Real area = static_cast<Real>(op.kernel) * static_cast<Real>(op.kernel);
   for_each_window(op.stride, v.x_shape, v.y_shape, [&](std::int64_t y, std::int64_t corner) {
@@ -189,6 +194,53 @@ void backward(const AvgPool2d& op, const View<Real>& v) {
       for (int s = 0; s < op.kernel; ++s) v.dx[corner + r * v.x_shape[2] + s] += share;
     }
   });
+}
+
+template <typename Real>
+void forward(const GlobalAvgPool&, const View<Real>& v) {
+  const std::int64_t pixels = v.x_shape[1] * v.x_shape[2];
+  for (std::int64_t c = 0; c < v.x_shape[0]; ++c) {
+    const Real* x = v.x + c * pixels;
+    v.y[c] = std::accumulate(x, x + pixels, Real{0}) / static_cast<Real>(pixels);
+  }
+}
+
+template <typename Real>
+void backward(const GlobalAvgPool&, const View<Real>& v) {
+  if (v.dx == nullptr) return;
+  const std::int64_t pixels = v.x_shape[1] * v.x_shape[2];
+  for (std::int64_t c = 0; c < v.x_shape[0]; ++c) {
+    const Real share = v.dy[c] / static_cast<Real>(pixels);
+    for (std::int64_t p = 0; p < pixels; ++p) v.dx[c * pixels + p] += share;
+  }
+}
+
+/// Calls visit(y, x, columns) for every row of the image: where it begins in y and in x.
+template <typename Visit>
+void for_each_padded_row(int pixels, const Shape& x, const Shape& y, const Visit& visit) {
+  for (std::int64_t c = 0; c < x[0]; ++c) {
+    for (std::int64_t h = 0; h < x[1]; ++h) {
+      visit((c * y[1] + h + pixels) * y[2] + pixels, (c * x[1] + h) * x[2], x[2]);
+    }
+  }
+}
+
+template <typename Real>
+void forward(const ZeroPad2d& op, const View<Real>& v) {
+  std::fill_n(v.y, elements_of(v.y_shape), Real{0});
+  for_each_padded_row(op.pixels, v.x_shape, v.y_shape,
+                      [&](std::int64_t y, std::int64_t x, std::int64_t columns) {
+                        std::copy_n(v.x + x, columns, v.y + y);
+                      });
+}
+
+template <typename Real>
+void backward(const ZeroPad2d& op, const View<Real>& v) {
+  if (v.dx == nullptr) return;
+  for_each_padded_row(op.pixels, v.x_shape, v.y_shape,
+                      [&](std::int64_t y, std::int64_t x, std::int64_t columns) {
+                        for (std::int64_t j = 0; j < columns; ++j) v.dx[x + j] += v.dy[y + j];
+                      });
 }
 
 // A NaN is neither below nor above zero: written so that it passes.
@@ -200,8 +252,7 @@ void forward(const Relu&, const View<Real>& v) {
 template <typename Real>
 void backward(const Relu&, const View<Real>& v) {
   if (v.dx == nullptr) return;
-  std::transform(v.y, v.y + elements_of(v.y_shape), v.dy, v.dx,
-                 [](Real y, Real dy) { return y <= 0 ? 0 : dy; });
+  for (std::int64_t i = 0; i < elements_of(v.y_shape); ++i) v.dx[i] += v.y[i] <= 0 ? 0 : v.dy[i];
 }
 
 template <typename Real>
@@ -212,8 +263,22 @@ void forward(const Tanh&, const View<Real>& v) {
 template <typename Real>
 void backward(const Tanh&, const View<Real>& v) {
   if (v.dx == nullptr) return;
-  std::transform(v.y, v.y + elements_of(v.y_shape), v.dy, v.dx,
-                 [](Real y, Real dy) { return (1 - y * y) * dy; });
+  for (std::int64_t i = 0; i < elements_of(v.y_shape); ++i) {
+    v.dx[i] += (1 - v.y[i] * v.y[i]) * v.dy[i];
+  }
+}
+
+template <typename Real>
+void forward(const Add&, const View<Real>& v) {
+  std::transform(v.x, v.x + elements_of(v.x_shape), v.other_x, v.y, std::plus<>());
+}
+
+template <typename Real>
+void backward(const Add&, const View<Real>& v) {
+  for (Real* const dx : {v.dx, v.other_dx}) {
+    if (dx == nullptr) continue;
+    for (std::int64_t i = 0; i < elements_of(v.y_shape); ++i) dx[i] += v.dy[i];
+  }
 }
 
 template <typename Real>
@@ -223,7 +288,8 @@ void forward(const Flatten&, const View<Real>& v) {
 
 template <typename Real>
 void backward(const Flatten&, const View<Real>& v) {
-  if (v.dx != nullptr) std::copy_n(v.dy, elements_of(v.y_shape), v.dx);
+  if (v.dx == nullptr) return;
+  for (std::int64_t i = 0; i < elements_of(v.y_shape); ++i) v.dx[i] += v.dy[i];
 }
 
 // The input is written by the executable, and nobody asks for its gradient.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trainer/backend.hpp"
+#include "trainer/backends/reference/batch_norm.hpp"
 #include "trainer/backends/reference/operations.hpp"
 #include "trainer/softmax_cross_entropy.hpp"
 
@@ -37,6 +38,10 @@ class ReferenceExecutable final : public Executable {
     slopes_.resize(rows * classes);
     weights_.resize(graph_.parameters.size());
     gradients_.resize(graph_.parameters.size());
+    statistics_.resize(graph_.nodes.size());
+    for (const Buffer& buffer : graph_.buffers) {
+      buffers_.emplace_back(static_cast<std::size_t>(elements_of(buffer.shape)), buffer.initial);
+    }
   }
 
   const std::vector<ParameterSlot>& slots() const override { return slots_; }
@@ -58,7 +63,16 @@ class ReferenceExecutable final : public Executable {
     copy_slot(slot, plain, arena);
   }
 
-  ForwardResult forward(const Batch& batch, Phase) override {
+  std::vector<double> buffer(int index) const override {
+    return buffers_[static_cast<std::size_t>(index)];
+  }
+  void set_buffer(int index, std::span<const double> values) override {
+    std::vector<double>& buffer = buffers_[static_cast<std::size_t>(index)];
+    assert(values.size() == buffer.size());
+    buffer.assign(values.begin(), values.end());
+  }
+
+  ForwardResult forward(const Batch& batch, Phase phase) override {
     assert(batch.count >= 0 && batch.count <= batch_);
     count_ = batch.count;
     const auto rows = static_cast<std::size_t>(count_);
@@ -68,10 +82,7 @@ class ReferenceExecutable final : public Executable {
                    [](float pixel) { return static_cast<Real>(pixel); });
 
     for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
-      for (int row = 0; row < count_; ++row) {
-        std::visit([&](const auto& op) { reference::forward(op, view(n, row)); },
-                   graph_.nodes[n].op);
-      }
+      std::visit([&](const auto& op) { run_forward(op, n, phase); }, graph_.nodes[n].op);
     }
     const auto logits = rows * static_cast<std::size_t>(graph_.classes());
     std::copy_n(outputs_.back().begin(), logits, logits_.begin());
@@ -81,15 +92,13 @@ class ReferenceExecutable final : public Executable {
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (!accumulate) clear_gradients();
+    for (auto& delta : deltas_) std::ranges::fill(delta, Real{0});
     std::transform(slopes_.begin(), slopes_.end(), deltas_.back().begin(),
                    [scale](double slope) { return static_cast<Real>(scale * slope); });
 
     int slot = 0;
     for (std::size_t n = graph_.nodes.size() - 1; n > 0; --n) {
-      for (int row = 0; row < count_; ++row) {
-        std::visit([&](const auto& op) { reference::backward(op, view(n, row)); },
-                   graph_.nodes[n].op);
-      }
+      std::visit([&](const auto& op) { run_backward(op, n); }, graph_.nodes[n].op);
       for (std::size_t p = 0; p < graph_.nodes[n].parameters.size(); ++p) on_ready(slot++);
       if (graph_.nodes[n].parameters.empty()) on_ready(no_slot);
     }
@@ -100,8 +109,51 @@ class ReferenceExecutable final : public Executable {
   }
 
  private:
-  /// Node n as image `row` sees it. The graph is a chain as long as no operation reads two nodes,
-  /// so each delta has one writer.
+  template <typename Op>
+  void run_forward(const Op& op, std::size_t n, Phase) {
+    for (int row = 0; row < count_; ++row) reference::forward(op, view(n, row));
+  }
+  template <typename Op>
+  void run_backward(const Op& op, std::size_t n) {
+    for (int row = 0; row < count_; ++row) reference::backward(op, view(n, row));
+  }
+
+  void run_forward(const BatchNorm& op, std::size_t n, Phase phase) {
+    const Node& node = graph_.nodes[n];
+    reference::BatchStatistics& statistics = statistics_[n];
+    const auto buffer = [&](std::size_t i) -> std::vector<double>& {
+      return buffers_[static_cast<std::size_t>(node.buffers[i])];
+    };
+    statistics.mean.resize(buffer(0).size());
+    statistics.inv_std.resize(buffer(0).size());
+    statistics.running_mean.swap(buffer(0));
+    statistics.running_var.swap(buffer(1));
+    reference::forward(op, rows(n), phase == Phase::train, statistics);
+    statistics.running_mean.swap(buffer(0));
+    statistics.running_var.swap(buffer(1));
+    if (phase == Phase::train && count_ > 0) buffer(2)[0] += 1;
+  }
+  void run_backward(const BatchNorm& op, std::size_t n) {
+    if (count_ > 0) reference::backward(op, rows(n), statistics_[n]);
+  }
+
+  /// Node n as a batch normalisation sees it.
+  reference::Rows<Real> rows(std::size_t n) {
+    const reference::View<Real> first = view(n, 0);
+    return {.rows = count_,
+            .channels = first.x_shape[0],
+            .pixels = elements_of(first.x_shape) / first.x_shape[0],
+            .x = first.x,
+            .y = first.y,
+            .weight = first.weight,
+            .bias = first.bias,
+            .dx = first.dx,
+            .dy = first.dy,
+            .dweight = first.dweight,
+            .dbias = first.dbias};
+  }
+
+  /// Node n as image `row` sees it.
   reference::View<Real> view(std::size_t n, int row) {
     const Node& node = graph_.nodes[n];
     const auto input = static_cast<std::size_t>(node.inputs.front());
@@ -113,11 +165,15 @@ class ReferenceExecutable final : public Executable {
     v.y = outputs_[n].data() + y_at;
     v.dx = input == 0 ? nullptr : deltas_[input].data() + x_at;
     v.dy = deltas_[n].data() + y_at;
-    for (const int index : node.parameters) {
-      const auto parameter = static_cast<std::size_t>(index);
-      const bool bias = graph_.parameters[parameter].bias;
-      (bias ? v.bias : v.weight) = weights_[parameter];
-      (bias ? v.dbias : v.dweight) = gradients_[parameter];
+    if (node.inputs.size() > 1) {
+      const auto other = static_cast<std::size_t>(node.inputs[1]);
+      v.other_x = outputs_[other].data() + x_at;
+      v.other_dx = other == 0 ? nullptr : deltas_[other].data() + x_at;
+    }
+    for (std::size_t i = 0; i < node.parameters.size(); ++i) {
+      const auto parameter = static_cast<std::size_t>(node.parameters[i]);
+      (i > 0 ? v.bias : v.weight) = weights_[parameter];
+      (i > 0 ? v.dbias : v.dweight) = gradients_[parameter];
     }
     return v;
   }
@@ -140,9 +196,11 @@ class ReferenceExecutable final : public Executable {
   std::vector<Real*> gradients_;            // per parameter
   std::vector<std::vector<Real>> outputs_;  // per node [batch, shape]
   std::vector<std::vector<Real>> deltas_;  // per node [batch, shape]: d(scale * loss_sum)/d(output)
-  std::vector<double> logits_;             // [batch, classes]
-  std::vector<double> slopes_;             // [batch, classes]: d(loss_sum)/d(logits)
-  int count_ = 0;                          // images of the latest forward()
+  std::vector<std::vector<double>> buffers_;            // per buffer
+  std::vector<reference::BatchStatistics> statistics_;  // per node
+  std::vector<double> logits_;                          // [batch, classes]
+  std::vector<double> slopes_;                          // [batch, classes]: d(loss_sum)/d(logits)
+  int count_ = 0;                                       // images of the latest forward()
 };
 
 class ReferenceBackend final : public Backend {

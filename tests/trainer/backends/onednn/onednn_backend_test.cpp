@@ -18,6 +18,17 @@ TEST(OneDnn, NeverFallsBackToReferenceCode) {
   }
 }
 
+TEST(OneDnn, RunsResidualNetworksOfTheirOwnSizeWithoutReferenceCode) {
+  for (const ModelEntry& model : models()) {
+    if (!model.name.starts_with("resnet50")) continue;
+    const auto graph = model.build({.channels = 3, .height = 128, .width = 128}, 10);
+    ASSERT_TRUE(graph);
+    for (const std::string& step : onednn_steps(*graph, 16)) {
+      EXPECT_EQ(step.find("ref"), std::string::npos) << model.name << " " << step;
+    }
+  }
+}
+
 TEST(OneDnn, SaysItsVersion) {
   EXPECT_EQ(backend_named("onednn").version().rfind("oneDNN 2.", 0), 0U);
 }

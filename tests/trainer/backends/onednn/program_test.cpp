@@ -18,7 +18,7 @@ const memory::desc blocked({1, 20, 2, 3}, memory::data_type::f32, memory::format
 TEST(OneDnnProgram, ReordersOnlyWhereLayoutsDiffer) {
   Program program = empty_program();
   std::vector<Step> steps;
-  const memory plain = program.allocate(plain_layout({1, 20, 2, 3}));
+  const memory plain = program.allocate_for_good(plain_layout({1, 20, 2, 3}));
   EXPECT_EQ(program.in_layout(steps, "x", plain, plain.get_desc()), plain);
   EXPECT_TRUE(steps.empty());
 
@@ -29,9 +29,9 @@ TEST(OneDnnProgram, ReordersOnlyWhereLayoutsDiffer) {
 
   auto* values = static_cast<float*>(plain.get_data_handle());
   for (int i = 0; i < 120; ++i) values[i] = static_cast<float>(i);
-  program.allocate_scratchpad();
+  program.allocate_planned();
   dnnl::stream stream(program.engine());
-  steps[0].primitive.execute(stream, steps[0].arguments);
+  steps[0].run(stream);
   stream.wait();
   // Channel 1 of the first pixel lies beside channel 0 of it.
   EXPECT_EQ(static_cast<float*>(copy.get_data_handle())[1], 6.F);
@@ -43,9 +43,49 @@ TEST(OneDnnProgram, SharesOneScratchpad) {
   const memory plain = program.allocate(plain_layout({1, 20, 2, 3}));
   program.in_layout(steps, "a", plain, blocked);
   program.in_layout(steps, "b", plain, blocked);
-  program.allocate_scratchpad();
+  program.allocate_planned();
   EXPECT_EQ(steps[0].arguments.at(DNNL_ARG_SCRATCHPAD).get_data_handle(),
             steps[1].arguments.at(DNNL_ARG_SCRATCHPAD).get_data_handle());
+}
+
+TEST(OneDnnProgram, MemoriesThatAreNotInUseTogetherShareAPlace) {
+  Program program = empty_program();
+  std::vector<Step> steps;
+  const memory::desc layout = plain_layout({1, 16, 4, 4});
+  std::vector<memory> chain = {program.allocate_for_good(layout)};
+  for (int i = 0; i < 10; ++i) {
+    chain.push_back(program.allocate(layout));
+    program.add_own(steps, "next", "own", {chain[chain.size() - 2], chain.back()}, [] {});
+  }
+  program.allocate_planned();
+  EXPECT_EQ(program.planned_bytes(), 2 * layout.get_size()) << "one is read, one is written";
+  EXPECT_NE(chain[1].get_data_handle(), chain[2].get_data_handle());
+  EXPECT_EQ(chain[1].get_data_handle(), chain[3].get_data_handle());
+}
+
+TEST(OneDnnProgram, ASumLeavesWhatIsSharedAsItIs) {
+  Program program = empty_program();
+  std::vector<Step> steps;
+  const memory::desc layout = plain_layout({3});
+  const memory a = program.allocate_for_good(layout);
+  const memory b = program.allocate_for_good(layout);
+  auto* const x = static_cast<float*>(a.get_data_handle());
+  auto* const y = static_cast<float*>(b.get_data_handle());
+  std::fill_n(x, 3, 1.F);
+  std::fill_n(y, 3, 2.F);
+  EXPECT_EQ(program.sum(steps, "one", {a}), a);
+  EXPECT_TRUE(steps.empty());
+  program.share(a);
+  const memory first = program.sum(steps, "sum", {a, b});
+  const memory second = program.sum(steps, "sum", {b, a});
+  EXPECT_NE(first, a);
+  EXPECT_EQ(second, b) << "in place: nobody else reads it";
+  program.allocate_planned();
+  dnnl::stream stream(program.engine());
+  for (const Step& step : steps) step.run(stream);
+  EXPECT_EQ(x[0], 1.F);
+  EXPECT_EQ(static_cast<float*>(first.get_data_handle())[2], 3.F);
+  EXPECT_EQ(y[2], 3.F);
 }
 
 TEST(OneDnnProgram, BindsParametersWithoutMemory) {

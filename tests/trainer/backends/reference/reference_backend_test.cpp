@@ -21,7 +21,7 @@ TEST_P(Gradients, EqualCentralDifferences) {
   compiled.set_weights(weights);
   compiled->forward(images.batch(), Phase::train);
   compiled->backward(scale, false, [](int) {});
-  const Tensors gradients = compiled.gradients();
+  Tensors gradients = compiled.gradients();
 
   const auto loss_at = [&](double& weight, double value) {
     const double before = weight;
@@ -30,13 +30,18 @@ TEST_P(Gradients, EqualCentralDifferences) {
     weight = before;
     return scale * compiled->forward(images.batch(), Phase::train).loss_sum;
   };
-  Tensors differences = weights;
+  // Of a large parameter every seventh element, or fewer.
+  Tensors differences(weights.size());
   for (std::size_t p = 0; p < weights.size(); ++p) {
-    for (std::size_t i = 0; i < weights[p].size(); ++i) {
+    const std::size_t stride = weights[p].size() < 60 ? 1 : 7 * (1 + weights[p].size() / 400);
+    std::vector<double> looked_at;
+    for (std::size_t i = 0; i < weights[p].size(); i += stride) {
       double& weight = weights[p][i];
-      differences[p][i] =
-          (loss_at(weight, weight + step) - loss_at(weight, weight - step)) / (2 * step);
+      differences[p].push_back((loss_at(weight, weight + step) - loss_at(weight, weight - step)) /
+                               (2 * step));
+      looked_at.push_back(gradients[p][i]);
     }
+    gradients[p] = looked_at;
   }
   expect_close(graph, gradients, differences, 1e-6);
 }

@@ -1,0 +1,80 @@
+// Numbers are compared in tests/trainer/backend_test.cpp; here, what is run for them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/trainer/backends/onednn/step_names.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr Conv2d same_size{.channels = 16, .kernel = 3, .padding = 1, .bias = false};
+
+Graph finished(GraphBuilder net) {
+  net.add("pool", GlobalAvgPool{});
+  net.add("fc", Dense{.units = 3});
+  auto graph = std::move(net).finish();
+  EXPECT_TRUE(graph);
+  return *std::move(graph);
+}
+
+std::ptrdiff_t count_with(const std::vector<std::string>& work, const std::string& name) {
+  return std::ranges::count_if(work, [&](const std::string& one) { return one.starts_with(name); });
+}
+
+TEST(OneDnnJoining, ABatchNormalisationAddsTheOtherBranchAndAppliesTheRelu) {
+  GraphBuilder net("m", {2, 6, 6});
+  const int x = net.add("conv1", same_size);
+  net.add("conv2", same_size);
+  const int branch = net.add("bn", BatchNorm{});
+  net.add("add", Add{}, branch, x);
+  net.add("relu", Relu{});
+  const auto work = onednn_work(finished(std::move(net)));
+  EXPECT_EQ(count_with(work, "bn forward"), 1);
+  EXPECT_EQ(count_with(work, "bn backward weights"), 1);
+  EXPECT_EQ(count_with(work, "bn backward data"), 1);
+  EXPECT_EQ(count_with(work, "add"), 0);
+  EXPECT_EQ(count_with(work, "relu"), 0);
+}
+
+TEST(OneDnnJoining, AnAdditionGoesBackWithoutWork) {
+  GraphBuilder net("m", {2, 6, 6});
+  const int x = net.add("conv1", same_size);
+  const int y = net.add("conv2", same_size);
+  net.add("add", Add{}, y, x);
+  const auto work = onednn_work(finished(std::move(net)));
+  EXPECT_EQ(count_with(work, "add forward"), 1);
+  EXPECT_EQ(count_with(work, "add backward"), 0);
+  EXPECT_EQ(count_with(work, "conv1 dy sum"), 1) << "two readers bring two gradients";
+}
+
+TEST(OneDnnJoining, ZerosAroundTheInputHaveNoBackwardPass) {
+  GraphBuilder net("m", {2, 6, 6});
+  net.add("pad", ZeroPad2d{});
+  net.add("conv", same_size);
+  const auto work = onednn_work(finished(std::move(net)));
+  EXPECT_EQ(count_with(work, "pad forward"), 1);
+  EXPECT_EQ(count_with(work, "pad backward"), 0);
+}
+
+TEST(OneDnnJoining, AnImageIsMadeAVectorOnlyWhereSomebodyTells) {
+  GraphBuilder plain("m", {2, 6, 6});
+  plain.add("conv", same_size);
+  plain.add("flatten", Flatten{});
+  plain.add("fc1", Dense{.units = 4});
+  auto graph = std::move(plain).finish();
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(count_with(onednn_work(*graph), "flatten"), 0);
+
+  GraphBuilder normed("m", {2, 6, 6});
+  normed.add("conv", same_size);
+  normed.add("flatten", Flatten{});
+  normed.add("bn", BatchNorm{});
+  normed.add("fc1", Dense{.units = 4});
+  graph = std::move(normed).finish();
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(count_with(onednn_work(*graph), "flatten"), 2) << "forward and backward";
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,139 @@
+// Layers that only move or add numbers: the sum of two branches, zeros around an image, an image
+// as a vector.
+#include <cstring>
+#include <utility>
+
+#include "trainer/backends/onednn/elementwise.hpp"
+#include "trainer/backends/onednn/layers.hpp"
+
+namespace dllaunch::onednn {
+namespace {
+
+using dnnl::memory;
+
+class AddLayer final : public Layer {
+ public:
+  explicit AddLayer(Node node) : node_(std::move(node)) {}
+
+  memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
+    const memory::desc layout = xs[0].get_desc();
+    const memory x = xs[0];
+    const memory other = program.in_layout(steps, node_.name + " x", xs[1], layout);
+    const memory y = program.allocate(layout);
+    program.add_own(steps, node_.name + " forward", "own", {x, other, y},
+                    [x, other, y] { add_elements(x, other, y); });
+    return y;
+  }
+
+  Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
+    const memory dy = program.sum(steps.input, node_.name + " dy", dys);
+    program.share(dy);
+    return {dy, dy};
+  }
+
+ private:
+  Node node_;
+};
+
+/// Through plain layouts: it stands where images are few and small.
+class ZeroPadLayer final : public Layer {
+ public:
+  ZeroPadLayer(const Node& node, const Surroundings& around) : node_(node), around_(around) {}
+
+  memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
+    x_dims_ = xs[0].get_desc().dims();
+    const memory x = program.in_layout(steps, node_.name + " x", xs[0], plain_layout(x_dims_));
+    const memory y = program.allocate(
+        plain_layout({x_dims_[0], node_.shape[0], node_.shape[1], node_.shape[2]}));
+    program.add_own(steps, node_.name + " forward", "own", {x, y}, [x, y, copy = rows()] {
+      std::memset(y.get_data_handle(), 0, y.get_desc().get_size());
+      copy(x, y, true);
+    });
+    return y;
+  }
+
+  Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
+    if (!around_.wants_dx) return {dys[0]};
+    const memory sum = program.sum(steps.input, node_.name + " dy", dys);
+    const memory dy =
+        program.in_layout(steps.input, node_.name + " dy", sum, plain_layout(y_dims()));
+    const memory dx = program.allocate(plain_layout(x_dims_));
+    program.add_own(steps.input, node_.name + " backward", "own", {dy, dx},
+                    [dy, dx, copy = rows()] { copy(dx, dy, false); });
+    return {dx};
+  }
+
+ private:
+  memory::dims y_dims() const {
+    return {x_dims_[0], node_.shape[0], node_.shape[1], node_.shape[2]};
+  }
+
+  /// Copies the rows of an image into the middle of the padded one, or back.
+  std::function<void(const memory&, const memory&, bool)> rows() const {
+    const auto pixels = static_cast<memory::dim>(std::get<ZeroPad2d>(node_.op).pixels);
+    return [x = x_dims_, y = y_dims(), pixels](const memory& inner, const memory& outer, bool in) {
+      auto* small = static_cast<float*>(inner.get_data_handle());
+      auto* large = static_cast<float*>(outer.get_data_handle());
+      const memory::dim images = x[0] * x[1];
+      const auto bytes = static_cast<std::size_t>(x[3]) * sizeof(float);
+#pragma omp parallel for schedule(static)
+      for (memory::dim image = 0; image < images; ++image) {
+        for (memory::dim row = 0; row < x[2]; ++row) {
+          float* of_small = small + (image * x[2] + row) * x[3];
+          float* of_large = large + (image * y[2] + row + pixels) * y[3] + pixels;
+          std::memcpy(in ? of_large : of_small, in ? of_small : of_large, bytes);
+        }
+      }
+    };
+  }
+
+  Node node_;
+  Surroundings around_;
+  memory::dims x_dims_;
+};
+
+class FlattenLayer final : public Layer {
+ public:
+  explicit FlattenLayer(Node node) : node_(std::move(node)) {}
+
+  memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
+    image_ = plain_layout(xs[0].get_desc().dims());
+    const memory x = program.in_layout(steps, node_.name + " x", xs[0], image_);
+    return copy(program, steps, " forward", x, plain_layout({image_.dims()[0], node_.shape[0]}));
+  }
+
+  Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
+    const auto vector = plain_layout({image_.dims()[0], node_.shape[0]});
+    const memory sum = program.sum(steps.input, node_.name + " dy", dys, vector);
+    return {copy(program, steps.input, " backward", sum, image_)};
+  }
+
+ private:
+  memory copy(Program& program, std::vector<Step>& steps, const char* which, const memory& from,
+              const memory::desc& layout) const {
+    const memory to = program.allocate(layout);
+    program.add_own(steps, node_.name + which, "own", {from, to}, [from, to] {
+      std::memcpy(to.get_data_handle(), from.get_data_handle(), to.get_desc().get_size());
+    });
+    return to;
+  }
+
+  Node node_;
+  memory::desc image_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_add(const Node& node) {
+  return std::make_unique<AddLayer>(node);
+}
+
+std::unique_ptr<Layer> make_zero_pad(const Node& node, const Surroundings& around) {
+  return std::make_unique<ZeroPadLayer>(node, around);
+}
+
+std::unique_ptr<Layer> make_flatten(const Node& node) {
+  return std::make_unique<FlattenLayer>(node);
+}
+
+}  // namespace dllaunch::onednn

@@ -1,0 +1,270 @@
+// Batch normalisation with loops of our own: it leaves absent images out, adds the other branch and
+// applies the ReLU while a number is in a register, and needs one look at memory for the mean and
+// the variance. oneDNN 2.6 has no such fusion.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "trainer/backends/onednn/channel_layout.hpp"
+#include "trainer/backends/onednn/layers.hpp"
+#include "trainer/backends/onednn/norm_kernels.hpp"
+
+namespace dllaunch::onednn {
+namespace {
+
+using dnnl::memory;
+
+std::byte* bytes_of(const memory& memory) {
+  return static_cast<std::byte*>(memory.get_data_handle());
+}
+
+float* floats_of(const memory& memory) {
+  return static_cast<float*>(memory.get_data_handle());
+}
+
+/// Lives as long as the steps that run it. Arrays are per channel, those that pad included, which
+/// have scale and shift 0: what pads stays zero.
+class NormRun {
+ public:
+  NormRun(NormGroup group, Program& program, const memory::desc& layout)
+      : group_(std::move(group)),
+        op_(std::get<BatchNorm>(group_.norm.op)),
+        program_(program),
+        layout_(*channel_layout(layout)),
+        channels_(static_cast<std::size_t>(group_.norm.shape[0])),
+        kernels_(
+            norm_kernels(layout.data_type() == memory::data_type::bf16 ? DType::bf16 : DType::f32)),
+        mean_(layout_.channels()),
+        inv_std_(layout_.channels()),
+        scale_(layout_.channels()),
+        shift_(layout_.channels()),
+        offset_(layout_.channels()),
+        slope_(layout_.channels()),
+        first_(layout_.rows * layout_.channels()),
+        second_(layout_.rows * layout_.channels()) {}
+
+  memory x;
+  memory skip;  // empty without an addition
+  memory y;
+
+  void forward() {
+    if (program_.call().train) {
+      measure();
+    } else {
+      take_running();
+    }
+    const float* weight = floats_of(parameter(0).weight);
+    const float* bias = floats_of(parameter(1).weight);
+    for (std::size_t c = 0; c < channels_; ++c) {
+      scale_[c] = inv_std_[c] * weight[c];
+      shift_[c] = bias[c];
+    }
+    for_each_piece([&](NormPiece piece, std::size_t at, std::size_t) {
+      if (skip) piece.skip = bytes_of(skip) + at;
+      piece.y = bytes_of(y) + at;
+      kernels_.normalise(piece);
+    });
+    clear_absent(y);
+  }
+
+  /// The parameters' gradients; `masked` gets dy, unless it is the only part as it is.
+  void sum(const Memories& parts, const memory& masked) {
+    const bool stores = group_.relu || parts.size() > 1;
+    for_each_piece([&](NormPiece piece, std::size_t at, std::size_t sums) {
+      for (std::size_t i = 0; i < parts.size(); ++i) piece.parts[i] = bytes_of(parts[i]) + at;
+      if (stores) piece.masked = bytes_of(masked) + at;
+      piece.y = bytes_of(y) + at;
+      kernels_.sum(piece, &first_[sums], &second_[sums]);
+    });
+    if (stores) clear_absent(masked);
+    float* dweight = floats_of(parameter(0).gradient);
+    float* dbias = floats_of(parameter(1).gradient);
+    const auto n = static_cast<double>(rows() * layout_.pixels);
+    for (std::size_t c = 0; c < channels_; ++c) {
+      const double dy = total(first_, c);
+      const double dy_z = total(second_, c);
+      dbias[c] = static_cast<float>(dy);
+      dweight[c] = static_cast<float>(dy_z);
+      if (n == 0) continue;
+      offset_[c] = static_cast<float>(dy / n);
+      slope_[c] = static_cast<float>(dy_z / n * inv_std_[c]);
+    }
+  }
+
+  void backward(const memory& dy, const memory& dx) {
+    for_each_piece([&](NormPiece piece, std::size_t at, std::size_t) {
+      piece.dy = bytes_of(dy) + at;
+      piece.dx = bytes_of(dx) + at;
+      kernels_.backward(piece);
+    });
+    clear_absent(dx);
+  }
+
+ private:
+  const BoundParameter& parameter(std::size_t which) const {
+    return program_.parameters()[static_cast<std::size_t>(group_.norm.parameters[which])];
+  }
+  std::vector<double>& buffer(std::size_t which) {
+    return program_.buffers()[static_cast<std::size_t>(group_.norm.buffers[which])];
+  }
+  std::size_t rows() const { return static_cast<std::size_t>(program_.call().rows); }
+
+  /// Calls run(piece, offset in bytes, index of the piece's first channel in first_ and second_).
+  template <typename Run>
+  void for_each_piece(const Run& run) {
+    const auto pieces = static_cast<std::int64_t>(rows() * layout_.groups);
+#pragma omp parallel for schedule(static)
+    for (std::int64_t i = 0; i < pieces; ++i) {
+      const std::size_t row = static_cast<std::size_t>(i) / layout_.groups;
+      const std::size_t group = static_cast<std::size_t>(i) % layout_.groups;
+      const std::size_t channel = group * layout_.lanes;
+      const std::size_t at = row * layout_.row_bytes + group * layout_.group_bytes;
+      NormPiece piece{.pixels = layout_.pixels, .lanes = layout_.lanes};
+      piece.x = bytes_of(x) + at;
+      piece.mean = &mean_[channel];
+      piece.inv_std = &inv_std_[channel];
+      piece.scale = &scale_[channel];
+      piece.shift = &shift_[channel];
+      piece.offset = &offset_[channel];
+      piece.slope = &slope_[channel];
+      piece.relu = group_.relu;
+      run(piece, at, row * layout_.channels() + channel);
+    }
+  }
+
+  /// Over the present images, in their order: the same sum with any number of threads.
+  double total(const std::vector<float>& of_rows, std::size_t channel) const {
+    double sum = 0;
+    for (std::size_t row = 0; row < rows(); ++row) {
+      sum += of_rows[row * layout_.channels() + channel];
+    }
+    return sum;
+  }
+
+  void measure() {
+    if (rows() == 0) return;
+    for_each_piece([&](const NormPiece& piece, std::size_t, std::size_t sums) {
+      kernels_.measure(piece, &first_[sums], &second_[sums]);
+    });
+    const auto images = static_cast<double>(rows());
+    const auto pixels = static_cast<double>(layout_.pixels);
+    const double n = images * pixels;
+    for (std::size_t c = 0; c < channels_; ++c) {
+      // All images have as many pixels: Chan, Golub, LeVeque 1983.
+      const double mean = total(first_, c) / images;
+      double squares = total(second_, c);
+      for (std::size_t row = 0; row < rows(); ++row) {
+        const double apart = first_[row * layout_.channels() + c] - mean;
+        squares += pixels * apart * apart;
+      }
+      mean_[c] = static_cast<float>(mean);
+      inv_std_[c] = static_cast<float>(1 / std::sqrt(squares / n + op_.eps));
+      const double unbiased = n > 1 ? squares / (n - 1) : squares;
+      move(buffer(0)[c], mean);
+      move(buffer(1)[c], unbiased);
+    }
+    buffer(2)[0] += 1;
+  }
+
+  void move(double& running, double towards) const {
+    running = static_cast<float>(running + op_.momentum * (towards - running));
+  }
+
+  void take_running() {
+    for (std::size_t c = 0; c < channels_; ++c) {
+      mean_[c] = static_cast<float>(buffer(0)[c]);
+      inv_std_[c] = static_cast<float>(1 / std::sqrt(buffer(1)[c] + op_.eps));
+    }
+  }
+
+  /// Absent images give nothing to anyone: zero is what the next layers must find.
+  void clear_absent(const memory& memory) const {
+    std::memset(bytes_of(memory) + rows() * layout_.row_bytes, 0,
+                (layout_.rows - rows()) * layout_.row_bytes);
+  }
+
+  NormGroup group_;
+  BatchNorm op_;
+  Program& program_;
+  ChannelLayout layout_;
+  std::size_t channels_;
+  const NormKernels& kernels_;
+  std::vector<float> mean_;
+  std::vector<float> inv_std_;
+  std::vector<float> scale_;
+  std::vector<float> shift_;
+  std::vector<float> offset_;  // dbias / n
+  std::vector<float> slope_;   // dweight / n * inv_std
+  std::vector<float> first_;   // [rows, channels]: of one image, the mean, or the sum of dy
+  std::vector<float> second_;  // and the squared distances, or the sum of dy z
+};
+
+class Norm final : public Layer {
+ public:
+  Norm(NormGroup group, const Surroundings& around) : group_(std::move(group)), around_(around) {}
+
+  memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
+    memory x = xs[0];
+    if (!channel_layout(x.get_desc())) {
+      x = program.in_layout(steps, group_.name + " x", x, plain_layout(x.get_desc().dims()));
+    }
+    const auto vector = plain_layout({group_.norm.shape[0]});
+    for (const int parameter : group_.norm.parameters) {
+      program.bind_parameter(parameter, vector, vector);
+    }
+    run_ = std::make_shared<NormRun>(group_, program, x.get_desc());
+    run_->x = x;
+    run_->y = program.allocate(x.get_desc());
+    Memories used = {x, run_->y};
+    if (group_.add) {
+      run_->skip = program.in_layout(steps, group_.name + " skip", xs[1], x.get_desc());
+      used.push_back(run_->skip);
+    }
+    program.add_own(steps, group_.name + " forward", "own", used, [run = run_] { run->forward(); });
+    return run_->y;
+  }
+
+  Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
+    auto& first = steps.parameters;
+    const memory::desc layout = run_->x.get_desc();
+    Memories parts = {program.in_layout(first, group_.name + " dy", dys[0], layout)};
+    if (dys.size() > 1) {
+      const Memories others(dys.begin() + 1, dys.end());
+      parts.push_back(program.sum(first, group_.name + " dy", others, layout));
+    }
+    const bool stores = group_.relu || parts.size() > 1;
+    const memory dy = stores ? writable(program, parts, layout) : parts[0];
+    Memories used = {run_->x, run_->y, dy};
+    used.insert(used.end(), parts.begin(), parts.end());
+    program.add_own(first, group_.name + " backward weights", "own", used,
+                    [run = run_, parts, dy] { run->sum(parts, dy); });
+    if (!around_.wants_dx) return {dy, dy};
+    // The other branch gets dy as it is; without one, dx may take its place.
+    const bool in_place = !group_.add && !program.is_shared(dy);
+    const memory dx = in_place ? dy : program.allocate(layout);
+    program.add_own(steps.input, group_.name + " backward data", "own", {run_->x, dy, dx},
+                    [run = run_, dy, dx] { run->backward(dy, dx); });
+    return {dx, dy};
+  }
+
+ private:
+  static memory writable(Program& program, const Memories& parts, const memory::desc& layout) {
+    const auto own =
+        std::ranges::find_if(parts, [&](const memory& part) { return !program.is_shared(part); });
+    return own != parts.end() ? *own : program.allocate(layout);
+  }
+
+  NormGroup group_;
+  Surroundings around_;
+  std::shared_ptr<NormRun> run_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> make_norm(NormGroup group, const Surroundings& around) {
+  return std::make_unique<Norm>(std::move(group), around);
+}
+
+}  // namespace dllaunch::onednn

@@ -1,0 +1,230 @@
+// What norm_kernels.hpp promises, to be compiled for several instruction sets: norm_x86.cpp,
+// norm_portable.cpp. `width` is a vector register in bytes.
+#pragma once
+
+#include "runtime/vectors.hpp"
+#include "trainer/backends/onednn/norm_kernels.hpp"
+
+namespace dllaunch::onednn {
+
+/// Vectors of one piece: `count` of them, the first at element `first`, the next `step` elements
+/// on. Each lane of a vector is a channel, but where the piece has one channel only.
+struct VectorRun {
+  std::size_t first = 0;
+  std::size_t step = 0;
+  std::size_t count = 0;
+  std::size_t channel = 0;  // of the first lane
+};
+
+/// Calls run(lanes, VectorRun) for runs that cover the piece, `lanes` a compile-time number.
+/// With one channel a vector holds neighbouring pixels, otherwise neighbouring channels.
+template <std::size_t width, typename Body>
+[[gnu::always_inline]] inline void for_each_run(const NormPiece& piece, const Body& body) {
+  constexpr std::size_t lanes = width / sizeof(float);
+  constexpr std::integral_constant<std::size_t, lanes> wide;
+  constexpr std::integral_constant<std::size_t, 1> one;
+  if (piece.lanes == 1) {
+    const std::size_t whole = piece.pixels / lanes;
+    if (whole > 0) body(wide, VectorRun{0, lanes, whole, 0});
+    const std::size_t rest = whole * lanes;
+    if (rest < piece.pixels) body(one, VectorRun{rest, 1, piece.pixels - rest, 0});
+    return;
+  }
+  std::size_t lane = 0;
+  for (; lane + lanes <= piece.lanes; lane += lanes) {
+    body(wide, VectorRun{lane, piece.lanes, piece.pixels, lane});
+  }
+  for (; lane < piece.lanes; ++lane) body(one, VectorRun{lane, piece.lanes, piece.pixels, lane});
+}
+
+template <typename T, std::size_t lanes>
+[[gnu::always_inline]] inline void load_at(const std::byte* data, std::size_t element,
+                                           Vector<float, lanes>& x) {
+  load_vector<T, lanes>(data + element * sizeof(T), x);
+}
+
+/// A number of each channel: the same in all lanes where the piece has one channel only.
+template <std::size_t lanes>
+[[gnu::always_inline]] inline void load_channels(const NormPiece& piece, const float* values,
+                                                 const VectorRun& run, Vector<float, lanes>& x) {
+  if (piece.lanes == 1) {
+    x = Vector<float, lanes>{} + values[0];
+  } else {
+    __builtin_memcpy(&x, values + run.channel, sizeof x);
+  }
+}
+
+/// Adds what each lane has summed: to its channel, or all lanes to the one channel there is.
+template <std::size_t lanes>
+[[gnu::always_inline]] inline void add_channels(const NormPiece& piece, const VectorRun& run,
+                                                const Vector<float, lanes>& sums, float* values) {
+  for (std::size_t i = 0; i < lanes; ++i) {
+    values[piece.lanes == 1 ? 0 : run.channel + i] += sums[i];
+  }
+}
+
+constexpr std::size_t sums_at_once = 4;  // additions in flight, to hide their latency
+
+/// The sum over a run of value(element), `terms` of them at each place.
+template <std::size_t lanes, std::size_t terms, typename Value>
+[[gnu::always_inline]] inline void sum_run(const VectorRun& run, const Value& value,
+                                           Vector<float, lanes> (&total)[terms]) {
+  using V = Vector<float, lanes>;
+  V sums[sums_at_once][terms] = {};
+  std::size_t i = 0;
+  for (; i + sums_at_once <= run.count; i += sums_at_once) {
+    for (std::size_t k = 0; k < sums_at_once; ++k) value(run.first + (i + k) * run.step, sums[k]);
+  }
+  for (; i < run.count; ++i) value(run.first + i * run.step, sums[0]);
+  for (std::size_t t = 0; t < terms; ++t) {
+    total[t] = (sums[0][t] + sums[1][t]) + (sums[2][t] + sums[3][t]);
+  }
+}
+
+template <typename T, std::size_t width>
+[[gnu::always_inline]] inline void measure_piece(const NormPiece& piece, float* mean,
+                                                 float* squares) {
+  const auto pixels = static_cast<float>(piece.pixels);
+  for (std::size_t i = 0; i < piece.lanes; ++i) mean[i] = squares[i] = 0;
+  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
+    using V = Vector<float, lanes()>;
+    V sum[1];
+    sum_run<lanes(), 1>(
+        run,
+        [&](std::size_t at, V(&sums)[1]) {
+          V x;
+          load_at<T, lanes()>(piece.x, at, x);
+          sums[0] += x;
+        },
+        sum);
+    add_channels<lanes()>(piece, run, sum[0], mean);
+  });
+  for (std::size_t i = 0; i < piece.lanes; ++i) mean[i] /= pixels;
+  // A second look at what is in the cache by now: no difference of two large sums.
+  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
+    using V = Vector<float, lanes()>;
+    V middle;
+    load_channels<lanes()>(piece, mean, run, middle);
+    V sum[1];
+    sum_run<lanes(), 1>(
+        run,
+        [&](std::size_t at, V(&sums)[1]) {
+          V x;
+          load_at<T, lanes()>(piece.x, at, x);
+          x -= middle;
+          sums[0] += x * x;
+        },
+        sum);
+    add_channels<lanes()>(piece, run, sum[0], squares);
+  });
+}
+
+template <typename T, std::size_t width, bool relu, bool has_skip>
+[[gnu::always_inline]] inline void normalise_piece(const NormPiece& piece) {
+  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
+    using V = Vector<float, lanes()>;
+    V mean;
+    V scale;
+    V shift;
+    load_channels<lanes()>(piece, piece.mean, run, mean);
+    load_channels<lanes()>(piece, piece.scale, run, scale);
+    load_channels<lanes()>(piece, piece.shift, run, shift);
+    for (std::size_t i = 0; i < run.count; ++i) {
+      const std::size_t at = run.first + i * run.step;
+      V x;
+      load_at<T, lanes()>(piece.x, at, x);
+      V y = (x - mean) * scale + shift;
+      if constexpr (has_skip) {
+        V skip;
+        load_at<T, lanes()>(piece.skip, at, skip);
+        y += skip;
+      }
+      if constexpr (relu) y = y < 0 ? V{} : y;  // a NaN passes
+      store_vector<T, lanes()>(y, piece.y + at * sizeof(T));
+    }
+  });
+}
+
+template <typename T, std::size_t width>
+[[gnu::always_inline]] inline void normalise_any(const NormPiece& piece) {
+  const bool skip = piece.skip != nullptr;
+  if (piece.relu)
+    return skip ? normalise_piece<T, width, true, true>(piece)
+                : normalise_piece<T, width, true, false>(piece);
+  return skip ? normalise_piece<T, width, false, true>(piece)
+              : normalise_piece<T, width, false, false>(piece);
+}
+
+template <typename T, std::size_t width, bool relu, bool two>
+[[gnu::always_inline]] inline void sum_piece(const NormPiece& piece, float* dy_sum, float* dy_z) {
+  for (std::size_t i = 0; i < piece.lanes; ++i) dy_sum[i] = dy_z[i] = 0;
+  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
+    using V = Vector<float, lanes()>;
+    V mean;
+    V inv_std;
+    load_channels<lanes()>(piece, piece.mean, run, mean);
+    load_channels<lanes()>(piece, piece.inv_std, run, inv_std);
+    V sums[2];
+    sum_run<lanes(), 2>(
+        run,
+        [&](std::size_t at, V(&into)[2]) {
+          V dy;
+          load_at<T, lanes()>(piece.parts[0], at, dy);
+          if constexpr (two) {
+            V other;
+            load_at<T, lanes()>(piece.parts[1], at, other);
+            dy += other;
+          }
+          if constexpr (relu) {
+            V y;
+            load_at<T, lanes()>(piece.y, at, y);
+            dy = y <= 0 ? V{} : dy;
+          }
+          if (piece.masked != nullptr) store_vector<T, lanes()>(dy, piece.masked + at * sizeof(T));
+          V x;
+          load_at<T, lanes()>(piece.x, at, x);
+          into[0] += dy;
+          into[1] += dy * (x - mean);
+        },
+        sums);
+    sums[1] *= inv_std;
+    add_channels<lanes()>(piece, run, sums[0], dy_sum);
+    add_channels<lanes()>(piece, run, sums[1], dy_z);
+  });
+}
+
+template <typename T, std::size_t width>
+[[gnu::always_inline]] inline void sum_any(const NormPiece& piece, float* dy, float* dy_z) {
+  const bool two = piece.parts[1] != nullptr;
+  if (piece.relu)
+    return two ? sum_piece<T, width, true, true>(piece, dy, dy_z)
+               : sum_piece<T, width, true, false>(piece, dy, dy_z);
+  return two ? sum_piece<T, width, false, true>(piece, dy, dy_z)
+             : sum_piece<T, width, false, false>(piece, dy, dy_z);
+}
+
+template <typename T, std::size_t width>
+[[gnu::always_inline]] inline void backward_piece(const NormPiece& piece) {
+  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
+    using V = Vector<float, lanes()>;
+    V mean;
+    V scale;
+    V offset;
+    V slope;
+    load_channels<lanes()>(piece, piece.mean, run, mean);
+    load_channels<lanes()>(piece, piece.scale, run, scale);
+    load_channels<lanes()>(piece, piece.offset, run, offset);
+    load_channels<lanes()>(piece, piece.slope, run, slope);
+    for (std::size_t i = 0; i < run.count; ++i) {
+      const std::size_t at = run.first + i * run.step;
+      V x;
+      V dy;
+      load_at<T, lanes()>(piece.x, at, x);
+      load_at<T, lanes()>(piece.dy, at, dy);
+      const V dx = (dy - offset - (x - mean) * slope) * scale;
+      store_vector<T, lanes()>(dx, piece.dx + at * sizeof(T));
+    }
+  });
+}
+
+}  // namespace dllaunch::onednn

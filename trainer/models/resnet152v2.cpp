@@ -1,0 +1,13 @@
+// Keras's ResNet152V2. 128x128x3 and 10 classes: 58,208,394 parameters that are trained.
+#include "trainer/models/resnet_v2.hpp"
+
+namespace dllaunch {
+
+extern const ModelEntry resnet152v2_model;
+const ModelEntry resnet152v2_model{
+    "resnet152v2", "ResNet-152 with normalisation first, layers named as Keras's",
+    [](const ImageShape& image, int classes) {
+      return build_resnet_v2("resnet152v2", {3, 8, 36, 3}, image, classes);
+    }};
+
+}  // namespace dllaunch
