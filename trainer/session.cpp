@@ -38,20 +38,21 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
 /// Opens and compiles with the backend the configuration names, or with the first that can.
 Result<Ok> compile(Session& session) {
   const TrainConfig& config = session.config;
-  std::optional<Error> last;
+  std::optional<Error> first;  // of the fastest backend: what it lacks, others may lack too
   for (const auto& entry : backends()) {
     if (config.backend != "auto" && config.backend != entry.name) continue;
     if (config.device != "auto" && config.device != entry.device) continue;
     auto opened = entry.open();
     if (!opened) {
-      last = std::move(opened).error().within(entry.name);
+      first = first.value_or(std::move(opened).error().within(entry.name));
       continue;
     }
-    auto executable = (*opened)->compile(
-        session.graph,
-        {.batch = config.batch_size, .precision = config.precision, .threads = session.threads});
+    auto executable = (*opened)->compile(session.graph, {.batch = config.batch_size,
+                                                         .precision = config.precision,
+                                                         .threads = session.threads,
+                                                         .convolution = config.convolution});
     if (!executable) {
-      last = std::move(executable).error().within(entry.name);
+      first = first.value_or(std::move(executable).error().within(entry.name));
       continue;
     }
     session.backend = fmt::format("{} ({})", entry.name, entry.version());
@@ -59,7 +60,7 @@ Result<Ok> compile(Session& session) {
     session.executable = *std::move(executable);
     return Ok{};
   }
-  if (last) return *std::move(last);
+  if (first) return *std::move(first);
   return Error{
       ErrorKind::unavailable,
       fmt::format("this build has no backend {} for device {}", config.backend, config.device),
@@ -225,6 +226,8 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   }
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
 
+  const std::string remark = session.executable->remark();
+  if (communicator.rank() == 0 && !remark.empty()) options.warn(remark);
   const auto rows = table_rows(*session.executable);
   auto same = check_same_table(communicator, rows);
   if (auto error = agree(communicator, error_of(same))) return *std::move(error);
