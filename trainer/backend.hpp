@@ -97,6 +97,11 @@ class Executable {
   /// Logits of the latest forward call, plain [count, classes]; for tests and prediction.
   virtual std::vector<double> logits() const = 0;
 
+  /// Runs body(0) .. body(count-1) on the threads that compute, in any order. Bodies do not throw.
+  virtual void share(int count, const std::function<void(int)>& body) const {
+    for (int i = 0; i < count; ++i) body(i);
+  }
+
   /// A line for people about what they asked for; empty: nothing to say.
   virtual std::string remark() const { return {}; }
 

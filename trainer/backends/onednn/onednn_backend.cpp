@@ -195,6 +195,11 @@ class OneDnnExecutable final : public Executable {
     return {logits_.begin(), logits_.begin() + count_ * classes_};
   }
 
+  void share(int count, const std::function<void(int)>& body) const override {
+#pragma omp parallel for schedule(dynamic) num_threads(threads_)
+    for (int i = 0; i < count; ++i) body(i);
+  }
+
   std::string remark() const override {
     const bool half = program_.numerics().type == memory::data_type::bf16;
     if (!half || has_isa(dnnl::cpu_isa::avx512_core_bf16)) return {};
