@@ -19,10 +19,15 @@ namespace dllaunch {
 enum class Precision { fp32, fp64, bf16, fp16 };  // fp64: only `reference`
 std::string_view to_string(Precision precision);
 
+/// Of convolutions, where a backend has the choice. Winograd's algorithm does fewer multiplications
+/// and rounds coarser.
+enum class ConvolutionAlgorithm { automatic, direct, winograd };
+
 struct CompileOptions {
   int batch = 32;  // images a call holds at most
   Precision precision = Precision::fp32;
   int threads = 0;  // 0: as many as the process may use CPUs
+  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::automatic;
 };
 
 /// One parameter as it lies in the arena. The backend chooses the layout (blocked, padded), so a
@@ -91,6 +96,14 @@ class Executable {
 
   /// Logits of the latest forward call, plain [count, classes]; for tests and prediction.
   virtual std::vector<double> logits() const = 0;
+
+  /// Runs body(0) .. body(count-1) on the threads that compute, in any order. Bodies do not throw.
+  virtual void share(int count, const std::function<void(int)>& body) const {
+    for (int i = 0; i < count; ++i) body(i);
+  }
+
+  /// A line for people about what they asked for; empty: nothing to say.
+  virtual std::string remark() const { return {}; }
 
   /// What a call runs, in order, "conv1 forward: brgconv:avx512_core"; for tests and profiles.
   /// Empty where there is nothing to tell.

@@ -71,6 +71,7 @@ struct TrainConfig {
   std::optional<std::int64_t> max_steps;
   int accumulate = 1;  // micro-batches per step
   Precision precision = Precision::fp32;
+  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::automatic;
   std::string backend = "auto";  // auto | a name of backends()
   std::string optimizer;         // a name of optimizers()
   OptimizerOptions optimizer_options;

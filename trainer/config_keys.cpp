@@ -24,6 +24,18 @@ std::optional<T> absent_when_null(const Json& value) {
   return value.is_null() ? std::nullopt : std::optional<T>(value.get<T>());
 }
 
+Precision precision_named(const std::string& word) {
+  for (const auto precision : {Precision::fp64, Precision::bf16, Precision::fp16}) {
+    if (word == to_string(precision)) return precision;
+  }
+  return Precision::fp32;
+}
+
+ConvolutionAlgorithm convolution_named(const std::string& word) {
+  if (word == "direct") return ConvolutionAlgorithm::direct;
+  return word == "winograd" ? ConvolutionAlgorithm::winograd : ConvolutionAlgorithm::automatic;
+}
+
 std::vector<ConfigKey> dataset_keys() {
   return {
       {.path = "dataset.kind",
@@ -158,10 +170,23 @@ std::vector<ConfigKey> compute_keys() {
       {.path = "precision",
        .kind = ValueKind::word,
        .initial = "fp32",
-       .words = {{"fp32", "single"}, {"fp64", "double, on backend reference only"}},
+       .words = {{"fp32", "single"},
+                 {"bf16",
+                  "activations and their products bfloat16; weights, sums and the loss single"},
+                 {"fp16", "half, with loss scaling: no backend of this build has it"},
+                 {"fp64", "double, on backend reference only"}},
        .description = "floating-point format of the arithmetic",
-       .store = [](auto& c,
-                   auto& v) { c.precision = v == "fp64" ? Precision::fp64 : Precision::fp32; }},
+       .store = [](auto& c, auto& v) { c.precision = precision_named(v); }},
+      {.path = "convolution",
+       .kind = ValueKind::word,
+       .initial = "auto",
+       .words = {{"auto", "the faster of the two, for each convolution"},
+                 {"direct", "sums of products"},
+                 {"winograd",
+                  "Winograd's algorithm wherever the backend has it: fewer "
+                  "multiplications, coarser rounding"}},
+       .description = "how convolutions are computed",
+       .store = [](auto& c, auto& v) { c.convolution = convolution_named(v); }},
       {.path = "backend",
        .kind = ValueKind::word,
        .initial = "auto",

@@ -13,6 +13,44 @@
 namespace dllaunch {
 namespace {
 
+/// Pieces cut into parts that threads take one by one. Every number is updated by itself, so where
+/// the cuts are makes no difference.
+class SharedUpdate {
+ public:
+  explicit SharedUpdate(std::size_t bytes_each) : bytes_each_(bytes_each) {}
+
+  void add(const ParameterUpdate& piece) {
+    for (std::size_t from = 0; from < piece.elements; from += largest) {
+      ParameterUpdate part = piece;
+      part.elements = std::min(largest, piece.elements - from);
+      part.weights = behind(piece.weights, from);
+      part.gradients = behind(piece.gradients, from);
+      first_state_.push_back(states_.size());
+      for (void* state : piece.states) states_.push_back(behind(state, from));
+      parts_.push_back(part);
+    }
+  }
+  int parts() const { return static_cast<int>(parts_.size()); }
+  ParameterUpdate part(int index) const {
+    const auto i = static_cast<std::size_t>(index);
+    ParameterUpdate part = parts_[i];
+    part.states = std::span(states_).subspan(first_state_[i], part.states.size());
+    return part;
+  }
+
+ private:
+  static constexpr std::size_t largest = std::size_t{1} << 16;  // elements
+
+  void* behind(void* memory, std::size_t elements) const {
+    return static_cast<std::byte*>(memory) + elements * bytes_each_;
+  }
+
+  std::size_t bytes_each_;
+  std::vector<ParameterUpdate> parts_;
+  std::vector<std::size_t> first_state_;  // of each part, in states_
+  std::vector<void*> states_;
+};
+
 constexpr std::align_val_t alignment{64};
 
 ArenaLayout layout_of(const Executable& executable, std::size_t unit) {
@@ -232,12 +270,16 @@ void ParameterArenas::begin_update(const StepInfo& now) {
   if (optimizer_.measure != nullptr) measure(now);
   const auto own = own_parts();
   for (std::size_t i = 0; i < own.size(); ++i) {
+    SharedUpdate shared(bytes_of(layout_.type));
     visit_pieces(own[i], [&](std::size_t slot, ParameterUpdate piece) {
       if (!sums_.empty()) {
         piece.weight_norm = std::sqrt(sums_[slot].weights);
         piece.gradient_norm = std::sqrt(sums_[slot].gradients);
       }
-      optimizer_.update(layout_.type, options_, now, piece);
+      shared.add(piece);
+    });
+    executable_.share(shared.parts(), [&](int part) {
+      optimizer_.update(layout_.type, options_, now, shared.part(part));
     });
     if (!shard_) continue;
     std::byte* weights = weights_[0].bytes.data() + buckets_[i].offset * bytes_of(layout_.type);

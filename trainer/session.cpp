@@ -214,6 +214,8 @@ Result<Ok> open_training(Session& session, const Say& warn, Communicator& commun
   }
   if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 
+  const std::string remark = session.executable->remark();
+  if (communicator.rank() == 0 && !remark.empty()) warn(remark);
   const auto rows = table_rows(*session.executable);
   auto same = check_same_table(communicator, rows);
   if (auto error = agree(communicator, error_of(same))) return *std::move(error);

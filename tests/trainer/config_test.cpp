@@ -181,6 +181,25 @@ TEST(Config, DoublePrecisionIsForTheReferenceOnly) {
   }
 }
 
+TEST(Config, ReadsPrecisionAndConvolution) {
+  for (const auto& [word, precision] :
+       {std::pair("fp32", Precision::fp32), std::pair("bf16", Precision::bf16),
+        std::pair("fp16", Precision::fp16)}) {
+    auto config = parse_config(R"({"model": "lenet", "precision": ")" + std::string(word) + "\"}");
+    ASSERT_TRUE(config) << config.error().what;
+    EXPECT_EQ(config->precision, precision);
+    EXPECT_EQ(config->convolution, ConvolutionAlgorithm::automatic);
+  }
+  for (const auto& [word, how] : {std::pair("auto", ConvolutionAlgorithm::automatic),
+                                  std::pair("direct", ConvolutionAlgorithm::direct),
+                                  std::pair("winograd", ConvolutionAlgorithm::winograd)}) {
+    auto config =
+        parse_config(R"({"model": "lenet", "convolution": ")" + std::string(word) + "\"}");
+    ASSERT_TRUE(config) << config.error().what;
+    EXPECT_EQ(config->convolution, how);
+  }
+}
+
 TEST(Config, ReadsHowGradientsTravelAndWhoUpdates) {
   auto config = parse_config(R"({"model": "lenet", "optimizer": {"shard": true},
     "runtime": {"compression": "bf16", "gradient_lag": 1}})");
@@ -205,7 +224,7 @@ TEST(Config, RefusesALongerLagAndDoublesInHalves) {
 }
 
 TEST(Config, KeysOfLaterIssuesAreUnknown) {
-  for (const char* key : {"convolution", "checkpoint.best"}) {
+  for (const char* key : {"checkpoint.best"}) {
     std::string json = R"({"model": "lenet", ")" + std::string(key) + "\": null}";
     if (const auto dot = json.find('.'); dot != std::string::npos) {
       json = json.substr(0, dot) + "\": {\"" + json.substr(dot + 1) + "}";

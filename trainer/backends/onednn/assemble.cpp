@@ -84,6 +84,7 @@ Surroundings surroundings_of(const Graph& graph, const Readers& readers, std::si
   const Node& node = graph.nodes[n];
   Surroundings around;
   around.wants_dx = readers.wants_gradient(static_cast<std::size_t>(node.inputs.front()));
+  around.gives_logits = n + 1 == graph.nodes.size();
   const Node* previous = readers.previous(n);
   around.done_by_neighbour = is_activation(node) && previous != nullptr && is_weighted(*previous);
   // A max pool takes over the backward pass of the ReLU it reads, if the two are a pair.

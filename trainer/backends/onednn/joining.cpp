@@ -42,9 +42,10 @@ class ZeroPadLayer final : public Layer {
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     x_dims_ = xs[0].get_desc().dims();
-    const memory x = program.in_layout(steps, node_.name + " x", xs[0], plain_layout(x_dims_));
-    const memory y = program.allocate(
-        plain_layout({x_dims_[0], node_.shape[0], node_.shape[1], node_.shape[2]}));
+    type_ = xs[0].get_desc().data_type();
+    const memory x =
+        program.in_layout(steps, node_.name + " x", xs[0], plain_layout(x_dims_, type_));
+    const memory y = program.allocate(plain_layout(y_dims(), type_));
     program.add_own(steps, node_.name + " forward", "own", {x, y}, [x, y, copy = rows()] {
       std::memset(y.get_data_handle(), 0, y.get_desc().get_size());
       copy(x, y, true);
@@ -56,8 +57,8 @@ class ZeroPadLayer final : public Layer {
     if (!around_.wants_dx) return {dys[0]};
     const memory sum = program.sum(steps.input, node_.name + " dy", dys);
     const memory dy =
-        program.in_layout(steps.input, node_.name + " dy", sum, plain_layout(y_dims()));
-    const memory dx = program.allocate(plain_layout(x_dims_));
+        program.in_layout(steps.input, node_.name + " dy", sum, plain_layout(y_dims(), type_));
+    const memory dx = program.allocate(plain_layout(x_dims_, type_));
     program.add_own(steps.input, node_.name + " backward", "own", {dy, dx},
                     [dy, dx, copy = rows()] { copy(dx, dy, false); });
     return {dx};
@@ -71,16 +72,18 @@ class ZeroPadLayer final : public Layer {
   /// Copies the rows of an image into the middle of the padded one, or back.
   std::function<void(const memory&, const memory&, bool)> rows() const {
     const auto pixels = static_cast<memory::dim>(std::get<ZeroPad2d>(node_.op).pixels);
-    return [x = x_dims_, y = y_dims(), pixels](const memory& inner, const memory& outer, bool in) {
-      auto* small = static_cast<float*>(inner.get_data_handle());
-      auto* large = static_cast<float*>(outer.get_data_handle());
+    const auto size = static_cast<memory::dim>(memory::data_type_size(type_));
+    return [x = x_dims_, y = y_dims(), pixels, size](const memory& inner, const memory& outer,
+                                                     bool in) {
+      auto* small = static_cast<std::byte*>(inner.get_data_handle());
+      auto* large = static_cast<std::byte*>(outer.get_data_handle());
       const memory::dim images = x[0] * x[1];
-      const auto bytes = static_cast<std::size_t>(x[3]) * sizeof(float);
+      const auto bytes = static_cast<std::size_t>(x[3] * size);
 #pragma omp parallel for schedule(static)
       for (memory::dim image = 0; image < images; ++image) {
         for (memory::dim row = 0; row < x[2]; ++row) {
-          float* of_small = small + (image * x[2] + row) * x[3];
-          float* of_large = large + (image * y[2] + row + pixels) * y[3] + pixels;
+          std::byte* of_small = small + (image * x[2] + row) * x[3] * size;
+          std::byte* of_large = large + ((image * y[2] + row + pixels) * y[3] + pixels) * size;
           std::memcpy(in ? of_large : of_small, in ? of_small : of_large, bytes);
         }
       }
@@ -90,6 +93,7 @@ class ZeroPadLayer final : public Layer {
   Node node_;
   Surroundings around_;
   memory::dims x_dims_;
+  memory::data_type type_ = memory::data_type::f32;
 };
 
 class FlattenLayer final : public Layer {
@@ -97,18 +101,20 @@ class FlattenLayer final : public Layer {
   explicit FlattenLayer(Node node) : node_(std::move(node)) {}
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
-    image_ = plain_layout(xs[0].get_desc().dims());
+    image_ = plain_layout(xs[0].get_desc().dims(), xs[0].get_desc().data_type());
     const memory x = program.in_layout(steps, node_.name + " x", xs[0], image_);
-    return copy(program, steps, " forward", x, plain_layout({image_.dims()[0], node_.shape[0]}));
+    return copy(program, steps, " forward", x, vector());
   }
 
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
-    const auto vector = plain_layout({image_.dims()[0], node_.shape[0]});
-    const memory sum = program.sum(steps.input, node_.name + " dy", dys, vector);
+    const memory sum = program.sum(steps.input, node_.name + " dy", dys, vector());
     return {copy(program, steps.input, " backward", sum, image_)};
   }
 
  private:
+  memory::desc vector() const {
+    return plain_layout({image_.dims()[0], node_.shape[0]}, image_.data_type());
+  }
   memory copy(Program& program, std::vector<Step>& steps, const char* which, const memory& from,
               const memory::desc& layout) const {
     const memory to = program.allocate(layout);

@@ -18,6 +18,7 @@ struct Surroundings {
   bool done_by_neighbour = false;   // of an activation: its producer runs its forward pass
   bool masked_by_pool = false;      // of a ReLU: the max pooling that reads it runs its backward
   bool wants_dx = true;             // false: nobody reads the gradient of the input
+  bool gives_logits = false;        // the last node: the loss reads f32
 };
 
 using Memories = std::vector<dnnl::memory>;

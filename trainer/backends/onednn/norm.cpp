@@ -208,7 +208,8 @@ class Norm final : public Layer {
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     memory x = xs[0];
     if (!channel_layout(x.get_desc())) {
-      x = program.in_layout(steps, group_.name + " x", x, plain_layout(x.get_desc().dims()));
+      x = program.in_layout(steps, group_.name + " x", x,
+                            plain_layout(x.get_desc().dims(), x.get_desc().data_type()));
     }
     const auto vector = plain_layout({group_.norm.shape[0]});
     for (const int parameter : group_.norm.parameters) {

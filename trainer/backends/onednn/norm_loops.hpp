@@ -86,63 +86,66 @@ template <typename T, std::size_t width>
                                                  float* squares) {
   const auto pixels = static_cast<float>(piece.pixels);
   for (std::size_t i = 0; i < piece.lanes; ++i) mean[i] = squares[i] = 0;
-  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
-    using V = Vector<float, lanes()>;
-    V sum[1];
-    sum_run<lanes(), 1>(
-        run,
-        [&](std::size_t at, V(&sums)[1]) {
-          V x;
-          load_at<T, lanes()>(piece.x, at, x);
-          sums[0] += x;
-        },
-        sum);
-    add_channels<lanes()>(piece, run, sum[0], mean);
-  });
+  for_each_run<width>(
+      piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
+        using V = Vector<float, lanes()>;
+        V sum[1];
+        sum_run<lanes(), 1>(
+            run,
+            [&](std::size_t at, V(&sums)[1]) __attribute__((always_inline)) {
+              V x;
+              load_at<T, lanes()>(piece.x, at, x);
+              sums[0] += x;
+            },
+            sum);
+        add_channels<lanes()>(piece, run, sum[0], mean);
+      });
   for (std::size_t i = 0; i < piece.lanes; ++i) mean[i] /= pixels;
   // A second look at what is in the cache by now: no difference of two large sums.
-  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
-    using V = Vector<float, lanes()>;
-    V middle;
-    load_channels<lanes()>(piece, mean, run, middle);
-    V sum[1];
-    sum_run<lanes(), 1>(
-        run,
-        [&](std::size_t at, V(&sums)[1]) {
-          V x;
-          load_at<T, lanes()>(piece.x, at, x);
-          x -= middle;
-          sums[0] += x * x;
-        },
-        sum);
-    add_channels<lanes()>(piece, run, sum[0], squares);
-  });
+  for_each_run<width>(
+      piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
+        using V = Vector<float, lanes()>;
+        V middle;
+        load_channels<lanes()>(piece, mean, run, middle);
+        V sum[1];
+        sum_run<lanes(), 1>(
+            run,
+            [&](std::size_t at, V(&sums)[1]) __attribute__((always_inline)) {
+              V x;
+              load_at<T, lanes()>(piece.x, at, x);
+              x -= middle;
+              sums[0] += x * x;
+            },
+            sum);
+        add_channels<lanes()>(piece, run, sum[0], squares);
+      });
 }
 
 template <typename T, std::size_t width, bool relu, bool has_skip>
 [[gnu::always_inline]] inline void normalise_piece(const NormPiece& piece) {
-  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
-    using V = Vector<float, lanes()>;
-    V mean;
-    V scale;
-    V shift;
-    load_channels<lanes()>(piece, piece.mean, run, mean);
-    load_channels<lanes()>(piece, piece.scale, run, scale);
-    load_channels<lanes()>(piece, piece.shift, run, shift);
-    for (std::size_t i = 0; i < run.count; ++i) {
-      const std::size_t at = run.first + i * run.step;
-      V x;
-      load_at<T, lanes()>(piece.x, at, x);
-      V y = (x - mean) * scale + shift;
-      if constexpr (has_skip) {
-        V skip;
-        load_at<T, lanes()>(piece.skip, at, skip);
-        y += skip;
-      }
-      if constexpr (relu) y = y < 0 ? V{} : y;  // a NaN passes
-      store_vector<T, lanes()>(y, piece.y + at * sizeof(T));
-    }
-  });
+  for_each_run<width>(
+      piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
+        using V = Vector<float, lanes()>;
+        V mean;
+        V scale;
+        V shift;
+        load_channels<lanes()>(piece, piece.mean, run, mean);
+        load_channels<lanes()>(piece, piece.scale, run, scale);
+        load_channels<lanes()>(piece, piece.shift, run, shift);
+        for (std::size_t i = 0; i < run.count; ++i) {
+          const std::size_t at = run.first + i * run.step;
+          V x;
+          load_at<T, lanes()>(piece.x, at, x);
+          V y = (x - mean) * scale + shift;
+          if constexpr (has_skip) {
+            V skip;
+            load_at<T, lanes()>(piece.skip, at, skip);
+            y += skip;
+          }
+          if constexpr (relu) y = y < 0 ? V{} : y;  // a NaN passes
+          store_vector<T, lanes()>(y, piece.y + at * sizeof(T));
+        }
+      });
 }
 
 template <typename T, std::size_t width>
@@ -158,39 +161,41 @@ template <typename T, std::size_t width>
 template <typename T, std::size_t width, bool relu, bool two>
 [[gnu::always_inline]] inline void sum_piece(const NormPiece& piece, float* dy_sum, float* dy_z) {
   for (std::size_t i = 0; i < piece.lanes; ++i) dy_sum[i] = dy_z[i] = 0;
-  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
-    using V = Vector<float, lanes()>;
-    V mean;
-    V inv_std;
-    load_channels<lanes()>(piece, piece.mean, run, mean);
-    load_channels<lanes()>(piece, piece.inv_std, run, inv_std);
-    V sums[2];
-    sum_run<lanes(), 2>(
-        run,
-        [&](std::size_t at, V(&into)[2]) {
-          V dy;
-          load_at<T, lanes()>(piece.parts[0], at, dy);
-          if constexpr (two) {
-            V other;
-            load_at<T, lanes()>(piece.parts[1], at, other);
-            dy += other;
-          }
-          if constexpr (relu) {
-            V y;
-            load_at<T, lanes()>(piece.y, at, y);
-            dy = y <= 0 ? V{} : dy;
-          }
-          if (piece.masked != nullptr) store_vector<T, lanes()>(dy, piece.masked + at * sizeof(T));
-          V x;
-          load_at<T, lanes()>(piece.x, at, x);
-          into[0] += dy;
-          into[1] += dy * (x - mean);
-        },
-        sums);
-    sums[1] *= inv_std;
-    add_channels<lanes()>(piece, run, sums[0], dy_sum);
-    add_channels<lanes()>(piece, run, sums[1], dy_z);
-  });
+  for_each_run<width>(
+      piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
+        using V = Vector<float, lanes()>;
+        V mean;
+        V inv_std;
+        load_channels<lanes()>(piece, piece.mean, run, mean);
+        load_channels<lanes()>(piece, piece.inv_std, run, inv_std);
+        V sums[2];
+        sum_run<lanes(), 2>(
+            run,
+            [&](std::size_t at, V(&into)[2]) __attribute__((always_inline)) {
+              V dy;
+              load_at<T, lanes()>(piece.parts[0], at, dy);
+              if constexpr (two) {
+                V other;
+                load_at<T, lanes()>(piece.parts[1], at, other);
+                dy += other;
+              }
+              if constexpr (relu) {
+                V y;
+                load_at<T, lanes()>(piece.y, at, y);
+                dy = y <= 0 ? V{} : dy;
+              }
+              if (piece.masked != nullptr)
+                store_vector<T, lanes()>(dy, piece.masked + at * sizeof(T));
+              V x;
+              load_at<T, lanes()>(piece.x, at, x);
+              into[0] += dy;
+              into[1] += dy * (x - mean);
+            },
+            sums);
+        sums[1] *= inv_std;
+        add_channels<lanes()>(piece, run, sums[0], dy_sum);
+        add_channels<lanes()>(piece, run, sums[1], dy_z);
+      });
 }
 
 template <typename T, std::size_t width>
@@ -205,26 +210,27 @@ template <typename T, std::size_t width>
 
 template <typename T, std::size_t width>
 [[gnu::always_inline]] inline void backward_piece(const NormPiece& piece) {
-  for_each_run<width>(piece, [&](auto lanes, const VectorRun& run) {
-    using V = Vector<float, lanes()>;
-    V mean;
-    V scale;
-    V offset;
-    V slope;
-    load_channels<lanes()>(piece, piece.mean, run, mean);
-    load_channels<lanes()>(piece, piece.scale, run, scale);
-    load_channels<lanes()>(piece, piece.offset, run, offset);
-    load_channels<lanes()>(piece, piece.slope, run, slope);
-    for (std::size_t i = 0; i < run.count; ++i) {
-      const std::size_t at = run.first + i * run.step;
-      V x;
-      V dy;
-      load_at<T, lanes()>(piece.x, at, x);
-      load_at<T, lanes()>(piece.dy, at, dy);
-      const V dx = (dy - offset - (x - mean) * slope) * scale;
-      store_vector<T, lanes()>(dx, piece.dx + at * sizeof(T));
-    }
-  });
+  for_each_run<width>(
+      piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
+        using V = Vector<float, lanes()>;
+        V mean;
+        V scale;
+        V offset;
+        V slope;
+        load_channels<lanes()>(piece, piece.mean, run, mean);
+        load_channels<lanes()>(piece, piece.scale, run, scale);
+        load_channels<lanes()>(piece, piece.offset, run, offset);
+        load_channels<lanes()>(piece, piece.slope, run, slope);
+        for (std::size_t i = 0; i < run.count; ++i) {
+          const std::size_t at = run.first + i * run.step;
+          V x;
+          V dy;
+          load_at<T, lanes()>(piece.x, at, x);
+          load_at<T, lanes()>(piece.dy, at, dy);
+          const V dx = (dy - offset - (x - mean) * slope) * scale;
+          store_vector<T, lanes()>(dx, piece.dx + at * sizeof(T));
+        }
+      });
 }
 
 }  // namespace dllaunch::onednn

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "runtime/fatal.hpp"
@@ -58,6 +59,41 @@ void add_to(float* sum, const float* values, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) sum[i] += values[i];
 }
 
+onednn::Numerics numerics_of(const CompileOptions& options) {
+  const bool half = options.precision == Precision::bf16;
+  return {.type = half ? memory::data_type::bf16 : memory::data_type::f32,
+          .convolution = options.convolution};
+}
+
+/// Has the CPU all of these instructions? What is meant, not what is newer: values are sets.
+bool has_isa(dnnl::cpu_isa wanted) {
+  const auto have = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto set = static_cast<unsigned>(wanted);
+  return (have & set) == set;
+}
+
+/// What keeps a graph from being computed in this precision here.
+std::optional<Error> refusal(Precision precision) {
+  const std::string what =
+      fmt::format("backend onednn does not compute in {}", to_string(precision));
+  switch (precision) {
+    case Precision::fp32:
+      return std::nullopt;
+    case Precision::bf16:
+      if (has_isa(dnnl::cpu_isa::avx512_core)) return std::nullopt;
+      return Error{.kind = ErrorKind::unavailable,
+                   .what = what + " on this CPU: it has no AVX-512",
+                   .hint = "use fp32"};
+    case Precision::fp16:
+      return Error{.kind = ErrorKind::bad_request,
+                   .what = what + ": oneDNN has no training in it on CPUs",
+                   .hint = "use bf16, or fp32"};
+    case Precision::fp64:
+      break;
+  }
+  return Error{.kind = ErrorKind::bad_request, .what = what, .hint = "use backend reference"};
+}
+
 class OneDnnExecutable final : public Executable {
  public:
   OneDnnExecutable(const Graph& graph, const CompileOptions& options)
@@ -68,7 +104,7 @@ class OneDnnExecutable final : public Executable {
         slots_(plain_slots(graph)),
         engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
-        program_(engine_, graph.parameters.size()) {
+        program_(engine_, graph.parameters.size(), numerics_of(options)) {
     omp_set_num_threads(threads_);  // primitives are planned for the threads there are
     assembled_ = onednn::assemble(graph, batch_, program_);
     for (ParameterSlot& slot : slots_) {
@@ -157,6 +193,18 @@ class OneDnnExecutable final : public Executable {
 
   std::vector<double> logits() const override {
     return {logits_.begin(), logits_.begin() + count_ * classes_};
+  }
+
+  void share(int count, const std::function<void(int)>& body) const override {
+#pragma omp parallel for schedule(dynamic) num_threads(threads_)
+    for (int i = 0; i < count; ++i) body(i);
+  }
+
+  std::string remark() const override {
+    const bool half = program_.numerics().type == memory::data_type::bf16;
+    if (!half || has_isa(dnnl::cpu_isa::avx512_core_bf16)) return {};
+    return "precision bf16: this CPU has no bfloat16 instructions, oneDNN imitates them; fp32 is "
+           "faster here";
   }
 
   std::vector<std::string> steps() const override {
@@ -249,13 +297,7 @@ class OneDnnBackend final : public Backend {
  public:
   Result<std::unique_ptr<Executable>> compile(const Graph& graph,
                                               const CompileOptions& options) override {
-    if (options.precision != Precision::fp32) {
-      return Error{
-          .kind = ErrorKind::bad_request,
-          .what =
-              fmt::format("backend onednn does not compute in {}", to_string(options.precision)),
-          .hint = options.precision == Precision::fp64 ? "use backend reference" : "use fp32"};
-    }
+    if (auto refused = refusal(options.precision)) return *std::move(refused);
     try {
       return std::unique_ptr<Executable>(std::make_unique<OneDnnExecutable>(graph, options));
     } catch (const dnnl::error& error) {

@@ -30,10 +30,11 @@ class Pooling final : public Layer {
     y_dims.resize(4, 1);  // of a global pool one pixel is left
     x_layout_ = x.get_desc();
     if (window_.kernel.empty()) window_.kernel = window_.stride = {x_dims[2], x_dims[3]};
-    forward_ = {pooling_forward::desc(dnnl::prop_kind::forward_training, window_.algorithm,
-                                      x_layout_, any_layout(y_dims), window_.stride, window_.kernel,
-                                      window_.padding, window_.padding),
-                user_scratchpad(), program.engine()};
+    forward_ = {
+        pooling_forward::desc(dnnl::prop_kind::forward_training, window_.algorithm, x_layout_,
+                              any_layout(y_dims, x_layout_.data_type()), window_.stride,
+                              window_.kernel, window_.padding, window_.padding),
+        user_scratchpad(), program.engine()};
     y_ = program.allocate(forward_.dst_desc());
     workspace_ = program.allocate(forward_.workspace_desc());
     program.add(steps, node_.name + " forward", forward_, pooling_forward(forward_),

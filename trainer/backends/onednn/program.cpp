@@ -12,8 +12,8 @@ namespace dllaunch::onednn {
 
 using dnnl::memory;
 
-Program::Program(dnnl::engine engine, std::size_t parameters)
-    : engine_(std::move(engine)), parameters_(parameters) {}
+Program::Program(dnnl::engine engine, std::size_t parameters, const Numerics& numerics)
+    : engine_(std::move(engine)), numerics_(numerics), parameters_(parameters) {}
 
 memory Program::allocate(const memory::desc& layout) {
   memory empty(layout, engine_, DNNL_MEMORY_NONE);
@@ -133,14 +133,14 @@ dnnl::primitive_attr user_scratchpad() {
   return attributes;
 }
 
-memory::desc plain_layout(const memory::dims& dims) {
+memory::desc plain_layout(const memory::dims& dims, memory::data_type type) {
   memory::dims strides(dims.size(), 1);
   for (std::size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
-  return {dims, memory::data_type::f32, strides};
+  return {dims, type, strides};
 }
 
-memory::desc any_layout(const memory::dims& dims) {
-  return {dims, memory::data_type::f32, memory::format_tag::any};
+memory::desc any_layout(const memory::dims& dims, memory::data_type type) {
+  return {dims, type, memory::format_tag::any};
 }
 
 std::string describe(const memory::desc& layout) {

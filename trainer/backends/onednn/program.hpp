@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trainer/backend.hpp"
 #include "trainer/graph.hpp"
 
 namespace dllaunch::onednn {
@@ -53,14 +54,22 @@ struct BoundParameter {
   dnnl::memory gradient;  // bound by attach()
 };
 
+/// In which numbers a graph is computed, and how. Weights, their gradients, statistics and sums
+/// stay f32; what is multiplied is of `type`.
+struct Numerics {
+  dnnl::memory::data_type type = dnnl::memory::data_type::f32;  // or bf16
+  ConvolutionAlgorithm convolution = ConvolutionAlgorithm::direct;
+};
+
 /// Collects steps and memories while a graph is compiled. Steps run in the order in which they are
 /// added, and memories are planned for that order: two that are not in use at the same time may be
 /// the same bytes.
 class Program {
  public:
-  Program(dnnl::engine engine, std::size_t parameters);
+  Program(dnnl::engine engine, std::size_t parameters, const Numerics& numerics = {});
 
   const dnnl::engine& engine() const { return engine_; }
+  const Numerics& numerics() const { return numerics_; }
   /// Read by steps of our own, written before each call.
   CallState& call() { return *call_; }
 
@@ -133,6 +142,7 @@ class Program {
   void allocate_scratchpad();
 
   dnnl::engine engine_;
+  Numerics numerics_;
   std::vector<BoundParameter> parameters_;
   std::vector<std::vector<double>> buffers_;  // as Graph::buffers
   std::unique_ptr<CallState> call_ = std::make_unique<CallState>();
@@ -150,10 +160,12 @@ class Program {
 dnnl::primitive_attr user_scratchpad();
 
 /// [batch, c, h, w] or [batch, features], or the same of a parameter: dense, in C order.
-dnnl::memory::desc plain_layout(const dnnl::memory::dims& dims);
+dnnl::memory::desc plain_layout(const dnnl::memory::dims& dims,
+                                dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
 /// The same extents, the layout left to the primitive.
-dnnl::memory::desc any_layout(const dnnl::memory::dims& dims);
+dnnl::memory::desc any_layout(const dnnl::memory::dims& dims,
+                              dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
 /// "strides 4608,144,48,16 blocks 16a": equal for equal layouts.
 std::string describe(const dnnl::memory::desc& layout);

@@ -17,7 +17,7 @@ class Weighted : public Layer {
   dnnl::memory compile_forward(Program& program, std::vector<Step>& steps,
                                const Memories& xs) final {
     const dnnl::memory& x = xs[0];
-    describe_primitives(program.engine(), x.get_desc());
+    describe_primitives(program, x.get_desc());
     const BoundParameter& weight = program.bind_parameter(
         node_.parameters[0], plain_layout(weight_dims_), gradient_desc_.diff_weights_desc());
     x_ = program.in_layout(steps, node_.name + " x", x, forward_desc_.src_desc());
@@ -54,7 +54,12 @@ class Weighted : public Layer {
   using Arguments = std::unordered_map<int, dnnl::memory>;
 
   /// Fills weight_dims_ and the primitive descriptors; backward_desc_ only if wants_dx.
-  virtual void describe_primitives(const dnnl::engine& engine, const dnnl::memory::desc& x) = 0;
+  virtual void describe_primitives(const Program& program, const dnnl::memory::desc& x) = 0;
+
+  /// Of what it writes.
+  dnnl::memory::data_type output_type(const Program& program) const {
+    return around_.gives_logits ? dnnl::memory::data_type::f32 : program.numerics().type;
+  }
 
   bool has_bias() const { return node_.parameters.size() == 2; }
 

@@ -1,0 +1,172 @@
+// Whole training steps on images that lie in memory: forward, loss, backward, sum over ranks,
+// update. bench/training/measure runs it beside PyTorch and tells both when.
+//
+//   bench_training [KEY=VALUE]...      keys and defaults: see `defaults` below
+//   echo 20 | bench_training model=resnet50 batch=16 channels=3 size=128 classes=1000
+//   mpirun -np 2 bench_training threads=1 batch=8 commands=/tmp/fifo   (rank R reads /tmp/fifo.R)
+//
+// Each line of commands is a number of steps; rank 0 answers with a line of JSON: the seconds of
+// each step, the CPU seconds of this rank, the largest memory this rank has held (MiB).
+// `report=steps` lists what runs instead; `report=times` the milliseconds each piece takes.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/communicator.hpp"
+#include "runtime/gradient_reducer.hpp"
+#include "runtime/rank_env.hpp"
+#include "trainer/config.hpp"
+#include "trainer/parameter_arenas.hpp"
+
+namespace {
+
+using namespace dllaunch;
+using Clock = std::chrono::steady_clock;
+
+std::map<std::string, std::string> defaults() {
+  return {{"model", "resnet50"}, {"backend", "onednn"},    {"batch", "16"},
+          {"threads", "2"},      {"precision", "fp32"},    {"convolution", "auto"},
+          {"channels", "3"},     {"size", "128"},          {"classes", "1000"},
+          {"commands", "-"},     {"communicator", "auto"}, {"report", "times"}};
+}
+
+/// What went wrong, and the end.
+[[noreturn]] void stop(const std::string& why) {
+  fmt::print(stderr, "bench_training: {}\n", why);
+  std::exit(1);
+}
+
+template <typename T>
+T value_or_stop(Result<T> result) {
+  if (!result) stop(result.error().what);
+  return *std::move(result);
+}
+
+template <typename Table>
+const auto& named(const Table& table, const std::string& name) {
+  for (const auto& entry : table) {
+    if (entry.name == name) return entry;
+  }
+  stop("there is no " + name);
+}
+
+double peak_mib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != "VmHWM:") continue;
+    double kib = 0;
+    status >> kib;
+    return kib / 1024;
+  }
+  return 0;
+}
+
+class Trained {
+ public:
+  Trained(const Graph& graph, Executable& executable, Communicator& communicator, int batch)
+      : executable_(executable),
+        batch_(batch),
+        ranks_(communicator.size()),
+        arenas_(executable, communicator, *find_optimizer("sgd"),
+                {.lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4}),
+        reducer_(communicator, arenas_.layout(), arenas_.gradients(), arenas_.plan(25 << 20)) {
+    arenas_.initialise(graph, 1);
+    std::mt19937 random(2);
+    std::normal_distribution<float> normal;
+    images_.resize(static_cast<std::size_t>(batch * elements_of(graph.input_shape())));
+    for (float& pixel : images_) pixel = normal(random);
+    for (int i = 0; i < batch; ++i) {
+      labels_.push_back(
+          static_cast<std::int32_t>(random() % static_cast<unsigned>(graph.classes())));
+    }
+  }
+
+  void step() {
+    executable_.forward({.images = images_, .labels = labels_, .count = batch_}, Phase::train);
+    reducer_.begin();
+    executable_.backward(1.0 / (batch_ * ranks_), false, [this](int slot) {
+      if (slot != no_slot) reducer_.ready(slot);
+      reducer_.progress();
+    });
+    reducer_.finish();
+    arenas_.update({.lr = 0.01, .step = ++steps_});
+  }
+
+ private:
+  Executable& executable_;
+  int batch_;
+  int ranks_;
+  ParameterArenas arenas_;
+  GradientReducer reducer_;
+  std::vector<float> images_;
+  std::vector<std::int32_t> labels_;
+  std::int64_t steps_ = 0;
+};
+
+void answer(Trained& trained, int steps, bool speaks) {
+  std::vector<double> seconds;
+  const std::clock_t cpu_before = std::clock();
+  for (int i = 0; i < steps; ++i) {
+    const auto before = Clock::now();
+    trained.step();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - before).count());
+  }
+  const double cpu_s = static_cast<double>(std::clock() - cpu_before) / CLOCKS_PER_SEC;
+  if (!speaks) return;
+  fmt::print("{{\"step_s\": [{:.6f}], \"cpu_s\": {:.4f}, \"peak_mib\": {:.1f}}}\n",
+             fmt::join(seconds, ", "), cpu_s, peak_mib());
+  std::fflush(stdout);
+}
+
+int run(int argc, char** argv) {
+  auto options = defaults();
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const auto found = options.find(word.substr(0, equals));
+    if (found == options.end() || equals == word.size()) stop("no such option: " + word);
+    found->second = word.substr(equals + 1);
+  }
+  const auto number = [&](const char* key) { return std::stoi(options.at(key)); };
+  const RankEnv env = value_or_stop(read_rank_env(process_environment()));
+  auto communicator = value_or_stop(open_communicator(options.at("communicator"), env));
+  const int size = number("size");
+  const Graph graph =
+      value_or_stop(named(models(), options.at("model"))
+                        .build({number("channels"), size, size}, number("classes")));
+  const TrainConfig config = value_or_stop(
+      parse_config(fmt::format(R"({{"model": "cnn", "precision": "{}", "convolution": "{}"}})",
+                               options.at("precision"), options.at("convolution"))));
+  auto backend = value_or_stop(named(backends(), options.at("backend")).open());
+  auto executable = value_or_stop(backend->compile(graph, {.batch = number("batch"),
+                                                           .precision = config.precision,
+                                                           .threads = number("threads"),
+                                                           .convolution = config.convolution}));
+  if (options.at("report") == "steps") {
+    for (const std::string& line : executable->steps()) fmt::print("{}\n", line);
+    return 0;
+  }
+  Trained trained(graph, *executable, *communicator, number("batch"));
+  const std::string& commands = options.at("commands");
+  std::ifstream fifo;
+  if (commands != "-") fifo.open(fmt::format("{}.{}", commands, env.rank));
+  std::istream& in = commands == "-" ? std::cin : fifo;
+  for (int steps = 0; in >> steps;) answer(trained, steps, env.rank == 0);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv);
+}
