@@ -13,6 +13,7 @@
 #include "trainer/agreement.hpp"
 #include "trainer/dataset_staging.hpp"
 #include "trainer/image_preparation.hpp"
+#include "trainer/same_data.hpp"
 
 namespace dllaunch {
 namespace {
@@ -223,6 +224,8 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   }
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
 
+  auto same_data = check_same_data(communicator, *session.dataset, session.normalization);
+  if (auto error = agree(communicator, error_of(same_data))) return *std::move(error);
   const auto rows = table_rows(*session.executable);
   auto same = check_same_table(communicator, rows);
   if (auto error = agree(communicator, error_of(same))) return *std::move(error);

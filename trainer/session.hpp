@@ -50,7 +50,7 @@ struct Session {
   }
 };
 
-/// Collective. Reads the data, compiles the model, compares the parameter tables, fills the
+/// Collective. Reads the data, compiles the model, compares data and parameter tables, fills the
 /// weights (from a checkpoint where `resume` finds one) and spreads rank 0's.
 ///
 /// Fails on all ranks when it fails on one, as agree() tells. bad_request: data, a checkpoint that

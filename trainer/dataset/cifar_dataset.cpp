@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "trainer/dataset/random_access_file.hpp"
+#include "trainer/random.hpp"
 
 namespace dllaunch {
 namespace {
@@ -21,6 +22,9 @@ class CifarSplit {
 
   Result<Ok> add(const fs::path& path);
   std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }
+  std::uint64_t listing_key() const {
+    return random_key(0, {reinterpret_cast<const char*>(labels_.data()), labels_.size()});
+  }
   Result<std::int32_t> read(std::int64_t index, std::span<std::uint8_t> pixels) const;
 
  private:
@@ -103,6 +107,7 @@ class CifarDataset : public Dataset {
   const ImageShape& image_shape() const override { return shape_; }
   const std::vector<std::string>& class_names() const override { return family_.class_names; }
   std::int64_t size(Split split) const override { return of(split).size(); }
+  std::uint64_t listing_key(Split split) const override { return of(split).listing_key(); }
 
   Result<std::int32_t> read(Split split, std::int64_t index,
                             std::span<std::uint8_t> pixels) const override {

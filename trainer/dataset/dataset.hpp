@@ -43,6 +43,10 @@ class Dataset {
   virtual Result<std::int32_t> read_floats(Split split, std::int64_t index,
                                            std::span<float> pixels) const;
 
+  /// Of what the images are called and labelled, in their order: ranks that see the same files have
+  /// the same one. 0: the images are made up.
+  virtual std::uint64_t listing_key(Split) const { return 0; }
+
   /// How many images of the training split, evenly spread over it, measure_normalization() reads.
   virtual std::int64_t images_to_measure() const { return size(Split::train); }
 

@@ -10,6 +10,7 @@
 #include "trainer/dataset/dataset.hpp"
 #include "trainer/dataset/jpeg.hpp"
 #include "trainer/dataset/random_access_file.hpp"
+#include "trainer/random.hpp"
 
 namespace dllaunch {
 namespace {
@@ -106,6 +107,13 @@ class ImageFolder : public Dataset {
   const std::vector<std::string>& class_names() const override { return class_names_; }
   std::int64_t size(Split split) const override {
     return static_cast<std::int64_t>(of(split).names.size());
+  }
+
+  /// The class is a part of the name.
+  std::uint64_t listing_key(Split split) const override {
+    std::uint64_t key = 0;
+    for (const auto& name : of(split).names) key = random_key(key, name);
+    return key;
   }
 
   /// Decoding takes a millisecond for a photograph: some hundred give two digits.
