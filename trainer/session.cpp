@@ -11,7 +11,6 @@
 
 #include "runtime/same_table.hpp"
 #include "trainer/agreement.hpp"
-#include "trainer/dataset_staging.hpp"
 #include "trainer/image_preparation.hpp"
 #include "trainer/same_data.hpp"
 
@@ -73,7 +72,8 @@ Result<Ok> stage(Session& session, const PrepareOptions& options) {
   auto staged =
       stage_dataset({.from = config.data.path, .to = config.stage_to, .say = options.say});
   if (staged) {
-    config.data.path = staged->string();
+    config.data.path = staged->path.string();
+    session.staged = *std::move(staged);
     return Ok{};
   }
   Error error = std::move(staged).error().within("dataset.stage_to");

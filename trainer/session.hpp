@@ -12,6 +12,7 @@
 #include "topology/result.hpp"
 #include "trainer/checkpoint.hpp"
 #include "trainer/config.hpp"
+#include "trainer/dataset_staging.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/parameter_arenas.hpp"
 #include "trainer/sampler.hpp"
@@ -33,6 +34,7 @@ struct Session {
   std::filesystem::path run_dir;
   int threads = 0;
   StepShape shape;
+  StagedCopy staged;  // where the data set was copied to; else nothing
   std::unique_ptr<Dataset> dataset;
   Normalization normalization;
   Graph graph;
