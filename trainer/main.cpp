@@ -123,8 +123,10 @@ void start_logging() {
 
 int report(const TrainReport& finished) {
   if (finished.status != TrainStatus::failed) return 0;
-  if (finished.error) report(*finished.error);
-  return exit_failed;
+  if (!finished.error) return exit_failed;
+  // A bad image ends with the same number, whether it is met while measuring or in a step.
+  const int code = report(*finished.error);
+  return code == exit_bad_request ? code : exit_failed;
 }
 
 /// OMP_NUM_THREADS, which the launcher sets per rank and people set by hand; 0 without it. Lists

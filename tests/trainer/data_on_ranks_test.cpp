@@ -141,8 +141,9 @@ TEST(DataOnRanks, ABadImageThatOneRankMeetsStopsAll) {
     write_text(folder / "damaged", "no picture");
     std::filesystem::rename(folder / "damaged", folder / "data" / bad);
     const auto ended = program.wait();
-    EXPECT_NE(ended.exit_code, 0) << ended.output;
+    EXPECT_EQ(ended.exit_code, 2) << ended.output;
     EXPECT_THAT(ended.output, HasSubstr("dltrain: error: "));
+    EXPECT_THAT(ended.output, HasSubstr("dataset.on_bad: skip"));
     EXPECT_THAT(ended.output, HasSubstr(bad + ": is no JPEG"));
     EXPECT_THAT(ended.output, Not(HasSubstr("stall")));
     EXPECT_THAT(read_text(run_dir / "events.jsonl"), HasSubstr(R"("status":"failed")"));

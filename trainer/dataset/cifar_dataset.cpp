@@ -79,10 +79,10 @@ Result<Ok> CifarSplit::add_labels(const RandomAccessFile& file) {
 
 Error CifarSplit::beyond_the_classes(const fs::path& path, std::size_t record,
                                      std::uint8_t label) const {
-  return {ErrorKind::bad_request,
-          fmt::format("{}: label {} of image {} is out of range 0..{}", path.string(), label,
-                      record, family_.class_names.size() - 1),
-          ""};
+  return with_skip_hint({ErrorKind::bad_request,
+                         fmt::format("{}: label {} of image {} is out of range 0..{}",
+                                     path.string(), label, record, family_.class_names.size() - 1),
+                         ""});
 }
 
 Result<std::int32_t> CifarSplit::read(std::int64_t index, std::span<std::uint8_t> pixels) const {
@@ -152,8 +152,9 @@ std::vector<fs::path> matching_files(const fs::path& folder, const std::string& 
 
 Result<std::unique_ptr<Dataset>> open_cifar_dataset(const CifarFamily& family,
                                                     const DatasetOptions& options) {
-  const std::string hint = fmt::format("name the folder with {} and {} in train.dataset.path",
-                                       family.train_files, family.validation_file);
+  const std::string hint = fmt::format(
+      "name the folder with {} and {} in train.dataset.path; dllaunch data get {} fetches them",
+      family.train_files, family.validation_file, family.name);
   if (options.path.empty()) {
     return Error{ErrorKind::bad_request, "dataset.path is missing: where " + family.name + " lies",
                  hint};

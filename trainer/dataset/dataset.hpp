@@ -63,6 +63,9 @@ class Dataset {
 /// With `skip_bad`, images that are bad (bad_request) are left out, unless all are.
 Result<Normalization> measure_normalization(const Dataset& dataset, bool skip_bad = false);
 
+/// For a bad image that stops the training: what else could be done.
+Error with_skip_hint(Error error);
+
 /// The `dataset:` block without its kind; what is absent is the kind's own choice.
 struct DatasetOptions {
   std::string path;

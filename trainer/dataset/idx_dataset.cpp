@@ -21,10 +21,11 @@ struct LabelledImages {
 };
 
 Error beyond_the_classes(const LabelledImages& split, std::size_t index, std::size_t classes) {
-  return {ErrorKind::bad_request,
-          fmt::format("{}: label {} of image {} is out of range 0..{}", split.label_file.string(),
-                      split.labels.values[index], index, classes - 1),
-          ""};
+  return with_skip_hint(
+      {ErrorKind::bad_request,
+       fmt::format("{}: label {} of image {} is out of range 0..{}", split.label_file.string(),
+                   split.labels.values[index], index, classes - 1),
+       ""});
 }
 
 class IdxDataset : public Dataset {

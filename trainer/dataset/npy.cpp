@@ -116,9 +116,10 @@ Result<NpySplit> open_split(const fs::path& folder, const std::string& name, boo
 }
 
 Error beyond_the_classes(const NpySplit& split, std::int64_t index, int classes) {
-  return wrong(split.label_file,
-               fmt::format("label {} of image {} is out of range 0..{}",
-                           split.labels[static_cast<std::size_t>(index)], index, classes - 1));
+  return with_skip_hint(
+      wrong(split.label_file,
+            fmt::format("label {} of image {} is out of range 0..{}",
+                        split.labels[static_cast<std::size_t>(index)], index, classes - 1)));
 }
 
 class NpyDataset : public Dataset {
