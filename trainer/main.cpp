@@ -58,7 +58,7 @@ Options:
   --describe      print the JSON Schema of the `train:` block
   --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]
                   what `dllaunch bench allreduce` runs on every rank
-  --make-data FOLDER IMAGES SIZE CLASSES CHANNELS
+  --make-data FOLDER IMAGES SIZE CLASSES CHANNELS [quiet]
                   what `dllaunch data make synthetic` runs
   --version       print the version
   -h, --help      print this
@@ -260,9 +260,11 @@ int bench(const std::vector<std::string>& words) {
 int make(const std::vector<std::string>& words) {
   auto what = parse_make_data(words);
   if (!what) return report(what.error());
-  start_logging();
-  auto made = make_data(*what, [](std::string_view line) { spdlog::info(line); });
-  return made ? 0 : report(made.error());
+  const auto say = [&](std::string_view line) {
+    if (!what->quiet) std::fputs(fmt::format("{}\n", line).c_str(), stderr);
+  };
+  auto made = make_data(*what, say);
+  return made ? show(*made + "\n") : report(made.error());
 }
 
 int run(const std::vector<std::string>& args) {
