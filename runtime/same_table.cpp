@@ -72,8 +72,8 @@ std::string name_of(std::string_view row) {
   return std::string(row.substr(0, row.find(' ')));
 }
 
-std::string what_it_has(std::string_view row) {
-  if (row.empty()) return "no such parameter";
+std::string what_it_has(std::string_view row, const TableWords& words) {
+  if (row.empty()) return "no such " + words.row;
   const auto space = row.find(' ');
   return std::string(space == std::string_view::npos ? row : row.substr(space + 1));
 }
@@ -106,7 +106,8 @@ Difference first_difference(Communicator& communicator, std::span<const std::str
 
 }  // namespace
 
-Result<Ok> check_same_table(Communicator& communicator, std::span<const std::string> rows) {
+Result<Ok> check_same_table(Communicator& communicator, std::span<const std::string> rows,
+                            const TableWords& words) {
   if (same_everywhere(communicator, hash_of_table(rows))) return Ok{};
 
   const auto [index, ranks] = first_difference(communicator, rows);
@@ -117,13 +118,11 @@ Result<Ok> check_same_table(Communicator& communicator, std::span<const std::str
   // Where the names themselves differ, what follows the name says nothing.
   const bool same_name = ours.empty() || theirs.empty() || name_of(ours) == name_of(theirs);
 
-  std::string what =
-      fmt::format("parameter table differs: {}: rank {} has {}, rank 0 has {}", name, other,
-                  same_name ? what_it_has(theirs) : theirs, same_name ? what_it_has(ours) : ours);
+  std::string what = fmt::format("{} differs: {}: rank {} has {}, rank 0 has {}", words.table, name,
+                                 other, same_name ? what_it_has(theirs, words) : theirs,
+                                 same_name ? what_it_has(ours, words) : ours);
   if (ranks.size() > 1) what += fmt::format(" (ranks {} differ from rank 0)", to_list(ranks));
-  return Error{.kind = ErrorKind::bad_request,
-               .what = std::move(what),
-               .hint = "start every rank with the same program, configuration and CPU type"};
+  return Error{.kind = ErrorKind::bad_request, .what = std::move(what), .hint = words.hint};
 }
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// Whether all ranks lay their parameters out alike; else sums would mix them up.
+// Whether all ranks have the same: parameters laid out alike, else sums would mix them up; data.
 #pragma once
 
 #include <span>
@@ -9,9 +9,17 @@
 
 namespace dllaunch {
 
+/// What the error calls it.
+struct TableWords {
+  std::string table = "parameter table";
+  std::string row = "parameter";
+  std::string hint = "start every rank with the same program, configuration and CPU type";
+};
+
 /// Collective, at step 0: do all ranks have the same table? One row a parameter, its name first,
 /// then shape, type and layout. bad_request on every rank: names the first row that differs, and
 /// the ranks that differ from rank 0.
-Result<Ok> check_same_table(Communicator& communicator, std::span<const std::string> rows);
+Result<Ok> check_same_table(Communicator& communicator, std::span<const std::string> rows,
+                            const TableWords& words = {});
 
 }  // namespace dllaunch

@@ -73,10 +73,11 @@ Result<std::int32_t> Loader::read_image(std::int64_t index, ImagePreparation::Sc
     auto next = preparation_.prepare(options_.split, (index + i) % images_, scratch, image);
     if (!is_bad_image(next)) return next;
   }
-  return Error{ErrorKind::unsatisfiable,
-               fmt::format("{} images in a row are bad, the first of them {}",
-                           std::min(images_, most_in_a_row), label.error().what),
-               "this is more than a few bad images"};
+  return Error{
+      ErrorKind::unsatisfiable,
+      fmt::format("{} images in a row are bad, the first of them {}",
+                  std::min(images_, most_in_a_row), label.error().what),
+      label.error().hint.empty() ? "this is more than a few bad images" : label.error().hint};
 }
 
 void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const {
@@ -95,6 +96,7 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
       if (options_.skip_bad && is_bad_image(label)) continue;
       if (!label) {
         into.error = std::move(label).error();
+        if (!options_.skip_bad) into.error = with_skip_hint(*std::move(into.error));
         return;
       }
       into.labels[row] = *label;

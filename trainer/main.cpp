@@ -58,7 +58,7 @@ Options:
   --describe      print the JSON Schema of the `train:` block
   --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]
                   what `dllaunch bench allreduce` runs on every rank
-  --make-data FOLDER IMAGES SIZE CLASSES CHANNELS
+  --make-data FOLDER IMAGES SIZE CLASSES CHANNELS [quiet]
                   what `dllaunch data make synthetic` runs
   --version       print the version
   -h, --help      print this
@@ -123,8 +123,10 @@ void start_logging() {
 
 int report(const TrainReport& finished) {
   if (finished.status != TrainStatus::failed) return 0;
-  if (finished.error) report(*finished.error);
-  return exit_failed;
+  if (!finished.error) return exit_failed;
+  // A bad image ends with the same number, whether it is met while measuring or in a step.
+  const int code = report(*finished.error);
+  return code == exit_bad_request ? code : exit_failed;
 }
 
 /// OMP_NUM_THREADS, which the launcher sets per rank and people set by hand; 0 without it. Lists
@@ -260,9 +262,11 @@ int bench(const std::vector<std::string>& words) {
 int make(const std::vector<std::string>& words) {
   auto what = parse_make_data(words);
   if (!what) return report(what.error());
-  start_logging();
-  auto made = make_data(*what, [](std::string_view line) { spdlog::info(line); });
-  return made ? 0 : report(made.error());
+  const auto say = [&](std::string_view line) {
+    if (!what->quiet) std::fputs(fmt::format("{}\n", line).c_str(), stderr);
+  };
+  auto made = make_data(*what, say);
+  return made ? show(*made + "\n") : report(made.error());
 }
 
 int run(const std::vector<std::string>& args) {

@@ -1,5 +1,7 @@
 #include "trainer/make_data.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -37,7 +39,7 @@ std::string npy_beginning(const std::string& shape, const char* type) {
   return beginning + header;
 }
 
-/// A file under a temporary name, which finish() gives its own.
+/// A file under a temporary name, until publish() gives it its own.
 class NewFile {
  public:
   explicit NewFile(fs::path path)
@@ -48,7 +50,7 @@ class NewFile {
   }
   ~NewFile() {
     std::error_code ignored;
-    if (file_) fs::remove(partial_, ignored);
+    fs::remove(partial_, ignored);
   }
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
@@ -58,25 +60,38 @@ class NewFile {
   }
   bool failed() const { return why_ != 0; }
 
+  /// Whole on the disk.
   Result<Ok> finish() {
     if (why_ == 0 && std::fflush(file_.get()) != 0) why_ = errno;
-    if (why_ != 0) {
-      return Error{ErrorKind::unavailable,
-                   fmt::format("cannot write {}: {}", path_.string(), std::strerror(why_)), ""};
-    }
-    file_.reset();
+    if (why_ == 0 && ::fsync(::fileno(file_.get())) != 0) why_ = errno;
+    if (why_ == 0 && std::fclose(file_.release()) != 0) why_ = errno;
+    if (why_ == 0) return Ok{};
+    return cannot_write(std::strerror(why_));
+  }
+
+  Result<Ok> publish() {
     std::error_code failed;
     fs::rename(partial_, path_, failed);
     if (!failed) return Ok{};
-    return Error{ErrorKind::unavailable,
-                 fmt::format("cannot write {}: {}", path_.string(), failed.message()), ""};
+    return cannot_write(failed.message());
   }
 
  private:
+  Error cannot_write(const std::string& why) const {
+    return {ErrorKind::unavailable, fmt::format("cannot write {}: {}", path_.string(), why), ""};
+  }
+
   fs::path path_;
   fs::path partial_;
   std::unique_ptr<std::FILE, CloseFile> file_;
   int why_ = 0;
+};
+
+struct NewSplit {
+  NewSplit(const fs::path& folder, const std::string& name)
+      : images(folder / (name + "_images.npy")), labels(folder / (name + "_labels.npy")) {}
+  NewFile images;
+  NewFile labels;
 };
 
 /// [c,h,w] -> [h,w,c]
@@ -88,44 +103,44 @@ void interleave(std::span<const std::uint8_t> planes, std::size_t channels,
   }
 }
 
-Result<Ok> make_split(const Dataset& dataset, Split split, const fs::path& folder, const Say& say) {
-  const std::string name = split == Split::train ? "train" : "val";
+Result<Ok> make_split(const Dataset& dataset, Split split, NewSplit& files, const Say& say) {
+  const std::string name = split == Split::train ? "training" : "validation";
   const ImageShape& shape = dataset.image_shape();
   const std::int64_t images = dataset.size(split);
-  NewFile image_file(folder / (name + "_images.npy"));
-  NewFile label_file(folder / (name + "_labels.npy"));
   const std::string image_head = npy_beginning(
       fmt::format("{}, {}, {}, {}", images, shape.height, shape.width, shape.channels), "|u1");
-  image_file.write(image_head.data(), image_head.size());
+  files.images.write(image_head.data(), image_head.size());
   const std::string label_head = npy_beginning(fmt::format("{},", images), "<i4");
-  label_file.write(label_head.data(), label_head.size());
+  files.labels.write(label_head.data(), label_head.size());
   std::vector<std::uint8_t> planes(dataset.pixels());
   std::vector<std::uint8_t> pixels(dataset.pixels());
   auto told = Clock::now();
-  for (std::int64_t i = 0; i < images && !image_file.failed() && !label_file.failed(); ++i) {
+  for (std::int64_t i = 0; i < images && !files.images.failed() && !files.labels.failed(); ++i) {
     auto label = dataset.read(split, i, planes);
     if (!label) return std::move(label).error();
     interleave(planes, static_cast<std::size_t>(shape.channels), pixels);
-    image_file.write(pixels.data(), pixels.size());
-    label_file.write(&*label, sizeof(std::int32_t));
+    files.images.write(pixels.data(), pixels.size());
+    files.labels.write(&*label, sizeof(std::int32_t));
     if (Clock::now() - told < std::chrono::seconds(5)) continue;
     told = Clock::now();
     say(fmt::format("{}: {} of {} images, {:.1f} GB", name, i + 1, images,
                     static_cast<double>(i + 1) * static_cast<double>(pixels.size()) / 1e9));
   }
-  if (auto whole = label_file.finish(); !whole) return whole;
-  return image_file.finish();
+  if (auto whole = files.labels.finish(); !whole) return whole;
+  return files.images.finish();
 }
 
 }  // namespace
 
 Result<MakeData> parse_make_data(const std::vector<std::string>& words) {
   constexpr std::array names{"FOLDER", "IMAGES", "SIZE", "CLASSES", "CHANNELS"};
-  if (words.size() != names.size() || words[0].empty()) {
-    return Error{ErrorKind::bad_request, "expected FOLDER IMAGES SIZE CLASSES CHANNELS", ""};
+  const bool quiet = words.size() == names.size() + 1 && words.back() == "quiet";
+  if (words.size() != names.size() + (quiet ? 1 : 0) || words[0].empty()) {
+    return Error{ErrorKind::bad_request, "expected FOLDER IMAGES SIZE CLASSES CHANNELS [quiet]",
+                 ""};
   }
   std::array<std::int64_t, names.size()> numbers{};
-  for (std::size_t i = 1; i < words.size(); ++i) {
+  for (std::size_t i = 1; i < names.size(); ++i) {
     const char* end = words[i].data() + words[i].size();
     const auto [stop, failed] = std::from_chars(words[i].data(), end, numbers[i]);
     const std::int64_t most = i == 1 ? std::int64_t{1} << 50 : std::int64_t{1} << 20;
@@ -135,7 +150,7 @@ Result<MakeData> parse_make_data(const std::vector<std::string>& words) {
           fmt::format("{} must be a number from 1 to {}, not {}", names[i], most, words[i]), ""};
     }
   }
-  MakeData what{.folder = words[0], .options = {}};
+  MakeData what{.folder = words[0], .options = {}, .quiet = quiet};
   what.options.images = numbers[1];
   what.options.image_size = static_cast<int>(numbers[2]);
   what.options.classes = static_cast<int>(numbers[3]);
@@ -143,7 +158,7 @@ Result<MakeData> parse_make_data(const std::vector<std::string>& words) {
   return what;
 }
 
-Result<Ok> make_data(const MakeData& what, const Say& say) {
+Result<std::string> make_data(const MakeData& what, const Say& say) {
   std::error_code failed;
   fs::create_directories(what.folder, failed);
   if (failed) {
@@ -157,12 +172,17 @@ Result<Ok> make_data(const MakeData& what, const Say& say) {
   }
   auto dataset = find_dataset("synthetic")->open(what.options);
   if (!dataset) return std::move(dataset).error();
-  for (const Split split : {Split::train, Split::validation}) {
-    if (auto made = make_split(**dataset, split, what.folder, say); !made) return made;
+  NewSplit train(what.folder, "train");
+  NewSplit validation(what.folder, "val");
+  auto made = make_split(**dataset, Split::train, train, say);
+  if (made) made = make_split(**dataset, Split::validation, validation, say);
+  // The images last: they are what the next call takes for a whole set.
+  for (auto* file : {&train.labels, &validation.labels, &validation.images, &train.images}) {
+    if (made) made = file->publish();
   }
-  say(fmt::format("dataset: {{kind: npy, path: {}, classes: {}}}", what.folder.string(),
-                  (*dataset)->classes()));
-  return Ok{};
+  if (!made) return std::move(made).error();
+  return fmt::format("dataset: {{kind: npy, path: {}, classes: {}}}", what.folder.string(),
+                     (*dataset)->classes());
 }
 
 }  // namespace dllaunch

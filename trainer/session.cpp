@@ -15,10 +15,10 @@
 #include "trainer/buffers.hpp"
 #include "trainer/choices.hpp"
 #include "trainer/compiled_model.hpp"
-#include "trainer/dataset_staging.hpp"
 #include "trainer/image_preparation.hpp"
 #include "trainer/memory_budget.hpp"
 #include "trainer/rate_test.hpp"
+#include "trainer/same_data.hpp"
 
 namespace dllaunch {
 namespace {
@@ -56,7 +56,8 @@ Result<Ok> stage(Session& session, const PrepareOptions& options) {
   auto staged =
       stage_dataset({.from = config.data.path, .to = config.stage_to, .say = options.say});
   if (staged) {
-    config.data.path = staged->string();
+    config.data.path = staged->path.string();
+    session.staged = *std::move(staged);
     return Ok{};
   }
   Error error = std::move(staged).error().within("dataset.stage_to");
@@ -319,6 +320,8 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
                    .accumulate = options.config.accumulate};
   auto alone = prepare_alone(session, options);
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
+  auto same_data = check_same_data(communicator, *session.dataset, session.normalization);
+  if (auto error = agree(communicator, error_of(same_data))) return *std::move(error);
   const AutoConfig& find = options.config.find;
   Choices choices;
   if (find.batch_size || find.lr) {

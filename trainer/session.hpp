@@ -12,6 +12,7 @@
 #include "topology/result.hpp"
 #include "trainer/checkpoint.hpp"
 #include "trainer/config.hpp"
+#include "trainer/dataset_staging.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/parameter_arenas.hpp"
 #include "trainer/sampler.hpp"
@@ -35,6 +36,7 @@ struct Session {
   std::filesystem::path run_dir;
   int threads = 0;
   StepShape shape;
+  StagedCopy staged;  // where the data set was copied to; else nothing
   std::unique_ptr<Dataset> dataset;
   Normalization normalization;
   Graph graph;
@@ -53,7 +55,7 @@ struct Session {
   }
 };
 
-/// Collective. Reads the data, compiles the model, compares the parameter tables, fills the
+/// Collective. Reads the data, compiles the model, compares data and parameter tables, fills the
 /// weights (from a checkpoint where `resume` finds one) and spreads rank 0's. What the
 /// configuration leaves to `auto` is found before that, or read in choices.json, and stands in the
 /// session's own configuration. Where a stop is requested meanwhile, the session is not ready: it

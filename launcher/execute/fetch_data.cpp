@@ -1,8 +1,14 @@
 #include "launcher/execute/fetch_data.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <mutex>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,6 +29,11 @@ std::vector<PublishedFile> idx_files(std::string train_images, std::string train
           {"t10k-labels-idx1-ubyte.gz", std::move(test_labels), ""}};
 }
 
+std::vector<std::string> cifar10_members() {
+  return {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+          "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
+}
+
 std::string last_line(const std::string& text) {
   const auto end = text.find_last_not_of("\r\n");
   if (end == std::string::npos) return "";
@@ -36,12 +47,49 @@ Error cannot(const std::string& what, const fs::path& path, const std::error_cod
           fmt::format("cannot {} {}: {}", what, path.string(), why.message()), ""};
 }
 
+double megabytes(std::uintmax_t bytes) {
+  return static_cast<double>(bytes) / 1e6;
+}
+
+std::uintmax_t bytes_in(const fs::path& file) {
+  std::error_code absent;
+  const auto bytes = fs::file_size(file, absent);
+  return absent ? 0 : bytes;
+}
+
+/// Calls from a thread of its own as long as it lives.
+class Ticker {
+ public:
+  Ticker(std::chrono::milliseconds every, std::function<void()> call)
+      : calling_([this, every, call = std::move(call)] {
+          std::unique_lock lock(mutex_);
+          while (!ended_.wait_for(lock, every, [this] { return over_; })) call();
+        }) {}
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+  ~Ticker() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    ended_.notify_one();
+    calling_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;
+  std::thread calling_;
+};
+
 class Fetch {
  public:
   Fetch(World& world, const PublishedSet& set, const FetchOptions& options)
       : world_(world),
         url_(options.mirror.empty() ? set.url : options.mirror),
-        folder_(options.folder) {
+        folder_(options.folder),
+        told_every_(options.told_every) {
     while (url_.ends_with('/')) url_.pop_back();
   }
 
@@ -50,7 +98,7 @@ class Fetch {
     auto present = is_present(file);
     if (!present) return std::move(present).error();
     if (*present) {
-      world_.note(fmt::format("{}: is here\n", target_of(file).string()));
+      tell(fmt::format("{}: is here\n", target_of(file).string()));
       return Ok{};
     }
     auto whole = holds(partial, file.md5);
@@ -76,8 +124,16 @@ class Fetch {
 
   Result<bool> is_present(const PublishedFile& file) {
     std::error_code ignored;
-    if (!file.unpacks_to.empty()) return fs::is_directory(target_of(file), ignored);
-    return holds(target_of(file), file.md5);
+    const fs::path target = target_of(file);
+    if (file.unpacks_to.empty()) return holds(target, file.md5);
+    if (!fs::is_directory(target, ignored)) return false;
+    for (const auto& member : file.members) {
+      if (fs::is_regular_file(target / member, ignored)) continue;
+      return Error{ErrorKind::bad_request,
+                   fmt::format("{} is here, but lacks {}", target.string(), member),
+                   "remove the folder, and the same command fetches it anew"};
+    }
+    return true;
   }
 
   Result<std::string> md5_of(const fs::path& path) {
@@ -100,40 +156,69 @@ class Fetch {
     const std::string from = url_ + "/" + file.name;
     std::error_code ignored;
     const bool continues = fs::exists(partial, ignored);
-    world_.note(fmt::format("{} {}\n", continues ? "continuing with" : "getting", from));
+    tell(fmt::format("{} {}\n", continues ? "continuing with" : "getting", from));
     auto ended = curl(from, partial);
     constexpr int no_ranges = 33;
-    if (ended && continues && ended->exit_code == no_ranges) {
+    constexpr int no_such_range = 36;  // what is here is longer than the file
+    if (ended && continues &&
+        (ended->exit_code == no_ranges || ended->exit_code == no_such_range)) {
       fs::remove(partial, ignored);
       ended = curl(from, partial);
     }
     if (!ended) return std::move(ended).error();
     if (ended->exit_code == 0) return Ok{};
-    return failed(file, from, *ended);
+    return failed(file, from, partial, *ended);
   }
 
   Result<CommandOutput> curl(const std::string& from, const fs::path& to) {
-    return world_.run({"curl", "--fail", "--location", "--silent", "--show-error", "--retry", "3",
-                       "--connect-timeout", "30", "--speed-limit", "1", "--speed-time", "60",
-                       "--continue-at", "-", "--output", to.string(), from},
+    const auto start = std::chrono::steady_clock::now();
+    const Ticker progress(told_every_, [this, &from, &to, start, before = bytes_in(to)] {
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+      const double now = megabytes(bytes_in(to));
+      tell(fmt::format("{}: {:.1f} MB, {:.2f} MB/s\n", fs::path(from).filename().string(), now,
+                       std::max(0.0, now - megabytes(before)) / seconds.count()));
+    });
+    return world_.run({"curl", "--fail", "--location", "--silent", "--show-error", "--globoff",
+                       "--retry", "3", "--connect-timeout", "30", "--speed-limit", "1",
+                       "--speed-time", "60", "--continue-at", "-", "--output", to.string(), from},
                       transfer_limit);
   }
 
-  Error failed(const PublishedFile& file, const std::string& from, const CommandOutput& ended) {
-    const std::string why = last_line(ended.err);
+  Error failed(const PublishedFile& file, const std::string& from, const fs::path& partial,
+               const CommandOutput& ended) {
+    const std::string why = fmt::format("{}: {}", from, last_line(ended.err));
+    const std::string again = "the same command again goes on where this one stopped";
     switch (ended.exit_code) {
+      case 28:  // time
+        if (bytes_in(partial) > 0) return {ErrorKind::unavailable, why, again};
+        [[fallthrough]];
       case 5:   // proxy
       case 6:   // name
       case 7:   // connection
-      case 28:  // time
       case 35:  // TLS
-        return {ErrorKind::unavailable, fmt::format("no way to {}: {}", from, why),
+        return {ErrorKind::unavailable, "no way to " + why,
                 fmt::format("without a network: fetch it elsewhere (MD5 {}), put it into a folder "
                             "and use --from file:///FOLDER",
                             file.md5)};
+      case 18:  // a part
+      case 52:  // no answer
+      case 55:  // sending
+      case 56:  // receiving
+      case 92:  // HTTP/2
+        return {ErrorKind::unavailable, why, again};
+      case 22:  // HTTP says no
+        return {ErrorKind::unavailable, why, "another mirror with --from, or later"};
+      case 23:  // writing
+        return {ErrorKind::unavailable, why, "make room; " + again};
+      case 1:   // protocol
+      case 3:   // form
+      case 37:  // file:
+        return {ErrorKind::bad_request, why,
+                fmt::format("--from is the URL of a folder that holds {}: https://... or "
+                            "file:///FOLDER",
+                            file.name)};
       default:
-        return {ErrorKind::unavailable, fmt::format("{}: {}", from, why),
-                "the same command again goes on where this one stopped"};
+        return {ErrorKind::unavailable, why, ""};
     }
   }
 
@@ -175,9 +260,14 @@ class Fetch {
     return Ok{};
   }
 
+  void tell(const std::string& text) {
+    if (world_.console().verbosity >= 0) world_.note(text);
+  }
+
   World& world_;
   std::string url_;
   fs::path folder_;
+  std::chrono::milliseconds told_every_;
 };
 
 }  // namespace
@@ -194,15 +284,21 @@ const std::vector<PublishedSet>& published_sets() {
                  "bef4ecab320f06d8554ea6380940ec79", "bb300cfdad3c16e7a12a480ee83cd310")},
       {"cifar10",
        "https://www.cs.toronto.edu/~kriz",
-       {{"cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", "cifar-10-batches-bin"}}},
+       {{"cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", "cifar-10-batches-bin",
+         cifar10_members()}}},
       {"cifar100",
        "https://www.cs.toronto.edu/~kriz",
-       {{"cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8", "cifar-100-binary"}}}};
+       {{"cifar-100-binary.tar.gz",
+         "03b5dce01913d631647c71ecec9e9cb8",
+         "cifar-100-binary",
+         {"train.bin", "test.bin"}}}}};
   return sets;
 }
 
 Result<Ok> fetch_data(World& world, const PublishedSet& set, const FetchOptions& options) {
-  for (const char* program : {"curl", "md5sum"}) {
+  std::vector<std::string> programs{"curl", "md5sum"};
+  if (!set.files[0].unpacks_to.empty()) programs.insert(programs.end(), {"tar", "gzip"});
+  for (const auto& program : programs) {
     if (!world.find_program(program)) {
       return Error{ErrorKind::unavailable, fmt::format("{} is not installed", program),
                    fmt::format("apt-get install {}", program)};

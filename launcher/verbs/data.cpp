@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,18 @@ struct Options {
   std::string name;
   std::string to;
   std::string from;
-  std::int64_t images = 1024;
-  int size = 28;
-  int classes = 10;
-  int channels = 3;
+  std::optional<std::int64_t> images;
+  std::optional<int> size;
+  std::optional<int> classes;
+  std::optional<int> channels;
 };
 
 Result<int> get(const Options& options, World& world) {
+  if (options.images || options.size || options.classes || options.channels) {
+    return Error{ErrorKind::bad_request,
+                 "data get: --images, --size, --classes and --channels are of data make",
+                 fmt::format("dllaunch data get {}", options.name)};
+  }
   std::vector<std::string> known;
   for (const auto& set : published_sets()) {
     if (set.name != options.name) {
@@ -60,7 +66,11 @@ Result<int> get(const Options& options, World& world) {
 }
 
 /// This process becomes the trainer, which knows how to make images.
-Result<int> make(const Options& options) {
+Result<int> make(const Options& options, const World& world) {
+  if (!options.from.empty()) {
+    return Error{ErrorKind::bad_request, "data make: --from is of data get",
+                 "dllaunch data make synthetic"};
+  }
   if (options.name != "synthetic") {
     return Error{ErrorKind::bad_request, fmt::format("nothing makes \"{}\"", options.name),
                  "dllaunch data make synthetic"};
@@ -71,10 +81,11 @@ Result<int> make(const Options& options) {
   std::vector<std::string> words{paths->dltrain,
                                  "--make-data",
                                  folder,
-                                 std::to_string(options.images),
-                                 std::to_string(options.size),
-                                 std::to_string(options.classes),
-                                 std::to_string(options.channels)};
+                                 std::to_string(options.images.value_or(1024)),
+                                 std::to_string(options.size.value_or(28)),
+                                 std::to_string(options.classes.value_or(10)),
+                                 std::to_string(options.channels.value_or(3))};
+  if (world.console().verbosity < 0) words.emplace_back("quiet");
   std::vector<char*> argv;
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -84,7 +95,7 @@ Result<int> make(const Options& options) {
 
 Result<int> data(const Options& options, World& world) {
   if (options.what == "get") return get(options, world);
-  if (options.what == "make") return make(options);
+  if (options.what == "make") return make(options, world);
   return Error{ErrorKind::bad_request,
                fmt::format("data: neither get nor make: \"{}\"", options.what),
                "dllaunch data get cifar10"};

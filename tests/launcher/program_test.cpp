@@ -68,6 +68,20 @@ TEST_F(Program, ExitsWithTwoWhenTheRequestIsWrong) {
   EXPECT_EQ(call({"validate", "/dev/zero"}).exit_code, 2);
 }
 
+TEST_F(Program, MakesDataAndPrintsItsLineAlone) {
+  const std::string to = folder_ + "/made";
+  const auto made = call({"data", "make", "synthetic", "--images", "20", "--to", to, "-q"});
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(made.out, "dataset: {kind: npy, path: " + to + ", classes: 10}\n");
+  EXPECT_EQ(made.err, "");
+  for (const auto& wrong : {std::vector<std::string>{"data", "get", "mnist", "--images", "3"},
+                            {"data", "make", "synthetic", "--from", "file:///x"}}) {
+    const auto refused = call(wrong);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_TRUE(refused.err.find(" of data ") != std::string::npos) << refused.err;
+  }
+}
+
 TEST_F(Program, ExitsWithZeroWhenAllIsWell) {
   const auto good = file("good job.yaml", "name: a\nrun: hostname\n");
   EXPECT_EQ(call({"validate", good}).exit_code, 0);

@@ -81,5 +81,19 @@ TEST(SameTable, SeesMissingAndAdditionalRows) {
             "");
 }
 
+TEST(SameTable, OfOtherThingsHasOtherWords) {
+  const auto communicator = all_ranks();
+  if (communicator->size() == 1) GTEST_SKIP() << "nobody to differ from";
+  const int last = communicator->size() - 1;
+  std::vector<std::string> rows{"classes 2"};
+  if (communicator->rank() == last) rows.emplace_back("class-2 cat");
+  const auto same =
+      check_same_table(*communicator, rows, {.table = "data", .row = "class", .hint = "look"});
+  ASSERT_FALSE(same);
+  EXPECT_EQ(same.error().what,
+            fmt::format("data differs: class-2: rank {} has cat, rank 0 has no such class", last));
+  EXPECT_EQ(same.error().hint, "look");
+}
+
 }  // namespace
 }  // namespace dllaunch

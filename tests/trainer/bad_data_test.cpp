@@ -61,6 +61,28 @@ TEST_F(BadData, StopsAndNamesTheFile) {
   EXPECT_THAT(failure(), HasSubstr("train/bird: class folder without a .jpg file"));
 }
 
+/// Earlier, while it measures the pixels, another place would name it.
+TEST_F(BadData, StopsWithinAStepAndNamesTheFile) {
+  config_.epochs = 3;
+  config_.data.image_size = 28;
+  auto trained = train_alone(config_, run_dir(), 0,
+                             [this] { write_text(data() / "train/dog/7.jpg", "no picture"); });
+  ASSERT_TRUE(trained) << trained.error().what;
+  EXPECT_EQ(trained->report.status, TrainStatus::failed);
+  ASSERT_TRUE(trained->report.error);
+  EXPECT_EQ(trained->report.error->kind, ErrorKind::bad_request);
+  EXPECT_THAT(trained->report.error->what, HasSubstr("train/dog/7.jpg: is no JPEG"));
+  EXPECT_EQ(trained->report.error->hint, "dataset.on_bad: skip goes on without bad images");
+  EXPECT_LE(trained->losses.size(), 10u);  // two epochs
+}
+
+TEST_F(BadData, TheFirstFileMayBeBad) {
+  config_.data.skip_bad = true;
+  write_text(data() / "train/cat/0.jpg", "no picture");
+  EXPECT_EQ(failure(), "");
+  EXPECT_EQ(events_of(run_dir(), "epoch")[0]["skipped"], 1);
+}
+
 TEST_F(BadData, SkipsCountsAndTells) {
   config_.data.skip_bad = true;
   write_text(data() / "train/dog/7.jpg", "no picture");

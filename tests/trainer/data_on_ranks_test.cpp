@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/trainer/cifar_bytes.hpp"
 #include "tests/trainer/jpeg_bytes.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
@@ -73,22 +75,79 @@ TEST(DataOnRanks, BadImagesCropsAndFlipsAreTheSameOnAnyNumberOfRanks) {
   }
 }
 
+/// Two classes of 28x28 images in `folder`; `level`: how light the images are.
+void write_two_classes(const std::filesystem::path& folder, const std::string& first = "a",
+                       const std::string& second = "b", int level = 8) {
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = (i < 24 ? "train/" : "val/") + (i % 2 == 0 ? first : second);
+    write_text(folder / name / (std::to_string(i) + ".jpg"),
+               plain_jpeg(28, 28, {static_cast<std::uint8_t>(level * i)}));
+  }
+}
+
+TEST(DataOnRanks, RanksThatSeeOtherDataAreToldWhatDiffers) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  write_two_classes(folder / "data");
+  write_two_classes(folder / "fewer");
+  std::filesystem::remove(folder / "fewer/train/b/23.jpg");
+  write_two_classes(folder / "names");
+  std::filesystem::rename(folder / "names/train/b/23.jpg", folder / "names/train/a/23.jpg");
+  write_two_classes(folder / "classes", "a", "c");
+  write_two_classes(folder / "darker", "a", "b", 7);
+  const auto rank_with = [&](const std::string& data) {
+    Json job = Json::parse(R"({"model": "lenet", "batch_size": 4, "epochs": 2,
+                               "dataset": {"kind": "image-folder", "channels": 1}})");
+    job["dataset"]["path"] = (folder / data).string();
+    write_text(folder / data / "train.json", job.dump());
+    return std::vector<std::string>{bin + "/dltrain", "--config",
+                                    (folder / data / "train.json").string()};
+  };
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"fewer", "data differs: training: rank 1 has 23 images, rank 0 has 24 images"},
+      {"names", "data differs: training-labels: rank 1 has sum "},
+      {"classes", "data differs: class-1: rank 1 has c, rank 0 has b"},
+      {"darker", "data differs: pixels: rank 1 has mean 0."}};
+  for (const auto& [data, words] : cases) {
+    auto command = on_ranks(1, rank_with("data"));
+    command.insert(command.end(), {":", "-np", "1"});
+    const auto other = rank_with(data);
+    command.insert(command.end(), other.begin(), other.end());
+    const auto ended = run_program(command);
+    EXPECT_EQ(ended.exit_code, 2) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr(words));
+    EXPECT_THAT(ended.output, HasSubstr("dataset.path must hold the same files on every node"));
+  }
+}
+
+/// Damaged when the first checkpoint is there: what is damaged earlier stops each rank by itself,
+/// while it measures the pixels.
 TEST(DataOnRanks, ABadImageThatOneRankMeetsStopsAll) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
-  for (int i = 0; i < 30; ++i) {
-    const std::string split = i < 24 ? "train/" : "val/";
-    write_text(folder / ("data/" + split + (i % 2 == 0 ? "a/" : "b/") + std::to_string(i) + ".jpg"),
-               i == 23 ? "no picture" : plain_jpeg(28, 28, {static_cast<std::uint8_t>(8 * i)}));
+  for (const std::string bad : {"train/b/23.jpg", "val/a/28.jpg"}) {
+    write_two_classes(folder / "data");
+    Json job = Json::parse(R"({"model": "lenet", "batch_size": 4, "epochs": 100000,
+                               "checkpoint": {"every_epochs": 1},
+                               "dataset": {"kind": "image-folder", "channels": 1}})");
+    job["dataset"]["path"] = (folder / "data").string();
+    const auto run_dir = folder / ("run-" + bad.substr(0, 3));
+    write_text(run_dir / "train.json", job.dump());
+    RunningProgram program(
+        on_ranks(3, {bin + "/dltrain", "--config", (run_dir / "train.json").string()}));
+    for (int i = 0; i < 3000 && !std::filesystem::exists(run_dir / "checkpoints"); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    write_text(folder / "damaged", "no picture");
+    std::filesystem::rename(folder / "damaged", folder / "data" / bad);
+    const auto ended = program.wait();
+    EXPECT_EQ(ended.exit_code, 2) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr("dltrain: error: "));
+    EXPECT_THAT(ended.output, HasSubstr("dataset.on_bad: skip"));
+    EXPECT_THAT(ended.output, HasSubstr(bad + ": is no JPEG"));
+    EXPECT_THAT(ended.output, Not(HasSubstr("stall")));
+    EXPECT_THAT(read_text(run_dir / "events.jsonl"), HasSubstr(R"("status":"failed")"));
   }
-  Json job = Json::parse(R"({"model": "lenet", "batch_size": 4, "epochs": 2,
-                             "dataset": {"kind": "image-folder", "channels": 1}})");
-  job["dataset"]["path"] = (folder / "data").string();
-  write_text(folder / "run/train.json", job.dump());
-  const auto ended = run_program(
-      on_ranks(3, {bin + "/dltrain", "--config", (folder / "run/train.json").string()}));
-  EXPECT_NE(ended.exit_code, 0) << ended.output;
-  EXPECT_THAT(ended.output, HasSubstr("train/b/23.jpg: is no JPEG"));
 }
 
 }  // namespace

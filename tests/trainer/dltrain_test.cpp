@@ -138,6 +138,20 @@ TEST(Dltrain, MissingDataSaysHowToGetIt) {
   const auto ended = train_in(folder / "run", job);
   EXPECT_EQ(ended.exit_code, 2);
   EXPECT_THAT(ended.output, HasSubstr("apt-get install dataset-fashion-mnist"));
+  for (const std::string kind : {"mnist", "cifar10", "cifar100"}) {
+    job["dataset"]["kind"] = kind;
+    EXPECT_THAT(train_in(folder / "run", job).output, HasSubstr("dllaunch data get " + kind));
+  }
+}
+
+/// What a job file takes is all of stdout.
+TEST(Dltrain, MakesDataAndPrintsItsLineAlone) {
+  const ScratchFolder folder;
+  const std::string to = (folder / "made").string();
+  const auto ended =
+      run_program({"sh", "-c", dltrain + " --make-data " + to + " 20 8 2 1 2>/dev/null"});
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_EQ(ended.output, "dataset: {kind: npy, path: " + to + ", classes: 2}\n");
 }
 
 /// oneDNN's sums depend on how many threads share them, so the number is fixed.

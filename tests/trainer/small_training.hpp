@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -35,9 +36,11 @@ struct Trained {
   std::vector<std::string> said;  // progress and warnings
 };
 
-/// One rank, alone. Stops after `stop_after` steps of this call; 0: never.
-inline Result<Trained> train_alone(const TrainConfig& config, const std::filesystem::path& run_dir,
-                                   std::size_t stop_after = 0) {
+/// One rank, alone. Stops after `stop_after` steps of this call; 0: never. `between` is called
+/// after every step.
+inline Result<Trained> train_alone(
+    const TrainConfig& config, const std::filesystem::path& run_dir, std::size_t stop_after = 0,
+    const std::function<void()>& between = [] {}) {
   auto communicator = open_communicator("solo", RankEnv{});
   if (!communicator) return std::move(communicator).error();
   std::filesystem::create_directories(run_dir);
@@ -47,7 +50,10 @@ inline Result<Trained> train_alone(const TrainConfig& config, const std::filesys
   // One thread: threads that spin for each other are slow on a machine full of other tests.
   options.prepare = {.config = config, .run_dir = run_dir, .threads = 1, .warn = keep};
   options.say = keep;
-  options.on_step = [&](const StepReport& step) { trained.losses.push_back(step.loss); };
+  options.on_step = [&](const StepReport& step) {
+    trained.losses.push_back(step.loss);
+    between();
+  };
   // Asked at the beginning of a step, when the losses of the earlier ones are there.
   options.stop_requested = [&] {
     return stop_after != 0 && trained.losses.size() + 1 == stop_after;

@@ -16,6 +16,14 @@ Result<std::int32_t> Dataset::read_floats(Split, std::int64_t, std::span<float>)
   return Error{ErrorKind::bad_request, "images of this data set are no floats", ""};
 }
 
+Error with_skip_hint(Error error) {
+  constexpr std::string_view hint = "dataset.on_bad: skip goes on without bad images";
+  if (error.kind != ErrorKind::bad_request || error.hint.ends_with(hint)) return error;
+  if (!error.hint.empty()) error.hint += "; ";
+  error.hint += hint;
+  return error;
+}
+
 namespace {
 
 template <typename Pixel, typename Sum>
@@ -68,8 +76,9 @@ Result<Normalization> measure(const Dataset& dataset, bool skip_bad, double whol
     if (label) {
       sums.add();
       ++good;
-    } else if (!skip_bad || label.error().kind != ErrorKind::bad_request ||
-               (i + 1 == images && good == 0)) {
+    } else if (!skip_bad) {
+      return with_skip_hint(std::move(label).error());
+    } else if (label.error().kind != ErrorKind::bad_request || (i + 1 == images && good == 0)) {
       return std::move(label).error();
     }
   }

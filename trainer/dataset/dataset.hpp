@@ -43,6 +43,10 @@ class Dataset {
   virtual Result<std::int32_t> read_floats(Split split, std::int64_t index,
                                            std::span<float> pixels) const;
 
+  /// Of what the images are called and labelled, in their order: ranks that see the same files have
+  /// the same one. 0: the images are made up.
+  virtual std::uint64_t listing_key(Split) const { return 0; }
+
   /// How many images of the training split, evenly spread over it, measure_normalization() reads.
   virtual std::int64_t images_to_measure() const { return size(Split::train); }
 
@@ -58,6 +62,9 @@ class Dataset {
 /// channel counts as having a standard deviation of 1. Any Error is the data set's own.
 /// With `skip_bad`, images that are bad (bad_request) are left out, unless all are.
 Result<Normalization> measure_normalization(const Dataset& dataset, bool skip_bad = false);
+
+/// For a bad image that stops the training: what else could be done.
+Error with_skip_hint(Error error);
 
 /// The `dataset:` block without its kind; what is absent is the kind's own choice.
 struct DatasetOptions {

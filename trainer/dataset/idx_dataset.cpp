@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "trainer/dataset/idx.hpp"
+#include "trainer/random.hpp"
 
 namespace dllaunch {
 namespace {
@@ -20,10 +21,11 @@ struct LabelledImages {
 };
 
 Error beyond_the_classes(const LabelledImages& split, std::size_t index, std::size_t classes) {
-  return {ErrorKind::bad_request,
-          fmt::format("{}: label {} of image {} is out of range 0..{}", split.label_file.string(),
-                      split.labels.values[index], index, classes - 1),
-          ""};
+  return with_skip_hint(
+      {ErrorKind::bad_request,
+       fmt::format("{}: label {} of image {} is out of range 0..{}", split.label_file.string(),
+                   split.labels.values[index], index, classes - 1),
+       ""});
 }
 
 class IdxDataset : public Dataset {
@@ -39,6 +41,11 @@ class IdxDataset : public Dataset {
   const ImageShape& image_shape() const override { return shape_; }
   const std::vector<std::string>& class_names() const override { return class_names_; }
   std::int64_t size(Split split) const override { return of(split).labels.extents[0]; }
+
+  std::uint64_t listing_key(Split split) const override {
+    const auto& labels = of(split).labels.values;
+    return random_key(0, {reinterpret_cast<const char*>(labels.data()), labels.size()});
+  }
 
   Result<std::int32_t> read(Split split, std::int64_t index,
                             std::span<std::uint8_t> pixels) const override {

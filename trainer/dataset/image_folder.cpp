@@ -10,6 +10,7 @@
 #include "trainer/dataset/dataset.hpp"
 #include "trainer/dataset/jpeg.hpp"
 #include "trainer/dataset/random_access_file.hpp"
+#include "trainer/random.hpp"
 
 namespace dllaunch {
 namespace {
@@ -108,6 +109,13 @@ class ImageFolder : public Dataset {
     return static_cast<std::int64_t>(of(split).names.size());
   }
 
+  /// The class is a part of the name.
+  std::uint64_t listing_key(Split split) const override {
+    std::uint64_t key = 0;
+    for (const auto& name : of(split).names) key = random_key(key, name);
+    return key;
+  }
+
   /// Decoding takes a millisecond for a photograph: some hundred give two digits.
   std::int64_t images_to_measure() const override {
     constexpr std::int64_t most_pixels_measured = std::int64_t{1} << 25;
@@ -133,11 +141,31 @@ class ImageFolder : public Dataset {
 Result<JpegImage> read_jpeg(const fs::path& path, int channels, int smallest) {
   auto file = RandomAccessFile::open(path);
   if (!file) return std::move(file).error();
+  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+  if (file->size() > most_bytes) {
+    return Error{ErrorKind::bad_request, path.string() + ": is larger than 1 GiB", ""};
+  }
   std::vector<std::uint8_t> content(file->size());
   if (auto read = file->read(0, content); !read) return std::move(read).error();
   auto image = decode_jpeg(content, channels, smallest);
   if (!image) return std::move(image).error().within(path.string());
   return image;
+}
+
+/// Says which size all images have. With `skip_bad` the first one that is good.
+Result<JpegImage> first_image(const ImageFiles& files, int channels, bool skip_bad) {
+  constexpr std::size_t most_in_a_row = 100;
+  const std::size_t tried = skip_bad ? std::min(files.names.size(), most_in_a_row) : 1;
+  for (std::size_t i = 0;; ++i) {
+    auto image = read_jpeg(files.folder / files.names[i], channels, 0);
+    if (image || image.error().kind != ErrorKind::bad_request) return image;
+    if (i + 1 < tried) continue;
+    Error error = std::move(image).error();
+    if (!skip_bad) return with_skip_hint(std::move(error));
+    return Error{ErrorKind::bad_request,
+                 fmt::format("none of the first {} images is good; {}", tried, error.what),
+                 error.hint};
+  }
 }
 
 Result<std::int32_t> ImageFolder::read(Split split, std::int64_t index,
@@ -227,7 +255,7 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
   const int size = options.image_size.value_or(0);
   ImageShape shape{.channels = channels, .height = size, .width = size};
   if (size == 0) {
-    auto first = read_jpeg(train->folder / train->names[0], channels, 0);
+    auto first = first_image(*train, channels, options.skip_bad);
     if (!first) return std::move(first).error();
     shape.height = first->height;
     shape.width = first->width;

@@ -1,5 +1,6 @@
 #include "trainer/dataset/jpeg.hpp"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstddef>
 #include <cstdio>
@@ -67,9 +68,10 @@ struct Decompressor {
 unsigned scale_for(const jpeg_decompress_struct& jpeg, int smallest) {
   constexpr unsigned whole = 8;
   if (smallest <= 0) return whole;
-  const unsigned side = static_cast<unsigned>(smallest) * whole;
+  const std::uint64_t side = static_cast<std::uint64_t>(smallest) * whole;
+  const std::uint64_t shorter = std::min(jpeg.image_width, jpeg.image_height);
   for (const unsigned eighths : {1U, 2U, 4U}) {
-    if (jpeg.image_width * eighths >= side && jpeg.image_height * eighths >= side) return eighths;
+    if (shorter * eighths >= side) return eighths;
   }
   return whole;
 }

@@ -13,6 +13,7 @@
 
 #include "trainer/dataset/dataset.hpp"
 #include "trainer/dataset/npy_header.hpp"
+#include "trainer/random.hpp"
 
 namespace dllaunch {
 namespace {
@@ -115,9 +116,10 @@ Result<NpySplit> open_split(const fs::path& folder, const std::string& name, boo
 }
 
 Error beyond_the_classes(const NpySplit& split, std::int64_t index, int classes) {
-  return wrong(split.label_file,
-               fmt::format("label {} of image {} is out of range 0..{}",
-                           split.labels[static_cast<std::size_t>(index)], index, classes - 1));
+  return with_skip_hint(
+      wrong(split.label_file,
+            fmt::format("label {} of image {} is out of range 0..{}",
+                        split.labels[static_cast<std::size_t>(index)], index, classes - 1)));
 }
 
 class NpyDataset : public Dataset {
@@ -134,6 +136,12 @@ class NpyDataset : public Dataset {
   bool floats() const override { return train_.images.header.kind == 'f'; }
   std::int64_t size(Split split) const override {
     return static_cast<std::int64_t>(of(split).labels.size());
+  }
+
+  std::uint64_t listing_key(Split split) const override {
+    const auto& labels = of(split).labels;
+    return random_key(
+        0, {reinterpret_cast<const char*>(labels.data()), labels.size() * sizeof(labels[0])});
   }
 
   /// Of a set larger than memory, a part that gives three digits.

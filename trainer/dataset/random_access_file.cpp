@@ -12,16 +12,26 @@
 #include <utility>
 
 namespace dllaunch {
+namespace {
+
+/// Only a path that leads nowhere is wrong; a system that refuses may give the file at another
+/// time.
+Error refused(const std::filesystem::path& file, int why) {
+  const bool no_such_file = why == ENOENT || why == ENOTDIR || why == ELOOP;
+  return {no_such_file ? ErrorKind::bad_request : ErrorKind::unavailable,
+          file.string() + ": " + std::strerror(why), ""};
+}
+
+}  // namespace
 
 Result<RandomAccessFile> RandomAccessFile::open(const std::filesystem::path& file) {
   // Without O_NONBLOCK a named pipe would wait for its writer for ever.
   const int opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (opened < 0) {
-    return Error{ErrorKind::bad_request, file.string() + ": " + std::strerror(errno), ""};
-  }
+  if (opened < 0) return refused(file, errno);
   RandomAccessFile owned(file, opened, 0);
   struct stat status {};
-  if (::fstat(opened, &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (::fstat(opened, &status) != 0) return refused(file, errno);
+  if (!S_ISREG(status.st_mode)) {
     return Error{ErrorKind::bad_request, file.string() + ": no regular file", ""};
   }
   owned.size_ = static_cast<std::uint64_t>(status.st_size);

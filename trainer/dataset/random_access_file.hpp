@@ -13,7 +13,7 @@ namespace dllaunch {
 /// the file.
 class RandomAccessFile {
  public:
-  /// bad_request: it is not there, no regular file or not readable.
+  /// bad_request: it is not there, or no regular file. unavailable: the system refuses.
   static Result<RandomAccessFile> open(const std::filesystem::path& file);
 
   RandomAccessFile(RandomAccessFile&& other) noexcept;

@@ -21,11 +21,12 @@ namespace {
 
 using testing::HasSubstr;
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 /// python3's http.server with ranges, and a log of what was asked for. A folder's file `.cut` makes
 /// it hang up after so many bytes of each answer.
 constexpr const char* server_program = R"(
-import http.server, os, sys
+import http.server, os, sys, time
 class H(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         path = os.path.join(sys.argv[1], self.path.lstrip('/'))
@@ -45,7 +46,11 @@ class H(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         cut = os.path.join(sys.argv[1], '.cut')
         most = int(open(cut).read()) if os.path.exists(cut) else len(content)
-        self.wfile.write(content[begin:begin + most])
+        half = len(content) // 2 if os.path.exists(os.path.join(sys.argv[1], '.slow')) else 0
+        self.wfile.write(content[begin:begin + half])
+        self.wfile.flush()
+        if half: time.sleep(0.7)
+        self.wfile.write(content[begin + half:begin + most])
     def log_message(self, *a): pass
 s = http.server.HTTPServer(('127.0.0.1', 0), H)
 print(s.server_address[1], flush=True)
@@ -219,11 +224,72 @@ TEST_F(FetchData, SaysWhatTheServerSays) {
   EXPECT_THAT(got.error().what, HasSubstr("404"));
 }
 
+TEST_F(FetchData, AdvisesWhatHelps) {
+  auto published = set();
+  fs::remove(root_ / "served/plain.gz");
+  EXPECT_EQ(fetch(published).error().hint, "another mirror with --from, or later");
+  for (const auto& mirror : {"file://" + (root_ / "served").string(), std::string("x y")}) {
+    auto got = fetch(published, mirror);
+    ASSERT_FALSE(got);
+    EXPECT_EQ(got.error().kind, ErrorKind::bad_request) << got.error().what;
+    EXPECT_THAT(got.error().hint, HasSubstr("--from is the URL of a folder that holds plain.gz"));
+  }
+}
+
+TEST_F(FetchData, WhatIsLongerThanTheFileOfAFolderBeginsAnew) {
+  const auto published = set();
+  fs::create_directories(to());
+  write(to() / ".plain.gz.partial", std::string(200'000, 'x'));
+  auto got = fetch(published, "file://" + (root_ / "served").string());
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_EQ(read_file(to() / "plain.gz"), std::string(100'000, 'p') + "end");
+}
+
+TEST_F(FetchData, BracketsInAUrlAreNoPattern) {
+  auto published = set();
+  fs::rename(root_ / "served", root_ / "a[1-2]{x,y}");
+  auto got = fetch(published, "file://" + (root_ / "a[1-2]{x,y}").string());
+  EXPECT_TRUE(got) << got.error().what;
+}
+
+TEST_F(FetchData, AFolderThatLacksFilesIsNotWhole) {
+  auto published = set();
+  published.files[1].members = {"a.bin", "b.bin"};
+  write(to() / "pictures/a.bin", "picture");
+  auto got = fetch(published);
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().what, HasSubstr("pictures is here, but lacks b.bin"));
+  write(to() / "pictures/b.bin", "picture");
+  EXPECT_TRUE(fetch(published));
+}
+
+TEST_F(FetchData, SaysHowFarItIsUnlessItIsToBeQuiet) {
+  auto published = set();
+  write(root_ / "served/plain.gz", std::string(4'000'000, 'p'));
+  published.files[0].md5 = md5(root_ / "served/plain.gz");
+  write(root_ / "served/.slow", "");
+  for (const int verbosity : {0, -1}) {
+    fs::remove_all(to());
+    PosixWorld world{Console{.verbosity = verbosity}};
+    testing::internal::CaptureStderr();
+    auto got =
+        fetch_data(world, published, {.folder = to().string(), .mirror = "", .told_every = 200ms});
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_TRUE(got);
+    if (verbosity < 0) {
+      EXPECT_EQ(said, "");
+    } else {
+      EXPECT_THAT(said, HasSubstr("plain.gz: 2.0 MB, "));
+    }
+  }
+}
+
 TEST(PublishedSets, HaveWholeChecksums) {
   ASSERT_EQ(published_sets().size(), 4u);
   for (const auto& set : published_sets()) {
     EXPECT_FALSE(set.files.empty());
     for (const auto& file : set.files) {
+      EXPECT_EQ(file.members.empty(), file.unpacks_to.empty());
       EXPECT_EQ(file.md5.size(), 32u);
       EXPECT_EQ(file.md5.find_first_not_of("0123456789abcdef"), std::string::npos);
     }

@@ -44,6 +44,20 @@ TEST(CifarDataset, LooksIntoTheFolderOfTheArchive) {
   EXPECT_EQ((*dataset)->size(Split::train), 20);
 }
 
+/// A hole of 100000 images of class 0.
+TEST(CifarDataset, MeasuresAPartOfALargeSet) {
+  const ScratchFolder folder;
+  write_small_cifar10(folder.path());
+  EXPECT_EQ((*open(folder.path()))->images_to_measure(), 20);
+  std::error_code failed;
+  std::filesystem::resize_file(folder / "data_batch_2.bin", 100'000 * 3073, failed);
+  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  auto dataset = open(folder.path());
+  ASSERT_TRUE(dataset) << dataset.error().what;
+  EXPECT_EQ((*dataset)->size(Split::train), 100'013);
+  EXPECT_EQ((*dataset)->images_to_measure(), (1 << 28) / 3072);
+}
+
 struct Wrong {
   const char* file;
   std::string content;

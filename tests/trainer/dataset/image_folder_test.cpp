@@ -131,6 +131,37 @@ TEST_F(ImageFolders, NamesTheFileThatIsBad) {
   EXPECT_THAT(other_size.error().hint, HasSubstr("image_size"));
 }
 
+TEST_F(ImageFolders, TheFirstGoodImageSaysTheSize) {
+  write_text(folder_ / "train/cat/0.jpg", "no picture");
+  auto stopped = open();
+  ASSERT_FALSE(stopped);
+  EXPECT_THAT(stopped.error().what, HasSubstr("train/cat/0.jpg: is no JPEG"));
+  EXPECT_EQ(stopped.error().hint, "dataset.on_bad: skip goes on without bad images");
+  options_.skip_bad = true;
+  auto dataset = open();
+  ASSERT_TRUE(dataset) << dataset.error().what;
+  EXPECT_EQ((*dataset)->image_shape().height, 16);
+  EXPECT_TRUE(measure_normalization(**dataset, true));
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "train")) {
+    if (entry.is_regular_file()) write_text(entry.path(), "no picture");
+  }
+  EXPECT_THAT(error(), HasSubstr("none of the first 6 images is good; "));
+}
+
+/// A hole takes no room on the disk, and would take all memory.
+TEST_F(ImageFolders, AFileOfGigabytesIsBad) {
+  auto dataset = open();
+  ASSERT_TRUE(dataset);
+  std::error_code failed;
+  fs::resize_file(folder_ / "train/cat/1.jpg", std::uintmax_t{1} << 42, failed);
+  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  std::vector<std::uint8_t> pixels((*dataset)->pixels());
+  auto huge = (*dataset)->read(Split::train, 1, pixels);
+  ASSERT_FALSE(huge);
+  EXPECT_EQ(huge.error().kind, ErrorKind::bad_request);
+  EXPECT_THAT(huge.error().what, HasSubstr("cat/1.jpg: is larger than 1 GiB"));
+}
+
 TEST_F(ImageFolders, NamesTheFolderThatIsWrong) {
   fs::create_directories(folder_ / "train/empty");
   EXPECT_THAT(error(), HasSubstr("train/empty: class folder without a .jpg file"));

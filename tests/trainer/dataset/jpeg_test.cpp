@@ -70,6 +70,7 @@ TEST(Jpeg, DecodesLargeImagesAtAPartOfTheirSize) {
   ASSERT_TRUE(small);
   EXPECT_NEAR(small->pixels[1], 40, 3);
   EXPECT_NEAR(small->pixels[74 * 3 + 1], 200, 3);
+  EXPECT_EQ(size(1 << 29), std::pair(400, 600));  // eight times this does not fit 32 bits
 }
 
 TEST(Jpeg, SaysWhatIsWrong) {

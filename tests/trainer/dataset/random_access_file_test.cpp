@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <limits>
@@ -54,6 +55,24 @@ TEST(RandomAccessFile, RefusesWhatIsNoFile) {
     ASSERT_FALSE(file) << path;
     EXPECT_THAT(file.error().what, HasSubstr(path.string() + ": "));
   }
+}
+
+/// A limit on open files stands for a system that refuses: no image is bad for that.
+TEST(RandomAccessFile, ASystemThatRefusesMakesNoBadFile) {
+  const ScratchFolder folder;
+  write_text(folder / "a", "0123456789");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  auto refused = RandomAccessFile::open(folder / "a");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::unavailable);
+  EXPECT_THAT(refused.error().what, HasSubstr("/a: Too many open files"));
+  auto absent = RandomAccessFile::open(folder / "b");
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().kind, ErrorKind::bad_request);
 }
 
 }  // namespace
