@@ -1,5 +1,7 @@
 #include "trainer/parameter_arenas.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -129,6 +131,7 @@ void ParameterArenas::initialise(const Graph& graph, std::uint64_t seed) {
     narrow(values, layout_.type, plain.data());
     executable_.from_plain(i, plain.data(), layout_.at(weights_[0].bytes, i));
   }
+  malloc_trim(0);  // what the largest parameters took beside the arenas
 }
 
 std::vector<Bucket> ParameterArenas::plan(double bucket_bytes) const {

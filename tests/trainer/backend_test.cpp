@@ -372,6 +372,18 @@ TEST_P(EveryBackend, AgreesWithReferenceOnWholeModels) {
   }
 }
 
+TEST_P(EveryBackend, SharesWorkOutOnce) {
+  const Graph graph = graph_of(models()[0]);
+  for (const int threads : {1, 4}) {
+    Compiled under_test = compiled(graph, {.batch = 1, .threads = threads});
+    for (const int count : {0, 1, 1000}) {
+      std::vector<int> calls(static_cast<std::size_t>(count));
+      under_test->share(count, [&](int i) { ++calls[static_cast<std::size_t>(i)]; });
+      EXPECT_EQ(calls, std::vector<int>(calls.size(), 1));
+    }
+  }
+}
+
 TEST_P(EveryBackend, RefusesPrecisionsItLacksByName) {
   auto backend = GetParam().open();
   const Graph graph = graph_of(models()[0]);

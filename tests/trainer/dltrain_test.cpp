@@ -181,6 +181,33 @@ TEST(Dltrain, ALackingDeviceEndsWithThree) {
   EXPECT_EQ(train_in(folder / "run", job).exit_code, 3);
 }
 
+/// oneDNN takes this process's CPU for an older one.
+TEST(Dltrain, BFloat16SaysWhatTheCpuLacks) {
+  const auto train_on = [](const std::string& instructions, const char* precision) {
+    const ScratchFolder folder;
+    auto job = small_job();
+    job["backend"] = "auto";
+    job["precision"] = precision;
+    job["max_steps"] = 1;
+    write_text(folder.path() / "train.json", job.dump());
+    return run_program({"env", "DNNL_MAX_CPU_ISA=" + instructions, dltrain, "--config",
+                        (folder.path() / "train.json").string()});
+  };
+  if (train_on("ALL", "bf16").exit_code != 0) GTEST_SKIP() << "no bf16 on this CPU";
+  const auto imitated = train_on("AVX512_CORE", "bf16");
+  EXPECT_EQ(imitated.exit_code, 0) << imitated.output;
+  EXPECT_THAT(imitated.output, HasSubstr("dltrain: warning: precision bf16: this CPU has no "
+                                         "bfloat16 instructions, oneDNN imitates them"));
+  const auto refused = train_on("AVX2", "bf16");
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.output,
+              HasSubstr("backend onednn does not compute in bf16 on this CPU: it has no AVX-512"));
+  EXPECT_THAT(refused.output, HasSubstr("  try: use fp32"));
+  const auto half = train_on("ALL", "fp16");
+  EXPECT_EQ(half.exit_code, 2);
+  EXPECT_THAT(half.output, HasSubstr("oneDNN has no training in it on CPUs"));
+}
+
 TEST(Dltrain, DamagedCheckpointsAreNamedAndThePreviousOneIsUsed) {
   const ScratchFolder folder;
   auto job = small_job();

@@ -54,6 +54,34 @@ TEST_P(EveryBackend, WeightsAreThoseOfTheSeedInPlainLayout) {
   }
 }
 
+/// Of a parameter that is cut into many parts for the threads, the last of them a short one.
+TEST_P(EveryBackend, ThreadsUpdateEachNumberOnce) {
+  GraphBuilder net("m", {300});
+  net.add("fc", Dense{.units = 1001});
+  const Graph graph = *std::move(net).finish();
+  for (const int threads : {1, 3}) {
+    auto executable = *made_.backend->compile(graph, {.batch = 2, .threads = threads});
+    ParameterArenas arenas(*executable, *made_.communicator, *find_optimizer("sgd"), options);
+    arenas.initialise(graph, 7);
+    const auto before = arenas.weights();
+    const auto gradients = arenas.gradients();
+    std::vector<float> ones(gradients.size() / sizeof(float), 1.F);
+    std::memcpy(gradients.data(), ones.data(), gradients.size());
+    for (const std::int64_t step : {1, 2}) arenas.update({.lr = 0.1, .step = step});
+    const auto after = arenas.weights();
+    for (std::size_t t = 0; t < before.size(); ++t) {
+      for (std::size_t i = 0; i < before[t].data.size(); i += sizeof(float)) {
+        float was = 0;
+        float is = 0;
+        std::memcpy(&was, &before[t].data[i], sizeof was);
+        std::memcpy(&is, &after[t].data[i], sizeof is);
+        // v = 1, then 0.5 * 1 + 1.
+        ASSERT_EQ(is, (was - 0.1F * 1.F) - 0.1F * 1.5F) << before[t].name << " " << i;
+      }
+    }
+  }
+}
+
 TEST_P(EveryBackend, TensorsGoInAsTheyCameOut) {
   made_.arenas->initialise(made_.graph, 7);
   std::memset(made_.arenas->gradients().data(), 0, made_.arenas->gradients().size());

@@ -237,8 +237,9 @@ class Norm final : public Layer {
     }
     const bool stores = group_.relu || parts.size() > 1;
     const memory dy = stores ? writable(program, parts, layout) : parts[0];
-    Memories used = {run_->x, run_->y, dy};
+    Memories used = {run_->x, dy};
     used.insert(used.end(), parts.begin(), parts.end());
+    if (group_.relu) used.push_back(run_->y);  // otherwise nobody looks at it again
     program.add_own(first, group_.name + " backward weights", "own", used,
                     [run = run_, parts, dy] { run->sum(parts, dy); });
     if (!around_.wants_dx) return {dy, dy};

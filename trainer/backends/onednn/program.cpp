@@ -98,11 +98,6 @@ const BoundParameter& Program::bind_parameter(int index, const memory::desc& pla
   return parameter;
 }
 
-memory Program::use_scratchpad(const memory::desc& desc) {
-  scratchpads_.push_back(memory(desc, engine_, DNNL_MEMORY_NONE));
-  return scratchpads_.back();
-}
-
 void Program::allocate_planned() {
   std::vector<Lifetime> lifetimes;
   for (const Planned& each : planned_) {
@@ -116,15 +111,6 @@ void Program::allocate_planned() {
   for (std::size_t i = 0; i < planned_.size(); ++i) {
     planned_[i].memory.set_data_handle(begin + plan.offsets[i]);
   }
-  allocate_scratchpad();
-}
-
-void Program::allocate_scratchpad() {
-  std::size_t bytes = 64;
-  for (const memory& user : scratchpads_) bytes = std::max(bytes, user.get_desc().get_size());
-  scratchpad_ = allocate_for_good(
-      {{static_cast<memory::dim>(bytes)}, memory::data_type::u8, memory::format_tag::a});
-  for (memory& user : scratchpads_) user.set_data_handle(scratchpad_.get_data_handle());
 }
 
 dnnl::primitive_attr user_scratchpad() {

@@ -98,13 +98,14 @@ class Program {
   std::vector<std::vector<double>>& buffers() { return buffers_; }
   const std::vector<std::vector<double>>& buffers() const { return buffers_; }
 
-  /// The shared scratchpad is added to the arguments.
+  /// A scratchpad is added to the arguments: memory like any other, in use for this one step.
   template <typename PrimitiveDesc>
   void add(std::vector<Step>& steps, const std::string& name, const PrimitiveDesc& primitive_desc,
            const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory> arguments) {
     begin_step();
     for (const auto& [index, memory] : arguments) use(memory);
-    const dnnl::memory scratchpad = use_scratchpad(primitive_desc.scratchpad_desc());
+    const dnnl::memory scratchpad = allocate(primitive_desc.scratchpad_desc());
+    use(scratchpad);
     arguments.insert({DNNL_ARG_SCRATCHPAD, scratchpad});
     steps.push_back({.name = name,
                      .implementation = primitive_desc.impl_info_str(),
@@ -125,8 +126,7 @@ class Program {
   void share(const dnnl::memory& memory) { shared_.push_back(memory); }
   bool is_shared(const dnnl::memory& memory) const;
 
-  /// Once all steps are added: gives all memories their place, and the scratchpad's users one
-  /// buffer, as large as the largest needs.
+  /// Once all steps are added: gives all memories their place.
   void allocate_planned();
   std::size_t planned_bytes() const { return planned_bytes_; }
 
@@ -138,8 +138,6 @@ class Program {
   };
   void begin_step() { ++steps_; }
   void use(const dnnl::memory& memory);
-  dnnl::memory use_scratchpad(const dnnl::memory::desc& desc);
-  void allocate_scratchpad();
 
   dnnl::engine engine_;
   Numerics numerics_;
@@ -150,13 +148,11 @@ class Program {
   std::vector<Planned> planned_;
   std::unordered_map<const void*, std::size_t> index_;  // into planned_, by oneDNN's handle
   std::vector<dnnl::memory> shared_;
-  std::vector<dnnl::memory> scratchpads_;
-  dnnl::memory scratchpad_;
   dnnl::memory arena_;  // what is planned
   std::size_t planned_bytes_ = 0;
 };
 
-/// Every primitive works in the scratchpad it is given: many need one, none at the same time.
+/// Every primitive works in the scratchpad it is given.
 dnnl::primitive_attr user_scratchpad();
 
 /// [batch, c, h, w] or [batch, features], or the same of a parameter: dense, in C order.
