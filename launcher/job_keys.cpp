@@ -374,9 +374,10 @@ std::vector<JobKey> all_keys() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 4> planned_keys = {
-    "train.convolution",     "train.checkpoint.best",
-    "recovery.max_restarts", "recovery.requeue_on",
+constexpr std::array<std::string_view, 3> planned_keys = {
+    "train.convolution",
+    "recovery.max_restarts",
+    "recovery.requeue_on",
 };
 
 }  // namespace

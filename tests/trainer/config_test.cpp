@@ -205,15 +205,9 @@ TEST(Config, RefusesALongerLagAndDoublesInHalves) {
 }
 
 TEST(Config, KeysOfLaterIssuesAreUnknown) {
-  for (const char* key : {"convolution", "checkpoint.best"}) {
-    std::string json = R"({"model": "lenet", ")" + std::string(key) + "\": null}";
-    if (const auto dot = json.find('.'); dot != std::string::npos) {
-      json = json.substr(0, dot) + "\": {\"" + json.substr(dot + 1) + "}";
-    }
-    auto config = parse_config(json);
-    ASSERT_FALSE(config) << json;
-    EXPECT_THAT(config.error().what, HasSubstr(std::string("unknown key '") + key)) << json;
-  }
+  auto config = parse_config(R"({"model": "lenet", "convolution": null})");
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().what, HasSubstr("unknown key 'convolution'"));
 }
 
 TEST(Config, RefusesWhatIsNoJsonObject) {
