@@ -140,7 +140,7 @@ std::optional<Error> Checkpointing::tell(FinishedWrite finished, bool last) {
   options_.say(fmt::format("checkpoint {} ({:.1f} MB in {:.2f} s, training waited {:.2f} s{})",
                            written.path.string(), static_cast<double>(written.bytes) / 1e6,
                            finished.seconds_total, finished.seconds_blocked, best));
-  choose_interval(finished.seconds_total);
+  if (!last) choose_interval(finished.seconds_total);
   return std::nullopt;
 }
 
