@@ -80,6 +80,11 @@ Event checkpoint(const Json& line, double time) {
                          .bytes = whole(line, "bytes")};
 }
 
+Event checkpoint_failed(const Json& line, double time) {
+  return CheckpointFailedEvent{
+      .time = time, .step = whole(line, "step").value_or(0), .why = text(line, "why")};
+}
+
 Event restart(const Json& line, double time) {
   return RestartEvent{.time = time, .reason = text(line, "reason"), .from = text(line, "from")};
 }
@@ -113,8 +118,15 @@ double time_of(const Event& event) {
 std::optional<Event> parse_event(std::string_view line) {
   using Reader = Event (*)(const Json&, double);
   static const std::map<std::string, Reader, std::less<>> readers = {
-      {"start", start},           {"step", step},       {"epoch", epoch}, {"ranks", ranks},
-      {"checkpoint", checkpoint}, {"restart", restart}, {"stall", stall}, {"end", end}};
+      {"start", start},
+      {"step", step},
+      {"epoch", epoch},
+      {"ranks", ranks},
+      {"checkpoint", checkpoint},
+      {"checkpoint_failed", checkpoint_failed},
+      {"restart", restart},
+      {"stall", stall},
+      {"end", end}};
 
   const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object()) return std::nullopt;

@@ -62,6 +62,12 @@ struct CheckpointEvent {
   std::optional<std::int64_t> bytes = {};
 };
 
+struct CheckpointFailedEvent {
+  double time = 0;
+  std::int64_t step = 0;
+  std::string why = {};
+};
+
 struct RestartEvent {
   double time = 0;
   std::string reason = {};
@@ -84,7 +90,7 @@ struct EndEvent {
 };
 
 using Event = std::variant<StartEvent, StepEvent, EpochEvent, RanksEvent, CheckpointEvent,
-                           RestartEvent, StallEvent, EndEvent>;
+                           CheckpointFailedEvent, RestartEvent, StallEvent, EndEvent>;
 
 double time_of(const Event& event);
 

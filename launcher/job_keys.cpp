@@ -374,8 +374,7 @@ std::vector<JobKey> all_keys() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 3> planned_keys = {
-    "train.checkpoint.best",
+constexpr std::array<std::string_view, 2> planned_keys = {
     "recovery.max_restarts",
     "recovery.requeue_on",
 };

@@ -163,6 +163,12 @@ void Progress::on(const CheckpointEvent& event) {
   say(dim(line));
 }
 
+void Progress::on(const CheckpointFailedEvent& event) {
+  constexpr std::size_t most_shown = 300;
+  say(fmt::format("no checkpoint of step {}: {}", event.step,
+                  first_bytes(shown_line(event.why), most_shown)));
+}
+
 void Progress::on(const RestartEvent& event) {
   const bool resumed = event.reason == "resume";
   std::string line =

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "launcher/progress.hpp"
 
@@ -33,15 +34,25 @@ std::string_view to_string(RunStatus status) {
 
 void RunLedger::take(const Event& event) {
   const double time = time_of(event);
-  const double since = last_time_ > 0 ? std::max(0.0, time - last_time_) : 0;
+  if (const auto* checkpoint = std::get_if<CheckpointEvent>(&event)) {
+    if (checkpoint->seconds_blocked) {
+      blocked_seconds_ += *checkpoint->seconds_blocked;
+      return;
+    }
+  }
+  if (std::holds_alternative<CheckpointFailedEvent>(event)) return;
+  double since = last_time_ > 0 ? std::max(0.0, time - last_time_) : 0;
   last_time_ = time;
   if (std::holds_alternative<StartEvent>(event)) {
     end_status_.clear();
     stall_.reset();
+    blocked_seconds_ = 0;
     first_epoch_comes_ = true;
   }
   if (const auto* step = std::get_if<StepEvent>(&event)) {
     ++steps_;
+    const double blocked = std::min(since, std::exchange(blocked_seconds_, 0));
+    since -= blocked;
     step_seconds_ += since;
     step_images_ += step->images_per_s.value_or(0) * since;
   } else if (const auto* epoch = std::get_if<EpochEvent>(&event)) {

@@ -41,8 +41,9 @@ class RunLedger {
   bool first_epoch_excluded() const { return later_epochs_.seconds > 0; }
 
   /// Seconds spent in training steps (data, forward, backward, reduction, update): for every step
-  /// event the time since the event before it. Start-up, validation and checkpoints end with
-  /// events of their own and so do not count.
+  /// event the time since the event before it. Start-up and validation end with events of their own
+  /// and so do not count. A checkpoint tells of itself once it is written, some steps later: what
+  /// it stopped is taken off then.
   double step_seconds() const { return step_seconds_; }
 
  private:
@@ -55,6 +56,7 @@ class RunLedger {
   int stalls_ = 0;
   double last_time_ = 0;  // of the event before; 0: none
   double step_seconds_ = 0;
+  double blocked_seconds_ = 0;  // by checkpoints, not yet taken off
   double step_images_ = 0;
   struct Work {
     double images = 0;

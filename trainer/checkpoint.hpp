@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +41,7 @@ struct Checkpoint {
   std::int64_t global_batch = 0;
   std::vector<std::string> class_names;
   Normalization normalization;
+  std::map<std::string, double> metrics;  // of the epoch that ends here; empty: none does
   TensorFile weights;
   TensorFile states;  // of the optimiser
 };
@@ -46,13 +49,24 @@ struct Checkpoint {
 struct WrittenCheckpoint {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
+  bool best = false;  // of those in its folder
 };
 
+/// Which checkpoints of a folder stay.
+struct Retention {
+  int keep = 3;           // newest ones
+  std::string best = {};  // and the one where this metric is best; empty: only those
+};
+
+/// Hears of every piece that was written, and may hold the writer back.
+using OnWritten = std::function<void(std::size_t bytes)>;
+
 /// Writes `folder`/step-NNNNNNNN under a temporary name, syncs it and renames it; one of that name
-/// is replaced. Then removes older ones beyond the `keep` newest.
+/// is replaced, at once. Then removes what `retention` does not want.
 /// unavailable: the file system refuses (disk full, read-only), and nothing new is left behind.
-Result<WrittenCheckpoint> write_checkpoint(const std::filesystem::path& folder,
-                                           Checkpoint checkpoint, int keep);
+Result<WrittenCheckpoint> write_checkpoint(
+    const std::filesystem::path& folder, Checkpoint checkpoint, const Retention& retention,
+    const OnWritten& on_written = [](std::size_t) {});
 
 /// Removes what an interrupted write_checkpoint() left in `folder`.
 void remove_leftovers(const std::filesystem::path& folder);
@@ -81,6 +95,9 @@ std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path&
 
 /// bad_request: what is damaged or missing, named.
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& step_directory);
+
+/// The `metrics` of a step, from its state.json alone. bad_request: it is damaged or missing.
+Result<std::map<std::string, double>> read_metrics(const std::filesystem::path& step_directory);
 
 /// XXH64 of a file's content as 16 hexadecimal digits.
 std::string checksum(std::span<const std::byte> content);

@@ -71,6 +71,11 @@ Result<TensorFile> read_tensors(const fs::path& file, const Json& state) {
   return tensors;
 }
 
+/// Checkpoints of earlier versions have none.
+std::map<std::string, double> metrics_of(const Json& state) {
+  return state.value("metrics", std::map<std::string, double>());
+}
+
 Checkpoint checkpoint_of(const Json& state) {
   Checkpoint checkpoint;
   checkpoint.position = {.epoch = state.at("epoch"),
@@ -87,10 +92,21 @@ Checkpoint checkpoint_of(const Json& state) {
   checkpoint.class_names = state.at("class_names").get<std::vector<std::string>>();
   checkpoint.normalization.mean = state.at("normalization").at("mean").get<std::vector<double>>();
   checkpoint.normalization.std = state.at("normalization").at("std").get<std::vector<double>>();
+  checkpoint.metrics = metrics_of(state);
   return checkpoint;
 }
 
 }  // namespace
+
+Result<std::map<std::string, double>> read_metrics(const fs::path& step_directory) {
+  try {
+    auto state = read_state(step_directory / "state.json");
+    if (!state) return std::move(state).error();
+    return metrics_of(*state);
+  } catch (const nlohmann::json::exception& problem) {
+    return unsound(std::string("state.json lacks something: ") + problem.what());
+  }
+}
 
 Result<Checkpoint> read_checkpoint(const fs::path& step_directory) {
   try {

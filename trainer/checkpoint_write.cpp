@@ -1,7 +1,9 @@
 #include <fcntl.h>
+#include <stdio.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trainer/checkpoint.hpp"
+#include "trainer/checkpoint_retention.hpp"
 
 namespace dllaunch {
 namespace {
@@ -46,22 +49,30 @@ struct Stored {
   std::uint64_t bytes = 0;
 };
 
+/// So often a writer can be held back, and hashes what the processor still has at hand.
+constexpr std::size_t most_at_once = 1 << 20;
+
 /// Writes the pieces one after the other and returns once they are on the disk.
-Result<Stored> write_durably(const fs::path& file, const std::vector<Bytes>& pieces) {
+Result<Stored> write_durably(const fs::path& file, const std::vector<Bytes>& pieces,
+                             const OnWritten& on_written) {
   const OpenFile out{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   if (out.descriptor < 0) return refused(file, errno);
   Stored stored;
   const std::unique_ptr<XXH64_state_t, decltype(&XXH64_freeState)> hash(XXH64_createState(),
                                                                         &XXH64_freeState);
   XXH64_reset(hash.get(), 0);
-  for (const Bytes piece : pieces) {
-    if (auto written = write_all(out.descriptor, piece, file); !written) {
-      return std::move(written).error();
+  for (Bytes piece : pieces) {
+    while (!piece.empty()) {
+      const Bytes some = piece.first(std::min(piece.size(), most_at_once));
+      auto written = write_all(out.descriptor, some, file);
+      if (!written) return std::move(written).error();
+      XXH64_update(hash.get(), some.data(), some.size());
+      on_written(some.size());
+      piece = piece.subspan(some.size());
     }
-    XXH64_update(hash.get(), piece.data(), piece.size());
-    stored.bytes += piece.size();
   }
   if (::fsync(out.descriptor) != 0) return refused(file, errno);
+  for (const Bytes piece : pieces) stored.bytes += piece.size();
   stored.checksum = fmt::format("{:016x}", XXH64_digest(hash.get()));
   return stored;
 }
@@ -75,11 +86,12 @@ Result<Ok> sync_directory(const fs::path& directory) {
   return Ok{};
 }
 
-Result<Stored> write_tensors(const fs::path& file, TensorFile& tensors) {
+Result<Stored> write_tensors(const fs::path& file, TensorFile& tensors,
+                             const OnWritten& on_written) {
   const std::string header = render_safetensors_header(tensors);
   std::vector<Bytes> pieces{std::as_bytes(std::span(header))};
   for (const auto& tensor : tensors.tensors) pieces.emplace_back(tensor.data);
-  return write_durably(file, pieces);
+  return write_durably(file, pieces, on_written);
 }
 
 std::string render_state(const Checkpoint& checkpoint, const Stored& model,
@@ -100,6 +112,7 @@ std::string render_state(const Checkpoint& checkpoint, const Stored& model,
   state["class_names"] = checkpoint.class_names;
   state["normalization"] = {{"mean", checkpoint.normalization.mean},
                             {"std", checkpoint.normalization.std}};
+  if (!checkpoint.metrics.empty()) state["metrics"] = checkpoint.metrics;
   state["bytes"] = {{"model.safetensors", model.bytes}, {"optimizer.safetensors", optimizer.bytes}};
   state["checksums"] = {{"algorithm", "xxh64"},
                         {"model.safetensors", model.checksum},
@@ -110,34 +123,36 @@ std::string render_state(const Checkpoint& checkpoint, const Stored& model,
   return text.replace(own, no_checksum.size(), checksum(std::as_bytes(std::span(text))));
 }
 
-Result<std::uint64_t> write_files(const fs::path& directory, Checkpoint& checkpoint) {
-  auto model = write_tensors(directory / "model.safetensors", checkpoint.weights);
+Result<std::uint64_t> write_files(const fs::path& directory, Checkpoint& checkpoint,
+                                  const OnWritten& on_written) {
+  auto model = write_tensors(directory / "model.safetensors", checkpoint.weights, on_written);
   if (!model) return std::move(model).error();
-  auto optimizer = write_tensors(directory / "optimizer.safetensors", checkpoint.states);
+  auto optimizer =
+      write_tensors(directory / "optimizer.safetensors", checkpoint.states, on_written);
   if (!optimizer) return std::move(optimizer).error();
   const std::string text = render_state(checkpoint, *model, *optimizer);
-  auto state = write_durably(directory / "state.json", {std::as_bytes(std::span(text))});
+  auto state =
+      write_durably(directory / "state.json", {std::as_bytes(std::span(text))}, on_written);
   if (!state) return std::move(state).error();
   if (auto synced = sync_directory(directory); !synced) return std::move(synced).error();
   return model->bytes + optimizer->bytes + state->bytes;
 }
 
-/// A directory with a final name must be complete, so it loses that name before its files.
-void discard(const fs::path& directory) {
-  std::error_code ignored;
-  const fs::path aside = directory.parent_path() / (".tmp-old-" + directory.filename().string());
-  fs::remove_all(aside, ignored);
-  fs::rename(directory, aside, ignored);
-  fs::remove_all(aside, ignored);
-}
-
-void prune(const fs::path& folder, const fs::path& newest, int keep) {
-  int kept = 0;
-  for (const auto& path : list_checkpoints(folder)) {
-    // What lies beyond the newest is from a future that was given up; it is not ours to count.
-    if (kept == 0 && path.filename() != newest.filename()) continue;
-    if (++kept > keep) discard(path);
+/// A step of that name is replaced at once, where the file system can: none is ever missing.
+Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final) {
+  std::error_code failed;
+  if (fs::exists(final, failed)) {
+    const bool swapped =
+        ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, final.c_str(), RENAME_EXCHANGE) == 0;
+    if (swapped) {
+      fs::remove_all(temporary, failed);
+      return Ok{};
+    }
+    discard_checkpoint(final);
   }
+  fs::rename(temporary, final, failed);
+  if (failed) return refused(final, failed.value());
+  return Ok{};
 }
 
 }  // namespace
@@ -157,27 +172,25 @@ void remove_leftovers(const fs::path& folder) {
 }
 
 Result<WrittenCheckpoint> write_checkpoint(const fs::path& folder, Checkpoint checkpoint,
-                                           int keep) {
+                                           const Retention& retention,
+                                           const OnWritten& on_written) {
   const std::string name = fmt::format("step-{:08}", checkpoint.position.step);
   const fs::path temporary = folder / (".tmp-" + name);
   const fs::path final = folder / name;
+  remove_leftovers(folder);
   std::error_code failed;
-  fs::remove_all(temporary, failed);
   fs::create_directories(temporary, failed);
   if (failed) return refused(temporary, failed.value());
 
-  auto bytes = write_files(temporary, checkpoint);
-  if (!bytes) {
-    std::error_code ignored;
-    fs::remove_all(temporary, ignored);
-    return std::move(bytes).error();
+  auto bytes = write_files(temporary, checkpoint, on_written);
+  auto placed = bytes ? put_in_place(temporary, final) : Result<Ok>(bytes.error());
+  if (!placed) {
+    fs::remove_all(temporary, failed);
+    return std::move(placed).error();
   }
-  if (fs::exists(final, failed)) discard(final);
-  fs::rename(temporary, final, failed);
-  if (failed) return refused(final, failed.value());
   if (auto synced = sync_directory(folder); !synced) return std::move(synced).error();
-  prune(folder, final, keep);
-  return WrittenCheckpoint{final, *bytes};
+  const auto best = prune_checkpoints(folder, final, retention);
+  return WrittenCheckpoint{.path = final, .bytes = *bytes, .best = best == final};
 }
 
 }  // namespace dllaunch

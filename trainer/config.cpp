@@ -225,6 +225,11 @@ class Reader {
                       "most {}, not {}",
                       runtime.stall_seconds, a_year, runtime.stall_abort_seconds));
     }
+    const std::string& best = config_.checkpoint.best;
+    if (best.starts_with("val_") && config_.validate_every == 0) {
+      problems_.push_back(fmt::format(
+          "checkpoint.best: {} is measured in validations, and validate_every is 0", best));
+    }
     const DatasetEntry* dataset = find_dataset(config_.dataset);
     const DatasetOptions& data = config_.data;
     if (dataset == nullptr) return;  // reported already
@@ -310,7 +315,16 @@ Json schema_of(const ConfigKey& key) {
   schema["type"] = type_of(key);
   if (key.kind == ValueKind::word) {
     schema["enum"] = names_of(key.words);
+    if (key.nullable) schema["enum"].push_back(nullptr);
     for (const auto& word : key.words) schema["x-enum-descriptions"].push_back(word.summary);
+  }
+  if (key.kind == ValueKind::number && !key.words.empty()) {
+    Json number = {{"type", schema["type"]}};
+    if (key.above) number["exclusiveMinimum"] = *key.above;
+    schema.erase("type");
+    schema["anyOf"] = Json::array({{{"enum", names_of(key.words)}}, number});
+    schema["default"] = key.initial;
+    return schema;
   }
   Json* bounded = &schema;
   if (key.kind == ValueKind::numbers) {

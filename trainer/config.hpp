@@ -26,8 +26,14 @@ struct AutoConfig {
 
 struct CheckpointConfig {
   std::optional<std::int64_t> every_epochs = 1;
-  std::optional<double> every_minutes;
-  int keep = 3;  // newest ones
+  std::optional<double> every_minutes = {};
+  bool every_auto = false;                // minutes as best_interval_s() says
+  std::optional<double> mtbf_hours = {};  // for that; absent: a node's share
+  int keep = 3;                           // newest ones
+  std::string best = {};                  // a metric whose best one is kept too; empty: none
+  std::optional<double> mb_per_s = {};    // 1e6 bytes, while training goes on
+  std::optional<double> wait_seconds = 10;
+  bool stop_on_error = true;
 };
 
 struct RuntimeConfig {

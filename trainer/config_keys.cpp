@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "runtime/communicator.hpp"
+#include "trainer/checkpoint_keys.hpp"
 #include "trainer/optimizer_keys.hpp"
 
 namespace dllaunch {
@@ -226,27 +227,6 @@ std::vector<ConfigKey> state_keys() {
            "auto: from this run's newest sound checkpoint, if any; none: from the start; "
            "a path: from a checkpoint of another run",
        .store = [](auto& c, auto& v) { c.resume = v; }},
-      {.path = "checkpoint.every_epochs",
-       .kind = ValueKind::integer,
-       .initial = 1,
-       .nullable = true,
-       .wide = true,
-       .minimum = 1,
-       .description = "epochs from one checkpoint to the next; the last one comes in any case",
-       .store = [](auto& c,
-                   auto& v) { c.checkpoint.every_epochs = absent_when_null<std::int64_t>(v); }},
-      {.path = "checkpoint.every_minutes",
-       .kind = ValueKind::number,
-       .nullable = true,
-       .above = 0,
-       .description = "minutes from one checkpoint to the next, within epochs too",
-       .store = [](auto& c, auto& v) { c.checkpoint.every_minutes = absent_when_null<double>(v); }},
-      {.path = "checkpoint.keep",
-       .kind = ValueKind::integer,
-       .initial = 3,
-       .minimum = 1,
-       .description = "newest checkpoints that are kept",
-       .store = [](auto& c, auto& v) { c.checkpoint.keep = v; }},
   };
 }
 
@@ -377,7 +357,7 @@ std::vector<ConfigKey> all_keys() {
                                .description = "network to train",
                                .store = [](auto& c, auto& v) { c.model = v; }}};
   for (auto part : {dataset_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
-                    state_keys, reports_keys, launcher_keys}) {
+                    state_keys, checkpoint_keys, reports_keys, launcher_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

@@ -244,6 +244,14 @@ void EventLog::checkpoint(const CheckpointEvent& event) {
              .text());
 }
 
+void EventLog::checkpoint_failed(const CheckpointFailedEvent& event) {
+  append(Line("checkpoint_failed")
+             .add("epoch", event.epoch)
+             .add("step", event.step)
+             .add("why", event.why)
+             .text());
+}
+
 void EventLog::restart(std::string_view reason, std::string_view from) {
   append(Line("restart").add("reason", reason).add("from", from).text());
 }

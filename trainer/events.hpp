@@ -60,6 +60,12 @@ struct CheckpointEvent {
   std::uint64_t bytes = 0;
 };
 
+struct CheckpointFailedEvent {
+  std::int64_t epoch = 0;  // complete ones
+  std::int64_t step = 0;
+  std::string why = {};
+};
+
 struct StallEvent {
   std::string state = {};            // late | over | gave up | died
   std::vector<int> late_ranks = {};  //
@@ -88,6 +94,7 @@ class EventLog {
   /// there are.
   void ranks(std::int64_t epoch, const EpochRanks& event);
   void checkpoint(const CheckpointEvent& event);
+  void checkpoint_failed(const CheckpointFailedEvent& event);
   void restart(std::string_view reason, std::string_view from);
   void stall(const StallEvent& event);
   void end(std::string_view status, double seconds);

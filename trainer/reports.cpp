@@ -128,6 +128,10 @@ void Reports::checkpoint(const CheckpointEvent& event) {
   events_.checkpoint(event);
 }
 
+void Reports::checkpoint_failed(const CheckpointFailedEvent& event) {
+  events_.checkpoint_failed(event);
+}
+
 void Reports::end(std::string_view status, double seconds) {
   events_.end(status, seconds);
 }

@@ -37,6 +37,7 @@ class Reports {
   void epoch(const EpochEvent& event, const EpochRanks& ranks);
   void validation(const Validation& measured);
   void checkpoint(const CheckpointEvent& event);
+  void checkpoint_failed(const CheckpointFailedEvent& event);
   void end(std::string_view status, double seconds);
 
  private:

@@ -10,6 +10,7 @@
 #include "trainer/agreement.hpp"
 #include "trainer/bucket_choice.hpp"
 #include "trainer/buffers.hpp"
+#include "trainer/checkpointing.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/reports.hpp"
 #include "trainer/skipped_images.hpp"
@@ -60,7 +61,7 @@ struct StepSums {
   double correct = 0;
   double stop = 0;        // ranks that were asked to stop
   double checkpoint = 0;  // rank 0: it is time for one
-  double failed = 0;      // ranks that could not read their images
+  double failed = 0;      // ranks that could not read their images, or write a checkpoint
 };
 static_assert(sizeof(StepSums) == 5 * sizeof(double), "reduced as an array of doubles");
 
@@ -81,21 +82,29 @@ class Training {
                  tunes_buckets(options.prepare.config.runtime)),
         stragglers_(communicator, activity, options.host),
         skipped_(options.prepare.warn),
+        checkpointing_(
+            session, communicator, reports,
+            {.nodes = options.nodes.value_or(1), .say = options.say, .warn = options.prepare.warn}),
         images_(session.dataset->size(Split::train)) {}
 
   /// An Error ends the training on every rank.
-  Result<TrainStatus> run();
+  Result<TrainStatus> run() {
+    auto status = run_epochs();
+    checkpointing_.finish();
+    return status;
+  }
 
  private:
+  Result<TrainStatus> run_epochs();
   Result<Pause> train_epoch();
   Result<StepSums> run_step(Loader& loader, const StepInfo& now);
   std::optional<Error> explain_failure(const StepSums& sums, double own_loss,
                                        std::optional<Error> own_error);
-  Result<Ok> finish_epoch(Pause pause, Clock::time_point epoch_start);
-  Result<Ok> save();
+  /// Returns whether the epoch is to be saved.
+  Result<bool> finish_epoch(Pause pause, Clock::time_point epoch_start);
+  Result<Ok> save(bool last);
   void apply_late_gradients();
   void report_step(const StepSums& sums, std::int64_t step_images, double lr);
-  bool minutes_have_passed() const;
 
   const TrainOptions& options_;
   const TrainConfig& config_;
@@ -107,33 +116,30 @@ class Training {
   BucketChoice buckets_;
   StragglerWatch stragglers_;
   SkippedImages skipped_;
+  Checkpointing checkpointing_;
   std::optional<double> step_lr_;  // of the latest step
   StepInfo reduced_;               // of the step whose gradients the reducer gives next
   std::int64_t images_;            // of the training split
   double training_s_ = 0;          // of this epoch, without validation and checkpoints
   std::int64_t epoch_images_ = 0;  // trained on in this epoch by this process
-  Clock::time_point last_save_ = Clock::now();
   Clock::time_point last_event_ = Clock::now();
   std::int64_t images_since_event_ = 0;
   bool reported_ = false;
 };
 
-Result<TrainStatus> Training::run() {
+Result<TrainStatus> Training::run_epochs() {
   while (!session_.finished()) {
     const auto epoch_start = Clock::now();
     auto pause = train_epoch();
     if (!pause) return std::move(pause).error();
     if (*pause == Pause::stop) {
-      if (auto saved = save(); !saved) return std::move(saved).error();
+      if (auto saved = save(/*last=*/true); !saved) return std::move(saved).error();
       return TrainStatus::cancelled;
     }
-    if (auto finished = finish_epoch(*pause, epoch_start); !finished) {
-      return std::move(finished).error();
-    }
-    const auto every = config_.checkpoint.every_epochs;
-    const bool due = every && *pause == Pause::epoch_end && session_.position.epoch % *every == 0;
-    if (due || session_.finished()) {
-      if (auto saved = save(); !saved) return std::move(saved).error();
+    auto due = finish_epoch(*pause, epoch_start);
+    if (!due) return std::move(due).error();
+    if (*due || session_.finished()) {
+      if (auto saved = save(session_.finished()); !saved) return std::move(saved).error();
     }
   }
   return TrainStatus::completed;
@@ -171,7 +177,7 @@ Result<Pause> Training::train_epoch() {
     if (sums->stop > 0) return Pause::stop;
     if (at.images < images_ && sums->checkpoint > 0) {
       const auto before = Clock::now();
-      if (auto saved = save(); !saved) return std::move(saved).error();
+      if (auto saved = save(/*last=*/false); !saved) return std::move(saved).error();
       start += Clock::now() - before;
     }
   }
@@ -183,8 +189,9 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   const auto slices = deal_step(images_, session_.shape, at.images, communicator_.rank());
   const double scale = 1.0 / static_cast<double>(step_images(images_, session_.shape, at.images));
   StepSums sums{.stop = options_.stop_requested() ? 1.0 : 0.0,
-                .checkpoint = minutes_have_passed() ? 1.0 : 0.0};
-  std::optional<Error> error;
+                .checkpoint = checkpointing_.due_by_time() ? 1.0 : 0.0};
+  std::optional<Error> error = checkpointing_.look();
+  if (error) sums.failed = 1;
   Pending exchange;
   double own_loss = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
@@ -285,7 +292,7 @@ void Training::report_step(const StepSums& sums, std::int64_t count, double lr) 
   images_since_event_ = 0;
 }
 
-Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
+Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
   apply_late_gradients();
   TrainPosition& at = session_.position;
   const EpochRanks ranks = stragglers_.end_epoch();
@@ -331,41 +338,15 @@ Result<Ok> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
     constexpr std::size_t most_lines = 3;
     for (const auto& line : straggler_lines(ranks, most_lines)) options_.say(line);
   }
-  return Ok{};
+  return checkpointing_.due_after(event, pause == Pause::epoch_end);
 }
 
-bool Training::minutes_have_passed() const {
-  const auto minutes = config_.checkpoint.every_minutes;
-  return communicator_.rank() == 0 && minutes && seconds_since(last_save_) >= *minutes * 60;
-}
-
-/// Collective: no rank goes on when rank 0 could not write.
-Result<Ok> Training::save() {
+Result<Ok> Training::save(bool last) {
   apply_late_gradients();
   activity_.enter(RankPhase::checkpoint);
   session_.arenas->gather_states();
   average_buffers(session_.graph, *session_.executable, communicator_);
-  std::optional<Error> error;
-  if (communicator_.rank() == 0) {
-    const auto start = Clock::now();
-    auto written =
-        write_checkpoint(session_.checkpoints(), snapshot(session_), config_.checkpoint.keep);
-    const double seconds = seconds_since(start);
-    if (!written) {
-      error = std::move(written).error();
-    } else {
-      reports_.checkpoint({.path = written->path.string(),
-                           .epoch = session_.position.epoch,
-                           .step = session_.position.step,
-                           .seconds_blocked = seconds,
-                           .seconds_total = seconds,
-                           .bytes = written->bytes});
-      options_.say(fmt::format("checkpoint {} ({:.1f} MB, {:.2f} s)", written->path.string(),
-                               static_cast<double>(written->bytes) / 1e6, seconds));
-    }
-  }
-  last_save_ = Clock::now();
-  if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
+  if (auto saved = checkpointing_.save(last); !saved) return saved;
   activity_.enter(RankPhase::between);
   return Ok{};
 }

@@ -56,6 +56,7 @@ std::string whole_run(const ProgressStyle& style) {
                        .step = 10,
                        .seconds_blocked = 0.25});
   for (int i = 11; i <= 20; ++i) show(step(2, i, 106 + 4 * i));
+  show(CheckpointFailedEvent{.time = 189, .step = 15, .why = "cannot write a: No space left"});
   show(epoch(2, 190));
   show(
       RestartEvent{.time = 191, .reason = "rank 1 died", .from = "/run/checkpoints/step-00000010"});

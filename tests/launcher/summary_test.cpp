@@ -33,6 +33,29 @@ TEST(Summary, AddsUpARun) {
   EXPECT_EQ(ledger.end_status(), "completed");
 }
 
+/// Written while training goes on: told late, and only what it stopped is lost.
+TEST(Summary, ACheckpointCostsWhatItBlocked) {
+  RunLedger ledger;
+  const auto saved = [](double time) {
+    return CheckpointEvent{.time = time, .path = "c", .seconds_blocked = 0.5, .seconds_total = 3};
+  };
+  ledger.take(StartEvent{.time = 100});
+  ledger.take(StepEvent{.time = 104});
+  ledger.take(EpochEvent{.time = 110});
+  ledger.take(StepEvent{.time = 112});
+  ledger.take(saved(113));
+  ledger.take(StepEvent{.time = 114});
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 4 + 2 + 2 - 0.5);
+  ledger.take(CheckpointFailedEvent{.time = 114.5, .step = 3, .why = "disk full"});
+  ledger.take(StepEvent{.time = 115});
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 8.5);
+  // The last one of a process stops no step; the next process owes nothing for it.
+  ledger.take(saved(118));
+  ledger.take(StartEvent{.time = 120});
+  ledger.take(StepEvent{.time = 121});
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 9.5);
+}
+
 TEST(Summary, TheFirstEpochAfterEachStartCountsOnlyWhereThereAreNoOthers) {
   RunLedger ledger;
   const auto epoch = [&](double images_per_s, std::optional<double> images) {

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 TEST(CheckpointRead, ReadsWhatWasWritten) {
   const ScratchFolder folder;
   const Checkpoint sound = sound_checkpoint(469);
-  auto written = write_checkpoint(folder.path(), sound, 3);
+  auto written = write_checkpoint(folder.path(), sound, {.keep = 3});
   auto read = read_checkpoint(written->path);
   ASSERT_TRUE(read) << read.error().what;
   EXPECT_EQ(read->position.epoch, 2);
@@ -35,7 +35,7 @@ TEST(CheckpointRead, ReadsWhatWasWritten) {
 TEST(CheckpointRead, TakesTheNewestSoundOneAndNamesTheRefused) {
   const ScratchFolder folder;
   for (const int step : {1, 2, 3, 4}) {
-    ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(step), 9));
+    ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(step), {.keep = 9}));
   }
   fs::resize_file(folder / "step-00000004" / "model.safetensors", 50);
   fs::remove(folder / "step-00000003" / "optimizer.safetensors");
@@ -59,8 +59,8 @@ TEST(CheckpointRead, AnAbsentOrEmptyFolderHoldsNothing) {
 
 TEST(CheckpointRead, OrdersStepsBeyondEightDigits) {
   const ScratchFolder folder;
-  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(99'999'999), 9));
-  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(100'000'000), 9));
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(99'999'999), {.keep = 9}));
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(100'000'000), {.keep = 9}));
   EXPECT_EQ(find_newest_checkpoint(folder.path()).found->checkpoint.position.step, 100'000'000);
 }
 
@@ -69,7 +69,7 @@ class CheckpointDamage : public testing::TestWithParam<const char*> {};
 /// Every single byte counts: the header's length, the header, the data, the words of state.json.
 TEST_P(CheckpointDamage, AnyFlippedBitIsRefusedByName) {
   const ScratchFolder folder;
-  auto written = write_checkpoint(folder.path(), sound_checkpoint(1), 3);
+  auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   const fs::path file = written->path / GetParam();
   const std::string whole = read_text(file);
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -86,7 +86,7 @@ TEST_P(CheckpointDamage, AnyFlippedBitIsRefusedByName) {
 
 TEST_P(CheckpointDamage, AnyTruncationIsRefusedByName) {
   const ScratchFolder folder;
-  auto written = write_checkpoint(folder.path(), sound_checkpoint(1), 3);
+  auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   const fs::path file = written->path / GetParam();
   const std::string whole = read_text(file);
   for (std::size_t kept = 0; kept < whole.size(); ++kept) {
@@ -99,7 +99,7 @@ TEST_P(CheckpointDamage, AnyTruncationIsRefusedByName) {
 
 TEST_P(CheckpointDamage, Survives) {
   const ScratchFolder folder;
-  auto written = write_checkpoint(folder.path(), sound_checkpoint(1), 3);
+  auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   const fs::path file = written->path / GetParam();
   const std::string whole = read_text(file);
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
@@ -134,7 +134,7 @@ TEST(CheckpointRead, AStateWithoutTheRateIsReadWithoutOne) {
 /// A checksum that holds says only that the writer meant it; nothing says the writer was sane.
 TEST(CheckpointRead, SurvivesAStateThatIsSignedNonsense) {
   const ScratchFolder folder;
-  auto written = write_checkpoint(folder.path(), sound_checkpoint(1), 3);
+  auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   for (const char* nonsense : {"[]", "{}", "{\"format\": \"x\"}", "{\"format\": 1}",
                                "{\"format\": 2}", "{\"format\": 1, \"bytes\": 3}"}) {
     std::string text =

@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
 
 #include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/sound_checkpoint.hpp"
@@ -24,7 +28,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
 
 TEST(CheckpointWrite, WritesTheThreeFiles) {
   const ScratchFolder folder;
-  auto written = write_checkpoint(folder / "checkpoints", sound_checkpoint(469), 3);
+  auto written = write_checkpoint(folder / "checkpoints", sound_checkpoint(469), {.keep = 3});
   ASSERT_TRUE(written) << written.error().what;
   EXPECT_EQ(written->path, folder / "checkpoints" / "step-00000469");
   EXPECT_EQ(names_in(written->path),
@@ -37,7 +41,7 @@ TEST(CheckpointWrite, WritesTheThreeFiles) {
 
 TEST(CheckpointWrite, StateSaysWhatOtherProgramsNeed) {
   const ScratchFolder folder;
-  auto written = write_checkpoint(folder.path(), sound_checkpoint(469), 3);
+  auto written = write_checkpoint(folder.path(), sound_checkpoint(469), {.keep = 3});
   const auto state = nlohmann::json::parse(read_text(written->path / "state.json"));
   EXPECT_EQ(state["model"], "lenet");
   EXPECT_EQ(state["epoch"], 2);
@@ -55,25 +59,72 @@ TEST(CheckpointWrite, StateSaysWhatOtherProgramsNeed) {
 TEST(CheckpointWrite, KeepsTheNewest) {
   const ScratchFolder folder;
   for (const int step : {1, 2, 3, 4, 5}) {
-    ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(step), 2));
+    ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(step), {.keep = 2}));
   }
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"step-00000004", "step-00000005"}));
 }
 
 TEST(CheckpointWrite, NeverRemovesTheOneJustWrittenForOneOfAFutureGivenUp) {
   const ScratchFolder folder;
-  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(30), 1));
-  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(25), 1));
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(30), {.keep = 1}));
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(25), {.keep = 1}));
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"step-00000025", "step-00000030"}));
 }
 
 TEST(CheckpointWrite, ReplacesOneOfTheSameStep) {
   const ScratchFolder folder;
-  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), 3));
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
   write_text(folder / "step-00000007" / "model.safetensors", "damaged");
-  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), 3));
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
   EXPECT_TRUE(read_checkpoint(folder / "step-00000007"));
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
+}
+
+/// Whoever looks while it is replaced sees the old one or the new one.
+TEST(CheckpointWrite, OneThatIsReplacedIsNeverMissing) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
+  std::atomic<bool> done = false;
+  std::atomic<int> missing = 0;
+  std::thread looker([&] {
+    while (!done) missing += fs::exists(folder / "step-00000007" / "state.json") ? 0 : 1;
+  });
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
+  }
+  done = true;
+  looker.join();
+  EXPECT_EQ(missing, 0);
+  EXPECT_TRUE(read_checkpoint(folder / "step-00000007"));
+}
+
+TEST(CheckpointWrite, AFileInTheWayIsReplaced) {
+  const ScratchFolder folder;
+  write_text(folder / "step-00000007", "a file");
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
+  EXPECT_TRUE(read_checkpoint(folder / "step-00000007"));
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
+}
+
+TEST(CheckpointWrite, TheNextOneRemovesWhatAnInterruptedOneLeft) {
+  const ScratchFolder folder;
+  write_text(folder / ".tmp-step-00000009" / "model.safetensors", "half");
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(12), {.keep = 3}));
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000012"});
+}
+
+TEST(CheckpointWrite, TellsOfEveryByteInPiecesOfAMegabyte) {
+  const ScratchFolder folder;
+  Checkpoint large = sound_checkpoint(2);
+  large.weights.tensors[0].shape = {1 << 20};
+  large.weights.tensors[0].data.resize(std::size_t{4} << 20);
+  std::vector<std::size_t> pieces;
+  auto written = write_checkpoint(folder.path(), large, {.keep = 3},
+                                  [&](std::size_t bytes) { pieces.push_back(bytes); });
+  ASSERT_TRUE(written);
+  EXPECT_EQ(std::reduce(pieces.begin(), pieces.end()), written->bytes);
+  EXPECT_LE(std::ranges::max(pieces), std::size_t{1} << 20);
+  EXPECT_GE(pieces.size(), 6u);
 }
 
 TEST(CheckpointWrite, RemovesLeftovers) {
@@ -89,7 +140,7 @@ TEST(CheckpointWrite, RemovesLeftovers) {
 TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
   const ScratchFolder folder;
   write_text(folder / "checkpoints", "a file");
-  auto written = write_checkpoint(folder / "checkpoints", sound_checkpoint(1), 3);
+  auto written = write_checkpoint(folder / "checkpoints", sound_checkpoint(1), {.keep = 3});
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(written.error().what, testing::HasSubstr("Not a directory"));
@@ -98,7 +149,7 @@ TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
 /// A file size limit fails a write in the middle, as a full disk does.
 TEST(CheckpointWrite, AFullDiskLeavesNothingNewBehind) {
   const ScratchFolder folder;
-  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(1), 3));
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3}));
   Checkpoint large = sound_checkpoint(2);
   large.weights.tensors[0].shape = {1 << 18};
   large.weights.tensors[0].data.resize(std::size_t{4} << 18);
@@ -107,7 +158,7 @@ TEST(CheckpointWrite, AFullDiskLeavesNothingNewBehind) {
   const auto previous = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit small{.rlim_cur = 1 << 18, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
-  auto written = write_checkpoint(folder.path(), large, 3);
+  auto written = write_checkpoint(folder.path(), large, {.keep = 3});
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, previous);
   ASSERT_FALSE(written);

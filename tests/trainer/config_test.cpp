@@ -223,18 +223,6 @@ TEST(Config, RefusesALongerLagAndDoublesInHalves) {
             "runtime.compression: gradients of precision fp64 travel as they are");
 }
 
-TEST(Config, KeysOfLaterIssuesAreUnknown) {
-  for (const char* key : {"checkpoint.best"}) {
-    std::string json = R"({"model": "lenet", ")" + std::string(key) + "\": null}";
-    if (const auto dot = json.find('.'); dot != std::string::npos) {
-      json = json.substr(0, dot) + "\": {\"" + json.substr(dot + 1) + "}";
-    }
-    auto config = parse_config(json);
-    ASSERT_FALSE(config) << json;
-    EXPECT_THAT(config.error().what, HasSubstr(std::string("unknown key '") + key)) << json;
-  }
-}
-
 TEST(Config, RefusesWhatIsNoJsonObject) {
   EXPECT_THAT(parse_config("{").error().what, HasSubstr("not JSON: parse error at line 1"));
   EXPECT_EQ(parse_config("[]").error().what, "the document is no JSON object");

@@ -66,6 +66,25 @@ TEST(Ranks, OneTwoAndFourGiveTheSameLosses) {
   }
 }
 
+/// The global batch stays; so the images of each step do, whoever computes them.
+TEST(Ranks, ARunGoesOnAtAnotherNumberOfRanks) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  const Curve whole = losses_on(1, small_job(), folder / "whole");
+  std::vector<double> losses;
+  auto job = small_job();
+  // Of 5 steps an epoch: within the first, the second and the fourth.
+  for (const auto& [ranks, until] : {std::pair(2, 3), {4, 8}, {1, 17}, {3, 20}}) {
+    job["max_steps"] = until;
+    const Curve part = losses_on(ranks, job, folder / "parts");
+    losses.insert(losses.end(), part.losses.begin(), part.losses.end());
+  }
+  ASSERT_EQ(losses.size(), 20u);
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_NEAR(losses[i], whole.losses[i], 1e-9 * whole.losses[i]) << "step " << i + 1;
+  }
+}
+
 /// One rank writes the reports, and the counts in them are of all ranks' images.
 TEST(Ranks, ReportsAreThoseOfOneRankWhateverTheirNumber) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";

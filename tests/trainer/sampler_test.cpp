@@ -105,6 +105,29 @@ TEST(Sampler, AnEpochContinuesWhereItStopped) {
   EXPECT_TRUE(deal_epoch(100, shape, 100, 1).empty());
 }
 
+/// A job that goes on with other ranks, and other steps, still sees the images that are left.
+TEST(Sampler, AnEpochContinuesOnAnotherNumberOfRanks) {
+  for (const auto& [images, first] : cases()) {
+    for (const auto& [unused, then] : cases()) {
+      const std::int64_t stopped =
+          std::min(images, steps_per_epoch(images, first) / 2 * first.global_batch());
+      std::vector<int> seen(static_cast<std::size_t>(images));
+      const auto see = [&](const StepShape& shape, std::int64_t from, std::int64_t to) {
+        for (int rank = 0; rank < shape.ranks; ++rank) {
+          for (const auto& slice : deal_epoch(images, shape, from, rank)) {
+            for (std::int64_t at = slice.begin; at < slice.begin + slice.count; ++at) {
+              if (at < to) ++seen[static_cast<std::size_t>(at)];
+            }
+          }
+        }
+      };
+      see(first, 0, stopped);
+      see(then, stopped, images);
+      EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), images);
+    }
+  }
+}
+
 TEST(Sampler, ValidationTakesEveryImageOnce) {
   for (const auto& [images, shape] : cases()) {
     std::vector<int> seen(static_cast<std::size_t>(images));

@@ -1,0 +1,89 @@
+#include "trainer/checkpoint_retention.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<CheckpointMetric, 6> metrics{{
+    {"val_loss", true, "mean loss of the validation images"},
+    {"val_accuracy", false, "share of them that is right"},
+    {"val_top5_accuracy", false, "share of them whose class is among the first five"},
+    {"val_f1_macro", false, "mean over classes of their F1"},
+    {"loss", true, "mean loss of the epoch's training images"},
+    {"accuracy", false, "share of them that was right"},
+}};
+
+/// Newest first. What lies beyond `newest` is from a future that was given up.
+std::vector<fs::path> steps_up_to(const fs::path& folder, const fs::path& newest) {
+  auto steps = list_checkpoints(folder);
+  const auto same = [&](const fs::path& step) { return step.filename() == newest.filename(); };
+  steps.erase(steps.begin(), std::ranges::find_if(steps, same));
+  return steps;
+}
+
+/// A convenience for people: where links do not exist, nothing is lost.
+void link_best(const fs::path& folder, const fs::path& best) {
+  std::error_code ignored;
+  const fs::path link = folder / ".tmp-best";
+  fs::remove(link, ignored);
+  fs::create_directory_symlink(best.filename(), link, ignored);
+  fs::rename(link, folder / "best", ignored);
+}
+
+}  // namespace
+
+std::span<const CheckpointMetric> checkpoint_metrics() {
+  return metrics;
+}
+
+bool is_better(std::string_view metric, double value, double than) {
+  const auto found = std::ranges::find(metrics, metric, &CheckpointMetric::name);
+  return found != metrics.end() && found->falls ? value < than : value > than;
+}
+
+std::optional<BestCheckpoint> find_best_checkpoint(const fs::path& folder, std::string_view metric,
+                                                   const fs::path& newest) {
+  std::optional<BestCheckpoint> best;
+  auto steps = steps_up_to(folder, newest);
+  std::ranges::reverse(steps);
+  for (const auto& step : steps) {
+    const auto read = read_metrics(step);
+    if (!read) continue;
+    const auto found = read->find(std::string(metric));
+    if (found == read->end() || !std::isfinite(found->second)) continue;
+    if (!best || is_better(metric, found->second, best->value)) {
+      best = BestCheckpoint{step, found->second};
+    }
+  }
+  return best;
+}
+
+std::optional<fs::path> prune_checkpoints(const fs::path& folder, const fs::path& newest,
+                                          const Retention& retention) {
+  std::optional<fs::path> best;
+  if (!retention.best.empty()) {
+    if (auto found = find_best_checkpoint(folder, retention.best, newest)) best = found->path;
+  }
+  if (best) link_best(folder, *best);
+  int kept = 0;
+  for (const auto& step : steps_up_to(folder, newest)) {
+    if (++kept > retention.keep && step != best) discard_checkpoint(step);
+  }
+  return best;
+}
+
+void discard_checkpoint(const fs::path& directory) {
+  std::error_code ignored;
+  const fs::path aside = directory.parent_path() / (".tmp-old-" + directory.filename().string());
+  fs::remove_all(aside, ignored);
+  fs::rename(directory, aside, ignored);
+  fs::remove_all(aside, ignored);
+}
+
+}  // namespace dllaunch
