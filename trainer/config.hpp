@@ -65,7 +65,9 @@ struct TrainConfig {
   int accumulate = 1;  // micro-batches per step
   Precision precision = Precision::fp32;
   std::string backend = "auto";  // auto | a name of backends()
-  std::string optimizer;         // a name of optimizers()
+  std::string loss = "auto";     // auto | a name of losses()
+  double label_smoothing = 0;
+  std::string optimizer;  // a name of optimizers()
   OptimizerOptions optimizer_options;
   bool shard = false;  // each rank keeps the optimiser's state of its part of the weights only
   ScheduleOptions schedule;

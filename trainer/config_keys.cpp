@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "runtime/communicator.hpp"
+#include "trainer/loss.hpp"
 #include "trainer/optimizer_keys.hpp"
 
 namespace dllaunch {
@@ -166,10 +167,17 @@ std::vector<ConfigKey> compute_keys() {
       {.path = "loss",
        .kind = ValueKind::word,
        .initial = "auto",
-       .words = {{"auto", "the model's own"},
-                 {"softmax_cross_entropy", "mean of -log softmax(logits)[label]"}},
+       .words = words_of(losses(), {{"auto", "the model's own, else what fits the labels"}}),
        .description = "what training makes small",
-       .store = [](auto&, auto&) {}},  // every model of today has this one loss
+       .store = [](auto& c, auto& v) { c.loss = v; }},
+      {.path = "label_smoothing",
+       .kind = ValueKind::number,
+       .initial = 0,
+       .minimum = 0,
+       .below = 1,
+       .description = "part of the label that is spread over all classes, e.g. 0.1 (not of "
+                      "mean_squared_error)",
+       .store = [](auto& c, auto& v) { c.label_smoothing = v; }},
   };
 }
 

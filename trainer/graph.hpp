@@ -119,14 +119,25 @@ struct Node {
   std::vector<int> buffers;     // indexes into Graph::buffers, in the operation's order
 };
 
-enum class Loss { softmax_cross_entropy };  // mean over images of -log softmax(logits)[label]
+/// What is known of an image beside its pixels, and wanted of the network.
+enum class TargetKind {
+  class_index,  // one of the classes
+  class_set,    // any number of the classes: 0 or 1 for each
+  values,       // real numbers
+};
+
+/// What training makes small: a name of losses(), and its options.
+struct LossChoice {
+  std::string name = "softmax_cross_entropy";
+  double label_smoothing = 0;
+};
 
 struct Graph {
   std::string model;
   std::vector<Node> nodes;  // topological order; the first is the input, the last gives the logits
   std::vector<Parameter> parameters;
   std::vector<Buffer> buffers;
-  Loss loss = Loss::softmax_cross_entropy;
+  LossChoice loss = {};
 
   const Shape& input_shape() const { return nodes.front().shape; }
   std::int64_t classes() const { return nodes.back().shape.front(); }
@@ -166,6 +177,7 @@ struct ModelEntry {
   std::string_view name;  // what the user types
   std::string_view summary;
   Result<Graph> (*build)(const ImageShape& image, int classes);
+  std::string_view loss = {};  // of `loss: auto`; empty: what fits the targets
 };
 std::span<const ModelEntry> models();
 

@@ -13,6 +13,7 @@
 #include "trainer/agreement.hpp"
 #include "trainer/dataset_staging.hpp"
 #include "trainer/image_preparation.hpp"
+#include "trainer/loss_choice.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,8 +28,12 @@ std::optional<Error> error_of(const Result<T>& result) {
 Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   for (const auto& entry : models()) {
     if (entry.name == config.model) {
-      return entry.build(prepared_shape(dataset.image_shape(), config.data.image_size),
-                         dataset.classes());
+      auto loss = choose_loss(config, entry.loss, dataset.targets());
+      if (!loss) return std::move(loss).error();
+      auto graph = entry.build(prepared_shape(dataset.image_shape(), config.data.image_size),
+                               dataset.classes());
+      if (graph) graph->loss = *std::move(loss);
+      return graph;
     }
   }
   return Error{ErrorKind::bad_request, "no model " + config.model, ""};
@@ -93,6 +98,7 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   auto graph = build_model(session.config, *session.dataset);
   if (!graph) return std::move(graph).error();
   session.graph = *std::move(graph);
+  session.judged = judged_as(session.graph.loss, session.dataset->targets());
   return compile(session);
 }
 

@@ -35,6 +35,7 @@ struct Session {
   StepShape shape;
   std::unique_ptr<Dataset> dataset;
   Normalization normalization;
+  TargetKind judged = TargetKind::class_index;  // how good the network is
   Graph graph;
   std::string backend;  // "reference 1"
   std::unique_ptr<Backend> opened;

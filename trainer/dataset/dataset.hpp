@@ -43,9 +43,15 @@ class Dataset {
   virtual Result<std::int32_t> read_floats(Split split, std::int64_t index,
                                            std::span<float> pixels) const;
 
+  /// What is known of every image. Where it is no class, read() and read_floats() return 0, and
+  /// read_targets() gives the classes() numbers that are. bad_request: as of read().
+  virtual TargetKind targets() const { return TargetKind::class_index; }
+  virtual Result<Ok> read_targets(Split split, std::int64_t index, std::span<float> row) const;
+
   /// How many images of the training split, evenly spread over it, measure_normalization() reads.
   virtual std::int64_t images_to_measure() const { return size(Split::train); }
 
+  /// Classes, or numbers that are known of an image.
   int classes() const { return static_cast<int>(class_names().size()); }
   std::size_t pixels() const {
     const ImageShape& shape = image_shape();

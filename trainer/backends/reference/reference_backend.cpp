@@ -8,7 +8,7 @@
 #include "trainer/backend.hpp"
 #include "trainer/backends/reference/batch_norm.hpp"
 #include "trainer/backends/reference/operations.hpp"
-#include "trainer/softmax_cross_entropy.hpp"
+#include "trainer/loss.hpp"
 
 namespace dllaunch {
 namespace {
@@ -77,7 +77,7 @@ class ReferenceExecutable final : public Executable {
     count_ = batch.count;
     const auto rows = static_cast<std::size_t>(count_);
     const auto pixels = rows * static_cast<std::size_t>(elements_of(graph_.input_shape()));
-    assert(batch.images.size() >= pixels && batch.labels.size() >= rows);
+    assert(batch.images.size() >= pixels);
     std::transform(batch.images.data(), batch.images.data() + pixels, outputs_.front().begin(),
                    [](float pixel) { return static_cast<Real>(pixel); });
 
@@ -86,8 +86,8 @@ class ReferenceExecutable final : public Executable {
     }
     const auto logits = rows * static_cast<std::size_t>(graph_.classes());
     std::copy_n(outputs_.back().begin(), logits, logits_.begin());
-    return softmax_cross_entropy(std::span(logits_).first(logits), batch.labels.first(rows),
-                                 std::span(slopes_).first(logits));
+    return evaluate_loss(graph_.loss, batch, std::span(logits_).first(logits),
+                         std::span(slopes_).first(logits));
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
