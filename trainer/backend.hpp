@@ -46,6 +46,7 @@ struct Batch {
   std::span<const std::int32_t> labels;  // [batch], 0 .. classes-1
   int count = 0;                         // 0 .. batch
   std::span<const float> targets = {};   // [batch, classes], in place of labels where not empty
+  std::uint64_t random = 0;              // key of what is drawn at random in training
 };
 
 struct ForwardResult {

@@ -9,6 +9,7 @@
 #include "runtime/gradient_reducer.hpp"
 #include "trainer/agreement.hpp"
 #include "trainer/bucket_choice.hpp"
+#include "trainer/dropout.hpp"
 #include "trainer/epoch_line.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/reports.hpp"
@@ -191,6 +192,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
     Batch batch;
     if (loaded) {
       batch = *std::move(loaded);
+      batch.random = batch_key({config_.seed, at.step, communicator_.rank(), i});
     } else {
       // The others wait in this step's collectives: take part with nothing, then tell them.
       error = std::move(loaded).error();

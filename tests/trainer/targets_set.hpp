@@ -54,4 +54,26 @@ inline void write_targets_set(const std::filesystem::path& folder, TargetKind ki
   write_targets_split(folder, "val", 20, kind);
 }
 
+/// Cubes of 7x7 pixels and 13 bands in two classes: bright in the lower bands, or in the upper
+/// ones.
+inline void write_cubes(const std::filesystem::path& folder, const std::string& name, int cubes) {
+  constexpr int bands = 13;
+  const std::uint64_t key = random_key(9, name);
+  std::vector<float> values;
+  std::vector<std::int32_t> labels;
+  for (int cube = 0; cube < cubes; ++cube) {
+    labels.push_back(cube % 2);
+    for (int i = 0; i < 7 * 7 * bands; ++i) {
+      const bool bright = (i % bands < bands / 2) == (labels.back() == 0);
+      const auto at = static_cast<std::uint64_t>(cube * 7 * 7 * bands + i);
+      values.push_back(static_cast<float>(random_unit(random_bits(key, at)) + (bright ? 0.7 : 0)));
+    }
+  }
+  const std::string count = std::to_string(cubes);
+  write_text(folder / (name + "_images.npy"),
+             npy_bytes(npy_header_text("<f4", "(" + count + ", 7, 7, 13)"), raw_bytes(values)));
+  write_text(folder / (name + "_labels.npy"),
+             npy_bytes(npy_header_text("<i4", "(" + count + ",)"), raw_bytes(labels)));
+}
+
 }  // namespace dllaunch

@@ -99,6 +99,35 @@ TEST(Targets, ABadRowIsABadImage) {
   EXPECT_EQ(events_of(folder / "skipped", "epoch").back()["skipped"], 1);
 }
 
+/// The published way to train on hyperspectral cubes, on a few small ones.
+TEST(Targets, CubesAreClassifiedByConvolutionsAlongTheirBands) {
+  std::vector<std::vector<double>> losses;
+  for (const BackendEntry& backend : backends()) {
+    SCOPED_TRACE(backend.name);
+    const ScratchFolder folder;
+    write_cubes(folder / "data", "train", 40);
+    write_cubes(folder / "data", "val", 10);
+    auto config = on_npy(folder / "data", std::string(backend.name));
+    config.model = "conv3d";
+    config.batch_size = 10;
+    config.epochs = 4;
+    config.optimizer = "sgd";
+    config.optimizer_options = {.lr = 0.1};
+    config.schedule.decay = "inverse-time";
+    config.schedule.decay_rate = 5e-6;
+    auto trained = train_alone(config, folder / "run");
+    ASSERT_TRUE(trained) << trained.error().what;
+    const auto last = events_of(folder / "run", "epoch").back();
+    EXPECT_EQ(last["val_accuracy"], 1);
+    EXPECT_LT(last["val_loss"], 0.2);
+    EXPECT_TRUE(last["val_mean_squared_error"].is_null()) << "classes are told as classes";
+    losses.push_back(trained->losses);
+  }
+  for (std::size_t step = 0; step < losses[0].size(); ++step) {
+    EXPECT_NEAR(losses.front()[step], losses.back()[step], 1e-3) << "step " << step;
+  }
+}
+
 TEST(Targets, SmoothedLabelsCostMoreAndTrainOn) {
   const ScratchFolder folder;
   auto config = small_config("reference");

@@ -116,7 +116,7 @@ class OneDnnExecutable final : public Executable {
   ForwardResult forward(const Batch& batch, Phase phase) override {
     assert(batch.count >= 0 && batch.count <= batch_);
     count_ = batch.count;
-    program_.call() = {.rows = batch.count, .train = phase == Phase::train};
+    program_.call() = {.rows = batch.count, .train = phase == Phase::train, .random = batch.random};
     const auto rows = static_cast<std::size_t>(count_);
     assert(batch.images.size() >= rows * static_cast<std::size_t>(pixels_));
     omp_set_num_threads(threads_);
