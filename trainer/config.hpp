@@ -51,7 +51,9 @@ struct ReportsConfig {
 struct TrainConfig {
   std::string name = "dltrain";
   std::string device = "auto";  // auto | cpu | cuda | hip
-  std::string model;
+  std::string model;            // a name of models(), or listed_model
+  std::string layers;           // of that: the block `model:`, as JSON
+  bool zero_gamma = false;
   std::string dataset;  // a name of datasets()
   DatasetOptions data;
   std::string stage_to;       // folder of the node the files are copied to; empty: none

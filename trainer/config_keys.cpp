@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "runtime/communicator.hpp"
+#include "trainer/layer_list.hpp"
 #include "trainer/loss.hpp"
 #include "trainer/optimizer_keys.hpp"
 
@@ -170,6 +171,12 @@ std::vector<ConfigKey> compute_keys() {
        .words = words_of(losses(), {{"auto", "the model's own, else what fits the labels"}}),
        .description = "what training makes small",
        .store = [](auto& c, auto& v) { c.loss = v; }},
+      {.path = "zero_gamma",
+       .kind = ValueKind::flag,
+       .initial = false,
+       .description = "the last batch normalisation of each residual block starts with weight 0, "
+                      "so that a block begins as its shortcut (Goyal et al. 2017)",
+       .store = [](auto& c, auto& v) { c.zero_gamma = v; }},
       {.path = "label_smoothing",
        .kind = ValueKind::number,
        .initial = 0,
@@ -349,11 +356,16 @@ std::vector<ConfigKey> launcher_keys() {
 
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> keys{{.path = "model",
-                               .kind = ValueKind::word,
+                               .kind = ValueKind::network,
                                .required = true,
                                .words = words_of(models()),
                                .description = "network to train",
-                               .store = [](auto& c, auto& v) { c.model = v; }}};
+                               .store = [](auto& c, auto& v) {
+                                 const bool listed = v.is_object();
+                                 c.model = listed ? std::string(listed_model)
+                                                  : v.template get<std::string>();
+                                 if (listed) c.layers = v.dump();
+                               }}};
   for (auto part : {dataset_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
                     state_keys, reports_keys, launcher_keys}) {
     auto rows = part();
