@@ -60,8 +60,9 @@ std::string default_of(const std::string& name, const Json& schema, const Json& 
 std::string meaning_of(const std::string& name, const Json& schema) {
   std::string text = schema.value("description", "");
   if (name == of_this_build) return text + "; `dllaunch info` lists those of a build";
-  const Json words = schema.value("enum", Json::array());
-  const Json said = schema.value("x-enum-descriptions", Json::array());
+  const Json& named = schema.contains("anyOf") ? schema["anyOf"][0] : schema;
+  const Json words = named.value("enum", Json::array());
+  const Json said = named.value("x-enum-descriptions", Json::array());
   for (std::size_t i = 0; i < said.size() && i < words.size(); ++i) {
     if (said[i] == "") continue;
     text += fmt::format("{}`{}`: {}", i == 0 ? ". " : "; ", words[i].get<std::string>(),

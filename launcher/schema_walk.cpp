@@ -65,6 +65,16 @@ void find_owners(const Json& schema, const std::string& path, const std::string&
   }
 }
 
+/// Of several forms that a value may have, the one for blocks or lists where it is one.
+const Json& form_for(const Json& schema, const YamlNode& node) {
+  const bool block = node.kind == YamlKind::mapping;
+  if (!schema.contains("anyOf") || (!block && node.kind != YamlKind::sequence)) return schema;
+  for (const Json& form : schema["anyOf"]) {
+    if (form.contains(block ? "properties" : "items")) return form;
+  }
+  return schema;
+}
+
 }  // namespace
 
 Json SchemaWalk::complete(const Json& schema, const YamlNode& root) {
@@ -84,7 +94,8 @@ void SchemaWalk::report(const Mark& mark, std::string message) {
   problems_.push_back({mark, std::move(message)});
 }
 
-Json SchemaWalk::value(const Json& schema, const std::string& path, const YamlNode& node) {
+Json SchemaWalk::value(const Json& all_forms, const std::string& path, const YamlNode& node) {
+  const Json& schema = form_for(all_forms, node);
   const bool is_block = schema.contains("properties") || schema.contains("additionalProperties");
   // A block whose keys are all commented out is a null in YAML; whoever wrote it meant an empty
   // one. Where null is the default it means something: that there is no such block.

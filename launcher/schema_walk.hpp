@@ -14,8 +14,8 @@ namespace dllaunch {
 /// Knows these keywords: type (one or a list), enum, const, minimum, exclusiveMinimum, maximum,
 /// exclusiveMaximum, minLength, maxLength, pattern (in the part that ECMAScript and POSIX share),
 /// items, minItems, maxItems, properties, required, additionalProperties, propertyNames.pattern,
-/// anyOf of scalars, default, and "x-expected", which says in words what the others ask for. Beyond
-/// JSON Schema:
+/// anyOf of scalars, at most one block and at most one list, default, and "x-expected", which says
+/// in words what the others ask for. Beyond JSON Schema:
 ///   - an absent block is an empty one, so every default appears in the result, in schema order;
 ///   - where text is allowed beside numbers or booleans, the result is the text as written;
 ///   - "x-by": {key, defaults, needed}: only the words of `key` in the same block that have a
@@ -33,7 +33,7 @@ class SchemaWalk {
  private:
   using Json = nlohmann::ordered_json;
 
-  Json value(const Json& schema, const std::string& path, const YamlNode& node);
+  Json value(const Json& all_forms, const std::string& path, const YamlNode& node);
   Json absent(const Json& schema);
   Json block(const Json& schema, const std::string& path, const YamlNode& node);
   Json list(const Json& schema, const std::string& path, const YamlNode& node);

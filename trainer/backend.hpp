@@ -50,11 +50,13 @@ struct Batch {
   std::span<const float> images;         // [batch, c, h, w], normalised
   std::span<const std::int32_t> labels;  // [batch], 0 .. classes-1
   int count = 0;                         // 0 .. batch
+  std::span<const float> targets = {};   // [batch, classes], in place of labels where not empty
+  std::uint64_t random = 0;              // key of what is drawn at random in training
 };
 
 struct ForwardResult {
   double loss_sum = 0;  // over the batch's `count` images; NaN and infinity pass through
-  int correct = 0;      // images whose largest logit is the label's
+  int correct = 0;      // images whose class, or whole set of classes, the network gives
 };
 
 enum class Phase { train, evaluate };

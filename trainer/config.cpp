@@ -11,6 +11,7 @@
 
 #include "trainer/config_choices.hpp"
 #include "trainer/config_keys.hpp"
+#include "trainer/layer_list.hpp"
 
 namespace dllaunch {
 namespace {
@@ -77,6 +78,7 @@ std::string kind_of(const ConfigKey& key) {
       kind = "a string";
       break;
     case ValueKind::word:
+    case ValueKind::network:
       kind = "one of";
       break;
     case ValueKind::integer:
@@ -93,8 +95,10 @@ std::string kind_of(const ConfigKey& key) {
       break;
   }
   for (const auto& word : key.words) {
-    kind += (key.kind == ValueKind::word ? " " : " or ") + word.name;
+    const bool alone = key.kind == ValueKind::word || key.kind == ValueKind::network;
+    kind += (alone ? " " : " or ") + word.name;
   }
+  if (key.kind == ValueKind::network) kind += " or {layers: [...]}";
   return key.nullable ? kind + " or null" : kind;
 }
 
@@ -124,7 +128,7 @@ std::string check_range(const ConfigKey& key, const Json& value) {
 }
 
 std::string wrong_kind(const ConfigKey& key, const Json& value) {
-  if (key.kind == ValueKind::word && value.is_string()) {
+  if (value.is_string() && (key.kind == ValueKind::word || key.kind == ValueKind::network)) {
     std::vector<std::string> known;
     for (const auto& word : key.words) known.push_back(word.name);
     return fmt::format("{} has no '{}'; did you mean '{}'? ({})", key.path,
@@ -157,6 +161,9 @@ std::string check_value(const ConfigKey& key, const Json& value) {
       if (value.is_string()) return "";
       break;
     case ValueKind::word:
+      break;
+    case ValueKind::network:
+      if (value.is_object()) return fmt::format("{}", fmt::join(check_layer_list(value), "\n"));
       break;
     case ValueKind::flag:
       if (value.is_boolean()) return "";
@@ -309,7 +316,15 @@ Json names_of(const std::vector<Word>& words) {
   return names;
 }
 
+/// A name, or a list of layers.
+Json network_schema(const ConfigKey& key) {
+  Json name{{"type", "string"}, {"enum", names_of(key.words)}};
+  for (const auto& word : key.words) name["x-enum-descriptions"].push_back(word.summary);
+  return {{"description", key.description}, {"anyOf", Json::array({name, layer_list_schema()})}};
+}
+
 Json schema_of(const ConfigKey& key) {
+  if (key.kind == ValueKind::network) return network_schema(key);
   Json schema;
   schema["description"] = key.description;
   schema["type"] = type_of(key);

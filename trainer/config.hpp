@@ -63,7 +63,9 @@ struct ReportsConfig {
 struct TrainConfig {
   std::string name = "dltrain";
   std::string device = "auto";  // auto | cpu | cuda | hip
-  std::string model;
+  std::string model;            // a name of models(), or listed_model
+  std::string layers;           // of that: the block `model:`, as JSON
+  bool zero_gamma = false;
   std::string dataset;  // a name of datasets()
   DatasetOptions data;
   std::string stage_to;       // folder of the node the files are copied to; empty: none
@@ -79,7 +81,9 @@ struct TrainConfig {
   Precision precision = Precision::fp32;
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::automatic;
   std::string backend = "auto";  // auto | a name of backends()
-  std::string optimizer;         // a name of optimizers()
+  std::string loss = "auto";     // auto | a name of losses()
+  double label_smoothing = 0;
+  std::string optimizer;  // a name of optimizers()
   OptimizerOptions optimizer_options;
   bool shard = false;  // each rank keeps the optimiser's state of its part of the weights only
   ScheduleOptions schedule;

@@ -4,6 +4,8 @@
 
 #include "runtime/communicator.hpp"
 #include "trainer/checkpoint_keys.hpp"
+#include "trainer/layer_list.hpp"
+#include "trainer/loss.hpp"
 #include "trainer/optimizer_keys.hpp"
 
 namespace dllaunch {
@@ -197,10 +199,23 @@ std::vector<ConfigKey> compute_keys() {
       {.path = "loss",
        .kind = ValueKind::word,
        .initial = "auto",
-       .words = {{"auto", "the model's own"},
-                 {"softmax_cross_entropy", "mean of -log softmax(logits)[label]"}},
+       .words = words_of(losses(), {{"auto", "the model's own, else what fits the labels"}}),
        .description = "what training makes small",
-       .store = [](auto&, auto&) {}},  // every model of today has this one loss
+       .store = [](auto& c, auto& v) { c.loss = v; }},
+      {.path = "zero_gamma",
+       .kind = ValueKind::flag,
+       .initial = false,
+       .description = "the last batch normalisation of each residual block starts with weight 0, "
+                      "so that a block begins as its shortcut (Goyal et al. 2017)",
+       .store = [](auto& c, auto& v) { c.zero_gamma = v; }},
+      {.path = "label_smoothing",
+       .kind = ValueKind::number,
+       .initial = 0,
+       .minimum = 0,
+       .below = 1,
+       .description = "part of the label that is spread over all classes, e.g. 0.1 (not of "
+                      "mean_squared_error)",
+       .store = [](auto& c, auto& v) { c.label_smoothing = v; }},
   };
 }
 
@@ -351,11 +366,16 @@ std::vector<ConfigKey> launcher_keys() {
 
 std::vector<ConfigKey> all_keys() {
   std::vector<ConfigKey> keys{{.path = "model",
-                               .kind = ValueKind::word,
+                               .kind = ValueKind::network,
                                .required = true,
                                .words = words_of(models()),
                                .description = "network to train",
-                               .store = [](auto& c, auto& v) { c.model = v; }}};
+                               .store = [](auto& c, auto& v) {
+                                 const bool listed = v.is_object();
+                                 c.model = listed ? std::string(listed_model)
+                                                  : v.template get<std::string>();
+                                 if (listed) c.layers = v.dump();
+                               }}};
   for (auto part : {dataset_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
                     state_keys, checkpoint_keys, reports_keys, launcher_keys}) {
     auto rows = part();

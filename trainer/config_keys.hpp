@@ -12,7 +12,8 @@
 
 namespace dllaunch {
 
-enum class ValueKind { text, word, integer, number, numbers, flag };  // numbers: a list
+// numbers: a list; network: a word, or a list of layers
+enum class ValueKind { text, word, integer, number, numbers, flag, network };
 
 struct Word {
   std::string name;  // what the user types

@@ -39,11 +39,14 @@ struct EpochEvent {
   std::int64_t epoch = 0;
   std::int64_t step = 0;  // its last one
   double loss = 0;
-  double accuracy = 0;
+  std::optional<double> accuracy = {};  // of classes
   std::optional<double> val_loss = {};
   std::optional<double> val_accuracy = {};
   std::optional<double> val_top5_accuracy = {};  // of more than five classes
   std::optional<double> val_f1_macro = {};
+  std::optional<double> val_f1_micro = {};             // of sets of classes
+  std::optional<double> val_mean_absolute_error = {};  // of real numbers, as the next
+  std::optional<double> val_mean_squared_error = {};
   std::optional<double> lr = {};  // of its last step; absent where a resume found it done
   double seconds = 0;             // validation included
   double images_per_s = 0;        // training images of all ranks over the seconds of training

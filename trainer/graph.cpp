@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <functional>
 #include <numeric>
@@ -82,6 +83,57 @@ Inferred infer(const Conv2d& op, const Shape& x) {
   return inferred;
 }
 
+Inferred needs_volume(const Shape& x) {
+  return refuse(fmt::format("needs a volume [channels,depth,height,width], got {}", to_string(x)));
+}
+
+bool all_at_least(const std::array<int, 3>& extents, int least) {
+  return std::ranges::all_of(extents, [least](int extent) { return extent >= least; });
+}
+
+/// [channels] and the output's depth, height and width, or what they would need.
+Inferred slide(const Shape& x, std::int64_t channels, const Conv3d& window) {
+  Inferred inferred = only({channels});
+  std::array<int, 3> needed{};
+  bool fits = true;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const int kernel = window.kernel[axis];
+    const int padding = window.padding[axis];
+    needed[axis] = std::max(kernel - 2 * padding, 1);
+    fits = fits && x[axis + 1] >= needed[axis];
+    inferred.shape.push_back(windows(x[axis + 1], kernel, window.stride[axis], padding));
+  }
+  if (fits) return inferred;
+  return refuse(fmt::format("needs at least {} elements (depth, height, width), got {}",
+                            fmt::join(needed, "x"), to_string(x)));
+}
+
+Inferred infer(const Conv3d& op, const Shape& x) {
+  if (x.size() != 4) return needs_volume(x);
+  bool padded = all_at_least(op.padding, 0);
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    padded = padded && op.padding[axis] < op.kernel[axis];
+  }
+  if (op.channels < 1 || !all_at_least(op.kernel, 1) || !all_at_least(op.stride, 1) || !padded) {
+    return refuse(fmt::format(
+        "cannot be a convolution of {} channels, kernel {}, stride {}, padding {}", op.channels,
+        fmt::join(op.kernel, "x"), fmt::join(op.stride, "x"), fmt::join(op.padding, "x")));
+  }
+  Inferred inferred = slide(x, op.channels, op);
+  const Shape weight{op.channels, x[0], op.kernel[0], op.kernel[1], op.kernel[2]};
+  if (inferred.problem.empty()) inferred.parameters = weight_and_bias(weight, op.bias, op.initial);
+  return inferred;
+}
+
+Inferred infer(const MaxPool3d& op, const Shape& x) {
+  if (x.size() != 4) return needs_volume(x);
+  if (!all_at_least(op.kernel, 1) || !all_at_least(op.stride, 1)) {
+    return refuse(fmt::format("cannot pool with kernel {}, stride {}", fmt::join(op.kernel, "x"),
+                              fmt::join(op.stride, "x")));
+  }
+  return slide(x, x[0], {.kernel = op.kernel, .stride = op.stride});
+}
+
 Inferred infer(const Dense& op, const Shape& x) {
   if (x.size() != 1) {
     return refuse(fmt::format("needs a vector, got {}: flatten it first", to_string(x)));
@@ -93,7 +145,7 @@ Inferred infer(const Dense& op, const Shape& x) {
 }
 
 Inferred infer(const BatchNorm& op, const Shape& x) {
-  if (x.size() != 3 && x.size() != 1) return needs_image(x);
+  if (x.size() == 2 || x.size() > 4) return needs_image(x);
   if (!(op.eps > 0) || !(op.momentum > 0) || op.momentum > 1) {
     return refuse(fmt::format("cannot normalise with eps {}, momentum {}", op.eps, op.momentum));
   }
@@ -130,7 +182,7 @@ Inferred infer(const AvgPool2d& op, const Shape& x) {
 }
 
 Inferred infer(const GlobalAvgPool&, const Shape& x) {
-  return x.size() == 3 ? only({x[0]}) : needs_image(x);
+  return x.size() == 3 || x.size() == 4 ? only({x[0]}) : needs_image(x);
 }
 
 Inferred infer(const ZeroPad2d& op, const Shape& x) {
@@ -146,6 +198,11 @@ Inferred infer(const Relu&, const Shape& x) {
 
 Inferred infer(const Tanh&, const Shape& x) {
   return only(x);
+}
+
+Inferred infer(const Dropout& op, const Shape& x) {
+  if (op.rate >= 0 && op.rate < 1) return only(x);
+  return refuse(fmt::format("drops a part of {}, which is not from 0 to below 1", op.rate));
 }
 
 Inferred infer(const Flatten&, const Shape& x) {

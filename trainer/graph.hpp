@@ -1,6 +1,7 @@
 // A model as a value: nodes with shapes, parameters with names. Backends compile it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -13,7 +14,8 @@
 
 namespace dllaunch {
 
-/// Extents without the batch: an image is [channels, height, width], a vector is [features].
+/// Extents without the batch: an image is [channels, height, width], a volume [channels, depth,
+/// height, width], a vector [features].
 using Shape = std::vector<std::int64_t>;
 
 std::int64_t elements_of(const Shape& shape);
@@ -41,6 +43,16 @@ struct Conv2d {
   int padding = 0;  // pixels, both axes, both sides, zeros
   bool bias = true;
   Initial initial = Initial::glorot_uniform;  // of the weight; the bias starts at zero
+};
+
+/// The same over volumes; depth, height, width. weight [channels, c, kernel...], bias [channels].
+struct Conv3d {
+  int channels = 0;
+  std::array<int, 3> kernel = {1, 1, 1};
+  std::array<int, 3> stride = {1, 1, 1};
+  std::array<int, 3> padding = {0, 0, 0};  // both sides, zeros
+  bool bias = true;
+  Initial initial = Initial::glorot_uniform;
 };
 
 /// y[n,u] = b[u] + sum over f of x[n,f] * w[u,f].   Parameters: weight [units, f], bias [units].
@@ -74,7 +86,13 @@ struct AvgPool2d {
   int stride = 2;
 };
 
-/// [c,h,w] -> [c]: the mean over all pixels.
+/// Of volumes: depth, height, width.
+struct MaxPool3d {
+  std::array<int, 3> kernel = {2, 2, 2};
+  std::array<int, 3> stride = {2, 2, 2};
+};
+
+/// [c,h,w] or [c,d,h,w] -> [c]: the mean over all pixels.
 struct GlobalAvgPool {};
 
 /// Zeros around the image, so many pixels on all sides.
@@ -85,14 +103,22 @@ struct ZeroPad2d {
 struct Relu {};
 struct Tanh {};
 
+/// Phase::train: of all elements of x, those of a random part `rate` become 0, the others are
+/// divided by 1 - rate. Which ones follows from Batch::random, the node's name and the element's
+/// place alone. Phase::evaluate: y = x.
+struct Dropout {
+  double rate = 0.5;
+};
+
 /// The sum of two inputs of one shape.
 struct Add {};
 
-/// [c,h,w] -> [c*h*w], in that order (PyTorch's flatten).
+/// [c,h,w] -> [c*h*w], in that order (PyTorch's flatten); volumes alike.
 struct Flatten {};
 
-using Operation = std::variant<Input, Conv2d, Dense, BatchNorm, MaxPool2d, AvgPool2d, GlobalAvgPool,
-                               ZeroPad2d, Relu, Tanh, Add, Flatten>;
+using Operation =
+    std::variant<Input, Conv2d, Conv3d, Dense, BatchNorm, MaxPool2d, MaxPool3d, AvgPool2d,
+                 GlobalAvgPool, ZeroPad2d, Relu, Tanh, Dropout, Add, Flatten>;
 
 struct Parameter {
   std::string name;          // PyTorch style: "conv1.weight"
@@ -119,14 +145,25 @@ struct Node {
   std::vector<int> buffers;     // indexes into Graph::buffers, in the operation's order
 };
 
-enum class Loss { softmax_cross_entropy };  // mean over images of -log softmax(logits)[label]
+/// What is known of an image beside its pixels, and wanted of the network.
+enum class TargetKind {
+  class_index,  // one of the classes
+  class_set,    // any number of the classes: 0 or 1 for each
+  values,       // real numbers
+};
+
+/// What training makes small: a name of losses(), and its options.
+struct LossChoice {
+  std::string name = "softmax_cross_entropy";
+  double label_smoothing = 0;
+};
 
 struct Graph {
   std::string model;
   std::vector<Node> nodes;  // topological order; the first is the input, the last gives the logits
   std::vector<Parameter> parameters;
   std::vector<Buffer> buffers;
-  Loss loss = Loss::softmax_cross_entropy;
+  LossChoice loss = {};
 
   const Shape& input_shape() const { return nodes.front().shape; }
   std::int64_t classes() const { return nodes.back().shape.front(); }
@@ -166,6 +203,7 @@ struct ModelEntry {
   std::string_view name;  // what the user types
   std::string_view summary;
   Result<Graph> (*build)(const ImageShape& image, int classes);
+  std::string_view loss = {};  // of `loss: auto`; empty: what fits the targets
 };
 std::span<const ModelEntry> models();
 

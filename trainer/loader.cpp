@@ -17,7 +17,11 @@ bool is_bad_image(const Result<std::int32_t>& label) {
 }  // namespace
 Loader::Loader(const Dataset& dataset, const Normalization& normalization,
                std::vector<std::int64_t> order, std::vector<Slice> slices, LoaderOptions options)
-    : preparation_(dataset, normalization, options.preparation),
+    : dataset_(dataset),
+      preparation_(dataset, normalization, options.preparation),
+      targets_(dataset.targets() == TargetKind::class_index
+                   ? 0
+                   : static_cast<std::size_t>(dataset.classes())),
       images_(dataset.size(options.split)),
       order_(std::move(order)),
       slices_(std::move(slices)),
@@ -27,6 +31,7 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
   for (auto& prepared : ring_) {
     prepared.images.resize(static_cast<std::size_t>(options.batch_size) * preparation_.pixels());
     prepared.labels.resize(static_cast<std::size_t>(options.batch_size));
+    prepared.targets.resize(static_cast<std::size_t>(options.batch_size) * targets_);
   }
   for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
 }
@@ -61,16 +66,24 @@ void Loader::work() {
   }
 }
 
+Result<std::int32_t> Loader::prepare_image(std::int64_t index, ImagePreparation::Scratch& scratch,
+                                           const Row& row) const {
+  auto label = preparation_.prepare(options_.split, index, scratch, row.image);
+  if (!label || targets_ == 0) return label;
+  auto targets = dataset_.read_targets(options_.split, index, row.targets);
+  return targets ? std::move(label) : std::move(targets).error();
+}
+
 /// bad_request: skipped, and nothing stands in for it.
 Result<std::int32_t> Loader::read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
-                                        std::span<float> image, std::vector<Error>& skipped) const {
-  auto label = preparation_.prepare(options_.split, index, scratch, image);
+                                        const Row& row, std::vector<Error>& skipped) const {
+  auto label = prepare_image(index, scratch, row);
   if (!options_.skip_bad || !is_bad_image(label)) return label;
   skipped.push_back(label.error());
   if (options_.split == Split::validation) return label;
   constexpr std::int64_t most_in_a_row = 100;
   for (std::int64_t i = 1; i < std::min(images_, most_in_a_row); ++i) {
-    auto next = preparation_.prepare(options_.split, (index + i) % images_, scratch, image);
+    auto next = prepare_image((index + i) % images_, scratch, row);
     if (!is_bad_image(next)) return next;
   }
   return Error{
@@ -90,16 +103,17 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
       const std::int64_t position = slice.begin + i;
       const std::int64_t index =
           order_.empty() ? position : order_[static_cast<std::size_t>(position)];
-      const auto row = static_cast<std::size_t>(into.count);
-      const auto image = std::span(into.images).subspan(row * pixels, pixels);
-      auto label = read_image(index, scratch, image, into.skipped);
+      const auto at = static_cast<std::size_t>(into.count);
+      const Row row{.image = std::span(into.images).subspan(at * pixels, pixels),
+                    .targets = std::span(into.targets).subspan(at * targets_, targets_)};
+      auto label = read_image(index, scratch, row, into.skipped);
       if (options_.skip_bad && is_bad_image(label)) continue;
       if (!label) {
         into.error = std::move(label).error();
         if (!options_.skip_bad) into.error = with_skip_hint(*std::move(into.error));
         return;
       }
-      into.labels[row] = *label;
+      into.labels[at] = *label;
       ++into.count;
     }
   } catch (const std::exception& problem) {
@@ -111,7 +125,10 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
 Result<Batch> Loader::hand_out(Prepared& prepared) {
   skipped_.insert(skipped_.end(), prepared.skipped.begin(), prepared.skipped.end());
   if (prepared.error) return *prepared.error;
-  return Batch{.images = prepared.images, .labels = prepared.labels, .count = prepared.count};
+  return Batch{.images = prepared.images,
+               .labels = prepared.labels,
+               .count = prepared.count,
+               .targets = prepared.targets};
 }
 
 Result<Batch> Loader::next() {

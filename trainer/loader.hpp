@@ -53,19 +53,30 @@ class Loader {
   struct Prepared {
     std::vector<float> images;
     std::vector<std::int32_t> labels;
+    std::vector<float> targets;  // [batch_size, row]; empty where labels say all
     int count = 0;
     bool ready = false;
     std::optional<Error> error;
     std::vector<Error> skipped;
   };
 
+  /// Where an image goes, and what is known of it.
+  struct Row {
+    std::span<float> image;
+    std::span<float> targets;
+  };
+
   void work();
   void prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const;
   Result<std::int32_t> read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
-                                  std::span<float> image, std::vector<Error>& skipped) const;
+                                  const Row& row, std::vector<Error>& skipped) const;
+  Result<std::int32_t> prepare_image(std::int64_t index, ImagePreparation::Scratch& scratch,
+                                     const Row& row) const;
   Result<Batch> hand_out(Prepared& prepared);
 
+  const Dataset& dataset_;
   ImagePreparation preparation_;
+  std::size_t targets_;  // numbers of an image beside its label
   std::int64_t images_;  // of the split
   std::vector<std::int64_t> order_;
   std::vector<Slice> slices_;

@@ -39,8 +39,10 @@ std::optional<double> ClassCounts::f1() const {
   return ratio(2 * hit, predicted + actual);
 }
 
-Metrics::Metrics(int classes)
-    : classes_(classes), counts_(at_class(classes) + cells_of_matrix(classes)) {}
+Metrics::Metrics(int classes, bool sets)
+    : classes_(classes),
+      multi_label_(sets),
+      counts_(at_class(classes) + (sets ? 0 : cells_of_matrix(classes))) {}
 
 std::size_t Metrics::at_matrix(int actual, int predicted) const {
   return at_class(classes_) +
@@ -70,7 +72,7 @@ void Metrics::add(std::span<const double> logits, std::span<const std::int32_t> 
 
 void Metrics::add_multi_label(std::span<const double> logits, std::span<const float> targets) {
   assert(logits.size() == targets.size());
-  multi_label_ = true;
+  assert(multi_label_);
   const auto width = static_cast<std::size_t>(classes_);
   for (std::size_t begin = 0; begin < logits.size(); begin += width) {
     bool right = true;

@@ -31,7 +31,8 @@ class Metrics {
   /// More classes have no confusion matrix: this one has 8 MiB.
   static constexpr int most_classes_of_matrix = 1024;
 
-  explicit Metrics(int classes);
+  /// `sets`: images have any number of classes.
+  explicit Metrics(int classes, bool sets = false);
 
   /// Images with one class each: logits [images, classes], labels [images]. The first of equal
   /// largest logits is the answer; a row that holds a NaN has none.
@@ -66,7 +67,7 @@ class Metrics {
   std::size_t at_matrix(int actual, int predicted) const;
 
   int classes_;
-  bool multi_label_ = false;
+  bool multi_label_;
   // Images, right ones, right ones among five, three counts of each class, the matrix row by row.
   std::vector<std::int64_t> counts_;
 };

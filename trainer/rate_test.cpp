@@ -10,6 +10,7 @@
 
 #include "runtime/gradient_reducer.hpp"
 #include "trainer/agreement.hpp"
+#include "trainer/dropout.hpp"
 #include "trainer/loader.hpp"
 
 namespace dllaunch {
@@ -30,7 +31,7 @@ class Trials {
   Result<double> step(double rate, int number);
 
  private:
-  Result<double> run_slices(double scale, std::size_t slices);
+  Result<double> run_slices(double scale, std::size_t slices, int number);
 
   Session& session_;
   Communicator& communicator_;
@@ -42,11 +43,12 @@ class Trials {
 };
 
 /// This rank's part of the loss, summed over images.
-Result<double> Trials::run_slices(double scale, std::size_t slices) {
+Result<double> Trials::run_slices(double scale, std::size_t slices, int number) {
   double loss = 0;
   for (std::size_t i = 0; i < slices; ++i) {
     auto batch = loader_->next();
     if (!batch) return std::move(batch).error();
+    batch->random = batch_key({session_.config.seed, number, communicator_.rank(), i});
     loss += session_.executable->forward(*batch, Phase::train).loss_sum;
     session_.executable->backward(scale, /*accumulate=*/i > 0, [](int) {});
   }
@@ -62,7 +64,7 @@ Result<double> Trials::step(double rate, int number) {
   }
   const std::int64_t count = step_images(images_, session_.shape, position_);
   const auto slices = deal_step(images_, session_.shape, position_, communicator_.rank()).size();
-  auto own_loss = run_slices(1.0 / static_cast<double>(count), slices);
+  auto own_loss = run_slices(1.0 / static_cast<double>(count), slices, number);
   std::optional<Error> error;
   if (!own_loss) error = std::move(own_loss).error();
   if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);

@@ -28,6 +28,9 @@ std::vector<EpochNumber> numbers_of(const EpochEvent& event) {
           {"val_accuracy", event.val_accuracy},
           {"val_top5_accuracy", event.val_top5_accuracy},
           {"val_f1_macro", event.val_f1_macro},
+          {"val_f1_micro", event.val_f1_micro},
+          {"val_mean_absolute_error", event.val_mean_absolute_error},
+          {"val_mean_squared_error", event.val_mean_squared_error},
           {"lr", event.lr},
           {"seconds", event.seconds},
           {"images_per_s", event.images_per_s}};
@@ -115,7 +118,7 @@ void Reports::histograms(const EpochEvent& event) {
 }
 
 void Reports::validation(const Validation& measured) {
-  if (!csv_) return;
+  if (!csv_ || session_->judged == TargetKind::values) return;
   const auto& names = session_->dataset->class_names();
   note(replace_file(session_->run_dir / "classes.csv", render_classes(measured.metrics, names)),
        "classes.csv");

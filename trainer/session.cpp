@@ -16,9 +16,12 @@
 #include "trainer/choices.hpp"
 #include "trainer/compiled_model.hpp"
 #include "trainer/image_preparation.hpp"
+#include "trainer/layer_list.hpp"
+#include "trainer/loss_choice.hpp"
 #include "trainer/memory_budget.hpp"
 #include "trainer/rate_test.hpp"
 #include "trainer/same_data.hpp"
+#include "trainer/zero_gamma.hpp"
 
 namespace dllaunch {
 namespace {
@@ -30,14 +33,29 @@ std::optional<Error> error_of(const Result<T>& result) {
   return result ? std::nullopt : std::optional<Error>(result.error());
 }
 
+Result<Graph> build_network(const TrainConfig& config, const ModelEntry* model,
+                            const Dataset& dataset) {
+  const ImageShape shape = prepared_shape(dataset.image_shape(), config.data.image_size);
+  if (model != nullptr) return model->build(shape, dataset.classes());
+  return build_layer_list(nlohmann::ordered_json::parse(config.layers), shape, dataset.classes());
+}
+
 Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
-  for (const auto& entry : models()) {
-    if (entry.name == config.model) {
-      return entry.build(prepared_shape(dataset.image_shape(), config.data.image_size),
-                         dataset.classes());
-    }
+  const ModelEntry* model = nullptr;
+  for (const ModelEntry& entry : models()) {
+    if (entry.name == config.model) model = &entry;
   }
-  return Error{ErrorKind::bad_request, "no model " + config.model, ""};
+  if (model == nullptr && config.layers.empty()) {
+    return Error{ErrorKind::bad_request, "no model " + config.model, ""};
+  }
+  auto loss = choose_loss(config, model == nullptr ? "" : model->loss, dataset.targets());
+  if (!loss) return std::move(loss).error();
+  auto graph = build_network(config, model, dataset);
+  if (!graph) return graph;
+  graph->loss = *std::move(loss);
+  if (!config.zero_gamma) return graph;
+  auto zeroed = zero_last_gammas(*graph);
+  return zeroed ? std::move(graph) : std::move(zeroed).error();
 }
 
 Result<Ok> compile(Session& session) {
@@ -78,6 +96,7 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   auto graph = build_model(session.config, *session.dataset);
   if (!graph) return std::move(graph).error();
   session.graph = *std::move(graph);
+  session.judged = judged_as(session.graph.loss, session.dataset->targets());
   return Ok{};
 }
 

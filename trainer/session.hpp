@@ -39,6 +39,7 @@ struct Session {
   StagedCopy staged;  // where the data set was copied to; else nothing
   std::unique_ptr<Dataset> dataset;
   Normalization normalization;
+  TargetKind judged = TargetKind::class_index;  // how good the network is
   Graph graph;
   std::string backend;  // "reference 1"
   std::unique_ptr<Backend> opened;

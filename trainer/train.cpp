@@ -11,6 +11,8 @@
 #include "trainer/bucket_choice.hpp"
 #include "trainer/buffers.hpp"
 #include "trainer/checkpointing.hpp"
+#include "trainer/dropout.hpp"
+#include "trainer/epoch_line.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/reports.hpp"
 #include "trainer/skipped_images.hpp"
@@ -201,6 +203,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
     Batch batch;
     if (loaded) {
       batch = *std::move(loaded);
+      batch.random = batch_key({config_.seed, at.step, communicator_.rank(), i});
     } else {
       // The others wait in this step's collectives: take part with nothing, then tell them.
       error = std::move(loaded).error();
@@ -298,11 +301,11 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   const EpochRanks ranks = stragglers_.end_epoch();
   options_.on_clock(measure_clock(communicator_, clock_identity()));
   const auto seen = static_cast<double>(at.images);
-  EpochEvent event{.epoch = at.epoch + 1,
-                   .step = at.step,
-                   .loss = at.loss_sum / seen,
-                   .accuracy = static_cast<double>(at.correct) / seen,
-                   .lr = step_lr_};
+  EpochEvent event{
+      .epoch = at.epoch + 1, .step = at.step, .loss = at.loss_sum / seen, .lr = step_lr_};
+  if (session_.judged != TargetKind::values) {
+    event.accuracy = static_cast<double>(at.correct) / seen;
+  }
   if (pause == Pause::epoch_end) {
     at.epoch += 1;
     at.images = 0;
@@ -310,20 +313,14 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
     at.correct = 0;
   }
   const std::int64_t every = config_.validate_every;
-  std::string validation;
   if (every > 0 && (event.epoch % every == 0 || session_.finished())) {
     activity_.enter(RankPhase::validation);
     auto measured = validate(session_, communicator_);
     if (!measured) return std::move(measured).error();
     skipped_.add(std::move(measured->skipped));
     activity_.enter(RankPhase::between);
-    event.val_loss = measured->loss;
-    event.val_accuracy = measured->metrics.accuracy();
-    event.val_top5_accuracy = measured->metrics.top5_accuracy();
-    event.val_f1_macro = measured->metrics.f1_macro();
+    tell(*measured, session_.judged, event);
     reports_.validation(*measured);
-    validation = fmt::format(", validation loss {:.4f}, accuracy {:.4f}", measured->loss,
-                             event.val_accuracy.value_or(0));
   }
   if (config_.data.skip_bad) event.skipped = skipped_.take_sum(communicator_);
   event.seconds = seconds_since(epoch_start);
@@ -331,10 +328,7 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   event.images = epoch_images_;
   reports_.epoch(event, ranks);
   if (communicator_.rank() == 0) {
-    options_.say(
-        fmt::format("epoch {}/{}: loss {:.4f}, accuracy {:.4f}{}, {:.1f} s, {:.0f} images/s{}",
-                    event.epoch, config_.epochs, event.loss, event.accuracy, validation,
-                    event.seconds, event.images_per_s, render_skipped(event.skipped)));
+    options_.say(epoch_line(event, config_.epochs));
     constexpr std::size_t most_lines = 3;
     for (const auto& line : straggler_lines(ranks, most_lines)) options_.say(line);
   }

@@ -34,7 +34,9 @@ std::string count_or_auto(const std::optional<int>& count) {
 
 std::string what_it_does(const Job& job) {
   if (job.train.is_null()) return "runs " + job.resolved["run"].dump();
-  return fmt::format("trains {} on {}", job.train.value("model", ""),
+  const bool named = job.train["model"].is_string();
+  return fmt::format("trains {} on {}",
+                     named ? job.train["model"].get<std::string>() : "layers of its own",
                      job.train.value(Json::json_pointer("/dataset/kind"), "its data set"));
 }
 

@@ -16,6 +16,11 @@ const Json schema = Json::parse(R"({
     "count": {"type": "integer", "minimum": 1, "maximum": 9, "default": 3},
     "rate": {"type": ["number", "null"], "exclusiveMinimum": 0, "default": null},
     "either": {"anyOf": [{"enum": ["auto"]}, {"type": "integer", "minimum": 0}], "default": "auto"},
+    "forms": {"anyOf": [{"type": "string", "enum": ["a", "b"]},
+                        {"type": "object", "additionalProperties": false, "required": ["k"],
+                         "properties": {"k": {"type": "integer"}, "d": {"default": 7}},
+                         "x-expected": "{k: 1}"},
+                        {"type": "array", "items": {"type": "integer"}}], "default": "a"},
     "raw": {"type": ["string", "number", "boolean"], "default": ""},
     "list": {"type": "array", "items": {"type": "integer"}, "minItems": 1, "default": [1]},
     "block": {"type": "object", "additionalProperties": false,
@@ -46,8 +51,21 @@ TEST(SchemaWalk, FillsEveryDefaultInSchemaOrder) {
   const auto walked = walk("need: a");
   EXPECT_EQ(walked.problems, "");
   EXPECT_EQ(walked.value.dump(),
-            R"({"need":"a","count":3,"rate":null,"either":"auto","raw":"","list":[1],)"
+            R"({"need":"a","count":3,"rate":null,"either":"auto","forms":"a","raw":"","list":[1],)"
             R"("block":{"flag":true},"maybe":null,"names":{}})");
+}
+
+TEST(SchemaWalk, TakesTheFormThatTheValueHas) {
+  EXPECT_EQ(walk("{need: a, forms: b}").value["forms"], "b");
+  EXPECT_EQ(walk("{need: a, forms: {k: 3}}").value["forms"].dump(), R"({"k":3,"d":7})");
+  EXPECT_EQ(walk("{need: a, forms: [1, 2]}").value["forms"].dump(), "[1,2]");
+  EXPECT_EQ(walk("{need: a, forms: {d: 3, e: 4}}").problems,
+            "1:11 required key 'forms.k' is missing\n"
+            "1:26 unknown key 'e'; known here: k, d\n");
+  EXPECT_EQ(walk("{need: a, forms: [x]}").problems,
+            "1:19 forms[0] must be a whole number, got 'x'\n");
+  EXPECT_EQ(walk("{need: a, forms: c}").problems,
+            "1:18 forms must be a or b or {k: 1} or a list of numbers, got 'c'\n");
 }
 
 TEST(SchemaWalk, KeepsWhatIsGiven) {
@@ -56,7 +74,7 @@ TEST(SchemaWalk, KeepsWhatIsGiven) {
       " block: {flag: false}, maybe: {}}");
   EXPECT_EQ(walked.problems, "");
   EXPECT_EQ(walked.value.dump(),
-            R"({"need":"a","count":9,"rate":2,"either":0,"raw":"1.50","list":[4,5],)"
+            R"({"need":"a","count":9,"rate":2,"either":0,"forms":"a","raw":"1.50","list":[4,5],)"
             R"("block":{"flag":false},"maybe":{},"names":{"B":"x","A":"y"}})");
 }
 

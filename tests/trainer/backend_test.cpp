@@ -193,6 +193,7 @@ TEST_P(EveryBackend, AccumulatesMicroBatches) {
   for (const ModelEntry& model : small_models()) {
     SCOPED_TRACE(model.name);
     const Graph graph = graph_of(model);
+    if (has_dropout(graph)) continue;  // two micro-batches have masks of their own
     const Images images(graph, 5);
     const auto row = static_cast<std::size_t>(elements_of(graph.input_shape()));
     Compiled under_test = compiled(graph);
@@ -366,8 +367,10 @@ TEST_P(EveryBackend, AgreesWithReferenceOnWholeModels) {
       Compiled under_test = compiled(graph, {.batch = 5, .threads = threads});
       expect_same(graph, run(under_test, images.batch(), 0.2),
                   reference_outcome(graph, images.batch(), 0.2));
+      Compiled expected(backend_named("reference"), graph, exact);
+      expected.set_weights(random_weights(graph));
       EXPECT_EQ(under_test->forward(images.batch(), Phase::evaluate).correct,
-                reference_outcome(graph, images.batch()).result.correct);
+                expected->forward(images.batch(), Phase::evaluate).correct);
     }
   }
 }

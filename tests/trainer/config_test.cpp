@@ -74,7 +74,7 @@ TEST(Config, ReadsEveryKey) {
                 "classes": 7, "channels": 3, "image_size": 16, "crop": 4,
                 "flip": true},
     "batch_size": 64.0, "epochs": 9, "max_steps": 100, "accumulate": 2, "precision": "fp64",
-    "backend": "reference", "loss": "softmax_cross_entropy",
+    "backend": "reference", "loss": "sigmoid_cross_entropy", "label_smoothing": 0.1,
     "optimizer": {"name": "sgd", "lr": 1, "momentum": 0.9, "weight_decay": 1e-4},
     "lr_schedule": {"scaling": "linear", "warmup_epochs": 2.5, "decay": "none"},
     "seed": 42, "validate_every": 0, "resume": "/elsewhere",
@@ -101,6 +101,8 @@ TEST(Config, ReadsEveryKey) {
   EXPECT_EQ(config->max_steps, 100);
   EXPECT_EQ(config->accumulate, 2);
   EXPECT_EQ(config->precision, Precision::fp64);
+  EXPECT_EQ(config->loss, "sigmoid_cross_entropy");
+  EXPECT_EQ(config->label_smoothing, 0.1);
   EXPECT_EQ(config->optimizer_options.momentum, 0.9);
   EXPECT_EQ(config->optimizer_options.weight_decay, 1e-4);
   EXPECT_EQ(config->schedule.scaling, "linear");

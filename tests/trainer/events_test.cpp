@@ -46,7 +46,8 @@ TEST(Events, HaveTheFieldsOfTheContract) {
   EXPECT_EQ(keys_of(lines[1]), "time event epoch step loss lr images_per_s ");
   EXPECT_EQ(keys_of(lines[2]),
             "time event epoch loss accuracy val_loss val_accuracy seconds images_per_s images "
-            "val_top5_accuracy val_f1_macro step lr skipped ");
+            "val_top5_accuracy val_f1_macro val_f1_micro val_mean_absolute_error "
+            "val_mean_squared_error step lr skipped ");
   EXPECT_EQ(keys_of(lines[3]), "time event path epoch step seconds_blocked seconds_total bytes ");
   EXPECT_EQ(keys_of(lines[4]), "time event reason from ");
   EXPECT_EQ(keys_of(lines[5]), "time event state late_ranks collective seconds line ");

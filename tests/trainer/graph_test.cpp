@@ -95,6 +95,48 @@ TEST(Graph, RefusesWhatHasNoMeaning) {
             "model m: node ends the graph with [1,4,4], not with a vector of logits");
 }
 
+TEST(Graph, InfersShapesOfVolumes) {
+  GraphBuilder net("deep", {2, 9, 8, 7});
+  net.add("conv1", Conv3d{.channels = 4, .kernel = {5, 3, 1}, .stride = {2, 1, 3}});
+  net.add("pool", MaxPool3d{.kernel = {1, 2, 2}, .stride = {1, 2, 1}});
+  net.add("bn", BatchNorm{});
+  net.add("drop", Dropout{.rate = 0.25});
+  net.add("mean", GlobalAvgPool{});
+  const auto graph = std::move(net).finish();
+  ASSERT_TRUE(graph) << graph.error().what;
+  std::vector<Shape> shapes;
+  for (const Node& node : graph->nodes) shapes.push_back(node.shape);
+  EXPECT_EQ(shapes,
+            (std::vector<Shape>{
+                {2, 9, 8, 7}, {4, 3, 6, 3}, {4, 3, 3, 2}, {4, 3, 3, 2}, {4, 3, 3, 2}, {4}}));
+  EXPECT_EQ(graph->parameters[0].shape, (Shape{4, 2, 5, 3, 1}));
+  EXPECT_EQ(graph->parameters[0].fan_in, 2 * 15);
+  EXPECT_EQ(graph->parameters[1].shape, (Shape{4}));
+}
+
+TEST(Graph, RefusesVolumesThatDoNotFit) {
+  const auto refused = [](Shape input, Operation op) {
+    GraphBuilder net("m", std::move(input));
+    net.add("node", op);
+    return problem_of(std::move(net));
+  };
+  EXPECT_EQ(refused({1, 9, 9}, Conv3d{.channels = 1}),
+            "model m: node needs a volume [channels,depth,height,width], got [1,9,9]");
+  EXPECT_EQ(refused({1, 4, 9, 9}, Conv3d{.channels = 1, .kernel = {5, 3, 3}}),
+            "model m: node needs at least 5x3x3 elements (depth, height, width), got [1,4,9,9]");
+  EXPECT_EQ(refused({1, 4, 9, 9}, Conv3d{.channels = 1, .padding = {1, 0, 0}}),
+            "model m: node cannot be a convolution of 1 channels, kernel 1x1x1, stride 1x1x1, "
+            "padding 1x0x0");
+  EXPECT_EQ(refused({1, 4, 9, 1}, MaxPool3d{}),
+            "model m: node needs at least 2x2x2 elements (depth, height, width), got [1,4,9,1]");
+  EXPECT_EQ(refused({1, 4, 4, 4}, MaxPool3d{.stride = {0, 1, 1}}),
+            "model m: node cannot pool with kernel 2x2x2, stride 0x1x1");
+  EXPECT_EQ(refused({4}, Dropout{.rate = 1}),
+            "model m: node drops a part of 1, which is not from 0 to below 1");
+  EXPECT_EQ(refused({1, 4, 4, 4}, Conv2d{.channels = 1, .kernel = 1}),
+            "model m: node needs an image [channels,height,width], got [1,4,4,4]");
+}
+
 TEST(Graph, RefusesTwoNodesOfOneName) {
   GraphBuilder net("m", {4});
   net.add("fc1", Dense{.units = 3});
@@ -169,14 +211,17 @@ TEST(Graph, PrintsShapes) {
 TEST(Models, AreListedByTheBuild) {
   std::vector<std::string_view> names;
   for (const ModelEntry& model : models()) names.push_back(model.name);
-  EXPECT_EQ(names, (std::vector<std::string_view>{"lenet", "cnn", "resnet50", "resnet50v2",
-                                                  "resnet152v2"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"lenet", "cnn", "mlp", "alexnet_bn", "resnet50",
+                                                  "resnet50-multispectral", "resnet50v2",
+                                                  "resnet152v2", "conv3d"}));
 }
 
-TEST(Models, AllBuildForFashionMnist) {
+TEST(Models, AllBuildForLargeImagesAndMostForFashionMnist) {
   for (const ModelEntry& model : models()) {
-    EXPECT_TRUE(model.build({1, 28, 28}, 10)) << model.name;
+    EXPECT_TRUE(model.build({13, 128, 128}, 10)) << model.name;
     EXPECT_FALSE(model.summary.empty()) << model.name;
+    const bool needs_more = model.name == "alexnet_bn" || model.name == "conv3d";
+    EXPECT_EQ(static_cast<bool>(model.build({1, 28, 28}, 10)), !needs_more) << model.name;
   }
 }
 

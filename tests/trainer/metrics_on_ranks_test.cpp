@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/trainer/small_training.hpp"
+#include "tests/trainer/targets_set.hpp"
 #include "trainer/validation.hpp"
 
 namespace dllaunch {
@@ -75,6 +76,37 @@ TEST_F(MetricsOnRanks, ValidateEachImageOnce) {
   EXPECT_EQ(one->metrics.images(), 47);
   expect_equal(several->metrics, one->metrics);
   EXPECT_NEAR(several->loss, one->loss, 1e-12);
+}
+
+TEST_F(MetricsOnRanks, ValidateSetsAndNumbersAsOneDoes) {
+  for (const TargetKind kind : {TargetKind::class_set, TargetKind::values}) {
+    const ScratchFolder folder;  // each rank its own files, with the same bytes
+    write_targets_set(folder / "data", kind);
+    auto config = small_config("reference");
+    config.dataset = "npy";
+    config.data = {.path = (folder / "data").string()};
+    if (kind == TargetKind::values) config.loss = "mean_squared_error";
+    const PrepareOptions options{.config = config, .run_dir = folder.path(), .threads = 1};
+    auto session = prepare(options, *communicator_);
+    ASSERT_TRUE(session) << session.error().what;
+    auto several = validate(*session, *communicator_);
+    ASSERT_TRUE(several);
+    auto alone = open_communicator("solo", RankEnv{});
+    ASSERT_TRUE(alone);
+    auto own_session = prepare(options, **alone);
+    ASSERT_TRUE(own_session);
+    auto one = validate(*own_session, **alone);
+    ASSERT_TRUE(one);
+    EXPECT_EQ(several->images, 20);
+    EXPECT_NEAR(several->loss, one->loss, 1e-12);
+    if (kind == TargetKind::class_set) {
+      expect_equal(several->metrics, one->metrics);
+      EXPECT_EQ(several->metrics.f1_micro(), one->metrics.f1_micro());
+    } else {
+      EXPECT_NEAR(*several->errors.mean_absolute_error(), *one->errors.mean_absolute_error(),
+                  1e-12);
+    }
+  }
 }
 
 }  // namespace

@@ -178,8 +178,54 @@ inline std::vector<OperationCase> branching_cases() {
   };
 }
 
+inline std::vector<OperationCase> dropout_cases() {
+  return {
+      {"dropout_of_vectors", {9}, {Dense{.units = 40}, Relu{}, Dropout{.rate = 0.3}}},
+      {"dropout_of_17_channels", {2, 5, 4}, {in_front(17), Dropout{}, same_size(3)}},
+      {"dropout_first", {2, 4, 4}, {Dropout{.rate = 0.2}, in_front(3)}},
+      {"dropout_of_flattened", {2, 5, 5}, {same_size(16), Relu{}, Flatten{}, Dropout{}}},
+      {"dropout_of_nothing", {7}, {Dense{.units = 6}, Dropout{.rate = 0}}},
+      {"dropout_read_twice", {3, 4, 4}, {in_front(3), Dropout{}, Relu{}, {Add{}, {2, 3}}}},
+      {"dropout_last", {6}, {Dense{.units = 4}, Dropout{.rate = 0.25}}, 0},
+  };
+}
+
+inline std::vector<OperationCase> volume_cases() {
+  const Conv3d front{.channels = 3};
+  return {
+      {"conv3d", {2, 5, 6, 7}, {front, Conv3d{.channels = 4, .kernel = {3, 2, 3}}}},
+      {"conv3d_of_one_channel",
+       {1, 7, 5, 5},
+       {Conv3d{.channels = 16, .kernel = {5, 3, 3}}, Relu{}}},
+      {"conv3d_strided_padded",
+       {2, 6, 7, 5},
+       {front,
+        Conv3d{.channels = 17, .kernel = {3, 3, 2}, .stride = {2, 1, 3}, .padding = {1, 2, 0}},
+        Tanh{}}},
+      {"conv3d_no_bias",
+       {2, 4, 4, 4},
+       {front, Conv3d{.channels = 16, .kernel = {2, 2, 2}, .bias = false}}},
+      {"max_pool3d", {2, 4, 6, 5}, {front, MaxPool3d{}}},
+      {"max_pool3d_overlapping",
+       {2, 5, 7, 5},
+       {front, Relu{}, MaxPool3d{.kernel = {2, 3, 3}, .stride = {1, 2, 1}}}},
+      {"batch_norm_of_volumes",
+       {2, 3, 4, 5},
+       {Conv3d{.channels = 16, .bias = false}, BatchNorm{}, Relu{}, front}},
+      {"global_avg_pool_of_volumes", {2, 3, 4, 5}, {front, GlobalAvgPool{}}},
+      {"add_volumes", {2, 3, 4, 5}, {front, front, {Add{}, {1, 2}}, Dropout{}}},
+      {"logits_of_volume",
+       {1, 3, 4, 4},
+       {Conv3d{.channels = 5, .kernel = {3, 4, 4}}, Flatten{}},
+       0},
+  };
+}
+
 inline std::vector<OperationCase> operation_cases() {
   std::vector<OperationCase> all = chain_cases();
+  for (auto more : {dropout_cases, volume_cases}) {
+    for (OperationCase& one : more()) all.push_back(std::move(one));
+  }
   for (OperationCase& one : branching_cases()) all.push_back(std::move(one));
   return all;
 }

@@ -46,10 +46,15 @@ class Dataset {
   /// Of what the images are called and labelled, in their order: ranks that see the same files have
   /// the same one. 0: the images are made up.
   virtual std::uint64_t listing_key(Split) const { return 0; }
+  /// What is known of every image. Where it is no class, read() and read_floats() return 0, and
+  /// read_targets() gives the classes() numbers that are. bad_request: as of read().
+  virtual TargetKind targets() const { return TargetKind::class_index; }
+  virtual Result<Ok> read_targets(Split split, std::int64_t index, std::span<float> row) const;
 
   /// How many images of the training split, evenly spread over it, measure_normalization() reads.
   virtual std::int64_t images_to_measure() const { return size(Split::train); }
 
+  /// Classes, or numbers that are known of an image.
   int classes() const { return static_cast<int>(class_names().size()); }
   std::size_t pixels() const {
     const ImageShape& shape = image_shape();

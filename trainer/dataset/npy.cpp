@@ -1,18 +1,17 @@
 // Arrays that numpy.save wrote: images, bytes or floats, and a label for each.
 //
-// train_images.npy [n,h,w] or [n,h,w,c] (`layout: nchw`: [n,c,h,w]), train_labels.npy [n], and the
-// same with val_. Images stay in the file.
+// train_images.npy [n,h,w] or [n,h,w,c] (`layout: nchw`: [n,c,h,w]), train_labels.npy, and the same
+// with val_. Images stay in the file.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "trainer/dataset/dataset.hpp"
 #include "trainer/dataset/npy_header.hpp"
+#include "trainer/dataset/npy_targets.hpp"
 #include "trainer/random.hpp"
 
 namespace dllaunch {
@@ -22,8 +21,7 @@ namespace fs = std::filesystem;
 
 struct NpySplit {
   NpyFile images;
-  fs::path label_file;
-  std::vector<std::int32_t> labels;
+  NpyTargets targets;
   ImageShape shape;
 };
 
@@ -62,64 +60,21 @@ Result<ImageShape> shape_of(const NpyFile& images, bool channels_first) {
   return ImageShape{.channels = extent(3), .height = extent(1), .width = extent(2)};
 }
 
-/// A little-endian integer of 1, 2, 4 or 8 bytes. What 32 bits cannot hold becomes the nearest that
-/// they can, which is no label of any set.
-std::int32_t integer_at(std::span<const std::uint8_t> bytes, bool is_signed) {
-  std::uint64_t value = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | bytes[i];
-  const bool negative = is_signed && (bytes.back() & 0x80) != 0;
-  if (negative && bytes.size() < 8) value |= ~std::uint64_t{0} << (8 * bytes.size());
-  using Limits = std::numeric_limits<std::int32_t>;
-  if (!negative) {
-    return static_cast<std::int32_t>(std::min(value, static_cast<std::uint64_t>(Limits::max())));
-  }
-  return static_cast<std::int32_t>(
-      std::max(static_cast<std::int64_t>(value), std::int64_t{Limits::min()}));
-}
-
-Result<std::vector<std::int32_t>> read_labels(const fs::path& path, std::uint64_t images) {
-  auto opened = open_npy(path);
-  if (!opened) return std::move(opened).error();
-  const NpyHeader& header = opened->header;
-  if (header.kind == 'f') return wrong(path, "labels are floats", "save .astype('int64')");
-  if (header.shape.size() != 1 || header.shape[0] != images) {
-    return wrong(path, fmt::format("labels have shape ({}), there are {} images",
-                                   fmt::join(header.shape, ", "), images));
-  }
-  constexpr std::uint64_t labels_at_once = 65536;
-  std::vector<std::uint8_t> piece(labels_at_once * header.item_bytes);
-  std::vector<std::int32_t> labels;
-  labels.reserve(images);
-  for (std::uint64_t done = 0; done < images;) {
-    const std::uint64_t count = std::min(labels_at_once, images - done);
-    const auto bytes = std::span(piece).first(count * header.item_bytes);
-    auto read = opened->file.read(header.data_begin + done * header.item_bytes, bytes);
-    if (!read) return std::move(read).error();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      labels.push_back(
-          integer_at(bytes.subspan(i * header.item_bytes, header.item_bytes), header.kind == 'i'));
-    }
-    done += count;
-  }
-  return labels;
-}
-
 Result<NpySplit> open_split(const fs::path& folder, const std::string& name, bool channels_first) {
   auto images = open_npy(folder / (name + "_images.npy"));
   if (!images) return std::move(images).error();
   auto shape = shape_of(*images, channels_first);
   if (!shape) return std::move(shape).error();
-  const fs::path label_file = folder / (name + "_labels.npy");
-  auto labels = read_labels(label_file, images->header.shape[0]);
-  if (!labels) return std::move(labels).error();
-  return NpySplit{*std::move(images), label_file, *std::move(labels), *shape};
+  auto targets = open_npy_targets(folder / (name + "_labels.npy"), images->header.shape[0]);
+  if (!targets) return std::move(targets).error();
+  return NpySplit{*std::move(images), *std::move(targets), *shape};
 }
 
 Error beyond_the_classes(const NpySplit& split, std::int64_t index, int classes) {
+  const std::int32_t label = split.targets.labels[static_cast<std::size_t>(index)];
   return with_skip_hint(
-      wrong(split.label_file,
-            fmt::format("label {} of image {} is out of range 0..{}",
-                        split.labels[static_cast<std::size_t>(index)], index, classes - 1)));
+      wrong(split.targets.file.file.path(),
+            fmt::format("label {} of image {} is out of range 0..{}", label, index, classes - 1)));
 }
 
 class NpyDataset : public Dataset {
@@ -135,11 +90,15 @@ class NpyDataset : public Dataset {
   const std::vector<std::string>& class_names() const override { return class_names_; }
   bool floats() const override { return train_.images.header.kind == 'f'; }
   std::int64_t size(Split split) const override {
-    return static_cast<std::int64_t>(of(split).labels.size());
+    return static_cast<std::int64_t>(of(split).images.header.shape[0]);
+  }
+  TargetKind targets() const override { return train_.targets.kind; }
+  Result<Ok> read_targets(Split split, std::int64_t index, std::span<float> row) const override {
+    return of(split).targets.read(index, row);
   }
 
   std::uint64_t listing_key(Split split) const override {
-    const auto& labels = of(split).labels;
+    const auto& labels = of(split).targets.labels;
     return random_key(
         0, {reinterpret_cast<const char*>(labels.data()), labels.size() * sizeof(labels[0])});
   }
@@ -173,8 +132,11 @@ class NpyDataset : public Dataset {
   template <typename Pixel>
   Result<std::int32_t> read_as(Split split, std::int64_t index, std::span<Pixel> pixels) const {
     const NpySplit& from = of(split);
-    const std::int32_t label = from.labels[static_cast<std::size_t>(index)];
-    if (label < 0 || label >= classes()) return beyond_the_classes(from, index, classes());
+    std::int32_t label = 0;
+    if (targets() == TargetKind::class_index) {
+      label = from.targets.labels[static_cast<std::size_t>(index)];
+      if (label < 0 || label >= classes()) return beyond_the_classes(from, index, classes());
+    }
     const std::span bytes(reinterpret_cast<std::uint8_t*>(pixels.data()), pixels.size_bytes());
     const auto begin =
         from.images.header.data_begin + static_cast<std::uint64_t>(index) * pixels.size_bytes();
@@ -199,21 +161,29 @@ class NpyDataset : public Dataset {
   std::vector<std::string> class_names_;
 };
 
-/// As many as the largest training label asks for, or as the user says.
+/// As many as a row has, as the largest training label asks for, or as the user says.
 Result<int> count_classes(const NpySplit& train, const DatasetOptions& options) {
+  const int width = train.targets.width;
+  if (width > 0 && options.classes.value_or(width) != width) {
+    return wrong(train.targets.file.file.path(),
+                 fmt::format("has {} numbers for each image, dataset.classes is {}", width,
+                             *options.classes));
+  }
+  if (width > 0) return width;
   if (options.classes) return *options.classes;
   constexpr std::int32_t most = 1 << 20;
-  const std::int32_t last = *std::max_element(train.labels.begin(), train.labels.end());
+  const std::int32_t last = *std::ranges::max_element(train.targets.labels);
   if (last >= 0 && last < most) return last + 1;
   return wrong(fs::path(options.path) / "train_labels.npy",
                fmt::format("the largest label is {}", last), "labels are 0 .. classes-1");
 }
 
 Result<Ok> check_labels(const NpySplit& split, int classes) {
-  const auto beyond = std::find_if(split.labels.begin(), split.labels.end(),
-                                   [&](auto label) { return label < 0 || label >= classes; });
-  if (beyond == split.labels.end()) return Ok{};
-  return beyond_the_classes(split, beyond - split.labels.begin(), classes);
+  const auto& labels = split.targets.labels;
+  const auto beyond =
+      std::ranges::find_if(labels, [&](auto label) { return label < 0 || label >= classes; });
+  if (beyond == labels.end()) return Ok{};
+  return beyond_the_classes(split, beyond - labels.begin(), classes);
 }
 
 Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
@@ -238,6 +208,10 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
   };
   if (extents(*train) != extents(*validation)) {
     return wrong(folder, "training and validation images differ in shape or type");
+  }
+  if (train->targets.kind != validation->targets.kind ||
+      train->targets.width != validation->targets.width) {
+    return wrong(folder, "training and validation labels differ in shape or kind");
   }
   auto classes = count_classes(*train, options);
   if (!classes) return std::move(classes).error();

@@ -102,8 +102,9 @@ class DictionaryReader {
     NpyHeader header;
     header.shape = *shape_;
     const std::size_t size = descr.size() == 3 ? static_cast<std::size_t>(descr[2] - '0') : 0;
-    const bool known = (size == 1 || size == 2 || size == 4 || size == 8) &&
-                       (descr[1] == 'u' || descr[1] == 'i' || descr[1] == 'f');
+    const bool known =
+        (size == 1 || size == 2 || size == 4 || size == 8) &&
+        (descr[1] == 'u' || descr[1] == 'i' || descr[1] == 'f' || (descr[1] == 'b' && size == 1));
     if (!known) {
       return wrong(fmt::format("type {} is no number that is read here", descr),
                    "save .astype('uint8') or .astype('float32')");

@@ -13,7 +13,7 @@
 namespace dllaunch {
 
 struct NpyHeader {
-  char kind = 'u';  // u unsigned, i signed, f float: little-endian
+  char kind = 'u';  // u unsigned, i signed, f float, b boolean: little-endian
   std::size_t item_bytes = 1;
   std::vector<std::uint64_t> shape;  // outermost first, C order
   std::uint64_t data_begin = 0;      // bytes from the beginning of the file

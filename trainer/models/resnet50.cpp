@@ -1,7 +1,9 @@
 // ResNet-50 (He et al. 2015) in its v1.5 form, which strides in the 3x3 convolution of a block, not
 // in its first. Nodes are named so that parameters and buffers have torchvision's names: its
 // checkpoints load there and here. 224x224x3 and 1,000 classes: 25,557,032 parameters.
-#include "trainer/graph.hpp"
+#include "trainer/models/resnet50.hpp"
+
+#include <utility>
 
 namespace dllaunch {
 namespace {
@@ -38,8 +40,10 @@ int add_bottleneck(GraphBuilder& net, const std::string& name, int x, int width,
   return net.add(name + ".relu3", Relu{});
 }
 
-Result<Graph> build(const ImageShape& image, int classes) {
-  GraphBuilder net("resnet50", {image.channels, image.height, image.width});
+}  // namespace
+
+Result<Graph> build_resnet50(std::string model, const ImageShape& image, int classes) {
+  GraphBuilder net(std::move(model), {image.channels, image.height, image.width});
   net.add("conv1", convolution(64, 7, 2));
   net.add("bn1", BatchNorm{});
   net.add("relu", Relu{});
@@ -58,9 +62,10 @@ Result<Graph> build(const ImageShape& image, int classes) {
   return std::move(net).finish();
 }
 
-}  // namespace
-
 extern const ModelEntry resnet50_model;
-const ModelEntry resnet50_model{"resnet50", "ResNet-50 v1.5, layers named as torchvision's", build};
+const ModelEntry resnet50_model{"resnet50", "ResNet-50 v1.5, layers named as torchvision's",
+                                [](const ImageShape& image, int classes) {
+                                  return build_resnet50("resnet50", image, classes);
+                                }};
 
 }  // namespace dllaunch

@@ -127,8 +127,6 @@ TEST_F(Npy, ReadsLabelsOfAnyInteger) {
 TEST_F(Npy, NamesTheFileAndWhatIsWrongWithIt) {
   write("train_labels.npy", "<i8", "(4,)", raw_bytes<std::int64_t>({0, 1, 2, 1}));
   EXPECT_THAT(error(), HasSubstr("train_labels.npy: labels have shape (4), there are 5 images"));
-  write("train_labels.npy", "<f4", "(5,)", counting<float>(5));
-  EXPECT_THAT(error(), HasSubstr("train_labels.npy: labels are floats"));
   SetUp();
   write("train_images.npy", "<i4", "(5, 2, 3)", counting<std::int32_t>(30));
   EXPECT_THAT(error(), HasSubstr("train_images.npy: images are of type i4"));
@@ -143,6 +141,33 @@ TEST_F(Npy, NamesTheFileAndWhatIsWrongWithIt) {
   EXPECT_THAT(error(), HasSubstr("val_images.npy: No such file"));
   options_.path = "";
   EXPECT_EQ(error(), "dataset.path is missing");
+}
+
+TEST_F(Npy, GivesSetsOfClassesAndRealNumbers) {
+  write("train_labels.npy", "|b1", "(5, 4)", std::string(20, '\1'));
+  EXPECT_THAT(error(), HasSubstr("training and validation labels differ in shape or kind"));
+  write("val_labels.npy", "<i8", "(2, 4)", raw_bytes<std::int64_t>({0, 1, 1, 0, 0, 0, 0, 1}));
+  options_.classes = 5;
+  EXPECT_THAT(error(), HasSubstr("has 4 numbers for each image, dataset.classes is 5"));
+  options_.classes = {};
+  auto sets = open();
+  ASSERT_TRUE(sets) << sets.error().what;
+  EXPECT_EQ((*sets)->targets(), TargetKind::class_set);
+  EXPECT_EQ((*sets)->classes(), 4);
+  std::vector<float> row(4);
+  ASSERT_TRUE((*sets)->read_targets(Split::validation, 1, row));
+  EXPECT_EQ(row, (std::vector<float>{0, 0, 0, 1}));
+  std::vector<std::uint8_t> pixels(12);
+  EXPECT_EQ(*(*sets)->read(Split::train, 4, pixels), 0);
+
+  write("train_labels.npy", "<f8", "(5,)", raw_bytes<double>({0.5, -1, 2, 3, 4}));
+  write("val_labels.npy", "<f4", "(2, 1)", raw_bytes<float>({7, 8}));
+  auto values = open();
+  ASSERT_TRUE(values) << values.error().what;
+  EXPECT_EQ((*values)->targets(), TargetKind::values);
+  EXPECT_EQ((*values)->classes(), 1);
+  ASSERT_TRUE((*values)->read_targets(Split::train, 1, std::span(row).first(1)));
+  EXPECT_EQ(row[0], -1);
 }
 
 TEST_F(Npy, SurvivesDamage) {

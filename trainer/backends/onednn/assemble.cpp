@@ -23,7 +23,7 @@ bool is_activation(const Node& node) {
 
 /// Has a primitive that can apply an activation to what it writes.
 bool is_weighted(const Node& node) {
-  return is<Conv2d>(node) || is<Dense>(node);
+  return is<Conv2d>(node) || is<Conv3d>(node) || is<Dense>(node);
 }
 
 /// Who reads whom, and whose gradients anybody asks for.
@@ -57,12 +57,13 @@ class Readers {
   }
 
   /// Does somebody tell an image from a vector? A dense layer and the loss do not, and an
-  /// activation passes on what it gets.
+  /// activation or dropout passes on what it gets.
   bool tells_flattened(std::size_t n) const {
     return std::ranges::any_of(readers_[n], [this](std::size_t reader) {
       const Node& node = graph_.nodes[reader];
       if (is<Dense>(node)) return false;
-      return !(is_activation(node) || is<Flatten>(node)) || tells_flattened(reader);
+      const bool passes = is_activation(node) || is<Dropout>(node) || is<Flatten>(node);
+      return !passes || tells_flattened(reader);
     });
   }
 
@@ -122,12 +123,13 @@ Placed place_norm(const Graph& graph, const Readers& readers, std::size_t n) {
 std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, std::size_t n) {
   const Node& node = graph.nodes[n];
   const Surroundings around = surroundings_of(graph, readers, n);
-  if (is<Conv2d>(node)) return make_convolution(node, around);
+  if (is<Conv2d>(node) || is<Conv3d>(node)) return make_convolution(node, around);
   if (is<Dense>(node)) return make_dense(node, around);
-  if (is<MaxPool2d>(node)) return make_max_pool(node, around);
+  if (is<MaxPool2d>(node) || is<MaxPool3d>(node)) return make_max_pool(node, around);
   if (is<AvgPool2d>(node)) return make_avg_pool(node, around);
   if (is<GlobalAvgPool>(node)) return make_global_avg_pool(node, around);
   if (is<ZeroPad2d>(node)) return make_zero_pad(node, around);
+  if (is<Dropout>(node)) return make_dropout(node, around);
   if (is<Add>(node)) return make_add(node);
   if (is_activation(node)) return make_activation(node, around);
   // A flattened image: most readers take it as it lies.

@@ -20,6 +20,8 @@ constexpr memory::dim worthwhile_tiles = 32;
 constexpr memory::dim worthwhile_channels = 32;
 
 bool is_worth_winograd(const memory::dims& w, const memory::dims& y) {
+  constexpr std::size_t axes = 4;  // of volumes oneDNN has only the direct one
+  if (y.size() != axes) return false;
   const memory::dim tiles = y[0] * ((y[2] + tile - 1) / tile) * ((y[3] + tile - 1) / tile);
   return tiles >= worthwhile_tiles && std::min(w[0], w[1]) >= worthwhile_channels;
 }
@@ -37,28 +39,49 @@ auto described(bool winograd, const Make& make) {
   return make(dnnl::algorithm::convolution_direct);
 }
 
+/// Along two axes or three.
+struct Geometry {
+  memory::dim channels = 0;
+  memory::dims kernel;
+  memory::dims strides;
+  memory::dims padding;
+};
+
+Geometry geometry_of(const Operation& op) {
+  if (const auto* flat = std::get_if<Conv2d>(&op)) {
+    const auto both = [](int extent) { return memory::dims{extent, extent}; };
+    return {flat->channels, both(flat->kernel), both(flat->stride), both(flat->padding)};
+  }
+  const auto& deep = std::get<Conv3d>(op);
+  const auto all = [](const auto& extents) { return memory::dims(extents.begin(), extents.end()); };
+  return {deep.channels, all(deep.kernel), all(deep.stride), all(deep.padding)};
+}
+
+memory::dims joined(memory::dims dims, const memory::dims& more) {
+  dims.insert(dims.end(), more.begin(), more.end());
+  return dims;
+}
+
 class ConvolutionLayer final : public Weighted<convolution_forward, convolution_backward_weights,
                                                convolution_backward_data> {
  public:
   using Weighted::Weighted;
 
  private:
-  // x [n,c,h,w]   w [k,c,r,s]   y [n,k,i,j]
+  // x [n,c,h,w]   w [k,c,r,s]   y [n,k,i,j], or with a depth before the height
   void describe_primitives(const Program& program, const memory::desc& x_layout) override {
-    const auto& op = std::get<Conv2d>(node_.op);
+    const auto [channels, kernel, strides, padding] = geometry_of(node_.op);
     const dnnl::engine& engine = program.engine();
     const memory::data_type type = program.numerics().type;
     const memory::dims x_dims = x_layout.dims();
-    const memory::dims y_dims{x_dims[0], node_.shape[0], node_.shape[1], node_.shape[2]};
-    weight_dims_ = {op.channels, x_dims[1], op.kernel, op.kernel};
+    const memory::dims y_dims = joined({x_dims[0]}, node_.shape);
+    weight_dims_ = joined({channels, x_dims[1]}, kernel);
     const auto x = any_layout(x_dims, type);
     const auto w = any_layout(weight_dims_, type);
     const auto dw = any_layout(weight_dims_);
-    const auto b = has_bias() ? plain_layout({op.channels}) : memory::desc();
+    const auto b = has_bias() ? plain_layout({channels}) : memory::desc();
     const auto y = any_layout(y_dims, output_type(program));
     const auto dy = any_layout(y_dims, type);
-    const memory::dims strides{op.stride, op.stride};
-    const memory::dims padding{op.padding, op.padding};
     const bool winograd = wants_winograd(program.numerics().convolution, y_dims);
     forward_desc_ = described(winograd, [&](dnnl::algorithm how) {
       return convolution_forward::primitive_desc(

@@ -56,6 +56,7 @@ std::unique_ptr<Layer> make_avg_pool(const Node& node, const Surroundings& aroun
 std::unique_ptr<Layer> make_global_avg_pool(const Node& node, const Surroundings& around);
 std::unique_ptr<Layer> make_activation(const Node& node, const Surroundings& around);
 std::unique_ptr<Layer> make_norm(NormGroup group, const Surroundings& around);
+std::unique_ptr<Layer> make_dropout(const Node& node, const Surroundings& around);
 std::unique_ptr<Layer> make_add(const Node& node);
 std::unique_ptr<Layer> make_zero_pad(const Node& node, const Surroundings& around);
 /// Where the reader does not take an image for a vector.

@@ -13,7 +13,7 @@
 #include "runtime/fatal.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/backends/onednn/assemble.hpp"
-#include "trainer/softmax_cross_entropy.hpp"
+#include "trainer/loss.hpp"
 
 namespace dllaunch {
 namespace {
@@ -101,6 +101,7 @@ class OneDnnExecutable final : public Executable {
         threads_(options.threads > 0 ? options.threads : usable_cpus()),
         pixels_(elements_of(graph.input_shape())),
         classes_(graph.classes()),
+        loss_(graph.loss),
         slots_(plain_slots(graph)),
         engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
@@ -151,10 +152,9 @@ class OneDnnExecutable final : public Executable {
   ForwardResult forward(const Batch& batch, Phase phase) override {
     assert(batch.count >= 0 && batch.count <= batch_);
     count_ = batch.count;
-    program_.call() = {.rows = batch.count, .train = phase == Phase::train};
+    program_.call() = {.rows = batch.count, .train = phase == Phase::train, .random = batch.random};
     const auto rows = static_cast<std::size_t>(count_);
     assert(batch.images.size() >= rows * static_cast<std::size_t>(pixels_));
-    assert(batch.labels.size() >= rows);
     omp_set_num_threads(threads_);
 
     // Absent images are black: their gradients are zeroed too, but 0 * NaN would not be 0.
@@ -166,8 +166,8 @@ class OneDnnExecutable final : public Executable {
 
     const auto size = rows * static_cast<std::size_t>(classes_);
     std::copy_n(floats(assembled_.logits), size, logits_.begin());
-    ForwardResult result = softmax_cross_entropy(
-        std::span(logits_).first(size), batch.labels.first(rows), std::span(slopes_).first(size));
+    ForwardResult result =
+        evaluate_loss(loss_, batch, std::span(logits_).first(size), std::span(slopes_).first(size));
     if (hides_non_finite()) result.loss_sum = std::numeric_limits<double>::quiet_NaN();
     return result;
   }
@@ -282,6 +282,7 @@ class OneDnnExecutable final : public Executable {
   int threads_;
   std::int64_t pixels_;  // of an image, all channels
   std::int64_t classes_;
+  LossChoice loss_;
   std::vector<ParameterSlot> slots_;
   dnnl::engine engine_;
   dnnl::stream stream_;

@@ -27,9 +27,12 @@ class Pooling final : public Layer {
     const memory::dims x_dims = x.get_desc().dims();
     memory::dims y_dims{x_dims[0]};
     y_dims.insert(y_dims.end(), node_.shape.begin(), node_.shape.end());
-    y_dims.resize(4, 1);  // of a global pool one pixel is left
+    y_dims.resize(x_dims.size(), 1);  // of a global pool one pixel is left
     x_layout_ = x.get_desc();
-    if (window_.kernel.empty()) window_.kernel = window_.stride = {x_dims[2], x_dims[3]};
+    if (window_.kernel.empty()) {
+      window_.kernel = window_.stride = memory::dims(x_dims.begin() + 2, x_dims.end());
+      window_.padding.assign(window_.kernel.size(), 0);
+    }
     forward_ = {
         pooling_forward::desc(dnnl::prop_kind::forward_training, window_.algorithm, x_layout_,
                               any_layout(y_dims, x_layout_.data_type()), window_.stride,
@@ -76,6 +79,13 @@ class Pooling final : public Layer {
 }  // namespace
 
 std::unique_ptr<Layer> make_max_pool(const Node& node, const Surroundings& around) {
+  if (const auto* deep = std::get_if<MaxPool3d>(&node.op)) {
+    return std::make_unique<Pooling>(node, around,
+                                     Window{.algorithm = dnnl::algorithm::pooling_max,
+                                            .kernel = {deep->kernel.begin(), deep->kernel.end()},
+                                            .stride = {deep->stride.begin(), deep->stride.end()},
+                                            .padding = {0, 0, 0}});
+  }
   const auto& op = std::get<MaxPool2d>(node.op);
   return std::make_unique<Pooling>(node, around,
                                    Window{.algorithm = dnnl::algorithm::pooling_max,

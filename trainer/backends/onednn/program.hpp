@@ -29,8 +29,9 @@ struct Step {
 
 /// What differs from call to call.
 struct CallState {
-  int rows = 0;        // present images
-  bool train = false;  // the latest forward pass was for training
+  int rows = 0;              // present images
+  bool train = false;        // the latest forward pass was for training
+  std::uint64_t random = 0;  // Batch::random of that pass
 };
 
 /// The backward pass of one node, in two parts: between them the slots are reported ready, so that

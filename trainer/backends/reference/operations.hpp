@@ -198,7 +198,7 @@ void backward(const AvgPool2d& op, const View<Real>& v) {
 
 template <typename Real>
 void forward(const GlobalAvgPool&, const View<Real>& v) {
-  const std::int64_t pixels = v.x_shape[1] * v.x_shape[2];
+  const std::int64_t pixels = elements_of(v.x_shape) / v.x_shape[0];
   for (std::int64_t c = 0; c < v.x_shape[0]; ++c) {
     const Real* x = v.x + c * pixels;
     v.y[c] = std::accumulate(x, x + pixels, Real{0}) / static_cast<Real>(pixels);
@@ -208,7 +208,7 @@ void forward(const GlobalAvgPool&, const View<Real>& v) {
 template <typename Real>
 void backward(const GlobalAvgPool&, const View<Real>& v) {
   if (v.dx == nullptr) return;
-  const std::int64_t pixels = v.x_shape[1] * v.x_shape[2];
+  const std::int64_t pixels = elements_of(v.x_shape) / v.x_shape[0];
   for (std::int64_t c = 0; c < v.x_shape[0]; ++c) {
     const Real share = v.dy[c] / static_cast<Real>(pixels);
     for (std::int64_t p = 0; p < pixels; ++p) v.dx[c * pixels + p] += share;

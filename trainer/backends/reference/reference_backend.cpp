@@ -8,7 +8,9 @@
 #include "trainer/backend.hpp"
 #include "trainer/backends/reference/batch_norm.hpp"
 #include "trainer/backends/reference/operations.hpp"
-#include "trainer/softmax_cross_entropy.hpp"
+#include "trainer/backends/reference/volumes.hpp"
+#include "trainer/dropout.hpp"
+#include "trainer/loss.hpp"
 
 namespace dllaunch {
 namespace {
@@ -75,9 +77,10 @@ class ReferenceExecutable final : public Executable {
   ForwardResult forward(const Batch& batch, Phase phase) override {
     assert(batch.count >= 0 && batch.count <= batch_);
     count_ = batch.count;
+    random_ = batch.random;
     const auto rows = static_cast<std::size_t>(count_);
     const auto pixels = rows * static_cast<std::size_t>(elements_of(graph_.input_shape()));
-    assert(batch.images.size() >= pixels && batch.labels.size() >= rows);
+    assert(batch.images.size() >= pixels);
     std::transform(batch.images.data(), batch.images.data() + pixels, outputs_.front().begin(),
                    [](float pixel) { return static_cast<Real>(pixel); });
 
@@ -86,8 +89,8 @@ class ReferenceExecutable final : public Executable {
     }
     const auto logits = rows * static_cast<std::size_t>(graph_.classes());
     std::copy_n(outputs_.back().begin(), logits, logits_.begin());
-    return softmax_cross_entropy(std::span(logits_).first(logits), batch.labels.first(rows),
-                                 std::span(slopes_).first(logits));
+    return evaluate_loss(graph_.loss, batch, std::span(logits_).first(logits),
+                         std::span(slopes_).first(logits));
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
@@ -135,6 +138,26 @@ class ReferenceExecutable final : public Executable {
   }
   void run_backward(const BatchNorm& op, std::size_t n) {
     if (count_ > 0) reference::backward(op, rows(n), statistics_[n]);
+  }
+
+  void run_forward(const Dropout& op, std::size_t n, Phase phase) {
+    const reference::View<Real> v = view(n, 0);
+    const auto elements = static_cast<std::uint64_t>(count_ * elements_of(v.y_shape));
+    if (phase == Phase::evaluate) {
+      std::copy_n(v.x, elements, v.y);
+      return;
+    }
+    const DropoutMask mask(random_, graph_.nodes[n].name, op.rate);
+    const auto scale = static_cast<Real>(1 / (1 - op.rate));
+    for (std::uint64_t i = 0; i < elements; ++i) v.y[i] = mask.keeps(i) ? v.x[i] * scale : 0;
+  }
+  void run_backward(const Dropout& op, std::size_t n) {
+    const reference::View<Real> v = view(n, 0);
+    if (v.dx == nullptr) return;
+    const auto elements = static_cast<std::uint64_t>(count_ * elements_of(v.y_shape));
+    const DropoutMask mask(random_, graph_.nodes[n].name, op.rate);
+    const auto scale = static_cast<Real>(1 / (1 - op.rate));
+    for (std::uint64_t i = 0; i < elements; ++i) v.dx[i] += mask.keeps(i) ? v.dy[i] * scale : 0;
   }
 
   /// Node n as a batch normalisation sees it.
@@ -200,6 +223,7 @@ class ReferenceExecutable final : public Executable {
   std::vector<reference::BatchStatistics> statistics_;  // per node
   std::vector<double> logits_;                          // [batch, classes]
   std::vector<double> slopes_;                          // [batch, classes]: d(loss_sum)/d(logits)
+  std::uint64_t random_ = 0;                            // of the latest forward()
   int count_ = 0;                                       // images of the latest forward()
 };
 

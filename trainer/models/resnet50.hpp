@@ -1,0 +1,12 @@
+// ResNet-50 under whatever name.
+#pragma once
+
+#include <string>
+
+#include "trainer/graph.hpp"
+
+namespace dllaunch {
+
+Result<Graph> build_resnet50(std::string model, const ImageShape& image, int classes);
+
+}  // namespace dllaunch

@@ -1,0 +1,15 @@
+// ResNet-50 for satellite images of many bands with several classes each: BigEarthNet's, with 12
+// bands of Sentinel-2 (Sedona et al. 2019). 12 bands, 43 classes: 23,624,363 parameters.
+#include "trainer/models/resnet50.hpp"
+
+namespace dllaunch {
+
+extern const ModelEntry resnet50_multispectral_model;
+const ModelEntry resnet50_multispectral_model{
+    .name = "resnet50-multispectral",
+    .summary = "resnet50 whose images have any number of bands and of classes each (sigmoid)",
+    .build = [](const ImageShape& image,
+                int classes) { return build_resnet50("resnet50-multispectral", image, classes); },
+    .loss = "sigmoid_cross_entropy"};
+
+}  // namespace dllaunch
