@@ -57,6 +57,13 @@ bool tunes_buckets(const RuntimeConfig& runtime) {
   return !runtime.bucket_mb && runtime.gradient_lag == 0;
 }
 
+/// `node`: as first_non_finite() tells.
+std::string origin_of_loss(const std::string& node) {
+  if (node.empty()) return "";
+  if (node == "input") return ": the images hold such numbers already";
+  return fmt::format(": {} is the first layer that gave such a number", node);
+}
+
 /// What ranks tell each other in every step, summed over ranks.
 struct StepSums {
   double loss = 0;
@@ -119,6 +126,7 @@ class Training {
   StragglerWatch stragglers_;
   SkippedImages skipped_;
   Checkpointing checkpointing_;
+  std::string culprit_;            // the node that spoilt this rank's loss
   std::optional<double> step_lr_;  // of the latest step
   StepInfo reduced_;               // of the step whose gradients the reducer gives next
   std::int64_t images_;            // of the training split
@@ -212,6 +220,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
     Executable& executable = *session_.executable;
     activity_.enter(RankPhase::forward);
     const ForwardResult result = executable.forward(batch, Phase::train);
+    if (!std::isfinite(result.loss_sum)) culprit_ = executable.first_non_finite(batch);
     activity_.enter(RankPhase::backward);
     sums.loss += result.loss_sum;
     sums.correct += result.correct;
@@ -262,10 +271,12 @@ std::optional<Error> Training::explain_failure(const StepSums& sums, double own_
   std::optional<Error> mine;
   if (!std::isfinite(own_loss)) {
     mine = Error{ErrorKind::unsatisfiable,
-                 fmt::format("the loss is {} on rank {} at step {} (epoch {})",
+                 fmt::format("the loss is {} on rank {} at step {} (epoch {}){}",
                              std::isnan(own_loss) ? "NaN" : "infinite", communicator_.rank(),
-                             session_.position.step + 1, session_.position.epoch + 1),
-                 "use a smaller optimizer.lr, or a longer warm-up"};
+                             session_.position.step + 1, session_.position.epoch + 1,
+                             origin_of_loss(culprit_)),
+                 culprit_ == "input" ? "look at the data set"
+                                     : "use a smaller optimizer.lr, or a longer warm-up"};
   } else if (communicator_.rank() == communicator_.size() - 1) {
     // Every rank's loss is finite and only their sum is not; some rank has to say it.
     mine = Error{ErrorKind::unsatisfiable,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/trainer/compiled.hpp"
@@ -355,6 +356,45 @@ TEST_P(EveryBackend, LetsNaNWeightsReachTheLoss) {
       EXPECT_TRUE(std::isnan(under_test->forward(images.batch(), Phase::train).loss_sum))
           << graph.parameters[p].name;
     }
+  }
+}
+
+/// The residual blocks and the chains alike: each node with parameters is found, and the images.
+TEST_P(EveryBackend, NamesTheFirstNodeThatGaveNoNumber) {
+  for (const char* name : {"conv_16_channels", "block_with_projection", "batch_norm_of_vectors"}) {
+    SCOPED_TRACE(name);
+    const auto cases = operation_cases();
+    const Graph graph = std::ranges::find(cases, name, &OperationCase::name)->graph();
+    const Images images(graph, single.batch);
+    Compiled under_test = compiled(graph);
+    for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
+      for (const double bad :
+           {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+        Tensors weights = random_weights(graph);
+        weights[p].front() = bad;
+        under_test.set_weights(weights);
+        under_test->forward(images.batch(), Phase::train);
+        const std::string found = under_test->first_non_finite(images.batch());
+        const auto at = std::ranges::find(graph.nodes, found, &Node::name);
+        ASSERT_NE(at, graph.nodes.end()) << graph.parameters[p].name << ": '" << found << "'";
+        // An activation or an addition may be run as one with the layer that it follows.
+        const auto owner = std::ranges::find_if(graph.nodes, [p](const Node& node) {
+          return std::ranges::count(node.parameters, static_cast<int>(p)) > 0;
+        });
+        EXPECT_GE(at - owner, 0) << graph.parameters[p].name << ": " << found;
+        EXPECT_LE(at - owner, 2) << graph.parameters[p].name << ": " << found;
+      }
+    }
+    Images spoilt = images;
+    spoilt.pixels.back() = std::numeric_limits<float>::quiet_NaN();
+    under_test.set_weights(random_weights(graph));
+    under_test->forward(spoilt.batch(), Phase::train);
+    EXPECT_EQ(under_test->first_non_finite(spoilt.batch()), "input");
+    under_test->forward(images.batch(), Phase::train);
+    EXPECT_EQ(under_test->first_non_finite(images.batch()), "");
+    under_test->backward(1, false, [](int) {});
+    expect_close(graph, under_test.gradients(), reference_outcome(graph, images.batch()).gradients,
+                 tolerance);
   }
 }
 

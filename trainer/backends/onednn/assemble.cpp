@@ -182,8 +182,18 @@ class Assembler {
       for (const int input : placed.inputs) xs.push_back(ys[static_cast<std::size_t>(input)]);
       ys[placed.last] =
           placed.layer ? placed.layer->compile_forward(program_, assembled_.forward, xs) : xs[0];
+      assembled_.done.push_back(done_by(placed, ys[placed.last]));
     }
     add_logits(assembled_, program_, ys.back());
+  }
+
+  Done done_by(const Placed& placed, const memory& y) const {
+    Done done{assembled_.forward.size(), graph_.nodes[placed.last].name, {}, y};
+    for (std::size_t n = placed.first; n <= placed.last; ++n) {
+      const auto& parameters = graph_.nodes[n].parameters;
+      done.parameters.insert(done.parameters.end(), parameters.begin(), parameters.end());
+    }
+    return done;
   }
 
   void compile_backward() {

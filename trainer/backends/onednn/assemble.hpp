@@ -1,16 +1,28 @@
 // From a graph to a program: which layer does what, and what it may do for its neighbours.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "trainer/backends/onednn/program.hpp"
 #include "trainer/graph.hpp"
 
 namespace dllaunch::onednn {
+
+/// What the forward pass has done once `steps` steps are run.
+struct Done {
+  std::size_t steps = 0;
+  std::string node;             // what was run, by its last node
+  std::vector<int> parameters;  // that were read for it
+  dnnl::memory y;               // until another step writes to its place
+};
 
 struct Assembled {
   dnnl::memory input;   // [batch, c, h, w], plain
   dnnl::memory logits;  // [batch, classes], plain
   dnnl::memory slope;   // [batch, classes], plain: d(loss)/d(logits), where backward starts
   std::vector<Step> forward;
+  std::vector<Done> done;                // in order
   std::vector<BackwardOfNode> backward;  // the last node first; only nodes with steps or slots
 };
 

@@ -191,6 +191,27 @@ class OneDnnExecutable final : public Executable {
     stream_.wait();
   }
 
+  std::string first_non_finite(const Batch& batch) override {
+    forward(batch, Phase::train);
+    if (has_non_finite(floats(assembled_.input), count_ * pixels_)) return "input";
+    std::string first;
+    std::size_t next = 0;
+    for (const onednn::Done& done : assembled_.done) {
+      while (next < done.steps) run(assembled_.forward[next++]);
+      stream_.wait();
+      if (!first.empty()) continue;
+      // A ReLU would hide what its weights are.
+      const bool weights = std::ranges::any_of(done.parameters, [this](int parameter) {
+        return is_non_finite(program_.parameters()[static_cast<std::size_t>(parameter)].weight);
+      });
+      if (weights || is_non_finite(done.y)) first = done.node;
+    }
+    // The rest too: a backward pass may follow, and must not find half of another forward pass.
+    while (next < assembled_.forward.size()) run(assembled_.forward[next++]);
+    stream_.wait();
+    return first;
+  }
+
   std::vector<double> logits() const override {
     return {logits_.begin(), logits_.begin() + count_ * classes_};
   }
@@ -265,6 +286,13 @@ class OneDnnExecutable final : public Executable {
     return std::any_of(slots_.begin(), slots_.end(), [this](const ParameterSlot& slot) {
       return has_non_finite(floats(bound(slot).weight), static_cast<std::int64_t>(slot.elements));
     });
+  }
+
+  bool is_non_finite(const memory& from) const {
+    const memory::dims dims = from.get_desc().dims();
+    std::vector<float> plain(static_cast<std::size_t>(elements_of(dims)));
+    reorder(from.get_desc(), from.get_data_handle(), onednn::plain_layout(dims), plain.data());
+    return has_non_finite(plain.data(), static_cast<std::int64_t>(plain.size()));
   }
 
   void reorder(const memory::desc& from_layout, const void* from, const memory::desc& to_layout,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 #include "trainer/backend.hpp"
@@ -105,6 +106,18 @@ class ReferenceExecutable final : public Executable {
       for (std::size_t p = 0; p < graph_.nodes[n].parameters.size(); ++p) on_ready(slot++);
       if (graph_.nodes[n].parameters.empty()) on_ready(no_slot);
     }
+  }
+
+  std::string first_non_finite(const Batch& batch) override {
+    forward(batch, Phase::train);
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const auto size = count_ * elements_of(graph_.nodes[n].shape);
+      const auto* const y = outputs_[n].data();
+      if (!std::all_of(y, y + size, [](Real value) { return std::isfinite(value); })) {
+        return graph_.nodes[n].name;
+      }
+    }
+    return {};
   }
 
   std::vector<double> logits() const override {
