@@ -79,7 +79,7 @@ TEST_F(BadData, StopsWithinAStepAndNamesTheFile) {
 TEST_F(BadData, TheFirstFileMayBeBad) {
   config_.data.skip_bad = true;
   write_text(data() / "train/cat/0.jpg", "no picture");
-  EXPECT_EQ(failure(), "");
+  ASSERT_EQ(failure(), "");
   EXPECT_EQ(events_of(run_dir(), "epoch")[0]["skipped"], 1);
 }
 
