@@ -27,9 +27,8 @@ std::vector<ConfigKey> interval_keys() {
        .kind = ValueKind::number,
        .nullable = true,
        .above = 0,
-       .words = {{"auto", "what saving takes and failures cost decide"}},
-       .description = "minutes from one checkpoint to the next, within epochs too; auto: "
-                      "sqrt(2 * save time * MTBF) (Young/Daly), from the save time measured",
+       .words = {{"auto", "sqrt(2 * save time * MTBF) (Young/Daly), from the save time measured"}},
+       .description = "minutes from one checkpoint to the next, within epochs too",
        .store =
            [](auto& c, auto& v) {
              c.checkpoint.every_auto = v == "auto";

@@ -323,24 +323,9 @@ Json network_schema(const ConfigKey& key) {
   return {{"description", key.description}, {"anyOf", Json::array({name, layer_list_schema()})}};
 }
 
-Json schema_of(const ConfigKey& key) {
-  if (key.kind == ValueKind::network) return network_schema(key);
-  Json schema;
-  schema["description"] = key.description;
-  schema["type"] = type_of(key);
-  if (key.kind == ValueKind::word) {
-    schema["enum"] = names_of(key.words);
-    if (key.nullable) schema["enum"].push_back(nullptr);
-    for (const auto& word : key.words) schema["x-enum-descriptions"].push_back(word.summary);
-  }
-  if (key.kind == ValueKind::number && !key.words.empty()) {
-    Json number = {{"type", schema["type"]}};
-    if (key.above) number["exclusiveMinimum"] = *key.above;
-    schema.erase("type");
-    schema["anyOf"] = Json::array({{{"enum", names_of(key.words)}}, number});
-    schema["default"] = key.initial;
-    return schema;
-  }
+/// Type and bounds.
+Json value_schema(const ConfigKey& key) {
+  Json schema{{"type", type_of(key)}};
   Json* bounded = &schema;
   if (key.kind == ValueKind::numbers) {
     schema["minItems"] = key.count.value_or(1);
@@ -351,6 +336,28 @@ Json schema_of(const ConfigKey& key) {
   if (key.minimum) (*bounded)["minimum"] = *key.minimum;
   if (key.above) (*bounded)["exclusiveMinimum"] = *key.above;
   if (key.below) (*bounded)["exclusiveMaximum"] = *key.below;
+  return schema;
+}
+
+Json words_schema(const ConfigKey& key) {
+  Json schema{{"type", type_of(key)}, {"enum", names_of(key.words)}};
+  if (key.kind == ValueKind::word && key.nullable) schema["enum"].push_back(nullptr);
+  for (const auto& word : key.words) schema["x-enum-descriptions"].push_back(word.summary);
+  return schema;
+}
+
+Json schema_of(const ConfigKey& key) {
+  if (key.kind == ValueKind::network) return network_schema(key);
+  Json schema{{"description", key.description}};
+  if (key.words.empty()) {
+    schema.update(value_schema(key));
+  } else if (key.kind == ValueKind::word) {
+    schema.update(words_schema(key));
+  } else {
+    Json words = words_schema(key);
+    words["type"] = "string";
+    schema["anyOf"] = Json::array({std::move(words), value_schema(key)});
+  }
   if (!key.required) schema["default"] = key.initial;
   if (!key.choice.by.empty()) {
     schema["x-by"] = {
