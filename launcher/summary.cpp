@@ -51,7 +51,8 @@ void RunLedger::take(const Event& event) {
   }
   if (const auto* step = std::get_if<StepEvent>(&event)) {
     ++steps_;
-    const double blocked = std::min(since, std::exchange(blocked_seconds_, 0));
+    const double blocked = std::min(since, blocked_seconds_);
+    blocked_seconds_ -= blocked;
     since -= blocked;
     step_seconds_ += since;
     step_images_ += step->images_per_s.value_or(0) * since;

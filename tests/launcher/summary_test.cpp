@@ -49,11 +49,17 @@ TEST(Summary, ACheckpointCostsWhatItBlocked) {
   ledger.take(CheckpointFailedEvent{.time = 114.5, .step = 3, .why = "disk full"});
   ledger.take(StepEvent{.time = 115});
   EXPECT_DOUBLE_EQ(ledger.step_seconds(), 8.5);
+  // It may have stopped more than the step after which it is told.
+  ledger.take(CheckpointEvent{.time = 115, .path = "c", .seconds_blocked = 1.5});
+  ledger.take(StepEvent{.time = 116});
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 8.5);
+  ledger.take(StepEvent{.time = 117});
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 9);
   // The last one of a process stops no step; the next process owes nothing for it.
   ledger.take(saved(118));
   ledger.take(StartEvent{.time = 120});
   ledger.take(StepEvent{.time = 121});
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 9.5);
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 10);
 }
 
 TEST(Summary, TheFirstEpochAfterEachStartCountsOnlyWhereThereAreNoOthers) {
