@@ -260,7 +260,11 @@ class Listing {
     named.name = kind + std::to_string(++count_[kind]);
     if (layer.is_object()) read_block(layer, named);
     if (named.kind != nullptr) read_needs(layer, named);
-    names_.emplace(named.name, static_cast<int>(index) + 1);
+    const bool is_new = names_.emplace(named.name, static_cast<int>(index) + 1).second;
+    const bool own_name = layer.is_object() && layer.contains("name") && !layer["name"].is_null();
+    if (!is_new && !own_name) {
+      problem(fmt::format("another layer is called {}: give this one a name", named.name));
+    }
     return named;
   }
 
@@ -307,6 +311,11 @@ class Listing {
     if (list.empty() || list.size() > 2) problem("of must name one layer or two");
   }
 
+  static std::size_t asked_for(const Json& layer) {
+    if (!layer.is_object() || !layer.contains("of") || layer["of"].is_null()) return 0;
+    return layer["of"].is_array() ? layer["of"].size() : 1;
+  }
+
   void read_needs(const Json& layer, const Named& named) {
     for (const std::string_view option : named.kind->needed) {
       const std::string key(option);
@@ -314,8 +323,11 @@ class Listing {
       problem(fmt::format("{} needs {}", named.kind->name, option));
     }
     const bool sums = named.kind->name == "add";
-    const bool asks = layer.is_object() && layer.contains("of") && !layer["of"].is_null();
-    if (sums && !asks) problem("add needs of: [NAME, NAME]");
+    const bool found_all = named.inputs.size() == asked_for(layer);
+    if (sums && found_all && named.inputs.size() != 2) problem("add needs of: [NAME, NAME]");
+    if (!sums && named.inputs.size() > 1) {
+      problem(fmt::format("{} reads one layer", named.kind->name));
+    }
   }
 
   static bool is_count(const LayerOption& option, const Json& value) {

@@ -104,6 +104,12 @@ TEST(LayerList, NamesWhatIsWrongWithTheList) {
               ElementsAre("model.layers[0]: relu has no key 'rate'"));
   EXPECT_THAT(problems(R"({"kind": "dropout", "rate": 1})"),
               ElementsAre(HasSubstr("rate of dropout must be a number from 0 to 0.999999")));
+  EXPECT_THAT(problems(R"({"kind": "relu", "name": "a"}, {"kind": "add", "of": "a"})"),
+              ElementsAre("model.layers[1]: add needs of: [NAME, NAME]"));
+  EXPECT_THAT(problems(R"({"kind": "relu", "name": "a"}, {"kind": "relu", "of": ["a", "input"]})"),
+              ElementsAre("model.layers[1]: relu reads one layer"));
+  EXPECT_THAT(problems(R"({"kind": "relu", "name": "relu2"}, "relu")"),
+              ElementsAre("model.layers[1]: another layer is called relu2: give this one a name"));
   EXPECT_THAT(problems(R"("add", {"kind": "add", "of": ["x", "input"]})"),
               ElementsAre("model.layers[0]: add needs of: [NAME, NAME]",
                           "model.layers[1]: of: no layer \"x\" before it"));
