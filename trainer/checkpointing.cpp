@@ -64,6 +64,13 @@ bool Checkpointing::due_after(const EpochEvent& epoch, bool whole) {
   std::int64_t better = 0;
   if (const auto found = metrics_.find(config_.best); found != metrics_.end()) {
     better = !best_ || is_better(config_.best, found->second, *best_) ? 1 : 0;
+  } else if (writer_ && !said_unmeasured_ &&
+             (epoch.val_loss || !config_.best.starts_with("val_"))) {
+    said_unmeasured_ = true;
+    options_.warn(
+        fmt::format("checkpoint.best: {} is no number of this data set and loss: no best "
+                    "checkpoint is kept",
+                    config_.best));
   }
   // Only rank 0 knows what is on the disk.
   communicator_.wait(communicator_.broadcast(&better, 1, DType::i64, /*root=*/0));

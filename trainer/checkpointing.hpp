@@ -69,6 +69,7 @@ class Checkpointing {
   std::int64_t metrics_step_ = -1;
   std::map<std::string, double> metrics_;  // after metrics_step_
   std::optional<double> best_;             // on disk
+  bool said_unmeasured_ = false;           // that checkpoint.best is never measured
 };
 
 }  // namespace dllaunch
