@@ -77,6 +77,23 @@ Error beyond_the_classes(const NpySplit& split, std::int64_t index, int classes)
             fmt::format("label {} of image {} is out of range 0..{}", label, index, classes - 1)));
 }
 
+template <typename Value>
+std::string_view bytes_of(const std::vector<Value>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)};
+}
+
+/// Of a thousand rows all over the file, which may be large.
+std::uint64_t key_of_rows(const NpyTargets& targets, std::int64_t images) {
+  constexpr std::int64_t most = 1000;
+  std::uint64_t key = 0;
+  std::vector<float> row(static_cast<std::size_t>(targets.width));
+  for (std::int64_t i = 0; i < std::min(images, most); ++i) {
+    const std::int64_t index = images <= most ? i : i * (images / most);
+    if (targets.read(index, row)) key = random_key(key, bytes_of(row));
+  }
+  return key;
+}
+
 class NpyDataset : public Dataset {
  public:
   NpyDataset(NpySplit train, NpySplit validation, int classes, bool channels_first)
@@ -98,9 +115,9 @@ class NpyDataset : public Dataset {
   }
 
   std::uint64_t listing_key(Split split) const override {
-    const auto& labels = of(split).targets.labels;
-    return random_key(
-        0, {reinterpret_cast<const char*>(labels.data()), labels.size() * sizeof(labels[0])});
+    const NpyTargets& targets = of(split).targets;
+    if (targets.kind != TargetKind::class_index) return key_of_rows(targets, size(split));
+    return random_key(0, bytes_of(targets.labels));
   }
 
   /// Of a set larger than memory, a part that gives three digits.
