@@ -120,7 +120,8 @@ class Executable {
 class Backend {
  public:
   virtual ~Backend() = default;
-  /// bad_request: a precision or operation this backend does not have, by name.
+  /// bad_request: a precision or operation this backend does not have, by name. unavailable: one
+  /// that this device lacks. Memory that is refused: std::bad_alloc.
   virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph,
                                                       const CompileOptions& options) = 0;
 };

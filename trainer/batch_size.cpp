@@ -23,6 +23,11 @@ double mib(std::int64_t bytes) {
   return static_cast<double>(bytes) / (1024 * 1024);
 }
 
+/// Weights and gradients.
+std::int64_t least_bytes(const Session& session) {
+  return 2 * session.graph.parameter_count() * std::int64_t{sizeof(float)};
+}
+
 /// Two steps of a training with batches of `images`; the second is timed.
 Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t resident_before) {
   TrainConfig config = session.config;
@@ -50,9 +55,10 @@ Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t re
     arenas.update({.lr = config.optimizer_options.lr, .step = i + 1});
     trial.images_per_s = images / std::chrono::duration<double>(Clock::now() - start).count();
   }
-  // At least weights and gradients, should all of it lie in memory that was freed before.
-  const auto least = 2 * session.graph.parameter_count() * std::int64_t{sizeof(float)};
-  trial.bytes = std::max<std::int64_t>(resident_bytes() - resident_before, least);
+  // All of it may lie in memory that was freed before.
+  trial.bytes = std::max(resident_bytes() - resident_before, least_bytes(session));
+  // A checkpoint is copied before it is written.
+  trial.bytes += static_cast<std::int64_t>(arenas.layout().bytes() + arenas.state_bytes());
   return trial;
 }
 
@@ -122,8 +128,9 @@ Result<std::optional<int>> find_batch_size(const Session& session, const BatchSe
   std::string why = "an epoch has no more images for each rank";
   int chosen = 0;
   for (int size = 1; size <= most; size *= 2) {
-    std::array<double, 2> expected{static_cast<double>(predict_bytes(trials, size).value_or(0)),
-                                   options.stop_requested() ? 1.0 : 0.0};
+    std::array<double, 2> expected{
+        static_cast<double>(predict_bytes(trials, size).value_or(least_bytes(session))),
+        options.stop_requested() ? 1.0 : 0.0};
     largest_of_ranks(expected, communicator);
     if (expected[1] > 0) return std::optional<int>();
     if (expected[0] > budget) {

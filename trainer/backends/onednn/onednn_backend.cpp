@@ -330,6 +330,7 @@ class OneDnnBackend final : public Backend {
     try {
       return std::unique_ptr<Executable>(std::make_unique<OneDnnExecutable>(graph, options));
     } catch (const dnnl::error& error) {
+      if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
       return Error{.kind = ErrorKind::unavailable,
                    .what = fmt::format("oneDNN cannot run model {}: {}", graph.model, error.what()),
                    .hint = {}};
