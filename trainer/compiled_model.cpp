@@ -26,6 +26,7 @@ Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& grap
       continue;
     }
     return CompiledModel{.backend = fmt::format("{} ({})", entry.name, entry.version()),
+                         .passed_over = first ? first->what : "",
                          .opened = *std::move(opened),
                          .executable = *std::move(executable)};
   }

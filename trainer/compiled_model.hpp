@@ -10,7 +10,8 @@
 namespace dllaunch {
 
 struct CompiledModel {
-  std::string backend;  // "reference (1)"
+  std::string backend;      // "reference (1)"
+  std::string passed_over;  // why a faster backend does not compute it; empty: there is none
   std::unique_ptr<Backend> opened;
   std::unique_ptr<Executable> executable;
 };

@@ -58,10 +58,13 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   return zeroed ? std::move(graph) : std::move(zeroed).error();
 }
 
-Result<Ok> compile(Session& session) {
+Result<Ok> compile(Session& session, const Say& warn) {
   auto compiled = compile_model(session.config, session.graph, session.threads);
   if (!compiled) return std::move(compiled).error();
   session.backend = std::move(compiled->backend);
+  if (!compiled->passed_over.empty()) {
+    warn(fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
+  }
   session.executable = std::move(compiled->executable);
   session.opened = std::move(compiled->opened);
   return Ok{};
@@ -224,7 +227,8 @@ Result<Ok> fill_all(Session& session, const Say& warn, Communicator& communicato
 /// Collective. What makes the session ready to train, once its batch size is known.
 Result<Ok> open_training(Session& session, const Say& warn, Communicator& communicator) {
   const TrainConfig& config = session.config;
-  auto compiled = compile(session);
+  const Say unsaid = [](std::string_view) {};
+  auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid);
   if (compiled && communicator.memory() == MemorySpace::gpu) {
     // Until a backend computes there.
     compiled = Error{ErrorKind::bad_request,

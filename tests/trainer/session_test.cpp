@@ -36,6 +36,24 @@ TEST(Session, TakesTheFirstBackendThatCan) {
   EXPECT_THAT(exact->backend, testing::StartsWith("reference"));
 }
 
+TEST(Session, SaysWhyAFasterBackendIsPassedOver) {
+  if (backends().size() < 2) GTEST_SKIP() << "this build has one backend";
+  const ScratchFolder folder;
+  auto config = small_config("auto");
+  config.precision = Precision::fp64;  // on reference alone
+  std::vector<std::string> said;
+  auto communicator = open_communicator("solo", RankEnv{});
+  const auto session = prepare({.config = config,
+                                .run_dir = folder.path(),
+                                .threads = 1,
+                                .warn = [&](std::string_view line) { said.emplace_back(line); }},
+                               **communicator);
+  ASSERT_TRUE(session);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("fp64"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("reference"), std::string::npos) << said[0];
+}
+
 TEST(Session, SaysWhenNoBackendServesTheDevice) {
   const ScratchFolder folder;
   auto config = small_config("auto");
