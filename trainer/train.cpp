@@ -394,13 +394,22 @@ std::string_view to_string(TrainStatus status) {
   return "";
 }
 
+/// Of a training that was stopped before it was ready for a step.
+TrainReport report_stop(const Session& session, Communicator& communicator, double seconds) {
+  if (communicator.rank() == 0) {
+    auto events = EventLog::open(session.run_dir / "events.jsonl");
+    if (events) events->end(to_string(TrainStatus::cancelled), seconds);
+  }
+  return {.status = TrainStatus::cancelled, .position = {}};
+}
+
 }  // namespace
 
 Result<TrainReport> train(const TrainOptions& options, Communicator& communicator) {
   const auto start = Clock::now();
   auto session = prepare(options.prepare, communicator);
   if (!session) return std::move(session).error();
-  if (session->stopped) return TrainReport{.status = TrainStatus::cancelled, .position = {}};
+  if (session->stopped) return report_stop(*session, communicator, seconds_since(start));
 
   Reports reports;
   std::optional<Error> unwritable;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tests/trainer/small_training.hpp"
+#include "trainer/layer_list.hpp"
 
 namespace dllaunch {
 namespace {
@@ -103,6 +104,21 @@ TEST_F(AutoChoices, TrainAsIfTheRateHadBeenGiven) {
             weights_at(folder_ / "given", "step-00000014"));
 }
 
+TEST_F(AutoChoices, LeaveNothingBehindInStatisticsAndMasks) {
+  TrainConfig found = with_auto_rate();
+  found.model = listed_model;
+  found.layers = R"({"layers": [{"kind": "conv2d", "channels": 4, "kernel": 3}, "batch_norm",
+    "relu", {"kind": "dropout", "rate": 0.2}, "flatten", {"kind": "dense", "units": "classes"}]})";
+  const auto trained = train_alone(found, folder_ / "auto");
+  ASSERT_TRUE(trained) << trained.error().what;
+  TrainConfig given = found;
+  given.find.lr = false;
+  given.optimizer_options.lr = rate_in(folder_ / "auto");
+  ASSERT_TRUE(train_alone(given, folder_ / "given"));
+  EXPECT_EQ(weights_at(folder_ / "auto", "step-00000014"),
+            weights_at(folder_ / "given", "step-00000014"));
+}
+
 TEST_F(AutoChoices, ARestartGoesOnWithThem) {
   ASSERT_TRUE(train_alone(with_auto_rate(), folder_ / "whole"));
   const auto half = train_alone(with_auto_rate(), folder_ / "halves", 5);
@@ -123,7 +139,7 @@ TEST_F(AutoChoices, ARunThatBeginsAnewChoosesAnew) {
   EXPECT_GT(rate_in(folder_ / "run"), 1e-6);
 }
 
-TEST_F(AutoChoices, AStopMeanwhileLeavesNothing) {
+TEST_F(AutoChoices, AStopMeanwhileIsACancelledRun) {
   auto opened = open_communicator("solo", RankEnv{});
   int asked = 0;
   TrainOptions options;
@@ -133,7 +149,9 @@ TEST_F(AutoChoices, AStopMeanwhileLeavesNothing) {
   ASSERT_TRUE(report);
   EXPECT_EQ(report->status, TrainStatus::cancelled);
   EXPECT_EQ(asked, 10);
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  EXPECT_EQ(events_of(folder_.path(), "end").at(0)["status"], "cancelled");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "choices.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoints"));
 }
 
 TEST_F(AutoChoices, NoRateThatHelpsIsSaid) {
