@@ -183,7 +183,7 @@ std::vector<ConfigKey> compute_keys() {
       {.path = "convolution",
        .kind = ValueKind::word,
        .initial = "auto",
-       .words = {{"auto", "the faster of the two, for each convolution"},
+       .words = {{"auto", "Winograd's where a rule for its shape expects it to be faster"},
                  {"direct", "sums of products"},
                  {"winograd",
                   "Winograd's algorithm wherever the backend has it: fewer "

@@ -45,7 +45,7 @@ class Readers {
   bool wants_gradient(std::size_t n) const { return wanted_[n]; }
   const std::vector<std::size_t>& of(std::size_t n) const { return readers_[n]; }
 
-  /// Is node n + 1 there, and the only one that reads n, and does it read n first?
+  /// Is node n + 1 there, and the only one that reads n?
   const Node* next(std::size_t n) const {
     if (n + 1 >= graph_.nodes.size() || readers_[n] != std::vector{n + 1}) return nullptr;
     return &graph_.nodes[n + 1];

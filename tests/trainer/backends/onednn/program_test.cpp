@@ -37,17 +37,6 @@ TEST(OneDnnProgram, ReordersOnlyWhereLayoutsDiffer) {
   EXPECT_EQ(static_cast<float*>(copy.get_data_handle())[1], 6.F);
 }
 
-TEST(OneDnnProgram, SharesOneScratchpad) {
-  Program program = empty_program();
-  std::vector<Step> steps;
-  const memory plain = program.allocate(plain_layout({1, 20, 2, 3}));
-  program.in_layout(steps, "a", plain, blocked);
-  program.in_layout(steps, "b", plain, blocked);
-  program.allocate_planned();
-  EXPECT_EQ(steps[0].arguments.at(DNNL_ARG_SCRATCHPAD).get_data_handle(),
-            steps[1].arguments.at(DNNL_ARG_SCRATCHPAD).get_data_handle());
-}
-
 TEST(OneDnnProgram, MemoriesThatAreNotInUseTogetherShareAPlace) {
   Program program = empty_program();
   std::vector<Step> steps;
