@@ -1,5 +1,6 @@
 #include "runtime/arena.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace dllaunch {
@@ -55,6 +56,33 @@ std::vector<Bucket> plan_buckets(const ArenaLayout& layout, std::size_t bucket_b
             .offset = unit > 1 || last ? end : layout.offset[i + 1]};
   }
   return buckets;
+}
+
+std::vector<Bucket> buckets_for(const ArenaLayout& layout, const std::vector<Bucket>& buckets,
+                                const std::vector<bool>& wanted, std::size_t unit) {
+  const auto begin_of = [&](int slot) { return layout.offset[static_cast<std::size_t>(slot)]; };
+  const auto end_of = [&](int slot) {
+    return begin_of(slot) + layout.elements[static_cast<std::size_t>(slot)];
+  };
+  const auto is_wanted = [&](int slot) { return wanted[static_cast<std::size_t>(slot)]; };
+  std::vector<Bucket> cut;
+  for (const Bucket& whole : buckets) {
+    const std::size_t whole_end = whole.offset + whole.elements;
+    int first = whole.first_slot;
+    while (first <= whole.last_slot && !is_wanted(first)) ++first;
+    if (first > whole.last_slot) continue;
+    int last = whole.last_slot;
+    while (!is_wanted(last)) --last;
+    const std::size_t begin = std::max(whole.offset, begin_of(first) / unit * unit);
+    const std::size_t end = std::min(whole_end, round_up(end_of(last), unit));
+    // A bucket that was rounded down may have nothing of its last slot.
+    if (begin >= end) continue;
+    while (first > whole.first_slot && end_of(first - 1) > begin) --first;
+    while (last < whole.last_slot && begin_of(last + 1) < end) ++last;
+    cut.push_back(
+        {.first_slot = first, .last_slot = last, .offset = begin, .elements = end - begin});
+  }
+  return cut;
 }
 
 std::size_t unit_for(int parts) {

@@ -41,6 +41,12 @@ struct Bucket {
 std::vector<Bucket> plan_buckets(const ArenaLayout& layout, std::size_t bucket_bytes,
                                  std::size_t first_bucket_bytes, std::size_t unit = 1);
 
+/// The same buckets without what no slot in `wanted` needs: ends are cut off, at multiples of
+/// `unit`, and buckets without a wanted slot are gone. What remains of a slot that is not wanted
+/// lies between others or on their last multiple.
+std::vector<Bucket> buckets_for(const ArenaLayout& layout, const std::vector<Bucket>& buckets,
+                                const std::vector<bool>& wanted, std::size_t unit = 1);
+
 /// The unit for which `parts` parts of a bucket are equal, and each begins on a cache line whatever
 /// the type.
 std::size_t unit_for(int parts);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <utility>
@@ -37,9 +38,9 @@ GradientReducer::GradientReducer(Communicator& communicator, ArenaLayout layout,
 }
 
 void GradientReducer::set_buckets(std::vector<Bucket> buckets) {
-  int slots = 0;
-  for (const Bucket& bucket : buckets) slots = bucket.last_slot + 1;
-  assert(slots == static_cast<int>(layout_.offset.size()) && "every slot is in a bucket");
+  assert(std::ranges::is_sorted(buckets, {}, &Bucket::last_slot) && "buckets start in this order");
+  assert((buckets.empty() || buckets.back().last_slot < std::ssize(layout_.offset)) &&
+         "slots that there are");
   buckets_ = std::move(buckets);
 }
 

@@ -33,7 +33,7 @@ struct ReducerStats {
 /// rank, whatever the order of ready(): ranks cannot disagree about which collective comes next.
 class GradientReducer {
  public:
-  /// Collective. Sums in place, does not average.
+  /// Collective. Sums in place, does not average. Slots that are in no bucket stay each rank's own.
   GradientReducer(Communicator& communicator, ArenaLayout layout, std::span<std::byte> gradients,
                   std::vector<Bucket> buckets, const ReducerOptions& options = {});
 

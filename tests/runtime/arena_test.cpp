@@ -144,6 +144,64 @@ TEST(Buckets, CanBeDealtOutInEqualParts) {
   }
 }
 
+/// What check_parts() says of ranges and slots, for buckets with holes between them; and every
+/// element of a wanted slot is in exactly one.
+void check_cut(const ArenaLayout& layout, const std::vector<Bucket>& buckets,
+               const std::vector<bool>& wanted, std::size_t unit) {
+  std::vector<int> covered(layout.total);
+  std::size_t behind = 0;
+  for (const Bucket& bucket : buckets) {
+    ASSERT_GE(bucket.offset, behind);
+    ASSERT_GT(bucket.elements, 0u);
+    behind = bucket.offset + bucket.elements;
+    ASSERT_LE(behind, layout.total);
+    ASSERT_TRUE(unit == 1 || (bucket.offset % unit == 0 && bucket.elements % unit == 0));
+    for (std::size_t i = bucket.offset; i < behind; ++i) ++covered[i];
+    bool any = false;
+    for (int slot = 0; slot < std::ssize(wanted); ++slot) {
+      const auto s = static_cast<std::size_t>(slot);
+      const std::size_t end = layout.offset[s] + layout.elements[s];
+      const bool touched =
+          layout.elements[s] > 0 && layout.offset[s] < behind && end > bucket.offset;
+      const bool named = slot >= bucket.first_slot && slot <= bucket.last_slot;
+      ASSERT_TRUE(!touched || named) << "slot " << slot;
+      any = any || (named && wanted[s]);
+    }
+    ASSERT_TRUE(any) << "a bucket that nobody needs";
+  }
+  for (std::size_t slot = 0; slot < wanted.size(); ++slot) {
+    for (std::size_t i = 0; wanted[slot] && i < layout.elements[slot]; ++i) {
+      ASSERT_EQ(covered[layout.offset[slot] + i], 1) << "slot " << slot;
+    }
+  }
+}
+
+TEST(Buckets, AreCutToTheSlotsThatAreWanted) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 500; ++round) {
+    const auto elements = random_elements(random);
+    const int parts = 1 + static_cast<int>(random() % 5);
+    const std::size_t unit = round % 2 == 0 ? 1 : unit_for(parts);
+    const ArenaLayout layout = lay_out(DType::f32, elements, unit);
+    const auto buckets = plan_buckets(layout, random() % 20000, random() % 3000, unit);
+    std::vector<bool> wanted(elements.size(), true);
+    const auto nothing_cut = buckets_for(layout, buckets, wanted, unit);
+    ASSERT_LE(nothing_cut.size(), buckets.size());
+    check_cut(layout, nothing_cut, wanted, unit);
+    for (std::size_t slot = 0; slot < wanted.size(); ++slot) wanted[slot] = random() % 3 == 0;
+    check_cut(layout, buckets_for(layout, buckets, wanted, unit), wanted, unit);
+    EXPECT_TRUE(buckets_for(layout, buckets, std::vector<bool>(elements.size()), unit).empty());
+  }
+}
+
+TEST(Buckets, EndWithTheLastSlotThatIsWanted) {
+  const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{32, 16, 48, 16});
+  const auto whole = plan_buckets(layout, 1e6, 1e6);
+  const auto cut = buckets_for(layout, whole, {false, true, true, false});
+  ASSERT_EQ(cut.size(), 1u);
+  EXPECT_EQ(cut[0], (Bucket{.first_slot = 1, .last_slot = 2, .offset = 32, .elements = 64}));
+}
+
 TEST(Buckets, MayHaveFewerElementsThanParts) {
   const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{3}, unit_for(7));
   const auto buckets = plan_buckets(layout, 1, 1, unit_for(7));

@@ -94,6 +94,32 @@ TEST(GradientReducer, SumsAnyLayoutInAnyOrder) {
   }
 }
 
+/// The backward pass tells of all slots, of those that nobody asked for too.
+TEST(GradientReducer, LeavesSlotsAloneThatAreInNoBucket) {
+  const auto communicator = all_ranks();
+  const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{100, 50, 300, 20, 70});
+  const std::vector<bool> wanted = {false, true, false, true, false};
+  for (const bool lag : {false, true}) {
+    const auto memory = communicator->allocate(layout.bytes());
+    GradientReducer reducer(*communicator, layout, memory,
+                            buckets_for(layout, plan_buckets(layout, 200, 200), wanted),
+                            {.lag = lag});
+    const std::vector<int> order = {0, 1, 2, 3, 4};
+    for (int step = 0; step < 3; ++step) {
+      const auto stats = run_step(reducer, layout, memory, order, communicator->rank(), step);
+      EXPECT_EQ(stats.buckets, 2);
+      for (const int slot : order) {
+        const bool summed = wanted[static_cast<std::size_t>(slot)] && stats.reduced;
+        const float expected =
+            summed ? sum_of_gradients(communicator->size(), slot, lag ? step - 1 : step)
+                   : gradient(communicator->rank(), slot, step);
+        ASSERT_EQ(slot_of(layout, memory, slot)[0], expected) << "slot " << slot;
+      }
+    }
+    EXPECT_EQ(reducer.drain(), lag);
+  }
+}
+
 TEST(GradientReducer, WithoutOverlapStartsNothingBeforeFinish) {
   const auto communicator = all_ranks();
   const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{10, 20, 30});
