@@ -4,41 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
+
+#include "trainer/tensor_values.hpp"
 
 namespace dllaunch {
 namespace {
 
 DType type_of(const Buffer& buffer, const Executable& executable) {
   return buffer.type == DType::i64 ? DType::i64 : executable.dtype();
-}
-
-template <typename T>
-std::vector<std::byte> bytes_as(const std::vector<double>& values) {
-  std::vector<T> converted(values.size());
-  std::ranges::transform(values, converted.begin(),
-                         [](double value) { return static_cast<T>(value); });
-  std::vector<std::byte> bytes(converted.size() * sizeof(T));
-  std::memcpy(bytes.data(), converted.data(), bytes.size());
-  return bytes;
-}
-
-template <typename T>
-std::vector<double> values_of(std::span<const std::byte> bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return {values.begin(), values.end()};
-}
-
-std::vector<std::byte> render(const std::vector<double>& values, DType type) {
-  if (type == DType::i64) return bytes_as<std::int64_t>(values);
-  return type == DType::f64 ? bytes_as<double>(values) : bytes_as<float>(values);
-}
-
-std::vector<double> read(const Tensor& tensor) {
-  if (tensor.type == DType::i64) return values_of<std::int64_t>(tensor.data);
-  return tensor.type == DType::f64 ? values_of<double>(tensor.data) : values_of<float>(tensor.data);
 }
 
 /// As a tensor of that type would give it back.
@@ -85,7 +59,7 @@ std::vector<Tensor> buffer_tensors(const Graph& graph, const Executable& executa
     tensors.push_back({.name = buffer.name,
                        .type = type,
                        .shape = buffer.shape,
-                       .data = render(executable.buffer(static_cast<int>(i)), type)});
+                       .data = bytes_of(executable.buffer(static_cast<int>(i)), type)});
   }
   return tensors;
 }
@@ -105,7 +79,7 @@ Result<Ok> take_buffers(const Graph& graph, Executable& executable, std::vector<
                       to_string(found->shape), to_string(type), to_string(buffer.shape)),
           ""};
     }
-    executable.set_buffer(static_cast<int>(i), read(*found));
+    executable.set_buffer(static_cast<int>(i), values_of(*found));
     tensors.erase(found);
   }
   return Ok{};

@@ -1,8 +1,11 @@
 #include "trainer/safetensors.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <optional>
 #include <set>
@@ -18,16 +21,21 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t length_bytes = 8;
 constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own reader
 
+constexpr std::array<std::pair<std::string_view, DType>, 5> types = {{{"F32", DType::f32},
+                                                                      {"F64", DType::f64},
+                                                                      {"F16", DType::f16},
+                                                                      {"BF16", DType::bf16},
+                                                                      {"I64", DType::i64}}};
+
 std::string_view word_of(DType type) {
-  if (type == DType::i64) return "I64";
-  return type == DType::f64 ? "F64" : "F32";
+  const auto found = std::ranges::find(types, type, [](const auto& each) { return each.second; });
+  assert(found != types.end());
+  return found->first;
 }
 
 std::optional<DType> type_of(std::string_view word) {
-  if (word == "F32") return DType::f32;
-  if (word == "F64") return DType::f64;
-  if (word == "I64") return DType::i64;
-  return std::nullopt;
+  const auto found = std::ranges::find(types, word, [](const auto& each) { return each.first; });
+  return found == types.end() ? std::nullopt : std::optional(found->second);
 }
 
 Error broken(std::string what) {
@@ -49,7 +57,8 @@ Result<Json> parse_without_duplicates(std::string_view text) {
   };
   Json header = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
   if (header.is_discarded() || !header.is_object()) return broken("the header is no JSON object");
-  if (!twice.empty()) return broken(fmt::format("the header has the key '{}' twice", twice));
+  if (!twice.empty())
+    return broken(fmt::format("the header has the key '{}' twice", shown_name(twice)));
   return header;
 }
 
@@ -112,15 +121,15 @@ Result<Located> read_entry(const std::string& name, const Json& entry, std::uint
   if (!entry.contains("dtype") || !entry["dtype"].is_string()) return broken("no dtype");
   const auto type = type_of(entry["dtype"].get_ref<const std::string&>());
   if (!type) {
-    return broken(
-        fmt::format("dtype {} is none of F32, F64 and I64", entry["dtype"].get<std::string>()));
+    return broken(fmt::format("dtype {} is none of F32, F64, F16, BF16 and I64",
+                              shown_name(entry["dtype"].get<std::string>())));
   }
   auto shape = read_shape(entry);
   if (!shape) return std::move(shape).error();
   auto range = read_range(entry, buffer_bytes);
   if (!range) return std::move(range).error();
   if (!has_bytes(*shape, *type, range->end - range->begin)) {
-    return broken(fmt::format("shape {} of {} does not fill {} bytes", to_string(*shape),
+    return broken(fmt::format("shape {} of {} does not fill {} bytes", shown_shape(*shape),
                               word_of(*type), range->end - range->begin));
   }
   return Located{{.name = name, .type = *type, .shape = *std::move(shape), .data = {}}, *range};
@@ -134,7 +143,7 @@ Result<Ok> check_coverage(std::vector<Located>& located, std::uint64_t buffer_by
   std::uint64_t covered = 0;
   for (const auto& [tensor, range] : located) {
     if (range.begin != covered) {
-      return broken(fmt::format("tensor '{}' {} the one before it", tensor.name,
+      return broken(fmt::format("tensor '{}' {} the one before it", shown_name(tensor.name),
                                 range.begin < covered ? "overlaps" : "leaves a hole after"));
     }
     covered = range.end;
@@ -169,6 +178,19 @@ Result<std::string_view> header_text(std::span<const std::byte> content) {
 }
 
 }  // namespace
+
+std::string shown_name(std::string_view name) {
+  constexpr std::size_t longest = 80;
+  std::string text(name.substr(0, longest));
+  std::ranges::replace_if(
+      text, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return name.size() > longest ? text + "..." : text;
+}
+
+std::string shown_shape(const Shape& shape) {
+  constexpr std::size_t most = 8;
+  return shape.size() > most ? fmt::format("[{} extents]", shape.size()) : to_string(shape);
+}
 
 std::string render_safetensors_header(TensorFile& file) {
   std::sort(file.tensors.begin(), file.tensors.end(), [](const Tensor& a, const Tensor& b) {
@@ -211,7 +233,7 @@ Result<TensorFile> parse_safetensors(std::span<const std::byte> content) {
       continue;
     }
     auto found = read_entry(name, entry, buffer.size());
-    if (!found) return std::move(found).error().within("tensor '" + name + "'");
+    if (!found) return std::move(found).error().within("tensor '" + shown_name(name) + "'");
     located.push_back(*std::move(found));
   }
   if (auto covered = check_coverage(located, buffer.size()); !covered) {
@@ -225,6 +247,26 @@ Result<TensorFile> parse_safetensors(std::span<const std::byte> content) {
   std::sort(file.tensors.begin(), file.tensors.end(),
             [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
   return file;
+}
+
+Result<TensorFile> read_safetensors(const std::filesystem::path& path) {
+  std::error_code failed;
+  const auto size = std::filesystem::file_size(path, failed);
+  if (failed) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("cannot read {}: {}", path.string(), failed.message()),
+                 "name a .safetensors file"};
+  }
+  std::ifstream in(path, std::ios::binary);
+  std::vector<std::byte> content(size);
+  in.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(size));
+  if (!in) return broken(fmt::format("cannot read {}", path.string()));
+  auto file = parse_safetensors(content);
+  if (file) return file;
+  Error error = std::move(file).error().within(path.string());
+  error.hint =
+      "PyTorch writes such a file with safetensors.torch.save_file(model.state_dict(), FILE)";
+  return error;
 }
 
 }  // namespace dllaunch

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -19,7 +20,7 @@ namespace dllaunch {
 
 struct Tensor {
   std::string name;
-  DType type = DType::f32;  // f32, f64 or i64
+  DType type = DType::f32;  // f32, f64, f16, bf16 or i64
   Shape shape;
   std::vector<std::byte> data;  // elements_of(shape) * bytes_of(type)
 };
@@ -38,5 +39,12 @@ std::string render_safetensors_header(TensorFile& file);
 /// size or offset that does not fit; holes, overlaps and bytes that belong to no tensor. Tensors
 /// are sorted by name.
 Result<TensorFile> parse_safetensors(std::span<const std::byte> content);
+
+/// For people. Files are other people's: a name may have a megabyte, or move the cursor.
+std::string shown_name(std::string_view name);
+std::string shown_shape(const Shape& shape);
+
+/// bad_request: no such file, or as parse_safetensors(), beginning with the file's name.
+Result<TensorFile> read_safetensors(const std::filesystem::path& file);
 
 }  // namespace dllaunch

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "tests/trainer/mutation.hpp"
@@ -31,6 +32,20 @@ std::string render(TensorFile file) {
 
 Result<TensorFile> parse(const std::string& content) {
   return parse_safetensors(std::as_bytes(std::span(content)));
+}
+
+/// Of a type that C++ has none for: its bytes.
+Tensor raw(std::string name, DType type, Shape shape, const std::string& bytes) {
+  const auto data = std::as_bytes(std::span(bytes));
+  return {std::move(name), type, std::move(shape), {data.begin(), data.end()}};
+}
+
+TensorFile every_type() {
+  return {.tensors = {raw("half", DType::f16, {3}, std::string("\x00\x3c\x00\x40\x01\x00", 6)),
+                      raw("brain", DType::bf16, {1, 2}, std::string("\x80\x3f\x00\xc0", 4)),
+                      tensor<double>("double", {1}, {0.1}), tensor<float>("single", {1}, {2}),
+                      raw("count", DType::i64, {}, std::string(8, '\x01'))},
+          .metadata = {}};
 }
 
 TensorFile example() {
@@ -129,14 +144,58 @@ TEST(Safetensors, RefusesWhatIsNotTheLayout) {
   }
 }
 
+TEST(Safetensors, ReadsEveryTypeThatWeightsHave) {
+  auto file = parse(render(every_type()));
+  ASSERT_TRUE(file) << file.error().what;
+  auto expected = every_type().tensors;
+  std::ranges::sort(expected, {}, &Tensor::name);
+  ASSERT_EQ(file->tensors.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(file->tensors[i].name, expected[i].name);
+    EXPECT_EQ(file->tensors[i].type, expected[i].type);
+    EXPECT_EQ(file->tensors[i].shape, expected[i].shape);
+    EXPECT_EQ(file->tensors[i].data, expected[i].data);
+  }
+}
+
+TEST(Safetensors, NamesInErrorsAreShortAndPlain) {
+  EXPECT_EQ(shown_name("layer1.0.conv1.weight"), "layer1.0.conv1.weight");
+  EXPECT_EQ(shown_name("a\x1b[2J\n\xc3\xa9"), "a?[2J???");
+  EXPECT_EQ(shown_name(std::string(100, 'x')), std::string(80, 'x') + "...");
+  EXPECT_EQ(shown_shape({2, 3}), "[2,3]");
+  EXPECT_EQ(shown_shape(Shape(9, 1)), "[9 extents]");
+  const auto refused =
+      parse(with_header("{" + entry(std::string(5000, 'n'), "[1]", "[4,8]") + "}", 8));
+  ASSERT_FALSE(refused);
+  EXPECT_LT(refused.error().what.size(), 200u);
+}
+
 TEST(Safetensors, SurvivesDamage) {
-  const std::string whole = render(example());
-  for (std::uint64_t seed = 0; seed < 20000; ++seed) {
-    auto file = parse(mutated(whole, seed));
-    if (!file) {
-      EXPECT_FALSE(file.error().what.empty());
+  for (const std::string& whole : {render(example()), render(every_type())}) {
+    for (std::uint64_t seed = 0; seed < 20000; ++seed) {
+      auto file = parse(mutated(whole, seed));
+      if (!file) {
+        EXPECT_FALSE(file.error().what.empty());
+        continue;
+      }
+      for (const Tensor& each : file->tensors) {
+        ASSERT_EQ(each.data.size(),
+                  static_cast<std::size_t>(elements_of(each.shape)) * bytes_of(each.type));
+      }
     }
   }
+}
+
+TEST(Safetensors, AFileThatIsNoneIsNamed) {
+  const ScratchFolder folder;
+  EXPECT_THAT(read_safetensors(folder / "none").error().what, HasSubstr("none: No such file"));
+  write_text(folder / "model.pth", "PK" + std::string(100, '\x7f'));
+  const auto refused = read_safetensors(folder / "model.pth");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("model.pth: a header of"));
+  EXPECT_THAT(refused.error().hint, HasSubstr("safetensors.torch.save_file"));
+  write_text(folder / "w.safetensors", render(example()));
+  EXPECT_EQ(read_safetensors(folder / "w.safetensors")->tensors.size(), 4u);
 }
 
 /// Reads the file with Python's struct and json, or with safetensors itself where that is there.
