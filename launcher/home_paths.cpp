@@ -10,6 +10,11 @@ void expand(std::string& path, const std::string& home) {
   if (path == "~" || path.starts_with("~/")) path.replace(0, 1, home);
 }
 
+void expand_key(nlohmann::ordered_json& block, const char* key, const std::string& home) {
+  if (block.is_object() && block.contains(key) && block[key].is_string())
+    expand(block[key].get_ref<std::string&>(), home);
+}
+
 }  // namespace
 
 Job with_home(Job job, const std::string& home) {
@@ -19,10 +24,9 @@ Job with_home(Job job, const std::string& home) {
     for (auto& mount : container->mounts) expand(mount, home);
   }
   for (auto& source : job.stage) expand(source, home);
-  if (job.train.is_object() && job.train.contains("dataset")) {
-    auto& dataset = job.train["dataset"];
-    if (dataset.is_object() && dataset.contains("path") && dataset["path"].is_string())
-      expand(dataset["path"].get_ref<std::string&>(), home);
+  if (job.train.is_object()) {
+    expand_key(job.train, "init_from", home);
+    if (job.train.contains("dataset")) expand_key(job.train["dataset"], "path", home);
   }
   return job;
 }

@@ -74,6 +74,7 @@ std::string with_bounds(const Json& schema, const std::string& noun) {
 /// Of an array of one kind of thing.
 std::string list_of(const Json& schema) {
   const Json items = schema.value("items", Json::object());
+  if (items.value("type", Json()) == "string") return "a list of text";
   if (!schema_allows(items, "number") || !items.contains("type")) return "a list";
   const auto count = schema.value("maxItems", std::size_t{0});
   std::string text = count == 0 ? "a list of numbers" : fmt::format("a list of {} numbers", count);

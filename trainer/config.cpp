@@ -11,6 +11,7 @@
 
 #include "trainer/config_choices.hpp"
 #include "trainer/config_keys.hpp"
+#include "trainer/fine_tuning_keys.hpp"
 #include "trainer/layer_list.hpp"
 
 namespace dllaunch {
@@ -76,6 +77,9 @@ std::string kind_of(const ConfigKey& key) {
   switch (key.kind) {
     case ValueKind::text:
       kind = "a string";
+      break;
+    case ValueKind::texts:
+      kind = "a list of strings";
       break;
     case ValueKind::word:
     case ValueKind::network:
@@ -145,6 +149,13 @@ bool is_list_for(const ConfigKey& key, const Json& value) {
   return std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_number(); });
 }
 
+/// One that may be empty; its strings may not.
+bool is_list_of_texts(const Json& value) {
+  return value.is_array() && std::ranges::all_of(value, [](const Json& item) {
+           return item.is_string() && !item.get_ref<const std::string&>().empty();
+         });
+}
+
 std::string check_items(const ConfigKey& key, const Json& list) {
   for (const Json& item : list) {
     if (auto problem = check_range(key, item); !problem.empty()) return problem;
@@ -159,6 +170,9 @@ std::string check_value(const ConfigKey& key, const Json& value) {
   switch (key.kind) {
     case ValueKind::text:
       if (value.is_string()) return "";
+      break;
+    case ValueKind::texts:
+      if (is_list_of_texts(value)) return "";
       break;
     case ValueKind::word:
       break;
@@ -223,6 +237,7 @@ class Reader {
     config_.schedule.epochs = static_cast<double>(config_.epochs);
     std::ranges::move(check_choices(document_), std::back_inserter(problems_));
     std::ranges::move(check_update_rule(config_), std::back_inserter(problems_));
+    std::ranges::move(check_fine_tuning(config_), std::back_inserter(problems_));
     const RuntimeConfig& runtime = config_.runtime;
     constexpr double a_year = 365 * 86400;
     if (!(runtime.stall_seconds < runtime.stall_abort_seconds) ||
@@ -306,7 +321,7 @@ Json type_of(const ConfigKey& key) {
   if (key.kind == ValueKind::integer) type = "integer";
   if (key.kind == ValueKind::number) type = "number";
   if (key.kind == ValueKind::flag) type = "boolean";
-  if (key.kind == ValueKind::numbers) type = "array";
+  if (key.kind == ValueKind::numbers || key.kind == ValueKind::texts) type = "array";
   return key.nullable ? Json{type, "null"} : Json(type);
 }
 
@@ -326,6 +341,8 @@ Json network_schema(const ConfigKey& key) {
 /// Type and bounds.
 Json value_schema(const ConfigKey& key) {
   Json schema{{"type", type_of(key)}};
+  if (key.kind == ValueKind::texts)
+    schema["items"] = {{"type", "string"}, {"minLength", 1}, {"x-expected", "a name"}};
   Json* bounded = &schema;
   if (key.kind == ValueKind::numbers) {
     schema["minItems"] = key.count.value_or(1);

@@ -47,6 +47,13 @@ struct RuntimeConfig {
   bool timeline = false;             // from the first step on
 };
 
+/// Names as name_patterns.hpp reads them.
+struct FineTuningConfig {
+  std::string init_from = {};  // a safetensors file; empty: weights from the seed
+  std::vector<std::string> init_skip = {};
+  std::vector<std::string> freeze = {};
+};
+
 /// A key and its value: "optimizer.lr", 0.01.
 struct Setting {
   std::string name;
@@ -90,6 +97,7 @@ struct TrainConfig {
   std::uint64_t seed = 1;
   std::int64_t validate_every = 1;  // epochs; 0: never
   std::string resume = "auto";      // auto | none | a path
+  FineTuningConfig fine_tuning;
   CheckpointConfig checkpoint;
   ReportsConfig reports;
   RuntimeConfig runtime;

@@ -4,6 +4,7 @@
 
 #include "runtime/communicator.hpp"
 #include "trainer/checkpoint_keys.hpp"
+#include "trainer/fine_tuning_keys.hpp"
 #include "trainer/layer_list.hpp"
 #include "trainer/loss.hpp"
 #include "trainer/optimizer_keys.hpp"
@@ -377,7 +378,7 @@ std::vector<ConfigKey> all_keys() {
                                  if (listed) c.layers = v.dump();
                                }}};
   for (auto part : {dataset_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
-                    state_keys, checkpoint_keys, reports_keys, launcher_keys}) {
+                    state_keys, fine_tuning_keys, checkpoint_keys, reports_keys, launcher_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

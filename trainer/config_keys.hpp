@@ -12,8 +12,8 @@
 
 namespace dllaunch {
 
-// numbers: a list; network: a word, or a list of layers
-enum class ValueKind { text, word, integer, number, numbers, flag, network };
+// numbers, texts: a list; network: a word, or a list of layers
+enum class ValueKind { text, texts, word, integer, number, numbers, flag, network };
 
 struct Word {
   std::string name;  // what the user types

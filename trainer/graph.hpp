@@ -126,6 +126,7 @@ struct Parameter {
   std::int64_t fan_in = 0;   // of the node, as Keras defines them for Glorot:
   std::int64_t fan_out = 0;  // channels (in, out) times the kernel's area
   Initial initial = Initial::zeros;
+  bool frozen = false;  // training does not change it
 };
 
 /// What a node keeps from step to step that no gradient changes.
@@ -167,7 +168,7 @@ struct Graph {
 
   const Shape& input_shape() const { return nodes.front().shape; }
   std::int64_t classes() const { return nodes.back().shape.front(); }
-  std::int64_t parameter_count() const;  // elements that are trained
+  std::int64_t parameter_count() const;  // elements, of frozen ones too
 };
 
 /// Adds nodes one by one and infers their shapes; the first error is kept and returned by finish().

@@ -100,6 +100,7 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
       options_(options),
       layout_(layout_of(executable, shard ? unit_for(communicator.size()) : 1)),
       shard_(shard),
+      trained_(executable.slots().size(), true),
       gradients_(communicator.allocate(layout_.bytes())) {
   if (shard_) {
     weights_.push_back({nullptr, communicator.allocate(layout_.bytes())});
@@ -134,13 +135,21 @@ void ParameterArenas::initialise(const Graph& graph, std::uint64_t seed) {
   malloc_trim(0);  // what the largest parameters took beside the arenas
 }
 
+void ParameterArenas::freeze(const Graph& graph) {
+  for (std::size_t i = 0; i < trained_.size(); ++i) {
+    const auto parameter = static_cast<std::size_t>(executable_.slots()[i].parameter);
+    trained_[i] = !graph.parameters[parameter].frozen;
+  }
+}
+
 std::vector<Bucket> ParameterArenas::plan(double bucket_bytes) const {
   // A small first bucket starts early, large ones use the network well.
   constexpr std::size_t first_bytes = 1024 * 1024;
   const double whole = static_cast<double>(layout_.bytes());
   const auto bytes = static_cast<std::size_t>(std::min(bucket_bytes, whole));
-  return plan_buckets(layout_, bytes, std::min(bytes, first_bytes),
-                      shard_ ? unit_for(communicator_.size()) : 1);
+  const std::size_t unit = shard_ ? unit_for(communicator_.size()) : 1;
+  return buckets_for(layout_, plan_buckets(layout_, bytes, std::min(bytes, first_bytes), unit),
+                     trained_, unit);
 }
 
 std::size_t ParameterArenas::own_elements() const {
@@ -239,7 +248,7 @@ void ParameterArenas::visit_pieces(const Own& own, Visit visit) {
     const std::size_t from = std::max(layout_.offset[slot], own.range.offset);
     const std::size_t to = std::min(layout_.offset[slot] + layout_.elements[slot], end);
     if (layout_.offset[slot] >= end) return;
-    if (from >= to) continue;
+    if (from >= to || !trained_[slot]) continue;
     for (std::size_t s = 0; s < states_.size(); ++s) {
       states[s] = state_at(s, own) + (from - own.range.offset) * size;
     }

@@ -30,6 +30,11 @@ class ParameterArenas {
                   const OptimizerEntry& optimizer, const OptimizerOptions& options,
                   bool shard = false);
 
+  /// From now on updates leave the graph's frozen parameters as they are, to the last bit, and
+  /// plan() leaves them out where it can. Before the first deal().
+  void freeze(const Graph& graph);
+  bool frozen(int slot) const { return !trained_[static_cast<std::size_t>(slot)]; }
+
   /// Buckets of about so many bytes, the first smaller; sharded, each can be dealt out.
   std::vector<Bucket> plan(double bucket_bytes) const;
   /// Collective where sharded: from now on each rank has its parts of these buckets, which plan()
@@ -88,7 +93,7 @@ class ParameterArenas {
   };
   std::vector<Own> own_parts() const;
   std::size_t own_elements() const;
-  /// Calls visit(slot's index, its piece) for the pieces of slots in this part.
+  /// Calls visit(slot's index, its piece) for the pieces of trained slots in this part.
   template <typename Visit>
   void visit_pieces(const Own& own, Visit visit);
   void measure(const StepInfo& now);
@@ -106,6 +111,7 @@ class ParameterArenas {
   OptimizerOptions options_;
   ArenaLayout layout_;
   bool shard_;
+  std::vector<bool> trained_;       // per slot: not frozen
   std::vector<Bucket> buckets_;     // sharded: what is dealt out
   std::vector<Memory> weights_;     // one
   std::vector<Memory> states_;      // one per name, of own elements only

@@ -30,6 +30,7 @@ std::vector<Histogram> parameter_histograms(const Executable& executable,
   const auto& slots = executable.slots();
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const int slot = static_cast<int>(i);
+    if (arenas.frozen(slot)) continue;  // not summed over ranks
     std::vector<std::byte> plain(static_cast<std::size_t>(elements_of(slots[i].shape)) *
                                  bytes_of(executable.dtype()));
     executable.to_plain(slot, arenas.layout().at(arenas.gradients(), slot), plain.data());

@@ -15,7 +15,9 @@
 #include "trainer/buffers.hpp"
 #include "trainer/choices.hpp"
 #include "trainer/compiled_model.hpp"
+#include "trainer/frozen_parameters.hpp"
 #include "trainer/image_preparation.hpp"
+#include "trainer/init_from.hpp"
 #include "trainer/layer_list.hpp"
 #include "trainer/loss_choice.hpp"
 #include "trainer/memory_budget.hpp"
@@ -53,9 +55,9 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   auto graph = build_network(config, model, dataset);
   if (!graph) return graph;
   graph->loss = *std::move(loss);
-  if (!config.zero_gamma) return graph;
-  auto zeroed = zero_last_gammas(*graph);
-  return zeroed ? std::move(graph) : std::move(zeroed).error();
+  Result<Ok> changed = config.zero_gamma ? zero_last_gammas(*graph) : Ok{};
+  if (changed) changed = freeze_parameters(*graph, config.fine_tuning.freeze);
+  return changed ? std::move(graph) : std::move(changed).error();
 }
 
 Result<Ok> compile(Session& session, const Say& warn) {
@@ -173,14 +175,25 @@ Result<Ok> check_fit(const Session& session, const Checkpoint& checkpoint) {
   return Ok{};
 }
 
-/// Rank 0's part: weights, state and position, from a checkpoint or from the seed.
+/// From the seed, or from the file that `init_from` names.
+Result<Ok> begin_anew(Session& session) {
+  session.arenas->initialise(session.graph, session.config.seed);
+  initialise_buffers(session.graph, *session.executable);
+  const FineTuningConfig& tuning = session.config.fine_tuning;
+  if (tuning.init_from.empty()) return Ok{};
+  auto started = initialise_from(tuning.init_from, tuning.init_skip, session.graph,
+                                 *session.executable, *session.arenas);
+  if (!started) return std::move(started).error().within("train.init_from");
+  session.started_with = *std::move(started);
+  return Ok{};
+}
+
+/// Rank 0's part: weights, state and position, from a checkpoint or as they begin.
 Result<Ok> fill(Session& session, const Say& warn) {
   remove_leftovers(session.checkpoints());
   auto chosen = choose_checkpoint(session, warn);
   if (!chosen) return std::move(chosen).error();
-  session.arenas->initialise(session.graph, session.config.seed);
-  initialise_buffers(session.graph, *session.executable);
-  if (!*chosen) return Ok{};
+  if (!*chosen) return begin_anew(session);
 
   auto& [path, checkpoint] = **chosen;
   auto fits = check_fit(session, checkpoint);
@@ -247,6 +260,7 @@ Result<Ok> open_training(Session& session, const Say& warn, Communicator& commun
   session.arenas = std::make_unique<ParameterArenas>(*session.executable, communicator,
                                                      *find_optimizer(config.optimizer),
                                                      config.optimizer_options, config.shard);
+  session.arenas->freeze(session.graph);
   session.arenas->deal(session.arenas->plan(bucket_bytes(config.runtime)));
   return fill_all(session, warn, communicator);
 }

@@ -47,6 +47,7 @@ struct Session {
   std::unique_ptr<ParameterArenas> arenas;
   TrainPosition position;
   std::string resumed_from;  // path of a checkpoint; empty: from the start
+  std::string started_with;  // a line about weights of a file; empty: from the seed or resumed
   bool stopped = false;      // on request, before it was ready to train
 
   std::filesystem::path checkpoints() const { return run_dir / "checkpoints"; }

@@ -13,6 +13,7 @@
 #include "trainer/checkpointing.hpp"
 #include "trainer/dropout.hpp"
 #include "trainer/epoch_line.hpp"
+#include "trainer/frozen_parameters.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/reports.hpp"
 #include "trainer/skipped_images.hpp"
@@ -43,12 +44,14 @@ GradientReducer make_reducer(const RuntimeConfig& runtime, const ParameterArenas
 
 BucketPlace bucket_place(const TrainOptions& options, const Session& session) {
   const RuntimeConfig& runtime = session.config.runtime;
+  const std::int64_t frozen = frozen_count(session.graph);
   return {.file = options.bucket_sizes,
           .nodes = options.nodes.value_or(1),
           .table = table_rows(*session.executable),
-          .wire = fmt::format("{}{}{}", to_string(runtime.compression),
+          .wire = fmt::format("{}{}{}{}", to_string(runtime.compression),
                               session.config.shard ? ", sharded" : "",
-                              runtime.overlap ? "" : ", not overlapped"),
+                              runtime.overlap ? "" : ", not overlapped",
+                              frozen > 0 ? fmt::format(", {} frozen", frozen) : ""),
           .say = options.say};
 }
 
@@ -370,12 +373,15 @@ void announce(const TrainOptions& options, const Session& session, Reports& repo
                          .backend = session.backend.substr(0, session.backend.find(' ')),
                          .host = options.host};
   reports.start(start);
+  const std::int64_t frozen = frozen_count(session.graph);
   options.say(fmt::format(
-      "{} ({} parameters) on {}: {} images, {} for validation; {} {}, global batch {}, {} steps an "
-      "epoch, {}",
-      start.model, start.parameters, session.config.dataset, start.images, start.val_images,
-      start.ranks, start.ranks == 1 ? "rank" : "ranks", start.global_batch, start.steps_per_epoch,
+      "{} ({} parameters{}) on {}: {} images, {} for validation; {} {}, global batch {}, "
+      "{} steps an epoch, {}",
+      start.model, start.parameters, frozen > 0 ? fmt::format(", {} of them frozen", frozen) : "",
+      session.config.dataset, start.images, start.val_images, start.ranks,
+      start.ranks == 1 ? "rank" : "ranks", start.global_batch, start.steps_per_epoch,
       session.backend));
+  if (!session.started_with.empty()) options.say(session.started_with);
   if (session.resumed_from.empty()) return;
   options.say(fmt::format("resumed from {} at epoch {}, step {}{}", session.resumed_from,
                           session.position.epoch, session.position.step,

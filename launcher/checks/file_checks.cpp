@@ -213,8 +213,24 @@ void check_container(const Job& job, const Paths& paths, World& world, CheckFind
                 "make sure that the nodes have it, or load it with environment.modules");
 }
 
+/// A run that has checkpoints goes on from them, unless it is to begin anew.
+void check_init_from(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+  const auto named = job.train.find("init_from");
+  if (named == job.train.end() || !named->is_string()) return;
+  const bool begins = job.train.value("resume", nlohmann::ordered_json()) == "none" ||
+                      !world.look_at(paths.run_dir + "/checkpoints").folder;
+  if (!begins) return;
+  const auto file = named->get<std::string>();
+  check_exists("train.init_from", file, paths, world, found);
+  if (world.look_at(absolute(file, paths)).folder)
+    add_error(found, ErrorKind::bad_request,
+              fmt::format("train.init_from: {} is a folder", absolute(file, paths)),
+              "name the .safetensors file in it");
+}
+
 void check_data(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
   if (!job.train.is_object()) return;
+  check_init_from(job, paths, world, found);
   const auto dataset = job.train.find("dataset");
   if (dataset == job.train.end() || !dataset->is_object()) return;
   const auto path = dataset->find("path");

@@ -41,6 +41,14 @@ TEST(HomePaths, OfTheDataToTrainOn) {
   EXPECT_TRUE(with_home(job, "/h").train["dataset"]["path"].is_null());
 }
 
+TEST(HomePaths, OfTheWeightsToBeginWith) {
+  Job job;
+  job.train = {{"init_from", "~/resnet50.safetensors"}};
+  EXPECT_EQ(with_home(job, "/h").train["init_from"], "/h/resnet50.safetensors");
+  job.train["init_from"] = nullptr;
+  EXPECT_TRUE(with_home(job, "/h").train["init_from"].is_null());
+}
+
 TEST(HomePaths, WithoutAHomeStayAsTheyAre) {
   FakeWorld world;
   world.files["job.yaml"] = text;

@@ -15,17 +15,20 @@ struct Steps {
   std::string_view optimizer = "sgd";
   bool shard = false;
   bool any = true;
+  bool frozen = false;  // conv1.weight
 };
 
 /// After one step of lenet on two images: the histograms, by tag.
 std::map<std::string, Histogram> histograms_on(const BackendEntry& entry, const Steps& steps) {
   auto backend = *entry.open();
-  const Graph graph = *models()[0].build({.channels = 1, .height = 28, .width = 28}, 10);
+  Graph graph = *models()[0].build({.channels = 1, .height = 28, .width = 28}, 10);
   auto executable = *backend->compile(graph, {.batch = 2, .threads = 1});
   auto communicator = *open_communicator("solo", RankEnv{});
   const OptimizerOptions options{.lr = 0.1};
   ParameterArenas arenas(*executable, *communicator, *find_optimizer(steps.optimizer), options,
                          steps.shard);
+  graph.parameters[0].frozen = steps.frozen;
+  arenas.freeze(graph);
   if (steps.shard) arenas.deal(arenas.plan(1e6));
   arenas.initialise(graph, 7);
   std::mt19937 random(1);
@@ -48,7 +51,8 @@ std::map<std::string, Histogram> histograms_on(const BackendEntry& entry, const 
     EXPECT_EQ(count, elements_of(parameter->shape)) << name;
     found.emplace(histogram.tag, histogram);
   }
-  EXPECT_EQ(found.size(), graph.parameters.size() * (steps.shard || !steps.any ? 1 : 2));
+  EXPECT_EQ(found.size() + (steps.frozen ? 1 : 0),
+            graph.parameters.size() * (steps.shard || !steps.any ? 1 : 2));
   return found;
 }
 
@@ -73,6 +77,14 @@ TEST_P(HistogramsOnBackend, AreOfPlainWeightsAndGradients) {
     EXPECT_NEAR(actual.least, expected.least, 1e-4 * scale) << tag;
     EXPECT_NEAR(actual.most, expected.most, 1e-4 * scale) << tag;
   }
+}
+
+/// A gradient that no rank has summed is nobody's.
+TEST_P(HistogramsOnBackend, OfAFrozenParameterAreOfWeights) {
+  const auto found = histograms_on(GetParam(), {.frozen = true});
+  EXPECT_TRUE(found.contains("weights/conv1.weight"));
+  EXPECT_FALSE(found.contains("gradients/conv1.weight"));
+  EXPECT_TRUE(found.contains("gradients/conv1.bias"));
 }
 
 TEST_P(HistogramsOnBackend, OfAShardedOptimiserAreOfWeights) {

@@ -191,15 +191,20 @@ def gradients(model, given, out):
     write_tensors(out, found)
 
 
-def evaluate(model, checkpoint, data):
-    """A checkpoint of cifar10 over its test images, as PyTorch sees them."""
-    state = json.load(open(checkpoint + "/state.json"))
-    records = np.fromfile(data + "/test_batch.bin", np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+def cifar_images(path, state):
+    """Images and labels of cifar10, prepared as the checkpoint with this state.json was trained."""
+    records = np.fromfile(path, np.uint8).reshape(-1, 1 + 3 * 32 * 32)
     pixels = torch.from_numpy(records[:, 1:].reshape(-1, 3, 32, 32).copy()).float() / 255
     labels = torch.from_numpy(records[:, 0].astype(np.int64))
     mean = torch.tensor(state["normalization"]["mean"]).view(1, 3, 1, 1)
     std = torch.tensor(state["normalization"]["std"]).view(1, 3, 1, 1)
-    images = (pixels - mean) / std
+    return (pixels - mean) / std, labels
+
+
+def evaluate(model, checkpoint, data):
+    """A checkpoint of cifar10 over its test images, as PyTorch sees them."""
+    state = json.load(open(checkpoint + "/state.json"))
+    images, labels = cifar_images(data + "/test_batch.bin", state)
     network = build(model, images, read_tensors(checkpoint + "/model.safetensors")).eval()
     with torch.no_grad():
         logits = network(images)

@@ -9,6 +9,8 @@
 
 #include "runtime/gradient_reducer.hpp"
 #include "tests/runtime/on_ranks.hpp"
+#include "trainer/frozen_parameters.hpp"
+#include "trainer/name_patterns.hpp"
 #include "trainer/parameter_arenas.hpp"
 
 namespace dllaunch {
@@ -19,11 +21,15 @@ const OptimizerOptions options{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01}
 /// lenet's parameters on one rank of several, filled from the seed.
 struct Model {
   Model(Communicator& communicator, bool shard, const OptimizerOptions& how = options,
-        const OptimizerEntry& optimizer = *find_optimizer("sgd"))
+        const OptimizerEntry& optimizer = *find_optimizer("sgd"),
+        const std::vector<std::string>& freeze = {})
       : graph(*models()[0].build({.channels = 1, .height = 28, .width = 28}, 10)),
         backend(*backends().back().open()),
         executable(*backend->compile(graph, {.batch = 1, .threads = 1})),
         arenas(*executable, communicator, optimizer, how, shard) {
+    EXPECT_TRUE(freeze_parameters(graph, freeze));
+    arenas.freeze(graph);
+    arenas.deal(arenas.plan(1e9));
     if (communicator.rank() == 0) arenas.initialise(graph, 7);
     arenas.broadcast();
   }
@@ -210,6 +216,83 @@ TEST(Shard, StateGoesThroughTensorsInBothDirections) {
   }
   again.arenas.broadcast();
   expect_same(again.arenas.states(), whole.arenas.states());
+}
+
+/// Every optimiser, with weight decay: frozen parameters keep their bits, and the others get those
+/// that they get without any frozen ones.
+TEST(Frozen, ParametersStayAndTheOthersDoNotNotice) {
+  const auto communicator = all_ranks();
+  const std::vector<std::string> freeze = {"conv1", "fc2.weight"};
+  for (const auto& entry : optimizers()) {
+    for (const bool shard : {false, true}) {
+      SCOPED_TRACE(testing::Message() << entry.name << (shard ? ", sharded" : ""));
+      Model free(*communicator, shard, lively(entry), entry);
+      Model part(*communicator, shard, lively(entry), entry, freeze);
+      const std::vector<double> sizes = {1e9, 3000, 1};
+      const auto start = part.arenas.weights();
+      for (int step = 0; step < 3; ++step) {
+        const double size = sizes[static_cast<std::size_t>(step)];
+        free.arenas.deal(free.arenas.plan(size));
+        part.arenas.deal(part.arenas.plan(size));
+        for (Model* model : {&free, &part}) {
+          model->fill_gradients(step);
+          model->arenas.update({.lr = 0.1, .step = step + 1, .epoch = 9.0 + step});
+        }
+      }
+      const auto expected = free.arenas.weights();
+      const auto weights = part.arenas.weights();
+      int frozen = 0;
+      for (std::size_t t = 0; t < weights.size(); ++t) {
+        const bool stays = is_selected(freeze, weights[t].name);
+        frozen += stays ? 1 : 0;
+        EXPECT_EQ(part.arenas.frozen(static_cast<int>(t)), stays);
+        EXPECT_NE(expected[t].data, start[t].data) << weights[t].name;
+        if (!stays && shard && entry.measure != nullptr) {
+          expect_near({weights[t]}, {expected[t]}, 1e-6F);  // norms are sums of other pieces
+        } else {
+          EXPECT_EQ(weights[t].data, stays ? start[t].data : expected[t].data) << weights[t].name;
+        }
+      }
+      EXPECT_EQ(frozen, 3);
+    }
+  }
+}
+
+TEST(Frozen, StateOfTheOthersGoesThroughTensors) {
+  const auto communicator = all_ranks();
+  const auto& adam = *find_optimizer("adam");
+  for (const bool shard : {false, true}) {
+    Model first(*communicator, shard, adam.defaults, adam, {"!fc2"});
+    Model second(*communicator, shard, adam.defaults, adam, {"!fc2"});
+    first.fill_gradients(1);
+    first.arenas.update({.lr = 0.1, .step = 1});
+    first.arenas.gather_states();
+    if (communicator->rank() == 0) {
+      ASSERT_TRUE(second.arenas.load_weights(first.arenas.weights()));
+      ASSERT_TRUE(second.arenas.load_states(first.arenas.states()));
+    }
+    second.arenas.broadcast();
+    for (Model* model : {&first, &second}) {
+      model->fill_gradients(2);
+      model->arenas.update({.lr = 0.1, .step = 2});
+      model->arenas.gather_states();
+    }
+    expect_same(second.arenas.weights(), first.arenas.weights());
+    if (communicator->rank() == 0) expect_same(second.arenas.states(), first.arenas.states());
+  }
+}
+
+TEST(Frozen, ParametersAreNotReduced) {
+  const auto communicator = all_ranks();
+  const Model whole(*communicator, false);
+  const Model head(*communicator, false, options, *find_optimizer("sgd"), {"!fc3"});
+  const auto elements_in = [](const std::vector<Bucket>& buckets) {
+    std::size_t sum = 0;
+    for (const Bucket& bucket : buckets) sum += bucket.elements;
+    return sum;
+  };
+  EXPECT_GT(elements_in(whole.arenas.plan(25e6)), 60000u);
+  EXPECT_LT(elements_in(head.arenas.plan(25e6)), 1000u);
 }
 
 /// Rank r pulls weight i towards target(r, i): the gradient of (w - target)^2 / 2.

@@ -160,5 +160,31 @@ TEST(FileChecks, TheTrainersDataAndItsProgram) {
   EXPECT_EQ(found(job, world), "");
 }
 
+TEST(FileChecks, TheWeightsToBeginWith) {
+  auto world = home();
+  world.programs.insert("dltrain");
+  auto job = train_job();
+  job.train["init_from"] = "/data/resnet50.safetensors";
+  EXPECT_THAT(found(job, world),
+              HasSubstr("!train.init_from: no file or folder /data/resnet50.safetensors"));
+  world.files["/data/resnet50.safetensors"] = "";
+  EXPECT_EQ(found(job, world), "");
+  world.folders.insert("/data/resnet50");
+  job.train["init_from"] = "/data/resnet50";
+  EXPECT_THAT(found(job, world), HasSubstr("!train.init_from: /data/resnet50 is a folder"));
+}
+
+/// The run goes on from its own weights, whatever became of the file.
+TEST(FileChecks, TheWeightsToBeginWithAreNotNeededTwice) {
+  auto world = home();
+  world.programs.insert("dltrain");
+  auto job = train_job();
+  job.train["init_from"] = "/data/resnet50.safetensors";
+  world.folders.insert(sample_paths().run_dir + "/checkpoints");
+  EXPECT_EQ(found(job, world), "");
+  job.train["resume"] = "none";
+  EXPECT_THAT(found(job, world), HasSubstr("!train.init_from: no file or folder"));
+}
+
 }  // namespace
 }  // namespace dllaunch
