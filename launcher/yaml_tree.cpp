@@ -56,7 +56,7 @@ class TreeBuilder : public YAML::EventHandler {
     auto node = make(mark, YamlKind::scalar);
     node->text = value;
     node->plain = tag == "?";
-    if (!node->plain && tag != "!" && tag != "tag:yaml.org,2002:str") refuse_tag(mark, tag);
+    if (!node->plain && tag != "!" && tag != "tag:yaml.org,2002:str") refuse_tag(mark, tag, value);
     add(mark, anchor, std::move(node));
   }
 
@@ -82,9 +82,11 @@ class TreeBuilder : public YAML::EventHandler {
     YamlPointer key;  // of the entry whose value comes next
   };
 
-  [[noreturn]] static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
-    // Taking an option out, resources.sbatch_extra, begins as a tag does.
-    const auto hint = tag.starts_with("!-") ? fmt::format("; for text write \"{}\"", tag) : "";
+  [[noreturn]] static void refuse_tag(const YAML::Mark& mark, const std::string& tag,
+                                      const std::string& value = "") {
+    // Taking something out, of resources.sbatch_extra or train.freeze, begins as a tag does.
+    const bool alone = tag.starts_with('!') && tag.size() < 80 && value.empty();
+    const auto hint = alone ? fmt::format("; for text write \"{}\"", tag) : "";
     throw Refusal{mark, fmt::format("the tag {} means nothing here{}", in_quotes(tag), hint)};
   }
 
@@ -200,7 +202,10 @@ std::optional<YamlProblem> check_text(std::string_view text, const Places& place
 YamlProblem explain(const std::string& message, Mark mark, std::string_view text) {
   const auto line = lines_of(text)[static_cast<std::size_t>(mark.line) - 1];
   const std::size_t tab = line.substr(0, line.find_first_not_of(" \t")).find('\t');
-  if (tab == std::string_view::npos) return {mark, "YAML: " + message};
+  if (tab == std::string_view::npos) {
+    const bool alias = message.find("anchor is not defined") != std::string::npos;
+    return {mark, "YAML: " + message + (alias ? "; text that begins with * needs quotes" : "")};
+  }
   mark.column = static_cast<int>(tab) + 1;
   return {mark, "YAML: a tab cannot indent; use blanks"};
 }
