@@ -32,9 +32,11 @@ Event start(const Json& line, double time) {
                     .nodes = whole(line, "nodes"),
                     .model = text(line, "model"),
                     .parameters = whole(line, "parameters"),
+                    .frozen = whole(line, "frozen"),
                     .global_batch = whole(line, "global_batch"),
                     .epochs = whole(line, "epochs"),
-                    .steps_per_epoch = whole(line, "steps_per_epoch")};
+                    .steps_per_epoch = whole(line, "steps_per_epoch"),
+                    .init_from = text(line, "init_from")};
 }
 
 Event step(const Json& line, double time) {

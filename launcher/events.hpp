@@ -19,9 +19,11 @@ struct StartEvent {
   std::optional<std::int64_t> nodes = {};
   std::string model = {};
   std::optional<std::int64_t> parameters = {};
+  std::optional<std::int64_t> frozen = {};           // of them
   std::optional<std::int64_t> global_batch = {};     // images
   std::optional<std::int64_t> epochs = {};           // in all, earlier runs included
   std::optional<std::int64_t> steps_per_epoch = {};  // optimiser steps
+  std::string init_from = {};                        // file of its first weights
 };
 
 struct StepEvent {

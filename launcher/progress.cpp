@@ -97,8 +97,12 @@ void Progress::on(const StartEvent& event) {
   step_.reset();
   std::string line;
   append(line, ", ", event.model);
-  if (event.parameters)
-    append(line, ", ", rate(static_cast<double>(*event.parameters)) + " parameters");
+  if (event.parameters) {
+    std::string parameters = rate(static_cast<double>(*event.parameters)) + " parameters";
+    if (event.frozen.value_or(0) > 0)
+      parameters += fmt::format(" ({} frozen)", rate(static_cast<double>(*event.frozen)));
+    append(line, ", ", parameters);
+  }
   if (event.ranks) {
     std::string ranks = fmt::format("{} rank{}", *event.ranks, *event.ranks == 1 ? "" : "s");
     if (event.nodes.value_or(1) > 1) ranks += fmt::format(" on {} nodes", *event.nodes);
@@ -106,6 +110,7 @@ void Progress::on(const StartEvent& event) {
   }
   if (event.global_batch) append(line, ", ", fmt::format("global batch {}", *event.global_batch));
   if (!line.empty()) say(line);
+  if (!event.init_from.empty()) say("weights from " + event.init_from);
 }
 
 void Progress::begin_epoch(std::int64_t epoch, double time) {

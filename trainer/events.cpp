@@ -179,6 +179,8 @@ void EventLog::start(const StartEvent& event) {
              .add("val_images", event.val_images)
              .add("backend", event.backend)
              .add("host", event.host)
+             .add("frozen", event.frozen)
+             .add("init_from", event.init_from)
              .text());
 }
 

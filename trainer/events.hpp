@@ -18,6 +18,7 @@ struct StartEvent {
   std::optional<int> nodes = {};  // absent where the launcher of the ranks does not say
   std::string model = {};
   std::int64_t parameters = 0;
+  std::int64_t frozen = 0;  // of them
   std::int64_t global_batch = 0;
   std::int64_t epochs = 0;
   std::int64_t steps_per_epoch = 0;
@@ -25,6 +26,7 @@ struct StartEvent {
   std::int64_t val_images = 0;
   std::string backend = {};
   std::string host = {};
+  std::optional<std::string> init_from = {};  // file of its first weights
 };
 
 struct StepEvent {

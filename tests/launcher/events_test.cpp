@@ -13,11 +13,14 @@ namespace {
 TEST(Events, ReadsEveryKind) {
   const auto start = parse_event(
       R"({"time": 1.5, "event": "start", "ranks": 4, "nodes": null, "model": "cnn",
-          "parameters": 1199882, "global_batch": 128, "epochs": 3, "steps_per_epoch": 469})");
+          "parameters": 1199882, "global_batch": 128, "epochs": 3, "steps_per_epoch": 469,
+          "frozen": 1000, "init_from": "/w.safetensors"})");
   ASSERT_TRUE(start && std::holds_alternative<StartEvent>(*start));
   EXPECT_EQ(std::get<StartEvent>(*start).ranks, 4);
   EXPECT_FALSE(std::get<StartEvent>(*start).nodes);
   EXPECT_EQ(std::get<StartEvent>(*start).steps_per_epoch, 469);
+  EXPECT_EQ(std::get<StartEvent>(*start).frozen, 1000);
+  EXPECT_EQ(std::get<StartEvent>(*start).init_from, "/w.safetensors");
   EXPECT_EQ(time_of(*start), 1.5);
 
   const auto step = parse_event(

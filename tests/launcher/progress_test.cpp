@@ -143,6 +143,17 @@ TEST(Progress, ATrainerThatGoesOnSaysFromWhere) {
   EXPECT_EQ(progress.draw(2), "restarted: reason unknown\n");
 }
 
+TEST(Progress, SaysWhatIsFrozenAndWhereWeightsCameFrom) {
+  Progress progress({.terminal = false});
+  auto start = start_of_three();
+  start.frozen = 1000000;
+  start.init_from = "cnn.safetensors";
+  progress.take(start);
+  EXPECT_EQ(progress.draw(100),
+            "cnn, 1,199,882 parameters (1,000,000 frozen), 2 ranks, global batch 128\n"
+            "weights from cnn.safetensors\n");
+}
+
 TEST(Progress, WaitingIsSaidOncePerChange) {
   Progress progress({});
   progress.waiting("job 1: Priority");
