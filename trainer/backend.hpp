@@ -96,9 +96,9 @@ class Executable {
   /// weights until it returns, also those whose slot it has reported.
   virtual void backward(double scale, bool accumulate, const ReadyCallback& on_ready) = 0;
 
-  /// After a forward(train) of `batch` whose loss is NaN or infinite: the first node in order that
-  /// gave such a number or has a weight that is one, the input included; empty: none. Runs another
-  /// forward(train), which moves statistics again.
+  /// Right after a forward(train) of `batch` whose loss is NaN or infinite: the first node in order
+  /// that gave such a number or has a weight that is one, the input included; empty: none. Leaves
+  /// everything as that forward() did; backward() may follow.
   virtual std::string first_non_finite(const Batch& batch) = 0;
 
   /// Logits of the latest forward call, plain [count, classes]; for tests and prediction.

@@ -50,10 +50,10 @@ class NormRun {
   memory y;
 
   void forward() {
-    if (program_.call().train) {
-      measure();
-    } else {
+    if (!program_.call().train) {
       take_running();
+    } else if (!program_.call().again) {
+      measure();
     }
     const float* weight = floats_of(parameter(0).weight);
     const float* bias = floats_of(parameter(1).weight);

@@ -31,6 +31,7 @@ struct Step {
 struct CallState {
   int rows = 0;              // present images
   bool train = false;        // the latest forward pass was for training
+  bool again = false;        // that pass once more: what it measured stands
   std::uint64_t random = 0;  // Batch::random of that pass
 };
 
