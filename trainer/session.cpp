@@ -21,6 +21,7 @@
 #include "trainer/memory_budget.hpp"
 #include "trainer/rate_test.hpp"
 #include "trainer/same_data.hpp"
+#include "trainer/sync_batch_norm.hpp"
 #include "trainer/zero_gamma.hpp"
 
 namespace dllaunch {
@@ -53,13 +54,18 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   auto graph = build_network(config, model, dataset);
   if (!graph) return graph;
   graph->loss = *std::move(loss);
+  if (config.sync_batch_norm) {
+    if (auto found = check_batch_norm(*graph); !found) return std::move(found).error();
+  }
   if (!config.zero_gamma) return graph;
   auto zeroed = zero_last_gammas(*graph);
   return zeroed ? std::move(graph) : std::move(zeroed).error();
 }
 
-Result<Ok> compile(Session& session, const Say& warn) {
-  auto compiled = compile_model(session.config, session.graph, session.threads);
+Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator) {
+  SumOverRanks sum;
+  if (session.config.sync_batch_norm) sum = sum_over_ranks(communicator, session.activity);
+  auto compiled = compile_model(session.config, session.graph, session.threads, sum);
   if (!compiled) return std::move(compiled).error();
   session.backend = std::move(compiled->backend);
   if (!compiled->passed_over.empty()) {
@@ -228,7 +234,7 @@ Result<Ok> fill_all(Session& session, const Say& warn, Communicator& communicato
 Result<Ok> open_training(Session& session, const Say& warn, Communicator& communicator) {
   const TrainConfig& config = session.config;
   const Say unsaid = [](std::string_view) {};
-  auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid);
+  auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
   if (compiled && communicator.memory() == MemorySpace::gpu) {
     // Until a backend computes there.
     compiled = Error{ErrorKind::bad_request,
@@ -338,9 +344,11 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.config = options.config;
   session.run_dir = options.run_dir;
   session.threads = options.threads;
+  session.activity = options.activity;
   session.shape = {.ranks = communicator.size(),
                    .batch_size = options.config.batch_size,
-                   .accumulate = options.config.accumulate};
+                   .accumulate = options.config.accumulate,
+                   .in_step = options.config.sync_batch_norm};
   auto alone = prepare_alone(session, options);
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
   auto same_data = check_same_data(communicator, *session.dataset, session.normalization);

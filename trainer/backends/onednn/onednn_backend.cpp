@@ -105,7 +105,7 @@ class OneDnnExecutable final : public Executable {
         slots_(plain_slots(graph)),
         engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
-        program_(engine_, graph.parameters.size(), numerics_of(options)) {
+        program_(engine_, graph.parameters.size(), numerics_of(options), options.sum_over_ranks) {
     omp_set_num_threads(threads_);  // primitives are planned for the threads there are
     assembled_ = onednn::assemble(graph, batch_, program_);
     for (ParameterSlot& slot : slots_) {
