@@ -1,6 +1,7 @@
 // Trainings with `sync_batch_norm`: as many real ranks as you like are one with all their images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <chrono>
 #include <cmath>
@@ -11,6 +12,7 @@
 
 #include "tests/trainer/cifar_bytes.hpp"
 #include "tests/trainer/npy_bytes.hpp"
+#include "tests/trainer/process_of_rank.hpp"
 #include "tests/trainer/run_program.hpp"
 #include "tests/trainer/small_training.hpp"
 
@@ -204,6 +206,33 @@ TEST(BatchNormOnRanks, OfALossThatIsNoNumberTheSourceIsTold) {
   EXPECT_THAT(ended.output,
               testing::ContainsRegex("the loss is .* on rank [0-2] at step [0-9]+ .*: "
                                      "the images hold such numbers already"));
+}
+
+/// Wherever it stands, in a normalisation most likely: the others end by the deadline of any other
+/// collective.
+TEST(BatchNormOnRanks, ARankThatIsGoneDoesNotHoldTheOthersForEver) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  Json job = small_job();
+  job["epochs"] = 1'000'000;
+  job["batch_size"] = 8;
+  job["runtime"]["stall_seconds"] = 1;
+  job["runtime"]["stall_abort_seconds"] = 3;
+  const std::string config = (folder / "train.json").string();
+  write_text(config, job.dump());
+  RunningProgram program(on_ranks(3, {bin + "/dltrain", "--config", config}));
+  for (int i = 0; i < 3000 && !std::filesystem::exists(folder / "checkpoints"); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  const pid_t held = process_of_rank(config, "1");
+  ASSERT_GT(held, 0);
+  kill(held, SIGSTOP);
+  const auto stopped = std::chrono::steady_clock::now();
+  const auto ended = program.wait();
+  EXPECT_NE(ended.exit_code, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - stopped, std::chrono::seconds(30));
+  EXPECT_THAT(ended.output, HasSubstr("rank 1"));
+  EXPECT_THAT(ended.output, HasSubstr("all_reduce"));
 }
 
 TEST(BatchNormOnRanks, AModelWithoutItIsABadRequest) {
