@@ -69,6 +69,16 @@ void check_communicator(const YamlNode& root, std::vector<YamlProblem>& problems
        "on CPUs"});
 }
 
+/// The trainer's backends for CPUs refuse it too, at the first compilation.
+void check_precision(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* train = find(&root, "train");
+  const YamlEntry* precision = train == nullptr ? nullptr : find(train->value.get(), "precision");
+  if (precision == nullptr || precision->value->text != "fp16" || trainer_knows_gpus()) return;
+  problems.push_back({precision->value->mark,
+                      "train.precision fp16: no backend of this build trains in it; use bf16, or "
+                      "fp32"});
+}
+
 void check_compression(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* train = find(&root, "train");
   const YamlEntry* runtime = find(&root, "runtime");
@@ -235,6 +245,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_what_to_do(root, problems);
   check_command_keys(root, problems);
   check_communicator(root, problems);
+  check_precision(root, problems);
   check_compression(root, problems);
   check_container(root, problems);
   check_masks(root, problems);

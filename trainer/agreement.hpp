@@ -13,4 +13,10 @@ namespace dllaunch {
 /// main prints nothing for.
 std::optional<Error> agree(Communicator& communicator, std::optional<Error> mine);
 
+/// What a rank brings to agree().
+template <typename T>
+std::optional<Error> error_of(const Result<T>& result) {
+  return result ? std::nullopt : std::optional<Error>(result.error());
+}
+
 }  // namespace dllaunch

@@ -23,11 +23,18 @@ std::string_view to_string(Precision precision);
 /// and rounds coarser.
 enum class ConvolutionAlgorithm { automatic, direct, winograd };
 
+/// Sums `values` over all ranks, in place, to the same bits on each. Called on the thread that runs
+/// the executable; it waits for the other ranks.
+using SumOverRanks = std::function<void(std::span<double> values)>;
+
 struct CompileOptions {
   int batch = 32;  // images a call holds at most
   Precision precision = Precision::fp32;
   int threads = 0;  // 0: as many as the process may use CPUs
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::automatic;
+  /// Where given, a batch normalisation is over the present images of all ranks, and forward(train)
+  /// and backward() are collective: every rank calls them as often, with an empty batch if need be.
+  SumOverRanks sum_over_ranks = {};
 };
 
 /// One parameter as it lies in the arena. The backend chooses the layout (blocked, padded), so a
@@ -96,9 +103,9 @@ class Executable {
   /// weights until it returns, also those whose slot it has reported.
   virtual void backward(double scale, bool accumulate, const ReadyCallback& on_ready) = 0;
 
-  /// After a forward(train) of `batch` whose loss is NaN or infinite: the first node in order that
-  /// gave such a number or has a weight that is one, the input included; empty: none. Runs another
-  /// forward(train), which moves statistics again.
+  /// Right after a forward(train) of `batch` whose loss is NaN or infinite: the first node in order
+  /// that gave such a number or has a weight that is one, the input included; empty: none. Leaves
+  /// everything as that forward() did; backward() may follow.
   virtual std::string first_non_finite(const Batch& batch) = 0;
 
   /// Logits of the latest forward call, plain [count, classes]; for tests and prediction.

@@ -49,6 +49,7 @@ Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t re
   for (int i = 0; i < steps; ++i) {
     const auto start = Clock::now();
     auto batch = loader.next();
+    if (!batch && loader.out_of_memory()) throw std::bad_alloc();
     if (!batch) return std::move(batch).error();
     executable.forward(*batch, Phase::train);
     executable.backward(1.0 / images, /*accumulate=*/false, [](int) {});

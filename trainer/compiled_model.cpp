@@ -7,7 +7,8 @@
 
 namespace dllaunch {
 
-Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads) {
+Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,
+                                    const SumOverRanks& sum_over_ranks) {
   std::optional<Error> first;  // of the fastest backend: what it lacks, others may lack too
   for (const auto& entry : backends()) {
     if (config.backend != "auto" && config.backend != entry.name) continue;
@@ -20,7 +21,8 @@ Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& grap
     auto executable = (*opened)->compile(graph, {.batch = config.batch_size,
                                                  .precision = config.precision,
                                                  .threads = threads,
-                                                 .convolution = config.convolution});
+                                                 .convolution = config.convolution,
+                                                 .sum_over_ranks = sum_over_ranks});
     if (!executable) {
       first = first.value_or(std::move(executable).error().within(entry.name));
       continue;

@@ -18,6 +18,7 @@ struct CompiledModel {
 
 /// For batches of config.batch_size images. bad_request: what the backend lacks, by name.
 /// unavailable: no such device here.
-Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads);
+Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,
+                                    const SumOverRanks& sum_over_ranks = {});
 
 }  // namespace dllaunch

@@ -73,6 +73,7 @@ struct TrainConfig {
   std::string model;            // a name of models(), or listed_model
   std::string layers;           // of that: the block `model:`, as JSON
   bool zero_gamma = false;
+  bool sync_batch_norm = false;
   std::string dataset;  // a name of datasets()
   DatasetOptions data;
   std::string stage_to;       // folder of the node the files are copied to; empty: none

@@ -209,6 +209,12 @@ std::vector<ConfigKey> compute_keys() {
        .description = "the last batch normalisation of each residual block starts with weight 0, "
                       "so that a block begins as its shortcut (Goyal et al. 2017)",
        .store = [](auto& c, auto& v) { c.zero_gamma = v; }},
+      {.path = "sync_batch_norm",
+       .kind = ValueKind::flag,
+       .initial = false,
+       .description = "batch normalisation takes mean and variance over the images of all ranks, "
+                      "as one rank with all of them would",
+       .store = [](auto& c, auto& v) { c.sync_batch_norm = v; }},
       {.path = "label_smoothing",
        .kind = ValueKind::number,
        .initial = 0,

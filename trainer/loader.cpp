@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -97,6 +98,7 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
   const std::size_t pixels = preparation_.pixels();
   into.count = 0;
   into.error.reset();
+  into.out_of_memory = false;
   into.skipped.clear();
   try {
     for (int i = 0; i < slice.count; ++i) {
@@ -117,6 +119,7 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
       ++into.count;
     }
   } catch (const std::exception& problem) {
+    into.out_of_memory = dynamic_cast<const std::bad_alloc*>(&problem) != nullptr;
     into.error =
         Error{ErrorKind::unavailable, std::string("reading images: ") + problem.what(), ""};
   }
@@ -124,6 +127,7 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
 
 Result<Batch> Loader::hand_out(Prepared& prepared) {
   skipped_.insert(skipped_.end(), prepared.skipped.begin(), prepared.skipped.end());
+  out_of_memory_ = prepared.out_of_memory;
   if (prepared.error) return *prepared.error;
   return Batch{.images = prepared.images,
                .labels = prepared.labels,

@@ -46,6 +46,9 @@ class Loader {
   /// Any Error is the data set's, and comes at its slice's turn.
   Result<Batch> next();
 
+  /// Was the latest call's Error memory that the system refused?
+  bool out_of_memory() const { return out_of_memory_; }
+
   /// Why images of the batches handed out since the latest call were skipped, one Error each.
   std::vector<Error> take_skipped() { return std::exchange(skipped_, {}); }
 
@@ -57,6 +60,7 @@ class Loader {
     int count = 0;
     bool ready = false;
     std::optional<Error> error;
+    bool out_of_memory = false;  // is what the error says
     std::vector<Error> skipped;
   };
 
@@ -89,6 +93,7 @@ class Loader {
   std::size_t claimed_ = 0;   // slices taken by workers
   std::size_t consumed_ = 0;  // slices handed out by next()
   bool stopping_ = false;
+  bool out_of_memory_ = false;
   std::vector<Error> skipped_;
   ImagePreparation::Scratch scratch_;  // of next() when it does the work itself
   std::vector<std::thread> threads_;

@@ -211,12 +211,12 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   .ranks_on_node = env.local_world_size,
                   .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
                   .say = [](std::string_view line) { spdlog::info(line); },
-                  .stop_requested = stop_was_requested},
+                  .stop_requested = stop_was_requested,
+                  .activity = &activity},
       .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,
       .bucket_sizes = measured_file(process_environment(), "bucket-sizes").value_or(""),
       .host = host_name(),
       .say = [](std::string_view line) { spdlog::info(line); },
-      .activity = &activity,
       .on_clock = [&](const ClockBounds& bounds) { timeline.add_clock(bounds); },
       .stop_requested = stop_was_requested};
   // Here, and not in main(): on the way there the communicator would end, and wait for its peers.

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <limits>
 
+#include "topology/cgroup_paths.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -98,32 +100,11 @@ std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_
   return std::nullopt;
 }
 
-MemoryCgroup parse_memory_cgroup(std::string_view text) {
-  MemoryCgroup found;
-  while (!text.empty()) {
-    // hierarchy:controller,controller:/path
-    std::string_view line = next_line(text);
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == line.npos ? line.npos : line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const std::string path(line.substr(second + 1));
-    if (!path.starts_with('/') || path.find("..") != path.npos) continue;
-    std::string_view controllers = line.substr(first + 1, second - first - 1);
-    if (controllers.empty()) found.unified = path;
-    while (!controllers.empty()) {
-      const std::string_view one = controllers.substr(0, controllers.find(','));
-      controllers.remove_prefix(std::min(controllers.size(), one.size() + 1));
-      if (one == "memory") found.memory = path;
-    }
-  }
-  return found;
-}
-
 std::int64_t node_memory_left(const std::string& root) {
   constexpr Names unified{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
   constexpr Names memory{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
                          "total_inactive_file"};
-  const auto cgroup = parse_memory_cgroup(text_of(root + "/proc/self/cgroup"));
+  const auto cgroup = parse_proc_cgroup(text_of(root + "/proc/self/cgroup"));
   std::int64_t left =
       meminfo_bytes(text_of(root + "/proc/meminfo"), "MemAvailable").value_or(no_limit);
   left = std::min(left, cgroup_left(root, unified, cgroup.unified));

@@ -14,14 +14,6 @@ std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_
 /// A file that holds one number of bytes. nullopt: "max", or anything else that is no number.
 std::optional<std::int64_t> limit_bytes(std::string_view text);
 
-/// The process's folder below the mount of cgroup 2, and of cgroup 1's memory controller; empty
-/// where /proc/self/cgroup does not name it.
-struct MemoryCgroup {
-  std::string unified;
-  std::string memory;
-};
-MemoryCgroup parse_memory_cgroup(std::string_view proc_self_cgroup);
-
 /// What processes of this node may still take together, of the two least: MemAvailable, and what
 /// limits of this process's cgroup and of those above it leave, file cache counted as free. Files
 /// are read below `root`. Never negative; where neither is known the largest there is.

@@ -45,13 +45,19 @@ class Trials {
 /// This rank's part of the loss, summed over images.
 Result<double> Trials::run_slices(double scale, std::size_t slices, int number) {
   double loss = 0;
+  std::optional<Error> error;
   for (std::size_t i = 0; i < slices; ++i) {
-    auto batch = loader_->next();
-    if (!batch) return std::move(batch).error();
-    batch->random = batch_key({session_.config.seed, number, communicator_.rank(), i});
-    loss += session_.executable->forward(*batch, Phase::train).loss_sum;
+    Batch batch;  // empty where it cannot be read: the others may wait in a layer's collective
+    if (auto loaded = loader_->next()) {
+      batch = *loaded;
+    } else {
+      error = std::move(loaded).error();
+    }
+    batch.random = batch_key({session_.config.seed, number, communicator_.rank(), i});
+    loss += session_.executable->forward(batch, Phase::train).loss_sum;
     session_.executable->backward(scale, /*accumulate=*/i > 0, [](int) {});
   }
+  if (error) return *std::move(error);
   return loss;
 }
 

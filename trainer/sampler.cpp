@@ -51,7 +51,11 @@ std::vector<Slice> deal_step(std::int64_t images, const StepShape& shape, std::i
   const std::int64_t end = position + part_begin(count, shape.ranks, rank + 1);
   std::vector<Slice> slices;
   cut(begin, end, shape.batch_size, slices);
-  if (slices.empty()) slices.push_back({begin, 0});
+  const std::int64_t largest_share = (count + shape.ranks - 1) / shape.ranks;
+  const std::int64_t batches = (largest_share + shape.batch_size - 1) / shape.batch_size;
+  const auto least = static_cast<std::size_t>(shape.in_step ? std::max<std::int64_t>(batches, 1)
+                                                            : std::int64_t{1});
+  while (slices.size() < least) slices.push_back({end, 0});
   return slices;
 }
 

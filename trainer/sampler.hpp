@@ -9,8 +9,9 @@ namespace dllaunch {
 /// How a step is cut into pieces.
 struct StepShape {
   int ranks = 1;
-  int batch_size = 1;  // images of a micro-batch at most
-  int accumulate = 1;  // micro-batches of a rank at most
+  int batch_size = 1;    // images of a micro-batch at most
+  int accumulate = 1;    // micro-batches of a rank at most
+  bool in_step = false;  // all ranks have as many micro-batches, some of which may be empty
 
   std::int64_t global_batch() const {
     return std::int64_t{ranks} * std::int64_t{batch_size} * std::int64_t{accumulate};
@@ -33,7 +34,8 @@ std::int64_t steps_per_epoch(std::int64_t images, const StepShape& shape);
 /// Images of the step that starts at `position`, over all ranks.
 std::int64_t step_images(std::int64_t images, const StepShape& shape, std::int64_t position);
 
-/// The micro-batches of `rank` in that step: at least one, which may be empty.
+/// The micro-batches of `rank` in that step: at least one, which may be empty; with `in_step` as
+/// many as the rank with the largest share has.
 ///
 /// A step covers the next global_batch() positions, rank after rank; so which images it holds does
 /// not depend on how ranks, batch_size and accumulate make up their product. A last, smaller step

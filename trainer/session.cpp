@@ -11,29 +11,22 @@
 
 #include "runtime/same_table.hpp"
 #include "trainer/agreement.hpp"
-#include "trainer/batch_size.hpp"
 #include "trainer/buffers.hpp"
-#include "trainer/choices.hpp"
 #include "trainer/compiled_model.hpp"
 #include "trainer/frozen_parameters.hpp"
 #include "trainer/image_preparation.hpp"
 #include "trainer/init_from.hpp"
 #include "trainer/layer_list.hpp"
 #include "trainer/loss_choice.hpp"
-#include "trainer/memory_budget.hpp"
-#include "trainer/rate_test.hpp"
 #include "trainer/same_data.hpp"
+#include "trainer/settle_auto.hpp"
+#include "trainer/sync_batch_norm.hpp"
 #include "trainer/zero_gamma.hpp"
 
 namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <typename T>
-std::optional<Error> error_of(const Result<T>& result) {
-  return result ? std::nullopt : std::optional<Error>(result.error());
-}
 
 Result<Graph> build_network(const TrainConfig& config, const ModelEntry* model,
                             const Dataset& dataset) {
@@ -55,13 +48,16 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   auto graph = build_network(config, model, dataset);
   if (!graph) return graph;
   graph->loss = *std::move(loss);
-  Result<Ok> changed = config.zero_gamma ? zero_last_gammas(*graph) : Ok{};
+  Result<Ok> changed = config.sync_batch_norm ? check_batch_norm(*graph) : Ok{};
+  if (changed && config.zero_gamma) changed = zero_last_gammas(*graph);
   if (changed) changed = freeze_parameters(*graph, config.fine_tuning.freeze);
   return changed ? std::move(graph) : std::move(changed).error();
 }
 
-Result<Ok> compile(Session& session, const Say& warn) {
-  auto compiled = compile_model(session.config, session.graph, session.threads);
+Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator) {
+  SumOverRanks sum;
+  if (session.config.sync_batch_norm) sum = sum_over_ranks(communicator, session.activity);
+  auto compiled = compile_model(session.config, session.graph, session.threads, sum);
   if (!compiled) return std::move(compiled).error();
   session.backend = std::move(compiled->backend);
   if (!compiled->passed_over.empty()) {
@@ -241,7 +237,7 @@ Result<Ok> fill_all(Session& session, const Say& warn, Communicator& communicato
 Result<Ok> open_training(Session& session, const Say& warn, Communicator& communicator) {
   const TrainConfig& config = session.config;
   const Say unsaid = [](std::string_view) {};
-  auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid);
+  auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
   if (compiled && communicator.memory() == MemorySpace::gpu) {
     // Until a backend computes there.
     compiled = Error{ErrorKind::bad_request,
@@ -265,86 +261,6 @@ Result<Ok> open_training(Session& session, const Say& warn, Communicator& commun
   return fill_all(session, warn, communicator);
 }
 
-/// Collective. What an earlier start of this run has chosen; nothing where it begins anew.
-Result<Choices> earlier_choices(const Session& session, Communicator& communicator) {
-  Choices choices;
-  std::optional<Error> error;
-  if (communicator.rank() == 0 && session.config.resume != "none") {
-    auto read = read_choices(session.run_dir);
-    if (read) choices = *read;
-    error = error_of(read);
-  }
-  if (auto agreed = agree(communicator, std::move(error))) return *std::move(agreed);
-  broadcast(choices, communicator);
-  return choices;
-}
-
-/// What was `auto` in the configuration is a number from here on.
-void settle(TrainConfig& config, std::string_view key, double value) {
-  for (auto& setting : config.settings) {
-    if (setting.name == key) setting.value = value;
-  }
-}
-
-Result<std::optional<int>> measure_batch_size(const Session& session, const PrepareOptions& options,
-                                              Communicator& communicator) {
-  constexpr double share = 0.9;  // the rest is for what no trial shows
-  const std::int64_t node = node_memory_left() / std::max(options.ranks_on_node, 1);
-  const auto budget =
-      static_cast<std::int64_t>(share * static_cast<double>(std::min(node, own_memory_left())));
-  return find_batch_size(session, {.budget = budget}, communicator, options);
-}
-
-/// Collective. unavailable: rank 0 cannot write.
-Result<Ok> keep(const Choices& choices, const Session& session, Communicator& communicator) {
-  std::optional<Error> error;
-  if (communicator.rank() == 0) error = error_of(write_choices(session.run_dir, choices));
-  if (auto agreed = agree(communicator, std::move(error))) return *std::move(agreed);
-  return Ok{};
-}
-
-/// Collective. Afterwards the batch size is a number, unless the session was stopped.
-Result<Ok> settle_batch_size(Session& session, Choices& choices, const PrepareOptions& options,
-                             Communicator& communicator) {
-  TrainConfig& config = session.config;
-  if (config.find.batch_size) {
-    if (!choices.batch_size) {
-      auto found = measure_batch_size(session, options, communicator);
-      if (!found) return std::move(found).error();
-      session.stopped = !*found;
-      if (session.stopped) return Ok{};
-      choices.batch_size = *found;
-      if (auto kept = keep(choices, session, communicator); !kept) return kept;
-    }
-    config.batch_size = *choices.batch_size;
-    settle(config, "batch_size", config.batch_size);
-  }
-  session.shape.batch_size = config.batch_size;
-  return Ok{};
-}
-
-void settle_rate(TrainConfig& config, double rate) {
-  config.optimizer_options.lr = rate;
-  settle(config, "optimizer.lr", rate);
-}
-
-/// Collective, on a session that is ready to train and is so again afterwards, as if nothing had
-/// been tried, unless it was stopped.
-Result<Ok> choose_rate(Session& session, Choices& choices, const PrepareOptions& options,
-                       Communicator& communicator) {
-  auto found = find_rate(session, {}, communicator, options);
-  if (!found) return std::move(found).error();
-  session.stopped = !*found;
-  if (session.stopped) return Ok{};
-  // Tried with the whole global batch, while the schedule scales what is given for one rank.
-  const ScheduleOptions scaled_only{.scaling = session.config.schedule.scaling};
-  choices.lr = **found / learning_rate(scaled_only, 1, session.shape.ranks, 1, 1);
-  if (auto kept = keep(choices, session, communicator); !kept) return kept;
-  settle_rate(session.config, *choices.lr);
-  const Say nothing_new = [](std::string_view) {};
-  return fill_all(session, nothing_new, communicator);
-}
-
 }  // namespace
 
 Result<Session> prepare(const PrepareOptions& options, Communicator& communicator) {
@@ -352,33 +268,35 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.config = options.config;
   session.run_dir = options.run_dir;
   session.threads = options.threads;
+  session.activity = options.activity;
   session.shape = {.ranks = communicator.size(),
                    .batch_size = options.config.batch_size,
-                   .accumulate = options.config.accumulate};
+                   .accumulate = options.config.accumulate,
+                   .in_step = options.config.sync_batch_norm};
   auto alone = prepare_alone(session, options);
   if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
   auto same_data = check_same_data(communicator, *session.dataset, session.normalization);
   if (auto error = agree(communicator, error_of(same_data))) return *std::move(error);
-  const AutoConfig& find = options.config.find;
-  Choices choices;
-  if (find.batch_size || find.lr) {
-    auto earlier = earlier_choices(session, communicator);
-    if (!earlier) return std::move(earlier).error();
-    choices = *earlier;
-  }
-  if (auto settled = settle_batch_size(session, choices, options, communicator); !settled) {
+  auto choices = earlier_choices(session, communicator);
+  if (!choices) return std::move(choices).error();
+  if (auto settled = settle_batch_size(session, *choices, options, communicator); !settled) {
     return std::move(settled).error();
   }
   if (session.stopped) return session;
-  if (find.lr && choices.lr) settle_rate(session.config, *choices.lr);
+  const bool finds_rate = options.config.find.lr && !choices->lr;
+  if (options.config.find.lr && choices->lr) take_rate(session.config, *choices->lr);
   if (auto opened = open_training(session, options.warn, communicator); !opened) {
     return std::move(opened).error();
   }
-  if (find.lr && !choices.lr) {
-    auto chosen = choose_rate(session, choices, options, communicator);
-    if (!chosen) return std::move(chosen).error();
+  if (!finds_rate) return session;
+  if (auto settled = settle_rate(session, *choices, options, communicator); !settled) {
+    return std::move(settled).error();
   }
-  return session;
+  if (session.stopped) return session;
+  // As if nothing had been tried.
+  const Say nothing_new = [](std::string_view) {};
+  auto filled = fill_all(session, nothing_new, communicator);
+  return filled ? Result<Session>(std::move(session)) : std::move(filled).error();
 }
 
 double bucket_bytes(const RuntimeConfig& runtime) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/activity.hpp"
 #include "runtime/communicator.hpp"
 #include "topology/result.hpp"
 #include "trainer/checkpoint.hpp"
@@ -29,12 +30,14 @@ struct PrepareOptions {
   Say warn = [](std::string_view) {};  // hears of every checkpoint that was refused
   Say say = [](std::string_view) {};   // hears of progress on this node
   std::function<bool()> stop_requested = [] { return false; };  // asked while `auto` is found
+  Activity* activity = nullptr;  // told what this rank does; outlives the session. May be absent
 };
 
 struct Session {
   TrainConfig config;
   std::filesystem::path run_dir;
   int threads = 0;
+  Activity* activity = nullptr;
   StepShape shape;
   StagedCopy staged;  // where the data set was copied to; else nothing
   std::unique_ptr<Dataset> dataset;

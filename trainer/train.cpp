@@ -1,5 +1,6 @@
 #include "trainer/train.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -58,6 +59,11 @@ BucketPlace bucket_place(const TrainOptions& options, const Session& session) {
 /// Late gradients have all of a step's time, whatever their buckets.
 bool tunes_buckets(const RuntimeConfig& runtime) {
   return !runtime.bucket_mb && runtime.gradient_lag == 0;
+}
+
+/// Where `node` stands in the order of the graph; behind all others where it is none of them.
+std::int64_t place_of(const std::string& node, const Graph& graph) {
+  return std::ranges::find(graph.nodes, node, &Node::name) - graph.nodes.begin();
 }
 
 /// `node`: as first_non_finite() tells.
@@ -271,8 +277,14 @@ std::optional<Error> Training::explain_failure(const StepSums& sums, double own_
                                                std::optional<Error> own_error) {
   if (sums.failed > 0) return agree(communicator_, std::move(own_error));
   if (std::isfinite(sums.loss)) return std::nullopt;
+  // Ranks may infect each other (sync_batch_norm): the one with the earliest node is the source.
+  const bool infected = !std::isfinite(own_loss);
+  const std::int64_t place =
+      infected ? place_of(culprit_, session_.graph) : std::ssize(session_.graph.nodes);
+  std::int64_t earliest = place;
+  communicator_.wait(communicator_.all_reduce(&earliest, 1, DType::i64, ReduceOp::min));
   std::optional<Error> mine;
-  if (!std::isfinite(own_loss)) {
+  if (infected && place == earliest) {
     mine = Error{ErrorKind::unsatisfiable,
                  fmt::format("the loss is {} on rank {} at step {} (epoch {}){}",
                              std::isnan(own_loss) ? "NaN" : "infinite", communicator_.rank(),
@@ -280,7 +292,7 @@ std::optional<Error> Training::explain_failure(const StepSums& sums, double own_
                              origin_of_loss(culprit_)),
                  culprit_ == "input" ? "look at the data set"
                                      : "use a smaller optimizer.lr, or a longer warm-up"};
-  } else if (communicator_.rank() == communicator_.size() - 1) {
+  } else if (!infected && communicator_.rank() == communicator_.size() - 1) {
     // Every rank's loss is finite and only their sum is not; some rank has to say it.
     mine = Error{ErrorKind::unsatisfiable,
                  fmt::format("the loss summed over ranks is infinite at step {} (epoch {})",
@@ -433,7 +445,7 @@ Result<TrainReport> train(const TrainOptions& options, Communicator& communicato
   if (communicator.rank() == 0) announce(options, *session, reports);
 
   Activity unwatched;
-  Activity& activity = options.activity != nullptr ? *options.activity : unwatched;
+  Activity& activity = session->activity != nullptr ? *session->activity : unwatched;
   activity.set_step(session->position.step);
   activity.enter(RankPhase::between);
   options.on_clock(measure_clock(communicator, clock_identity()));

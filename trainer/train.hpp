@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "runtime/activity.hpp"
 #include "runtime/clock_bounds.hpp"
 #include "runtime/communicator.hpp"
 #include "topology/result.hpp"
@@ -27,7 +26,6 @@ struct TrainOptions {
   std::filesystem::path bucket_sizes = {};  // file that remembers the best ones; empty: none
   std::string host;
   Say say = [](std::string_view) {};  // hears of progress, on rank 0
-  Activity* activity = nullptr;       // told what this rank does; nullptr: nobody watches
   // Hears how this rank's clock stands against rank 0's, at the start and after each epoch.
   std::function<void(const ClockBounds&)> on_clock = [](const ClockBounds&) {};
   // On every rank, after each step and at the beginning of each step:

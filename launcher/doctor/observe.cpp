@@ -13,6 +13,7 @@
 #include <functional>
 
 #include "launcher/doctor/proc_text.hpp"
+#include "topology/cgroup_paths.hpp"
 #include "topology/diagnosis.hpp"
 
 namespace dllaunch {

@@ -179,27 +179,6 @@ MemoryPolicy parse_numa_maps(std::string_view text) {
   return policy_in(stack.empty() ? first : stack);
 }
 
-CgroupPaths parse_proc_cgroup(std::string_view text) {
-  CgroupPaths paths;
-  while (!text.empty()) {
-    const auto line = take_line(text);
-    const auto first = line.find(':');
-    if (first == std::string_view::npos) continue;
-    const auto second = line.find(':', first + 1);
-    if (second == std::string_view::npos) continue;
-    auto controllers = line.substr(first + 1, second - first - 1);
-    const auto path = std::string(line.substr(second + 1));
-    if (controllers.empty() && line.starts_with("0:")) paths.unified = path;
-    while (!controllers.empty()) {
-      const auto end = std::min(controllers.find(','), controllers.size());
-      if (controllers.substr(0, end) == "cpuset") paths.cpuset = path;
-      if (controllers.substr(0, end) == "devices") paths.devices = path;
-      controllers.remove_prefix(std::min(end + 1, controllers.size()));
-    }
-  }
-  return paths;
-}
-
 std::optional<IdSet> nvidia_devices_in(std::string_view devices_list) {
   constexpr int control_device = 255;  // /dev/nvidiactl
   constexpr std::string_view nvidia = "195:";

@@ -45,14 +45,6 @@ std::vector<std::string> gpu_libraries_in(std::string_view maps);
 /// the first mapping.
 MemoryPolicy parse_numa_maps(std::string_view text);
 
-/// /proc/PID/cgroup: the paths below each hierarchy's mount; empty where it is not there.
-struct CgroupPaths {
-  std::string cpuset;   // version 1
-  std::string devices;  // version 1
-  std::string unified;  // version 2
-};
-CgroupPaths parse_proc_cgroup(std::string_view text);
-
 /// devices.list of cgroup version 1: N of every /dev/nvidiaN that may be opened; nothing where all
 /// devices may be.
 std::optional<IdSet> nvidia_devices_in(std::string_view devices_list);

@@ -1,6 +1,7 @@
 // What /proc says of processes, which are called and configured as strangers like.
 #include "launcher/doctor/proc_text.hpp"
 #include "tests/fuzz/must_hold.hpp"
+#include "topology/cgroup_paths.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;
@@ -18,7 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto policy = parse_numa_maps(text);
   must_hold(!policy.mode.empty(), "a policy has a name");
   const auto paths = parse_proc_cgroup(text);
-  must_hold(paths.cpuset.find('\n') == std::string::npos, "a path is one line");
+  for (const auto& path : {paths.unified, paths.cpuset, paths.devices, paths.memory}) {
+    must_hold(path.empty() || path[0] == '/', "a path begins at the mount");
+    must_hold(path.find('\n') == std::string::npos, "and is one line");
+  }
   if (const auto devices = nvidia_devices_in(text))
     must_hold(!devices->contains(255), "nvidiactl is no GPU");
   return 0;

@@ -27,6 +27,7 @@ BEYOND_THE_SCHEMA = {
     "duplicate-keys",
     "compressed-doubles",
     "gpu-communicator",
+    "half-precision",
     "masks-without-policy",
     "policy-without-masks",
     "alias-in-itself",

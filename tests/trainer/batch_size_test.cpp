@@ -2,7 +2,15 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/trainer/npy_bytes.hpp"
 #include "tests/trainer/small_training.hpp"
 
 namespace dllaunch {
@@ -79,6 +87,45 @@ TEST_F(FindBatchSize, NotEvenOneImageIsSaid) {
   EXPECT_EQ(found.error().kind, ErrorKind::unsatisfiable);
   EXPECT_THAT(found.error().what, HasSubstr("not even one image fits"));
   EXPECT_THAT(found.error().hint, HasSubstr("ask for more memory"));
+}
+
+/// Images of 30 MB, of which a worker reads one to make it small, where 20 MiB are left.
+TEST(FindBatchSizeInAChild, WhatALoaderThreadIsRefusedDoesNotFit) {
+  const ScratchFolder folder;
+  for (const std::string part : {"train", "val"}) {
+    const auto images = folder / (part + "_images.npy");
+    write_text(images, npy_bytes(npy_header_text("|u1", "(4, 5500, 5500, 1)"), ""));
+    std::filesystem::resize_file(images, std::filesystem::file_size(images) + 4 * 5500 * 5500);
+    write_text(folder / (part + "_labels.npy"),
+               npy_bytes(npy_header_text("|u1", "(4,)"), std::string(4, '\0')));
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    TrainConfig config = small_config("reference");
+    config.dataset = "npy";
+    config.data = {.path = folder.path().string(), .classes = 10, .image_size = 28};
+    auto alone = open_communicator("solo", RankEnv{});
+    PrepareOptions options{.config = config, .run_dir = folder.path(), .threads = 1};
+    auto session = prepare(options, **alone);
+    if (!session) _exit(2);
+    std::ifstream statm("/proc/self/statm");
+    std::int64_t pages[6] = {};
+    for (auto& field : pages) statm >> field;
+    constexpr std::int64_t left = 20 * mib;  // 8 of them for the thread's stack
+    const auto most = static_cast<rlim_t>(pages[5] * sysconf(_SC_PAGESIZE) + left);
+    const rlimit limit{most, most};
+    if (setrlimit(RLIMIT_DATA, &limit) != 0) _exit(3);
+    auto found = find_batch_size(*session, {.budget = 1000 * mib}, **alone, options);
+    if (found) _exit(4);
+    const bool told = found.error().kind == ErrorKind::unsatisfiable &&
+                      found.error().what.find("1 were refused memory") != std::string::npos;
+    if (!told) std::fputs((found.error().what + "\n").c_str(), stderr);
+    _exit(told ? 0 : 5);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(PredictBytes, GrowsAsFromOneTrialToTheNext) {

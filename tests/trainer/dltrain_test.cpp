@@ -203,9 +203,22 @@ TEST(Dltrain, BFloat16SaysWhatTheCpuLacks) {
   EXPECT_THAT(refused.output,
               HasSubstr("backend onednn does not compute in bf16 on this CPU: it has no AVX-512"));
   EXPECT_THAT(refused.output, HasSubstr("  try: use fp32"));
-  const auto half = train_on("ALL", "fp16");
-  EXPECT_EQ(half.exit_code, 2);
-  EXPECT_THAT(half.output, HasSubstr("oneDNN has no training in it on CPUs"));
+}
+
+TEST(Dltrain, HalfPrecisionIsRefusedByEveryBackend) {
+  const ScratchFolder folder;
+  for (const BackendEntry& entry : backends()) {
+    for (const auto backend : {entry.name, std::string_view("auto")}) {
+      auto job = small_job();
+      job["backend"] = backend;
+      job["precision"] = "fp16";
+      const auto ended = train_in(folder / "run", job);
+      EXPECT_EQ(ended.exit_code, 2) << ended.output;
+      EXPECT_THAT(ended.output, HasSubstr("fp16"));
+      EXPECT_THAT(ended.output, HasSubstr("  try: use "));
+      EXPECT_FALSE(fs::exists(folder / "run/checkpoints"));
+    }
+  }
 }
 
 TEST(Dltrain, DamagedCheckpointsAreNamedAndThePreviousOneIsUsed) {

@@ -5,11 +5,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "tests/trainer/process_of_rank.hpp"
 #include "tests/trainer/run_program.hpp"
 #include "tests/trainer/small_training.hpp"
 
@@ -26,23 +25,6 @@ Json job_of(int epochs) {
     "dataset": {"kind": "synthetic", "images": 9600, "workers": 1}})");
   job["epochs"] = epochs;
   return job;
-}
-
-/// The process of a rank that was started with this configuration; 0: none yet.
-pid_t process_of_rank(const std::string& config, const std::string& rank) {
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const auto name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto has = [&](const char* file, const std::string& what) {
-      std::ifstream in(entry.path() / file, std::ios::binary);
-      const std::string text(std::istreambuf_iterator<char>(in), {});
-      return text.find(what) != std::string::npos;
-    };
-    if (has("cmdline", config) && has("environ", "OMPI_COMM_WORLD_RANK=" + rank + '\0')) {
-      return std::stoi(name);
-    }
-  }
-  return 0;
 }
 
 TEST(LateRanksOfDltrain, OneThatIsHeldUpIsNamed) {

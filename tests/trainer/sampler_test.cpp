@@ -96,6 +96,31 @@ TEST(Sampler, AStepHoldsTheNextPositionsInOrderOfRanksAndSharesAreEven) {
   }
 }
 
+/// Of the same images, and empty ones at the end.
+TEST(Sampler, InStepAllRanksHaveAsManyMicroBatches) {
+  for (auto [images, shape] : cases()) {
+    for (std::int64_t position = 0; position < images; position += shape.global_batch()) {
+      std::size_t most = 0;
+      for (int rank = 0; rank < shape.ranks; ++rank) {
+        shape.in_step = false;
+        most = std::max(most, deal_step(images, shape, position, rank).size());
+      }
+      for (int rank = 0; rank < shape.ranks; ++rank) {
+        shape.in_step = false;
+        const auto alone = deal_step(images, shape, position, rank);
+        shape.in_step = true;
+        const auto in_step = deal_step(images, shape, position, rank);
+        ASSERT_EQ(in_step.size(), most);
+        for (std::size_t i = 0; i < most; ++i) {
+          EXPECT_EQ(in_step[i].count, i < alone.size() ? alone[i].count : 0);
+          EXPECT_EQ(in_step[i].begin,
+                    i < alone.size() ? alone[i].begin : alone.back().begin + alone.back().count);
+        }
+      }
+    }
+  }
+}
+
 TEST(Sampler, AnEpochContinuesWhereItStopped) {
   const StepShape shape{3, 4, 2};
   const auto whole = deal_epoch(100, shape, 0, 1);

@@ -81,17 +81,6 @@ TEST(NumaMaps, TheHeapCountsMost) {
   EXPECT_EQ(policy(""), "unknown ");
 }
 
-TEST(ProcCgroup, OfBothVersions) {
-  const auto first = parse_proc_cgroup(
-      "5:devices:/slurm/uid_0/job_5\n3:cpuset,cpu:/slurm/uid_0/job_5/step_0\n0::/\n");
-  EXPECT_EQ(first.cpuset, "/slurm/uid_0/job_5/step_0");
-  EXPECT_EQ(first.devices, "/slurm/uid_0/job_5");
-  EXPECT_EQ(first.unified, "/");
-  const auto second = parse_proc_cgroup("0::/system.slice/slurmstepd.scope/job_9:1\n");
-  EXPECT_EQ(second.unified, "/system.slice/slurmstepd.scope/job_9:1");
-  EXPECT_EQ(second.cpuset, "");
-}
-
 TEST(NvidiaDevices, AreThoseOfTheList) {
   EXPECT_FALSE(nvidia_devices_in("a *:* rwm\n"));
   EXPECT_FALSE(nvidia_devices_in("c 195:* rwm\n"));
@@ -110,7 +99,6 @@ TEST(ProcText, TakesAnyText) {
       "Max open files            1024                 524288               files\n",
       "7f07-7f08 r-xp 00000000 08:01 13 /opt/rocm/lib/libamdhip64.so.6\n",
       "5600 prefer (many):0,2 heap anon=3\n7f00 bind:0-1 stack anon=3\n",
-      "5:devices:/slurm/uid_0/job_5\n3:cpuset,cpu:/slurm\n0::/\n",
       "c 195:2 rwm\nc 195:255 rwm\na *:* rwm\n"};
   with_damaged(samples, rounds, 23, [](const std::string& text) {
     parse_proc_status(text);
@@ -119,7 +107,6 @@ TEST(ProcText, TakesAnyText) {
     parse_proc_limits(text);
     gpu_libraries_in(text);
     parse_numa_maps(text);
-    parse_proc_cgroup(text);
     nvidia_devices_in(text);
   });
 }

@@ -56,8 +56,8 @@ class Readers {
     return alone && graph_.nodes[n].inputs.size() == 1 ? &graph_.nodes[n - 1] : nullptr;
   }
 
-  /// Does somebody tell an image from a vector? A dense layer and the loss do not, and an
-  /// activation or dropout passes on what it gets.
+  /// Does somebody tell an image from a vector, be it of one pixel? A dense layer and the loss do
+  /// not, and an activation or dropout passes on what it gets.
   bool tells_flattened(std::size_t n) const {
     return std::ranges::any_of(readers_[n], [this](std::size_t reader) {
       const Node& node = graph_.nodes[reader];
@@ -127,7 +127,10 @@ std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, st
   if (is<Dense>(node)) return make_dense(node, around);
   if (is<MaxPool2d>(node) || is<MaxPool3d>(node)) return make_max_pool(node, around);
   if (is<AvgPool2d>(node)) return make_avg_pool(node, around);
-  if (is<GlobalAvgPool>(node)) return make_global_avg_pool(node, around);
+  if (is<GlobalAvgPool>(node)) {
+    auto pool = make_global_avg_pool(node, around);
+    return readers.tells_flattened(n) ? make_flattened(std::move(pool), node) : std::move(pool);
+  }
   if (is<ZeroPad2d>(node)) return make_zero_pad(node, around);
   if (is<Dropout>(node)) return make_dropout(node, around);
   if (is<Add>(node)) return make_add(node);

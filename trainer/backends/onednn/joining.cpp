@@ -128,6 +128,24 @@ class FlattenLayer final : public Layer {
   memory::desc image_;
 };
 
+class FlattenedLayer final : public Layer {
+ public:
+  FlattenedLayer(std::unique_ptr<Layer> layer, const Node& node)
+      : layer_(std::move(layer)), flatten_(node) {}
+
+  memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
+    return flatten_.compile_forward(program, steps, {layer_->compile_forward(program, steps, xs)});
+  }
+
+  Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) override {
+    return layer_->compile_backward(program, steps, flatten_.compile_backward(program, steps, dys));
+  }
+
+ private:
+  std::unique_ptr<Layer> layer_;
+  FlattenLayer flatten_;
+};
+
 }  // namespace
 
 std::unique_ptr<Layer> make_add(const Node& node) {
@@ -140,6 +158,10 @@ std::unique_ptr<Layer> make_zero_pad(const Node& node, const Surroundings& aroun
 
 std::unique_ptr<Layer> make_flatten(const Node& node) {
   return std::make_unique<FlattenLayer>(node);
+}
+
+std::unique_ptr<Layer> make_flattened(std::unique_ptr<Layer> layer, const Node& node) {
+  return std::make_unique<FlattenedLayer>(std::move(layer), node);
 }
 
 }  // namespace dllaunch::onednn

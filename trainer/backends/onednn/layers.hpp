@@ -61,6 +61,8 @@ std::unique_ptr<Layer> make_add(const Node& node);
 std::unique_ptr<Layer> make_zero_pad(const Node& node, const Surroundings& around);
 /// Where the reader does not take an image for a vector.
 std::unique_ptr<Layer> make_flatten(const Node& node);
+/// A layer that gives images, and a flatten after it; both are `node`.
+std::unique_ptr<Layer> make_flattened(std::unique_ptr<Layer> layer, const Node& node);
 
 /// Relu or Tanh in the form whose backward pass reads y, not x: x need not be kept.
 struct ActivationKind {

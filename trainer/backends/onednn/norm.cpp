@@ -10,6 +10,7 @@
 #include "trainer/backends/onednn/channel_layout.hpp"
 #include "trainer/backends/onednn/layers.hpp"
 #include "trainer/backends/onednn/norm_kernels.hpp"
+#include "trainer/channel_moments.hpp"
 
 namespace dllaunch::onednn {
 namespace {
@@ -50,10 +51,10 @@ class NormRun {
   memory y;
 
   void forward() {
-    if (program_.call().train) {
-      measure();
-    } else {
+    if (!program_.call().train) {
       take_running();
+    } else if (!program_.call().again) {
+      measure();
     }
     const float* weight = floats_of(parameter(0).weight);
     const float* bias = floats_of(parameter(1).weight);
@@ -69,7 +70,8 @@ class NormRun {
     clear_absent(y);
   }
 
-  /// The parameters' gradients; `masked` gets dy, unless it is the only part as it is.
+  /// The parameters' gradients, of this rank's images; what backward() needs, of all ranks'.
+  /// `masked` gets dy, unless it is the only part as it is.
   void sum(const Memories& parts, const memory& masked) {
     const bool stores = group_.relu || parts.size() > 1;
     for_each_piece([&](NormPiece piece, std::size_t at, std::size_t sums) {
@@ -81,15 +83,17 @@ class NormRun {
     if (stores) clear_absent(masked);
     float* dweight = floats_of(parameter(0).gradient);
     float* dbias = floats_of(parameter(1).gradient);
-    const auto n = static_cast<double>(rows() * layout_.pixels);
+    std::vector<double> sums(2 * channels_);  // of dy, then of dy z
     for (std::size_t c = 0; c < channels_; ++c) {
-      const double dy = total(first_, c);
-      const double dy_z = total(second_, c);
-      dbias[c] = static_cast<float>(dy);
-      dweight[c] = static_cast<float>(dy_z);
-      if (n == 0) continue;
-      offset_[c] = static_cast<float>(dy / n);
-      slope_[c] = static_cast<float>(dy_z / n * inv_std_[c]);
+      sums[c] = total(first_, c);
+      sums[channels_ + c] = total(second_, c);
+      dbias[c] = static_cast<float>(sums[c]);
+      dweight[c] = static_cast<float>(sums[channels_ + c]);
+    }
+    if (program_.sum_over_ranks()) program_.sum_over_ranks()(sums);
+    for (std::size_t c = 0; c < channels_ && count_ > 0; ++c) {
+      offset_[c] = static_cast<float>(sums[c] / count_);
+      slope_[c] = static_cast<float>(sums[channels_ + c] / count_ * inv_std_[c]);
     }
   }
 
@@ -143,14 +147,17 @@ class NormRun {
     return sum;
   }
 
-  void measure() {
-    if (rows() == 0) return;
+  /// Of this rank's images.
+  ChannelMoments own_moments() {
+    ChannelMoments own{.count = static_cast<double>(rows() * layout_.pixels),
+                       .mean = std::vector<double>(channels_),
+                       .squares = std::vector<double>(channels_)};
+    if (rows() == 0) return own;
     for_each_piece([&](const NormPiece& piece, std::size_t, std::size_t sums) {
       kernels_.measure(piece, &first_[sums], &second_[sums]);
     });
     const auto images = static_cast<double>(rows());
     const auto pixels = static_cast<double>(layout_.pixels);
-    const double n = images * pixels;
     for (std::size_t c = 0; c < channels_; ++c) {
       // All images have as many pixels: Chan, Golub, LeVeque 1983.
       const double mean = total(first_, c) / images;
@@ -159,10 +166,22 @@ class NormRun {
         const double apart = first_[row * layout_.channels() + c] - mean;
         squares += pixels * apart * apart;
       }
-      mean_[c] = static_cast<float>(mean);
-      inv_std_[c] = static_cast<float>(1 / std::sqrt(squares / n + op_.eps));
-      const double unbiased = n > 1 ? squares / (n - 1) : squares;
-      move(buffer(0)[c], mean);
+      own.mean[c] = mean;
+      own.squares[c] = squares;
+    }
+    return own;
+  }
+
+  void measure() {
+    ChannelMoments all = own_moments();
+    add_other_ranks(all, program_.sum_over_ranks());
+    count_ = all.count;
+    if (count_ == 0) return;
+    for (std::size_t c = 0; c < channels_; ++c) {
+      mean_[c] = static_cast<float>(all.mean[c]);
+      inv_std_[c] = static_cast<float>(1 / std::sqrt(all.squares[c] / count_ + op_.eps));
+      const double unbiased = count_ > 1 ? all.squares[c] / (count_ - 1) : all.squares[c];
+      move(buffer(0)[c], all.mean[c]);
       move(buffer(1)[c], unbiased);
     }
     buffer(2)[0] += 1;
@@ -191,6 +210,7 @@ class NormRun {
   ChannelLayout layout_;
   std::size_t channels_;
   const NormKernels& kernels_;
+  double count_ = 0;  // values of a channel that measure() has seen, over all ranks
   std::vector<float> mean_;
   std::vector<float> inv_std_;
   std::vector<float> scale_;

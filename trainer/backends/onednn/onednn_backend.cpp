@@ -105,7 +105,7 @@ class OneDnnExecutable final : public Executable {
         slots_(plain_slots(graph)),
         engine_(dnnl::engine::kind::cpu, 0),
         stream_(engine_),
-        program_(engine_, graph.parameters.size(), numerics_of(options)) {
+        program_(engine_, graph.parameters.size(), numerics_of(options), options.sum_over_ranks) {
     omp_set_num_threads(threads_);  // primitives are planned for the threads there are
     assembled_ = onednn::assemble(graph, batch_, program_);
     for (ParameterSlot& slot : slots_) {
@@ -150,21 +150,14 @@ class OneDnnExecutable final : public Executable {
   }
 
   ForwardResult forward(const Batch& batch, Phase phase) override {
-    assert(batch.count >= 0 && batch.count <= batch_);
     count_ = batch.count;
     program_.call() = {.rows = batch.count, .train = phase == Phase::train, .random = batch.random};
-    const auto rows = static_cast<std::size_t>(count_);
-    assert(batch.images.size() >= rows * static_cast<std::size_t>(pixels_));
     omp_set_num_threads(threads_);
-
-    // Absent images are black: their gradients are zeroed too, but 0 * NaN would not be 0.
-    float* input = floats(assembled_.input);
-    std::copy_n(batch.images.data(), count_ * pixels_, input);
-    std::fill(input + count_ * pixels_, input + batch_ * pixels_, 0.F);
+    take_images(batch);
     for (const Step& step : assembled_.forward) run(step);
     stream_.wait();
 
-    const auto size = rows * static_cast<std::size_t>(classes_);
+    const auto size = static_cast<std::size_t>(count_ * classes_);
     std::copy_n(floats(assembled_.logits), size, logits_.begin());
     ForwardResult result =
         evaluate_loss(loss_, batch, std::span(logits_).first(size), std::span(slopes_).first(size));
@@ -192,8 +185,11 @@ class OneDnnExecutable final : public Executable {
   }
 
   std::string first_non_finite(const Batch& batch) override {
-    forward(batch, Phase::train);
+    omp_set_num_threads(threads_);
+    take_images(batch);
     if (has_non_finite(floats(assembled_.input), count_ * pixels_)) return "input";
+    // Outputs share memory, so all are computed again, with the statistics that are there.
+    program_.call().again = true;
     std::string first;
     std::size_t next = 0;
     for (const onednn::Done& done : assembled_.done) {
@@ -209,6 +205,7 @@ class OneDnnExecutable final : public Executable {
     // The rest too: a backward pass may follow, and must not find half of another forward pass.
     while (next < assembled_.forward.size()) run(assembled_.forward[next++]);
     stream_.wait();
+    program_.call().again = false;
     return first;
   }
 
@@ -242,6 +239,15 @@ class OneDnnExecutable final : public Executable {
   }
 
  private:
+  /// Absent images are black: their gradients are zeroed too, but 0 * NaN would not be 0.
+  void take_images(const Batch& batch) {
+    assert(batch.count >= 0 && batch.count <= batch_);
+    assert(static_cast<std::int64_t>(batch.images.size()) >= batch.count * pixels_);
+    float* input = floats(assembled_.input);
+    std::copy_n(batch.images.data(), batch.count * pixels_, input);
+    std::fill(input + batch.count * pixels_, input + batch_ * pixels_, 0.F);
+  }
+
   const BoundParameter& bound(const ParameterSlot& slot) const {
     return program_.parameters()[static_cast<std::size_t>(slot.parameter)];
   }

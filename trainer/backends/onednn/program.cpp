@@ -12,8 +12,12 @@ namespace dllaunch::onednn {
 
 using dnnl::memory;
 
-Program::Program(dnnl::engine engine, std::size_t parameters, const Numerics& numerics)
-    : engine_(std::move(engine)), numerics_(numerics), parameters_(parameters) {}
+Program::Program(dnnl::engine engine, std::size_t parameters, const Numerics& numerics,
+                 SumOverRanks sum_over_ranks)
+    : engine_(std::move(engine)),
+      numerics_(numerics),
+      sum_over_ranks_(std::move(sum_over_ranks)),
+      parameters_(parameters) {}
 
 memory Program::allocate(const memory::desc& layout) {
   memory empty(layout, engine_, DNNL_MEMORY_NONE);

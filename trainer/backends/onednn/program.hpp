@@ -31,6 +31,7 @@ struct Step {
 struct CallState {
   int rows = 0;              // present images
   bool train = false;        // the latest forward pass was for training
+  bool again = false;        // that pass once more: what it measured stands
   std::uint64_t random = 0;  // Batch::random of that pass
 };
 
@@ -67,10 +68,13 @@ struct Numerics {
 /// the same bytes.
 class Program {
  public:
-  Program(dnnl::engine engine, std::size_t parameters, const Numerics& numerics = {});
+  Program(dnnl::engine engine, std::size_t parameters, const Numerics& numerics = {},
+          SumOverRanks sum_over_ranks = {});
 
   const dnnl::engine& engine() const { return engine_; }
   const Numerics& numerics() const { return numerics_; }
+  /// As CompileOptions tells.
+  const SumOverRanks& sum_over_ranks() const { return sum_over_ranks_; }
   /// Read by steps of our own, written before each call.
   CallState& call() { return *call_; }
 
@@ -142,6 +146,7 @@ class Program {
 
   dnnl::engine engine_;
   Numerics numerics_;
+  SumOverRanks sum_over_ranks_;
   std::vector<BoundParameter> parameters_;
   std::vector<std::vector<double>> buffers_;  // as Graph::buffers
   std::unique_ptr<CallState> call_ = std::make_unique<CallState>();

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "trainer/channel_moments.hpp"
 #include "trainer/graph.hpp"
 
 namespace dllaunch::reference {
@@ -42,35 +43,56 @@ struct BatchStatistics {
   std::vector<double> running_var;
   std::vector<double> mean;     // that the latest forward() subtracted
   std::vector<double> inv_std;  // and divided by
+  double count = 0;             // values of a channel that it measured, over all ranks
 };
 
+/// Of this rank's images.
 template <typename Real>
-void measure(const BatchNorm& op, const Rows<Real>& v, BatchStatistics& statistics) {
-  const auto n = static_cast<double>(v.rows * v.pixels);
-  if (n == 0) return;
-  for (std::int64_t c = 0; c < v.channels; ++c) {
-    const auto at = static_cast<std::size_t>(c);
+ChannelMoments own_moments(const Rows<Real>& v) {
+  const auto channels = static_cast<std::size_t>(v.channels);
+  ChannelMoments own{.count = static_cast<double>(v.rows * v.pixels),
+                     .mean = std::vector<double>(channels),
+                     .squares = std::vector<double>(channels)};
+  for (std::size_t c = 0; c < channels && own.count > 0; ++c) {
+    const auto channel = static_cast<std::int64_t>(c);
     double sum = 0;
-    v.for_each(c, [&](std::int64_t i) { sum += v.x[i]; });
-    const double mean = sum / n;
-    double squares = 0;
-    v.for_each(c, [&](std::int64_t i) { squares += (v.x[i] - mean) * (v.x[i] - mean); });
-    statistics.mean[at] = mean;
-    statistics.inv_std[at] = 1 / std::sqrt(squares / n + op.eps);
+    v.for_each(channel, [&](std::int64_t i) { sum += v.x[i]; });
+    const double mean = sum / own.count;
+    own.mean[c] = mean;
+    v.for_each(channel,
+               [&](std::int64_t i) { own.squares[c] += (v.x[i] - mean) * (v.x[i] - mean); });
+  }
+  return own;
+}
+
+template <typename Real>
+void measure(const BatchNorm& op, const Rows<Real>& v, const SumOverRanks& sum,
+             BatchStatistics& statistics) {
+  ChannelMoments all = own_moments(v);
+  add_other_ranks(all, sum);
+  const double n = all.count;
+  statistics.count = n;
+  if (n == 0) return;
+  for (std::size_t c = 0; c < all.mean.size(); ++c) {
+    const double mean = all.mean[c];
+    const double squares = all.squares[c];
+    statistics.mean[c] = mean;
+    statistics.inv_std[c] = 1 / std::sqrt(squares / n + op.eps);
     const double unbiased = n > 1 ? squares / (n - 1) : squares;
     // Rounded to what the network computes in.
     const auto move = [&op](double& running, double towards) {
       running = static_cast<Real>(running + op.momentum * (towards - running));
     };
-    move(statistics.running_mean[at], mean);
-    move(statistics.running_var[at], unbiased);
+    move(statistics.running_mean[c], mean);
+    move(statistics.running_var[c], unbiased);
   }
 }
 
 template <typename Real>
-void forward(const BatchNorm& op, const Rows<Real>& v, bool train, BatchStatistics& statistics) {
+void forward(const BatchNorm& op, const Rows<Real>& v, bool train, const SumOverRanks& sum,
+             BatchStatistics& statistics) {
   if (train) {
-    measure(op, v, statistics);
+    measure(op, v, sum, statistics);
   } else {
     statistics.mean = statistics.running_mean;
     for (std::size_t c = 0; c < statistics.inv_std.size(); ++c) {
@@ -86,23 +108,36 @@ void forward(const BatchNorm& op, const Rows<Real>& v, bool train, BatchStatisti
 }
 
 /// With z = (x - mean) inv_std of a channel's n values, all of which depend on each x:
-/// dweight = sum dy z, dbias = sum dy, dx = weight inv_std (dy - dbias / n - z dweight / n).
+/// dweight = sum dy z, dbias = sum dy, dx = weight inv_std (dy - dbias / n - z dweight / n). For
+/// dx, n values and both sums are of all ranks; the parameters' gradients are of this one's images.
 template <typename Real>
-void backward(const BatchNorm&, const Rows<Real>& v, const BatchStatistics& statistics) {
-  const auto n = static_cast<Real>(v.rows * v.pixels);
-  for (std::int64_t c = 0; c < v.channels; ++c) {
-    const auto mean = static_cast<Real>(statistics.mean[static_cast<std::size_t>(c)]);
-    const auto inv_std = static_cast<Real>(statistics.inv_std[static_cast<std::size_t>(c)]);
+void backward(const BatchNorm&, const Rows<Real>& v, const BatchStatistics& statistics,
+              const SumOverRanks& sum) {
+  const auto channels = static_cast<std::size_t>(v.channels);
+  std::vector<double> sums(2 * channels);  // of dy, then of dy z
+  for (std::size_t c = 0; c < channels; ++c) {
+    const auto mean = static_cast<Real>(statistics.mean[c]);
+    const auto inv_std = static_cast<Real>(statistics.inv_std[c]);
     Real dweight = 0;
     Real dbias = 0;
-    v.for_each(c, [&](std::int64_t i) {
+    v.for_each(static_cast<std::int64_t>(c), [&](std::int64_t i) {
       dweight += v.dy[i] * (v.x[i] - mean) * inv_std;
       dbias += v.dy[i];
     });
     v.dweight[c] += dweight;
     v.dbias[c] += dbias;
-    if (v.dx == nullptr) continue;
-    v.for_each(c, [&](std::int64_t i) {
+    sums[c] = dbias;
+    sums[channels + c] = dweight;
+  }
+  if (v.dx == nullptr) return;
+  if (sum) sum(sums);
+  const auto n = static_cast<Real>(statistics.count);
+  for (std::size_t c = 0; c < channels; ++c) {
+    const auto mean = static_cast<Real>(statistics.mean[c]);
+    const auto inv_std = static_cast<Real>(statistics.inv_std[c]);
+    const auto dbias = static_cast<Real>(sums[c]);
+    const auto dweight = static_cast<Real>(sums[channels + c]);
+    v.for_each(static_cast<std::int64_t>(c), [&](std::int64_t i) {
       const Real z = (v.x[i] - mean) * inv_std;
       v.dx[i] += v.weight[c] * inv_std * (v.dy[i] - dbias / n - z * dweight / n);
     });

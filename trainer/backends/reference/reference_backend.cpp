@@ -28,9 +28,12 @@ constexpr DType dtype_of(double) {
 template <typename Real>
 class ReferenceExecutable final : public Executable {
  public:
-  ReferenceExecutable(Graph graph, int batch)
-      : graph_(std::move(graph)), batch_(batch), slots_(plain_slots(graph_)) {
-    const auto rows = static_cast<std::size_t>(batch);
+  ReferenceExecutable(Graph graph, const CompileOptions& options)
+      : graph_(std::move(graph)),
+        batch_(options.batch),
+        sum_over_ranks_(options.sum_over_ranks),
+        slots_(plain_slots(graph_)) {
+    const auto rows = static_cast<std::size_t>(batch_);
     for (const Node& node : graph_.nodes) {
       const auto size = static_cast<std::size_t>(elements_of(node.shape));
       outputs_.emplace_back(rows * size);
@@ -108,8 +111,7 @@ class ReferenceExecutable final : public Executable {
     }
   }
 
-  std::string first_non_finite(const Batch& batch) override {
-    forward(batch, Phase::train);
+  std::string first_non_finite(const Batch&) override {
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       const auto size = count_ * elements_of(graph_.nodes[n].shape);
       const auto* const y = outputs_[n].data();
@@ -144,13 +146,13 @@ class ReferenceExecutable final : public Executable {
     statistics.inv_std.resize(buffer(0).size());
     statistics.running_mean.swap(buffer(0));
     statistics.running_var.swap(buffer(1));
-    reference::forward(op, rows(n), phase == Phase::train, statistics);
+    reference::forward(op, rows(n), phase == Phase::train, sum_over_ranks_, statistics);
     statistics.running_mean.swap(buffer(0));
     statistics.running_var.swap(buffer(1));
-    if (phase == Phase::train && count_ > 0) buffer(2)[0] += 1;
+    if (phase == Phase::train && statistics.count > 0) buffer(2)[0] += 1;
   }
   void run_backward(const BatchNorm& op, std::size_t n) {
-    if (count_ > 0) reference::backward(op, rows(n), statistics_[n]);
+    reference::backward(op, rows(n), statistics_[n], sum_over_ranks_);
   }
 
   void run_forward(const Dropout& op, std::size_t n, Phase phase) {
@@ -227,6 +229,7 @@ class ReferenceExecutable final : public Executable {
 
   Graph graph_;
   int batch_;
+  SumOverRanks sum_over_ranks_;
   std::vector<ParameterSlot> slots_;
   std::vector<Real*> weights_;              // per parameter
   std::vector<Real*> gradients_;            // per parameter
@@ -247,10 +250,10 @@ class ReferenceBackend final : public Backend {
     switch (options.precision) {
       case Precision::fp32:
         return std::unique_ptr<Executable>(
-            std::make_unique<ReferenceExecutable<float>>(graph, options.batch));
+            std::make_unique<ReferenceExecutable<float>>(graph, options));
       case Precision::fp64:
         return std::unique_ptr<Executable>(
-            std::make_unique<ReferenceExecutable<double>>(graph, options.batch));
+            std::make_unique<ReferenceExecutable<double>>(graph, options));
       case Precision::bf16:
       case Precision::fp16:
         break;

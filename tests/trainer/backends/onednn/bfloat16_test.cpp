@@ -1,7 +1,9 @@
 // Training in bf16: what is rounded, and what is not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "tests/trainer/backends/onednn/step_names.hpp"
 #include "tests/trainer/operation_cases.hpp"
@@ -9,7 +11,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr CompileOptions half{.batch = 5, .precision = Precision::bf16, .threads = 2};
+const CompileOptions half{.batch = 5, .precision = Precision::bf16, .threads = 2};
 
 /// Of 8 bits the last may be wrong by a half: 0.2 % of each number on its way.
 constexpr double tolerance = 0.02;
@@ -169,6 +171,78 @@ TEST_F(OneDnnBFloat16, AccumulatesMicroBatches) {
   const Tensors twice = compiled.gradients();
   for (std::size_t p = 0; p < once.size(); ++p) {
     for (std::size_t i = 0; i < once[p].size(); ++i) ASSERT_EQ(twice[p][i], 2 * once[p][i]);
+  }
+}
+
+Outcome outcome_of(Compiled& compiled, const Batch& batch) {
+  Outcome outcome;
+  outcome.result = compiled->forward(batch, Phase::train);
+  outcome.logits = compiled->logits();
+  compiled->backward(0.2, false, [](int) {});
+  outcome.gradients = compiled.gradients();
+  return outcome;
+}
+
+/// To the last bit: what is not there has no part in any sum.
+TEST_F(OneDnnBFloat16, LeavesAbsentRowsOut) {
+  for (const OperationCase& one : operation_cases()) {
+    SCOPED_TRACE(one.name);
+    const Graph graph = one.graph();
+    for (const int count : {0, 1, 3}) {
+      Images black(graph, half.batch);
+      const auto present = static_cast<std::size_t>(count * elements_of(graph.input_shape()));
+      std::fill(black.pixels.begin() + static_cast<std::ptrdiff_t>(present), black.pixels.end(),
+                0.F);
+      Images spoilt = black;
+      std::fill(spoilt.pixels.begin() + static_cast<std::ptrdiff_t>(present), spoilt.pixels.end(),
+                std::numeric_limits<float>::quiet_NaN());
+      Compiled fresh(backend_named("onednn"), graph, half);
+      fresh.set_weights(random_weights(graph));
+      const Outcome expected = outcome_of(fresh, black.batch(count));
+      Compiled used(backend_named("onednn"), graph, half);
+      used.set_weights(random_weights(graph));
+      const Images earlier(graph, half.batch, 99);
+      outcome_of(used, earlier.batch());
+      const Outcome actual = outcome_of(used, spoilt.batch(count));
+      EXPECT_EQ(actual.result.loss_sum, expected.result.loss_sum);
+      EXPECT_EQ(actual.result.correct, expected.result.correct);
+      EXPECT_EQ(actual.logits, expected.logits);
+      EXPECT_EQ(actual.gradients, expected.gradients);
+      ASSERT_EQ(actual.logits.size(), static_cast<std::size_t>(count * graph.classes()));
+    }
+  }
+}
+
+/// With the running statistics, which stay as they are; an image's output is its own.
+TEST_F(OneDnnBFloat16, EvaluatesAsReferenceDoes) {
+  for (const OperationCase& one : operation_cases()) {
+    SCOPED_TRACE(one.name);
+    const Graph graph = one.graph();
+    const Images images(graph, half.batch);
+    Compiled exact(backend_named("reference"), graph, {.batch = 5, .precision = Precision::fp64});
+    Compiled compiled(backend_named("onednn"), graph, half);
+    exact.set_weights(random_weights(graph));
+    compiled.set_weights(random_weights(graph));
+    for (std::size_t i = 0; i < graph.buffers.size(); ++i) {
+      const auto size = static_cast<std::size_t>(elements_of(graph.buffers[i].shape));
+      for (Compiled* each : {&exact, &compiled}) {
+        (*each)->set_buffer(static_cast<int>(i),
+                            std::vector<double>(size, i % 2 == 0 ? 0.5 : 0.75));
+      }
+    }
+    for (const int count : {5, 2}) {
+      exact->forward(images.batch(count), Phase::evaluate);
+      const auto result = compiled->forward(images.batch(count), Phase::evaluate);
+      EXPECT_LT(relative_error(compiled->logits(), exact->logits()), tolerance);
+      EXPECT_GT(result.loss_sum, 0);
+    }
+    const std::vector<double> two = compiled->logits();
+    compiled->forward(images.batch(1), Phase::evaluate);
+    const std::vector<double> one_alone = compiled->logits();
+    EXPECT_TRUE(std::equal(one_alone.begin(), one_alone.end(), two.begin()));
+    for (std::size_t i = 0; i < graph.buffers.size(); ++i) {
+      EXPECT_EQ(compiled->buffer(static_cast<int>(i)), exact->buffer(static_cast<int>(i)));
+    }
   }
 }
 

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr CompileOptions exact{.batch = 3, .precision = Precision::fp64};
+const CompileOptions exact{.batch = 3, .precision = Precision::fp64};
 
 class Gradients : public testing::TestWithParam<OperationCase> {};
 

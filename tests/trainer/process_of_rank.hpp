@@ -1,0 +1,30 @@
+// Ranks under a real mpirun, found by what /proc says of them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace dllaunch {
+
+/// The process of a rank that was started with this configuration; 0: none yet.
+inline pid_t process_of_rank(const std::string& config, const std::string& rank) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const auto name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto has = [&](const char* file, const std::string& what) {
+      std::ifstream in(entry.path() / file, std::ios::binary);
+      const std::string text(std::istreambuf_iterator<char>(in), {});
+      return text.find(what) != std::string::npos;
+    };
+    if (has("cmdline", config) && has("environ", "OMPI_COMM_WORLD_RANK=" + rank + '\0')) {
+      return std::stoi(name);
+    }
+  }
+  return 0;
+}
+
+}  // namespace dllaunch
