@@ -62,6 +62,32 @@ TEST(OptimizersOnRanks, GiveTheLossesOfOneRank) {
   }
 }
 
+/// Linear scaling and its warm-up, from the base rate: eight ranks take the steps of one rank that
+/// has eight times the batch and is told eight times the rate.
+TEST(OptimizersOnRanks, EightAtAScaledRateTakeTheStepsOfOneLargeBatch) {
+  if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
+  Json job = Json::parse(R"({
+    "model": "lenet", "backend": "reference", "max_steps": 20, "epochs": 5,
+    "dataset": {"kind": "synthetic", "images": 320, "workers": 1}, "validate_every": 0,
+    "checkpoint": {"every_epochs": null}})");
+  std::vector<std::vector<double>> losses;
+  for (const int ranks : {1, 8}) {
+    job["batch_size"] = 64 / ranks;
+    job["optimizer"] = {{"name", "sgd"}, {"momentum", 0.9}, {"lr", ranks == 8 ? 0.01 : 0.08}};
+    job["lr_schedule"] = {
+        {"scaling", ranks == 8 ? "linear" : "none"}, {"warmup_epochs", 2}, {"decay", "cosine"}};
+    if (ranks == 1) job["lr_schedule"]["warmup_lr"] = 0.01;
+    const ScratchFolder folder;
+    losses.push_back(every_loss(job, folder.path(), ranks));
+  }
+  ASSERT_EQ(losses[0].size(), 20u);
+  ASSERT_EQ(losses[1].size(), 20u);
+  EXPECT_LT(losses[0].back(), 0.5 * losses[0].front());
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_NEAR(losses[1][i], losses[0][i], 1e-4 * losses[0][i]) << "step " << i;
+  }
+}
+
 /// Goes on from one rank's checkpoint at another rate: every rank knows the rate before.
 TEST(OptimizersOnRanks, AllCorrectTheMomentumForTheRateBeforeTheResume) {
   if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";

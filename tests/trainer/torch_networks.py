@@ -1,6 +1,8 @@
 """The networks of trainer/models written in PyTorch, for tests that compare the two.
 
-    torch_networks.py gradients MODEL WEIGHTS OUT       one step's loss, logits and gradients
+    torch_networks.py gradients MODEL GIVEN OUT         one step's loss, logits and gradients
+    torch_networks.py losses MODEL BATCH LR MOMENTUM GIVEN OUT
+                                                        of steps of SGD over the images in their order
     torch_networks.py evaluate MODEL CHECKPOINT DATA    loss and accuracy over cifar10's test images
 
 Files are safetensors, read and written here: no package is needed for that.
@@ -168,18 +170,26 @@ def build(model, images, state):
     return network
 
 
-def gradients(model, given, out):
-    """Of float64, and of float32 in both layouts: the names say which."""
+DOUBLE = [("f64", torch.float64, torch.contiguous_format)]
+SINGLE = [
+    ("f32", torch.float32, torch.contiguous_format),
+    ("f32_channels_last", torch.float32, torch.channels_last),
+]
+
+
+def each_kind(kinds, model, given):
+    """(name, network, images, labels)"""
     given = read_tensors(given)
     images, labels = given.pop("images"), given.pop("labels")
-    found = {}
-    for kind, dtype, layout in (
-        ("f64", torch.float64, torch.contiguous_format),
-        ("f32", torch.float32, torch.contiguous_format),
-        ("f32_channels_last", torch.float32, torch.channels_last),
-    ):
+    for kind, dtype, layout in kinds:
         network = build(model, images, given).to(dtype).to(memory_format=layout).train()
-        logits = network(images.to(dtype).contiguous(memory_format=layout))
+        yield kind, network, images.to(dtype).contiguous(memory_format=layout), labels
+
+
+def gradients(model, given, out):
+    found = {}
+    for kind, network, images, labels in each_kind(DOUBLE + SINGLE, model, given):
+        logits = network(images)
         loss = F.cross_entropy(logits, labels)
         loss.backward()
         found[f"{kind}:loss"] = loss
@@ -188,6 +198,21 @@ def gradients(model, given, out):
             found[f"{kind}:gradient:{name}"] = parameter.grad
         for name, buffer in network.named_buffers():
             found[f"{kind}:buffer:{name}"] = buffer
+    write_tensors(out, found)
+
+
+def losses(model, batch, lr, momentum, given, out):
+    found = {}
+    for kind, network, images, labels in each_kind(SINGLE, model, given):
+        optimizer = torch.optim.SGD(network.parameters(), lr=float(lr), momentum=float(momentum))
+        of_steps = []
+        for some, their in zip(images.split(int(batch)), labels.split(int(batch))):
+            loss = F.cross_entropy(network(some), their)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            of_steps.append(loss.item())
+        found[kind] = torch.tensor(of_steps, dtype=torch.float64)
     write_tensors(out, found)
 
 
@@ -216,4 +241,4 @@ def evaluate(model, checkpoint, data):
 
 if __name__ == "__main__":
     torch.set_num_threads(1)  # threads that spin for each other are slow among other tests
-    {"gradients": gradients, "evaluate": evaluate}[sys.argv[1]](*sys.argv[2:])
+    {"gradients": gradients, "losses": losses, "evaluate": evaluate}[sys.argv[1]](*sys.argv[2:])

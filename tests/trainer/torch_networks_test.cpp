@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <numeric>
 
 #include "tests/trainer/compiled.hpp"
-#include "tests/trainer/run_program.hpp"
-#include "tests/trainer/scratch_folder.hpp"
-#include "trainer/safetensors.hpp"
+#include "tests/trainer/torch_question.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,70 +21,6 @@ struct NetworkCase {
 void PrintTo(const NetworkCase& one, std::ostream* out) {
   *out << one.model;
 }
-
-template <typename T>
-Tensor tensor_of(std::string name, DType type, Shape shape, const std::vector<T>& values) {
-  const auto bytes = std::as_bytes(std::span(values));
-  return {std::move(name), type, std::move(shape), {bytes.begin(), bytes.end()}};
-}
-
-/// Weights, buffers and a batch as one file.
-void write_question(const Graph& graph, const Tensors& weights, const Images& images,
-                    const std::filesystem::path& file) {
-  TensorFile question;
-  for (std::size_t p = 0; p < weights.size(); ++p) {
-    question.tensors.push_back(
-        tensor_of(graph.parameters[p].name, DType::f64, graph.parameters[p].shape, weights[p]));
-  }
-  for (const Buffer& buffer : graph.buffers) {
-    const auto size = static_cast<std::size_t>(elements_of(buffer.shape));
-    question.tensors.push_back(
-        buffer.type == DType::i64
-            ? tensor_of(buffer.name, DType::i64, buffer.shape, std::vector<std::int64_t>(size))
-            : tensor_of(buffer.name, DType::f64, buffer.shape,
-                        std::vector<double>(size, buffer.initial)));
-  }
-  const auto batch = static_cast<std::int64_t>(images.labels.size());
-  Shape shape = graph.input_shape();
-  shape.insert(shape.begin(), batch);
-  question.tensors.push_back(tensor_of("images", DType::f32, shape, images.pixels));
-  question.tensors.push_back(
-      tensor_of("labels", DType::i64, {batch},
-                std::vector<std::int64_t>(images.labels.begin(), images.labels.end())));
-  std::string text = render_safetensors_header(question);
-  for (const Tensor& tensor : question.tensors) text += text_of(std::span(tensor.data));
-  write_text(file, text);
-}
-
-/// What PyTorch answered, by name.
-class Answer {
- public:
-  explicit Answer(const std::filesystem::path& file) {
-    const std::string text = read_text(file);
-    auto parsed = parse_safetensors(std::as_bytes(std::span(text)));
-    EXPECT_TRUE(parsed) << parsed.error().what;
-    if (parsed) file_ = *std::move(parsed);
-  }
-
-  std::vector<double> operator[](const std::string& name) const {
-    const auto found = std::ranges::find(file_.tensors, name, &Tensor::name);
-    if (found == file_.tensors.end()) {
-      ADD_FAILURE() << "PyTorch gave no " << name;
-      return {};
-    }
-    return found->type == DType::f32 ? values_of<float>(*found) : values_of<double>(*found);
-  }
-
- private:
-  template <typename T>
-  static std::vector<double> values_of(const Tensor& tensor) {
-    std::vector<T> values(tensor.data.size() / sizeof(T));
-    std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
-    return {values.begin(), values.end()};
-  }
-
-  TensorFile file_;
-};
 
 double sum_of_squares(const std::vector<double>& values) {
   return std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
@@ -133,15 +66,10 @@ class TorchNetworks : public testing::TestWithParam<NetworkCase> {
     graph_ = *model.build(GetParam().image, 10);
     weights_ = random_weights(graph_);
     images_ = std::make_unique<Images>(graph_, GetParam().batch);
-    write_question(graph_, weights_, *images_, folder_ / "question");
-    const auto asked = run_program(
-        {"/usr/bin/python3", DLLAUNCH_SOURCE_DIR "/tests/trainer/torch_networks.py", "gradients",
-         GetParam().model, (folder_ / "question").string(), (folder_ / "answer").string()});
-    if (asked.output.find("No module named") != std::string::npos) {
-      GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
-    }
-    ASSERT_EQ(asked.exit_code, 0) << asked.output;
-    theirs_ = std::make_unique<Answer>(folder_ / "answer");
+    TorchQuestion question(graph_, weights_);
+    question.add_images(graph_, images_->pixels, images_->labels);
+    theirs_ = question.ask({"gradients", GetParam().model});
+    if (theirs_ == nullptr) GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
     exact_ = gradients_of("f64");
   }
 
@@ -166,11 +94,10 @@ class TorchNetworks : public testing::TestWithParam<NetworkCase> {
   void compare_in_double() const;
   void compare_in_single() const;
 
-  const ScratchFolder folder_;
   Graph graph_;
   Tensors weights_;
   std::unique_ptr<Images> images_;
-  std::unique_ptr<Answer> theirs_;
+  std::unique_ptr<TorchAnswer> theirs_;
   Tensors exact_;
 };
 
