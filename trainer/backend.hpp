@@ -28,6 +28,7 @@ struct CompileOptions {
   Precision precision = Precision::fp32;
   int threads = 0;  // 0: as many as the process may use CPUs
   ConvolutionAlgorithm convolution = ConvolutionAlgorithm::automatic;
+  bool clocked = false;  // look at the clock after every step: for profiles
 };
 
 /// One parameter as it lies in the arena. The backend chooses the layout (blocked, padded), so a
@@ -115,6 +116,10 @@ class Executable {
   /// What a call runs, in order, "conv1 forward: brgconv:avx512_core"; for tests and profiles.
   /// Empty where there is nothing to tell.
   virtual std::vector<std::string> steps() const { return {}; }
+
+  /// Seconds that each of steps() has taken in all calls so far, with CompileOptions::clocked; else
+  /// empty.
+  virtual std::vector<double> step_seconds() const { return {}; }
 };
 
 class Backend {
