@@ -35,6 +35,7 @@ struct CompileOptions {
   /// Where given, a batch normalisation is over the present images of all ranks, and forward(train)
   /// and backward() are collective: every rank calls them as often, with an empty batch if need be.
   SumOverRanks sum_over_ranks = {};
+  bool clocked = false;  // look at the clock after every step: for profiles
 };
 
 /// One parameter as it lies in the arena. The backend chooses the layout (blocked, padded), so a
@@ -122,6 +123,10 @@ class Executable {
   /// What a call runs, in order, "conv1 forward: brgconv:avx512_core"; for tests and profiles.
   /// Empty where there is nothing to tell.
   virtual std::vector<std::string> steps() const { return {}; }
+
+  /// Seconds that each of steps() has taken in all calls so far, with CompileOptions::clocked; else
+  /// empty.
+  virtual std::vector<double> step_seconds() const { return {}; }
 };
 
 class Backend {

@@ -7,7 +7,8 @@
 //
 // Each line of commands is a number of steps; rank 0 answers with a line of JSON: the seconds of
 // each step, the CPU seconds of this rank, the largest memory this rank has held (MiB).
-// `report=steps` lists what runs instead; `report=times` the milliseconds each piece takes.
+// `report=steps` lists what a step runs instead; `report=times` says at the end what each piece of
+// it took.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -37,7 +38,7 @@ std::map<std::string, std::string> defaults() {
   return {{"model", "resnet50"}, {"backend", "onednn"},    {"batch", "16"},
           {"threads", "2"},      {"precision", "fp32"},    {"convolution", "auto"},
           {"channels", "3"},     {"size", "128"},          {"classes", "1000"},
-          {"commands", "-"},     {"communicator", "auto"}, {"report", "times"}};
+          {"commands", "-"},     {"communicator", "auto"}, {"report", "answers"}};
 }
 
 /// What went wrong, and the end.
@@ -92,6 +93,7 @@ class Trained {
   }
 
   void step() {
+    const auto begin = Clock::now();
     executable_.forward({.images = images_, .labels = labels_, .count = batch_}, Phase::train);
     reducer_.begin();
     executable_.backward(1.0 / (batch_ * ranks_), false, [this](int slot) {
@@ -99,10 +101,42 @@ class Trained {
       reducer_.progress();
     });
     reducer_.finish();
+    const auto backward = Clock::now();
     arenas_.update({.lr = 0.01, .step = ++steps_});
+    passes_s_ += std::chrono::duration<double>(backward - begin).count();
+    update_s_ += std::chrono::duration<double>(Clock::now() - backward).count();
+  }
+
+  /// Prints the milliseconds of a step, piece by piece and kind by kind, means over all steps.
+  void profile() const {
+    std::map<std::string, double> kinds;
+    double sum_s = 0;
+    const auto names = executable_.steps();
+    const auto seconds = executable_.step_seconds();
+    const double to_ms = 1e3 / static_cast<double>(steps_);
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      fmt::print("{:8.3f} {}\n", seconds[i] * to_ms, names[i]);
+      kinds[kind_of(names[i])] += seconds[i];
+      sum_s += seconds[i];
+    }
+    kinds["loss, search for NaN, sums over ranks"] = passes_s_ - sum_s;
+    kinds["update"] = update_s_;
+    fmt::print("\n");
+    for (const auto& [kind, s] : kinds) fmt::print("{:8.2f} {}\n", s * to_ms, kind);
+    fmt::print("{:8.2f} a step\n", (passes_s_ + update_s_) * to_ms);
   }
 
  private:
+  /// "own forward" of "bn1 forward: own", "wino backward data" of "conv1 backward data: ...wino..."
+  static std::string kind_of(const std::string& step) {
+    const std::size_t colon = step.find(':');
+    const std::string what = step.substr(step.find(' ') + 1, colon - step.find(' ') - 1);
+    for (const char* word : {"own", "wino", "pool", "gemm"}) {
+      if (step.find(word, colon) != std::string::npos) return fmt::format("{} ({})", what, word);
+    }
+    return what;
+  }
+
   Executable& executable_;
   int batch_;
   int ranks_;
@@ -111,6 +145,8 @@ class Trained {
   std::vector<float> images_;
   std::vector<std::int32_t> labels_;
   std::int64_t steps_ = 0;
+  double passes_s_ = 0;  // forward, backward, sums over ranks
+  double update_s_ = 0;
 };
 
 void answer(Trained& trained, int steps, bool speaks) {
@@ -148,11 +184,13 @@ int run(int argc, char** argv) {
       parse_config(fmt::format(R"({{"model": "cnn", "precision": "{}", "convolution": "{}"}})",
                                options.at("precision"), options.at("convolution"))));
   auto backend = value_or_stop(named(backends(), options.at("backend")).open());
+  const std::string& report = options.at("report");
   auto executable = value_or_stop(backend->compile(graph, {.batch = number("batch"),
                                                            .precision = config.precision,
                                                            .threads = number("threads"),
-                                                           .convolution = config.convolution}));
-  if (options.at("report") == "steps") {
+                                                           .convolution = config.convolution,
+                                                           .clocked = report == "times"}));
+  if (report == "steps") {
     for (const std::string& line : executable->steps()) fmt::print("{}\n", line);
     return 0;
   }
@@ -162,6 +200,7 @@ int run(int argc, char** argv) {
   if (commands != "-") fifo.open(fmt::format("{}.{}", commands, env.rank));
   std::istream& in = commands == "-" ? std::cin : fifo;
   for (int steps = 0; in >> steps;) answer(trained, steps, env.rank == 0);
+  if (report == "times" && env.rank == 0) trained.profile();
   return 0;
 }
 

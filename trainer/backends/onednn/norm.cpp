@@ -62,25 +62,38 @@ class NormRun {
       scale_[c] = inv_std_[c] * weight[c];
       shift_[c] = bias[c];
     }
+    normalise(y);
+  }
+
+  /// Once the statistics are there.
+  void normalise(const memory& to) {
     for_each_piece([&](NormPiece piece, std::size_t at, std::size_t) {
       if (skip) piece.skip = bytes_of(skip) + at;
-      piece.y = bytes_of(y) + at;
+      piece.y = bytes_of(to) + at;
       kernels_.normalise(piece);
     });
-    clear_absent(y);
+    clear_absent(to);
+  }
+
+  /// May the backward pass compute y from x, where the ReLU asks for its sign? Then y is not kept
+  /// for this.
+  bool knows_y() const { return !group_.add; }
+  /// Is dy written, in passing, for those who read it after sum()? The sum of several is, and what
+  /// another branch gets. Else backward() applies the ReLU to it once more.
+  bool stores(const Memories& parts) const {
+    return parts.size() > 1 || (group_.relu && !knows_y());
   }
 
   /// The parameters' gradients, of this rank's images; what backward() needs, of all ranks'.
-  /// `masked` gets dy, unless it is the only part as it is.
+  /// `masked` gets dy, where that is stored.
   void sum(const Memories& parts, const memory& masked) {
-    const bool stores = group_.relu || parts.size() > 1;
     for_each_piece([&](NormPiece piece, std::size_t at, std::size_t sums) {
       for (std::size_t i = 0; i < parts.size(); ++i) piece.parts[i] = bytes_of(parts[i]) + at;
-      if (stores) piece.masked = bytes_of(masked) + at;
-      piece.y = bytes_of(y) + at;
+      if (stores(parts)) piece.masked = bytes_of(masked) + at;
+      if (!knows_y()) piece.y = bytes_of(y) + at;
       kernels_.sum(piece, &first_[sums], &second_[sums]);
     });
-    if (stores) clear_absent(masked);
+    if (stores(parts)) clear_absent(masked);
     float* dweight = floats_of(parameter(0).gradient);
     float* dbias = floats_of(parameter(1).gradient);
     std::vector<double> sums(2 * channels_);  // of dy, then of dy z
@@ -97,8 +110,9 @@ class NormRun {
     }
   }
 
-  void backward(const memory& dy, const memory& dx) {
+  void backward(const memory& dy, bool stored, const memory& dx) {
     for_each_piece([&](NormPiece piece, std::size_t at, std::size_t) {
+      piece.relu = group_.relu && !stored;
       piece.dy = bytes_of(dy) + at;
       piece.dx = bytes_of(dx) + at;
       kernels_.backward(piece);
@@ -244,6 +258,11 @@ class Norm final : public Layer {
       used.push_back(run_->skip);
     }
     program.add_own(steps, group_.name + " forward", "own", used, [run = run_] { run->forward(); });
+    // Half the memory, and the reader finds y in the cache: x is about to be read anyway.
+    if (run_->knows_y()) {
+      program.offer_again(run_->y,
+                          [this, &program](auto& more) { return once_more(program, more); });
+    }
     return run_->y;
   }
 
@@ -255,11 +274,11 @@ class Norm final : public Layer {
       const Memories others(dys.begin() + 1, dys.end());
       parts.push_back(program.sum(first, group_.name + " dy", others, layout));
     }
-    const bool stores = group_.relu || parts.size() > 1;
+    const bool stores = run_->stores(parts);
     const memory dy = stores ? writable(program, parts, layout) : parts[0];
     Memories used = {run_->x, dy};
     used.insert(used.end(), parts.begin(), parts.end());
-    if (group_.relu) used.push_back(run_->y);  // otherwise nobody looks at it again
+    if (group_.relu && !run_->knows_y()) used.push_back(run_->y);
     program.add_own(first, group_.name + " backward weights", "own", used,
                     [run = run_, parts, dy] { run->sum(parts, dy); });
     if (!around_.wants_dx) return {dy, dy};
@@ -267,11 +286,18 @@ class Norm final : public Layer {
     const bool in_place = !group_.add && !program.is_shared(dy);
     const memory dx = in_place ? dy : program.allocate(layout);
     program.add_own(steps.input, group_.name + " backward data", "own", {run_->x, dy, dx},
-                    [run = run_, dy, dx] { run->backward(dy, dx); });
+                    [run = run_, dy, stores, dx] { run->backward(dy, stores, dx); });
     return {dx, dy};
   }
 
  private:
+  memory once_more(Program& program, std::vector<Step>& steps) const {
+    const memory y = program.allocate(run_->y.get_desc());
+    program.add_own(steps, group_.name + " once more", "own", {run_->x, y},
+                    [run = run_, y] { run->normalise(y); });
+    return y;
+  }
+
   static memory writable(Program& program, const Memories& parts, const memory::desc& layout) {
     const auto own =
         std::ranges::find_if(parts, [&](const memory& part) { return !program.is_shared(part); });

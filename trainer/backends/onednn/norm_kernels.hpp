@@ -22,14 +22,16 @@ struct NormPiece {
   const float* scale = nullptr;
   const float* shift = nullptr;
   const std::byte* skip = nullptr;  // may be absent
-  std::byte* y = nullptr;           // backward: read to see where the ReLU let pass
+  std::byte* y = nullptr;
   bool relu = false;
 
-  /// Backward: dy is the sum of one or two parts, 0 where y is not above 0 if `relu`.
+  /// Backward: dy is the sum of one or two parts, 0 where y is not above 0 if `relu`. Without `y`,
+  /// and so without a skip, y is computed again from x.
   std::array<const std::byte*, 2> parts = {};  // the second may be absent
   const float* inv_std = nullptr;
   std::byte* masked = nullptr;  // where dy goes; may be absent, or the memory of a part
-  /// dx = (dy - offset - (x - mean) * slope) * scale.
+  /// dx = (dy - offset - (x - mean) * slope) * scale, with dy 0 where the y of x is not above 0 if
+  /// `relu`.
   const std::byte* dy = nullptr;
   const float* offset = nullptr;
   const float* slope = nullptr;

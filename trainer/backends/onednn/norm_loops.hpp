@@ -121,22 +121,42 @@ template <typename T, std::size_t width>
       });
 }
 
+/// What normalises a run's channels.
+template <std::size_t lanes>
+struct Affine {
+  Vector<float, lanes> mean;
+  Vector<float, lanes> scale;
+  Vector<float, lanes> shift;
+};
+
+template <std::size_t lanes>
+[[gnu::always_inline]] inline void load_affine(const NormPiece& piece, const VectorRun& run,
+                                               Affine<lanes>& affine) {
+  load_channels<lanes>(piece, piece.mean, run, affine.mean);
+  load_channels<lanes>(piece, piece.scale, run, affine.scale);
+  load_channels<lanes>(piece, piece.shift, run, affine.shift);
+}
+
+/// y before skip and ReLU: one expression, so that the backward pass masks what the forward did.
+template <std::size_t lanes>
+[[gnu::always_inline]] inline void apply(const Affine<lanes>& affine, const Vector<float, lanes>& x,
+                                         Vector<float, lanes>& y) {
+  y = (x - affine.mean) * affine.scale + affine.shift;
+}
+
 template <typename T, std::size_t width, bool relu, bool has_skip>
 [[gnu::always_inline]] inline void normalise_piece(const NormPiece& piece) {
   for_each_run<width>(
       piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
         using V = Vector<float, lanes()>;
-        V mean;
-        V scale;
-        V shift;
-        load_channels<lanes()>(piece, piece.mean, run, mean);
-        load_channels<lanes()>(piece, piece.scale, run, scale);
-        load_channels<lanes()>(piece, piece.shift, run, shift);
+        Affine<lanes()> affine;
+        load_affine<lanes()>(piece, run, affine);
         for (std::size_t i = 0; i < run.count; ++i) {
           const std::size_t at = run.first + i * run.step;
           V x;
+          V y;
           load_at<T, lanes()>(piece.x, at, x);
-          V y = (x - mean) * scale + shift;
+          apply<lanes()>(affine, x, y);
           if constexpr (has_skip) {
             V skip;
             load_at<T, lanes()>(piece.skip, at, skip);
@@ -158,15 +178,17 @@ template <typename T, std::size_t width>
               : normalise_piece<T, width, false, false>(piece);
 }
 
-template <typename T, std::size_t width, bool relu, bool two>
+enum class Mask { none, of_y, of_x };
+
+template <typename T, std::size_t width, Mask mask, bool two>
 [[gnu::always_inline]] inline void sum_piece(const NormPiece& piece, float* dy_sum, float* dy_z) {
   for (std::size_t i = 0; i < piece.lanes; ++i) dy_sum[i] = dy_z[i] = 0;
   for_each_run<width>(
       piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
         using V = Vector<float, lanes()>;
-        V mean;
+        Affine<lanes()> affine;
         V inv_std;
-        load_channels<lanes()>(piece, piece.mean, run, mean);
+        load_affine<lanes()>(piece, run, affine);
         load_channels<lanes()>(piece, piece.inv_std, run, inv_std);
         V sums[2];
         sum_run<lanes(), 2>(
@@ -179,17 +201,21 @@ template <typename T, std::size_t width, bool relu, bool two>
                 load_at<T, lanes()>(piece.parts[1], at, other);
                 dy += other;
               }
-              if constexpr (relu) {
+              V x;
+              load_at<T, lanes()>(piece.x, at, x);
+              if constexpr (mask != Mask::none) {
                 V y;
-                load_at<T, lanes()>(piece.y, at, y);
+                if constexpr (mask == Mask::of_y) {
+                  load_at<T, lanes()>(piece.y, at, y);
+                } else {
+                  apply<lanes()>(affine, x, y);
+                }
                 dy = y <= 0 ? V{} : dy;
               }
               if (piece.masked != nullptr)
                 store_vector<T, lanes()>(dy, piece.masked + at * sizeof(T));
-              V x;
-              load_at<T, lanes()>(piece.x, at, x);
               into[0] += dy;
-              into[1] += dy * (x - mean);
+              into[1] += dy * (x - affine.mean);
             },
             sums);
         sums[1] *= inv_std;
@@ -198,27 +224,28 @@ template <typename T, std::size_t width, bool relu, bool two>
       });
 }
 
-template <typename T, std::size_t width>
-[[gnu::always_inline]] inline void sum_any(const NormPiece& piece, float* dy, float* dy_z) {
-  const bool two = piece.parts[1] != nullptr;
-  if (piece.relu)
-    return two ? sum_piece<T, width, true, true>(piece, dy, dy_z)
-               : sum_piece<T, width, true, false>(piece, dy, dy_z);
-  return two ? sum_piece<T, width, false, true>(piece, dy, dy_z)
-             : sum_piece<T, width, false, false>(piece, dy, dy_z);
+template <typename T, std::size_t width, Mask mask>
+[[gnu::always_inline]] inline void sum_parts(const NormPiece& piece, float* dy, float* dy_z) {
+  return piece.parts[1] != nullptr ? sum_piece<T, width, mask, true>(piece, dy, dy_z)
+                                   : sum_piece<T, width, mask, false>(piece, dy, dy_z);
 }
 
 template <typename T, std::size_t width>
+[[gnu::always_inline]] inline void sum_any(const NormPiece& piece, float* dy, float* dy_z) {
+  if (!piece.relu) return sum_parts<T, width, Mask::none>(piece, dy, dy_z);
+  return piece.y != nullptr ? sum_parts<T, width, Mask::of_y>(piece, dy, dy_z)
+                            : sum_parts<T, width, Mask::of_x>(piece, dy, dy_z);
+}
+
+template <typename T, std::size_t width, bool relu>
 [[gnu::always_inline]] inline void backward_piece(const NormPiece& piece) {
   for_each_run<width>(
       piece, [&](auto lanes, const VectorRun& run) __attribute__((always_inline)) {
         using V = Vector<float, lanes()>;
-        V mean;
-        V scale;
+        Affine<lanes()> affine;
         V offset;
         V slope;
-        load_channels<lanes()>(piece, piece.mean, run, mean);
-        load_channels<lanes()>(piece, piece.scale, run, scale);
+        load_affine<lanes()>(piece, run, affine);
         load_channels<lanes()>(piece, piece.offset, run, offset);
         load_channels<lanes()>(piece, piece.slope, run, slope);
         for (std::size_t i = 0; i < run.count; ++i) {
@@ -227,10 +254,21 @@ template <typename T, std::size_t width>
           V dy;
           load_at<T, lanes()>(piece.x, at, x);
           load_at<T, lanes()>(piece.dy, at, dy);
-          const V dx = (dy - offset - (x - mean) * slope) * scale;
+          if constexpr (relu) {
+            V y;
+            apply<lanes()>(affine, x, y);
+            dy = y <= 0 ? V{} : dy;
+          }
+          const V dx = (dy - offset - (x - affine.mean) * slope) * affine.scale;
           store_vector<T, lanes()>(dx, piece.dx + at * sizeof(T));
         }
       });
+}
+
+template <typename T, std::size_t width>
+[[gnu::always_inline]] inline void backward_any(const NormPiece& piece) {
+  return piece.relu ? backward_piece<T, width, true>(piece)
+                    : backward_piece<T, width, false>(piece);
 }
 
 }  // namespace dllaunch::onednn

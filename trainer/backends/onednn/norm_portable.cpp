@@ -7,7 +7,7 @@ namespace {
 template <typename T>
 NormKernels portable() {
   return {"portable", measure_piece<T, 16>, normalise_any<T, 16>, sum_any<T, 16>,
-          backward_piece<T, 16>};
+          backward_any<T, 16>};
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct Sse2 {
   static void sum(const NormPiece& piece, float* dy, float* dy_z) {
     sum_any<T, 16>(piece, dy, dy_z);
   }
-  static void backward(const NormPiece& piece) { backward_piece<T, 16>(piece); }
+  static void backward(const NormPiece& piece) { backward_any<T, 16>(piece); }
 };
 
 template <typename T>
@@ -31,7 +31,7 @@ struct Avx2 {
     sum_any<T, 32>(piece, dy, dy_z);
   }
   [[gnu::target("avx2,fma")]] static void backward(const NormPiece& piece) {
-    backward_piece<T, 32>(piece);
+    backward_any<T, 32>(piece);
   }
 };
 
@@ -51,7 +51,7 @@ struct Avx512 {
   }
   [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")]] static void
   backward(const NormPiece& piece) {
-    backward_piece<T, 64>(piece);
+    backward_any<T, 64>(piece);
   }
 };
 

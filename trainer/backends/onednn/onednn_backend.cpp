@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -99,6 +100,7 @@ class OneDnnExecutable final : public Executable {
   OneDnnExecutable(const Graph& graph, const CompileOptions& options)
       : batch_(options.batch),
         threads_(options.threads > 0 ? options.threads : usable_cpus()),
+        clocked_(options.clocked),
         pixels_(elements_of(graph.input_shape())),
         classes_(graph.classes()),
         loss_(graph.loss),
@@ -154,7 +156,7 @@ class OneDnnExecutable final : public Executable {
     program_.call() = {.rows = batch.count, .train = phase == Phase::train, .random = batch.random};
     omp_set_num_threads(threads_);
     take_images(batch);
-    for (const Step& step : assembled_.forward) run(step);
+    run(assembled_.forward);
     stream_.wait();
 
     const auto size = static_cast<std::size_t>(count_ * classes_);
@@ -173,10 +175,10 @@ class OneDnnExecutable final : public Executable {
                    [scale](double value) { return static_cast<float>(scale * value); });
     std::fill(slope + present, slope + batch_ * classes_, 0.F);
 
-    for (const BackwardOfNode& node : assembled_.backward) {
+    for (BackwardOfNode& node : assembled_.backward) {
       accumulate ? add_gradients(node) : run(node.parameters);
       for (const auto& [slot, parameter] : node.slots) on_ready(slot);
-      for (const Step& step : node.input) {
+      for (Step& step : node.input) {
         run(step);
         on_ready(no_slot);
       }
@@ -227,15 +229,15 @@ class OneDnnExecutable final : public Executable {
 
   std::vector<std::string> steps() const override {
     std::vector<std::string> lines;
-    const auto append = [&lines](const std::vector<Step>& steps) {
-      for (const Step& step : steps) lines.push_back(step.name + ": " + step.implementation);
-    };
-    append(assembled_.forward);
-    for (const BackwardOfNode& node : assembled_.backward) {
-      append(node.parameters);
-      append(node.input);
-    }
+    for_each_step(
+        [&](const Step& step) { lines.push_back(step.name + ": " + step.implementation); });
     return lines;
+  }
+
+  std::vector<double> step_seconds() const override {
+    std::vector<double> seconds;
+    if (clocked_) for_each_step([&](const Step& step) { seconds.push_back(step.seconds); });
+    return seconds;
   }
 
  private:
@@ -255,15 +257,31 @@ class OneDnnExecutable final : public Executable {
     return program_.parameters()[static_cast<std::size_t>(slot.parameter)];
   }
 
-  void run(const Step& step) {
-    or_die(step.name, [&] { step.run(stream_); });
+  template <typename Look>
+  void for_each_step(const Look& look) const {
+    std::ranges::for_each(assembled_.forward, look);
+    for (const BackwardOfNode& node : assembled_.backward) {
+      std::ranges::for_each(node.parameters, look);
+      std::ranges::for_each(node.input, look);
+    }
   }
-  void run(const std::vector<Step>& steps) {
-    for (const Step& step : steps) run(step);
+
+  void run(Step& step) {
+    if (!clocked_) return or_die(step.name, [&] { step.run(stream_); });
+    using Clock = std::chrono::steady_clock;
+    const auto before = Clock::now();
+    or_die(step.name, [&] {
+      step.run(stream_);
+      stream_.wait();
+    });
+    step.seconds += std::chrono::duration<double>(Clock::now() - before).count();
+  }
+  void run(std::vector<Step>& steps) {
+    for (Step& step : steps) run(step);
   }
 
   /// oneDNN overwrites gradients: lets it write elsewhere, then adds.
-  void add_gradients(const BackwardOfNode& node) {
+  void add_gradients(BackwardOfNode& node) {
     or_die("accumulate", [&] {
       std::vector<void*> homes;
       for (const auto& [slot, parameter] : node.slots) {
@@ -314,6 +332,7 @@ class OneDnnExecutable final : public Executable {
 
   int batch_;
   int threads_;
+  bool clocked_;
   std::int64_t pixels_;  // of an image, all channels
   std::int64_t classes_;
   LossChoice loss_;

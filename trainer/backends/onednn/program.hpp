@@ -20,6 +20,7 @@ struct Step {
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;
   std::function<void()> own = {};  // instead of the primitive
+  double seconds = 0;              // in all calls so far, where somebody clocks them
 
   void run(const dnnl::stream& stream) const {
     if (own) return own();
@@ -127,6 +128,14 @@ class Program {
   dnnl::memory sum(std::vector<Step>& steps, const std::string& name,
                    const std::vector<dnnl::memory>& parts,
                    const dnnl::memory::desc& layout = dnnl::memory::desc());
+  /// `y` can be computed once more from what is kept anyway: `compute` appends the step that does
+  /// it to those it is given, and returns where it is then.
+  using Compute = std::function<dnnl::memory(std::vector<Step>&)>;
+  void offer_again(const dnnl::memory& y, Compute compute);
+  /// For a backward pass that reads what a forward pass wrote: `y`, or what computed it once more
+  /// wrote, for the first who asks.
+  dnnl::memory again(std::vector<Step>& steps, const dnnl::memory& y);
+
   /// Read by several from now on: nobody may write to it.
   void share(const dnnl::memory& memory) { shared_.push_back(memory); }
   bool is_shared(const dnnl::memory& memory) const;
@@ -154,7 +163,9 @@ class Program {
   std::vector<Planned> planned_;
   std::unordered_map<const void*, std::size_t> index_;  // into planned_, by oneDNN's handle
   std::vector<dnnl::memory> shared_;
-  dnnl::memory arena_;  // what is planned
+  std::unordered_map<const void*, Compute> offered_again_;  // by the handle of y
+  std::unordered_map<const void*, dnnl::memory> again_;     // what was
+  dnnl::memory arena_;                                      // what is planned
   std::size_t planned_bytes_ = 0;
 };
 

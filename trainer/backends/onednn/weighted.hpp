@@ -38,7 +38,8 @@ class Weighted : public Layer {
   Memories compile_backward(Program& program, BackwardOfNode& steps, const Memories& dys) final {
     auto& first = steps.parameters;
     const auto dy = program.sum(first, node_.name + " dy", dys);
-    const auto x = program.in_layout(first, node_.name + " x", x_, gradient_desc_.src_desc());
+    const auto x = program.in_layout(first, node_.name + " x", program.again(first, x_),
+                                     gradient_desc_.src_desc());
     const auto slope =
         program.in_layout(first, node_.name + " dy", dy, gradient_desc_.diff_dst_desc());
     Arguments arguments{{DNNL_ARG_SRC, x},

@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "runtime/float16.hpp"
@@ -224,8 +225,37 @@ TEST(NormKernels, SumGradients) {
   });
 }
 
+/// What the kernels make of x.
+Elements normalised(const NormKernels& kernels, const Piece& piece) {
+  Elements y(piece.of.type, piece.size());
+  NormPiece bound = piece.bound();
+  bound.y = y.bytes.data();
+  kernels.normalise(bound);
+  return y;
+}
+
+TEST(NormKernels, SumWithTheSignOfYFromX) {
+  for_each_case([](const NormKernels& kernels, const Piece& piece) {
+    Elements y = normalised(kernels, piece);
+    const auto sums = [&](std::byte* known) {
+      Elements masked(piece.of.type, piece.size());
+      NormPiece bound = piece.bound();
+      bound.parts[0] = piece.part.bytes.data();
+      if (piece.of.second) bound.parts[1] = piece.other.bytes.data();
+      bound.y = known;
+      bound.masked = masked.bytes.data();
+      std::vector<float> dy(piece.of.lanes);
+      std::vector<float> dy_z(piece.of.lanes);
+      kernels.sum(bound, dy.data(), dy_z.data());
+      return std::tuple(masked.bytes, dy, dy_z);
+    };
+    EXPECT_EQ(sums(nullptr), sums(y.bytes.data()));
+  });
+}
+
 TEST(NormKernels, GoBack) {
   for_each_case([](const NormKernels& kernels, const Piece& piece) {
+    const Elements y = normalised(kernels, piece);
     Elements dx = piece.part;  // in dy's place
     NormPiece bound = piece.bound();
     bound.dy = dx.bytes.data();
@@ -234,7 +264,8 @@ TEST(NormKernels, GoBack) {
     for (std::size_t i = 0; i < piece.size(); ++i) {
       const std::size_t lane = i % piece.of.lanes;
       const double z = (piece.x[i] - piece.mean_of(i)) * piece.slope[lane];
-      const double expected = (piece.part[i] - piece.offset[lane] - z) * piece.scale[lane];
+      const double dy = piece.of.relu && y[i] <= 0 ? 0 : piece.part[i];
+      const double expected = (dy - piece.offset[lane] - z) * piece.scale[lane];
       ASSERT_NEAR(dx[i], expected, tolerance(piece.of.type) * (1 + std::abs(expected)));
     }
   });
@@ -243,11 +274,7 @@ TEST(NormKernels, GoBack) {
 TEST(NormKernels, LetNaNThroughTheRelu) {
   for_each_case([](const NormKernels& kernels, Piece piece) {
     piece.x.set(0, std::numeric_limits<float>::quiet_NaN());
-    Elements y(piece.of.type, piece.size());
-    NormPiece bound = piece.bound();
-    bound.y = y.bytes.data();
-    kernels.normalise(bound);
-    EXPECT_TRUE(std::isnan(y[0]));
+    EXPECT_TRUE(std::isnan(normalised(kernels, piece)[0]));
   });
 }
 

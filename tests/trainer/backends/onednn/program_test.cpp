@@ -77,6 +77,25 @@ TEST(OneDnnProgram, ASumLeavesWhatIsSharedAsItIs) {
   EXPECT_EQ(y[2], 3.F);
 }
 
+TEST(OneDnnProgram, ComputesOnceMoreWhatIsOffered) {
+  Program program = empty_program();
+  std::vector<Step> steps;
+  const memory::desc layout = plain_layout({3});
+  const memory kept = program.allocate(layout);
+  EXPECT_EQ(program.again(steps, kept), kept);
+  EXPECT_TRUE(steps.empty());
+
+  const memory y = program.allocate(layout);
+  const memory made = program.allocate(layout);
+  program.offer_again(y, [&](std::vector<Step>& more) {
+    program.add_own(more, "y once more", "own", {made}, [] {});
+    return made;
+  });
+  EXPECT_EQ(program.again(steps, y), made);
+  EXPECT_EQ(program.again(steps, y), made);
+  EXPECT_EQ(steps.size(), 1U) << "the second who asks finds it there";
+}
+
 TEST(OneDnnProgram, BindsParametersWithoutMemory) {
   Program program = empty_program();
   program.bind_parameter(1, plain_layout({20}), plain_layout({20}));
