@@ -79,6 +79,26 @@ void check_precision(const YamlNode& root, std::vector<YamlProblem>& problems) {
                       "fp32"});
 }
 
+/// The trainer refuses both too (trainer/fine_tuning_keys.cpp), but after the wait in the queue.
+void check_fine_tuning(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* train = find(&root, "train");
+  const YamlNode* keys = train == nullptr ? nullptr : train->value.get();
+  const YamlEntry* from = find(keys, "init_from");
+  const YamlEntry* skip = find(keys, "init_skip");
+  const YamlEntry* resume = find(keys, "resume");
+  if (from == nullptr && skip != nullptr && !skip->value->items.empty()) {
+    problems.push_back({skip->value->mark,
+                        "train.init_skip: there is no init_from to leave anything out of; name a "
+                        "file there, or take init_skip out"});
+  }
+  const bool elsewhere =
+      resume != nullptr && resume->value->text != "auto" && resume->value->text != "none";
+  if (from == nullptr || !elsewhere) return;
+  problems.push_back({from->value->mark,
+                      "train.init_from: resume names a checkpoint to begin with already; leave one "
+                      "of them out"});
+}
+
 void check_compression(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* train = find(&root, "train");
   const YamlEntry* runtime = find(&root, "runtime");
@@ -246,6 +266,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_command_keys(root, problems);
   check_communicator(root, problems);
   check_precision(root, problems);
+  check_fine_tuning(root, problems);
   check_compression(root, problems);
   check_container(root, problems);
   check_masks(root, problems);

@@ -36,11 +36,14 @@ std::vector<std::string> check_fine_tuning(const TrainConfig& config) {
   std::vector<std::string> problems;
   const FineTuningConfig& tuning = config.fine_tuning;
   if (!tuning.init_skip.empty() && tuning.init_from.empty()) {
-    problems.emplace_back("init_skip: there is no init_from to leave anything out of");
+    problems.emplace_back(
+        "init_skip: there is no init_from to leave anything out of; name a file there, or take "
+        "init_skip out");
   }
   const bool elsewhere = config.resume != "auto" && config.resume != "none";
   if (!tuning.init_from.empty() && elsewhere) {
-    problems.emplace_back("init_from: resume names a checkpoint to begin with already");
+    problems.emplace_back(
+        "init_from: resume names a checkpoint to begin with already; leave one of them out");
   }
   return problems;
 }

@@ -1,6 +1,5 @@
 #include "trainer/frozen_parameters.hpp"
 
-#include <algorithm>
 #include <vector>
 
 #include <fmt/format.h>
@@ -8,25 +7,6 @@
 #include "trainer/name_patterns.hpp"
 
 namespace dllaunch {
-namespace {
-
-/// What stands in front of the first dot of the names, each once: "conv1, bn1, layer1, ...".
-std::string first_parts(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 12;
-  std::vector<std::string> parts;
-  for (const std::string& name : names) {
-    const std::string part = name.substr(0, name.find('.'));
-    if (std::ranges::find(parts, part) != parts.end()) continue;
-    if (parts.size() == most) {
-      parts.emplace_back("...");
-      break;
-    }
-    parts.push_back(part);
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-}  // namespace
 
 Result<Ok> freeze_parameters(Graph& graph, std::span<const std::string> patterns) {
   if (patterns.empty()) return Ok{};

@@ -84,7 +84,7 @@ Result<TakenTensors> take_tensors(std::vector<Tensor>& model, std::vector<Tensor
     return Error{ErrorKind::bad_request,
                  fmt::format("init_skip: neither the file nor the model has a {}",
                              fmt::join(useless, " or ")),
-                 ""};
+                 "the names begin with " + first_parts(names_of(model, file))};
   }
   std::map<std::string, Tensor*> theirs;
   Misfits misfits;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace dllaunch {
 namespace {
 
@@ -63,6 +65,21 @@ std::vector<std::string> useless_patterns(std::span<const std::string> patterns,
     if (!used) useless.push_back(pattern);
   }
   return useless;
+}
+
+std::string first_parts(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 12;
+  std::vector<std::string> parts;
+  for (const std::string& name : names) {
+    const std::string part = name.substr(0, name.find('.'));
+    if (std::ranges::find(parts, part) != parts.end()) continue;
+    if (parts.size() == most) {
+      parts.emplace_back("...");
+      break;
+    }
+    parts.push_back(part);
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace dllaunch

@@ -20,4 +20,8 @@ bool is_selected(std::span<const std::string> patterns, std::string_view name);
 std::vector<std::string> useless_patterns(std::span<const std::string> patterns,
                                           std::span<const std::string> names);
 
+/// What stands in front of the first dot of the names, each once, a dozen at most: "conv1, bn1,
+/// ...".
+std::string first_parts(const std::vector<std::string>& names);
+
 }  // namespace dllaunch

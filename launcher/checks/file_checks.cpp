@@ -213,10 +213,11 @@ void check_container(const Job& job, const Paths& paths, World& world, CheckFind
                 "make sure that the nodes have it, or load it with environment.modules");
 }
 
-/// A run that has checkpoints goes on from them, unless it is to begin anew.
+/// A run that has checkpoints goes on from them, unless it is to begin anew. What an awaited job
+/// writes is there when this one starts.
 void check_init_from(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
   const auto named = job.train.find("init_from");
-  if (named == job.train.end() || !named->is_string()) return;
+  if (named == job.train.end() || !named->is_string() || !job.after.empty()) return;
   const bool begins = job.train.value("resume", nlohmann::ordered_json()) == "none" ||
                       !world.look_at(paths.run_dir + "/checkpoints").folder;
   if (!begins) return;

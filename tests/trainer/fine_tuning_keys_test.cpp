@@ -44,9 +44,10 @@ TEST(FineTuningKeys, AListHoldsNamesOnly) {
 
 TEST(FineTuningKeys, GoTogether) {
   EXPECT_EQ(parse(R"("init_skip": ["fc"])").error().what,
-            "init_skip: there is no init_from to leave anything out of");
+            "init_skip: there is no init_from to leave anything out of; name a file there, or take "
+            "init_skip out");
   EXPECT_EQ(parse(R"("init_from": "/a", "resume": "/other")").error().what,
-            "init_from: resume names a checkpoint to begin with already");
+            "init_from: resume names a checkpoint to begin with already; leave one of them out");
   for (const char* resume : {"auto", "none"}) {
     EXPECT_TRUE(parse(R"("init_from": "/a", "resume": ")" + std::string(resume) + "\""));
   }

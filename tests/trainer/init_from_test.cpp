@@ -120,6 +120,7 @@ TEST(TakeTensors, SkippedNamesMayBeAnywhere) {
   const auto mistaken = take(tensors, file(), {"fc", "claasifier"});
   ASSERT_FALSE(mistaken);
   EXPECT_EQ(mistaken.error().what, "init_skip: neither the file nor the model has a claasifier");
+  EXPECT_TRUE(mistaken.error().hint.starts_with("the names begin with ")) << mistaken.error().hint;
 }
 
 TEST(TakeTensors, WhatIsToldIsBounded) {

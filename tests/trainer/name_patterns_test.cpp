@@ -78,5 +78,13 @@ TEST(NamePatterns, ManyStarsTakeNoTime) {
   EXPECT_FALSE(pattern_means(pattern + "b", std::string(2000, 'a')));
 }
 
+TEST(NamePatterns, FirstPartsAreToldOnceAndAtMostADozen) {
+  EXPECT_EQ(first_parts({"conv1.weight", "conv1.bias", "fc.weight"}), "conv1, fc");
+  EXPECT_EQ(first_parts({}), "");
+  std::vector<std::string> many;
+  for (char c = 'a'; c <= 'z'; ++c) many.emplace_back(1, c);
+  EXPECT_EQ(first_parts(many), "a, b, c, d, e, f, g, h, i, j, k, l, ...");
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -174,6 +174,16 @@ TEST(FileChecks, TheWeightsToBeginWith) {
   EXPECT_THAT(found(job, world), HasSubstr("!train.init_from: /data/resnet50 is a folder"));
 }
 
+/// `after: [FIRST]` and a file of FIRST.
+TEST(FileChecks, TheWeightsToBeginWithMayBeWhatAnAwaitedJobWrites) {
+  auto world = home();
+  world.programs.insert("dltrain");
+  auto job = train_job();
+  job.train["init_from"] = "/data/first/model.safetensors";
+  job.after = {"first"};
+  EXPECT_EQ(found(job, world), "");
+}
+
 /// The run goes on from its own weights, whatever became of the file.
 TEST(FileChecks, TheWeightsToBeginWithAreNotNeededTwice) {
   auto world = home();
