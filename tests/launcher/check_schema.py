@@ -28,6 +28,8 @@ BEYOND_THE_SCHEMA = {
     "compressed-doubles",
     "gpu-communicator",
     "half-precision",
+    "init-from-two-places",
+    "init-skip-alone",
     "masks-without-policy",
     "policy-without-masks",
     "alias-in-itself",
