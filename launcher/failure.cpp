@@ -103,8 +103,7 @@ std::optional<DeadRank> from_srun_line(std::string_view line) {
   const auto reason = rest.substr(colon + 2);
   dead.out_of_memory = reason.starts_with("Out Of Memory");
   dead.signal = dead.out_of_memory ? 9 : signal_of_words(reason);
-  if (dead.signal == 0)
-    dead.exit_code = number_after(reason, "Exited with exit code ").value_or(0);
+  if (dead.signal == 0) dead.exit_code = number_after(reason, "Exited with exit code ").value_or(0);
   if (dead.signal == 0 && dead.exit_code == 0) return std::nullopt;
   return dead;
 }
@@ -120,13 +119,15 @@ std::optional<DeadRank> dead_rank_from_mpirun(std::string_view text) {
 
 std::optional<DeadRank> dead_rank_from_srun(std::string_view text) {
   std::optional<DeadRank> terminated;
+  std::optional<DeadRank> wrote_to_the_dead;
   for (const auto line : lines_of(text)) {
     auto dead = from_srun_line(line);
     if (!dead) continue;
-    if (dead->signal != SIGTERM) return dead;
-    if (!terminated) terminated = std::move(dead);
+    if (dead->signal != SIGTERM && dead->signal != SIGPIPE) return dead;
+    auto& echo = dead->signal == SIGTERM ? terminated : wrote_to_the_dead;
+    if (!echo) echo = std::move(dead);
   }
-  return terminated;
+  return wrote_to_the_dead ? wrote_to_the_dead : terminated;
 }
 
 std::string describe(const DeadRank& dead) {

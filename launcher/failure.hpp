@@ -21,8 +21,9 @@ struct DeadRank {
 /// From Open MPI's words, 4.x and 5.x. Nothing when it names no rank.
 std::optional<DeadRank> dead_rank_from_mpirun(std::string_view text);
 
-/// From srun's "srun: error: n1: task 1: Killed" lines. The first is the cause; those that srun
-/// terminated because of it ("Terminated") come after and do not count unless they are all.
+/// From srun's "srun: error: n1: task 1: Killed" lines. The first is the cause, but for echoes:
+/// what srun terminated because of it ("Terminated"), and a rank that wrote to a peer that was gone
+/// ("Broken pipe"), which srun may even tell first. Those count where there is no other.
 std::optional<DeadRank> dead_rank_from_srun(std::string_view text);
 
 /// "rank 1 on vm was killed by signal 9 (SIGKILL)", "rank 0 exited with code 3".

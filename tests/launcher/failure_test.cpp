@@ -132,6 +132,19 @@ TEST(Failure, AnyTextIsSurvived) {
   }
 }
 
+/// As two nodes told it on 2026-11-22, after rank 1 was killed.
+TEST(Failure, ARankThatWroteToADeadOneIsAnEcho) {
+  const auto dead = dead_rank_from_srun(
+      "srun: error: n2: task 3: Broken pipe\nsrun: error: n1: task 1: Killed\n");
+  ASSERT_TRUE(dead);
+  EXPECT_EQ(dead->rank, 1);
+  EXPECT_EQ(dead->signal, SIGKILL);
+  const auto alone = dead_rank_from_srun(
+      "srun: error: n1: task 0: Terminated\nsrun: error: n2: task 3: Broken pipe\n");
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->signal, SIGPIPE);
+}
+
 TEST(Failure, ExcerptKeepsErrorsAndTheEnd) {
   std::string log = "begin\nValueError: no such file\n";
   for (int i = 0; i < 100; ++i) log += "line " + std::to_string(i) + "\n";
