@@ -115,6 +115,8 @@ const BoundParameter& Program::bind_parameter(int index, const memory::desc& pla
 }
 
 void Program::allocate_planned() {
+  offered_again_.clear();  // they refer to layers, which end with the compilation
+  again_.clear();
   std::vector<Lifetime> lifetimes;
   for (const Planned& each : planned_) {
     lifetimes.push_back({each.memory.get_desc().get_size(), each.first, each.last});
