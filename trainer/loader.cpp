@@ -4,6 +4,7 @@
 #include <cassert>
 #include <exception>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,7 +35,13 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
     prepared.labels.resize(static_cast<std::size_t>(options.batch_size));
     prepared.targets.resize(static_cast<std::size_t>(options.batch_size) * targets_);
   }
-  for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+  // Where the system refuses more threads, those that run do all of the work, without any next()
+  // does it: the batches are the same.
+  threads_.reserve(workers);
+  try {
+    for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+  }
 }
 
 Loader::~Loader() {

@@ -20,7 +20,7 @@ namespace dllaunch {
 
 struct LoaderOptions {
   Split split = Split::train;
-  int workers = 2;        // 0: next() does the work itself
+  int workers = 2;        // at most; 0: next() does the work itself
   int batch_size = 1;     // images a batch has room for
   bool skip_bad = false;  // goes on without bad images
   PreparationOptions preparation = {};

@@ -1,9 +1,13 @@
 #include "trainer/loader.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 
 namespace dllaunch {
@@ -118,6 +122,36 @@ TEST(Loader, EndsCleanlyAtAnyMoment) {
     for (int i = 0; i < taken; ++i) ASSERT_TRUE(loader.next());
   }
   const Loader without_slices(dataset, plain, {}, {}, {.workers = 2, .batch_size = 5});
+}
+
+/// Of this process, in bytes.
+std::size_t address_space() {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+/// Ends the process: 0 when all images came, in order, though `room` bytes are all there is for the
+/// stacks of eight threads, which take 8 MiB each.
+[[noreturn]] void load_with_room_for_stacks(std::size_t room) {
+  const Numbered dataset(50);
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = address_space() + room;
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);
+  Loader loader(dataset, plain, {}, slices_of(50, 4), {.workers = 8, .batch_size = 4});
+  for (const auto& slice : slices_of(50, 4)) {
+    auto batch = loader.next();
+    if (!batch || batch->count != slice.count || batch->labels[0] != slice.begin) std::_Exit(1);
+  }
+  std::_Exit(0);
+}
+
+TEST(Loader, DoesItsWorkWithTheThreadsThatCouldBeStarted) {
+  if (address_space() > std::size_t{1} << 40) GTEST_SKIP() << "a sanitizer maps memory itself";
+  for (const std::size_t mib : {1, 20, 50}) {
+    EXPECT_EXIT(load_with_room_for_stacks(mib << 20), testing::ExitedWithCode(0), "") << mib;
+  }
 }
 
 TEST(Loader, ABadTrainingImageIsReplacedByTheNextGoodOne) {
