@@ -25,10 +25,6 @@ using testing::Not;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
-bool have_mpirun() {
-  return run_program({"mpirun", "--version"}).exit_code == 0;
-}
-
 /// 110 images in steps of 24, the last of an epoch has 14; many buckets for so few parameters.
 Json small_job() {
   return Json::parse(R"({

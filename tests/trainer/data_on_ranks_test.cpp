@@ -19,10 +19,6 @@ using testing::Not;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
-bool have_mpirun() {
-  return run_program({"mpirun", "--version"}).exit_code == 0;
-}
-
 struct Curve {
   std::vector<double> losses;
   Json epoch;

@@ -16,10 +16,6 @@ using testing::HasSubstr;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
-bool have_mpirun() {
-  return run_program({"mpirun", "--version"}).exit_code == 0;
-}
-
 /// 110 images in steps of 24: the last of an epoch has 14, which 4 ranks share unevenly.
 Json small_job() {
   return Json::parse(R"({

@@ -21,10 +21,6 @@ using Json = nlohmann::ordered_json;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
-bool have_mpirun() {
-  return run_program({"mpirun", "--version"}).exit_code == 0;
-}
-
 struct Cell {
   int ranks = 1;
   bool overlap = true;

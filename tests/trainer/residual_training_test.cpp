@@ -55,11 +55,10 @@ TEST(ResidualTraining, ResumesToTheLastBit) {
 
 /// On one rank and on two: the same names, the same numbers, read by somebody else.
 TEST(ResidualTraining, PyTorchLoadsTheCheckpointAndValidatesAlike) {
-  const bool have_mpirun = run_program({"mpirun", "--version"}).exit_code == 0;
   const ScratchFolder folder;
   const Json job = residual_job(folder / "data");
   for (const int ranks : {1, 2}) {
-    if (ranks > 1 && !have_mpirun) GTEST_SKIP() << "no mpirun";
+    if (ranks > 1 && !have_mpirun()) GTEST_SKIP() << "no mpirun";
     SCOPED_TRACE(ranks);
     const auto run_dir = folder / std::to_string(ranks);
     train_on(ranks, job, run_dir);

@@ -69,6 +69,10 @@ inline RunningProgram::Ended run_program(const std::vector<std::string>& argv) {
   return RunningProgram(argv).wait();
 }
 
+inline bool have_mpirun() {
+  return run_program({"mpirun", "--version"}).exit_code == 0;
+}
+
 /// mpirun as tests need it: as root, with more ranks than cores that yield while they wait.
 inline std::vector<std::string> on_ranks(int ranks, std::vector<std::string> command) {
   std::vector<std::string> argv{"mpirun",
