@@ -38,7 +38,8 @@ std::map<std::string, std::string> defaults() {
   return {{"model", "resnet50"}, {"backend", "onednn"},    {"batch", "16"},
           {"threads", "2"},      {"precision", "fp32"},    {"convolution", "auto"},
           {"channels", "3"},     {"size", "128"},          {"classes", "1000"},
-          {"commands", "-"},     {"communicator", "auto"}, {"report", "answers"}};
+          {"commands", "-"},     {"communicator", "auto"}, {"report", "answers"},
+          {"shard", "no"}};
 }
 
 /// What went wrong, and the end.
@@ -74,13 +75,16 @@ double peak_mib() {
 
 class Trained {
  public:
-  Trained(const Graph& graph, Executable& executable, Communicator& communicator, int batch)
+  Trained(const Graph& graph, Executable& executable, Communicator& communicator, int batch,
+          bool shard)
       : executable_(executable),
         batch_(batch),
         ranks_(communicator.size()),
         arenas_(executable, communicator, *find_optimizer("sgd"),
-                {.lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4}),
-        reducer_(communicator, arenas_.layout(), arenas_.gradients(), arenas_.plan(25 << 20)) {
+                {.lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4}, shard),
+        reducer_(communicator, arenas_.layout(), arenas_.gradients(), arenas_.plan(25 << 20),
+                 {.scatter = shard}) {
+    arenas_.deal(arenas_.plan(25 << 20));
     arenas_.initialise(graph, 1);
     std::mt19937 random(2);
     std::normal_distribution<float> normal;
@@ -194,7 +198,7 @@ int run(int argc, char** argv) {
     for (const std::string& line : executable->steps()) fmt::print("{}\n", line);
     return 0;
   }
-  Trained trained(graph, *executable, *communicator, number("batch"));
+  Trained trained(graph, *executable, *communicator, number("batch"), options.at("shard") == "yes");
   const std::string& commands = options.at("commands");
   std::ifstream fifo;
   if (commands != "-") fifo.open(fmt::format("{}.{}", commands, env.rank));
