@@ -101,7 +101,8 @@ class Executable {
 
   /// Gradients of scale * loss_sum of the latest forward(train) call, of which it is the one
   /// backward pass: it may write over activations. Overwrites, or adds when `accumulate`. Reads the
-  /// weights until it returns, also those whose slot it has reported.
+  /// weights until it returns, also those whose slot it has reported. Gradients of frozen
+  /// parameters may be left as they are; their slots are reported all the same.
   virtual void backward(double scale, bool accumulate, const ReadyCallback& on_ready) = 0;
 
   /// Right after a forward(train) of `batch` whose loss is NaN or infinite: the first node in order

@@ -32,7 +32,9 @@ class Readers {
   explicit Readers(const Graph& graph) : graph_(graph), readers_(graph.nodes.size()) {
     wanted_.push_back(false);
     for (std::size_t n = 1; n < graph.nodes.size(); ++n) {
-      bool wanted = !graph.nodes[n].parameters.empty();
+      bool wanted = std::ranges::any_of(graph.nodes[n].parameters, [&graph](int parameter) {
+        return !graph.parameters[static_cast<std::size_t>(parameter)].frozen;
+      });
       for (const int input : graph.nodes[n].inputs) {
         readers_[static_cast<std::size_t>(input)].push_back(n);
         wanted = wanted || wanted_[static_cast<std::size_t>(input)];
@@ -41,7 +43,7 @@ class Readers {
     }
   }
 
-  /// Does a parameter lie at or before node n?
+  /// Does a parameter that is trained lie at or before node n?
   bool wants_gradient(std::size_t n) const { return wanted_[n]; }
   const std::vector<std::size_t>& of(std::size_t n) const { return readers_[n]; }
 
@@ -204,28 +206,31 @@ class Assembler {
     dys.back() = {assembled_.slope};
     int slot = 0;
     for (auto placed = layers_.rbegin(); placed != layers_.rend(); ++placed) {
-      // Nothing before it has a parameter, and it has none.
-      if (!readers_.wants_gradient(placed->last)) continue;
       BackwardOfNode steps;
-      Memories dxs = dys[placed->last];
-      if (placed->layer) {
-        dxs = placed->layer->compile_backward(program_, steps, dys[placed->last]);
-        for (std::size_t i = 0; i < placed->inputs.size(); ++i) {
-          const auto input = static_cast<std::size_t>(placed->inputs[i]);
-          if (readers_.wants_gradient(input)) dys[input].push_back(dxs[i]);
-        }
-      } else {
-        auto& of_input = dys[static_cast<std::size_t>(placed->inputs[0])];
-        of_input.insert(of_input.end(), dxs.begin(), dxs.end());
-      }
+      // Else nothing in it or before it is trained.
+      if (readers_.wants_gradient(placed->last)) compile_backward(*placed, dys, steps);
       for (std::size_t n = placed->last + 1; n-- > placed->first;) {
         for (const int parameter : graph_.nodes[n].parameters) {
           steps.slots.push_back({.slot = slot++, .parameter = parameter});
         }
       }
-      if (!steps.parameters.empty() || !steps.input.empty()) {
+      if (!steps.slots.empty() || !steps.input.empty()) {
         assembled_.backward.push_back(std::move(steps));
       }
+    }
+  }
+
+  /// Adds the gradients of its inputs to `dys`.
+  void compile_backward(const Placed& placed, std::vector<Memories>& dys, BackwardOfNode& steps) {
+    if (!placed.layer) {
+      auto& of_input = dys[static_cast<std::size_t>(placed.inputs[0])];
+      of_input.insert(of_input.end(), dys[placed.last].begin(), dys[placed.last].end());
+      return;
+    }
+    const Memories dxs = placed.layer->compile_backward(program_, steps, dys[placed.last]);
+    for (std::size_t i = 0; i < placed.inputs.size(); ++i) {
+      const auto input = static_cast<std::size_t>(placed.inputs[i]);
+      if (readers_.wants_gradient(input)) dys[input].push_back(dxs[i]);
     }
   }
 

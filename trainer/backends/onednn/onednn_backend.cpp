@@ -282,6 +282,7 @@ class OneDnnExecutable final : public Executable {
 
   /// oneDNN overwrites gradients: lets it write elsewhere, then adds.
   void add_gradients(BackwardOfNode& node) {
+    if (node.parameters.empty()) return;  // frozen, as all before it
     or_die("accumulate", [&] {
       std::vector<void*> homes;
       for (const auto& [slot, parameter] : node.slots) {
