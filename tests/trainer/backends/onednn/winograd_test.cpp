@@ -6,17 +6,22 @@
 namespace dllaunch {
 namespace {
 
-/// Of gradients, against direct convolution; 1e-6 is what two orders of a direct sum differ by.
-constexpr double bound = 2e-5;
+/// Of gradients of weights, against direct convolution; 1e-6 is what two orders of a direct sum
+/// differ by. Gradients of biases are sums in which much cancels.
+constexpr double bound = 1e-5;
+constexpr double bias_bound = 1e-4;
 
-Graph chain(int channels, int pixels) {
+Graph chain(int channels, int pixels, bool activations = true) {
   GraphBuilder net("m", {3, pixels, pixels});
+  const auto activate = [&](const char* name) {
+    if (activations) net.add(name, Relu{});
+  };
   net.add("conv1", Conv2d{.channels = channels, .kernel = 3, .padding = 1});
-  net.add("relu1", Relu{});
+  activate("relu1");
   net.add("conv2", Conv2d{.channels = channels, .kernel = 3, .padding = 1});
-  net.add("relu2", Relu{});
+  activate("relu2");
   net.add("conv3", Conv2d{.channels = 2 * channels, .kernel = 3});
-  net.add("relu3", Relu{});
+  activate("relu3");
   net.add("pool", GlobalAvgPool{});
   net.add("fc", Dense{.units = 10});
   auto graph = std::move(net).finish();
@@ -47,10 +52,10 @@ struct Outcome {
   Tensors gradients;
 };
 
-Outcome run(const Graph& graph, ConvolutionAlgorithm how, int batch) {
+Outcome run(const Graph& graph, ConvolutionAlgorithm how, int batch, unsigned seed) {
   Compiled compiled(backend_named("onednn"), graph, with(how, batch));
   compiled.set_weights(random_weights(graph));
-  compiled->forward(Images(graph, batch).batch(), Phase::train);
+  compiled->forward(Images(graph, batch, seed).batch(), Phase::train);
   Outcome outcome{.logits = compiled->logits(), .gradients = {}};
   compiled->backward(1.0 / batch, false, [](int) {});
   outcome.gradients = compiled.gradients();
@@ -84,17 +89,30 @@ TEST(OneDnnWinograd, IsTheAutomaticChoiceWhereItIsFaster) {
   EXPECT_EQ(winograd_steps(chain(16, 16), automatic, 8), std::vector<std::string>()) << "narrow";
 }
 
+void expect_near(const Graph& graph, int batch, unsigned seed) {
+  const Outcome direct = run(graph, ConvolutionAlgorithm::direct, batch, seed);
+  const Outcome winograd = run(graph, ConvolutionAlgorithm::winograd, batch, seed);
+  EXPECT_LT(relative_error(winograd.logits, direct.logits), bound);
+  for (std::size_t p = 0; p < graph.parameters.size(); ++p) {
+    const bool bias = graph.parameters[p].shape.size() == 1;
+    EXPECT_LT(relative_error(winograd.gradients[p], direct.gradients[p]), bias ? bias_bound : bound)
+        << graph.parameters[p].name;
+  }
+  EXPECT_NE(winograd.gradients, direct.gradients);
+}
+
+/// Without ReLUs: where one's input is nearly zero both signs are right, and one pixel more or less
+/// moves gradients of so small a network by up to 1e-3, whatever the algorithm.
 TEST(OneDnnWinograd, GradientsStayNearThoseOfDirectConvolution) {
   if (!has_winograd()) GTEST_SKIP() << "oneDNN has no Winograd on this CPU";
   for (const auto& [channels, pixels, batch] :
        {std::tuple{64, 16, 8}, {64, 13, 5}, {32, 32, 4}, {128, 8, 16}}) {
-    SCOPED_TRACE(testing::Message() << channels << " channels, " << pixels << " pixels");
-    const Graph graph = chain(channels, pixels);
-    const Outcome direct = run(graph, ConvolutionAlgorithm::direct, batch);
-    const Outcome winograd = run(graph, ConvolutionAlgorithm::winograd, batch);
-    EXPECT_LT(relative_error(winograd.logits, direct.logits), bound);
-    expect_close(graph, winograd.gradients, direct.gradients, bound);
-    EXPECT_NE(winograd.gradients, direct.gradients);
+    const Graph graph = chain(channels, pixels, /*activations=*/false);
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+      SCOPED_TRACE(testing::Message()
+                   << channels << " channels, " << pixels << " pixels, seed " << seed);
+      expect_near(graph, batch, seed);
+    }
   }
 }
 
