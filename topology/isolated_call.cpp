@@ -81,7 +81,7 @@ void limit_memory() {
   setrlimit(RLIMIT_AS, &limit);
 }
 
-[[noreturn]] void be_the_child(const std::function<Result<std::string>()>& work, int pipe_end) {
+[[noreturn]] void be_the_child(const IsolatedCall& call, int pipe_end) {
   // A library's complaints are not ours to print, and its crash should leave no core file.
   if (const int null = open("/dev/null", O_RDWR); null >= 0) {
     dup2(null, STDOUT_FILENO);
@@ -89,14 +89,14 @@ void limit_memory() {
   }
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  limit_memory();
+  if (call.bounded_memory) limit_memory();
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM, SIGINT})
     std::signal(signal, SIG_DFL);
   std::signal(SIGPIPE, SIG_IGN);
 
   std::string answer;
   try {
-    answer = encode(work());
+    answer = encode(call.work());
   } catch (const std::exception& thrown) {
     answer = encode(Error{ErrorKind::unavailable, thrown.what(), ""});
   }
@@ -108,72 +108,147 @@ void limit_memory() {
   _exit(0);  // no destructors and no atexit: they belong to the parent
 }
 
-// Reads until the answer is whole or the other end closes; false when `deadline` came first.
-bool read_all(int pipe_end, Clock::time_point deadline, std::string& text) {
+/// A call that was started, and what has come of it.
+struct Started {
+  pid_t child = -1;  // -1: none to wait for
+  int pipe_end = -1;
+  Clock::time_point deadline = {};
+  std::string text = {};
+  std::string trouble = {};  // it could not be started
+  bool late = false;
+  int status = 0;
+};
+
+Started start(const IsolatedCall& call, Clock::time_point now) {
+  Started started{.deadline = now + call.deadline};
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    started.trouble = fmt::format("no pipe: {}", std::strerror(errno));
+    return started;
+  }
+  started.child = fork();
+  if (started.child == 0) {
+    close(ends[0]);
+    be_the_child(call, ends[1]);
+  }
+  close(ends[1]);
+  if (started.child < 0) {
+    started.trouble = fmt::format("cannot fork: {}", std::strerror(errno));
+    close(ends[0]);
+    return started;
+  }
+  started.pipe_end = ends[0];
+  return started;
+}
+
+/// Nothing more is wanted of it.
+void finish(Started& call) {
+  close(call.pipe_end);
+  call.pipe_end = -1;
+  if (call.late || call.text.size() > most_bytes) kill(call.child, SIGKILL);
+}
+
+/// Takes what is there, until the answer is whole or the other end closes.
+void read_some(Started& call) {
   std::array<char, 65536> buffer;
+  const auto count = read(call.pipe_end, buffer.data(), buffer.size());
+  if (count < 0 && errno == EINTR) return;
+  if (count > 0) call.text.append(buffer.data(), static_cast<std::size_t>(count));
+  if (count <= 0 || is_whole(call.text) || call.text.size() > most_bytes) finish(call);
+}
+
+/// Until every answer is whole, its pipe closed, or its deadline come.
+void read_all(std::vector<Started>& calls) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) return false;
-    pollfd waiting{.fd = pipe_end, .events = POLLIN, .revents = 0};
-    const int ready = poll(&waiting, 1, static_cast<int>(left.count()));
-    if (ready < 0 && errno != EINTR) return true;
+    std::vector<pollfd> waiting;
+    std::vector<Started*> whose;
+    auto next = Clock::time_point::max();
+    for (auto& call : calls) {
+      if (call.pipe_end >= 0 && Clock::now() >= call.deadline) {
+        call.late = true;
+        finish(call);
+      }
+      if (call.pipe_end < 0) continue;
+      waiting.push_back({.fd = call.pipe_end, .events = POLLIN, .revents = 0});
+      whose.push_back(&call);
+      next = std::min(next, call.deadline);
+    }
+    if (waiting.empty()) return;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+    const int ready = poll(waiting.data(), waiting.size(),
+                           static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000)));
+    if (ready < 0 && errno != EINTR) {
+      for (auto* call : whose) {
+        call->late = true;
+        finish(*call);
+      }
+      return;
+    }
     if (ready <= 0) continue;
-    const auto count = read(pipe_end, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return true;
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (is_whole(text) || text.size() > most_bytes) return true;
+    for (std::size_t i = 0; i < waiting.size(); ++i)
+      if (waiting[i].revents != 0) read_some(*whose[i]);
   }
 }
 
-// The child's status. A process that a driver holds in the kernel does not even die of SIGKILL: it
-// is left behind after a second, for init to collect.
-int reap(pid_t child) {
+bool has_ended(Started& call) {
+  const auto waited = waitpid(call.child, &call.status, WNOHANG);
+  return waited == call.child || (waited < 0 && errno != EINTR);
+}
+
+// A process that a driver holds in the kernel does not even die of SIGKILL: it is left behind after
+// a second, for init to collect.
+void reap(std::vector<Started>& calls) {
   const auto end = Clock::now() + std::chrono::seconds(1);
-  int status = 0;
-  for (std::chrono::microseconds pause{50}; Clock::now() < end;
-       pause = std::min(pause * 2, longest_pause)) {
-    const auto waited = waitpid(child, &status, WNOHANG);
-    if (waited == child || (waited < 0 && errno != EINTR)) return status;
+  for (std::chrono::microseconds pause{50};; pause = std::min(pause * 2, longest_pause)) {
+    bool any = false;
+    for (auto& call : calls) {
+      if (call.child < 0) continue;
+      if (has_ended(call))
+        call.child = -1;
+      else
+        any = true;
+    }
+    if (!any) return;
+    if (Clock::now() >= end) break;
     std::this_thread::sleep_for(pause);
   }
-  kill(child, SIGKILL);
-  return status;
+  for (const auto& call : calls)
+    if (call.child > 0) kill(call.child, SIGKILL);
+}
+
+Result<std::string> outcome(const Started& call, std::chrono::milliseconds deadline) {
+  const auto unavailable = [](std::string what) {
+    return Error{ErrorKind::unavailable, std::move(what), ""};
+  };
+  if (!call.trouble.empty()) return unavailable(call.trouble);
+  if (is_whole(call.text)) return decode(call.text);
+  if (call.late)
+    return Error{ErrorKind::timeout, fmt::format("no answer after {} ms", deadline.count()), ""};
+  if (WIFSIGNALED(call.status))
+    return unavailable(fmt::format("crashed with signal {} ({})", WTERMSIG(call.status),
+                                   strsignal(WTERMSIG(call.status))));
+  return unavailable("died without an answer");
 }
 
 }  // namespace
 
+std::vector<Result<std::string>> isolated_calls(const std::vector<IsolatedCall>& calls) {
+  const auto now = Clock::now();
+  std::vector<Started> started;
+  started.reserve(calls.size());
+  for (const auto& call : calls) started.push_back(start(call, now));
+  read_all(started);
+  reap(started);
+  std::vector<Result<std::string>> answers;
+  answers.reserve(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    answers.push_back(outcome(started[i], calls[i].deadline));
+  return answers;
+}
+
 Result<std::string> isolated_call(const std::function<Result<std::string>()>& work,
                                   std::chrono::milliseconds deadline) {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0)
-    return Error{ErrorKind::unavailable, fmt::format("no pipe: {}", std::strerror(errno)), ""};
-  const pid_t child = fork();
-  if (child < 0) {
-    const int why = errno;
-    close(ends[0]);
-    close(ends[1]);
-    return Error{ErrorKind::unavailable, fmt::format("cannot fork: {}", std::strerror(why)), ""};
-  }
-  if (child == 0) {
-    close(ends[0]);
-    be_the_child(work, ends[1]);
-  }
-  close(ends[1]);
-  std::string text;
-  const bool in_time = read_all(ends[0], Clock::now() + deadline, text);
-  close(ends[0]);
-  if (!in_time || text.size() > most_bytes) kill(child, SIGKILL);
-  const int status = reap(child);
-  if (is_whole(text)) return decode(text);
-  if (!in_time)
-    return Error{ErrorKind::timeout, fmt::format("no answer after {} ms", deadline.count()), ""};
-  if (WIFSIGNALED(status))
-    return Error{
-        ErrorKind::unavailable,
-        fmt::format("crashed with signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status))),
-        ""};
-  return Error{ErrorKind::unavailable, "died without an answer", ""};
+  return isolated_calls({{.work = work, .deadline = deadline}}).front();
 }
 
 }  // namespace dllaunch

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "topology/result.hpp"
 
@@ -15,5 +16,16 @@ namespace dllaunch {
 /// timeout: no answer after `deadline`; the child is killed.
 Result<std::string> isolated_call(const std::function<Result<std::string>()>& work,
                                   std::chrono::milliseconds deadline);
+
+struct IsolatedCall {
+  std::function<Result<std::string>()> work = {};
+  std::chrono::milliseconds deadline{0};  // from the start of all
+  /// What damaged input must not take from the node. GPU drivers reserve terabytes of addresses.
+  bool bounded_memory = true;
+};
+
+/// The same of several at once, side by side, each in a child of its own: the answers in their
+/// order. Costs the longest deadline and, where a child cannot be killed, one second more.
+std::vector<Result<std::string>> isolated_calls(const std::vector<IsolatedCall>& calls);
 
 }  // namespace dllaunch

@@ -198,7 +198,11 @@ Result<std::string> measure_all(const std::vector<CopySource>& sources, const Gp
 Result<std::vector<PinnedCopy>> measure_pinned_copies(const std::vector<CopySource>& sources,
                                                       const GpuDrivers& drivers) {
   constexpr std::chrono::seconds deadline{20};
-  const auto text = isolated_call([&] { return measure_all(sources, drivers); }, deadline);
+  // CUDA and HIP reserve addresses for all memory of host and GPUs at once.
+  const auto text = isolated_calls({{.work = [&] { return measure_all(sources, drivers); },
+                                     .deadline = deadline,
+                                     .bounded_memory = false}})
+                        .front();
   if (!text) return text.error();
   const auto document = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_array()) return unavailable("the measurement gave no answer");

@@ -41,21 +41,6 @@ bool is_ip(const sockaddr* address) {
   return address != nullptr && (address->sa_family == AF_INET || address->sa_family == AF_INET6);
 }
 
-std::vector<NetworkInterface> interfaces_here() {
-  std::vector<NetworkInterface> found;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return found;
-  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
-    if (!is_ip(at->ifa_addr)) continue;
-    found.push_back({.name = at->ifa_name,
-                     .address = as_number(at->ifa_addr),
-                     .loopback = (at->ifa_flags & IFF_LOOPBACK) != 0,
-                     .up = (at->ifa_flags & IFF_UP) != 0});
-  }
-  freeifaddrs(list);
-  return found;
-}
-
 /// Calls `look` with each address of `name` until it says true.
 template <typename Look>
 void each_address(const std::string& name, Look look) {
@@ -94,6 +79,21 @@ std::string address_towards(const std::string& peer) {
 }
 
 }  // namespace
+
+std::vector<NetworkInterface> interfaces_here() {
+  std::vector<NetworkInterface> found;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return found;
+  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+    if (!is_ip(at->ifa_addr)) continue;
+    found.push_back({.name = at->ifa_name,
+                     .address = as_number(at->ifa_addr),
+                     .loopback = (at->ifa_flags & IFF_LOOPBACK) != 0,
+                     .up = (at->ifa_flags & IFF_UP) != 0});
+  }
+  freeifaddrs(list);
+  return found;
+}
 
 std::string choose_address(const std::vector<ResolvedName>& names, const std::string& towards_peer,
                            const std::vector<NetworkInterface>& interfaces) {

@@ -26,6 +26,9 @@ struct ResolvedName {
 std::string choose_address(const std::vector<ResolvedName>& names, const std::string& towards_peer,
                            const std::vector<NetworkInterface>& interfaces);
 
+/// Each address of each interface; none where the kernel does not say.
+std::vector<NetworkInterface> interfaces_here();
+
 /// `names`: what Slurm and the machine call this node, the best first. `peer`: another node of the
 /// job; may be empty.
 std::string reachable_address(const std::vector<std::string>& names, const std::string& peer);

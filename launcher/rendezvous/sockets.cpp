@@ -71,10 +71,13 @@ int connected(const addrinfo& at) {
   const int made = socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (made < 0) return -1;
   if (connect(made, at.ai_addr, at.ai_addrlen) != 0) {
-    if (errno != EINPROGRESS || !wait_for(made, POLLOUT, connect_patience_ms)) return failed(made);
+    if (errno != EINPROGRESS) return failed(made);
+    const bool ready = wait_for(made, POLLOUT, connect_patience_ms);
     int error = 0;
     socklen_t size = sizeof error;
-    if (getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) {
+    if (getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return failed(made);
+    if (!ready || error != 0) {
+      errno = error != 0 ? error : ETIMEDOUT;
       return failed(made);
     }
   }

@@ -18,7 +18,7 @@ std::string last_error();
 int connect_here(const std::string& start_name, int node);
 /// Whether the name leads anywhere; a name server may take seconds to say no.
 bool resolves(const std::string& address);
-/// Tries each address of a name for a few seconds.
+/// Tries each address of a name for a few seconds; errno says why the last one refused.
 int connect_to(const std::string& address, int port);
 
 int milliseconds_until(std::chrono::steady_clock::time_point deadline);

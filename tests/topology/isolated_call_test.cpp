@@ -92,6 +92,46 @@ TEST(IsolatedCall, BoundsTheMemoryOfTheChild) {
   EXPECT_EQ(own.rlim_cur, RLIM_INFINITY);
 }
 
+TEST(IsolatedCall, LeavesMemoryToWhoReservesMuch) {
+  const auto limits = isolated_calls({{.work =
+                                           [] {
+                                             rlimit now{};
+                                             getrlimit(RLIMIT_AS, &now);
+                                             return Result<std::string>(
+                                                 now.rlim_cur == RLIM_INFINITY ? "none" : "some");
+                                           },
+                                       .deadline = 10s,
+                                       .bounded_memory = false}});
+  EXPECT_EQ(*limits[0], "none");
+}
+
+/// Each has its own deadline, and those that hang cost the longest of theirs together.
+TEST(IsolatedCall, SeveralRunBesideEachOther) {
+  const auto hang = []() -> Result<std::string> {
+    for (;;) pause();
+  };
+  std::vector<IsolatedCall> calls;
+  for (int i = 0; i < 20; ++i) calls.push_back({.work = hang, .deadline = 300ms});
+  calls.push_back({.work = [] { return Result<std::string>("well"); }, .deadline = 20s});
+  calls.push_back(
+      {.work = [] { return Result<std::string>(std::string(3'000'000, 'x')); }, .deadline = 20s});
+  calls.push_back({.work = []() -> Result<std::string> { _exit(3); }, .deadline = 20s});
+  const auto start = std::chrono::steady_clock::now();
+  const auto answers = isolated_calls(calls);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  ASSERT_EQ(answers.size(), 23u);
+  for (std::size_t i = 0; i < 20; ++i) {
+    ASSERT_FALSE(answers[i]);
+    EXPECT_EQ(answers[i].error().kind, ErrorKind::timeout);
+    EXPECT_EQ(answers[i].error().what, "no answer after 300 ms");
+  }
+  EXPECT_EQ(*answers[20], "well");
+  EXPECT_EQ(answers[21]->size(), 3'000'000u);
+  EXPECT_EQ(answers[22].error().what, "died without an answer");
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+  EXPECT_TRUE(isolated_calls({}).empty());
+}
+
 TEST(IsolatedCall, WorksFromManyThreadsAtOnce) {
   std::vector<std::thread> threads;
   threads.reserve(8);

@@ -9,7 +9,8 @@ odd_nodes=() partitions=() conf_lines=() users=() shares=()
 
 # What a later verb has to know again, e.g. how many GPUs a revived node has.
 save_settings() {
-  declare -p nodes node_gpus shares accounting users > "$dir/slurm/settings"
+  # With -g, because functions read it: what they declare would be their own.
+  declare -p nodes node_gpus shares accounting users | sed 's/^declare /declare -g /' > "$dir/slurm/settings"
 }
 
 # --odd-node n3:cpus=8,gpus=4  ->  the arrays of node 3

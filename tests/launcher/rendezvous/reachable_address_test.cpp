@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace dllaunch {
 namespace {
 
@@ -38,6 +40,13 @@ TEST(ReachableAddress, WithoutAnyCardTheNameHasToDo) {
 TEST(ReachableAddress, OfThisMachineIsNeverEmpty) {
   EXPECT_FALSE(reachable_address({"localhost"}, "").empty());
   EXPECT_FALSE(reachable_address({"no-such-name.invalid"}, "no-such-peer.invalid").empty());
+}
+
+TEST(InterfacesHere, HaveTheLoopback) {
+  const auto cards = interfaces_here();
+  EXPECT_TRUE(std::any_of(cards.begin(), cards.end(), [](const NetworkInterface& card) {
+    return card.loopback && card.up && card.address == "127.0.0.1";
+  }));
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// Whether the nodes' clocks agree, as the nodes saw it when they talked to each other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+
+#include "launcher/preflight/check.hpp"
+#include "launcher/preflight/outliers.hpp"
+
+namespace dllaunch {
+namespace {
+
+struct Step {
+  std::string to = {};
+  double ahead_s = 0;
+};
+constexpr double most_s = 1e10;
+using Steps = std::map<std::string, std::vector<Step>>;
+
+Steps steps_in(const std::vector<Sight>& sights) {
+  Steps steps;
+  for (const auto& sight : sights) {
+    steps[sight.node];
+    if (!sight.seen.is_object() || !sight.seen.contains("peers")) continue;
+    for (const auto& peer : sight.seen["peers"]) {
+      const auto to = text_of(peer, "to");
+      const auto ahead = number_of(peer, "ahead_s");
+      if (!flag_of(peer, "reached") || !ahead || to.empty()) continue;
+      if (std::abs(*ahead) > most_s) continue;  // no clock
+      steps[sight.node].push_back({to, *ahead});
+      steps[to].push_back({sight.node, -*ahead});
+    }
+  }
+  return steps;
+}
+
+/// Of all nodes that `from` has to do with, directly or not: how far ahead of the middle one.
+std::map<std::string, double> clocks_around(const std::string& from, const Steps& steps) {
+  std::map<std::string, double> clocks{{from, 0}};
+  for (std::deque<std::string> next{from}; !next.empty(); next.pop_front()) {
+    const double here = clocks.at(next.front());
+    for (const auto& step : steps.at(next.front()))
+      if (clocks.try_emplace(step.to, here + step.ahead_s).second) next.push_back(step.to);
+  }
+  std::vector<double> all;
+  for (const auto& [node, clock] : clocks) all.push_back(clock);
+  const double middle = median_of(std::move(all));
+  for (auto& [node, clock] : clocks) clock -= middle;
+  return clocks;
+}
+
+std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>& sights) {
+  // A node with NTP is within milliseconds; ntpd steps the clock from 128 ms on. Files look newer
+  // than they are from a second on, and deadlines that nodes agree on are missed from ten.
+  constexpr double off_s = 0.5;
+  constexpr double wrong_s = 10;
+  const auto steps = steps_in(sights);
+  std::map<std::string, double> clocks;
+  std::map<std::string, std::size_t> company;
+  for (const auto& sight : sights) {
+    if (clocks.contains(sight.node)) continue;
+    const auto around = clocks_around(sight.node, steps);
+    for (const auto& [node, clock] : around) {
+      clocks[node] = clock;
+      company[node] = around.size();
+    }
+  }
+  std::vector<NodeResult> results;
+  for (const auto& sight : sights) {
+    PreflightResult result{.value = "nobody to compare with"};
+    if (company[sight.node] > 1) {
+      const double ahead = clocks[sight.node];
+      result.value = fmt::format("{:+.3f} s", ahead);
+      if (std::abs(ahead) > off_s) {
+        result.level = std::abs(ahead) > wrong_s ? Level::fail : Level::warn;
+        result.why = fmt::format("its clock is {:.1f} s {} the other nodes'", std::abs(ahead),
+                                 ahead > 0 ? "ahead of" : "behind");
+        result.fix = "chronyc tracking or ntpq -p there; tell the site";
+      }
+    }
+    results.push_back({sight.node, std::move(result)});
+  }
+  return results;
+}
+
+}  // namespace
+
+extern const PreflightCheck clock_check;
+const PreflightCheck clock_check{.name = "clock",
+                                 .about = "the nodes' clocks beside each other",
+                                 .judge = judge,
+                                 .reads = "network"};
+
+}  // namespace dllaunch

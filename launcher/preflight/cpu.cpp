@@ -1,0 +1,173 @@
+// Clocks, computing and memory of a node's CPUs, beside the other nodes' figures.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "launcher/preflight/check.hpp"
+#include "launcher/preflight/cpu_speed.hpp"
+#include "launcher/preflight/outliers.hpp"
+#include "runtime/binding.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::optional<double> number_in(World& world, const std::string& path) {
+  const auto text = world.read_file(path);
+  if (!text) return std::nullopt;
+  char* end = nullptr;
+  const double value = std::strtod(text->c_str(), &end);
+  if (end == text->c_str()) return std::nullopt;
+  return value;
+}
+
+/// What the kernel says of one CPU's clock, in MHz, and of how often heat slowed its package down.
+struct CpuClock {
+  std::optional<double> now_mhz = {};
+  std::optional<double> limit_mhz = {};
+  std::optional<double> most_mhz = {};
+  std::optional<double> throttled = {};
+};
+
+CpuClock read_clock(const NodeView& view, int cpu) {
+  const auto folder = fmt::format("{}/sys/devices/system/cpu/cpu{}", view.root, cpu);
+  const auto mhz = [&](const char* file) -> std::optional<double> {
+    const auto khz = number_in(view.world, folder + "/cpufreq/" + file);
+    return khz ? std::optional(*khz / 1000) : std::nullopt;
+  };
+  return {.now_mhz = mhz("scaling_cur_freq"),
+          .limit_mhz = mhz("scaling_max_freq"),
+          .most_mhz = mhz("cpuinfo_max_freq"),
+          .throttled = number_in(view.world, folder + "/thermal_throttle/package_throttle_count")};
+}
+
+Result<Json> observe(const NodeView& view, const std::string&) {
+  const auto cpus = current_binding();
+  if (!cpus) return cpus.error();
+  const int first = cpus->first();
+  const auto before = read_clock(view, first);
+  const auto speed = measure_cpu_speed(*cpus, {});
+  if (!speed) return speed.error();
+  const auto after = read_clock(view, first);
+  Json seen{{"cpus", speed->cpus},
+            {"gflops", speed->gflops},
+            {"gb_per_s", speed->gb_per_s},
+            {"share", speed->share},
+            {"sums_agree", speed->sums_agree}};
+  // Of after the work: an idle CPU is slow on purpose.
+  if (after.now_mhz) seen["now_mhz"] = *after.now_mhz;
+  if (after.limit_mhz) seen["limit_mhz"] = *after.limit_mhz;
+  if (after.most_mhz) seen["most_mhz"] = *after.most_mhz;
+  if (before.throttled && after.throttled) seen["throttled"] = *after.throttled - *before.throttled;
+  return seen;
+}
+
+struct Fault {
+  Level level = Level::ok;
+  std::string why = {};
+  std::string fix = {};
+};
+
+void worsen(Fault& fault, Level level, std::string why, std::string_view fix) {
+  if (level > fault.level) fault = {level, std::move(why), std::string(fix)};
+}
+
+/// Synchronous training goes at the pace of the slowest node. Two hardware threads of one core
+/// halve each other's speed where a node is shared, so up to there it is a warning.
+Level level_of(double share) {
+  constexpr double much_less = 0.4;
+  constexpr double less = 0.7;
+  if (share < much_less) return Level::fail;
+  return share < less ? Level::warn : Level::ok;
+}
+
+constexpr std::string_view slow_fix =
+    "leave the node out and tell the site: heat, a power limit or a failing memory module";
+
+void compare(const Json& seen, const std::vector<Sight>& all, std::size_t which, const char* key,
+             const std::string& unit, Fault& fault) {
+  const auto own = number_of(seen, key);
+  if (!own) return;
+  std::vector<double> values;
+  values.reserve(all.size());
+  for (const auto& sight : all) values.push_back(number_of(sight.seen, key).value_or(0));
+  const auto slowness = slowness_of(values, which);
+  worsen(fault, level_of(slowness.share),
+         fmt::format("{:.1f} {} where the other nodes have {:.1f}", *own, unit, slowness.usual),
+         slow_fix);
+}
+
+void look_at_clocks(const Json& seen, Fault& fault) {
+  // A CPU that a fault holds at its lowest clock (BD PROCHOT) runs at a tenth to a quarter of its
+  // highest; all cores together, or AVX-512, at half of it or more.
+  constexpr double stuck = 0.3;
+  constexpr double low = 0.5;
+  const auto most = number_of(seen, "most_mhz");
+  if (!most || *most <= 0) return;
+  if (const auto now = number_of(seen, "now_mhz"); now && *now < low * *most)
+    worsen(fault, *now < stuck * *most ? Level::fail : Level::warn,
+           fmt::format("at work its clock is {:.0f} MHz of {:.0f}", *now, *most), slow_fix);
+  if (const auto limit = number_of(seen, "limit_mhz"); limit && *limit < low * *most)
+    worsen(fault, Level::warn,
+           fmt::format("its clock is limited to {:.0f} MHz of {:.0f}", *limit, *most),
+           "cpupower frequency-set, or srun --cpu-freq=high");
+}
+
+void look_at_share(const Json& seen, const std::vector<Sight>& all, std::size_t which,
+                   Fault& fault) {
+  // On a node that is ours each thread has its CPU to itself.
+  constexpr double busy = 0.7;
+  constexpr double taken = 0.25;
+  const auto own = number_of(seen, "share");
+  if (!own || *own >= busy) return;
+  std::vector<double> values;
+  values.reserve(all.size());
+  for (const auto& sight : all) values.push_back(number_of(sight.seen, "share").value_or(1));
+  const auto slowness = slowness_of(values, which);
+  // Where all are as busy, or there is only one, it may be how the job was asked for.
+  const bool stands_out = slowness.usual > 0 && slowness.share < taken;
+  worsen(fault, *own < taken && stands_out ? Level::fail : Level::warn,
+         fmt::format("others leave it {:.0f} % of its CPUs", 100 * *own),
+         "processes of dead jobs, or a CPU quota: top, and cpu.max or cpu.cfs_quota_us of the "
+         "job's cgroup");
+}
+
+std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>& sights) {
+  std::vector<NodeResult> results;
+  for (std::size_t i = 0; i < sights.size(); ++i) {
+    const auto& seen = sights[i].seen;
+    Fault fault;
+    if (seen.is_object() && seen.contains("sums_agree") && !flag_of(seen, "sums_agree"))
+      worsen(fault, Level::fail, "the same sum, computed again, came out differently",
+             "leave the node out and tell the site: its CPU or memory is broken");
+    compare(seen, sights, i, "gflops", "GFLOP/s", fault);
+    compare(seen, sights, i, "gb_per_s", "GB/s of memory", fault);
+    look_at_share(seen, sights, i, fault);
+    look_at_clocks(seen, fault);
+    if (const auto events = number_of(seen, "throttled"); events && *events > 0)
+      worsen(fault, Level::warn, "heat slowed it down while it was measured",
+             "tell the site: cooling or fan");
+    PreflightResult result{.level = fault.level, .why = fault.why, .fix = fault.fix};
+    const double cpus = number_of(seen, "cpus").value_or(0);
+    result.value =
+        fmt::format("{:.0f} CPU{}, {:.1f} GFLOP/s and {:.1f} GB/s each", cpus, cpus == 1 ? "" : "s",
+                    number_of(seen, "gflops").value_or(0), number_of(seen, "gb_per_s").value_or(0));
+    results.push_back({sights[i].node, std::move(result)});
+  }
+  return results;
+}
+
+}  // namespace
+
+extern const PreflightCheck cpu_check;
+const PreflightCheck cpu_check{
+    .name = "cpu",
+    .about = "computing, memory bandwidth and clocks beside the other nodes' figures",
+    .stage = PreflightStage::cpu_speed,
+    .limit = std::chrono::milliseconds(2500),
+    .observe = observe,
+    .judge = judge};
+
+}  // namespace dllaunch

@@ -1,0 +1,283 @@
+#include "launcher/preflight/exchange.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "launcher/rendezvous/sockets.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::string_view greeting = "dllaunch-preflight";
+constexpr std::size_t parcel_bytes = std::size_t{1} << 20;
+constexpr std::size_t longest_line = 512;
+constexpr milliseconds greeting_limit(700);
+constexpr std::array<std::size_t, 3> distances = {1, 2, 5};
+constexpr int most_guests = 64;
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void give_up_after(int socket, milliseconds limit) {
+  const auto micro = std::chrono::duration_cast<std::chrono::microseconds>(limit).count();
+  const timeval time{static_cast<time_t>(micro / 1'000'000),
+                     static_cast<suseconds_t>(micro % 1'000'000)};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+/// Closes itself.
+class Line {
+ public:
+  Line(int socket, milliseconds limit) : socket_(socket) { wait_at_most(limit); }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+  ~Line() { close(socket_); }
+
+  void wait_at_most(milliseconds limit) const { give_up_after(socket_, limit); }
+  bool say(const std::string& text) const {
+    for (std::size_t at = 0; at < text.size();) {
+      const auto count = send(socket_, text.data() + at, text.size() - at, MSG_NOSIGNAL);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      at += static_cast<std::size_t>(count);
+    }
+    return true;
+  }
+  /// Without its end; nothing where none came. A byte at a time: what follows is not ours to take.
+  std::string hear() const {
+    std::string text;
+    for (char c = 0; text.size() < longest_line;) {
+      const auto count = recv(socket_, &c, 1, 0);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return "";
+      if (c == '\n') return text;
+      text += c;
+    }
+    return "";
+  }
+  bool take(std::size_t bytes) const {
+    std::vector<char> buffer(std::size_t{64} << 10);
+    while (bytes > 0) {
+      const auto count = recv(socket_, buffer.data(), std::min(bytes, buffer.size()), 0);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      bytes -= static_cast<std::size_t>(count);
+    }
+    return true;
+  }
+
+ private:
+  int socket_;
+};
+
+/// What threads share with the function that may have returned already.
+struct Shared {
+  ExchangePlan plan = {};
+  std::vector<int> ports = {};
+  Clock::time_point deadline = {};
+  std::mutex mutex = {};
+  std::condition_variable changed = {};
+  std::vector<PeerCall> calls = {};  // by position in peers_of()
+  std::vector<bool> called = {};
+  std::set<std::string> guests = {};  // who has called us to the end
+  std::atomic<int> guests_now = 0;
+};
+
+milliseconds left_of(const Shared& shared) {
+  return milliseconds(std::max(1, milliseconds_until(shared.deadline)));
+}
+
+// ---- being called -----------------------------------------------------------------------------
+
+/// "dllaunch-preflight MARK HOST" -> "dllaunch-preflight MARK CLOCK ADDRESS"; then 1 MiB -> "done".
+void serve_guest(Shared& shared, int socket) {
+  const Line line(socket, left_of(shared));
+  const auto prefix = fmt::format("{} {} ", greeting, shared.plan.mark);
+  const auto asked = line.hear();
+  if (!asked.starts_with(prefix)) return;
+  const auto address = shared.plan.address.empty() ? "-" : shared.plan.address;
+  if (!line.say(fmt::format("{}{:.9f} {}\n", prefix, unix_seconds(), address))) return;
+  if (!line.take(parcel_bytes) || !line.say("done\n")) return;
+  const std::lock_guard lock(shared.mutex);
+  shared.guests.insert(asked.substr(prefix.size()));
+  shared.changed.notify_all();
+}
+
+void serve(const std::shared_ptr<Shared>& shared, int listener) {
+  while (Clock::now() < shared->deadline) {
+    pollfd one{listener, POLLIN, 0};
+    if (poll(&one, 1, milliseconds_until(shared->deadline)) <= 0) continue;
+    const int guest = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (guest < 0) continue;
+    if (shared->guests_now.fetch_add(1) >= most_guests) {
+      close(guest);
+      --shared->guests_now;
+      continue;
+    }
+    std::thread([shared, guest] {
+      serve_guest(*shared, guest);
+      --shared->guests_now;
+    }).detach();
+  }
+}
+
+// ---- calling ----------------------------------------------------------------------------------
+
+struct Answer {
+  double clock_s = 0;
+  std::string address = {};
+};
+
+Result<Answer> read_answer(const std::string& line, const std::string& prefix) {
+  if (!line.starts_with(prefix))
+    return Error{ErrorKind::unavailable, "something else answers at its port", ""};
+  const auto rest = line.substr(prefix.size());
+  const auto blank = std::min(rest.find(' '), rest.size());
+  Answer answer{.clock_s = std::strtod(rest.c_str(), nullptr)};
+  if (blank < rest.size() && rest.substr(blank + 1) != "-") answer.address = rest.substr(blank + 1);
+  return answer;
+}
+
+/// One call to the end. `through`: where to, the second time round the address of an interface.
+Result<Answer> talk(const Shared& shared, const std::string& through, int port, PeerCall& call) {
+  const int socket = connect_to(through, port);
+  if (socket < 0) return Error{ErrorKind::unavailable, std::strerror(errno), ""};
+  // Somebody else's service at the first port must not cost the time for the others.
+  const Line line(socket, std::min(left_of(shared), greeting_limit));
+  const auto prefix = fmt::format("{} {} ", greeting, shared.plan.mark);
+  const double clock = unix_seconds();
+  const auto begin = Clock::now();
+  if (!line.say(prefix + shared.plan.hosts[shared.plan.own] + "\n"))
+    return Error{ErrorKind::unavailable, "it hung up", ""};
+  const auto heard = line.hear();
+  const std::chrono::duration<double> took = Clock::now() - begin;
+  if (heard.empty()) return Error{ErrorKind::timeout, "connected, but no answer came", ""};
+  auto answer = read_answer(heard, prefix);
+  if (!answer) return answer;
+  call.round_trip_ms = took.count() * 1e3;
+  call.ahead_s = answer->clock_s - clock - took.count() / 2;
+  if (shared.plan.address.empty() || !answer->address.empty()) {
+    line.wait_at_most(left_of(shared));
+    const auto start = Clock::now();
+    if (!line.say(std::string(parcel_bytes, 'x')) || line.hear() != "done")
+      return Error{ErrorKind::timeout, "a line arrived, but 1 MiB did not: is the MTU alike?", ""};
+    const std::chrono::duration<double> sent = Clock::now() - start;
+    call.mb_per_s = static_cast<double>(parcel_bytes) / 1e6 / std::max(1e-9, sent.count());
+  }
+  return answer;
+}
+
+void try_to_call(const Shared& shared, PeerCall& call) {
+  for (const int port : exchange_ports(shared.plan.mark, call.host)) {
+    if (Clock::now() >= shared.deadline) return;
+    auto answer = talk(shared, call.host, port, call);
+    if (answer && !answer->address.empty()) {
+      const auto address = answer->address;
+      answer = talk(shared, address, port, call);
+      if (!answer) answer = Error{ErrorKind::unavailable, address + ": " + answer.error().what, ""};
+    }
+    call.reached = static_cast<bool>(answer);
+    call.why = answer ? "" : answer.error().what;
+    if (answer) return;
+  }
+}
+
+/// Again and again: the other one may not have started yet.
+void call_peer(const std::shared_ptr<Shared>& shared, std::size_t index, const std::string& host) {
+  PeerCall call{.host = host};
+  do {
+    try_to_call(*shared, call);
+    {
+      const std::lock_guard lock(shared->mutex);
+      shared->calls[index] = call;
+      shared->called[index] = call.reached;
+      shared->changed.notify_all();
+    }
+    if (!call.reached) std::this_thread::sleep_for(milliseconds(20));
+  } while (!call.reached && Clock::now() < shared->deadline);
+}
+
+int listen_at_one_of(const std::vector<int>& ports) {
+  for (const int port : ports)
+    if (const int socket = listen_on(port); socket >= 0) return socket;
+  return -1;
+}
+
+}  // namespace
+
+std::vector<std::size_t> peers_of(std::size_t own, std::size_t count) {
+  std::vector<std::size_t> peers;
+  for (const auto distance : distances) {
+    const auto peer = count == 0 ? own : (own + distance) % count;
+    if (peer != own && std::find(peers.begin(), peers.end(), peer) == peers.end())
+      peers.push_back(peer);
+  }
+  return peers;
+}
+
+std::vector<int> exchange_ports(const std::string& mark, const std::string& host) {
+  constexpr std::uint64_t first = 20000;
+  constexpr std::uint64_t count = 12000;
+  constexpr std::uint64_t stride = 2503;
+  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
+  for (const char c : mark + ' ' + host)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  std::vector<int> ports;
+  for (std::uint64_t i = 0; i < 4; ++i)
+    ports.push_back(static_cast<int>(first + (hash % count + i * stride) % count));
+  return ports;
+}
+
+Result<std::vector<PeerCall>> exchange_with_peers(const ExchangePlan& plan) {
+  auto shared = std::make_shared<Shared>();
+  shared->plan = plan;
+  shared->deadline = Clock::now() + plan.patience;
+  shared->ports = exchange_ports(plan.mark, plan.hosts[plan.own]);
+  const int listener = listen_at_one_of(shared->ports);
+  if (listener < 0)
+    return Error{ErrorKind::unavailable, "no port to listen on: " + last_error(), ""};
+  const auto peers = peers_of(plan.own, plan.hosts.size());
+  std::set<std::string> guests;
+  for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
+    const auto theirs = peers_of(i, plan.hosts.size());
+    if (std::find(theirs.begin(), theirs.end(), plan.own) != theirs.end())
+      guests.insert(plan.hosts[i]);
+  }
+  shared->called.resize(peers.size());
+  for (const auto peer : peers)
+    shared->calls.push_back({.host = plan.hosts[peer], .why = "the call took too long"});
+  std::thread([shared, listener] { serve(shared, listener); }).detach();
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    std::thread([shared, i, host = plan.hosts[peers[i]]] { call_peer(shared, i, host); }).detach();
+
+  std::unique_lock lock(shared->mutex);
+  shared->changed.wait_until(lock, shared->deadline, [&] {
+    return std::find(shared->called.begin(), shared->called.end(), false) == shared->called.end() &&
+           std::includes(shared->guests.begin(), shared->guests.end(), guests.begin(),
+                         guests.end());
+  });
+  return shared->calls;
+}
+
+}  // namespace dllaunch

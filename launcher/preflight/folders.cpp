@@ -1,0 +1,144 @@
+// The folders the job will write to: writable, with room for what it needs.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "launcher/execute/stage_node.hpp"
+#include "launcher/preflight/check.hpp"
+#include "launcher/preflight/trial_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* tmpdir = "TMPDIR";
+constexpr const char* staging = "staging";
+
+std::vector<std::string> items(const NodeView& view) {
+  std::vector<std::string> names;
+  for (const auto& folder : view.request.folders) names.push_back(folder.what);
+  names.emplace_back(tmpdir);
+  names.emplace_back(staging);
+  return names;
+}
+
+const FolderNeed* need_of(const PreflightRequest& request, const std::string& item) {
+  for (const auto& folder : request.folders)
+    if (folder.what == item) return &folder;
+  return nullptr;
+}
+
+std::string path_of(const NodeView& view, const std::string& item) {
+  if (const auto* need = need_of(view.request, item)) return need->path;
+  if (item == staging) return node_disk(view.world);
+  const auto path = view.world.environment(tmpdir).value_or("");
+  return path.empty() ? "/tmp" : path;
+}
+
+/// Where it will be made, if it is not there yet.
+Result<std::string> existing_part(const std::string& path) {
+  for (fs::path at = path;; at = at.parent_path()) {
+    struct stat status {};
+    if (stat(at.c_str(), &status) == 0) {
+      if (S_ISDIR(status.st_mode)) return at.string();
+      return Error{ErrorKind::unavailable, at.string() + " is not a folder", ""};
+    }
+    if ((errno != ENOENT && errno != ENOTDIR) || at == at.parent_path())
+      return Error{ErrorKind::unavailable, fmt::format("{}: {}", at.string(), std::strerror(errno)),
+                   ""};
+  }
+}
+
+Result<Json> observe(const NodeView& view, const std::string& item) {
+  const auto path = path_of(view, item);
+  const auto folder = existing_part(path);
+  if (!folder) return Json{{"path", path}, {"error", folder.error().what}};
+  const auto begin = Clock::now();
+  const auto trouble = write_trial_file(*folder);
+  const std::chrono::duration<double> took = Clock::now() - begin;
+  Json seen{{"path", path}, {"error", trouble}, {"seconds", took.count()}};
+  struct statvfs space {};
+  if (statvfs(folder->c_str(), &space) != 0) return seen;
+  const auto block = static_cast<double>(space.f_frsize);
+  seen["total_bytes"] = static_cast<double>(space.f_blocks) * block;
+  seen["free_bytes"] = static_cast<double>(space.f_bavail) * block;
+  // Not every file system counts files.
+  if (space.f_files > 0) seen["free_files"] = static_cast<double>(space.f_favail);
+  return seen;
+}
+
+std::string size_words(double bytes) {
+  constexpr double gib = 1 << 30;
+  return bytes < gib ? fmt::format("{:.0f} MiB", bytes / (1 << 20))
+                     : fmt::format("{:.1f} GiB", bytes / gib);
+}
+
+struct Fault {
+  Level level = Level::ok;
+  std::string why = {};
+};
+
+Fault fault_of(const Json& seen, const FolderNeed* need) {
+  constexpr double scarce_files = 1000;
+  constexpr double scarce_bytes = 64 << 20;
+  constexpr double slow_s = 1.0;
+  if (const auto error = text_of(seen, "error"); !error.empty())
+    return {Level::fail, "cannot write there: " + error};
+  const auto free = number_of(seen, "free_bytes");
+  if (need != nullptr && need->bytes > 0 && free && *free < static_cast<double>(need->bytes))
+    return {Level::fail,
+            fmt::format("the job needs {} there", size_words(static_cast<double>(need->bytes)))};
+  if (free && *free < scarce_bytes)
+    return {Level::fail, fmt::format("less than {} free", size_words(scarce_bytes))};
+  if (const auto files = number_of(seen, "free_files"); files && *files < scarce_files)
+    return {Level::warn, fmt::format("only {:.0f} more files can be made", *files)};
+  if (const auto seconds = number_of(seen, "seconds"); seconds && *seconds > slow_s)
+    return {Level::warn, fmt::format("256 KiB took {:.1f} s to write", *seconds)};
+  return {};
+}
+
+std::string fix_of(const std::string& why) {
+  if (why.find("Read-only") != std::string::npos)
+    return "tell the site: a file system that became read-only lost its storage; until then leave "
+           "the node out";
+  if (why.find("No space") != std::string::npos || why.find("free") != std::string::npos ||
+      why.find("needs") != std::string::npos || why.find("files") != std::string::npos)
+    return "remove what is not needed there, or name another folder (--run-dir; "
+           "environment.variables: {TMPDIR: /its/path})";
+  if (why.find("quota") != std::string::npos) return "free some of your quota there";
+  return "make the folder writable, or name another one";
+}
+
+std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
+  std::vector<NodeResult> results;
+  for (const auto& [node, item, seen, trouble] : sights) {
+    const auto fault = fault_of(seen, need_of(request, item));
+    PreflightResult result{.item = item, .level = fault.level, .why = fault.why};
+    result.value = text_of(seen, "path");
+    if (const auto free = number_of(seen, "free_bytes"))
+      result.value += fmt::format(": {} free", size_words(*free));
+    if (fault.level != Level::ok) result.fix = fix_of(fault.why);
+    results.push_back({node, std::move(result)});
+  }
+  return results;
+}
+
+}  // namespace
+
+extern const PreflightCheck folders_check;
+const PreflightCheck folders_check{
+    .name = "folders",
+    .about = "run directory, checkpoints, staging and TMPDIR: a file written, room for the job",
+    .limit = std::chrono::milliseconds(2500),
+    .items = items,
+    .observe = observe,
+    .judge = judge};
+
+}  // namespace dllaunch

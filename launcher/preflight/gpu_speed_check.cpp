@@ -1,0 +1,158 @@
+// How fast each GPU computes, and the links from, to and between GPUs, beside all others' figures.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "launcher/preflight/check.hpp"
+#include "launcher/preflight/gpu_speed.hpp"
+#include "launcher/preflight/outliers.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<Json> observe(const NodeView& view, const std::string&) {
+  // A CPU job on a node with GPUs has no business with them.
+  if (!view.request.job_id.empty() && !view.world.environment("SLURM_GPUS_ON_NODE"))
+    return Json{{"found", false}, {"why", "the job has no GPU"}, {"gpus", Json::array()}};
+  return measure_gpu_speeds("libcuda.so.1");
+}
+
+struct Figure {
+  const char* key;
+  std::string_view unit;
+};
+constexpr std::array<Figure, 5> figures = {{{"to_gpu", "GB/s to it"},
+                                            {"from_gpu", "GB/s from it"},
+                                            {"memory", "GB/s of memory"},
+                                            {"peer", "GB/s to the next GPU"},
+                                            {"tflops", "TFLOP/s"}}};
+
+struct One {
+  std::string node = {};
+  std::string item = {};
+  Json gpu = {};
+};
+
+std::vector<One> gpus_of(const std::vector<Sight>& sights) {
+  std::vector<One> all;
+  for (const auto& sight : sights) {
+    if (!sight.seen.is_object() || !sight.seen.contains("gpus")) continue;
+    int index = 0;
+    for (const auto& gpu : sight.seen["gpus"])
+      all.push_back({sight.node, fmt::format("GPU {}", index++), gpu});
+  }
+  return all;
+}
+
+struct Fault {
+  Level level = Level::ok;
+  std::string why = {};
+};
+
+void worsen(Fault& fault, Level level, std::string why) {
+  if (level > fault.level) fault = {level, std::move(why)};
+}
+
+/// Cards of one kind differ by some percent; a link of half its lanes or of the generation before
+/// is half as fast.
+Level level_of(double share) {
+  constexpr double half_and_a_bit = 0.6;
+  constexpr double less = 0.85;
+  if (share < half_and_a_bit) return Level::fail;
+  return share < less ? Level::warn : Level::ok;
+}
+
+/// Beside the others of its kind, wherever they are.
+void compare(const std::vector<One>& all, std::size_t which, const Figure& figure, Fault& fault) {
+  const auto own = number_of(all[which].gpu, figure.key);
+  if (!own) return;
+  std::vector<double> values;
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto value = number_of(all[i].gpu, figure.key);
+    if (!value || text_of(all[i].gpu, "name") != text_of(all[which].gpu, "name")) continue;
+    if (i == which) place = values.size();
+    values.push_back(*value);
+  }
+  const auto slowness = slowness_of(values, place);
+  worsen(fault, level_of(slowness.share),
+         fmt::format("{:.1f} {} where others of its kind have {:.1f}", *own, figure.unit,
+                     slowness.usual));
+}
+
+bool is_wrong(const Json& gpu) {
+  return number_of(gpu, "wrong").value_or(0) > 0;
+}
+
+/// What fails on every GPU is not the GPU: a driver that is too old for it, or for us.
+Fault fault_of(const std::vector<One>& all, std::size_t which) {
+  const auto& own = all[which].gpu;
+  const auto some_are = [&](auto well) {
+    return std::any_of(all.begin(), all.end(), [&](const One& one) { return well(one.gpu); });
+  };
+  Fault fault;
+  if (const auto why = text_of(own, "why"); !why.empty())
+    worsen(fault,
+           some_are([](const Json& gpu) { return text_of(gpu, "why").empty(); }) ? Level::fail
+                                                                                 : Level::warn,
+           why);
+  if (is_wrong(own))
+    worsen(fault,
+           some_are([](const Json& gpu) { return !is_wrong(gpu); }) ? Level::fail : Level::warn,
+           fmt::format("{:.0f} of its threads computed a wrong sum",
+                       number_of(own, "wrong").value_or(0)));
+  for (const auto& figure : figures) compare(all, which, figure, fault);
+  return fault;
+}
+
+std::string value_of(const Json& gpu) {
+  std::string text;
+  for (const auto& figure : figures)
+    if (const auto value = number_of(gpu, figure.key))
+      text += fmt::format("{}{:.1f} {}", text.empty() ? "" : ", ", *value, figure.unit);
+  return text.empty() ? "not measured" : text;
+}
+
+/// One line of each node: those of its GPUs that stand out, else the first.
+std::vector<NodeResult> judge(const PreflightRequest&, const std::vector<Sight>& sights) {
+  const auto all = gpus_of(sights);
+  std::vector<NodeResult> results;
+  for (const auto& sight : sights) {
+    PreflightResult well{.value = "no GPU was measured"};
+    if (const auto why = text_of(sight.seen, "why"); !why.empty()) well.value += ": " + why;
+    bool all_well = true;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].node != sight.node) continue;
+      if (all[i].item == "GPU 0") well.value = value_of(all[i].gpu);
+      const auto fault = fault_of(all, i);
+      if (fault.level == Level::ok) continue;
+      all_well = false;
+      results.push_back({sight.node,
+                         {.item = all[i].item,
+                          .level = fault.level,
+                          .value = value_of(all[i].gpu),
+                          .why = fault.why,
+                          .fix = "leave the node out and tell the site: heat, power, a card that "
+                                 "does not sit well, or one that fails"}});
+    }
+    if (all_well) results.push_back({sight.node, std::move(well)});
+  }
+  return results;
+}
+
+}  // namespace
+
+extern const PreflightCheck gpu_speed_check;
+const PreflightCheck gpu_speed_check{
+    .name = "gpu-speed",
+    .about = "each GPU's computing, its memory, and the links to host and next GPU",
+    .stage = PreflightStage::gpu_speed,
+    .limit = std::chrono::milliseconds(8000),
+    .observe = observe,
+    .judge = judge,
+    .bounded_memory = false};
+
+}  // namespace dllaunch

@@ -1,0 +1,86 @@
+// The node's memory: as much as the other nodes have, and not taken by somebody else.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "launcher/preflight/check.hpp"
+#include "launcher/preflight/outliers.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<Json> observe(const NodeView& view, const std::string&) {
+  const auto text = view.world.read_file(view.root + "/proc/meminfo");
+  if (!text) return text.error();
+  Json seen = Json::object();
+  std::istringstream lines(*text);
+  for (std::string name, unit; lines >> name;) {
+    double kib = 0;
+    lines >> kib;
+    std::getline(lines, unit);
+    if (name == "MemTotal:") seen["total_bytes"] = kib * 1024;
+    if (name == "MemAvailable:") seen["available_bytes"] = kib * 1024;
+  }
+  return seen;
+}
+
+std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
+  constexpr double gib = 1 << 30;
+  constexpr double less_than_others = 0.95;  // a lost module is 1/24 at the least
+  constexpr double scarce = 0.10;
+  constexpr double none = 0.02;
+  constexpr double most_of_it = 0.8;  // jobs ask for whole nodes, and the system has its part
+  std::vector<double> totals;
+  for (const auto& sight : sights)
+    if (const auto total = number_of(sight.seen, "total_bytes")) totals.push_back(*total);
+  const double usual = median_of(totals);
+  std::vector<NodeResult> results;
+  for (const auto& [node, item, seen, trouble] : sights) {
+    const auto total = number_of(seen, "total_bytes");
+    const auto available = number_of(seen, "available_bytes");
+    PreflightResult result;
+    if (!total || !available || *total <= 0) {
+      result.level = Level::warn;
+      result.value = "not known";
+      result.why = "/proc/meminfo has no MemTotal or MemAvailable";
+      result.fix = "look at /proc/meminfo there";
+      results.push_back({node, std::move(result)});
+      continue;
+    }
+    result.value = fmt::format("{:.1f} of {:.1f} GiB available", *available / gib, *total / gib);
+    const auto wanted = static_cast<double>(request.memory_bytes);
+    const std::string taken =
+        "find who has it: ps aux --sort=-rss | head; processes of dead jobs are the "
+        "site's to end";
+    if (wanted > 0 && *available < most_of_it * wanted) {
+      result.level = Level::fail;
+      result.why = fmt::format("the job asked for {:.1f} GiB", wanted / gib);
+      result.fix = taken;
+    } else if (*available < scarce * *total) {
+      result.level = *available < none * *total ? Level::fail : Level::warn;
+      result.why = fmt::format("only {:.0f} % of it is left", 100 * *available / *total);
+      result.fix = taken;
+    } else if (*total < less_than_others * usual) {
+      result.level = Level::warn;
+      result.why = fmt::format("the other nodes have {:.1f} GiB", usual / gib);
+      result.fix = "a memory module may have failed: tell the site";
+    }
+    results.push_back({node, std::move(result)});
+  }
+  return results;
+}
+
+}  // namespace
+
+extern const PreflightCheck memory_check;
+const PreflightCheck memory_check{
+    .name = "memory",
+    .about = "memory that is there and not taken; as much as on the other nodes",
+    .limit = std::chrono::milliseconds(1500),
+    .observe = observe,
+    .judge = judge};
+
+}  // namespace dllaunch

@@ -1,0 +1,184 @@
+// Whether the nodes reach each other, over the network the job will use; and which one does not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "launcher/preflight/check.hpp"
+#include "launcher/preflight/exchange.hpp"
+#include "launcher/preflight/interface_choice.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<Json> observe(const NodeView& view, const std::string&) {
+  const auto& hosts = view.request.hosts;
+  Json seen{{"interface", ""}, {"peers", Json::array()}};
+  const auto own = std::find(hosts.begin(), hosts.end(), view.node);
+  if (hosts.size() < 2) return seen;
+  if (own == hosts.end())
+    return Error{ErrorKind::unavailable,
+                 fmt::format("this node calls itself {}, which is none of the job's", view.node),
+                 ""};
+  ExchangePlan plan{.mark = view.request.mark,
+                    .own = static_cast<std::size_t>(own - hosts.begin())};
+  for (const auto& host : hosts) plan.hosts.push_back(host + view.request.host_suffix);
+  const auto wanted = view.world.environment("NCCL_SOCKET_IFNAME").value_or("");
+  if (!wanted.empty()) {
+    const auto chosen = choose_interface(wanted, interfaces_here());
+    if (!chosen) {
+      seen["error"] = chosen.error().what;
+      return seen;
+    }
+    seen["interface"] = chosen->name;
+    plan.address = chosen->address;
+  }
+  const auto calls = exchange_with_peers(plan);
+  if (!calls) return calls.error();
+  const auto peers = peers_of(plan.own, hosts.size());
+  for (std::size_t i = 0; i < calls->size(); ++i) {
+    const auto& call = (*calls)[i];
+    seen["peers"].push_back({{"to", hosts[peers[i]]},
+                             {"reached", call.reached},
+                             {"why", call.why},
+                             {"ms", call.round_trip_ms},
+                             {"mb_per_s", call.mb_per_s},
+                             {"ahead_s", call.ahead_s}});
+  }
+  return seen;
+}
+
+struct Call {
+  std::string from = {};
+  std::string to = {};
+  std::string why = {};
+};
+
+struct Tally {
+  int calls = 0;  // from it and to it
+  int failed = 0;
+};
+
+/// Which nodes, taken away, explain all failed calls: the one with the most of them, and on.
+/// `first` has the job's script on it, and answers for the others' sake: where it may be either of
+/// two, it is the other.
+std::map<std::string, std::vector<Call>> blamed(std::vector<Call> failed,
+                                                const std::map<std::string, int>& calls_of,
+                                                const std::string& first) {
+  std::map<std::string, std::vector<Call>> guilty;
+  while (!failed.empty()) {
+    std::map<std::string, Tally> tallies;
+    for (const auto& call : failed) {
+      for (const auto& node : {call.from, call.to}) {
+        ++tallies[node].failed;
+        tallies[node].calls = calls_of.at(node);
+      }
+    }
+    const auto worst =
+        std::max_element(tallies.begin(), tallies.end(), [&](const auto& a, const auto& b) {
+          const auto rank = [&](const auto& entry) {
+            const auto& [node, tally] = entry;
+            return std::tuple(tally.failed, -tally.calls, node != first);
+          };
+          return rank(a) < rank(b);
+        });
+    const auto node = worst->first;
+    for (const auto& call : failed)
+      if (call.from == node || call.to == node) guilty[node].push_back(call);
+    std::erase_if(failed, [&](const Call& call) { return call.from == node || call.to == node; });
+  }
+  return guilty;
+}
+
+std::string words_of(const std::string& node, const std::vector<Call>& calls) {
+  constexpr std::size_t most = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(calls.size(), most); ++i) {
+    const auto& call = calls[i];
+    text += text.empty() ? "" : "; ";
+    text += call.from == node ? fmt::format("it cannot reach {}", call.to)
+                              : fmt::format("{} cannot reach it", call.from);
+    text += call.why.empty() ? "" : ": " + call.why;
+  }
+  if (calls.size() > most) text += fmt::format("; and {} more", calls.size() - most);
+  return text;
+}
+
+struct Calls {
+  std::vector<Call> failed = {};
+  std::map<std::string, int> of = {};  // node -> calls from it and to it
+};
+
+/// Between nodes that answered: of one that did not there is nothing to find out here.
+Calls calls_in(const std::vector<Sight>& sights) {
+  std::set<std::string> here;
+  for (const auto& sight : sights) here.insert(sight.node);
+  Calls calls;
+  for (const auto& sight : sights) {
+    if (!sight.seen.is_object() || !sight.seen.contains("peers")) continue;
+    for (const auto& peer : sight.seen["peers"]) {
+      const auto to = text_of(peer, "to");
+      if (!here.contains(to) || to == sight.node) continue;
+      ++calls.of[sight.node];
+      ++calls.of[to];
+      if (!flag_of(peer, "reached")) calls.failed.push_back({sight.node, to, text_of(peer, "why")});
+    }
+  }
+  return calls;
+}
+
+std::string value_of(const Sight& sight) {
+  int reached = 0;
+  double ms = 0;
+  double slowest = 0;
+  if (sight.seen.is_object() && sight.seen.contains("peers")) {
+    for (const auto& peer : sight.seen["peers"]) {
+      if (!flag_of(peer, "reached")) continue;
+      ms = std::max(ms, number_of(peer, "ms").value_or(0));
+      const auto speed = number_of(peer, "mb_per_s").value_or(0);
+      slowest = reached == 0 ? speed : std::min(slowest, speed);
+      ++reached;
+    }
+  }
+  if (reached == 0) return "no other node";
+  const auto interface = text_of(sight.seen, "interface");
+  return fmt::format("{} peer{}{}{}, {:.2f} ms, {:.0f} MB/s", reached, reached == 1 ? "" : "s",
+                     interface.empty() ? "" : " over ", interface, ms, slowest);
+}
+
+std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
+  const auto calls = calls_in(sights);
+  const auto first = request.hosts.empty() ? std::string() : request.hosts.front();
+  const auto guilty = blamed(calls.failed, calls.of, first);
+  std::vector<NodeResult> results;
+  for (const auto& sight : sights) {
+    PreflightResult result{.value = value_of(sight)};
+    const auto found = guilty.find(sight.node);
+    if (const auto error = text_of(sight.seen, "error"); !error.empty()) {
+      result.level = Level::fail;
+      result.why = error;
+      result.fix = "ip -brief address on that node; leave it out until its interface is back";
+    } else if (found != guilty.end()) {
+      result.level = Level::fail;
+      result.why = words_of(sight.node, found->second);
+      result.fix = "leave the node out; its cable, its switch port, or a firewall between nodes";
+    }
+    results.push_back({sight.node, std::move(result)});
+  }
+  return results;
+}
+
+}  // namespace
+
+extern const PreflightCheck network_check;
+const PreflightCheck network_check{
+    .name = "network",
+    .about = "TCP between nodes, over NCCL_SOCKET_IFNAME where it is set: a line and 1 MiB",
+    .limit = std::chrono::milliseconds(3500),
+    .observe = observe,
+    .judge = judge};
+
+}  // namespace dllaunch

@@ -1,0 +1,160 @@
+#include "launcher/preflight/request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "launcher/doctor/gather.hpp"
+#include "launcher/host_list.hpp"
+#include "launcher/run_dir.hpp"
+#include "topology/isolated_call.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::chrono::milliseconds look_limit(2000);
+
+Error no_request(std::string_view what) {
+  return {ErrorKind::bad_request, fmt::format("no request for a pre-flight: {}", what),
+          "all nodes need the same dllaunch"};
+}
+
+bool is_count(const Json& value) {
+  return value.is_number_integer() && value.get<double>() >= -1 && value.get<double>() <= 1e18;
+}
+
+std::uint64_t number_in(const std::string& text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// As much as the newest complete one: the next is written beside it before an old one goes.
+std::uint64_t room_for_checkpoint(const std::string& folder) {
+  std::error_code error;
+  std::string newest;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const auto name = at->path().filename().string();
+    if (name.starts_with("step-") && name > newest) newest = name;
+  }
+  std::uint64_t bytes = 0;
+  if (newest.empty()) return 0;
+  for (fs::directory_iterator at(folder + "/" + newest, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code ignored;
+    const auto size = at->file_size(ignored);
+    if (!ignored) bytes += size;
+  }
+  return bytes;
+}
+
+/// What can be known of the run from its files. In a child: its file system may hang.
+Result<std::string> read_run(World& world, const std::string& run_dir) {
+  const RunDir run{run_dir};
+  Json known{{"checkpoint_bytes", room_for_checkpoint(run.checkpoints())}};
+  const auto text = world.read_file(run.plan_json());
+  const auto plan = text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+  if (plan.is_object()) {
+    for (const char* key : {"ranks_per_node", "host_suffix"})
+      if (plan.contains(key)) known[key] = plan[key];
+  }
+  return known.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+void add_run(World& world, const std::string& run_dir, PreflightRequest& request) {
+  const RunDir run{run_dir};
+  request.folders = {{.what = "run directory", .path = run_dir},
+                     {.what = "checkpoints", .path = run.checkpoints()}};
+  // Where it cannot be read, the nodes will say so.
+  const auto text = isolated_call([&] { return read_run(world, run_dir); }, look_limit);
+  if (!text) return;
+  const auto known = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!known.is_object()) return;
+  request.folders[1].bytes = known.value("checkpoint_bytes", std::uint64_t{0});
+  if (known.contains("ranks_per_node") && is_count(known["ranks_per_node"]))
+    request.ranks_per_node = std::max(1, known["ranks_per_node"].get<int>());
+  if (known.contains("host_suffix") && known["host_suffix"].is_string())
+    request.host_suffix = known["host_suffix"];
+}
+
+}  // namespace
+
+Json to_json(const PreflightRequest& request) {
+  Json folders = Json::array();
+  for (const auto& folder : request.folders)
+    folders.push_back({{"what", folder.what}, {"path", folder.path}, {"bytes", folder.bytes}});
+  return {{"job", request.job_id},
+          {"hosts", compress_hosts(request.hosts)},
+          {"folders", folders},
+          {"ranks_per_node", request.ranks_per_node},
+          {"gpus_per_node", request.gpus_per_node},
+          {"memory_bytes", request.memory_bytes},
+          {"host_suffix", request.host_suffix},
+          {"skip", request.skip},
+          {"patience_s", request.patience.count()},
+          {"mark", request.mark}};
+}
+
+Result<PreflightRequest> preflight_request_from_json(const Json& document) {
+  if (!document.is_object()) return no_request("not an object");
+  for (const char* key : {"job", "hosts", "host_suffix", "mark"})
+    if (!document.contains(key) || !document[key].is_string())
+      return no_request(fmt::format("`{}` is no text", key));
+  for (const char* key : {"ranks_per_node", "gpus_per_node", "memory_bytes", "patience_s"})
+    if (!document.contains(key) || !is_count(document[key]))
+      return no_request(fmt::format("`{}` is no number", key));
+  const auto skip = document.find("skip");
+  const bool are_texts =
+      skip != document.end() && skip->is_array() &&
+      std::all_of(skip->begin(), skip->end(), [](const Json& one) { return one.is_string(); });
+  if (!are_texts) return no_request("`skip` is no list of texts");
+  auto hosts = expand_hosts(document["hosts"].get<std::string>());
+  if (!hosts) return no_request(hosts.error().what);
+  PreflightRequest request{.job_id = document["job"],
+                           .hosts = *std::move(hosts),
+                           .ranks_per_node = document["ranks_per_node"],
+                           .gpus_per_node = document["gpus_per_node"],
+                           .memory_bytes = static_cast<std::uint64_t>(
+                               std::max(0.0, document["memory_bytes"].get<double>())),
+                           .host_suffix = document["host_suffix"],
+                           .skip = document["skip"],
+                           .mark = document["mark"]};
+  request.patience = std::chrono::seconds(
+      static_cast<int>(std::clamp(document["patience_s"].get<double>(), 0.0, 1e6)));
+  if (!document.contains("folders") || !document["folders"].is_array())
+    return no_request("`folders` is no list");
+  for (const auto& folder : document["folders"]) {
+    if (!folder.is_object() || !folder.contains("what") || !folder["what"].is_string() ||
+        !folder.contains("path") || !folder["path"].is_string() || !folder.contains("bytes") ||
+        !is_count(folder["bytes"]))
+      return no_request("a folder that lacks something");
+    const auto bytes = std::max(0.0, folder["bytes"].get<double>());
+    request.folders.push_back({.what = folder["what"],
+                               .path = folder["path"],
+                               .bytes = static_cast<std::uint64_t>(bytes)});
+  }
+  return request;
+}
+
+Result<PreflightRequest> observe_preflight_request(World& world, const std::string& run_dir) {
+  const auto allocation = observe_allocation(world);
+  if (!allocation) return allocation.error();
+  PreflightRequest request;
+  if (*allocation) {
+    request.job_id = (*allocation)->job_id;
+    request.hosts = (*allocation)->hosts;
+    constexpr std::uint64_t mib = 1 << 20;
+    request.memory_bytes = number_in(world.environment("SLURM_MEM_PER_NODE").value_or("")) * mib;
+  } else {
+    request.hosts = {world.host_name()};
+  }
+  if (!run_dir.empty()) add_run(world, run_dir, request);
+  return request;
+}
+
+}  // namespace dllaunch

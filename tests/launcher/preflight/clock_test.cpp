@@ -1,0 +1,50 @@
+#include <gmock/gmock.h>
+
+#include "tests/launcher/preflight/sights.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json calls(const std::vector<std::pair<std::string, double>>& peers) {
+  Json seen{{"peers", Json::array()}};
+  for (const auto& [to, ahead] : peers)
+    seen["peers"].push_back({{"to", to}, {"reached", true}, {"ahead_s", ahead}});
+  return seen;
+}
+
+TEST(PreflightClock, NamesTheNodeThatIsOff) {
+  EXPECT_EQ(judged("clock", {},
+                   {sight("n1", calls({{"n2", 90.0}, {"n3", 0.001}})),
+                    sight("n2", calls({{"n3", -90.0}, {"n1", -90.0}})),
+                    sight("n3", calls({{"n1", 0.0}, {"n2", 90.0}}))}),
+            (Words{"n1 ok", "n2 fail: its clock is 90.0 s ahead of the other nodes'", "n3 ok"}));
+  EXPECT_EQ(judged("clock", {},
+                   {sight("n1", calls({{"n2", 0.0}, {"n3", -1.5}})), sight("n2", calls({})),
+                    sight("n3", calls({}))}),
+            (Words{"n1 ok", "n2 ok", "n3 warn: its clock is 1.5 s behind the other nodes'"}));
+}
+
+/// n1 - n2 - ... - n6, each calling only the next.
+TEST(PreflightClock, ComparesAlongTheCalls) {
+  std::vector<Sight> sights;
+  for (int i = 1; i < 6; ++i)
+    sights.push_back(
+        sight("n" + std::to_string(i), calls({{"n" + std::to_string(i + 1), i == 4   ? 20.0
+                                                                            : i == 5 ? -20.0
+                                                                                     : 0.0}})));
+  sights.push_back(sight("n6", calls({})));
+  const auto words = judged("clock", {}, sights);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    EXPECT_EQ(words[i].find("ok") != std::string::npos, i != 4) << words[i];
+}
+
+TEST(PreflightClock, WithoutPeersSaysNothing) {
+  EXPECT_EQ(judged("clock", {}, {sight("n1", calls({}))}), Words{"n1 ok"});
+  EXPECT_EQ(judged("clock", {}, {sight("n1", calls({{"n2", 1e300}})), sight("n2", Json::object())}),
+            (Words{"n1 ok", "n2 ok"}));
+}
+
+}  // namespace
+}  // namespace dllaunch

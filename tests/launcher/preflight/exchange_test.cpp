@@ -1,0 +1,115 @@
+#include "launcher/preflight/exchange.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "launcher/rendezvous/sockets.hpp"
+#include "topology/isolated_call.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+std::string text_of_calls(const Result<std::vector<PeerCall>>& calls) {
+  Json list = Json::array();
+  if (!calls) return calls.error().what;
+  for (const auto& call : *calls)
+    list.push_back({{"host", call.host},
+                    {"reached", call.reached},
+                    {"why", call.why},
+                    {"ahead", call.ahead_s},
+                    {"speed", call.mb_per_s}});
+  return list.dump();
+}
+
+/// A process each, as on nodes; all on this machine, under addresses of its own.
+std::vector<Json> exchange(const std::vector<std::string>& hosts,
+                           const std::vector<std::size_t>& who,
+                           std::chrono::milliseconds patience) {
+  const auto mark = "test." + std::to_string(getpid());
+  std::vector<IsolatedCall> calls;
+  for (const auto own : who) {
+    const ExchangePlan plan{.mark = mark, .hosts = hosts, .own = own, .patience = patience};
+    calls.push_back({.work = [plan]() -> Result<std::string> {
+                       return text_of_calls(exchange_with_peers(plan));
+                     },
+                     .deadline = patience + 10s});
+  }
+  std::vector<Json> answers;
+  for (const auto& text : isolated_calls(calls))
+    answers.push_back(Json::parse(text ? *text : "null", nullptr, false));
+  return answers;
+}
+
+TEST(Exchange, ReachesEveryPeer) {
+  const std::vector<std::string> hosts = {"127.0.0.1", "127.0.0.2", "127.0.0.3"};
+  const auto answers = exchange(hosts, {0, 1, 2}, 20s);
+  for (const auto& answer : answers) {
+    ASSERT_EQ(answer.size(), 2u) << answer;
+    for (const auto& call : answer) {
+      EXPECT_TRUE(call["reached"]) << call;
+      EXPECT_LT(std::abs(call["ahead"].get<double>()), 5) << "one clock";
+      EXPECT_GT(call["speed"], 0);
+    }
+  }
+}
+
+TEST(Exchange, TellsWhoIsNotThere) {
+  const auto answers = exchange({"127.0.0.1", "127.0.0.2", "127.0.0.3"}, {0, 1}, 500ms);
+  for (const auto& answer : answers) {
+    ASSERT_EQ(answer.size(), 2u) << answer;
+    for (const auto& call : answer) EXPECT_EQ(call["reached"], call["host"] != "127.0.0.3") << call;
+  }
+  EXPECT_THAT(answers[0][1]["why"], HasSubstr("refused"));
+}
+
+/// Whoever listens at a peer's ports is not taken for the peer.
+TEST(Exchange, TakesNoAnswerFromStrangers) {
+  const auto mark = "test." + std::to_string(getpid());
+  std::vector<int> strangers;
+  for (const int port : exchange_ports(mark, "127.0.0.2")) strangers.push_back(listen_on(port));
+  const auto answers = exchange({"127.0.0.1", "127.0.0.2"}, {0}, 700ms);
+  for (const int stranger : strangers) close(stranger);
+  ASSERT_EQ(answers[0].size(), 1u) << answers[0];
+  EXPECT_FALSE(answers[0][0]["reached"]);
+}
+
+TEST(Exchange, OccupiedPortsAreGoneAround) {
+  const auto mark = "test." + std::to_string(getpid());
+  const int taken = listen_on(exchange_ports(mark, "127.0.0.2").front());
+  ASSERT_GE(taken, 0);
+  const auto answers = exchange({"127.0.0.1", "127.0.0.2"}, {0, 1}, 8s);
+  close(taken);
+  for (const auto& answer : answers) EXPECT_TRUE(answer[0]["reached"]) << answer;
+}
+
+TEST(Exchange, PeersReachAcrossTheJob) {
+  EXPECT_TRUE(peers_of(0, 1).empty());
+  EXPECT_EQ(peers_of(0, 2), (std::vector<std::size_t>{1}));
+  EXPECT_EQ(peers_of(2, 3), (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(peers_of(98, 100), (std::vector<std::size_t>{99, 0, 3}));
+}
+
+TEST(Exchange, PortsAreOrdinaryOnes) {
+  std::set<int> seen;
+  for (int i = 0; i < 200; ++i) {
+    const auto ports = exchange_ports("7.1.abc", "n" + std::to_string(i));
+    EXPECT_EQ(std::set<int>(ports.begin(), ports.end()).size(), 4u);
+    for (const int port : ports) {
+      EXPECT_GE(port, 20000);
+      EXPECT_LT(port, 32000);
+      seen.insert(port);
+    }
+  }
+  EXPECT_GT(seen.size(), 700u);
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,114 @@
+// Stands in for libnvidia-ml.so.1 where there is no NVIDIA GPU: two GPUs and the faults that
+// pre-flight has to see. DLLAUNCH_FAKE_GPUS chooses: "" (both well), hang, no-driver, lost (the
+// second), full, hot, ecc, remap, narrow, old (a driver that knows only the least).
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include <unistd.h>
+
+namespace {
+
+struct PciInfo {
+  char bus_id_legacy[16];
+  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
+  char bus_id[32];
+};
+struct MemoryInfo {
+  unsigned long long total, free, used;
+};
+
+constexpr int not_supported = 3;
+constexpr int too_small = 7;
+constexpr int lost = 15;
+
+bool asked_for(std::string_view what) {
+  const char* chosen = std::getenv("DLLAUNCH_FAKE_GPUS");
+  return chosen != nullptr && what == chosen;
+}
+
+/// The faults are the second GPU's.
+bool has(void* device, std::string_view fault) {
+  return reinterpret_cast<long>(device) == 2 && asked_for(fault);
+}
+
+}  // namespace
+
+// NOLINTBEGIN(readability-identifier-naming): the library's own names
+extern "C" {
+
+int nvmlInit_v2() {
+  if (asked_for("hang"))
+    for (;;) pause();
+  return asked_for("no-driver") ? 9 : 0;
+}
+const char* nvmlErrorString(int status) {
+  return status == lost ? "GPU is lost" : "Driver Not Loaded";
+}
+int nvmlDeviceGetCount_v2(unsigned* count) {
+  *count = 2;
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  if (asked_for("lost") && index == 1) return lost;
+  *device = reinterpret_cast<void*>(static_cast<long>(index) + 1);
+  return 0;
+}
+int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
+  *pci = {};
+  pci->bus = reinterpret_cast<long>(device) == 1 ? 0x07 : 0x0f;
+  return 0;
+}
+int nvmlDeviceGetName(void*, char* text, unsigned size) {
+  std::snprintf(text, size, "Fake GPU");
+  return 0;
+}
+int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
+  std::snprintf(text, size, "GPU-%ld", reinterpret_cast<long>(device));
+  return 0;
+}
+int nvmlDeviceGetMemoryInfo(void* device, MemoryInfo* memory) {
+  memory->total = 80ULL << 30;
+  memory->used = has(device, "full") ? 30ULL << 30 : 500ULL << 20;
+  memory->free = memory->total - memory->used;
+  return asked_for("old") ? not_supported : 0;
+}
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, void*) {
+  const unsigned running = has(device, "full") ? 3 : 0;
+  const bool fits = *count >= running;
+  *count = running;
+  return fits ? 0 : too_small;
+}
+int nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  *reasons = has(device, "hot") ? 0x48 : 0x1;
+  return asked_for("old") ? not_supported : 0;
+}
+int nvmlDeviceGetApplicationsClock(void* device, unsigned, unsigned* mhz) {
+  *mhz = has(device, "slow-clock") ? 900 : 1980;
+  return 0;
+}
+int nvmlDeviceGetMaxClockInfo(void*, unsigned, unsigned* mhz) {
+  *mhz = 1980;
+  return 0;
+}
+int nvmlDeviceGetTotalEccErrors(void* device, unsigned, unsigned, unsigned long long* errors) {
+  *errors = has(device, "ecc") ? 4 : 0;
+  return 0;
+}
+int nvmlDeviceGetRemappedRows(void* device, unsigned* corrected, unsigned* broken,
+                              unsigned* pending, unsigned* failed) {
+  *corrected = *broken = *failed = 0;
+  *pending = has(device, "remap") ? 1 : 0;
+  return 0;
+}
+int nvmlDeviceGetCurrPcieLinkWidth(void* device, unsigned* width) {
+  *width = has(device, "narrow") ? 8 : 16;
+  return 0;
+}
+int nvmlDeviceGetMaxPcieLinkWidth(void*, unsigned* width) {
+  *width = 16;
+  return 0;
+}
+
+}  // extern "C"
+// NOLINTEND(readability-identifier-naming)

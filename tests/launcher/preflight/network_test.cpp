@@ -1,0 +1,98 @@
+#include <gmock/gmock.h>
+
+#include "tests/launcher/preflight/sights.hpp"
+#include "tests/support/fake_world.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+
+Json call(const std::string& to, const std::string& why = "", double ahead = 0) {
+  return {{"to", to},  {"reached", why.empty()}, {"why", why},
+          {"ms", 0.1}, {"mb_per_s", 900},        {"ahead_s", ahead}};
+}
+Json calls(std::vector<Json> peers) {
+  return {{"interface", ""}, {"peers", std::move(peers)}};
+}
+
+const PreflightRequest three{.hosts = {"n1", "n2", "n3"}};
+
+TEST(PreflightNetwork, IsWellWhereAllReachTheirPeers) {
+  EXPECT_EQ(judged("network", three,
+                   {sight("n1", calls({call("n2"), call("n3")})), sight("n2", calls({call("n3")})),
+                    sight("n3", calls({call("n1")}))}),
+            (Words{"n1 ok", "n2 ok", "n3 ok"}));
+}
+
+TEST(PreflightNetwork, BlamesTheNodeThatExplainsMost) {
+  EXPECT_EQ(
+      judged("network", three,
+             {sight("n1", calls({call("n2", "timed out"), call("n3")})),
+              sight("n2", calls({call("n3", "timed out"), call("n1", "timed out")})),
+              sight("n3", calls({call("n1"), call("n2", "timed out")}))}),
+      (Words{"n1 ok",
+             "n2 fail: n1 cannot reach it: timed out; it cannot reach n3: timed out; it cannot "
+             "reach n1: timed out; and 1 more",
+             "n3 ok"}));
+}
+
+/// The job's script runs on the first node; without it there is no job.
+TEST(PreflightNetwork, OfTwoItBlamesTheOneWithoutTheScript) {
+  EXPECT_EQ(judged("network", {.hosts = {"n1", "n2"}},
+                   {sight("n1", calls({call("n2", "refused")})),
+                    sight("n2", calls({call("n1", "refused")}))}),
+            (Words{"n1 ok", "n2 fail: n1 cannot reach it: refused; it cannot reach n1: refused"}));
+}
+
+TEST(PreflightNetwork, SaysNothingOfNodesThatDidNotAnswer) {
+  EXPECT_EQ(judged("network", three,
+                   {sight("n1", calls({call("n2", "refused"), call("n3")})),
+                    sight("n3", calls({call("n1"), call("n2", "refused")}))}),
+            (Words{"n1 ok", "n3 ok"}));
+}
+
+TEST(PreflightNetwork, FindsSeveral) {
+  PreflightRequest request;
+  std::vector<Sight> sights;
+  const auto bad = [](int i) { return i == 3 || i == 7; };
+  for (int i = 0; i < 10; ++i) request.hosts.push_back("n" + std::to_string(i));
+  for (int i = 0; i < 10; ++i) {
+    std::vector<Json> peers;
+    for (const int d : {1, 2, 5}) {
+      const int to = (i + d) % 10;
+      peers.push_back(call("n" + std::to_string(to), bad(i) || bad(to) ? "timed out" : ""));
+    }
+    sights.push_back(sight("n" + std::to_string(i), calls(std::move(peers))));
+  }
+  const auto words = judged("network", request, sights);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    EXPECT_EQ(words[i].find("fail") != std::string::npos, bad(static_cast<int>(i))) << words[i];
+}
+
+TEST(PreflightNetwork, NeedsTheInterfaceThatIsNamed) {
+  FakeWorld world;
+  world.variables["NCCL_SOCKET_IFNAME"] = "hsn7";
+  const PreflightRequest request{.hosts = {"n1", "n2"}, .mark = "t"};
+  const auto seen = check_named("network").observe({request, world, "n1"}, "");
+  ASSERT_TRUE(seen);
+  const auto words = judged("network", request, {sight("n1", *seen)});
+  ASSERT_EQ(words.size(), 1u);
+  EXPECT_THAT(words[0], HasSubstr("n1 fail: no interface that is up is meant by "
+                                  "NCCL_SOCKET_IFNAME=hsn7"));
+}
+
+TEST(PreflightNetwork, OfOneNodeIsNothingToLookAt) {
+  FakeWorld world;
+  const PreflightRequest request{.hosts = {"n1"}};
+  const auto seen = check_named("network").observe({request, world, "n1"}, "");
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(judged("network", request, {sight("n1", *seen)}), Words{"n1 ok"});
+  const PreflightRequest others{.hosts = {"n7", "n8"}};
+  EXPECT_THAT(check_named("network").observe({others, world, "n1"}, "").error().what,
+              HasSubstr("none of the job's"));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,46 @@
+// Checks by name, and what nodes may have seen, for tests of judgement.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "launcher/preflight/check.hpp"
+
+namespace dllaunch {
+
+inline const PreflightCheck& check_named(std::string_view name) {
+  const auto all = preflight_checks();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto* check) { return check->name == name; });
+  return **found;
+}
+
+inline Sight sight(const std::string& node, nlohmann::ordered_json seen,
+                   const std::string& item = "") {
+  return {.node = node, .item = item, .seen = std::move(seen)};
+}
+
+/// "ok", "warn: why", "fail: why" of each result in order, with its item where it has one.
+inline std::vector<std::string> words_of(const std::vector<NodeResult>& results) {
+  std::vector<std::string> words;
+  for (const auto& [node, result] : results) {
+    auto text = node + (result.item.empty() ? "" : " " + result.item) + " ";
+    text += result.level == Level::ok ? "ok" : result.level == Level::warn ? "warn: " : "fail: ";
+    words.push_back(text + result.why);
+    EXPECT_EQ(result.level == Level::ok, result.fix.empty()) << words.back();
+    EXPECT_FALSE(result.value.empty()) << words.back();
+  }
+  return words;
+}
+
+inline std::vector<std::string> judged(std::string_view check, const PreflightRequest& request,
+                                       const std::vector<Sight>& sights) {
+  return words_of(check_named(check).judge(request, sights));
+}
+
+using Words = std::vector<std::string>;
+
+}  // namespace dllaunch
