@@ -43,8 +43,8 @@ TEST(ReachableAddress, OfThisMachineIsNeverEmpty) {
 }
 
 TEST(InterfacesHere, HaveTheLoopback) {
-  const auto cards = interfaces_here();
-  EXPECT_TRUE(std::any_of(cards.begin(), cards.end(), [](const NetworkInterface& card) {
+  const auto found = interfaces_here();
+  EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](const NetworkInterface& card) {
     return card.loopback && card.up && card.address == "127.0.0.1";
   }));
 }
