@@ -15,6 +15,7 @@
 #include "launcher/progress.hpp"
 #include "launcher/run_end.hpp"
 #include "launcher/shell_quote.hpp"
+#include "launcher/supervise/journal.hpp"
 
 namespace dllaunch {
 namespace {
@@ -116,6 +117,13 @@ std::string word_in_summary(const RunStatusView& status, const char* key) {
   return found != summary.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+/// Of the present job, and not that all went well.
+std::string supervisor_words(const StoredRun& run) {
+  const auto last = read_journal(run.dir).last;
+  if (!last || last->time < run.began_at_s - 1 || last->status == RunStatus::completed) return "";
+  return words_of(*last);
+}
+
 /// What to type next.
 std::string next_words(const RunStatusView& status) {
   const auto& run = status.view.run;
@@ -138,6 +146,7 @@ RunStatusView status_of(RunView view, double now_s) {
   struct stat info {};
   if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
     status.checkpoint_age_s = age_s(info, now_s);
+  status.supervisor = supervisor_words(status.view.run);
   status.tasks = tasks_of(status.view);
   return status;
 }
@@ -162,6 +171,7 @@ std::string render_status(const RunStatusView& status) {
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
                                               clock_time(status.checkpoint_age_s.value_or(0))));
+  text += line_of("supervisor", status.supervisor);
   if (view.point.restarts > 0) text += line_of("restarts", std::to_string(view.point.restarts));
   for (std::size_t i = 0; i < status.tasks.size(); ++i)
     text += line_of(i == 0 ? "tasks" : "", status.tasks[i]);
@@ -177,6 +187,7 @@ Json to_json(const RunStatusView& status) {
   }
   document["checkpoint"] = status.checkpoint.empty() ? Json() : Json(status.checkpoint);
   document["restarts"] = status.view.point.restarts;
+  document["supervisor"] = status.supervisor.empty() ? Json() : Json(status.supervisor);
   document["logs"] = Json::array();
   for (const auto& log : status.logs) {
     document["logs"].push_back({{"name", log.name},
