@@ -87,7 +87,7 @@ Result<std::optional<Settled>> read_end(World& world, const StoredRun& run) {
   auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, ledger);
   add_times(ended.empty() ? SlurmJob{} : ended.front(), seconds_of(ended), outcome);
   auto summary = to_json(summary_of(outcome, ledger, run.plan.ranks(), run.trains));
-  return std::optional(Settled{std::move(outcome), std::move(summary)});
+  return std::optional(Settled{std::move(outcome), std::move(summary), ended});
 }
 
 Result<std::optional<Settled>> settle_run(World& world, const StoredRun& run) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,7 @@ std::string summary_text(const Summary& summary);
 struct Settled {
   Outcome outcome;
   nlohmann::ordered_json summary;
+  std::vector<SlurmJob> jobs = {};  // as Slurm recorded them; empty: it has forgotten
 };
 
 /// How a Slurm job ended, from its record and the run's own events; writes nothing. Nothing when

@@ -154,11 +154,14 @@ Result<std::string> test_submission(World& world, const std::vector<std::string>
                "nothing was submitted; dllaunch script shows what would be"};
 }
 
-Result<std::string> submit_job(World& world, const std::string& script) {
+Result<std::string> submit_job(World& world, const std::string& script,
+                               const std::vector<std::string>& more) {
   const auto text = world.read_file(script);
   const auto options = text ? options_of_script(*text) : std::vector<std::string>();
   auto argv = sbatch_without(overriding(options, sbatch_variables(world)));
-  argv.insert(argv.end(), {"--parsable", script});
+  argv.emplace_back("--parsable");
+  argv.insert(argv.end(), more.begin(), more.end());
+  argv.push_back(script);
   auto output = world.run(argv, submit_limit);
   if (!output) {
     auto error = std::move(output).error();

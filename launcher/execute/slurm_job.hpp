@@ -15,7 +15,9 @@ namespace dllaunch {
 /// taken out of sbatch's environment. Lines that a site's wrapper adds are passed over.
 /// bad_request: sbatch does not understand an option. unavailable: it refuses, in its own words,
 /// or is not there. timeout: no answer in 60 s; the job may have been taken all the same.
-Result<std::string> submit_job(World& world, const std::string& script);
+/// `more`: options that count before those in the script.
+Result<std::string> submit_job(World& world, const std::string& script,
+                               const std::vector<std::string>& more = {});
 
 /// Asks sbatch what it would do with a job of these options, without submitting one: the words of
 /// --test-only, its estimate of the start among them. Errors as submit_job's.
