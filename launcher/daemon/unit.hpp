@@ -1,0 +1,17 @@
+// The daemon under systemd, where there is one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/daemon/settings.hpp"
+
+namespace dllaunch {
+
+/// The words of `dllaunch daemon start` that mean these settings.
+std::vector<std::string> start_words(const std::string& dllaunch, const DaemonSettings& settings);
+
+/// A unit of the user's, ~/.config/systemd/user/dllaunch.service.
+std::string systemd_unit(const std::string& dllaunch, const DaemonSettings& settings);
+
+}  // namespace dllaunch
