@@ -139,7 +139,7 @@ void RunWatch::look_at(LiveRun& run, double now_s) {
   } else if (run.ended) {
     judge(run, now_s);
   } else {
-    if (run.events) run.events->look();
+    take_progress(run);
     end(run, now_s);
   }
   keep(run);
@@ -155,7 +155,12 @@ void RunWatch::keep_alive(LiveRun& run, const RunView& view, double now_s) {
   record.where = view.where;
   record.reason =
       view.state == "pending" && !view.jobs.empty() ? explain_reason(view.jobs.front().reason) : "";
+  take_progress(run);
+}
+
+void RunWatch::take_progress(LiveRun& run) {
   if (!run.events || !run.events->look()) return;
+  auto& record = run.record;
   const auto& point = run.events->point();
   record.epoch = point.epoch.value_or(record.epoch);
   record.step = point.step.value_or(record.step);

@@ -82,6 +82,7 @@ class RunWatch {
   void look_at(LiveRun& run, double now_s);
   bool read_files(LiveRun& run);
   void keep_alive(LiveRun& run, const RunView& view, double now_s);
+  void take_progress(LiveRun& run);
   void note_lost_nodes(LiveRun& run, const std::string& where, double now_s);
   void end(LiveRun& run, double now_s);
   void judge(LiveRun& run, double now_s);

@@ -42,7 +42,7 @@ class RunWatchTest : public testing::Test {
     const bool asks_jobs = argv[0] == "squeue" || (argv[0] == "scontrol" && argv[1] == "show");
     if (silent_ && asks_jobs)
       return CommandOutput{.exit_code = 1, .out = "", .err = "Unable to contact slurm controller"};
-    if (argv[0] == "squeue") return answer(queue());
+    if (argv[0] == "squeue") return answer(queue(argv.back()));
     if (argv[0] == "sbatch") {
       const auto id = std::to_string(next_++);
       jobs_[id] = {.state = "PENDING"};
@@ -55,10 +55,12 @@ class RunWatchTest : public testing::Test {
     if (argv[0] == "sh") return answer("");
     return std::nullopt;
   }
-  std::string queue() const {
+  /// `which`: "--me" or "--jobs=10"
+  std::string queue(const std::string& which) const {
     std::string text;
     for (const auto& [id, job] : jobs_)
-      if (job.state == "RUNNING" || job.state == "PENDING")
+      if ((which == "--me" || which == "--jobs=" + id) &&
+          (job.state == "RUNNING" || job.state == "PENDING"))
         text += id + "|" + job.state + "|N/A|0:05|" + (job.state == "RUNNING" ? job.nodes : "") +
                 "|None\n";
     return text;
