@@ -84,7 +84,8 @@ class SlurmDaemon : public testing::Test {
     const RunDir dir{.path = work_->path() + "/runs/" + name};
     fs::create_directories(dir.out());
     std::ofstream(dir.plan_json())
-        << R"({"name": "tiny", "launcher": "slurm", "nodes": 1, "ranks_per_node": 1, "sbatch": {}})";
+        << R"({"name": "tiny", "launcher": "slurm", "nodes": 1, "ranks_per_node": 1, )"
+        << R"("sbatch": {}})";
     std::ofstream(dir.sbatch_script())
         << "#!/bin/bash\n#SBATCH --output=/dev/null\n#SBATCH --time=5\n#SBATCH --ntasks=1\n"
         << lines << "\n";
