@@ -121,7 +121,7 @@ bool RunWatch::read_files(LiveRun& run) {
 }
 
 void RunWatch::look_at(LiveRun& run, double now_s) {
-  if (!read_files(run)) {
+  if (!read_files(run) || run.record.state == state_submitting) {
     keep(run);
     return;
   }
@@ -303,6 +303,8 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
   const auto sent = submitter_.submit(record, reason, now_s);
   run.retry_s = now_s + settings_.interval_s * (1 << std::min(run.refusals, 6));
   if (!sent) {
+    // Meant already, and stored so: only recover() may go on with it.
+    if (record.submissions != run.record.submissions) run.stored = run.record = record;
     run.record.decision = "not submitted: " + sent.error().what;
     return;
   }

@@ -19,8 +19,8 @@ CREATE TABLE runs(
   id INTEGER PRIMARY KEY, dir TEXT NOT NULL UNIQUE, name TEXT NOT NULL, job TEXT, launcher TEXT,
   state TEXT, job_id TEXT, over INTEGER NOT NULL, judged TEXT, began REAL, ended REAL, seconds REAL,
   place TEXT, reason TEXT, decision TEXT, submissions INTEGER, barren INTEGER,
-  system_cancels INTEGER, wish TEXT, wished REAL, cancelled INTEGER, epoch INTEGER, step INTEGER, loss REAL,
-  val_accuracy REAL, images_per_s REAL);
+  system_cancels INTEGER, wish TEXT, wished REAL, cancelled INTEGER, epoch INTEGER, step INTEGER,
+  loss REAL,  val_accuracy REAL, images_per_s REAL);
 CREATE INDEX runs_by_name ON runs(name);
 CREATE INDEX live_runs ON runs(over) WHERE over = 0;
 CREATE INDEX runs_by_state ON runs(state);

@@ -109,7 +109,6 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
   const auto known = world_.read_file(dir.job_id());
   // A job that has started wrote its number itself, and what it saved since is newer.
   if (!known || job_id_in(*known) != job_id) {
-    forget_summary(dir);
     auto kept = write_file(dir.job_id(), job_id + "\n");
     if (!kept) world_.note("dllaunch: warning: " + kept.error().what + "\n");
   }
@@ -142,6 +141,9 @@ Result<Ok> Submitter::send(RunRecord& run, Submission& submission, double now_s)
   if (!failed) return std::move(failed).error();
   const auto more = options_of_submission(*script, submission, *failed);
   submission.exclude = fmt::format("{}", fmt::join(*failed, ","));
+  // Before sbatch: should we die in it, no old summary is taken for the new job's.
+  const auto summary = world_.read_file(dir.summary());
+  forget_summary(dir);
   lock->share_with_children(true);
   auto id = submit_job(world_, dir.sbatch_script(), more);
   lock->share_with_children(false);
@@ -149,7 +151,10 @@ Result<Ok> Submitter::send(RunRecord& run, Submission& submission, double now_s)
   submission.words = id.error().what;
   world_.note(fmt::format("{}: {}\n", run.name, submission.words));
   if (leaves_it_open(id.error())) return Ok{};
+  if (auto put_back = summary ? write_file(dir.summary(), *summary) : Result<Ok>(Ok{}); !put_back)
+    world_.note("dllaunch: warning: " + put_back.error().what + "\n");
   submission.state = SubmissionState::refused;
+  run.state = "ended";
   run.decision = submission.words;
   return store_.decide({.run = run, .submissions = {submission}, .notice = {}});
 }
@@ -165,11 +170,15 @@ Result<Submission> Submitter::submit(RunRecord& run, const std::string& reason, 
         fmt::format("{} has another job by now, {}", run.name, job_id_in(*text).value_or("none")),
         ""};
   Submission submission{.token = new_token(), .run = run.id, .reason = reason, .intended_s = now_s};
-  run.judged = run.job_id;
-  run.wish.clear();
-  ++run.submissions;
-  auto meant = store_.decide({.run = run, .submissions = {submission}, .notice = {}});
-  if (!meant) return std::move(meant).error();
+  auto meant = run;
+  meant.judged = run.job_id;
+  meant.wish.clear();
+  meant.state = state_submitting;
+  ++meant.submissions;
+  auto kept = store_.decide({.run = meant, .submissions = {submission}, .notice = {}});
+  if (!kept) return std::move(kept).error();
+  // From here on it is meant, and recover() sees to it, whatever fails.
+  run = meant;
   auto sent = send(run, submission, now_s);
   if (!sent) return std::move(sent).error();
   return submission;

@@ -13,6 +13,9 @@
 
 namespace dllaunch {
 
+/// The state of a run while one of its submissions is `intended`: nobody judges it meanwhile.
+constexpr const char* state_submitting = "submitting";
+
 /// "dllaunch:" and 16 random hexadecimal digits.
 std::string new_token();
 
@@ -36,7 +39,7 @@ class Submitter {
   /// `run` was read. The record is brought up to date and stored. The submission it returns may
   /// be refused, or still `intended`: sbatch did not say whether the job was taken, and recover()
   /// finds out. bad_request: a dllaunch follows the run, or its job is another one by now; nothing
-  /// was done. unavailable: the disk.
+  /// was done. unavailable: the disk; `run` is changed if the submission is meant all the same.
   Result<Submission> submit(RunRecord& run, const std::string& reason, double now_s);
 
   /// Looks after submissions of which nobody knows the outcome: those of a daemon that died. A job

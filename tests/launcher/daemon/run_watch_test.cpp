@@ -46,6 +46,7 @@ class RunWatchTest : public testing::Test {
     if (argv[0] == "sbatch") {
       const auto id = std::to_string(next_++);
       jobs_[id] = {.state = "PENDING"};
+      if (loses_answers_) return Error{ErrorKind::timeout, "sbatch did not end within 60 s", ""};
       return answer(id + "\n");
     }
     if (argv[0] == "scontrol" && argv[1] == "show" && argv[2] == "job") return answer(job(argv[3]));
@@ -110,6 +111,7 @@ class RunWatchTest : public testing::Test {
   std::map<std::string, Job> jobs_;
   std::string nodes_;
   bool silent_ = false;
+  bool loses_answers_ = false;
   int next_ = 100;
   double now_s_ = 2e9;
 };
@@ -360,6 +362,28 @@ TEST_F(RunWatchTest, WhatTheUserStartsAgainIsANewJob) {
   EXPECT_FALSE(run("r").over);
   EXPECT_EQ(run("r").job_id, "12");
   EXPECT_EQ(run("r").state, "running");
+}
+
+/// Between the intent and the news of its job nobody judges the run, nor writes of its end.
+TEST_F(RunWatchTest, AnAnswerOfSbatchThatGetsLostIsNoSecondSubmission) {
+  const auto dir = add("r", "10");
+  look();
+  save_checkpoint(dir);
+  loses_answers_ = true;
+  jobs_["10"].state = "TIMEOUT";
+  look();
+  EXPECT_EQ(run("r").state, "submitting");
+  look();
+  EXPECT_EQ(ran("sbatch"), 1);
+  EXPECT_FALSE(run("r").over);
+  EXPECT_FALSE(fs::exists(dir + "/summary.json"));
+  // The job has started and written its number.
+  std::ofstream(dir + "/job.id") << "100\n";
+  jobs_["100"].state = "RUNNING";
+  look(2);
+  EXPECT_EQ(run("r").job_id, "100");
+  EXPECT_EQ(run("r").state, "running");
+  EXPECT_EQ(ran("sbatch"), 1);
 }
 
 TEST_F(RunWatchTest, ADirectoryThatIsAwayForAWhile) {

@@ -125,7 +125,22 @@ TEST_F(SubmitterTest, ARefusalIsFinal) {
   ASSERT_TRUE(sent);
   EXPECT_EQ(sent->state, SubmissionState::refused);
   EXPECT_THAT(stored().decision, HasSubstr("no such partition"));
+  EXPECT_TRUE(std::filesystem::exists(dir_ + "/summary.json")) << "put back";
   EXPECT_TRUE(store_->open_submissions()->empty());
+}
+
+/// What fails after the intent is on the disk leaves it there, for recover() alone.
+TEST_F(SubmitterTest, AnErrorAfterTheIntentLeavesItOpen) {
+  std::filesystem::remove(dir_ + "/job.sbatch");
+  auto one = submitter();
+  EXPECT_FALSE(one.submit(run_, "why", 100));
+  EXPECT_EQ(run_, stored());
+  EXPECT_EQ(run_.state, state_submitting);
+  EXPECT_EQ(run_.judged, "7");
+  EXPECT_EQ(store_->open_submissions()->size(), 1u);
+  script("");
+  EXPECT_THAT(one.recover(130), testing::ElementsAre(run_.id));
+  EXPECT_EQ(count_sbatch(), 1);
 }
 
 /// sbatch gave up, but the controller had taken the job.
