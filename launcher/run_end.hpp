@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/execute/outcome.hpp"
+#include "launcher/slurm_text.hpp"
 #include "launcher/stored_run.hpp"
 #include "launcher/summary.hpp"
 #include "launcher/world.hpp"
