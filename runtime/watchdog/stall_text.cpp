@@ -47,6 +47,11 @@ std::string whereabouts(const RankState& state, bool with_age) {
   return text + fmt::format(", step {}", state.step);
 }
 
+/// What the kernel says of a process that no thread of runs.
+bool is_stopped(const std::string& doing) {
+  return doing == "stopped" || doing == "stopped by a debugger";
+}
+
 /// "has not arrived (data for 63 s, step 812): poll < read_batch"
 std::string predicate(const RankState& state, WhyLate why, const std::string& doing) {
   const std::string told = doing.empty() ? "" : ": " + doing;
@@ -56,8 +61,7 @@ std::string predicate(const RankState& state, WhyLate why, const std::string& do
     case WhyLate::left:
       return "has ended its training";
     case WhyLate::unresponsive:
-      if (doing == "stopped" || doing == "stopped by a debugger")
-        return fmt::format("is {} ({})", doing, whereabouts(state, true));
+      if (is_stopped(doing)) return fmt::format("is {} ({})", doing, whereabouts(state, true));
       return fmt::format("does not answer ({}){}", whereabouts(state, true), told);
     case WhyLate::not_attending:
       return fmt::format("has begun it and does not wait for it ({}){}", whereabouts(state, true),
@@ -133,12 +137,18 @@ class Line {
     if (!unnamed.empty()) add(fmt::format("and {} more: {}", unnamed.size(), rank_list(unnamed)));
   }
 
-  /// Ranks that do the same together; who does what nobody else does comes first.
+  /// Who was stopped inside the collective is why, and may have answered a moment ago. Then ranks
+  /// that do the same together; who does what nobody else does comes first.
   void add_stuck() {
     std::map<std::string, std::vector<int>> by_doing;
     for (const RankState& each : scene_.ranks) {
       if (each.left) continue;
       const std::string what = doing(each.rank);
+      if (is_stopped(what)) {
+        add(fmt::format("rank {} on {} {}", each.rank, host(each.rank),
+                        predicate(each, WhyLate::unresponsive, what)));
+        continue;
+      }
       by_doing[what.empty() ? "not asked" : what].push_back(each.rank);
     }
     std::vector<std::pair<std::string, std::vector<int>>> groups(by_doing.begin(), by_doing.end());

@@ -65,6 +65,15 @@ TEST(StallText, PutsFirstWhoDoesWhatNobodyElseDoes) {
             "communication does not move: rank 2 on n1: sleep < wait; ranks 0-1,3: poll < wait");
 }
 
+TEST(StallText, NamesFirstWhoWasStoppedInsideTheCollective) {
+  auto scene = scene_of(4);
+  scene.doing = {{0, "poll < wait"}, {1, "poll < wait"}, {2, "poll < wait"}, {3, "stopped"}};
+  EXPECT_EQ(stall_line(scene),
+            "stall: all_reduce #1234 (25.0 MB) is 61 s late, with every rank in it: the "
+            "communication does not move: rank 3 on n1 is stopped (data for 63 s, step 812); "
+            "ranks 0-2: poll < wait");
+}
+
 TEST(StallText, DataThatDoesNotComeIsNoCollective) {
   auto scene = scene_of(1);
   scene.verdict = {.waited_ns = 61 * s, .late = {{0, WhyLate::no_batch}}};
