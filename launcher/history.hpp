@@ -3,10 +3,8 @@
 // A run that was restarted has had several lives, and the file holds what all of them wrote, in the
 // order in which it arrived. What counts:
 //
-//  1. Of lines with a generation (runtime/lease.hpp) those of the highest one so far. A lower one
-//  is
-//     an orphan's, which did not know yet that a later life had begun. Lines without a generation
-//     count.
+//  1. Of lines with a generation (runtime/lease.hpp) those of the highest so far. A lower one is an
+//     orphan's, which did not know yet that a later life had begun. Lines without one count.
 //  2. A life goes on from a step: that of the checkpoint in its `restart` event with the reason
 //     "resume", 0 without one. What was trained beyond it is lost work.
 //  3. A step that counts already does not count again.
@@ -14,9 +12,10 @@
 // Definitions, which docs/recovery.md repeats for users:
 //   useful step time = the time of the steps that count and were not lost. The time of a step is
 //       that from the event before to its `step` event, less what checkpoints blocked in it.
-//   goodput = useful step time / wall time. Wall time is from the beginning of the first life to
-//   the
-//       end of the last, with all that lies between, but for the time in Slurm's queue.
+//   goodput = useful step time / wall time.
+//   wall time = from the start of the first life's ranks to the end of the last's, all between
+//       included but the time in Slurm's queue: as who started them measured it, and never less
+//       than what the events span.
 //   lost steps of a restart = the last step that counted before it, less the one it went on from.
 //   down time of a restart = from the last event before it to the first step event after it.
 #pragma once
