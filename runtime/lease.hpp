@@ -1,7 +1,6 @@
 // Who may write into a run's directory: the highest generation, and nobody else.
 //
-//   RUN/.lease/1  RUN/.lease/2 ...      a name for each time the directory was taken, the newest
-//   few
+//   RUN/.lease/1  RUN/.lease/2 ...      a name for each time it was taken; the newest few stay
 //
 // A name counts, its content is only for messages. Slurm can run a job twice at once (a node that
 // lost its network works on): the older one finds a higher name than its own and stops.

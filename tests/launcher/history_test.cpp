@@ -90,8 +90,8 @@ TEST(History, AnOrphanDoesNotCountFromTheFirstLineOfALaterLifeOn) {
   EXPECT_EQ(history.restart_count(), 1);
   EXPECT_EQ(history.lost_steps(), 1);
   EXPECT_DOUBLE_EQ(history.restarts()[0].down_seconds.value(), 2);
-  // 1 and 2 in 2 s of the first life (its third step took half of 1 .. 3), 3 in 1 s, 4 and 5 in 1
-  // s.
+  // Steps 1 and 2 in a second each, then 3 in one, then 4 and 5: 7 to 9 is two seconds, of which
+  // the line of the rank that stalled takes one.
   EXPECT_DOUBLE_EQ(history.step_seconds(), 1 + 1 + 1 + 1);
 }
 
