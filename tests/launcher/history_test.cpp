@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
@@ -228,6 +229,36 @@ TEST(History, ARestartAsJson) {
   EXPECT_EQ(json.dump(),
             R"({"time":5.0,"reason":"r","from":"c","step":3,"lost_steps":2,"lost_seconds":0.5,)"
             R"("down_seconds":null})");
+}
+
+/// Captured: two lives of one rank at once, of which the first had the directory taken from it.
+TEST(History, OfTwoRealLivesAtOnceEachStepCountsOnce) {
+  std::ifstream lines(std::string(DLLAUNCH_SOURCE_DIR) + "/tests/fixtures/events/two_lives.jsonl");
+  History history;
+  std::vector<std::int64_t> counted;
+  std::vector<std::int64_t> orphans;
+  std::int64_t last = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto event = parse_event(line);
+    ASSERT_TRUE(event) << line;
+    const bool counts = history.take(*event);
+    const auto* told = std::get_if<StepEvent>(&*event);
+    const std::int64_t valid = told != nullptr && counts ? told->step - 1 : history.step();
+    while (!counted.empty() && counted.back() > valid) counted.pop_back();
+    if (told == nullptr) continue;
+    (counts ? counted : orphans).push_back(told->step);
+    if (told->generation == 2) last = told->step;
+  }
+  EXPECT_EQ(orphans, std::vector<std::int64_t>{13});
+  EXPECT_TRUE(std::is_sorted(counted.begin(), counted.end()));
+  EXPECT_EQ(std::set(counted.begin(), counted.end()).size(), counted.size());
+  EXPECT_EQ(history.step(), last);
+  EXPECT_GT(last, 30);
+  ASSERT_EQ(history.restart_count(), 1);
+  EXPECT_EQ(history.restarts()[0].step, 6);
+  EXPECT_EQ(history.lost_steps(), 4) << "the first life had told of step 10";
+  EXPECT_GT(history.lost_seconds(), 0);
+  EXPECT_LT(history.step_seconds(), history.span_seconds());
 }
 
 /// A run of several lives, each step of which takes a second, with orphans that write on.
