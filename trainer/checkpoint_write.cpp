@@ -1,10 +1,10 @@
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 
