@@ -1,5 +1,6 @@
 #include "launcher/events.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -58,7 +59,8 @@ Event epoch(const Json& line, double time) {
                     .val_accuracy = real(line, "val_accuracy"),
                     .seconds = real(line, "seconds"),
                     .images_per_s = real(line, "images_per_s"),
-                    .images = real(line, "images")};
+                    .images = real(line, "images"),
+                    .step = whole(line, "step")};
 }
 
 Event ranks(const Json& line, double time) {
@@ -88,7 +90,11 @@ Event checkpoint_failed(const Json& line, double time) {
 }
 
 Event restart(const Json& line, double time) {
-  return RestartEvent{.time = time, .reason = text(line, "reason"), .from = text(line, "from")};
+  return RestartEvent{.time = time,
+                      .reason = text(line, "reason"),
+                      .from = text(line, "from"),
+                      .step = whole(line, "step"),
+                      .queue_seconds = real(line, "queue_seconds")};
 }
 
 Event stall(const Json& line, double time) {
@@ -117,6 +123,10 @@ double time_of(const Event& event) {
   return std::visit([](const auto& one) { return one.time; }, event);
 }
 
+std::int64_t generation_of(const Event& event) {
+  return std::visit([](const auto& one) { return one.generation; }, event);
+}
+
 std::optional<Event> parse_event(std::string_view line) {
   using Reader = Event (*)(const Json&, double);
   static const std::map<std::string, Reader, std::less<>> readers = {
@@ -135,7 +145,20 @@ std::optional<Event> parse_event(std::string_view line) {
   const auto time = real(parsed, "time");
   const auto reader = readers.find(text(parsed, "event"));
   if (!time || reader == readers.end()) return std::nullopt;
-  return reader->second(parsed, *time);
+  Event event = reader->second(parsed, *time);
+  const auto generation = std::max<std::int64_t>(0, whole(parsed, "generation").value_or(0));
+  std::visit([&](auto& one) { one.generation = generation; }, event);
+  return event;
+}
+
+std::string restart_line(const RestartEvent& event) {
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
+  nlohmann::ordered_json line = {
+      {"time", event.time},          {"event", "restart"},
+      {"reason", event.reason},      {"from", event.from.empty() ? Json() : Json(event.from)},
+      {"step", or_null(event.step)}, {"queue_seconds", or_null(event.queue_seconds)}};
+  if (event.generation > 0) line["generation"] = event.generation;
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::vector<Event> EventTail::read() {

@@ -33,8 +33,7 @@ Follower::Follower(World& world, const RunDir& run, const FollowSettings& settin
 }
 
 void Follower::take(const Event& event) {
-  ledger_.take(event);
-  progress_.take(event);
+  if (ledger_.take(event)) progress_.take(event);
 }
 
 void Follower::read_events() {

@@ -14,6 +14,7 @@
 #include "launcher/plan_parts.hpp"
 #include "launcher/shell_quote.hpp"
 #include "launcher/slurm_wishes.hpp"
+#include "runtime/lease.hpp"
 #include "topology/masks.hpp"
 
 namespace dllaunch {
@@ -217,6 +218,7 @@ std::vector<std::string> mpirun(bool oversubscribe, const LaunchPlan& plan) {
     argv.push_back(name);
   }
   if (plan.stage.wanted()) argv.insert(argv.end(), {"-x", "DLLAUNCH_STAGE"});
+  argv.insert(argv.end(), {"-x", generation_variable});
   argv.emplace_back("--");
   return argv;
 }

@@ -15,18 +15,6 @@
 namespace dllaunch {
 namespace {
 
-/// What an earlier run in the directory did is remembered, what this one did is added up.
-RunLedger read_ledger(const StoredRun& run) {
-  RunLedger ledger;
-  EventTail tail(run.dir.events());
-  for (auto events = tail.read(); !events.empty(); events = tail.read()) {
-    for (const auto& event : events) {
-      time_of(event) >= run.began_at_s ? ledger.take(event) : ledger.recall(event);
-    }
-  }
-  return ledger;
-}
-
 /// From the first submission to the last end: of an array all its tasks.
 double seconds_of(const std::vector<SlurmJob>& jobs) {
   double seconds = 0;
@@ -57,6 +45,21 @@ std::string render_failure(const Outcome& outcome) {
   text += "  " + outcome.log + ":\n";
   for (const auto& line : outcome.excerpt) text += "    | " + line + "\n";
   return text;
+}
+
+RunLedger read_ledger(const StoredRun& run) {
+  RunLedger ledger;
+  EventTail tail(run.dir.events());
+  for (auto events = tail.read(); !events.empty(); events = tail.read()) {
+    for (const auto& event : events) {
+      if (time_of(event) >= run.began_at_s) {
+        ledger.take(event);
+      } else {
+        ledger.recall(event);
+      }
+    }
+  }
+  return ledger;
 }
 
 Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains) {

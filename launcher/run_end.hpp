@@ -19,6 +19,9 @@ std::string render_failure(const Outcome& outcome);
 
 Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains);
 
+/// What an earlier run in the directory did is remembered, what this one did is added up.
+RunLedger read_ledger(const StoredRun& run);
+
 /// The text of summary.json.
 std::string summary_text(const Summary& summary);
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <deque>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "launcher/history.hpp"
 #include "launcher/log_line.hpp"
 #include "launcher/progress.hpp"
 #include "launcher/summary.hpp"
@@ -111,14 +113,23 @@ std::string ranks_table(const Json& ranks) {
 }  // namespace
 
 nlohmann::ordered_json last_ranks_event(const std::string& events_path) {
+  struct Told {
+    std::int64_t step = 0;  // after which it was told
+    std::string line;
+  };
+  constexpr std::size_t most_kept = 64;
+  std::deque<Told> told;
+  History history;
   std::ifstream in(events_path);
-  Json last;
   for (std::string line; std::getline(in, line);) {
-    if (line.find("\"event\":\"ranks\"") == std::string::npos) continue;
-    auto event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (event.is_object()) last = std::move(event);
+    const auto event = parse_event(line);
+    if (!event || !history.take(*event)) continue;
+    while (!told.empty() && told.back().step > history.step()) told.pop_back();
+    if (!std::holds_alternative<RanksEvent>(*event)) continue;
+    told.push_back({history.step(), line});
+    if (told.size() > most_kept) told.pop_front();
   }
-  return last;
+  return told.empty() ? Json() : Json::parse(told.back().line, nullptr, /*allow_exceptions=*/false);
 }
 
 std::string render_run_report(const StoredRun& run, const nlohmann::ordered_json& ranks) {

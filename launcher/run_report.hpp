@@ -9,7 +9,8 @@
 
 namespace dllaunch {
 
-/// The last `ranks` event in events.jsonl, as the trainer wrote it; null without one.
+/// The last `ranks` event in events.jsonl that counts (history.hpp), as the trainer wrote it; null
+/// without one.
 nlohmann::ordered_json last_ranks_event(const std::string& events_path);
 
 /// For people. `ranks`: last_ranks_event, null where there is none. Whatever is missing in either

@@ -128,6 +128,43 @@ std::string next_words(const RunStatusView& status) {
   return text;
 }
 
+/// Wall time so far is that of the events until now, or what Slurm says where that is more.
+std::optional<double> goodput_of(const RunStatusView& status, double now_s) {
+  const RunView& view = status.view;
+  const auto stored = view.run.summary.find("goodput");
+  if (is_over(view) && stored != view.run.summary.end() && stored->is_number())
+    return stored->get<double>();
+  const History& history = status.ledger.history();
+  const double span = is_over(view) ? history.span_seconds() : history.span_until(now_s);
+  return status.ledger.goodput(std::max(span, view.seconds.value_or(0)));
+}
+
+std::string goodput_words(const RunStatusView& status) {
+  if (!status.goodput) return "";
+  std::string text = fmt::format("{:.0f} %", 100 * *status.goodput);
+  if (!is_over(status.view)) text += " so far";
+  const History& history = status.ledger.history();
+  text += ", " + clock_time(history.step_seconds()) + " of training steps";
+  if (history.lost_steps() > 0)
+    text += fmt::format("; {} steps lost, {}", history.lost_steps(),
+                        clock_time(history.lost_seconds()));
+  return line_of("goodput", text);
+}
+
+/// One line each, the newest last.
+std::string restart_lines(const History& history) {
+  constexpr std::size_t most_shown = 8;
+  const auto& restarts = history.restarts();
+  const std::size_t shown = std::min(most_shown, restarts.size());
+  std::string text;
+  if (restarts.size() > shown || history.restart_count() > std::ssize(restarts))
+    text += line_of("restarts", fmt::format("{}, of which the last:", history.restart_count()));
+  for (std::size_t i = restarts.size() - shown; i < restarts.size(); ++i) {
+    text += line_of(text.empty() ? "restarts" : "", restart_words(restarts[i]));
+  }
+  return text;
+}
+
 }  // namespace
 
 RunStatusView status_of(RunView view, double now_s) {
@@ -139,6 +176,10 @@ RunStatusView status_of(RunView view, double now_s) {
   if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
     status.checkpoint_age_s = age_s(info, now_s);
   status.tasks = tasks_of(status.view);
+  status.ledger = read_ledger(status.view.run);
+  status.goodput = goodput_of(status, now_s);
+  // Of the end of the file alone an epoch that was lost since would still count.
+  if (status.ledger.epochs() > 0) status.view.point.val_accuracy = status.ledger.val_accuracy();
   return status;
 }
 
@@ -162,7 +203,8 @@ std::string render_status(const RunStatusView& status) {
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
                                               clock_time(status.checkpoint_age_s.value_or(0))));
-  if (view.point.restarts > 0) text += line_of("restarts", std::to_string(view.point.restarts));
+  text += goodput_words(status);
+  text += restart_lines(status.ledger.history());
   for (std::size_t i = 0; i < status.tasks.size(); ++i)
     text += line_of(i == 0 ? "tasks" : "", status.tasks[i]);
   if (!plan.array) text += log_words(status.logs, is_over(view));
@@ -176,7 +218,15 @@ Json to_json(const RunStatusView& status) {
     document[key] = words.empty() ? Json() : Json(words);
   }
   document["checkpoint"] = status.checkpoint.empty() ? Json() : Json(status.checkpoint);
-  document["restarts"] = status.view.point.restarts;
+  const History& history = status.ledger.history();
+  document["restarts"] = history.restart_count();
+  document["goodput"] = status.goodput ? Json(*status.goodput) : Json();
+  document["lost_steps"] = history.lost_steps();
+  document["lost_seconds"] = history.lost_seconds();
+  document["restart_list"] = Json::array();
+  for (const auto& restart : history.restarts()) {
+    document["restart_list"].push_back(to_json(restart));
+  }
   document["logs"] = Json::array();
   for (const auto& log : status.logs) {
     document["logs"].push_back({{"name", log.name},

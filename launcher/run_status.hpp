@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "launcher/run_view.hpp"
+#include "launcher/summary.hpp"
 
 namespace dllaunch {
 
@@ -26,6 +27,8 @@ struct RunStatusView {
   std::string checkpoint = {};  // the newest; empty: none
   std::optional<double> checkpoint_age_s = {};
   std::vector<std::string> tasks = {};  // of an array: "0 completed", in order
+  RunLedger ledger = {};                // of its events so far
+  std::optional<double> goodput = {};   // so far; of a run that is over as its summary has it
 };
 
 /// Reads the run's directory. `now_s`: Unix seconds.

@@ -9,6 +9,7 @@
 #include "launcher/events.hpp"
 #include "launcher/execute/rank_logs.hpp"
 #include "launcher/execute/slurm_job.hpp"
+#include "launcher/history.hpp"
 #include "launcher/log_line.hpp"
 
 namespace dllaunch {
@@ -106,9 +107,10 @@ void view_local(double now_s, RunView& view) {
 RunPoint read_point(const StoredRun& run) {
   constexpr std::size_t most_bytes = 65536;
   RunPoint point;
+  History history;
   for (const auto& line : lines_of(file_end(run.dir.events(), most_bytes))) {
     const auto event = parse_event(line);
-    if (!event || time_of(*event) < run.began_at_s - 1) continue;
+    if (!event || time_of(*event) < run.began_at_s - 1 || !history.take(*event)) continue;
     if (const auto* step = std::get_if<StepEvent>(&*event)) {
       point.epoch = step->epoch;
       point.step = step->step;
@@ -117,8 +119,6 @@ RunPoint read_point(const StoredRun& run) {
     } else if (const auto* epoch = std::get_if<EpochEvent>(&*event)) {
       point.epoch = epoch->epoch;
       if (epoch->val_accuracy) point.val_accuracy = epoch->val_accuracy;
-    } else if (std::holds_alternative<RestartEvent>(*event)) {
-      ++point.restarts;
     }
   }
   if (const auto log = newest_log(run.dir); !point.epoch && !log.empty())

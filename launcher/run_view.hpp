@@ -22,7 +22,6 @@ struct RunPoint {
   std::optional<double> loss = {};
   std::optional<double> val_accuracy = {};
   std::optional<double> images_per_s = {};
-  int restarts = 0;
   std::string last_line = {};  // without events: of the log that was written last
 };
 RunPoint read_point(const StoredRun& run);

@@ -32,33 +32,20 @@ std::string_view to_string(RunStatus status) {
   return words[static_cast<std::size_t>(status)];
 }
 
-void RunLedger::take(const Event& event) {
-  const double time = time_of(event);
-  if (const auto* checkpoint = std::get_if<CheckpointEvent>(&event)) {
-    if (checkpoint->seconds_blocked) {
-      blocked_seconds_ += *checkpoint->seconds_blocked;
-      return;
-    }
-  }
-  if (std::holds_alternative<CheckpointFailedEvent>(event)) return;
-  double since = last_time_ > 0 ? std::max(0.0, time - last_time_) : 0;
-  last_time_ = time;
+bool RunLedger::take(const Event& event) {
+  if (!history_.take(event)) return false;
+  forget_lost_epochs();
   if (std::holds_alternative<StartEvent>(event)) {
     end_status_.clear();
     stall_.reset();
-    blocked_seconds_ = 0;
     first_epoch_comes_ = true;
   }
   if (const auto* step = std::get_if<StepEvent>(&event)) {
     ++steps_;
-    const double blocked = std::min(since, blocked_seconds_);
-    blocked_seconds_ -= blocked;
-    since -= blocked;
-    step_seconds_ += since;
-    step_images_ += step->images_per_s.value_or(0) * since;
+    image_seconds_ += history_.latest_seconds();
+    step_images_ += step->images_per_s.value_or(0) * history_.latest_seconds();
   } else if (const auto* epoch = std::get_if<EpochEvent>(&event)) {
-    epochs_ = epoch->epoch;
-    if (epoch->val_accuracy) val_accuracy_ = epoch->val_accuracy;
+    finish_epoch(*epoch);
     if (epoch->images_per_s.value_or(0) > 0) {
       Work& work = first_epoch_comes_ ? first_epochs_ : later_epochs_;
       // Epochs of a trainer that does not say have the same images, however many.
@@ -67,28 +54,50 @@ void RunLedger::take(const Event& event) {
       work.seconds += images / *epoch->images_per_s;
       first_epoch_comes_ = false;
     }
-  } else if (std::holds_alternative<RestartEvent>(event)) {
-    ++restarts_;
   } else if (const auto* stall = std::get_if<StallEvent>(&event)) {
     if (!stall_ && stall->state != "died") ++stalls_;
     stall_ = stall->state == "over" ? std::nullopt : std::optional(*stall);
   } else if (const auto* end = std::get_if<EndEvent>(&event)) {
     end_status_ = end->status;
   }
+  return true;
 }
 
 void RunLedger::recall(const Event& event) {
-  const auto* epoch = std::get_if<EpochEvent>(&event);
-  if (epoch == nullptr) return;
-  epochs_ = epoch->epoch;
-  if (epoch->val_accuracy) val_accuracy_ = epoch->val_accuracy;
+  if (!history_.recall(event)) return;
+  forget_lost_epochs();
+  if (const auto* epoch = std::get_if<EpochEvent>(&event)) finish_epoch(*epoch);
+}
+
+void RunLedger::finish_epoch(const EpochEvent& event) {
+  // Of a life that began anew: its first step may be an epoch.
+  const auto same = [&] { return event.step && epochs_.back().step >= *event.step; };
+  while (!epochs_.empty() && same()) epochs_.pop_back();
+  const auto before = val_accuracy();
+  if (epochs_.size() == most_epochs) {
+    epochs_.erase(epochs_.begin(), epochs_.begin() + most_epochs / 2);
+  }
+  epochs_.push_back({.epoch = event.epoch,
+                     .step = event.step.value_or(0),
+                     .val_accuracy = event.val_accuracy ? event.val_accuracy : before});
+}
+
+/// Of a life that went on from an earlier checkpoint.
+void RunLedger::forget_lost_epochs() {
+  while (!epochs_.empty() && epochs_.back().step > history_.step()) epochs_.pop_back();
+}
+
+std::optional<double> RunLedger::goodput(double wall_seconds) const {
+  const double wall = std::max(wall_seconds, history_.span_seconds());
+  if (!trained() || wall <= 0) return std::nullopt;
+  return std::clamp(step_seconds() / wall, 0.0, 1.0);
 }
 
 std::optional<double> RunLedger::images_per_s() const {
   for (const Work& work : {later_epochs_, first_epochs_}) {
     if (work.seconds > 0) return work.images / work.seconds;
   }
-  if (step_images_ > 0) return step_images_ / step_seconds_;
+  if (step_images_ > 0) return step_images_ / image_seconds_;
   return std::nullopt;
 }
 
@@ -99,9 +108,11 @@ Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int
   summary.val_accuracy = ledger.val_accuracy();
   summary.restarts = ledger.restarts();
   summary.stalls = ledger.stalls();
-  if (ledger.trained() && seconds > 0) {
-    summary.goodput = std::clamp(ledger.step_seconds() / seconds, 0.0, 1.0);
-  }
+  summary.goodput = ledger.goodput(seconds);
+  const History& history = ledger.history();
+  summary.lost_steps = history.lost_steps();
+  summary.lost_seconds = history.lost_seconds();
+  summary.restart_list = history.restarts();
   return summary;
 }
 
@@ -120,6 +131,14 @@ Json to_json(const Summary& summary) {
   };
   if (summary.images_per_s) document["first_epoch_excluded"] = summary.first_epoch_excluded;
   if (summary.stalls > 0) document["stalls"] = summary.stalls;
+  if (!summary.restart_list.empty()) {
+    document["lost_steps"] = summary.lost_steps;
+    document["lost_seconds"] = summary.lost_seconds;
+    document["restart_list"] = Json::array();
+    for (const Restart& restart : summary.restart_list) {
+      document["restart_list"].push_back(to_json(restart));
+    }
+  }
   add("reason", summary.reason);
   add("first_error", summary.first_error);
   add("advice", summary.advice);
@@ -140,6 +159,7 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
   }
   if (summary.goodput) text += fmt::format(", goodput {:.0f} %", 100 * *summary.goodput);
   if (summary.restarts > 0) text += fmt::format(", restarts {}", summary.restarts);
+  if (summary.lost_steps > 0) text += fmt::format(", {} steps lost", summary.lost_steps);
   if (summary.stalls > 0) text += fmt::format(", stalls {}", summary.stalls);
   text += "\n  run         " + places.run_dir + "\n";
   if (!places.checkpoint.empty()) text += "  checkpoint  " + places.checkpoint + "\n";

@@ -5,28 +5,35 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "launcher/events.hpp"
+#include "launcher/history.hpp"
 
 namespace dllaunch {
 
 enum class RunStatus { completed, failed, cancelled, timeout, preempted, node_fail, out_of_memory };
 std::string_view to_string(RunStatus status);
 
-/// Adds up a run's events.
+/// Adds up a run's events: those that count (history.hpp).
 class RunLedger {
  public:
-  void take(const Event& event);
+  /// Whether the event counts; nobody shows one that does not.
+  bool take(const Event& event);
 
   /// What an earlier run in this directory achieved; its times do not count.
   void recall(const Event& event);
 
-  /// Epochs finished, those of earlier runs in the directory included.
-  std::int64_t epochs() const { return epochs_; }
-  int restarts() const { return restarts_; }
-  std::optional<double> val_accuracy() const { return val_accuracy_; }
+  const History& history() const { return history_; }
+  /// Epochs finished, those of earlier runs in the directory included. Falls, as val_accuracy()
+  /// does, when a life goes on from an earlier checkpoint.
+  std::int64_t epochs() const { return epochs_.empty() ? 0 : epochs_.back().epoch; }
+  int restarts() const { return history_.restart_count(); }
+  std::optional<double> val_accuracy() const {
+    return epochs_.empty() ? std::nullopt : epochs_.back().val_accuracy;
+  }
   const std::string& end_status() const { return end_status_; }
   /// The last thing said of a stall or a death that is not over; nothing: all went on.
   const std::optional<StallEvent>& stall() const { return stall_; }
@@ -34,30 +41,42 @@ class RunLedger {
   bool ended() const { return !end_status_.empty(); }
   bool trained() const { return steps_ > 0; }
 
+  /// Useful step time over wall time, 0 .. 1; the definition stands in history.hpp. `wall_seconds`:
+  /// without the queue; where it is less than what the events span, it is that. Nothing without a
+  /// step.
+  std::optional<double> goodput(double wall_seconds) const;
+
   /// Training images of all ranks over the seconds of training, over the epochs but the first after
   /// each start, which pays for compiling, first reads and tuning. Where there are no others, over
   /// those; without an epoch over the steps, weighted by the time each covers.
   std::optional<double> images_per_s() const;
   bool first_epoch_excluded() const { return later_epochs_.seconds > 0; }
 
-  /// Seconds spent in training steps (data, forward, backward, reduction, update): for every step
-  /// event the time since the event before it. Start-up and validation end with events of their own
-  /// and so do not count. A checkpoint tells of itself once it is written, some steps later: what
-  /// it stopped is taken off then.
-  double step_seconds() const { return step_seconds_; }
+  /// Seconds spent in training steps (data, forward, backward, reduction, update) that count: for
+  /// every step event the time since the event before it. Start-up and validation end with events
+  /// of their own and so do not count. A checkpoint tells of itself once it is written, some steps
+  /// later: what it stopped is taken off then.
+  double step_seconds() const { return history_.step_seconds(); }
 
  private:
-  std::int64_t epochs_ = 0;
+  void finish_epoch(const EpochEvent& event);
+  void forget_lost_epochs();
+
+  struct FinishedEpoch {
+    std::int64_t epoch = 0;
+    std::int64_t step = 0;               // its last one; 0: an older trainer did not say
+    std::optional<double> val_accuracy;  // its own, or the latest before
+  };
+  static constexpr std::size_t most_epochs = 4096;  // remembered, the newest
+
+  History history_;
+  std::vector<FinishedEpoch> epochs_;
   std::int64_t steps_ = 0;  // step events
-  int restarts_ = 0;
-  std::optional<double> val_accuracy_;
   std::string end_status_;
   std::optional<StallEvent> stall_;
   int stalls_ = 0;
-  double last_time_ = 0;  // of the event before; 0: none
-  double step_seconds_ = 0;
-  double blocked_seconds_ = 0;  // by checkpoints, not yet taken off
-  double step_images_ = 0;
+  double step_images_ = 0;    // of step events, whether lost later or not
+  double image_seconds_ = 0;  // in which they were trained on
   struct Work {
     double images = 0;
     double seconds = 0;  // of training
@@ -77,11 +96,14 @@ struct Summary {
   bool first_epoch_excluded = false;  // from images_per_s
   std::optional<double> val_accuracy = {};
   int restarts = 0;
-  int stalls = 0;                      // times that ranks kept the others waiting
-  std::optional<double> goodput = {};  // step time / wall time, 0 .. 1
-  std::string reason = {};             // one sentence; empty when completed
-  std::string first_error = {};        // "rank 3 on n2: ValueError: bad"; empty: none was found
-  std::string advice = {};             // what to change; empty: nobody knows
+  int stalls = 0;                          // times that ranks kept the others waiting
+  std::optional<double> goodput = {};      // useful step time / wall time, 0 .. 1: history.hpp
+  std::int64_t lost_steps = 0;             // by restarts, in all
+  double lost_seconds = 0;                 // step time of them
+  std::vector<Restart> restart_list = {};  // the newest
+  std::string reason = {};                 // one sentence; empty when completed
+  std::string first_error = {};            // "rank 3 on n2: ValueError: bad"; empty: none was found
+  std::string advice = {};                 // what to change; empty: nobody knows
 };
 
 Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks);

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/lease.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -263,6 +265,14 @@ Result<RankEnv> read_rank_env(const EnvLookup& lookup) {
   if (any_set(lookup, {"RANK"}) && any_set(lookup, {"WORLD_SIZE"})) return read_as(torchrun, false);
 
   return RankEnv{};
+}
+
+Result<std::optional<std::int64_t>> read_generation(const EnvLookup& lookup) {
+  const auto text = lookup(generation_variable);
+  if (!text) return std::optional<std::int64_t>();
+  const auto generation = parse_generation(*text);
+  if (generation) return generation;
+  return bad(fmt::format("{} is \"{}\", not a whole number from 1", generation_variable, *text));
 }
 
 }  // namespace dllaunch

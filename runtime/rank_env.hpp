@@ -1,6 +1,7 @@
 // Who this process is among its peers, from whatever started it. Part of runtime_core: no MPI.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -38,5 +39,9 @@ inline constexpr std::string_view own_run_id = "dllaunch-";
 /// (RANK ...). None of them: one rank, launcher "none". bad_request: a variable that is not a
 /// number, or a rank outside its size, by name and value.
 Result<RankEnv> read_rank_env(const EnvLookup& lookup);
+
+/// DLLAUNCH_GENERATION: of the run's lives the one that this process belongs to (lease.hpp);
+/// nothing where it is not set. bad_request: it is no generation.
+Result<std::optional<std::int64_t>> read_generation(const EnvLookup& lookup);
 
 }  // namespace dllaunch

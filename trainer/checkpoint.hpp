@@ -61,15 +61,23 @@ struct Retention {
 /// Hears of every piece that was written, and may hold the writer back.
 using OnWritten = std::function<void(std::size_t bytes)>;
 
+/// Which life of a run writes, and whether it still may. By default there is only one.
+struct WriteRight {
+  std::int64_t generation = 0;
+  /// Asked right before anything with a final name changes; where it refuses, nothing does.
+  std::function<Result<Ok>()> check = [] { return Result<Ok>(Ok{}); };
+};
+
 /// Writes `folder`/step-NNNNNNNN under a temporary name, syncs it and renames it; one of that name
-/// is replaced, at once. Then removes what `retention` does not want.
+/// is replaced, as put_in_place() does. Then removes what `retention` does not want.
 /// unavailable: the file system refuses (disk full, read-only), and nothing new is left behind.
+/// What `right` says where it refuses.
 Result<WrittenCheckpoint> write_checkpoint(
     const std::filesystem::path& folder, Checkpoint checkpoint, const Retention& retention,
-    const OnWritten& on_written = [](std::size_t) {});
+    const OnWritten& on_written = [](std::size_t) {}, const WriteRight& right = {});
 
-/// Removes what an interrupted write_checkpoint() left in `folder`.
-void remove_leftovers(const std::filesystem::path& folder);
+/// Removes what an interrupted write_checkpoint() of this life or an earlier one left in `folder`.
+void remove_leftovers(const std::filesystem::path& folder, std::int64_t generation = 0);
 
 struct FoundCheckpoint {
   std::filesystem::path path;

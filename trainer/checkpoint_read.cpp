@@ -141,14 +141,24 @@ std::vector<fs::path> list_checkpoints(const fs::path& folder) {
 }
 
 CheckpointSearch find_newest_checkpoint(const fs::path& folder) {
+  // An earlier life of the run that has not stopped yet may put a newer one there and remove the
+  // one that is being read: then everything is looked at anew.
+  constexpr int most_tries = 10;
   CheckpointSearch search;
-  for (const auto& path : list_checkpoints(folder)) {
-    auto checkpoint = read_checkpoint(path);
-    if (checkpoint) {
-      search.found = FoundCheckpoint{path, *std::move(checkpoint)};
-      break;
+  for (int i = 0; i < most_tries; ++i) {
+    search = {};
+    bool gone = false;
+    for (const auto& path : list_checkpoints(folder)) {
+      auto checkpoint = read_checkpoint(path);
+      if (checkpoint) {
+        search.found = FoundCheckpoint{path, *std::move(checkpoint)};
+        break;
+      }
+      std::error_code unknown;
+      gone = gone || (!fs::exists(path, unknown) && !unknown);
+      search.refused.push_back({path, checkpoint.error().what});
     }
-    search.refused.push_back({path, checkpoint.error().what});
+    if (!gone) break;
   }
   return search;
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "trainer/checkpoint_place.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -31,12 +33,22 @@ std::vector<fs::path> steps_up_to(const fs::path& folder, const fs::path& newest
 }
 
 /// A convenience for people: where links do not exist, nothing is lost.
-void link_best(const fs::path& folder, const fs::path& best) {
+void link_best(const fs::path& folder, const fs::path& best, std::int64_t generation) {
   std::error_code ignored;
-  const fs::path link = folder / ".tmp-best";
+  const fs::path link = folder / temporary_name(generation, "best");
   fs::remove(link, ignored);
   fs::create_directory_symlink(best.filename(), link, ignored);
   fs::rename(link, folder / "best", ignored);
+}
+
+/// A directory with a final name must be complete, so it loses that name before its files.
+void discard(const fs::path& step, std::int64_t generation) {
+  std::error_code ignored;
+  const fs::path aside =
+      step.parent_path() / temporary_name(generation, "old-" + step.filename().string());
+  fs::remove_all(aside, ignored);
+  fs::rename(step, aside, ignored);
+  fs::remove_all(aside, ignored);
 }
 
 }  // namespace
@@ -68,25 +80,17 @@ std::optional<BestCheckpoint> find_best_checkpoint(const fs::path& folder, std::
 }
 
 std::optional<fs::path> prune_checkpoints(const fs::path& folder, const fs::path& newest,
-                                          const Retention& retention) {
+                                          const Retention& retention, std::int64_t generation) {
   std::optional<fs::path> best;
   if (!retention.best.empty()) {
     if (auto found = find_best_checkpoint(folder, retention.best, newest)) best = found->path;
   }
-  if (best) link_best(folder, *best);
+  if (best) link_best(folder, *best, generation);
   int kept = 0;
   for (const auto& step : steps_up_to(folder, newest)) {
-    if (++kept > retention.keep && step != best) discard_checkpoint(step);
+    if (++kept > retention.keep && step != best) discard(step, generation);
   }
   return best;
-}
-
-void discard_checkpoint(const fs::path& directory) {
-  std::error_code ignored;
-  const fs::path aside = directory.parent_path() / (".tmp-old-" + directory.filename().string());
-  fs::remove_all(aside, ignored);
-  fs::rename(directory, aside, ignored);
-  fs::remove_all(aside, ignored);
 }
 
 }  // namespace dllaunch

@@ -1,6 +1,7 @@
 // Which checkpoints stay on disk.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -34,12 +35,11 @@ std::optional<BestCheckpoint> find_best_checkpoint(const std::filesystem::path& 
                                                    const std::filesystem::path& newest);
 
 /// Removes the steps before `newest` that `retention` does not want, and lets the link
-/// `folder`/best point to the best one, whose path it returns.
+/// `folder`/best point to the best one, whose path it returns. `generation`: of this life of the
+/// run, for temporary names.
 std::optional<std::filesystem::path> prune_checkpoints(const std::filesystem::path& folder,
                                                        const std::filesystem::path& newest,
-                                                       const Retention& retention);
-
-/// A directory with a final name must be complete, so it loses that name before its files.
-void discard_checkpoint(const std::filesystem::path& directory);
+                                                       const Retention& retention,
+                                                       std::int64_t generation = 0);
 
 }  // namespace dllaunch

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trainer/checkpoint.hpp"
+#include "trainer/checkpoint_place.hpp"
 #include "trainer/checkpoint_retention.hpp"
 
 namespace dllaunch {
@@ -138,21 +139,18 @@ Result<std::uint64_t> write_files(const fs::path& directory, Checkpoint& checkpo
   return model->bytes + optimizer->bytes + state->bytes;
 }
 
-/// A step of that name is replaced at once, where the file system can: none is ever missing.
-Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final) {
-  std::error_code failed;
-  if (fs::exists(final, failed)) {
-    const bool swapped =
-        ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, final.c_str(), RENAME_EXCHANGE) == 0;
-    if (swapped) {
-      fs::remove_all(temporary, failed);
-      return Ok{};
-    }
-    discard_checkpoint(final);
-  }
-  fs::rename(temporary, final, failed);
-  if (failed) return refused(final, failed.value());
-  return Ok{};
+/// Everything but the retention. Nothing with a final name is touched where `right` refuses.
+Result<std::uint64_t> write_and_place(const fs::path& temporary, const fs::path& final,
+                                      Checkpoint& checkpoint, const OnWritten& on_written,
+                                      const WriteRight& right) {
+  auto bytes = write_files(temporary, checkpoint, on_written);
+  if (!bytes) return bytes;
+  // A life that takes over between this question and the rename finds a whole checkpoint of its
+  // own run more, or a whole one instead of a whole one: it loses nothing.
+  if (auto ours = right.check(); !ours) return std::move(ours).error();
+  if (auto placed = put_in_place(temporary, final); !placed) return std::move(placed).error();
+  if (auto synced = sync_directory(final.parent_path()); !synced) return std::move(synced).error();
+  return bytes;
 }
 
 }  // namespace
@@ -161,35 +159,42 @@ std::string checksum(Bytes content) {
   return fmt::format("{:016x}", XXH64(content.data(), content.size(), 0));
 }
 
-void remove_leftovers(const fs::path& folder) {
+void remove_leftovers(const fs::path& folder, std::int64_t generation) {
   std::error_code failed;
+  std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder, failed)) {
-    std::error_code ignored;
-    if (entry.path().filename().string().rfind(".tmp-", 0) == 0) {
-      fs::remove_all(entry.path(), ignored);
-    }
+    const std::string name = entry.path().filename().string();
+    if (is_leftover(name, generation)) names.push_back(name);
+  }
+  for (const auto& name : names) {
+    // An earlier life that has not stopped yet may just give it its final name: it gets it whole,
+    // or finds it gone.
+    const fs::path aside = folder / temporary_name(generation, "gone");
+    fs::remove_all(aside, failed);
+    fs::rename(folder / name, aside, failed);
+    fs::remove_all(aside, failed);
   }
 }
 
 Result<WrittenCheckpoint> write_checkpoint(const fs::path& folder, Checkpoint checkpoint,
-                                           const Retention& retention,
-                                           const OnWritten& on_written) {
+                                           const Retention& retention, const OnWritten& on_written,
+                                           const WriteRight& right) {
   const std::string name = fmt::format("step-{:08}", checkpoint.position.step);
-  const fs::path temporary = folder / (".tmp-" + name);
+  const fs::path temporary = folder / temporary_name(right.generation, name);
   const fs::path final = folder / name;
-  remove_leftovers(folder);
+  if (auto ours = right.check(); !ours) return std::move(ours).error();
+  remove_leftovers(folder, right.generation);
   std::error_code failed;
   fs::create_directories(temporary, failed);
   if (failed) return refused(temporary, failed.value());
 
-  auto bytes = write_files(temporary, checkpoint, on_written);
-  auto placed = bytes ? put_in_place(temporary, final) : Result<Ok>(bytes.error());
-  if (!placed) {
+  auto bytes = write_and_place(temporary, final, checkpoint, on_written, right);
+  if (!bytes) {
     fs::remove_all(temporary, failed);
-    return std::move(placed).error();
+    return std::move(bytes).error();
   }
-  if (auto synced = sync_directory(folder); !synced) return std::move(synced).error();
-  const auto best = prune_checkpoints(folder, final, retention);
+  if (auto ours = right.check(); !ours) return std::move(ours).error();
+  const auto best = prune_checkpoints(folder, final, retention, right.generation);
   return WrittenCheckpoint{.path = final, .bytes = *bytes, .best = best == final};
 }
 

@@ -76,7 +76,8 @@ Result<WrittenCheckpoint> CheckpointWriter::write(Checkpoint checkpoint) {
     changed_.wait_until(lock, due, [this] { return hurried_; });
   };
   try {
-    return write_checkpoint(options_.folder, std::move(checkpoint), options_.retention, hold_back);
+    return write_checkpoint(options_.folder, std::move(checkpoint), options_.retention, hold_back,
+                            options_.right);
   } catch (const std::exception& problem) {  // no memory left, mostly
     return Error{ErrorKind::unavailable, problem.what(), ""};
   }

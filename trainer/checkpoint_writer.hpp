@@ -30,6 +30,7 @@ struct CheckpointWriterOptions {
   std::filesystem::path folder;
   Retention retention = {};
   double bytes_per_s = 0;  // at most, while nobody waits; 0: as fast as it goes
+  WriteRight right = {};   // asked by the thread that writes
 };
 
 /// For one thread, which trains.

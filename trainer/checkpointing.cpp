@@ -28,6 +28,12 @@ std::map<std::string, double> metrics_of(const EpochEvent& epoch) {
   return metrics;
 }
 
+WriteRight right_of(const Session& session) {
+  if (session.fence == nullptr) return {};
+  return {.generation = session.generation(),
+          .check = [fence = session.fence] { return fence->check(); }};
+}
+
 }  // namespace
 
 Checkpointing::Checkpointing(const Session& session, Communicator& communicator, Reports& reports,
@@ -42,7 +48,8 @@ Checkpointing::Checkpointing(const Session& session, Communicator& communicator,
   writer_ = std::make_unique<CheckpointWriter>(
       CheckpointWriterOptions{.folder = folder,
                               .retention = {.keep = config_.keep, .best = config_.best},
-                              .bytes_per_s = config_.mb_per_s.value_or(0) * 1e6});
+                              .bytes_per_s = config_.mb_per_s.value_or(0) * 1e6,
+                              .right = right_of(session)});
   if (config_.every_minutes) interval_s_ = *config_.every_minutes * 60;
   if (config_.every_auto) interval_s_ = first_interval_s;
   if (config_.best.empty()) return;
@@ -126,6 +133,8 @@ Checkpoint Checkpointing::snapshot_with_metrics() const {
 
 std::optional<Error> Checkpointing::tell(FinishedWrite finished, bool last) {
   if (!finished.written) {
+    // Not a failure of the disk, and nothing to tell: the run's directory is somebody else's.
+    if (auto taken_over = session_.taken_over()) return taken_over;
     // Nothing would be left of a training whose last checkpoint is not there.
     const bool goes_on = !last && !config_.stop_on_error;
     tell_failure(finished.epoch, finished.step, finished.written.error(), goes_on);

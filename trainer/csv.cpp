@@ -86,23 +86,27 @@ MetricsCsv::MetricsCsv(std::filesystem::path file, std::span<const std::string_v
 
 Result<Ok> MetricsCsv::append(std::int64_t epoch, std::span<const std::optional<double>> numbers) {
   if (!first_) first_ = epoch;
-  if (!begun_) {
-    if (auto ready = make_room(); !ready) return ready;
+  std::error_code unknown;
+  if (!begun_ || size_ != std::filesystem::file_size(file_, unknown)) {
+    if (auto ready = make_room(begun_ ? epoch : *first_); !ready) return ready;
   }
   begun_ = true;
   std::vector<std::string> fields{std::to_string(epoch)};
   for (const auto& number : numbers) fields.push_back(csv_field(number));
-  return append_to_file(file_, row_of(fields));
+  auto written = append_to_file(file_, row_of(fields));
+  size_ = std::filesystem::file_size(file_, unknown);
+  if (unknown) size_.reset();
+  return written;
 }
 
-Result<Ok> MetricsCsv::make_room() const {
+Result<Ok> MetricsCsv::make_room(std::int64_t epoch) const {
   std::string text;
   std::error_code ignored;
   if (std::filesystem::is_regular_file(file_, ignored)) {
     std::ifstream in(file_, std::ios::binary);
     text.assign(std::istreambuf_iterator<char>(in), {});
   }
-  const auto kept = rows_before(text, header_, *first_);
+  const auto kept = rows_before(text, header_, epoch);
   if (!kept) {
     if (auto aside = set_file_aside(file_); !aside) return aside;
     return replace_file(file_, header_ + "\n");

@@ -35,16 +35,18 @@ class MetricsCsv {
   MetricsCsv(std::filesystem::path file, std::span<const std::string_view> columns);
 
   /// The first one makes room: rows of this epoch and later ones go, a table with other columns is
-  /// set aside as FILE.1. unavailable: the file system refuses.
+  /// set aside as FILE.1. So does one that finds rows of somebody else, an earlier life of the run
+  /// that had not stopped yet. unavailable: the file system refuses.
   Result<Ok> append(std::int64_t epoch, std::span<const std::optional<double>> numbers);
 
  private:
-  Result<Ok> make_room() const;
+  Result<Ok> make_room(std::int64_t epoch) const;
 
   std::filesystem::path file_;
   std::string header_;
   std::optional<std::int64_t> first_;  // epoch that was asked for, written or not
   bool begun_ = false;
+  std::optional<std::uintmax_t> size_;  // as we left the file
 };
 
 }  // namespace dllaunch

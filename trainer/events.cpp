@@ -124,8 +124,9 @@ class EventLog::Line {
   nlohmann::ordered_json json_;
 };
 
-Result<EventLog> EventLog::open(const std::filesystem::path& file) {
+Result<EventLog> EventLog::open(const std::filesystem::path& file, std::int64_t generation) {
   EventLog log;
+  log.generation_ = generation;
   log.file_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (log.file_ < 0) {
     return Error{ErrorKind::unavailable,
@@ -135,10 +136,14 @@ Result<EventLog> EventLog::open(const std::filesystem::path& file) {
 }
 
 EventLog::EventLog(EventLog&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), torn_(other.torn_), refused_(other.refused_) {}
+    : file_(std::exchange(other.file_, -1)),
+      generation_(other.generation_),
+      torn_(other.torn_),
+      refused_(other.refused_) {}
 
 EventLog& EventLog::operator=(EventLog&& other) noexcept {
   std::swap(file_, other.file_);
+  std::swap(generation_, other.generation_);
   std::swap(torn_, other.torn_);
   std::swap(refused_, other.refused_);
   return *this;
@@ -148,9 +153,10 @@ EventLog::~EventLog() {
   if (file_ >= 0) ::close(file_);
 }
 
-void EventLog::append(const std::string& line) {
+void EventLog::append(Line& line) {
   if (file_ < 0) return;
-  const std::string text = torn_ ? "\n" + line : line;
+  if (generation_ > 0) line.add("generation", generation_);
+  const std::string text = (torn_ ? "\n" : "") + line.text();
   ssize_t written = -1;
   do {
     written = ::write(file_, text.data(), text.size());
@@ -180,8 +186,7 @@ void EventLog::start(const StartEvent& event) {
              .add("backend", event.backend)
              .add("host", event.host)
              .add("frozen", event.frozen)
-             .add("init_from", event.init_from)
-             .text());
+             .add("init_from", event.init_from));
 }
 
 void EventLog::step(const StepEvent& event) {
@@ -190,8 +195,7 @@ void EventLog::step(const StepEvent& event) {
              .add("step", event.step)
              .add("loss", event.loss)
              .add("lr", event.lr)
-             .add("images_per_s", event.images_per_s)
-             .text());
+             .add("images_per_s", event.images_per_s));
 }
 
 void EventLog::epoch(const EpochEvent& event) {
@@ -211,8 +215,7 @@ void EventLog::epoch(const EpochEvent& event) {
              .add("val_mean_squared_error", event.val_mean_squared_error)
              .add("step", event.step)
              .add("lr", event.lr)
-             .add("skipped", event.skipped)
-             .text());
+             .add("skipped", event.skipped));
 }
 
 void EventLog::ranks(std::int64_t epoch, const EpochRanks& event) {
@@ -234,8 +237,7 @@ void EventLog::ranks(std::int64_t epoch, const EpochRanks& event) {
              .add("slowest", listed)
              .add("stragglers", stragglers)
              .add("stragglers_total", event.stragglers.size())
-             .add("notes", straggler_lines(event, most_notes))
-             .text());
+             .add("notes", straggler_lines(event, most_notes)));
 }
 
 void EventLog::checkpoint(const CheckpointEvent& event) {
@@ -245,20 +247,18 @@ void EventLog::checkpoint(const CheckpointEvent& event) {
              .add("step", event.step)
              .add("seconds_blocked", event.seconds_blocked)
              .add("seconds_total", event.seconds_total)
-             .add("bytes", event.bytes)
-             .text());
+             .add("bytes", event.bytes));
 }
 
 void EventLog::checkpoint_failed(const CheckpointFailedEvent& event) {
   append(Line("checkpoint_failed")
              .add("epoch", event.epoch)
              .add("step", event.step)
-             .add("why", event.why)
-             .text());
+             .add("why", event.why));
 }
 
-void EventLog::restart(std::string_view reason, std::string_view from) {
-  append(Line("restart").add("reason", reason).add("from", from).text());
+void EventLog::restart(std::string_view reason, std::string_view from, std::int64_t step) {
+  append(Line("restart").add("reason", reason).add("from", from).add("step", step));
 }
 
 void EventLog::stall(const StallEvent& event) {
@@ -268,12 +268,11 @@ void EventLog::stall(const StallEvent& event) {
              .add("collective", event.collective.empty() ? std::optional<std::string>()
                                                          : std::optional(event.collective))
              .add("seconds", event.seconds)
-             .add("line", event.line)
-             .text());
+             .add("line", event.line));
 }
 
 void EventLog::end(std::string_view status, double seconds) {
-  append(Line("end").add("status", status).add("seconds", seconds).text());
+  append(Line("end").add("status", status).add("seconds", seconds));
 }
 
 }  // namespace dllaunch

@@ -85,8 +85,9 @@ class EventLog {
  public:
   /// A log that keeps nothing: every rank but 0 has one.
   EventLog() = default;
+  /// `generation`: of this life of the run, written into every line; 0: none.
   /// unavailable: the file cannot be opened for appending.
-  static Result<EventLog> open(const std::filesystem::path& file);
+  static Result<EventLog> open(const std::filesystem::path& file, std::int64_t generation = 0);
 
   EventLog(EventLog&& other) noexcept;
   EventLog& operator=(EventLog&& other) noexcept;
@@ -100,15 +101,17 @@ class EventLog {
   void ranks(std::int64_t epoch, const EpochRanks& event);
   void checkpoint(const CheckpointEvent& event);
   void checkpoint_failed(const CheckpointFailedEvent& event);
-  void restart(std::string_view reason, std::string_view from);
+  /// `step`: the one of that checkpoint.
+  void restart(std::string_view reason, std::string_view from, std::int64_t step);
   void stall(const StallEvent& event);
   void end(std::string_view status, double seconds);
 
  private:
   class Line;
-  void append(const std::string& line);
+  void append(Line& line);
 
   int file_ = -1;
+  std::int64_t generation_ = 0;
   bool torn_ = false;     // the file ends within a line
   bool refused_ = false;  // said already
 };

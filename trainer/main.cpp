@@ -31,6 +31,7 @@
 #include "trainer/bench_command.hpp"
 #include "trainer/config.hpp"
 #include "trainer/events.hpp"
+#include "trainer/fence.hpp"
 #include "trainer/make_data.hpp"
 #include "trainer/stop_signal.hpp"
 #include "trainer/timeline_signal.hpp"
@@ -66,12 +67,14 @@ Options:
 SIGUSR2, SIGTERM and SIGINT: write a checkpoint after the current step and stop, exit 0.
 SIGUSR1: start or stop the timeline (timeline/ beside events.jsonl).
 Exit codes: 0 trained or stopped on request, 1 failed, 2 bad configuration or data, 3 the machine
-lacks something, 70 a peer, device or library is gone.
+lacks something, 70 a peer, device or library is gone, 93 the run's directory was taken over by a
+later life of the run (DLLAUNCH_GENERATION tells which one this is): nothing more was written.
 )";
 
 constexpr int exit_failed = 1;
 constexpr int exit_bad_request = 2;
 constexpr int exit_unavailable = 3;
+constexpr int exit_taken_over = 93;  // never requeue
 
 int exit_code(const Error& error) {
   switch (error.kind) {
@@ -122,8 +125,16 @@ void start_logging() {
 }
 
 int report(const TrainReport& finished) {
-  if (finished.status != TrainStatus::failed) return 0;
+  if (finished.status == TrainStatus::completed || finished.status == TrainStatus::cancelled) {
+    return 0;
+  }
   if (!finished.error) return exit_failed;
+  if (finished.status == TrainStatus::taken_over) {
+    const std::string line =
+        fmt::format("dltrain: stopped: {}; nothing more is written\n", finished.error->what);
+    if (!finished.error->what.empty()) std::fputs(line.c_str(), stderr);
+    return exit_taken_over;
+  }
   // A bad image ends with the same number, whether it is met while measuring or in a step.
   const int code = report(*finished.error);
   return code == exit_bad_request ? code : exit_failed;
@@ -139,10 +150,11 @@ int threads_asked_for() {
 }
 
 /// One line to stderr, whole, and an event: any rank may be the one that speaks.
-void tell_stall(const StallNotice& notice, const std::filesystem::path& run_dir) {
+void tell_stall(const StallNotice& notice, const std::filesystem::path& run_dir, Fence& fence) {
   const std::string line = notice.line + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
-  auto events = EventLog::open(run_dir / "events.jsonl");
+  if (!fence.may_write()) return;
+  auto events = EventLog::open(run_dir / "events.jsonl", fence.generation());
   if (!events) return;
   events->stall({.state = std::string(to_string(notice.state)),
                  .late_ranks = notice.late_ranks,
@@ -178,7 +190,7 @@ StartWatchOptions start_watch_options(const RuntimeConfig& runtime, const RankEn
 }
 
 int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
-                  const RankEnv& env) {
+                  const RankEnv& env, Fence& fence) {
   const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
   set_fatal_identity(env.rank, host_name());
   // Until the watchdog runs. One rank of a node says it, each ends by itself.
@@ -195,7 +207,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       {.stall_seconds = config.runtime.stall_seconds,
        .stall_abort_seconds = config.runtime.stall_abort_seconds,
        .host = host_name(),
-       .say = [run_dir](const StallNotice& notice) { tell_stall(notice, run_dir); },
+       .say = [&](const StallNotice& notice) { tell_stall(notice, run_dir, fence); },
        .ending = stop_was_requested,
        // Open MPI's ranks live only as long as their mpirun; Slurm clears up behind its own.
        .end_with_parent = env.launcher == "openmpi"},
@@ -212,7 +224,8 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
                   .say = [](std::string_view line) { spdlog::info(line); },
                   .stop_requested = stop_was_requested,
-                  .activity = &activity},
+                  .activity = &activity,
+                  .fence = &fence},
       .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,
       .bucket_sizes = measured_file(process_environment(), "bucket-sizes").value_or(""),
       .host = host_name(),
@@ -244,9 +257,15 @@ int report_early(const Error& error, const RankEnv& env, bool same_everywhere) {
 int train_from(const std::filesystem::path& file, const std::filesystem::path& run_dir) {
   auto env = read_rank_env(process_environment());
   if (!env) return report(env.error());
+  auto generation = read_generation(process_environment());
+  if (!generation) return report_early(generation.error(), *env, true);
   auto config = read_config(file);
   if (!config) return report_early(config.error(), *env, std::filesystem::exists(file));
-  return train_as_rank(*config, std::filesystem::absolute(run_dir), *env);
+  const auto directory = std::filesystem::absolute(run_dir);
+  Fence unfenced;
+  if (!*generation) return train_as_rank(*config, directory, *env, unfenced);
+  Fence fence(Lease::told(directory, **generation));
+  return train_as_rank(*config, directory, *env, fence);
 }
 
 int bench(const std::vector<std::string>& words) {

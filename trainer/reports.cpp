@@ -38,7 +38,7 @@ std::vector<EpochNumber> numbers_of(const EpochEvent& event) {
 
 Result<Reports> Reports::open(const Session& session, const Say& warn, const std::string& host) {
   Reports reports;
-  auto events = EventLog::open(session.run_dir / "events.jsonl");
+  auto events = EventLog::open(session.run_dir / "events.jsonl", session.generation());
   if (!events) return std::move(events).error();
   reports.events_ = *std::move(events);
   reports.session_ = &session;
@@ -59,10 +59,15 @@ Result<Reports> Reports::open(const Session& session, const Say& warn, const std
   return reports;
 }
 
+bool Reports::may_write() const {
+  return session_ != nullptr && !session_->taken_over();
+}
+
 void Reports::start(const StartEvent& event) {
+  if (!may_write()) return;
   events_.start(event);
-  if (session_ != nullptr && !session_->resumed_from.empty()) {
-    events_.restart("resume", session_->resumed_from);
+  if (!session_->resumed_from.empty()) {
+    events_.restart("resume", session_->resumed_from, session_->position.step);
   }
   if (!board_) return;
   began_s_ = unix_seconds();
@@ -77,6 +82,7 @@ void Reports::start(const StartEvent& event) {
 }
 
 void Reports::step(const StepEvent& event) {
+  if (!may_write()) return;
   events_.step(event);
   if (!board_) return;
   // A thousandth of the time so far: as fine as TensorBoard draws, and no file grows for ever.
@@ -89,6 +95,7 @@ void Reports::step(const StepEvent& event) {
 }
 
 void Reports::epoch(const EpochEvent& event, const EpochRanks& ranks) {
+  if (!may_write()) return;
   events_.epoch(event);
   events_.ranks(event.epoch, ranks);
   const auto numbers = numbers_of(event);
@@ -118,7 +125,7 @@ void Reports::histograms(const EpochEvent& event) {
 }
 
 void Reports::validation(const Validation& measured) {
-  if (!csv_ || session_->judged == TargetKind::values) return;
+  if (!may_write() || !csv_ || session_->judged == TargetKind::values) return;
   const auto& names = session_->dataset->class_names();
   note(replace_file(session_->run_dir / "classes.csv", render_classes(measured.metrics, names)),
        "classes.csv");
@@ -128,15 +135,15 @@ void Reports::validation(const Validation& measured) {
 }
 
 void Reports::checkpoint(const CheckpointEvent& event) {
-  events_.checkpoint(event);
+  if (may_write()) events_.checkpoint(event);
 }
 
 void Reports::checkpoint_failed(const CheckpointFailedEvent& event) {
-  events_.checkpoint_failed(event);
+  if (may_write()) events_.checkpoint_failed(event);
 }
 
 void Reports::end(std::string_view status, double seconds) {
-  events_.end(status, seconds);
+  if (may_write()) events_.end(status, seconds);
 }
 
 void Reports::note(const Result<Ok>& written, std::string_view file) {

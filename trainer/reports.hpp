@@ -24,7 +24,8 @@ struct EpochNumber {
 std::vector<EpochNumber> numbers_of(const EpochEvent& event);
 
 /// Everything rank 0 writes about a training but its checkpoints. What a file system refuses is
-/// lost and said once for each file; training goes on.
+/// lost and said once for each file; training goes on. Once another life of the run has its
+/// directory, nothing more is written; `session` says so.
 class Reports {
  public:
   /// Of every other rank: keeps nothing.
@@ -41,6 +42,8 @@ class Reports {
   void end(std::string_view status, double seconds);
 
  private:
+  /// Whether something may be written at all.
+  bool may_write() const;
   void histograms(const EpochEvent& event);
   void note(const Result<Ok>& written, std::string_view file);
 

@@ -186,7 +186,10 @@ Result<Ok> begin_anew(Session& session) {
 
 /// Rank 0's part: weights, state and position, from a checkpoint or as they begin.
 Result<Ok> fill(Session& session, const Say& warn) {
-  remove_leftovers(session.checkpoints());
+  if (session.fence != nullptr) {
+    if (auto ours = session.fence->check(); !ours) return ours;
+  }
+  remove_leftovers(session.checkpoints(), session.generation());
   auto chosen = choose_checkpoint(session, warn);
   if (!chosen) return std::move(chosen).error();
   if (!*chosen) return begin_anew(session);
@@ -269,6 +272,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   session.run_dir = options.run_dir;
   session.threads = options.threads;
   session.activity = options.activity;
+  session.fence = communicator.rank() == 0 ? options.fence : nullptr;
   session.shape = {.ranks = communicator.size(),
                    .batch_size = options.config.batch_size,
                    .accumulate = options.config.accumulate,

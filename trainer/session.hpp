@@ -14,6 +14,7 @@
 #include "trainer/checkpoint.hpp"
 #include "trainer/config.hpp"
 #include "trainer/dataset_staging.hpp"
+#include "trainer/fence.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/parameter_arenas.hpp"
 #include "trainer/sampler.hpp"
@@ -30,7 +31,9 @@ struct PrepareOptions {
   Say warn = [](std::string_view) {};  // hears of every checkpoint that was refused
   Say say = [](std::string_view) {};   // hears of progress on this node
   std::function<bool()> stop_requested = [] { return false; };  // asked while `auto` is found
-  Activity* activity = nullptr;  // told what this rank does; outlives the session. May be absent
+  // Both outlive the session and may be absent:
+  Activity* activity = nullptr;  // told what this rank does
+  Fence* fence = nullptr;        // asked before rank 0 writes
 };
 
 struct Session {
@@ -38,6 +41,7 @@ struct Session {
   std::filesystem::path run_dir;
   int threads = 0;
   Activity* activity = nullptr;
+  Fence* fence = nullptr;  // on rank 0, where there is one
   StepShape shape;
   StagedCopy staged;  // where the data set was copied to; else nothing
   std::unique_ptr<Dataset> dataset;
@@ -54,6 +58,11 @@ struct Session {
   bool stopped = false;      // on request, before it was ready to train
 
   std::filesystem::path checkpoints() const { return run_dir / "checkpoints"; }
+  std::int64_t generation() const { return fence == nullptr ? 0 : fence->generation(); }
+  /// On rank 0, and asked for often: who took the run's directory over, if anybody did.
+  std::optional<Error> taken_over() const {
+    return fence == nullptr || fence->may_write() ? std::nullopt : fence->closed();
+  }
   bool finished() const {
     return position.epoch >= config.epochs ||
            (config.max_steps && position.step >= *config.max_steps);

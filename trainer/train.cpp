@@ -210,6 +210,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   StepSums sums{.stop = options_.stop_requested() ? 1.0 : 0.0,
                 .checkpoint = checkpointing_.due_by_time() ? 1.0 : 0.0};
   std::optional<Error> error = checkpointing_.look();
+  if (!error) error = session_.taken_over();
   if (error) sums.failed = 1;
   Pending exchange;
   double own_loss = 0;
@@ -410,14 +411,27 @@ std::string_view to_string(TrainStatus status) {
       return "cancelled";
     case TrainStatus::failed:
       return "failed";
+    case TrainStatus::taken_over:
+      return "taken over";
   }
   return "";
+}
+
+/// Collective, and asked when all else is done, so that nothing else is told in its place.
+std::optional<Error> taken_over(Fence* fence, Communicator& communicator) {
+  std::optional<Error> by;
+  if (communicator.rank() == 0 && fence != nullptr && !fence->check()) by = fence->closed();
+  return agree(communicator, std::move(by));
+}
+
+TrainReport report_taken_over(Error by, const TrainPosition& position) {
+  return {.status = TrainStatus::taken_over, .position = position, .error = std::move(by)};
 }
 
 /// Of a training that was stopped before it was ready for a step.
 TrainReport report_stop(const Session& session, Communicator& communicator, double seconds) {
   if (communicator.rank() == 0) {
-    auto events = EventLog::open(session.run_dir / "events.jsonl");
+    auto events = EventLog::open(session.run_dir / "events.jsonl", session.generation());
     if (events) events->end(to_string(TrainStatus::cancelled), seconds);
   }
   return {.status = TrainStatus::cancelled, .position = {}};
@@ -427,7 +441,11 @@ TrainReport report_stop(const Session& session, Communicator& communicator, doub
 
 Result<TrainReport> train(const TrainOptions& options, Communicator& communicator) {
   const auto start = Clock::now();
+  Fence* const fence = options.prepare.fence;
   auto session = prepare(options.prepare, communicator);
+  if (!session || session->stopped) {
+    if (auto by = taken_over(fence, communicator)) return report_taken_over(*std::move(by), {});
+  }
   if (!session) return std::move(session).error();
   if (session->stopped) return report_stop(*session, communicator, seconds_since(start));
 
@@ -451,6 +469,9 @@ Result<TrainReport> train(const TrainOptions& options, Communicator& communicato
   options.on_clock(measure_clock(communicator, clock_identity()));
   auto status = Training(options, communicator, activity, *session, reports).run();
   activity.enter(RankPhase::end);
+  if (auto by = taken_over(fence, communicator)) {
+    return report_taken_over(*std::move(by), session->position);
+  }
   TrainReport report{.status = status ? *status : TrainStatus::failed,
                      .position = session->position};
   if (!status) report.error = std::move(status).error();

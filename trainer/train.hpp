@@ -33,17 +33,19 @@ struct TrainOptions {
   std::function<bool()> stop_requested = [] { return false; };
 };
 
-enum class TrainStatus { completed, cancelled, failed };
+/// taken_over: a later life of the run has its directory.
+enum class TrainStatus { completed, cancelled, failed, taken_over };
 
 struct TrainReport {
   TrainStatus status = TrainStatus::completed;
   TrainPosition position;
-  // Of failed. Its `what` is empty where another rank has the words.
+  // Of failed and taken_over. Its `what` is empty where another rank has the words.
   std::optional<Error> error = {};
 };
 
 /// Collective: trains until the configured end, a stop that any rank requests, or a failure. All
-/// ranks return the same status. Rank 0 writes events.jsonl and checkpoints.
+/// ranks return the same status. Rank 0 writes events.jsonl and checkpoints, and nothing more once
+/// the run's directory was taken over.
 ///
 /// An Error is what prepare() returns: nothing was trained and no checkpoint written.
 Result<TrainReport> train(const TrainOptions& options, Communicator& communicator);

@@ -52,6 +52,20 @@ TEST_F(FollowTest, AnEarlierRunIsRememberedButNotShown) {
   EXPECT_FALSE(follower.ledger().images_per_s());
 }
 
+TEST_F(FollowTest, WhatAnOrphanWritesIsNotShown) {
+  Follower follower(world_, run_, {.epochs = 3});
+  append("events.jsonl", R"({"time":1,"event":"start","generation":2})"
+                         "\n"
+                         R"({"time":3,"event":"epoch","epoch":1,"loss":9,"generation":1})"
+                         "\n"
+                         R"({"time":4,"event":"end","status":"completed","generation":1})"
+                         "\n");
+  follower.poll();
+  EXPECT_EQ(world_.noted, "");
+  EXPECT_EQ(follower.ledger().epochs(), 0);
+  EXPECT_FALSE(follower.ledger().ended());
+}
+
 TEST_F(FollowTest, LogLinesCarryTheirRankWhenThereAreSeveral) {
   Follower follower(world_, run_, {.ranks = 2, .show_logs = true});
   append("out/rank-0001-vm.log", "hello\nhalf");

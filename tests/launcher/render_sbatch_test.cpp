@@ -71,9 +71,13 @@ class RenderSbatch : public testing::Test {
     return words;
   }
 
-  /// Runs a script with srun, mpirun and module as functions that write to root_.
+  /// Runs a script with srun, mpirun and module as functions that write to root_; the run's
+  /// directory is always generation 7.
   CommandOutput run(const std::string& script, const std::string& srun_body) {
     write("script", script);
+    write("dllaunch",
+          "#!/bin/bash\n[ \"$1\" = lease ] && [ -d \"$2/out\" ] && [ $# = 2 ] && echo 7\n");
+    fs::permissions(root_ / "dllaunch", fs::perms::owner_all);
     write("prelude",
           "out=$1\nreadonly out\nSLURM_ARRAY_TASK_ID=4\n"
           "srun() { printf '%s\\0' \"$@\" > \"$out/argv\"; env -0 > \"$out/env\"; "
@@ -99,7 +103,7 @@ class RenderSbatch : public testing::Test {
 
   Paths paths_in_root() {
     fs::create_directories(root_ / "work");
-    return {.dllaunch = "/opt/dllaunch",
+    return {.dllaunch = root_ / "dllaunch",
             .dltrain = "/opt/dltrain",
             .run_dir = root_ / "run",
             .work_dir = root_ / "work"};
@@ -150,7 +154,7 @@ TEST_F(RenderSbatch, MatchesTheGoldenScripts) {
   for (const auto& [name, plan] : samples()) {
     const auto script = render_sbatch(plan);
     EXPECT_TRUE(matches_golden("launcher/" + name + ".sbatch", without_plan(script, plan)));
-    EXPECT_LT(std::count(script.begin(), script.end(), '\n'), 120) << name;
+    EXPECT_LT(std::count(script.begin(), script.end(), '\n'), 125) << name;
   }
 }
 
@@ -200,6 +204,18 @@ TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheStep) {
   ASSERT_TRUE(made);
   for (const int code : {0, 1, 93, 137})
     EXPECT_EQ(run(render_sbatch(*made), "return " + std::to_string(code)).exit_code, code);
+}
+
+/// Two starts of one job that both write would be worse than none.
+TEST_F(RenderSbatch, WithoutTheRunsDirectoryNoRankIsStarted) {
+  auto paths = paths_in_root();
+  paths.dllaunch = root_ / "no where/dllaunch";
+  const auto made = plan(run_job(), small_cluster(), paths, false);
+  ASSERT_TRUE(made);
+  const auto output = run(render_sbatch(*made), "return 0");
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, testing::HasSubstr(paths.dllaunch));
+  EXPECT_FALSE(fs::exists(root_ / "argv")) << "no step was started";
 }
 
 TEST_F(RenderSbatch, ACommandIsNotSentASignalItMayNotKnow) {
@@ -367,6 +383,7 @@ TEST_F(RenderSbatch, ExecutesAndLosesNothingOfHostileText) {
     for (const auto& [name, value] : job.environment.variables)
       EXPECT_THAT(environment, testing::Contains(name + "=" + value)) << script;
     EXPECT_THAT(environment, testing::Contains("ACTIVATED=yes"));
+    EXPECT_THAT(environment, testing::Contains("DLLAUNCH_GENERATION=7"));
     const auto& modules = job.environment.modules;
     EXPECT_EQ(split(read(root_ / "modules")),
               (Words{"purge", "load", modules[0], "load", modules[1]}));

@@ -91,5 +91,23 @@ TEST(RunReport, TakesTheLastEventOfRanks) {
   EXPECT_EQ(last_ranks_event(path)["epoch"], 2);
 }
 
+TEST(RunReport, TakesTheLastEventOfRanksThatCounts) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/events.jsonl";
+  std::ofstream(path) << R"({"time":1,"event":"start","generation":1}
+{"time":2,"event":"step","epoch":1,"step":7,"generation":1}
+{"time":2,"event":"ranks","epoch":1,"generation":1}
+{"time":3,"event":"step","epoch":2,"step":14,"generation":1}
+{"time":3,"event":"ranks","epoch":2,"generation":1}
+)";
+  EXPECT_EQ(last_ranks_event(path)["epoch"], 2);
+  std::ofstream(path, std::ios::app) << R"({"time":4,"event":"start","generation":2}
+{"time":4,"event":"restart","reason":"resume","step":7,"generation":2}
+{"time":5,"event":"ranks","epoch":3,"generation":1}
+)";
+  EXPECT_EQ(last_ranks_event(path)["epoch"], 1)
+      << "the second epoch was lost, the third is nobody's";
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -78,6 +78,61 @@ TEST_F(RunStatusTest, AnArrayShowsItsTasks) {
   EXPECT_NE(text.find("              1 running on n1\n"), std::string::npos) << text;
 }
 
+constexpr const char* two_lives =
+    R"({"time":9e9,"event":"start","epochs":3,"generation":1}
+{"time":9000000010,"event":"step","epoch":1,"step":10,"generation":1}
+{"time":9000000011,"event":"epoch","epoch":1,"val_accuracy":0.5,"step":10,"generation":1}
+{"time":9000000021,"event":"step","epoch":2,"step":20,"generation":1}
+{"time":9000000022,"event":"epoch","epoch":2,"val_accuracy":0.75,"step":20,"generation":1}
+{"time":9000000030,"event":"restart","reason":"rank 1 was killed","generation":2}
+{"time":9000000031,"event":"start","epochs":3,"generation":2}
+{"time":9000000031,"event":"restart","reason":"resume","from":"c","step":12,"generation":2}
+{"time":9000000032,"event":"step","epoch":3,"step":25,"generation":1}
+{"time":9000000035,"event":"step","epoch":2,"step":13,"generation":2}
+{"time":9000000040,"event":"end","status":"completed","generation":1}
+)";
+
+TEST_F(RunStatusTest, OfARestartedRunGoodputAndRestartsHaveALineEach) {
+  const auto path = place_.store({.folder = "r", .job_id = "7", .trains = true});
+  place_.append(path, "events.jsonl", two_lives);
+  const auto text = shown(path, "7|RUNNING|N/A|0:35|n[1-2]|None\n");
+  EXPECT_NE(text.find("  progress    epoch 2/3 step 13 val_accuracy 0.5000\n"
+                      "  goodput     46 % so far, 0:16 of training steps; 8 steps lost, 0:08\n"
+                      "  restarts    rank 1 was killed; from step 12, 8 steps lost, down 13.0 s\n"),
+            std::string::npos)
+      << text;
+  const auto json = to_json(status(path, "7|RUNNING|N/A|0:35|n[1-2]|None\n"));
+  EXPECT_EQ(json["restarts"], 1);
+  EXPECT_EQ(json["lost_steps"], 8);
+  EXPECT_NEAR(json["goodput"].get<double>(), 16.0 / 35, 1e-6);
+  EXPECT_EQ(json["restart_list"][0]["reason"], "rank 1 was killed");
+  EXPECT_EQ(json["step"], 13);
+}
+
+TEST_F(RunStatusTest, OfManyRestartsTheLastAreShown) {
+  const auto path = place_.store({.folder = "r", .job_id = "7", .trains = true});
+  for (int life = 1; life <= 12; ++life) {
+    place_.append(path, "events.jsonl",
+                  R"({"time":9e9,"event":"restart","reason":"why )" + std::to_string(life) +
+                      "\"}\n" + R"({"time":9e9,"event":"start"})" + "\n");
+  }
+  const auto text = shown(path, "7|RUNNING|N/A|0:35|n1|None\n");
+  EXPECT_NE(text.find("  restarts    11, of which the last:\n"
+                      "              why 5; from the beginning, 0 steps lost\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("              why 12; "), std::string::npos) << text;
+}
+
+TEST_F(RunStatusTest, OfARunThatIsOverTheGoodputIsItsSummarys) {
+  const auto path = place_.store({.folder = "r", .job_id = "7", .trains = true});
+  place_.append(path, "events.jsonl", two_lives);
+  place_.append(path, "summary.json", R"({"status":"completed","seconds":60,"goodput":0.25})");
+  EXPECT_NE(shown(path, "").find("  goodput     25 %, 0:16 of training steps; 8 steps lost"),
+            std::string::npos)
+      << shown(path, "");
+}
+
 TEST_F(RunStatusTest, ManyLogsAreCounted) {
   const auto path = place_.store({.folder = "r", .status = "completed"});
   for (int i = 10; i < 40; ++i)

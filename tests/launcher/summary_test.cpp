@@ -137,6 +137,77 @@ TEST(Summary, JsonHasTheContractsKeysAndWhatImagesPerSCovers) {
   EXPECT_EQ(json["status"], "completed");
 }
 
+/// Epoch 2 ends at step 20; the second life goes on from step 12.
+RunLedger restarted() {
+  RunLedger ledger;
+  ledger.take(StartEvent{.time = 100, .generation = 1});
+  ledger.take(StepEvent{.time = 110, .epoch = 1, .step = 10, .generation = 1});
+  ledger.take(
+      EpochEvent{.time = 111, .epoch = 1, .val_accuracy = 0.5, .step = 10, .generation = 1});
+  ledger.take(StepEvent{.time = 121, .epoch = 2, .step = 20, .generation = 1});
+  ledger.take(
+      EpochEvent{.time = 122, .epoch = 2, .val_accuracy = 0.75, .step = 20, .generation = 1});
+  ledger.take(RestartEvent{.time = 130, .reason = "rank 1 was killed", .generation = 2});
+  ledger.take(StartEvent{.time = 131, .generation = 2});
+  ledger.take(RestartEvent{.time = 131,
+                           .reason = "resume",
+                           .from = "/runs/a/checkpoints/step-00000012",
+                           .step = 12,
+                           .generation = 2});
+  return ledger;
+}
+
+TEST(Summary, WhatARestartLostCountsNeitherAsWorkNorAsEpochs) {
+  auto ledger = restarted();
+  EXPECT_EQ(ledger.epochs(), 1);
+  EXPECT_EQ(ledger.val_accuracy(), 0.5);
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 10 + 2);
+  EXPECT_FALSE(ledger.take(EpochEvent{.time = 132, .epoch = 3, .step = 30, .generation = 1}));
+  EXPECT_EQ(ledger.epochs(), 1) << "an orphan's";
+  ledger.take(StepEvent{.time = 139, .epoch = 2, .step = 20, .generation = 2});
+  ledger.take(
+      EpochEvent{.time = 140, .epoch = 2, .val_accuracy = 0.7, .step = 20, .generation = 2});
+  EXPECT_EQ(ledger.epochs(), 2);
+  EXPECT_EQ(ledger.val_accuracy(), 0.7);
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 10 + 2 + 8);
+  EXPECT_EQ(ledger.goodput(50), 0.4);
+  EXPECT_EQ(ledger.goodput(20), 0.5) << "the events span 40 s";
+  EXPECT_FALSE(RunLedger().goodput(20));
+}
+
+TEST(Summary, TellsRestartsWithReasonsTimesAndWhatTheyLost) {
+  const auto summary = summarize(restarted(), RunStatus::failed, 40, 2);
+  const auto json = to_json(summary);
+  EXPECT_EQ(json["restarts"], 1);
+  EXPECT_EQ(json["lost_steps"], 8);
+  EXPECT_DOUBLE_EQ(json["lost_seconds"], 8);
+  EXPECT_EQ(json["goodput"], 0.3);
+  ASSERT_EQ(json["restart_list"].size(), 1u);
+  const auto& restart = json["restart_list"][0];
+  EXPECT_EQ(restart["reason"], "rank 1 was killed");
+  EXPECT_EQ(restart["time"], 131);
+  EXPECT_EQ(restart["from"], "/runs/a/checkpoints/step-00000012");
+  EXPECT_EQ(restart["step"], 12);
+  EXPECT_EQ(restart["lost_steps"], 8);
+  EXPECT_TRUE(restart["down_seconds"].is_null());
+  EXPECT_NE(render_summary(summary, {}).find(", goodput 30 %, restarts 1, 8 steps lost\n"),
+            std::string::npos);
+}
+
+TEST(Summary, ARunOfVeryManyEpochsRemembersTheNewest) {
+  RunLedger ledger;
+  ledger.take(StartEvent{.time = 1});
+  for (int epoch = 1; epoch <= 20'000; ++epoch) {
+    const double time = 1.0 + epoch;
+    ledger.take(StepEvent{.time = time, .epoch = epoch, .step = epoch});
+    ledger.take(EpochEvent{.time = time, .epoch = epoch, .step = epoch});
+  }
+  EXPECT_EQ(ledger.epochs(), 20'000);
+  ledger.take(StartEvent{.time = 30'000});
+  ledger.take(RestartEvent{.time = 30'000, .reason = "resume", .step = 19'000});
+  EXPECT_EQ(ledger.epochs(), 19'000);
+}
+
 TEST(Summary, CountsStallsAndKnowsTheOneThatIsNotOver) {
   RunLedger ledger;
   const auto stall = [](const std::string& state) {

@@ -358,6 +358,24 @@ TEST(RankEnv, TheProcessEnvironmentIsTheRealOne) {
   EXPECT_EQ(process_environment()("DLLAUNCH_TEST_RANK_ENV"), std::nullopt);
 }
 
+TEST(RankEnv, AGenerationIsAWholeNumberFromOneOrNotSet) {
+  const auto read = [](std::optional<std::string> text) {
+    return read_generation([&](const std::string& name) {
+      EXPECT_EQ(name, "DLLAUNCH_GENERATION");
+      return text;
+    });
+  };
+  EXPECT_EQ(*read(std::nullopt), std::nullopt);
+  EXPECT_EQ(*read("3"), 3);
+  for (const char* text : {"", "0", "-1", "three", "1.0", "99999999999999999999"}) {
+    const auto refused = read(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().kind, ErrorKind::bad_request);
+    EXPECT_EQ(refused.error().what,
+              "DLLAUNCH_GENERATION is \"" + std::string(text) + "\", not a whole number from 1");
+  }
+}
+
 TEST(RuntimeCore, LinksNoMpi) {
   std::ifstream maps("/proc/self/maps");
   int lines = 0;

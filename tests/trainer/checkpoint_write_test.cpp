@@ -137,6 +137,28 @@ TEST(CheckpointWrite, RemovesLeftovers) {
   remove_leftovers(folder / "absent");
 }
 
+/// The life that takes over cleans up while the earlier one, which asked just before, finishes.
+TEST(CheckpointWrite, WhatALaterLifeCleansUpIsNeverHalfGivenItsName) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
+  std::atomic<bool> done = false;
+  std::thread later([&] {
+    while (!done) remove_leftovers(folder.path(), /*generation=*/2);
+  });
+  int placed = 0;
+  for (int i = 0; i < 100; ++i) {
+    const auto written = write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3},
+                                          [](std::size_t) {}, {.generation = 1});
+    placed += written ? 1 : 0;
+    EXPECT_TRUE(read_checkpoint(folder / "step-00000007")) << i;
+  }
+  done = true;
+  later.join();
+  EXPECT_LT(placed, 100) << "nothing was cleaned up in time";
+  remove_leftovers(folder.path(), 2);
+  EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
+}
+
 TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
   const ScratchFolder folder;
   write_text(folder / "checkpoints", "a file");
@@ -144,6 +166,32 @@ TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(written.error().what, testing::HasSubstr("Not a directory"));
+}
+
+/// Asked before the first byte, before the rename and before the retention.
+TEST(CheckpointWrite, WithoutTheRightNothingWithAFinalNameChanges) {
+  const Error taken{ErrorKind::unsatisfiable, "taken over", ""};
+  for (int refused = 1; refused <= 3; ++refused) {
+    const ScratchFolder folder;
+    for (const int step : {1, 2, 3}) {
+      ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(step), {.keep = 3}));
+    }
+    write_text(folder / ".tmp-9-step-00000005" / "model.safetensors", "of the one who took it");
+    int asked = 0;
+    const WriteRight right{.generation = 8, .check = [&] {
+                             return ++asked < refused ? Result<Ok>(Ok{}) : Result<Ok>(taken);
+                           }};
+    const auto written = write_checkpoint(
+        folder.path(), sound_checkpoint(4), {.keep = 1}, [](std::size_t) {}, right);
+    ASSERT_FALSE(written);
+    EXPECT_EQ(written.error().what, "taken over");
+    std::vector<std::string> expected{".tmp-9-step-00000005", "step-00000001", "step-00000002",
+                                      "step-00000003"};
+    // Whole, and of the same run: it harms nobody.
+    if (refused == 3) expected.push_back("step-00000004");
+    EXPECT_EQ(names_in(folder.path()), expected) << refused;
+    EXPECT_TRUE(refused < 3 || read_checkpoint(folder / "step-00000004"));
+  }
 }
 
 /// A file size limit fails a write in the middle, as a full disk does.

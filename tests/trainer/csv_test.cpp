@@ -56,6 +56,23 @@ TEST(Csv, AResumedRunGoesOnBelowTheRowsItKeeps) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
+/// An earlier life of the run that has not stopped yet writes below the rows of this one.
+TEST(Csv, RowsOfAnEarlierLifeThatComeLateGo) {
+  const ScratchFolder folder;
+  const auto file = folder / "metrics.csv";
+  MetricsCsv orphan(file, columns);
+  for (int epoch = 1; epoch <= 3; ++epoch) ASSERT_TRUE(append(orphan, epoch, epoch));
+  MetricsCsv ours(file, columns);  // from a checkpoint after epoch 2
+  ASSERT_TRUE(append(ours, 3, 30));
+  ASSERT_TRUE(append(orphan, 4, 4));
+  ASSERT_TRUE(append(ours, 4, 40));
+  ASSERT_TRUE(append(ours, 5, 50));
+  EXPECT_EQ(read_text(file), header + "1,1,NA\n2,2,NA\n3,30,NA\n4,40,NA\n5,50,NA\n");
+  std::filesystem::remove(file);
+  ASSERT_TRUE(append(ours, 6, 60));
+  EXPECT_EQ(read_text(file), header + "6,60,NA\n");
+}
+
 TEST(Csv, ATornRowIsTakenAway) {
   const ScratchFolder folder;
   write_text(folder / "metrics.csv", header + "1,1,0.5\n2,0.");

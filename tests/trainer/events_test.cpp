@@ -35,7 +35,7 @@ TEST(Events, HaveTheFieldsOfTheContract) {
   log->step({.epoch = 1, .step = 3, .loss = 0.5, .lr = 0.1, .images_per_s = 100});
   log->epoch({.epoch = 1, .loss = 1, .accuracy = 0.5, .val_loss = 2, .val_accuracy = 0.25});
   log->checkpoint({.path = "checkpoints/step-00000003", .epoch = 1, .step = 3});
-  log->restart("resume", "checkpoints/step-00000003");
+  log->restart("resume", "checkpoints/step-00000003", 3);
   log->stall({.state = "late", .late_ranks = {3}, .collective = "all_reduce #7", .seconds = 61});
   log->end("completed", 12.5);
   const auto lines = lines_of(folder / "events.jsonl");
@@ -49,12 +49,26 @@ TEST(Events, HaveTheFieldsOfTheContract) {
             "val_top5_accuracy val_f1_macro val_f1_micro val_mean_absolute_error "
             "val_mean_squared_error step lr skipped ");
   EXPECT_EQ(keys_of(lines[3]), "time event path epoch step seconds_blocked seconds_total bytes ");
-  EXPECT_EQ(keys_of(lines[4]), "time event reason from ");
+  EXPECT_EQ(keys_of(lines[4]), "time event reason from step ");
   EXPECT_EQ(keys_of(lines[5]), "time event state late_ranks collective seconds line ");
   EXPECT_EQ(keys_of(lines[6]), "time event status seconds ");
   EXPECT_EQ(lines[6]["status"], "completed");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   EXPECT_NEAR(lines[0]["time"].get<double>(), std::chrono::duration<double>(now).count(), 60);
+}
+
+TEST(Events, ALifeWithAGenerationWritesItIntoEveryLine) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl", /*generation=*/4);
+  ASSERT_TRUE(log);
+  EventLog moved = *std::move(log);
+  moved.start({});
+  moved.step({});
+  moved.stall({});
+  moved.end("completed", 1);
+  const auto lines = lines_of(folder / "events.jsonl");
+  ASSERT_EQ(lines.size(), 4u);
+  for (const auto& line : lines) EXPECT_EQ(line["generation"], 4) << line;
 }
 
 TEST(Events, WhatIsAbsentOrNoNumberIsNull) {
@@ -116,7 +130,7 @@ TEST(Events, AreAppended) {
 TEST(Events, AnyTextIsWrittenAsJson) {
   const ScratchFolder folder;
   auto log = EventLog::open(folder / "events.jsonl");
-  log->restart("line\nbreak \"quoted\"", "not UTF-8: \xff");
+  log->restart("line\nbreak \"quoted\"", "not UTF-8: \xff", 0);
   EXPECT_EQ(lines_of(folder / "events.jsonl")[0]["reason"], "line\nbreak \"quoted\"");
 }
 

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "runtime/lease.hpp"
 #include "tests/trainer/run_program.hpp"
 #include "tests/trainer/small_training.hpp"
 
@@ -185,6 +187,81 @@ TEST(Ranks, StopOnRequestAndResumeAtTheSameBit) {
   EXPECT_EQ(events_of(folder / "parts", "restart").at(0)["from"], saved[0]["path"]);
   EXPECT_EQ(weights_at(folder / "parts", "step-00000150"),
             weights_at(folder / "whole", "step-00000150"));
+}
+
+/// A job that runs twice at once: the earlier life works on when the later one begins.
+TEST(Ranks, OfTwoLivesAtOnceTheEarlierStopsAndTheLaterComesToTheSameBits) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["batch_size"] = 12;
+  job["precision"] = "fp32";
+  job["max_steps"] = 250;
+  job["epochs"] = 999;
+  job["checkpoint"] = {{"every_epochs", nullptr}, {"every_minutes", 0.003}};
+  for (const char* run : {"whole", "twice"}) write_text(folder / run / "train.json", job.dump());
+  EXPECT_EQ(run_program(on_ranks(2, {bin + "/dltrain", "--config",
+                                     (folder / "whole" / "train.json").string()}))
+                .exit_code,
+            0);
+
+  const auto run = folder / "twice";
+  const auto life = [&](const Lease& lease) {
+    auto argv = on_ranks(2, {bin + "/dltrain", "--config", (run / "train.json").string()});
+    const std::string generation = std::to_string(lease.generation());
+    argv.insert(argv.begin(), {"env", "DLLAUNCH_GENERATION=" + generation});
+    return argv;
+  };
+  RunningProgram first(life(*Lease::take(run, {.host = "n1", .pid = 1})));
+  for (int i = 0;
+       i < 3000 && read_text(run / "events.jsonl").find("\"checkpoint\"") == std::string::npos;
+       ++i) {
+    usleep(10'000);
+  }
+  const auto taken = Lease::take(run, {.host = "n2", .pid = 2, .job = "17"});
+  ASSERT_TRUE(taken);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const double taken_s = std::chrono::duration<double>(now).count();
+  RunningProgram second(life(*taken));
+
+  const auto stopped = first.wait();
+  EXPECT_EQ(stopped.exit_code, 93) << stopped.output;
+  const std::string line =
+      "dltrain: stopped: run directory was taken over by job 17 on n2 (generation 2, ours is 1); "
+      "nothing more is written\n";
+  const auto said = stopped.output.find(line);
+  ASSERT_NE(said, std::string::npos) << stopped.output;
+  EXPECT_EQ(stopped.output.find("dltrain: ", said + 1), std::string::npos) << stopped.output;
+  EXPECT_EQ(stopped.output.find("error:"), std::string::npos) << stopped.output;
+
+  const auto finished = second.wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.output;
+  EXPECT_EQ(weights_at(run, "step-00000250"), weights_at(folder / "whole", "step-00000250"));
+  // The earlier one asks once a second, and its last words are none.
+  std::int64_t earlier = 0;
+  std::istringstream lines(read_text(run / "events.jsonl"));
+  for (std::string text; std::getline(lines, text);) {
+    const auto event = Json::parse(text);
+    if (event["generation"] == 2) continue;
+    ++earlier;
+    EXPECT_LT(event["time"], taken_s + 3) << text;
+    EXPECT_NE(event["event"], "end");
+  }
+  EXPECT_GT(earlier, 3);
+  EXPECT_EQ(events_of(run, "restart").size(), 1u);
+  EXPECT_EQ(events_of(run, "end").at(0)["status"], "completed");
+  for (const auto& entry : std::filesystem::directory_iterator(run / "checkpoints")) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << entry.path();
+  }
+}
+
+TEST(Ranks, AGenerationThatIsNoneIsAnErrorOfWhoeverSetIt) {
+  const ScratchFolder folder;
+  write_text(folder / "train.json", small_job().dump());
+  const auto ended = run_program({"env", "DLLAUNCH_GENERATION=0x3", bin + "/dltrain", "--config",
+                                  (folder / "train.json").string()});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.output, HasSubstr("DLLAUNCH_GENERATION is \"0x3\", not a whole number from 1"));
 }
 
 TEST(Ranks, ALossThatIsNoNumberNamesItsRank) {

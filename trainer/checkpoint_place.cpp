@@ -1,0 +1,67 @@
+#include "trainer/checkpoint_place.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "runtime/lease.hpp"
+#include "trainer/checkpoint.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = ".tmp-";
+
+}  // namespace
+
+std::string temporary_name(std::int64_t generation, std::string_view what) {
+  return generation > 0 ? fmt::format("{}{}-{}", prefix, generation, what)
+                        : fmt::format("{}{}", prefix, what);
+}
+
+bool is_leftover(std::string_view name, std::int64_t generation) {
+  if (!name.starts_with(prefix)) return false;
+  name.remove_prefix(prefix.size());
+  const auto writer = parse_generation(name.substr(0, name.find('-')));
+  return generation == 0 || writer.value_or(0) <= generation;
+}
+
+int exchange_names(const fs::path& one, const fs::path& other) {
+  const int failed = ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE);
+  return failed == 0 ? 0 : errno;
+}
+
+Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final,
+                        const ExchangeNames& exchange) {
+  std::error_code failed;
+  // Another life may put one there, or take it away, between any two of our looks.
+  constexpr int most_tries = 10;
+  for (int i = 0; i < most_tries; ++i) {
+    if (fs::exists(final, failed)) {
+      const bool swapped = exchange(temporary, final) == 0;
+      if (swapped || read_checkpoint(final)) {
+        fs::remove_all(temporary, failed);
+        return Ok{};
+      }
+      // Under a temporary name it is nobody's any more.
+      const fs::path aside = fs::path(temporary.string() + "-unsound");
+      fs::remove_all(aside, failed);
+      fs::rename(final, aside, failed);
+      fs::remove_all(aside, failed);
+    }
+    fs::rename(temporary, final, failed);
+    if (!failed) return Ok{};
+    if (failed != std::errc::directory_not_empty && failed != std::errc::file_exists) break;
+  }
+  return Error{ErrorKind::unavailable,
+               fmt::format("cannot write {}: {}", final.string(), failed.message()),
+               "make room or write access there, then run again: it resumes"};
+}
+
+}  // namespace dllaunch
