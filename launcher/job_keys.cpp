@@ -345,12 +345,15 @@ std::vector<JobKey> last_keys() {
       {.path = "runtime.stall_abort_seconds",
        .rules = {{"type", "number"}, {"exclusiveMinimum", 0}},
        .initial = 600,
-       .doc = "seconds after which a late collective ends the job; more than stall_seconds"},
+       .doc = "seconds after which a late collective ends the ranks; more than stall_seconds; with "
+              "run:, where the job file has it, seconds without output or heartbeat"},
       {.path = "runtime.timeline",
        .rules = flag(),
        .initial = false,
        .doc = "record what each rank does when, for `dllaunch report RUN --timeline`"},
-      {.path = "recovery", .rules = block(), .doc = "what happens when time runs out"},
+      {.path = "recovery",
+       .rules = block(),
+       .doc = "what happens when the ranks end before their work (docs/supervise.md)"},
       {.path = "recovery.signal",
        .rules = words({"USR1", "USR2", "TERM", "INT", "HUP"}),
        .initial = "USR2",
@@ -361,6 +364,17 @@ std::vector<JobKey> last_keys() {
        .rules = whole(0, 65535),
        .initial = 120,
        .doc = "seconds before the time limit at which it is sent"},
+      {.path = "recovery.max_restarts",
+       .rules = whole(0, 1000),
+       .initial = 3,
+       .doc = "how often the ranks are started again inside one allocation; with run: only where "
+              "the job file has this block"},
+      {.path = "recovery.requeue_on",
+       .rules = lines(words({"timeout", "preempted", "node_fail"}),
+                      "a list of timeout, preempted and node_fail"),
+       .initial = Json::array({"timeout", "preempted", "node_fail"}),
+       .doc = "ends after which the job goes back into the queue; []: none, and Slurm does not "
+              "either"},
   };
 }
 
@@ -374,9 +388,8 @@ std::vector<JobKey> all_keys() {
   return keys;
 }
 
-constexpr std::array<std::string_view, 2> planned_keys = {
-    "recovery.max_restarts",
-    "recovery.requeue_on",
+constexpr std::array<std::string_view, 1> planned_keys = {
+    "resources.spare_nodes",
 };
 
 }  // namespace

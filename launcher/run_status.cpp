@@ -15,6 +15,7 @@
 #include "launcher/progress.hpp"
 #include "launcher/run_end.hpp"
 #include "launcher/shell_quote.hpp"
+#include "launcher/supervise/journal.hpp"
 
 namespace dllaunch {
 namespace {
@@ -116,6 +117,13 @@ std::string word_in_summary(const RunStatusView& status, const char* key) {
   return found != summary.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+/// Of the present job, and not that all went well.
+std::string supervisor_words(const StoredRun& run) {
+  const auto last = read_journal(run.dir).last;
+  if (!last || last->time < run.began_at_s - 1 || last->status == RunStatus::completed) return "";
+  return words_of(*last);
+}
+
 /// What to type next.
 std::string next_words(const RunStatusView& status) {
   const auto& run = status.view.run;
@@ -175,6 +183,7 @@ RunStatusView status_of(RunView view, double now_s) {
   struct stat info {};
   if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
     status.checkpoint_age_s = age_s(info, now_s);
+  status.supervisor = supervisor_words(status.view.run);
   status.tasks = tasks_of(status.view);
   status.ledger = read_ledger(status.view.run);
   status.goodput = goodput_of(status, now_s);
@@ -203,6 +212,7 @@ std::string render_status(const RunStatusView& status) {
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
                                               clock_time(status.checkpoint_age_s.value_or(0))));
+  text += line_of("supervisor", status.supervisor);
   text += goodput_words(status);
   text += restart_lines(status.ledger.history());
   for (std::size_t i = 0; i < status.tasks.size(); ++i)
@@ -227,6 +237,7 @@ Json to_json(const RunStatusView& status) {
   for (const auto& restart : history.restarts()) {
     document["restart_list"].push_back(to_json(restart));
   }
+  document["supervisor"] = status.supervisor.empty() ? Json() : Json(status.supervisor);
   document["logs"] = Json::array();
   for (const auto& log : status.logs) {
     document["logs"].push_back({{"name", log.name},

@@ -50,7 +50,7 @@ TEST(JobSchema, TakesTheTrainersPartFromTheTrainer) {
 
 TEST(JobSchema, PlannedKeysAreNotRealYet) {
   for (const JobKey& key : job_keys()) EXPECT_FALSE(is_planned_key(key.path)) << key.path;
-  EXPECT_TRUE(is_planned_key("recovery.requeue_on"));
+  EXPECT_TRUE(is_planned_key("resources.spare_nodes"));
 }
 
 TEST(JobSchema, IsThePageInDocs) {

@@ -147,10 +147,10 @@ TEST(PlanSlurm, WithoutPmixMpirunStartsTheTrainer) {
   auto facts = small_cluster();
   facts.slurm->mpi_types = {"none", "pmi2"};
   const auto made = planned(two_by_two(), facts);
-  ASSERT_GE(made.start.size(), 12U);
-  EXPECT_THAT(std::vector<std::string>(made.start.begin(), made.start.begin() + 10),
+  ASSERT_GE(made.start.size(), 14U);
+  EXPECT_THAT(std::vector<std::string>(made.start.begin(), made.start.begin() + 12),
               ElementsAre("mpirun", "--np", "4", "--map-by", "ppr:2:node", "--bind-to", "none",
-                          "-x", "CUDA_DEVICE_ORDER", "--"));
+                          "-x", "CUDA_DEVICE_ORDER", "-x", "DLLAUNCH_GENERATION", "--"));
   auto job = two_by_two();
   job.resources.nodes = 1;
   job.resources.ranks_per_node = 1;

@@ -71,15 +71,22 @@ class RenderSbatch : public testing::Test {
     return words;
   }
 
-  /// Runs a script with srun, mpirun and module as functions that write to root_.
+  /// Runs a script with srun and module as functions that write to root_; the supervisor only
+  /// starts what it is given.
   CommandOutput run(const std::string& script, const std::string& srun_body) {
     write("script", script);
+    write("dllaunch",
+          "#!/bin/bash\necho >> \"$out/starts\"\n"
+          "while [ \"$1\" != -- ]; do shift; done\nshift\n\"$@\"\n");
+    fs::permissions(root_ / "dllaunch", fs::perms::owner_all);
+    fs::remove(root_ / "starts");
     write("prelude",
-          "out=$1\nreadonly out\nSLURM_ARRAY_TASK_ID=4\n"
+          "export out=$1\nreadonly out\nSLURM_ARRAY_TASK_ID=4\n"
           "srun() { printf '%s\\0' \"$@\" > \"$out/argv\"; env -0 > \"$out/env\"; "
           "printf '%s' \"$PWD\" > \"$out/pwd\"; " +
               srun_body +
               "; }\n"
+              "export -f srun\n"
               "module() { printf '%s\\0' \"$@\" >> \"$out/modules\"; }\n"
               ". \"$out/script\"\n");
     auto output = world_.run({"bash", root_ / "prelude", root_}, seconds(20));
@@ -99,7 +106,7 @@ class RenderSbatch : public testing::Test {
 
   Paths paths_in_root() {
     fs::create_directories(root_ / "work");
-    return {.dllaunch = "/opt/dllaunch",
+    return {.dllaunch = root_ / "dllaunch",
             .dltrain = "/opt/dltrain",
             .run_dir = root_ / "run",
             .work_dir = root_ / "work"};
@@ -195,36 +202,50 @@ TEST_F(RenderSbatch, ByHandItMakesWhatTheRanksRead) {
   EXPECT_EQ(read(root_ / "run/train.json"), "mine") << "what `dllaunch run` wrote stays";
 }
 
-TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheStep) {
+TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheSupervisor) {
   const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
   ASSERT_TRUE(made);
-  for (const int code : {0, 1, 93, 137})
+  for (const int code : {0, 1, 93, 128}) {
     EXPECT_EQ(run(render_sbatch(*made), "return " + std::to_string(code)).exit_code, code);
-}
-
-TEST_F(RenderSbatch, ACommandIsNotSentASignalItMayNotKnow) {
-  const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
-  ASSERT_TRUE(made);
-  for (const auto* signal : {"USR2", "TERM"}) {
-    const auto output = run(render_sbatch(*made), std::string("kill -s ") + signal +
-                                                      " $$; sleep 0.5; echo saved; exit 7");
-    EXPECT_EQ(output.exit_code, 7) << signal;
-    EXPECT_EQ(output.out, "saved\n") << signal;
+    EXPECT_EQ(read(root_ / "starts"), "\n");
   }
 }
 
+TEST_F(RenderSbatch, ASupervisorThatIsKilledHasASuccessor) {
+  const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  const auto once = "if [ $(wc -l < \"$out/starts\") = 1 ]; then kill -KILL $$; fi; return 7";
+  EXPECT_EQ(run(render_sbatch(*made), once).exit_code, 7);
+  EXPECT_EQ(read(root_ / "starts"), "\n\n");
+  EXPECT_EQ(run(render_sbatch(*made), "kill -KILL $$").exit_code, 137);
+  EXPECT_EQ(read(root_ / "starts"), "\n\n\n") << "and not for ever";
+}
+
+TEST_F(RenderSbatch, ANodeWithoutDllaunchIsToldAtOnce) {
+  auto paths = paths_in_root();
+  paths.dllaunch = root_ / "no where/dllaunch";
+  const auto made = plan(run_job(), small_cluster(), paths, false);
+  ASSERT_TRUE(made);
+  const auto output = run(render_sbatch(*made), "return 0");
+  EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, testing::HasSubstr("not on "));
+  EXPECT_THAT(output.err, testing::HasSubstr(paths.dllaunch));
+}
+
+/// What each signal means is the supervisor's to know.
 TEST_F(RenderSbatch, ForwardsTheSignalAndWaitsForTheEnd) {
   auto job = run_job();
-  job.recovery.written = true;
-  const auto made = plan(job, small_cluster(), paths_in_root(), false);
-  ASSERT_TRUE(made);
-  // The step signals the script, which must hand the signal on and still report the step's code.
-  for (const auto* signal : {"USR2", "TERM"}) {
-    const auto output = run(render_sbatch(*made),
-                            std::string("trap 'echo checkpoint; exit 7' USR2; kill -s ") + signal +
-                                " $$; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; done");
-    EXPECT_EQ(output.exit_code, 7) << signal;
-    EXPECT_EQ(output.out, "checkpoint\n") << signal;
+  for (const bool asks : {false, true}) {
+    job.recovery.written = asks;
+    const auto made = plan(job, small_cluster(), paths_in_root(), false);
+    ASSERT_TRUE(made);
+    for (const std::string signal : {"USR2", "TERM"}) {
+      const auto output = run(render_sbatch(*made),
+                              "trap 'echo came; exit 7' " + signal + "; kill -s " + signal +
+                                  " $PPID; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; done");
+      EXPECT_EQ(output.exit_code, 7) << signal;
+      EXPECT_EQ(output.out, "came\n") << signal;
+    }
   }
 }
 

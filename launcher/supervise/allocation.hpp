@@ -1,0 +1,35 @@
+// What Slurm has given the job, and the few things a supervisor asks of it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launcher/slurm_text.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+struct JobAllocation {
+  std::string job = {};              // empty: none, no Slurm
+  int restarts = 0;                  // how often it was put back into the queue
+  std::string nodes = {};            // a host list
+  std::optional<double> end_s = {};  // Unix seconds; nothing: no limit, or nobody says
+};
+
+/// From the environment of a batch script; asks Slurm only for what is not there.
+JobAllocation read_allocation(World& world);
+
+/// The job as Slurm has it now; nothing where it does not answer.
+std::optional<SlurmJob> ask_of_job(World& world, const std::string& job);
+
+/// When it ends, by Slurm's record.
+std::optional<double> end_of(const SlurmJob& job);
+
+/// Puts the job back into the queue, which ends what runs of it. unavailable: Slurm refuses, or
+/// does not answer; bad_request: this allocation is not the job's any more.
+Result<Ok> requeue(World& world, const JobAllocation& allocation);
+
+/// The first of the job's nodes that Slurm counts as down; empty: none, or no answer.
+std::string node_out_of_order(World& world, const JobAllocation& allocation);
+
+}  // namespace dllaunch

@@ -1,0 +1,72 @@
+#include "launcher/supervise/allocation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_world.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* running =
+    "JobId=17 JobName=a\n   JobState=RUNNING Reason=None Dependency=(null)\n"
+    "   Requeue=1 Restarts=1 BatchFlag=1\n"
+    "   StartTime=2026-11-22T10:00:00 EndTime=2026-11-22T11:00:00 Deadline=N/A\n";
+
+TEST(JobAllocation, IsReadFromTheBatchScriptsVariables) {
+  FakeWorld world;
+  EXPECT_EQ(read_allocation(world).job, "");
+  world.variables = {{"SLURM_JOB_ID", "17"},
+                     {"SLURM_RESTART_COUNT", "2"},
+                     {"SLURM_JOB_NODELIST", "n[1-2]"},
+                     {"SLURM_JOB_END_TIME", "1763805600"}};
+  const auto allocation = read_allocation(world);
+  EXPECT_EQ(allocation.job, "17");
+  EXPECT_EQ(allocation.restarts, 2);
+  EXPECT_EQ(allocation.nodes, "n[1-2]");
+  EXPECT_EQ(allocation.end_s, 1763805600);
+  EXPECT_TRUE(world.ran.empty()) << "nobody needs to be asked";
+}
+
+TEST(JobAllocation, AnOlderSlurmIsAskedForTheEnd) {
+  FakeWorld world;
+  world.variables = {{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_END_TIME", "soon"}};
+  EXPECT_FALSE(read_allocation(world).end_s);
+  world.answers["scontrol show job 17"] = {0, running, ""};
+  EXPECT_TRUE(read_allocation(world).end_s);
+}
+
+/// An orphan of a dead slurmd must not take the job away from its successor.
+TEST(JobAllocation, OnlyOurOwnStartIsPutBack) {
+  FakeWorld world;
+  world.answers["scontrol show job 17"] = {0, running, ""};
+  world.answers["scontrol requeue 17"] = {0, "", ""};
+  const auto refused = requeue(world, {.job = "17", .restarts = 0});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::bad_request);
+  EXPECT_TRUE(requeue(world, {.job = "17", .restarts = 1}));
+  world.answers["scontrol requeue 17"] = {1, "", "Requested operation is presently disabled\n"};
+  const auto disabled = requeue(world, {.job = "17", .restarts = 1});
+  ASSERT_FALSE(disabled);
+  EXPECT_THAT(disabled.error().what, HasSubstr("presently disabled"));
+}
+
+TEST(JobAllocation, ANodeThatIsDownIsNamed) {
+  FakeWorld world;
+  const JobAllocation allocation{.job = "17", .nodes = "n[1-2]"};
+  EXPECT_EQ(node_out_of_order(world, allocation), "") << "no answer";
+  const auto states = [&](const std::string& of_n2) {
+    world.answers["scontrol show node n[1-2]"] = {
+        0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + of_n2 + "\n", ""};
+    return node_out_of_order(world, allocation);
+  };
+  EXPECT_EQ(states("ALLOCATED"), "");
+  EXPECT_EQ(states("DRAINING"), "") << "it runs what it has to the end";
+  EXPECT_EQ(states("DOWN+NOT_RESPONDING"), "n2");
+  EXPECT_EQ(states("ALLOCATED*"), "n2");
+}
+
+}  // namespace
+}  // namespace dllaunch

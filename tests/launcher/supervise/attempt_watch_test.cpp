@@ -1,0 +1,139 @@
+// One attempt: how it is ended when it does not end by itself.
+#include "launcher/supervise/attempt_watch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "tests/launcher/supervise/supervised.hpp"
+
+namespace dllaunch {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+class Attempting : public testing::Test {
+ protected:
+  Result<StarterEnd> watch(const SupervisedRun& run,
+                           std::optional<AttemptWatch::Time> allocation_ends = {}) {
+    const SupervisorSignals signals(run.signal);
+    AttemptWatch watch(place_.world, run, lease_, signals, allocation_ends);
+    return watch.run();
+  }
+  double seconds_since_start() const {
+    return std::chrono::duration<double>(Clock::now() - began_).count();
+  }
+
+  Supervised place_;
+  Lease lease_ = *Lease::take(place_.dir().path, {.host = "n1", .pid = 1, .job = "17"});
+  Clock::time_point began_ = Clock::now();
+};
+
+TEST_F(Attempting, RanksAreToldTheirGenerationAndWhereTheHeartIs) {
+  const auto end = watch(place_.run("echo $DLLAUNCH_GENERATION $DLLAUNCH_HEARTBEAT >&2", {}));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->words,
+            std::to_string(lease_.generation()) + " " + heartbeat_file(place_.dir()) + "\n");
+}
+
+TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
+  std::thread other([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(Lease::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
+  });
+  const auto end = watch(place_.run("exec sleep 300", {}));
+  other.join();
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->superseded);
+  EXPECT_THAT(end->words, HasSubstr("taken over"));
+  EXPECT_LT(seconds_since_start(), 5);
+}
+
+/// Even one that ended by itself: its last word may be about files that are another's by now.
+TEST_F(Attempting, ALeaseThatWasLostAtTheEndIsSeen) {
+  ASSERT_TRUE(Lease::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
+  const auto end = watch(place_.run("exit 0", {}));
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->superseded);
+}
+
+/// A wedge that even ignores TERM: gone within the limit, ten seconds and a little.
+TEST_F(Attempting, SilenceIsEndedWhateverItTakes) {
+  RecoverySettings recovery;
+  recovery.plan.stall_abort_seconds = 1;
+  const auto end = watch(place_.run("trap '' TERM; while :; do sleep 0.2; done", recovery));
+  ASSERT_TRUE(end);
+  EXPECT_THAT(end->stall, HasSubstr("nothing moved for"));
+  EXPECT_EQ(end->code, 128 + SIGKILL);
+  EXPECT_GT(seconds_since_start(), 1);
+  EXPECT_LT(seconds_since_start(), 16);
+}
+
+TEST_F(Attempting, WhoSaysSomethingIsLeftAlone) {
+  RecoverySettings recovery;
+  recovery.plan.stall_abort_seconds = 2;
+  const auto end = watch(place_.run(
+      "for i in $(seq 16); do echo $i >> out/rank-0000-n1.log; sleep 0.25; done", recovery));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->stall, "");
+  EXPECT_EQ(end->code, 0);
+}
+
+/// Slurm's signal was taken out of the script: the clock does it.
+TEST_F(Attempting, TheClockAsksInTime) {
+  const auto run = place_.run("trap 'exit 75' USR2; while :; do sleep 0.05; done",
+                              command_recovery(3));  // 5 s of grace
+  const auto end = watch(run, Clock::now() + seconds(6));
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->time_is_short);
+  EXPECT_EQ(end->code, 75);
+  EXPECT_GT(seconds_since_start(), 0.5);
+  EXPECT_LT(seconds_since_start(), 4);
+}
+
+/// A command of which nobody said that it knows the signal would die of it.
+TEST_F(Attempting, ACommandIsNotSentASignalItMayNotKnow) {
+  auto run = place_.run("sleep 1; exit 3", {});
+  const SupervisorSignals blocked(SIGUSR2);
+  kill(getpid(), SIGUSR2);
+  const auto end = watch(run);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 3);
+  EXPECT_TRUE(end->time_is_short);
+}
+
+TEST_F(Attempting, WhatIsLeftIsForTrainingToo) {
+  const auto run =
+      place_.run("trap 'exit 75' USR2; while :; do sleep 0.05; done", command_recovery(3));
+  const auto end = watch(run, Clock::now() + seconds(3));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 75);
+  EXPECT_GT(seconds_since_start(), 1);
+  EXPECT_LT(seconds_since_start(), 3);
+}
+
+/// Killed by Slurm it would not come back: so it is ended before.
+TEST_F(Attempting, WhoDoesNotAnswerIsEndedBeforeTheLimit) {
+  const auto run = place_.run("trap '' USR2; while :; do sleep 0.05; done", command_recovery(3));
+  const auto end = watch(run, Clock::now() + seconds(6));
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->time_is_short);
+  EXPECT_EQ(judge_end(*end).cause, Cause::time_limit);
+  EXPECT_LT(seconds_since_start(), 6.5);
+}
+
+TEST(AllocationEnd, AClockThatSaysItIsOverIsNotBelieved) {
+  JobAllocation allocation{.job = "17"};
+  EXPECT_FALSE(end_of_allocation(allocation, 1000));
+  allocation.end_s = 1100;
+  EXPECT_TRUE(end_of_allocation(allocation, 1000));
+  EXPECT_FALSE(end_of_allocation(allocation, 1200));
+}
+
+}  // namespace
+}  // namespace dllaunch

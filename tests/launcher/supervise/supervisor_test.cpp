@@ -1,0 +1,139 @@
+// The real supervisor over real processes; srun is a shell script that says what srun would.
+#include "launcher/supervise/supervisor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "launcher/execute/descendants.hpp"
+#include "launcher/supervise/journal.hpp"
+#include "tests/launcher/supervise/supervised.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr RecoverySettings unprepared{};
+constexpr RecoverySettings training{.plan = {.max_restarts = 3, .requeue_on = {}},
+                                    .trains = true,
+                                    .asks_ranks = true,
+                                    .grace_seconds = 5};
+
+const char* const rank_killed = "echo 'srun: error: n2: task 1: Killed' >&2; exit 137; ";
+
+JournalDecision last_of(const Supervised& place) {
+  return read_journal(place.dir()).last.value_or(JournalDecision{});
+}
+
+TEST(Supervisor, AllWell) {
+  Supervised place;
+  EXPECT_EQ(supervise(place.world, place.run("exit 0", unprepared)), 0);
+  EXPECT_EQ(place.starts(), 1);
+  EXPECT_EQ(last_of(place).status, RunStatus::completed);
+  EXPECT_EQ(finished_in_job(place.dir()), std::nullopt) << "no job, no number";
+}
+
+TEST(Supervisor, ARankThatDiesOnceIsStartedAgain) {
+  Supervised place;
+  const auto began = std::chrono::steady_clock::now();
+  const auto script = std::string("if [ $n = 1 ]; then ") + rank_killed + "fi; exit 0";
+  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(3))), 0);
+  EXPECT_EQ(place.starts(), 2);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  const auto journal = read_journal(place.dir());
+  ASSERT_EQ(journal.history.size(), 2u);
+  EXPECT_EQ(journal.history[0].dead.rank, 1);
+  EXPECT_EQ(journal.history[1].cause, Cause::completed);
+}
+
+TEST(Supervisor, ACommandOfWhichNobodySaidAnythingIsNot) {
+  Supervised place;
+  EXPECT_EQ(supervise(place.world, place.run("exit 7", unprepared)), 7);
+  EXPECT_EQ(place.starts(), 1);
+  EXPECT_EQ(last_of(place).reason, "the ranks ended with code 7");
+}
+
+TEST(Supervisor, NeverAgainIsNeverAgain) {
+  Supervised place;
+  const auto script = "echo 'srun: error: n2: task 1: Exited with exit code 93' >&2; exit 93";
+  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(3))), 93);
+  EXPECT_EQ(place.starts(), 1);
+  EXPECT_THAT(last_of(place).reason, HasSubstr("never again"));
+}
+
+TEST(Supervisor, TheSameMistakeIsNotRepeatedToTheLast) {
+  Supervised place;
+  place.file("out/rank-0001-n2.log", "");
+  const auto script =
+      "echo \"ValueError: step $n is bad\" >> out/rank-0001-n2.log; "
+      "echo 'srun: error: n2: task 1: Exited with exit code 1' >&2; exit 1";
+  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(9))), 1);
+  EXPECT_EQ(place.starts(), 2);
+  EXPECT_THAT(last_of(place).reason, HasSubstr("the same as before"));
+}
+
+TEST(Supervisor, TheStartersZeroDoesNotEndATraining) {
+  Supervised place;
+  const auto script =
+      "if [ $n = 2 ]; then echo '{\"time\": 1, \"event\": \"end\", \"status\": \"completed\"}' "
+      ">> events.jsonl; fi; exit 0";
+  EXPECT_EQ(supervise(place.world, place.run(script, training)), 0);
+  EXPECT_EQ(place.starts(), 2);
+  EXPECT_EQ(read_journal(place.dir()).history[0].cause, Cause::unproven);
+}
+
+TEST(Supervisor, AFinishedJobIsNotStartedAgain) {
+  Supervised place;
+  auto run = place.run("exit 0", unprepared);
+  run.allocation.job = "17";
+  EXPECT_EQ(supervise(place.world, run), 0);
+  run.allocation.restarts = 1;
+  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(place.starts(), 1);
+  run.allocation.job = "18";
+  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(place.starts(), 2) << "a new job is somebody's wish";
+}
+
+/// What a supervisor that was killed has left behind counts.
+TEST(Supervisor, ItsSuccessorKnowsWhatWasBefore) {
+  Supervised place;
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(append_to_journal(place.dir(), line_of(JournalAttempt{.time = 1, .attempt = i})));
+  EXPECT_EQ(supervise(place.world, place.run("exit 0", training)), 1);
+  EXPECT_EQ(place.starts(), 0);
+  EXPECT_THAT(last_of(place).reason, HasSubstr("3 attempts in a row"));
+}
+
+/// The ranks are asked, and what they answer is the end: nothing is started again.
+TEST(Supervisor, TermAsksTheRanksToSaveAndStops) {
+  Supervised place;
+  const auto script =
+      "trap 'echo saved > saved; exit 75' USR2; touch ready; while :; do sleep 0.05; done";
+  // So that the signal finds no thread that would die of it.
+  const SupervisorSignals blocked(SIGUSR2);
+  std::thread sender([&] {
+    while (access((place.dir().path + "/ready").c_str(), F_OK) != 0) usleep(10'000);
+    kill(getpid(), SIGTERM);
+  });
+  const auto run = place.run(script, command_recovery(3));
+  const int code = supervise(place.world, run);
+  sender.join();
+  EXPECT_EQ(code, 75);
+  EXPECT_EQ(access((place.dir().path + "/saved").c_str(), F_OK), 0);
+  EXPECT_EQ(place.starts(), 1);
+  EXPECT_EQ(last_of(place).status, RunStatus::cancelled);
+}
+
+TEST(Supervisor, NothingIsLeftBehind) {
+  Supervised place;
+  EXPECT_EQ(supervise(place.world, place.run("setsid sleep 300 & exit 0", unprepared)), 0);
+  EXPECT_TRUE(descendants_of(getpid()).empty());
+}
+
+}  // namespace
+}  // namespace dllaunch
