@@ -88,7 +88,7 @@ std::string start_lines(const LaunchPlan& plan) {
   const auto end = end_of_our_words(plan);
   const auto dir = task_dir(plan);
   const auto own_program = staged_program(plan.paths.dllaunch);
-  return shell_lines(plan.start, begin, "      ", [&](std::size_t at, const std::string& word) {
+  return shell_lines(plan.start, begin, "  ", [&](std::size_t at, const std::string& word) {
     const bool names_stage = (at == begin && plan.stage.programs && word == own_program) ||
                              (at < begin && plan.stage.wanted() && plan.pyxis);
     if (names_stage) return with_stage_variable(word);

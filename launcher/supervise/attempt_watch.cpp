@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <thread>
+#include <utility>
 
 #include "launcher/supervise/rank_states.hpp"
 
@@ -49,6 +50,7 @@ AttemptWatch::AttemptWatch(World& world, const SupervisedRun& run, const Lease& 
       lease_(lease),
       signals_(signals),
       allocation_ends_(allocation_ends),
+      known_end_s_(run.allocation.end_s),
       grace_s_(run.recovery.grace_seconds),
       life_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now()),
       lease_seen_at_(Clock::now()) {
@@ -66,7 +68,7 @@ AttemptWatch::Variables AttemptWatch::variables() const {
 }
 
 Result<StarterEnd> AttemptWatch::run() {
-  auto starter = Starter::start(run_.program, run_.start, variables());
+  auto starter = StarterProcess::start(run_.program, run_.start, variables());
   if (!starter) return std::move(starter).error();
   while (true) {
     wait(*starter);
@@ -93,7 +95,7 @@ Result<StarterEnd> AttemptWatch::run() {
 }
 
 /// Until something is said, ends or comes, but no longer than until the next look.
-void AttemptWatch::wait(const Starter& starter) const {
+void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.words_fd(), .events = POLLIN, .revents = 0}}};
   const milliseconds limit = end_at_ ? milliseconds(250) : milliseconds(1000);
@@ -109,7 +111,7 @@ void AttemptWatch::wait_for_proof() {
   }
 }
 
-void AttemptWatch::hear(int signal, const Starter& starter) {
+void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   const bool saves = run_.recovery.asks_ranks;
   if (signal == run_.signal && signal != SIGTERM && signal != SIGINT && signal != SIGHUP) {
     end_.time_is_short = true;
@@ -122,7 +124,7 @@ void AttemptWatch::hear(int signal, const Starter& starter) {
 }
 
 /// Once. A command of which nobody said that it knows the signal would die of it.
-void AttemptWatch::ask_ranks(const Starter& starter) {
+void AttemptWatch::ask_ranks(const StarterProcess& starter) {
   if (asked_ || !run_.recovery.asks_ranks) return;
   asked_ = true;
   starter.send(run_.signal);
@@ -138,20 +140,23 @@ void AttemptWatch::look_at_lease(Time now) {
   end_by(now);
 }
 
+/// What somebody has given the job since we last knew its end; 0 where Slurm does not answer.
+double AttemptWatch::more_seconds() {
+  const auto record = known_end_s_ ? ask_of_job(world_, run_.allocation.job) : std::nullopt;
+  const auto end_s = record ? end_of(*record) : std::nullopt;
+  if (!end_s || *end_s <= *known_end_s_) return 0;
+  const double more = *end_s - *std::exchange(known_end_s_, end_s);
+  allocation_ends_ = after(*allocation_ends_, more);
+  return more;
+}
+
 /// Slurm's signal should have come by now: it may have been taken out of the script.
-void AttemptWatch::look_at_clock(Time now, const Starter& starter) {
+void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
   const auto& recovery = run_.recovery;
   if (!allocation_ends_ || !recovery.asks_ranks) return;
   const double left = seconds_until(*allocation_ends_, now);
   if (!end_.time_is_short && left <= grace_s_) {
-    const auto record = ask_of_job(world_, run_.allocation.job);
-    const auto end_s = record ? end_of(*record) : std::nullopt;
-    if (end_s && run_.allocation.end_s && *end_s > *run_.allocation.end_s &&
-        left + (*end_s - *run_.allocation.end_s) > grace_s_) {
-      // Somebody has given the job more time.
-      *allocation_ends_ = after(*allocation_ends_, *end_s - *run_.allocation.end_s);
-      return;
-    }
+    if (left + more_seconds() > grace_s_) return;
     end_.time_is_short = true;
     ask_ranks(starter);
   }
@@ -174,7 +179,7 @@ void AttemptWatch::end_by(Time when) {
 }
 
 /// True: it does not even die.
-bool AttemptWatch::press(Time now, const Starter& starter) {
+bool AttemptWatch::press(Time now, const StarterProcess& starter) {
   if (!end_at_ || now < *end_at_) return false;
   if (pressed_ == 0) {
     starter.send(SIGTERM);

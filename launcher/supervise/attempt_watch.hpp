@@ -13,7 +13,7 @@
 #include "launcher/supervise/policy.hpp"
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/signs_of_life.hpp"
-#include "launcher/supervise/starter.hpp"
+#include "launcher/supervise/starter_process.hpp"
 #include "launcher/world.hpp"
 #include "runtime/lease.hpp"
 
@@ -41,8 +41,7 @@ class AttemptWatch {
   AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
                const SupervisorSignals& signals, std::optional<Time> allocation_ends);
 
-  /// Starts the ranks and returns when they have ended. What `told` holds came before: with a TERM
-  /// in it nothing is started. unavailable: the starter cannot be started.
+  /// Starts the ranks and returns when they have ended. unavailable: the starter cannot be started.
   Result<StarterEnd> run();
 
  private:
@@ -50,21 +49,23 @@ class AttemptWatch {
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
   Variables variables() const;
-  void wait(const Starter& starter) const;
+  void wait(const StarterProcess& starter) const;
   void wait_for_proof();
-  void hear(int signal, const Starter& starter);
-  void ask_ranks(const Starter& starter);
+  void hear(int signal, const StarterProcess& starter);
+  void ask_ranks(const StarterProcess& starter);
   void look_at_lease(Time now);
-  void look_at_clock(Time now, const Starter& starter);
+  double more_seconds();
+  void look_at_clock(Time now, const StarterProcess& starter);
   void look_at_life(Time now);
   void end_by(Time when);
-  bool press(Time now, const Starter& starter);
+  bool press(Time now, const StarterProcess& starter);
 
   World& world_;
   const SupervisedRun& run_;
   const Lease& lease_;
   const SupervisorSignals& signals_;
   std::optional<Time> allocation_ends_;
+  std::optional<double> known_end_s_;  // the same by Slurm's clock
   double grace_s_ = 0;
 
   SignsOfLife life_;

@@ -41,7 +41,7 @@ Decision stop(RunStatus status, std::string reason, int exit_code) {
       .next = Next::stop, .reason = std::move(reason), .status = status, .exit_code = exit_code};
 }
 
-/// Above 128 a shell reads a signal: that is how the batch script sees a supervisor's own death.
+/// Above 128 Slurm and shells read a signal: that would be the supervisor's own death.
 int exit_code_of(const Attempt& attempt) {
   constexpr int most = 128;
   const bool ours = attempt.exit_code > 0 && attempt.exit_code <= most;
@@ -250,7 +250,10 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
   const auto& last = history.back();
   if (auto final = decide_final(last)) return *std::move(final);
 
-  if (auto fruitless = decide_of_progress(history, settings)) return *std::move(fruitless);
+  // Whoever puts a job back by hand wants it to go on.
+  const bool by_hand = last.cause == Cause::requeued;
+  auto fruitless = by_hand ? std::nullopt : decide_of_progress(history, settings);
+  if (fruitless) return *std::move(fruitless);
   if (auto whole = decide_of_allocation(last, settings.plan.requeue_on)) return *std::move(whole);
 
   const int most = settings.plan.max_restarts;
@@ -286,8 +289,12 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
 
 std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,
                                         const RecoverySettings& settings, bool same_allocation) {
-  if (history.empty() || history.back().cause != Cause::cut_short) return std::nullopt;
+  if (history.empty()) return std::nullopt;
+  const auto cause = history.back().cause;
+  const bool slurms_own = cause == Cause::preempted || cause == Cause::lost_node;
+  if (cause != Cause::cut_short && !slurms_own) return std::nullopt;
   if (!same_allocation) return decide_of_progress(history, settings);
+  if (slurms_own) return std::nullopt;
   auto decision = decide(history, settings, std::nullopt);
   if (decision.next == Next::stop) return decision;
   return std::nullopt;

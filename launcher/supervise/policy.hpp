@@ -68,8 +68,9 @@ struct Decision {
 Decision decide(const std::vector<Attempt>& history, const RecoverySettings& settings,
                 std::optional<double> seconds_left);
 
-/// The same where the last attempt has no end, for its supervisor was killed: nothing, or a stop.
-/// `same_allocation`: Slurm has not started the job anew since.
+/// Before the first start of a supervisor: a stop, or nothing. The last attempt may have no end,
+/// for its supervisor was killed, and Slurm brings a job back whatever was decided about it.
+/// `same_allocation`: it has not since the last attempt.
 std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,
                                         const RecoverySettings& settings, bool same_allocation);
 

@@ -8,11 +8,14 @@
 namespace dllaunch {
 
 SupervisorSignals::SupervisorSignals(int ask) {
+  std::vector<int> all = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+  if (ask != 0) all.push_back(ask);
   sigset_t watched;
   sigemptyset(&watched);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&watched, signal);
-  if (ask != 0) sigaddset(&watched, ask);
+  for (const int signal : all) sigaddset(&watched, signal);
   sigprocmask(SIG_BLOCK, &watched, &before_);
+  // Ignored, as the script leaves some of them, they would be lost while blocked.
+  for (const int signal : all) std::signal(signal, SIG_DFL);
   fd_ = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 

@@ -62,9 +62,11 @@ class Supervisor {
   std::optional<int> settle_the_past() {
     if (history_.empty()) return std::nullopt;
     auto& last = history_.back();
-    if (last.job != run_.allocation.job || last.cause != Cause::cut_short) return std::nullopt;
-    last.new_checkpoint = checkpoint_name() != last.words;
-    last.words.clear();
+    if (last.job != run_.allocation.job) return std::nullopt;
+    if (last.cause == Cause::cut_short) {
+      last.new_checkpoint = checkpoint_name() != last.words;
+      last.words.clear();
+    }
     const bool same_allocation = last.allocation == run_.allocation.restarts;
     const auto stop = decide_at_start(history_, run_.recovery, same_allocation);
     if (!stop) return std::nullopt;
@@ -82,12 +84,23 @@ class Supervisor {
     return std::chrono::duration<double>(*allocation_ends_ - Clock::now()).count();
   }
 
+  /// A file system that is away for a moment is no reason to give a job of days up.
+  Result<Lease> take_lease() const {
+    const auto give_up_at = Clock::now() + std::chrono::seconds(60);
+    while (true) {
+      auto lease = Lease::take(run_.dir.path, {.host = world_.host_name(),
+                                               .pid = getpid(),
+                                               .job = run_.allocation.job,
+                                               .restart = run_.allocation.restarts,
+                                               .since = unix_seconds()});
+      pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
+      const bool last = lease || Clock::now() >= give_up_at;
+      if (last || ::poll(&signal, 1, /*timeout=*/2000) > 0) return lease;
+    }
+  }
+
   Decision attempt() {
-    auto lease = Lease::take(run_.dir.path, {.host = world_.host_name(),
-                                             .pid = getpid(),
-                                             .job = run_.allocation.job,
-                                             .restart = run_.allocation.restarts,
-                                             .since = unix_seconds()});
+    auto lease = take_lease();
     if (!lease) return cannot_start(lease.error());
     history_.push_back({.job = run_.allocation.job, .allocation = run_.allocation.restarts});
     auto& attempt = history_.back();
@@ -163,7 +176,7 @@ class Supervisor {
   }
 
   int put_back(const Decision& decision) {
-    if (!decision.ask_slurm) return exit_code::job_failed;
+    if (!decision.ask_slurm || run_.allocation.job.empty()) return decision.exit_code;
     const auto record = ask_of_job(world_, run_.allocation.job);
     // Slurm has done it by itself.
     if (record && record->restarts != run_.allocation.restarts) return decision.exit_code;

@@ -16,7 +16,7 @@ namespace dllaunch {
 Result<SupervisedRun> read_supervised_run(World& world, const std::string& run_dir,
                                           std::vector<std::string> start);
 
-/// Returns the exit code for the batch script, never above 128, when the run needs no more ranks
+/// Returns the exit code for the batch script when the run needs no more ranks
 /// in this allocation: it is complete, given up, or back in the queue.
 int supervise(World& world, const SupervisedRun& run);
 

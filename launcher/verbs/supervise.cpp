@@ -1,7 +1,11 @@
 // In the batch script: owns the srun step; restarts, requeues, stops.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <memory>
 
+#include "launcher/supervise/guardian.hpp"
 #include "launcher/supervise/rank_states.hpp"
 #include "launcher/supervise/supervisor.hpp"
 #include "launcher/verb.hpp"
@@ -17,6 +21,7 @@ constexpr std::string_view examples =
 struct SuperviseOptions {
   std::string run_dir;
   bool states = false;
+  int keeper = -1;
   std::vector<std::string> start;
 };
 
@@ -28,9 +33,17 @@ Result<int> supervise_run(const SuperviseOptions& options, World& world) {
   if (options.start.empty())
     return Error{ErrorKind::bad_request, "supervise: what starts the ranks?",
                  "dllaunch supervise --run-dir DIR -- srun ..."};
+  // No child holds it but the one that waits for its end.
+  if (options.keeper >= 0) fcntl(options.keeper, F_SETFD, FD_CLOEXEC);
   auto run = read_supervised_run(world, options.run_dir, options.start);
   if (!run) return std::move(run).error();
-  return supervise(world, *run);
+  const SupervisorSignals signals(run->signal);
+  const int code = guard(signals, [&] {
+    if (options.keeper >= 0) close(options.keeper);
+    return supervise(world, *run);
+  });
+  let_keeper_go(options.keeper);
+  return code;
 }
 
 VerbBody declare(CLI::App& app) {
@@ -39,6 +52,8 @@ VerbBody declare(CLI::App& app) {
       ->type_name("DIR")
       ->required();
   app.add_flag("--states", options->states, "print what the run's processes on this node do")
+      ->group("");
+  app.add_option("--keeper", options->keeper, "the input of who keeps staged copies, to be closed")
       ->group("");
   app.add_option("START", options->start, "srun or mpirun and all that it starts, after --");
   return [options](World& world) { return supervise_run(*options, world); };

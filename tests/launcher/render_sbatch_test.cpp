@@ -76,10 +76,9 @@ class RenderSbatch : public testing::Test {
   CommandOutput run(const std::string& script, const std::string& srun_body) {
     write("script", script);
     write("dllaunch",
-          "#!/bin/bash\necho >> \"$out/starts\"\n"
+          "#!/bin/bash\n"
           "while [ \"$1\" != -- ]; do shift; done\nshift\n\"$@\"\n");
     fs::permissions(root_ / "dllaunch", fs::perms::owner_all);
-    fs::remove(root_ / "starts");
     write("prelude",
           "export out=$1\nreadonly out\nSLURM_ARRAY_TASK_ID=4\n"
           "srun() { printf '%s\\0' \"$@\" > \"$out/argv\"; env -0 > \"$out/env\"; "
@@ -205,20 +204,8 @@ TEST_F(RenderSbatch, ByHandItMakesWhatTheRanksRead) {
 TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheSupervisor) {
   const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
   ASSERT_TRUE(made);
-  for (const int code : {0, 1, 93, 128}) {
+  for (const int code : {0, 1, 93, 137})
     EXPECT_EQ(run(render_sbatch(*made), "return " + std::to_string(code)).exit_code, code);
-    EXPECT_EQ(read(root_ / "starts"), "\n");
-  }
-}
-
-TEST_F(RenderSbatch, ASupervisorThatIsKilledHasASuccessor) {
-  const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
-  ASSERT_TRUE(made);
-  const auto once = "if [ $(wc -l < \"$out/starts\") = 1 ]; then kill -KILL $$; fi; return 7";
-  EXPECT_EQ(run(render_sbatch(*made), once).exit_code, 7);
-  EXPECT_EQ(read(root_ / "starts"), "\n\n");
-  EXPECT_EQ(run(render_sbatch(*made), "kill -KILL $$").exit_code, 137);
-  EXPECT_EQ(read(root_ / "starts"), "\n\n\n") << "and not for ever";
 }
 
 TEST_F(RenderSbatch, ANodeWithoutDllaunchIsToldAtOnce) {
@@ -232,21 +219,17 @@ TEST_F(RenderSbatch, ANodeWithoutDllaunchIsToldAtOnce) {
   EXPECT_THAT(output.err, testing::HasSubstr(paths.dllaunch));
 }
 
-/// What each signal means is the supervisor's to know.
-TEST_F(RenderSbatch, ForwardsTheSignalAndWaitsForTheEnd) {
+/// Slurm signals the process that bash was.
+TEST_F(RenderSbatch, TheSupervisorTakesTheScriptsPlace) {
   auto job = run_job();
-  for (const bool asks : {false, true}) {
-    job.recovery.written = asks;
-    const auto made = plan(job, small_cluster(), paths_in_root(), false);
-    ASSERT_TRUE(made);
-    for (const std::string signal : {"USR2", "TERM"}) {
-      const auto output = run(render_sbatch(*made),
-                              "trap 'echo came; exit 7' " + signal + "; kill -s " + signal +
-                                  " $PPID; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; done");
-      EXPECT_EQ(output.exit_code, 7) << signal;
-      EXPECT_EQ(output.out, "came\n") << signal;
-    }
-  }
+  job.environment.setup = "echo $$; kill -s USR2 $$";
+  const auto made = plan(job, small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  const auto output = run(render_sbatch(*made), "echo $$");
+  EXPECT_EQ(output.exit_code, 0) << "the signal came too early";
+  const auto end = output.out.find('\n');
+  ASSERT_NE(end, std::string::npos);
+  EXPECT_EQ(output.out.substr(0, end + 1), output.out.substr(end + 1));
 }
 
 TEST_F(RenderSbatch, AFailingSetupLineEndsTheJob) {

@@ -65,7 +65,7 @@ TEST_P(Policy, Decides) {
   if (one.next == Next::stop) {
     EXPECT_EQ(decision.exit_code, one.exit_code);
   }
-  EXPECT_LE(decision.exit_code, 128) << "the script reads more as a dead supervisor";
+  EXPECT_LE(decision.exit_code, 128) << "more would be a signal";
 }
 
 RecoverySettings with(RecoverySettings settings, int max_restarts, RequeueOn requeue_on = {}) {
@@ -346,6 +346,14 @@ const Case cases[] = {
      failed,
      0,
      "scontrol"},
+    {"RequeuedByHandAgainAndAgain",
+     {ended(Cause::requeued), ended(Cause::requeued), ended(Cause::requeued, 143)},
+     training,
+     {},
+     Next::requeue,
+     failed,
+     0,
+     "scontrol"},
     {"TooLateForARestart",
      {saved(killed(1))},
      training,
@@ -427,6 +435,10 @@ TEST(Policy, ASupervisorThatWasKilledGoesOn) {
   EXPECT_TRUE(decide_at_start({cut, cut, cut}, training, true));
   EXPECT_TRUE(decide_at_start({cut, cut, cut}, training, false)) << "a node that kills";
   EXPECT_TRUE(decide_at_start({cut}, unprepared, true));
+  const auto lost = ended(Cause::lost_node);
+  EXPECT_TRUE(decide_at_start({lost, lost, lost}, training, false)) << "it was given up";
+  EXPECT_FALSE(decide_at_start({lost, lost, saved(lost)}, training, false));
+  EXPECT_FALSE(decide_at_start({lost}, training, false));
   EXPECT_FALSE(decide_at_start({cut}, unprepared, false)) << "Slurm itself has started it again";
 }
 

@@ -1,4 +1,4 @@
-#include "launcher/supervise/starter.hpp"
+#include "launcher/supervise/starter_process.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -28,8 +28,9 @@ void write_all(std::string_view text) {
 
 }  // namespace
 
-Result<Starter> Starter::start(const std::string& program, const std::vector<std::string>& argv,
-                               std::vector<std::pair<std::string, std::string>> environment) {
+Result<StarterProcess> StarterProcess::start(
+    const std::string& program, const std::vector<std::string>& argv,
+    std::vector<std::pair<std::string, std::string>> environment) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0)
     return Error{ErrorKind::unavailable, fmt::format("no pipe: {}", std::strerror(errno)), ""};
@@ -43,20 +44,20 @@ Result<Starter> Starter::start(const std::string& program, const std::vector<std
     close(ends[0]);
     return std::move(process).error();
   }
-  return Starter(*std::move(process), ends[0]);
+  return StarterProcess(*std::move(process), ends[0]);
 }
 
-Starter::Starter(Starter&& other) noexcept
+StarterProcess::StarterProcess(StarterProcess&& other) noexcept
     : process_(std::move(other.process_)),
       words_fd_(std::exchange(other.words_fd_, -1)),
       first_(std::move(other.first_)),
       last_(std::move(other.last_)) {}
 
-Starter::~Starter() {
+StarterProcess::~StarterProcess() {
   if (words_fd_ >= 0) close(words_fd_);
 }
 
-void Starter::pass_on_words(bool ended) {
+void StarterProcess::pass_on_words(bool ended) {
   // What it left in the background may hold its end of the pipe for ever.
   constexpr int patience_ms = 100;
   std::array<char, 16384> block{};
@@ -78,18 +79,18 @@ void Starter::pass_on_words(bool ended) {
   }
 }
 
-void Starter::keep(std::string_view piece) {
+void StarterProcess::keep(std::string_view piece) {
   const auto take = std::min(piece.size(), most_kept - first_.size());
   first_ += piece.substr(0, take);
   last_ += piece.substr(take);
   if (last_.size() > 2 * most_kept) last_.erase(0, last_.size() - most_kept);
 }
 
-std::string Starter::words() const {
+std::string StarterProcess::words() const {
   return first_ + last_.substr(last_.size() - std::min(last_.size(), most_kept));
 }
 
-void Starter::kill_group() const {
+void StarterProcess::kill_group() const {
   process_.send(SIGKILL);
   if (process_.pid() > 0) kill(-process_.pid(), SIGKILL);
 }

@@ -1,4 +1,4 @@
-#include "launcher/supervise/starter.hpp"
+#include "launcher/supervise/starter_process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,11 +12,11 @@ namespace {
 
 using testing::HasSubstr;
 
-Result<Starter> shell(const std::string& script) {
-  return Starter::start("/bin/sh", {"sh", "-c", script}, {{"GREETING", "hello"}});
+Result<StarterProcess> shell(const std::string& script) {
+  return StarterProcess::start("/bin/sh", {"sh", "-c", script}, {{"GREETING", "hello"}});
 }
 
-std::optional<int> end_of(Starter& starter) {
+std::optional<int> end_of(StarterProcess& starter) {
   for (int i = 0; i < 1000; ++i) {
     starter.pass_on_words();
     if (const auto code = starter.poll()) return code;
@@ -25,7 +25,7 @@ std::optional<int> end_of(Starter& starter) {
   return std::nullopt;
 }
 
-TEST(Starter, ItsWordsAreKeptAndPassedOn) {
+TEST(StarterProcess, ItsWordsAreKeptAndPassedOn) {
   testing::internal::CaptureStderr();
   auto starter = shell("echo $GREETING >&2; echo result; exit 7");
   ASSERT_TRUE(starter);
@@ -36,7 +36,7 @@ TEST(Starter, ItsWordsAreKeptAndPassedOn) {
 }
 
 /// The first words tell the cause, the last how it ended.
-TEST(Starter, OfMuchTheBeginningAndTheEndAreKept) {
+TEST(StarterProcess, OfMuchTheBeginningAndTheEndAreKept) {
   testing::internal::CaptureStderr();
   auto starter = shell("echo first >&2; seq 200000 >&2; echo last >&2");
   ASSERT_TRUE(starter);
@@ -48,7 +48,7 @@ TEST(Starter, OfMuchTheBeginningAndTheEndAreKept) {
   EXPECT_TRUE(starter->words().ends_with("last\n"));
 }
 
-TEST(Starter, WhoHoldsItsErrorOutputIsNotWaitedFor) {
+TEST(StarterProcess, WhoHoldsItsErrorOutputIsNotWaitedFor) {
   auto starter = shell("sleep 60 & exit 3");
   ASSERT_TRUE(starter);
   const auto began = std::chrono::steady_clock::now();
@@ -58,7 +58,7 @@ TEST(Starter, WhoHoldsItsErrorOutputIsNotWaitedFor) {
   starter->kill_group();
 }
 
-TEST(Starter, IsKilledWithAllThatItStarted) {
+TEST(StarterProcess, IsKilledWithAllThatItStarted) {
   testing::internal::CaptureStderr();
   auto starter = shell("trap '' TERM; sleep 60 & echo ready >&2; sleep 60");
   ASSERT_TRUE(starter);
@@ -73,8 +73,8 @@ TEST(Starter, IsKilledWithAllThatItStarted) {
   EXPECT_EQ(end_of(*starter), 128 + SIGKILL);
 }
 
-TEST(Starter, AProgramThatIsNotThereIsAnError) {
-  const auto starter = Starter::start("/nowhere/srun", {"srun"}, {});
+TEST(StarterProcess, AProgramThatIsNotThereIsAnError) {
+  const auto starter = StarterProcess::start("/nowhere/srun", {"srun"}, {});
   ASSERT_FALSE(starter);
   EXPECT_EQ(starter.error().kind, ErrorKind::unavailable);
 }

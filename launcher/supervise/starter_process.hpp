@@ -11,15 +11,16 @@
 
 namespace dllaunch {
 
-class Starter {
+class StarterProcess {
  public:
   /// `program`: absolute. unavailable: cannot start.
-  static Result<Starter> start(const std::string& program, const std::vector<std::string>& argv,
-                               std::vector<std::pair<std::string, std::string>> environment);
+  static Result<StarterProcess> start(const std::string& program,
+                                      const std::vector<std::string>& argv,
+                                      std::vector<std::pair<std::string, std::string>> environment);
 
-  Starter(Starter&& other) noexcept;
-  Starter& operator=(Starter&&) = delete;
-  ~Starter();
+  StarterProcess(StarterProcess&& other) noexcept;
+  StarterProcess& operator=(StarterProcess&&) = delete;
+  ~StarterProcess();
 
   /// Readable when it has said something.
   int words_fd() const { return words_fd_; }
@@ -34,7 +35,8 @@ class Starter {
   void kill_group() const;
 
  private:
-  Starter(OwnedProcess process, int words_fd) : process_(std::move(process)), words_fd_(words_fd) {}
+  StarterProcess(OwnedProcess process, int words_fd)
+      : process_(std::move(process)), words_fd_(words_fd) {}
   void keep(std::string_view piece);
 
   OwnedProcess process_;

@@ -1,0 +1,87 @@
+#include "launcher/supervise/guardian.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+class Guardian : public testing::Test {
+ protected:
+  /// In the child: the number of this life.
+  int live() const {
+    std::ofstream(lives_, std::ios::app) << "x";
+    return lives();
+  }
+  int lives() const {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(lives_, error);
+    return error ? 0 : static_cast<int>(size);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string lives_ = folder_.path() + "/lives";
+  const SupervisorSignals signals_{SIGUSR2};
+};
+
+TEST_F(Guardian, ReturnsWhatItsChildReturns) {
+  for (const int code : {0, 1, 93}) EXPECT_EQ(guard(signals_, [code] { return code; }), code);
+}
+
+TEST_F(Guardian, WhoIsKilledHasASuccessor) {
+  const auto work = [this] {
+    if (live() == 1) kill(getpid(), SIGKILL);
+    return 7;
+  };
+  EXPECT_EQ(guard(signals_, work), 7);
+  EXPECT_EQ(lives(), 2);
+}
+
+TEST_F(Guardian, ButNotForEver) {
+  const auto work = [this] {
+    live();
+    kill(getpid(), SIGKILL);
+    return 0;
+  };
+  EXPECT_EQ(guard(signals_, work), 1);
+  EXPECT_EQ(lives(), 3);
+}
+
+/// Slurm's signals come to the process that was the batch script.
+TEST_F(Guardian, HandsSignalsOn) {
+  const pid_t guardian = getpid();
+  const auto work = [&] {
+    const SupervisorSignals own(SIGUSR2);
+    kill(guardian, SIGUSR2);
+    for (int i = 0; i < 500; ++i) {
+      for (const int came : own.take())
+        if (came == SIGUSR2) return 5;
+      usleep(10'000);
+    }
+    return 1;
+  };
+  EXPECT_EQ(guard(signals_, work), 5);
+}
+
+TEST_F(Guardian, WhoWasToldToEndIsNotReplaced) {
+  const pid_t guardian = getpid();
+  const auto work = [&] {
+    live();
+    kill(guardian, SIGTERM);
+    usleep(300'000);
+    kill(getpid(), SIGKILL);
+    return 0;
+  };
+  EXPECT_EQ(guard(signals_, work), 1);
+  EXPECT_EQ(lives(), 1);
+}
+
+}  // namespace
+}  // namespace dllaunch
