@@ -146,16 +146,17 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     EXPECT_EQ(found.size(), 1u);
     return found.empty() ? 0 : found.front();
   }
-  /// The process whose command line begins like this and names the run.
-  pid_t process(const std::string& verb) const {
+  /// The one that does the work: the guardian above it has the smaller number.
+  pid_t supervisor() const {
+    const auto mark = "/dllaunch" + std::string(1, '\0') + "supervise";
+    pid_t found = 0;
     std::error_code error;
     for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
       const auto line = bytes_of(at->path() / "cmdline");
-      const auto mark = "/dllaunch" + std::string(1, '\0') + verb;
       if (line.find(mark) < 200 && line.find(work_->run_dir()) != std::string::npos)
-        return std::atoi(at->path().filename().c_str());
+        found = std::max(found, std::atoi(at->path().filename().c_str()));
     }
-    return 0;
+    return found;
   }
   /// Seconds from then to the first step of a later start of the ranks.
   double seconds_to_next_step(double since) const {
@@ -203,9 +204,9 @@ TEST_P(SupervisedFaults, ARankIsStopped) {
 
 TEST_P(SupervisedFaults, TheSupervisorIsKilled) {
   start_training();
-  const auto supervisor = process("supervise");
-  ASSERT_GT(supervisor, 0);
-  kill(supervisor, SIGKILL);
+  const auto victim = supervisor();
+  ASSERT_GT(victim, 0);
+  kill(victim, SIGKILL);
   expect_healed();
 }
 
