@@ -360,7 +360,10 @@ Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::strin
   if (plan.array && !ended.empty()) return explain_array(plan, run, id, ended);
   SlurmJob job = ended.empty() ? SlurmJob{} : ended.front();
   job.id = id;
-  return explain_slurm(plan, run, job, ledger, file_end(slurm_log(plan, job), most_log_bytes));
+  auto outcome =
+      explain_slurm(plan, run, job, ledger, file_end(slurm_log(plan, job), most_log_bytes));
+  outcome.restarts = restarts_in(read_journal(run), id);
+  return outcome;
 }
 
 std::optional<double> seconds_between(const std::string& from, const std::string& to) {
@@ -374,7 +377,7 @@ void add_times(const SlurmJob& job, double seconds, Outcome& outcome) {
   const double queued = std::max(0.0, seconds_between(job.submit, job.start).value_or(seconds));
   outcome.queue_seconds = std::min(queued, seconds);
   outcome.seconds = seconds - *outcome.queue_seconds;
-  outcome.restarts = job.restarts;
+  outcome.restarts = std::max(outcome.restarts, job.restarts);
 }
 
 }  // namespace dllaunch

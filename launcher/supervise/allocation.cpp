@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 
@@ -52,6 +53,14 @@ std::optional<double> end_of(const SlurmJob& job) {
   const auto end = parse_slurm_time(job.end);
   if (!end) return std::nullopt;
   return static_cast<double>(*end);
+}
+
+std::optional<double> queue_seconds(const SlurmJob& job, double since_s) {
+  const auto start = parse_slurm_time(job.start);
+  const auto submit = parse_slurm_time(job.submit);
+  if (!start || !submit) return std::nullopt;
+  return std::max(0.0,
+                  static_cast<double>(*start) - std::max(static_cast<double>(*submit), since_s));
 }
 
 Result<Ok> requeue(World& world, const JobAllocation& allocation) {

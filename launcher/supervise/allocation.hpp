@@ -25,6 +25,10 @@ std::optional<SlurmJob> ask_of_job(World& world, const std::string& job);
 /// When it ends, by Slurm's record.
 std::optional<double> end_of(const SlurmJob& job);
 
+/// How long it was in the queue before this start, though not before `since_s` (Unix seconds);
+/// nothing where Slurm does not say.
+std::optional<double> queue_seconds(const SlurmJob& job, double since_s);
+
 /// Puts the job back into the queue, which ends what runs of it. unavailable: Slurm refuses, or
 /// does not answer; bad_request: this allocation is not the job's any more.
 Result<Ok> requeue(World& world, const JobAllocation& allocation);

@@ -22,6 +22,13 @@ bool lost_a_node(std::string_view words) {
   return says(words, "Node failure on ") || says(words, "DUE TO NODE FAILURE");
 }
 
+/// srun needs the controller to start a step, not to watch it.
+bool never_began(std::string_view words) {
+  const bool silent = says(words, "Unable to contact slurm controller");
+  return silent && (says(words, "Unable to confirm allocation for job") ||
+                    says(words, "Unable to create step for job"));
+}
+
 /// Slurm says why it ends a job, but for scancel.
 Cause cause_of(const StarterEnd& end) {
   if (end.superseded) return Cause::superseded;
@@ -38,6 +45,7 @@ Cause cause_of(const StarterEnd& end) {
   const bool saved = end.training_end == "cancelled" || end.code > 128;
   if (end.time_is_short && (saved || !end.trains)) return Cause::time_limit;
   if (end.told_to_end) return Cause::cancelled;
+  if (end.code != 0 && never_began(end.words)) return Cause::not_started;
   if (end.code == 0 && end.training_end == "cancelled") return Cause::cancelled;
   return end.code == 0 ? Cause::unproven : Cause::failed;
 }

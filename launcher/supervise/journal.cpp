@@ -1,13 +1,9 @@
 #include "launcher/supervise/journal.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -104,10 +100,11 @@ RunStatus status_of_word(std::string_view word) {
 void take(const Json& line, Journal& journal) {
   const auto event = word(line, "event");
   auto& history = journal.history;
+  journal.last_time = std::max(journal.last_time, time_of(line));
   if (event == "attempt") {
     history.push_back({.job = word(line, "job"),
                        .allocation = number(line, "allocation", 0),
-                       .words = word(line, "checkpoint")});
+                       .checkpoint = word(line, "checkpoint")});
   } else if (event == "ended") {
     auto attempt = attempt_of(line);
     // Its beginning was written before it, unless the disk was full just then.
@@ -130,17 +127,6 @@ void take(const Json& line, Journal& journal) {
   }
 }
 
-Error refused(const std::string& path) {
-  return {ErrorKind::unavailable, fmt::format("cannot write {}: {}", path, std::strerror(errno)),
-          ""};
-}
-
-bool ends_within_a_line(int fd) {
-  const auto size = lseek(fd, 0, SEEK_END);
-  char last = '\n';
-  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
-}
-
 }  // namespace
 
 Journal parse_journal(std::string_view text) {
@@ -156,6 +142,12 @@ Journal parse_journal(std::string_view text) {
 
 Journal read_journal(const RunDir& run) {
   return parse_journal(file_end(path_of(run), most_bytes));
+}
+
+int restarts_in(const Journal& journal, std::string_view job) {
+  const auto starts = std::count_if(journal.history.begin(), journal.history.end(),
+                                    [job](const Attempt& attempt) { return attempt.job == job; });
+  return std::max(0, static_cast<int>(starts) - 1);
 }
 
 std::string line_of(const JournalAttempt& begun) {
@@ -198,17 +190,7 @@ std::string line_of(const JournalDecision& decision, std::optional<double> backo
 }
 
 Result<Ok> append_to_journal(const RunDir& run, const std::string& line) {
-  const auto path = path_of(run);
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return refused(path);
-  const std::string whole = (ends_within_a_line(fd) ? "\n" : "") + line;
-  const ssize_t wrote = write(fd, whole.data(), whole.size());
-  if (wrote >= 0 && static_cast<std::size_t>(wrote) < whole.size()) errno = ENOSPC;
-  const bool good = wrote == static_cast<ssize_t>(whole.size()) && fsync(fd) == 0;
-  Result<Ok> done = good ? Result<Ok>(Ok{}) : Result<Ok>(refused(path));
-  // A full disk may show only here (NFS).
-  if (close(fd) != 0 && done) done = refused(path);
-  return done;
+  return append_lines(path_of(run), line);
 }
 
 std::optional<std::string> finished_in_job(const RunDir& run) {

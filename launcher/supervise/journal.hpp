@@ -36,10 +36,10 @@ struct JournalDecision {
 
 /// What is remembered of a run.
 struct Journal {
-  /// One that was begun and has no end is Cause::cut_short; `words` is then the newest checkpoint
-  /// of when it began.
+  /// One that was begun and has no end is Cause::cut_short.
   std::vector<Attempt> history = {};
   std::optional<JournalDecision> last = {};
+  double last_time = 0;  // of any line; 0: none
 };
 
 /// Reads a journal's text: lines that are torn, foreign or of a newer version are passed over.
@@ -47,12 +47,13 @@ Journal parse_journal(std::string_view text);
 /// Nothing was written yet: empty.
 Journal read_journal(const RunDir& run);
 
+/// Starts of the ranks after the first one in that job, by Slurm's number.
+int restarts_in(const Journal& journal, std::string_view job);
+
 std::string line_of(const JournalAttempt& begun);
 std::string line_of(const JournalAttempt& begun, const Attempt& ended, double time);
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s);
 
-/// Appends whole lines, each on the disk before this returns. A line that somebody left torn is
-/// ended first. unavailable: the file system refuses.
 Result<Ok> append_to_journal(const RunDir& run, const std::string& line);
 
 /// The job, by Slurm's number, in which the run came to its end; nothing: in none. It is not to run

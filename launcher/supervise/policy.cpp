@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <csignal>
+#include <iterator>
 #include <utility>
 
 #include "launcher/verb.hpp"
@@ -17,12 +18,14 @@ using std::chrono::milliseconds;
 
 /// A run that comes no further in so many attempts will not in the next either.
 constexpr int most_without_checkpoint = 3;
+/// In a row: about an hour.
+constexpr int most_not_started = 60;
 constexpr milliseconds first_backoff(1000);
 constexpr milliseconds longest_backoff(60'000);
 /// Ranks need some time to come up at all.
 constexpr double least_seconds = 30;
 
-constexpr std::array<std::pair<Cause, std::string_view>, 11> cause_words = {{
+constexpr std::array<std::pair<Cause, std::string_view>, 12> cause_words = {{
     {Cause::completed, "completed"},
     {Cause::cancelled, "cancelled"},
     {Cause::superseded, "superseded"},
@@ -34,6 +37,7 @@ constexpr std::array<std::pair<Cause, std::string_view>, 11> cause_words = {{
     {Cause::unproven, "unproven"},
     {Cause::failed, "failed"},
     {Cause::cut_short, "cut_short"},
+    {Cause::not_started, "not_started"},
 }};
 
 Decision stop(RunStatus status, std::string reason, int exit_code) {
@@ -94,6 +98,14 @@ std::string signature(const Attempt& attempt) {
   return fmt::format("rank {} code {} signal {}", dead.rank, dead.exit_code, dead.signal);
 }
 
+/// Without those that never started.
+std::vector<Attempt> lives_of(const std::vector<Attempt>& history) {
+  std::vector<Attempt> lives;
+  std::copy_if(history.begin(), history.end(), std::back_inserter(lives),
+               [](const Attempt& one) { return one.cause != Cause::not_started; });
+  return lives;
+}
+
 bool same_mistake_again(const std::vector<Attempt>& history) {
   if (history.size() < 2) return false;
   const auto& last = history.back();
@@ -108,6 +120,7 @@ bool same_mistake_again(const std::vector<Attempt>& history) {
 int without_checkpoint(const std::vector<Attempt>& history) {
   int count = 0;
   for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
+    if (attempt->cause == Cause::not_started) continue;
     if (attempt->new_checkpoint || attempt->job != history.back().job) break;
     ++count;
   }
@@ -188,6 +201,26 @@ milliseconds backoff_after(int fruitless) {
   return std::min(pause, longest_backoff);
 }
 
+/// Nothing was spent by it: neither a restart nor the patience for an attempt that comes no
+/// further.
+Decision wait_for_controller(const std::vector<Attempt>& history,
+                             std::optional<double> seconds_left) {
+  const auto& last = history.back();
+  int tries = 0;
+  for (auto one = history.rbegin(); one != history.rend() && one->cause == last.cause; ++one)
+    ++tries;
+  const auto backoff = backoff_after(tries);
+  const bool in_time = !seconds_left || *seconds_left > least_seconds;
+  if (tries > most_not_started || !in_time)
+    return stop(RunStatus::failed, fmt::format("{} ({} in a row)", describe(last), tries),
+                exit_code::environment);
+  return {.next = Next::restart,
+          .reason = describe(last) + "; that costs no restart",
+          .backoff = backoff,
+          .status = RunStatus::failed,
+          .exit_code = exit_code::environment};
+}
+
 }  // namespace
 
 std::string_view to_string(Cause cause) {
@@ -228,7 +261,9 @@ std::string describe(const Attempt& attempt) {
       return attempt.words.empty() ? "the ranks left with code 0 before the work was done"
                                    : attempt.words;
     case Cause::cut_short:
-      return "its supervisor was killed";
+      return attempt.words.empty() ? "its supervisor was killed" : attempt.words;
+    case Cause::not_started:
+      return "the ranks cannot be started: Slurm's controller does not answer";
     case Cause::failed:
       break;
   }
@@ -245,19 +280,28 @@ int attempts_here(const std::vector<Attempt>& history) {
   }));
 }
 
+const Attempt* last_life(const std::vector<Attempt>& history) {
+  const auto found = std::find_if(history.rbegin(), history.rend(), [](const Attempt& one) {
+    return one.cause != Cause::not_started;
+  });
+  return found == history.rend() ? nullptr : &*found;
+}
+
 Decision decide(const std::vector<Attempt>& history, const RecoverySettings& settings,
                 std::optional<double> seconds_left) {
-  const auto& last = history.back();
+  if (history.back().cause == Cause::not_started) return wait_for_controller(history, seconds_left);
+  const auto lives = lives_of(history);
+  const auto& last = lives.back();
   if (auto final = decide_final(last)) return *std::move(final);
 
   // Whoever puts a job back by hand wants it to go on.
   const bool by_hand = last.cause == Cause::requeued;
-  auto fruitless = by_hand ? std::nullopt : decide_of_progress(history, settings);
+  auto fruitless = by_hand ? std::nullopt : decide_of_progress(lives, settings);
   if (fruitless) return *std::move(fruitless);
   if (auto whole = decide_of_allocation(last, settings.plan.requeue_on)) return *std::move(whole);
 
   const int most = settings.plan.max_restarts;
-  const int restarts = attempts_here(history) - 1;
+  const int restarts = attempts_here(lives) - 1;
   // Nobody asked for restarts, or they are used up.
   if (restarts >= most)
     return stop(
@@ -266,12 +310,12 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
                           : restarts == 1 ? "; the restart did not help"
                                           : fmt::format("; {} restarts did not help", restarts)),
         exit_code_of(last));
-  if (same_mistake_again(history))
+  if (same_mistake_again(lives))
     return stop(status_of(last),
                 describe(last) + ", the same as before: another try would find the same",
                 exit_code_of(last));
 
-  const auto backoff = backoff_after(without_checkpoint(history));
+  const auto backoff = backoff_after(without_checkpoint(lives));
   const double needed = least_seconds + std::chrono::duration<double>(backoff).count() +
                         (settings.asks_ranks ? settings.grace_seconds : 0);
   if (seconds_left && *seconds_left < needed) {

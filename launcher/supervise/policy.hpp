@@ -23,10 +23,11 @@ enum class Cause {
   preempted,
   requeued,  // by somebody's scontrol
   lost_node,
-  stalled,    // ended by the supervisor: nothing moved any more
-  unproven,   // the starter left with 0, and nothing shows that the work is done
-  failed,     // a rank died, or left with a code that is not 0
-  cut_short,  // its supervisor was killed and did not see the end
+  stalled,      // ended by the supervisor: nothing moved any more
+  unproven,     // the starter left with 0, and nothing shows that the work is done
+  failed,       // a rank died, or left with a code that is not 0
+  cut_short,    // its supervisor was killed and did not see the end
+  not_started,  // Slurm's controller is away, and without it no rank comes up
 };
 std::string_view to_string(Cause cause);
 /// Nothing: no such word.
@@ -41,6 +42,7 @@ struct Attempt {
   int error_rank = -1;             // who wrote first_error
   std::string first_error = {};    // "ValueError: bad"; empty: no log shows one
   std::string words = {};          // of a lost node or a stall: what there is to say
+  std::string checkpoint = {};     // the newest when it began; of one that is cut short
   bool new_checkpoint = false;     // since the attempt began
 };
 
@@ -79,5 +81,8 @@ std::string describe(const Attempt& attempt);
 
 /// Attempts that this allocation has seen, the last included.
 int attempts_here(const std::vector<Attempt>& history);
+
+/// The last whose ranks were started; null: none were.
+const Attempt* last_life(const std::vector<Attempt>& history);
 
 }  // namespace dllaunch

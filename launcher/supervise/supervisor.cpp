@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "launcher/events.hpp"
 #include "launcher/execute/descendants.hpp"
 #include "launcher/first_error.hpp"
 #include "launcher/stored_run.hpp"
@@ -39,7 +40,9 @@ class Supervisor {
   int run() {
     adopt_orphans();
     if (is_finished()) return exit_code::success;
-    history_ = read_journal(run_.dir).history;
+    auto journal = read_journal(run_.dir);
+    history_ = std::move(journal.history);
+    last_written_s_ = journal.last_time;
     if (const auto stop = settle_the_past()) return *stop;
     while (true) {
       const auto decision = attempt();
@@ -63,11 +66,11 @@ class Supervisor {
     if (history_.empty()) return std::nullopt;
     auto& last = history_.back();
     if (last.job != run_.allocation.job) return std::nullopt;
-    if (last.cause == Cause::cut_short) {
-      last.new_checkpoint = checkpoint_name() != last.words;
-      last.words.clear();
-    }
     const bool same_allocation = last.allocation == run_.allocation.restarts;
+    if (last.cause == Cause::cut_short) {
+      last.new_checkpoint = checkpoint_name() != last.checkpoint;
+      if (!same_allocation) last.words = "ended by Slurm, or with its node, without a word";
+    }
     const auto stop = decide_at_start(history_, run_.recovery, same_allocation);
     if (!stop) return std::nullopt;
     write(*stop);
@@ -99,9 +102,52 @@ class Supervisor {
     }
   }
 
+  bool started_here_before() const {
+    return std::any_of(history_.begin(), history_.end(), [this](const Attempt& one) {
+      return one.job == run_.allocation.job && one.allocation == run_.allocation.restarts;
+    });
+  }
+
+  /// By whom the run was taken over; empty: by nobody. An orphan of a dead slurmd that took the
+  /// next generation would end its successor.
+  std::string taken_over() const {
+    if (lease_) {
+      const auto ours = lease_->check();
+      const bool lost = !ours && ours.error().kind == ErrorKind::unsatisfiable;
+      return lost ? ours.error().what : "";
+    }
+    const auto found = lease_holder(run_.dir.path);
+    if (!found || !*found || (*found)->second.host.empty()) return "";
+    const auto& holder = (*found)->second;
+    const bool ours = holder.job == run_.allocation.job;
+    const bool lost = ours ? holder.restart > run_.allocation.restarts : started_here_before();
+    return lost ? "run directory was taken over by " + holder_words(holder) : "";
+  }
+
+  /// events.jsonl tells why one life of the run follows another, before it begins (recovery.md).
+  /// Commands have no such file.
+  void announce(const Lease& lease) {
+    const auto* before = last_life(history_);
+    // A job of its own is somebody's new try.
+    if (!run_.recovery.trains || before == nullptr || before->job != run_.allocation.job) return;
+    std::optional<double> queued = 0;
+    if (before->allocation != run_.allocation.restarts) {
+      const auto record = ask_of_job(world_, run_.allocation.job);
+      queued = record ? queue_seconds(*record, last_written_s_) : std::nullopt;
+    }
+    auto done = append_lines(run_.dir.events(), restart_line({.time = unix_seconds(),
+                                                              .reason = describe(*before),
+                                                              .queue_seconds = queued,
+                                                              .generation = lease.generation()}));
+    if (!done) world_.note("dllaunch: " + done.error().what + "\n");
+  }
+
   Decision attempt() {
+    if (const auto words = taken_over(); !words.empty()) return give_way(words);
     auto lease = take_lease();
     if (!lease) return cannot_start(lease.error());
+    lease_ = *lease;
+    announce(*lease);
     history_.push_back({.job = run_.allocation.job, .allocation = run_.allocation.restarts});
     auto& attempt = history_.back();
     const auto checkpoint = checkpoint_name();
@@ -118,11 +164,7 @@ class Supervisor {
     end_descendants(milliseconds(500));
     judge(*end, begun, attempt);
     auto decision = decide(history_, run_.recovery, seconds_left());
-    // Whoever has lost the run writes nothing into it.
-    if (attempt.cause == Cause::superseded) {
-      world_.note("dllaunch: " + end->words + "\n");
-      return decision;
-    }
+    if (attempt.cause == Cause::superseded) return give_way(end->words);
     append(line_of(begun, attempt, unix_seconds()));
     write(decision);
     return decision;
@@ -146,6 +188,12 @@ class Supervisor {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;
     }
+  }
+
+  /// Whoever has lost the run writes nothing into it.
+  Decision give_way(const std::string& words) const {
+    world_.note("dllaunch: " + words + "; nothing more is done here\n");
+    return {.next = Next::stop, .reason = words};
   }
 
   Decision cannot_start(const Error& error) {
@@ -226,7 +274,9 @@ class Supervisor {
   const SupervisorSignals signals_;
   std::optional<AttemptWatch::Time> allocation_ends_;
   std::vector<Attempt> history_;
-  bool refused_ = false;  // the journal, said already
+  double last_written_s_ = 0;   // by the supervisors before this one
+  std::optional<Lease> lease_;  // of the last attempt
+  bool refused_ = false;        // the journal, said already
 };
 
 }  // namespace

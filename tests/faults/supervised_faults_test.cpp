@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <thread>
 
 #include "tests/end_to_end/test_cluster.hpp"
 
@@ -80,6 +81,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   void TearDown() override {
     if (!work_) return;
     EXPECT_TRUE(happens_within(20s, [&] { return processes_of(work_->run_dir()).empty(); }));
+    EXPECT_EQ(leftovers(), "");
     cluster_->on_head({"scancel", "--user=root"});
     work_->wait(30s);
     EXPECT_TRUE(happens_within(30s, [] { return queue().empty(); })) << queue();
@@ -92,6 +94,21 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     return work;
   }
   static std::string queue() { return cluster_->on_head({"squeue", "--noheader"}); }
+
+  /// Files under temporary names, and shared memory that has one; one a line.
+  std::string leftovers() const {
+    std::string found;
+    std::error_code error;
+    for (fs::recursive_directory_iterator at(work_->run_dir(), error), end; !error && at != end;
+         at.increment(error)) {
+      const auto name = at->path().filename().string();
+      if (name.starts_with(".") && name.find("tmp") != std::string::npos)
+        found += at->path().string() + "\n";
+    }
+    for (const char* node : {"n1", "n2", "n3"})
+      found += cluster_->on_node(node, {"ls", "/dev/shm"});
+    return found;
+  }
 
   static std::vector<std::string> words(Workplace& work, const std::string& text,
                                         std::vector<std::string> sets = {}) {
@@ -119,14 +136,21 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     return weights;
   }
 
-  /// The run completes, as if nothing had been.
-  void expect_healed(std::chrono::seconds limit = 90s) {
+  /// The run completes, as if nothing had been, and tells of one restart and why.
+  void expect_healed(const std::string& why, std::chrono::seconds limit = 90s) {
     const auto ended = work_->wait(limit);
     EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
     EXPECT_FALSE(undisturbed().empty());
     EXPECT_TRUE(weights_of(work_->run_dir()) == undisturbed()) << journal();
-    EXPECT_EQ(events_of(work_->run_dir(), "end").size(), 1u + ends_before_);
-    EXPECT_EQ(summary()["status"], "completed");
+    // Starts that were asked to save end as cancelled.
+    const auto ends = events_of(work_->run_dir(), "end");
+    EXPECT_EQ(std::count_if(ends.begin(), ends.end(),
+                            [](const auto& end) { return end["status"] == "completed"; }),
+              1);
+    const auto told = summary();
+    EXPECT_EQ(told["status"], "completed");
+    ASSERT_EQ(told["restarts"], 1) << told.dump(2) << journal();
+    EXPECT_THAT(told["restart_list"][0]["reason"].get<std::string>(), HasSubstr(why));
   }
   void expect_stopped(const std::string& why, int exit_code, const std::string& status) {
     const auto ended = work_->wait(60s);
@@ -171,7 +195,6 @@ class SupervisedFaults : public testing::TestWithParam<int> {
 
   static std::unique_ptr<TestCluster> cluster_;
   std::unique_ptr<Workplace> work_;
-  std::size_t ends_before_ = 0;  // starts that were asked to save and said so
 };
 
 std::unique_ptr<TestCluster> SupervisedFaults::cluster_;
@@ -180,7 +203,7 @@ TEST_P(SupervisedFaults, ARankIsKilled) {
   start_training();
   const double killed = unix_seconds();
   kill(rank(1), SIGKILL);
-  expect_healed();
+  expect_healed("was killed by signal 9 (SIGKILL)");
   EXPECT_THAT(journal(), HasSubstr("was killed by signal 9 (SIGKILL); restart 1 of 3"));
   double noticed = 1e9;
   std::ifstream lines(work_->run_dir() + "/supervisor.jsonl");
@@ -198,7 +221,7 @@ TEST_P(SupervisedFaults, ARankIsKilled) {
 TEST_P(SupervisedFaults, ARankIsStopped) {
   start_training();
   kill(rank(1), SIGSTOP);
-  expect_healed();
+  expect_healed("exited with code");
   EXPECT_THAT(journal(), HasSubstr("restart 1 of 3"));
 }
 
@@ -207,17 +230,31 @@ TEST_P(SupervisedFaults, TheSupervisorIsKilled) {
   const auto victim = supervisor();
   ASSERT_GT(victim, 0);
   kill(victim, SIGKILL);
-  expect_healed();
+  expect_healed("its supervisor was killed");
 }
 
 TEST_P(SupervisedFaults, SomebodyRequeuesTheJob) {
   start_training();
-  // Ranks that are ended by Slurm save if they can: then they say that they were stopped.
   cluster_->on_head({"scontrol", "requeue", work_->job_id()});
-  ASSERT_TRUE(happens_within(30s, [&] { return events_of(work_->run_dir(), "start").size() > 1; }));
-  ends_before_ = events_of(work_->run_dir(), "end").size();
-  expect_healed();
+  expect_healed("put back into the queue");
   EXPECT_THAT(work_->text_of("stderr"), HasSubstr("(restart 1)"));
+}
+
+TEST_P(SupervisedFaults, AnotherJobComesFirst) {
+  start_training();
+  cluster_->on_head({"sbatch", "--partition=high", "--nodelist=n2", "--exclusive",
+                     "--output=/dev/null", "--wrap", "sleep 1"});
+  expect_healed("had to make room for another job");
+}
+
+/// Ranks cannot be started without it: that costs none of the restarts.
+TEST_P(SupervisedFaults, TheControllerIsAway) {
+  start_training();
+  ASSERT_TRUE(cluster_->tell("stop-controller"));
+  kill(rank(1), SIGKILL);
+  std::this_thread::sleep_for(rounds() > 1 ? 60s : 12s);
+  ASSERT_TRUE(cluster_->tell("start-controller"));
+  expect_healed("was killed by signal 9 (SIGKILL)", 150s);
 }
 
 /// A minute less 50 seconds of grace: the ranks are asked after some ten seconds, and the job goes
@@ -261,11 +298,21 @@ std::string command(const std::string& script, const std::string& recovery) {
 }
 constexpr const char* thrice = "recovery: {max_restarts: 3}\n";
 
+/// It counts to twenty and keeps its own checkpoint: rank 1 does nothing twice.
 TEST_P(SupervisedFaults, ARankExitsOnce) {
   const auto ended = work_->run(
-      words(*work_, command("if [ $RANK = 1 ] && mkdir once; then exit 1; fi; sleep 0.2", thrice)));
+      words(*work_, command("n=$(cat at-$RANK || echo 0); "
+                            "while [ $n -lt 20 ]; do n=$((n + 1)); echo $n >> did-$RANK; "
+                            "echo $n > at-$RANK; sleep 0.05; "
+                            "if [ $RANK = 1 ] && [ $n = 10 ] && mkdir once; then exit 1; fi; done",
+                            thrice)));
   EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
   EXPECT_THAT(journal(), HasSubstr("rank 1 on n2 exited with code 1; restart 1 of 3"));
+  std::string twenty;
+  for (int n = 1; n <= 20; ++n) twenty += std::to_string(n) + "\n";
+  EXPECT_EQ(work_->text_of("run/did-1"), twenty);
+  EXPECT_EQ(work_->text_of("run/at-0"), "20\n");
+  EXPECT_EQ(summary()["restarts"], 1);
 }
 
 TEST_P(SupervisedFaults, ARankExitsAlways) {

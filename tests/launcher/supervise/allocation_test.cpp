@@ -53,6 +53,15 @@ TEST(JobAllocation, OnlyOurOwnStartIsPutBack) {
   EXPECT_THAT(disabled.error().what, HasSubstr("presently disabled"));
 }
 
+TEST(JobAllocation, WhatItWasQueuedFor) {
+  const SlurmJob job{.start = "2026-11-22T10:01:00", .submit = "2026-11-22T10:00:00"};
+  const auto submitted = static_cast<double>(parse_slurm_time(job.submit).value_or(0));
+  EXPECT_EQ(queue_seconds(job, 0), 60);
+  EXPECT_EQ(queue_seconds(job, submitted + 20), 40) << "it ran until then";
+  EXPECT_EQ(queue_seconds(job, submitted + 100), 0);
+  EXPECT_FALSE(queue_seconds(SlurmJob{}, 0));
+}
+
 TEST(JobAllocation, ANodeThatIsDownIsNamed) {
   FakeWorld world;
   const JobAllocation allocation{.job = "17", .nodes = "n[1-2]"};

@@ -50,6 +50,19 @@ TEST(Ending, TheRankThatDiedIsNamed) {
   EXPECT_EQ(describe(judge_end(command(5))), "the ranks ended with code 5");
 }
 
+TEST(Ending, WithoutAControllerNoRankIsStarted) {
+  constexpr const char* away =
+      "srun: error: Unable to confirm allocation for job 3: Unable to contact slurm controller "
+      "(connect failure)\n";
+  EXPECT_EQ(cause(command(1, away)), Cause::not_started);
+  EXPECT_EQ(cause(training(1, "", away)), Cause::not_started);
+  EXPECT_EQ(cause(command(1, "srun: error: Unable to contact slurm controller\n")), Cause::failed);
+  EXPECT_EQ(cause(command(1,
+                          "srun: error: Unable to create step for job 3: Requested node "
+                          "configuration is not available\n")),
+            Cause::failed);
+}
+
 TEST(Ending, MemoryThatRanOutIsTold) {
   EXPECT_TRUE(
       judge_end(command(137, "srun: error: n2: task 1: Out Of Memory\n")).dead.out_of_memory);

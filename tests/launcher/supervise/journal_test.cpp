@@ -66,7 +66,8 @@ TEST(Journal, AnAttemptWithoutAnEndWasCutShort) {
   const auto journal = parse_journal(line_of(begun));
   ASSERT_EQ(journal.history.size(), 1u);
   EXPECT_EQ(journal.history[0].cause, Cause::cut_short);
-  EXPECT_EQ(journal.history[0].words, begun.checkpoint);
+  EXPECT_EQ(journal.history[0].checkpoint, begun.checkpoint);
+  EXPECT_EQ(journal.last_time, begun.time);
 }
 
 TEST(Journal, TornAndForeignLinesArePassedOver) {

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <thread>
 
+#include "launcher/events.hpp"
 #include "launcher/execute/descendants.hpp"
 #include "launcher/supervise/journal.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
@@ -86,6 +87,26 @@ TEST(Supervisor, TheStartersZeroDoesNotEndATraining) {
   EXPECT_EQ(read_journal(place.dir()).history[0].cause, Cause::unproven);
 }
 
+/// Before the second life begins, with its generation, its history is told why.
+TEST(Supervisor, ARestartIsTold) {
+  Supervised place;
+  const auto script =
+      std::string(
+          "if [ $n = 1 ]; then echo '{\"time\": 1, \"torn' | tr -d '\\n' >> events.jsonl; ") +
+      rank_killed +
+      "fi; cp events.jsonl seen; echo '{\"time\": 2, \"event\": \"end\", \"status\": "
+      "\"completed\"}' >> events.jsonl; exit 0";
+  EXPECT_EQ(supervise(place.world, place.run(script, training)), 0);
+  EventTail seen(place.dir().path + "/seen");
+  const auto events = seen.read();
+  ASSERT_EQ(events.size(), 1u);
+  const auto* restart = std::get_if<RestartEvent>(&events.front());
+  ASSERT_NE(restart, nullptr);
+  EXPECT_EQ(restart->reason, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(restart->queue_seconds, 0);
+  EXPECT_EQ(restart->generation, 2);
+}
+
 TEST(Supervisor, AFinishedJobIsNotStartedAgain) {
   Supervised place;
   auto run = place.run("exit 0", unprepared);
@@ -97,6 +118,26 @@ TEST(Supervisor, AFinishedJobIsNotStartedAgain) {
   run.allocation.job = "18";
   EXPECT_EQ(supervise(place.world, run), 0);
   EXPECT_EQ(place.starts(), 2) << "a new job is somebody's wish";
+}
+
+/// An orphan that is about to start its ranks anew must not end the copy that took its place.
+TEST(Supervisor, WhatWasLostMeanwhileIsNotTakenBack) {
+  Supervised place;
+  auto run = place.run("exit 1", command_recovery(3));
+  run.allocation.job = "17";
+  std::thread successor([&] {
+    while (!read_journal(place.dir()).last) usleep(10'000);
+    EXPECT_TRUE(Lease::take(place.dir().path, {.host = "n3", .job = "17", .restart = 1}));
+  });
+  EXPECT_EQ(supervise(place.world, run), 1);
+  successor.join();
+  EXPECT_EQ(place.starts(), 1);
+  const auto holder = lease_holder(place.dir().path);
+  ASSERT_TRUE(holder && *holder);
+  EXPECT_EQ((*holder)->first, 2);
+  // Nor does a supervisor that comes after the first was killed.
+  EXPECT_EQ(supervise(place.world, run), 1);
+  EXPECT_EQ(place.starts(), 1);
 }
 
 /// What a supervisor that was killed has left behind counts.
