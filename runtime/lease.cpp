@@ -40,7 +40,7 @@ fs::path name_of(const fs::path& run_dir, std::int64_t generation) {
 Error refused(const fs::path& run_dir, std::string_view what, int why) {
   return {ErrorKind::unavailable,
           fmt::format("cannot {} {}: {}", what, folder_of(run_dir).string(), std::strerror(why)),
-          ""};
+          "check that the run's directory is there and may be written, then start again"};
 }
 
 struct Names {
@@ -207,7 +207,7 @@ std::optional<std::int64_t> parse_generation(std::string_view text) {
   return generation;
 }
 
-Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder) {
+Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder, std::int64_t above) {
   if (::mkdir(folder_of(run_dir).c_str(), 0755) != 0 && errno != EEXIST) {
     return refused(run_dir, "make", errno);
   }
@@ -216,7 +216,7 @@ Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder) {
   for (int i = 0; i < most_tries; ++i) {
     const auto names = look(run_dir);
     if (!names) return names.error();
-    const std::int64_t generation = names->highest() + 1;
+    const std::int64_t generation = std::max(names->highest(), above) + 1;
     if (generation > most_generations) {
       return Error{
           ErrorKind::unavailable,

@@ -34,9 +34,12 @@ class Lease {
  public:
   /// Takes the run's directory: one more than the highest generation there. Of any number of takers
   /// at once, on any nodes, each gets another generation. Whoever had it before is fenced at once.
+  /// `above`: and more than this, of which something else in the directory tells: it may have been
+  /// copied without its leases.
   /// unavailable: the directory is not there or cannot be written. timeout: others always came
   /// first.
-  static Result<Lease> take(const std::filesystem::path& run_dir, const LeaseHolder& holder);
+  static Result<Lease> take(const std::filesystem::path& run_dir, const LeaseHolder& holder,
+                            std::int64_t above = 0);
 
   /// What a rank was told by whoever started it (DLLAUNCH_GENERATION); makes nothing.
   static Lease told(std::filesystem::path run_dir, std::int64_t generation);

@@ -17,6 +17,7 @@
 #include "launcher/execute/stage_job.hpp"
 #include "launcher/execute/stop_signals.hpp"
 #include "launcher/failure.hpp"
+#include "launcher/run_lease.hpp"
 #include "launcher/stage.hpp"
 #include "launcher/verb.hpp"
 
@@ -283,6 +284,10 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   forget_summary(run);
   auto environment = environment_of(plan, scratch, world);
   if (stage) environment.emplace_back("DLLAUNCH_STAGE", stage->folder());
+  const auto lease = take_run_lease(run, world);
+  if (!lease) return lease.error();
+  std::erase_if(environment, [](const auto& one) { return one.first == generation_variable; });
+  environment.emplace_back(generation_variable, std::to_string(lease->generation()));
   const StopSignals signals;
   adopt_orphans();
   const auto began = Clock::now();
@@ -300,6 +305,12 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.ledger(), code)
                                         : explain_local(code, run, words, began_s);
   add_stall(follower.ledger(), outcome);
+  if (const auto ours = lease->check(); !ours && ours.error().kind == ErrorKind::unsatisfiable) {
+    outcome = {.status = RunStatus::failed,
+               .exit_code = exit_code::do_not_requeue,
+               .reason = ours.error().what,
+               .taken_over = true};
+  }
   outcome.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   return outcome;
 }

@@ -22,6 +22,7 @@ struct Outcome {
   std::optional<double> queue_seconds = {};  // absent locally
   int restarts = 0;                          // by the cluster or the supervisor
   bool detached = false;                     // still running, no longer followed
+  bool taken_over = false;                   // a later start has the run's directory: not ours now
 };
 
 }  // namespace dllaunch

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include "launcher/events.hpp"
 #include "launcher/execute/descendants.hpp"
 #include "launcher/first_error.hpp"
+#include "launcher/run_lease.hpp"
 #include "launcher/stored_run.hpp"
 #include "launcher/supervise/journal.hpp"
 #include "launcher/verb.hpp"
@@ -91,11 +91,7 @@ class Supervisor {
   Result<Lease> take_lease() const {
     const auto give_up_at = Clock::now() + std::chrono::seconds(60);
     while (true) {
-      auto lease = Lease::take(run_.dir.path, {.host = world_.host_name(),
-                                               .pid = getpid(),
-                                               .job = run_.allocation.job,
-                                               .restart = run_.allocation.restarts,
-                                               .since = unix_seconds()});
+      auto lease = take_run_lease(run_.dir, world_);
       pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
       const bool last = lease || Clock::now() >= give_up_at;
       if (last || ::poll(&signal, 1, /*timeout=*/2000) > 0) return lease;

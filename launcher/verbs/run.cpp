@@ -151,6 +151,7 @@ Result<int> finish(const RunOptions& options, const Planned& planned, const RunD
   const auto summary =
       summary_of(outcome, ledger, planned.plan.ranks(), !planned.job.train.is_null());
   world.note(render_failure(outcome));
+  if (outcome.taken_over) return outcome.exit_code;
   world.print(render_summary(summary, {.run_dir = run.path,
                                        .checkpoint = newest_checkpoint(run),
                                        .next = command_to_go_on(options, run)}));

@@ -86,6 +86,16 @@ TEST(Lease, ToldMakesNothingAndSeesTheSame) {
             "run directory was taken over by process 5 on n4 (generation 4, ours is 3)");
 }
 
+TEST(Lease, IsAboveWhatItIsToldOf) {
+  TemporaryFolder run;
+  EXPECT_EQ(Lease::take(run.path(), holder, 41)->generation(), 42);
+  EXPECT_EQ(Lease::take(run.path(), holder, 41)->generation(), 43);
+  EXPECT_EQ(Lease::take(run.path(), holder, 0)->generation(), 44);
+  const auto none = Lease::take(run.path(), holder, 1'000'000'000'000);
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().what, HasSubstr("/.lease/1000000000000 is no generation of a run"));
+}
+
 TEST(Lease, KeepsOnlyTheNewestNamesAndNoTemporaryOnes) {
   TemporaryFolder run;
   const fs::path folder = fs::path(run.path()) / ".lease";

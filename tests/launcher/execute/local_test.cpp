@@ -1,5 +1,6 @@
 #include "launcher/execute/local.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -77,6 +78,29 @@ TEST_F(LocalTest, ExitCodesAreMapped) {
   EXPECT_EQ(seven.status, RunStatus::failed);
   EXPECT_EQ(seven.reason, "mpirun ended with code 7");
   EXPECT_EQ(seven.excerpt, (std::vector<std::string>{"cannot do it"}));
+}
+
+TEST_F(LocalTest, EachStartHasAHigherGeneration) {
+  plan_.environment = {{"DLLAUNCH_GENERATION", "none of the job file's business"}};
+  EXPECT_EQ(execute("echo $DLLAUNCH_GENERATION >>$DLLAUNCH_RUN_DIR/told").exit_code, 0);
+  EXPECT_EQ(execute("echo $DLLAUNCH_GENERATION >>$DLLAUNCH_RUN_DIR/told").exit_code, 0);
+  EXPECT_EQ(text_of("told"), "1\n2\n");
+}
+
+/// By whatever means: from another machine whose locks this one does not see.
+TEST_F(LocalTest, WhoHasLostTheDirectorySaysSoWhateverTheRanksSaid) {
+  for (const char* code : {"0", "1", "93"}) {
+    const auto outcome = execute(
+        "echo 'host n3' >$DLLAUNCH_RUN_DIR/.lease/$((DLLAUNCH_GENERATION + 1)); "
+        "echo 'pid 7' >>$DLLAUNCH_RUN_DIR/.lease/$((DLLAUNCH_GENERATION + 1)); exit " +
+        std::string(code));
+    EXPECT_TRUE(outcome.taken_over);
+    EXPECT_EQ(outcome.status, RunStatus::failed);
+    EXPECT_EQ(outcome.exit_code, 93);
+    EXPECT_THAT(outcome.reason,
+                testing::HasSubstr("run directory was taken over by process 7 on n3"));
+  }
+  EXPECT_FALSE(execute("exit 93").taken_over);
 }
 
 TEST_F(LocalTest, WhatItLeavesBehindIsEnded) {

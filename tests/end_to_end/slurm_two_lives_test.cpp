@@ -1,0 +1,110 @@
+// Slurm runs a job twice at once: the earlier start works on where nobody hears of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "launcher/history.hpp"
+#include "launcher/run_dir.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+/// A training of one rank, of some seconds, that saves ten times a second.
+constexpr const char* training = R"(name: twice
+resources: {nodes: 1, ranks_per_node: 1, cpus_per_rank: 1, device: cpu, time: 5}
+environment: {variables: {OMP_NUM_THREADS: "1"}}
+train:
+  model: lenet
+  backend: reference
+  dataset: {kind: synthetic, images: 512, classes: 10, channels: 1, image_size: 28}
+  batch_size: 8
+  epochs: 6
+  optimizer: {lr: 0.05, momentum: 0.9}
+  checkpoint: {every_epochs: 1, every_minutes: 0.002}
+)";
+
+/// Of the newest checkpoint, its name before them; empty: there is none.
+std::string weights_of(const std::string& run_dir) {
+  const auto newest = newest_checkpoint({.path = run_dir});
+  std::ifstream file(newest + "/model.safetensors", std::ios::binary);
+  return std::filesystem::path(newest).filename().string() +
+         std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+/// Whatever both wrote, and in whatever order.
+void expect_each_step_once(const std::string& run_dir) {
+  History history;
+  std::int64_t before = 0;  // the last step of the earlier life
+  EventTail tail(run_dir + "/events.jsonl");
+  for (auto events = tail.read(); !events.empty(); events = tail.read()) {
+    for (const auto& event : events) {
+      const auto last = history.step();
+      if (!history.take(event)) continue;
+      if (const auto* step = std::get_if<StepEvent>(&event)) {
+        EXPECT_GT(step->step, last);
+      }
+      if (generation_of(event) == 1) before = history.step();
+    }
+  }
+  ASSERT_EQ(history.restarts().size(), 1u);
+  const auto& restart = history.restarts()[0];
+  EXPECT_GT(restart.step, 0);
+  EXPECT_EQ(restart.lost_steps, std::max<std::int64_t>(0, before - restart.step));
+  EXPECT_EQ(history.step(), 384);
+}
+
+/// Its node loses the network: Slurm starts the job again elsewhere, and it works on.
+TEST(SlurmTwoLives, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
+  TestCluster cluster({"--nodes", "2", "--cpus", "2"});
+  if (cluster.cannot_run_here()) GTEST_SKIP() << cluster.why_not();
+  ASSERT_TRUE(cluster.up()) << cluster.why_not();
+  Workplace work(cluster.share() + "/work");
+  work.before = cluster.login();
+  work.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work.path() + "/cache"}};
+  Workplace alone;
+  alone.start({"run", alone.file("job.yaml", training), "--local", "--run-dir", alone.run_dir()});
+  const std::string run = work.run_dir();
+  work.start({"run", work.file("job.yaml", training), "--run-dir", run});
+  ASSERT_TRUE(happens_within(60s, [&] { return !events_of(run, "checkpoint").empty(); }))
+      << work.text_of("stderr");
+  const auto node = events_of(run, "start").at(0)["host"].get<std::string>();
+  const auto orphan = processes_of(run, 0);
+  ASSERT_EQ(orphan.size(), 1u);
+  // It would be done before Slurm lets the job start again.
+  kill(orphan[0], SIGSTOP);
+  ASSERT_TRUE(cluster.tell("cut-network", {node}));
+  cluster.on_head({"scontrol", "update", "nodename=" + node, "state=down", "reason=network"});
+  const auto again = [&] {
+    const auto at = cluster.on_head({"squeue", "--noheader", "--format=%T %N"});
+    return at.starts_with("RUNNING") && at != "RUNNING " + node;
+  };
+  EXPECT_TRUE(happens_within(60s, again)) << work.text_of("stderr");
+  kill(orphan[0], SIGCONT);
+
+  const auto ended = work.wait(120s);
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_TRUE(happens_within(20s, [&] { return processes_of(run).empty(); }));
+  EXPECT_TRUE(cluster.tell("kill-node", {node}) && cluster.tell("revive-node", {node}));
+  // The rank itself or its supervisor, whoever looks first.
+  const auto log = work.text_of("run/out/rank-0000-" + node + ".log") +
+                   work.text_of("run/slurm-" + work.job_id() + ".out");
+  EXPECT_THAT(log, HasSubstr("run directory was taken over by job " + work.job_id() + " on n"));
+  EXPECT_THAT(log, HasSubstr("(generation 2, ours is 1); nothing more is "));
+  expect_each_step_once(run);
+  const auto undisturbed = alone.wait(120s);
+  EXPECT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
+  EXPECT_FALSE(weights_of(run).empty());
+  EXPECT_TRUE(weights_of(run) == weights_of(alone.run_dir()));
+}
+
+}  // namespace
+}  // namespace dllaunch
