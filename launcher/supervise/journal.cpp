@@ -145,8 +145,10 @@ Journal read_journal(const RunDir& run) {
 }
 
 int restarts_in(const Journal& journal, std::string_view job) {
-  const auto starts = std::count_if(journal.history.begin(), journal.history.end(),
-                                    [job](const Attempt& attempt) { return attempt.job == job; });
+  const auto starts =
+      std::count_if(journal.history.begin(), journal.history.end(), [job](const Attempt& attempt) {
+        return attempt.job == job && attempt.cause != Cause::not_started;
+      });
   return std::max(0, static_cast<int>(starts) - 1);
 }
 

@@ -103,6 +103,17 @@ TEST(Journal, ALineThatSomebodyLeftTornDoesNotSpoilTheNext) {
   EXPECT_EQ(journal.history[0].cause, Cause::failed);
 }
 
+TEST(Journal, RestartsAreStartsOfRanksAfterTheFirst) {
+  Journal journal;
+  EXPECT_EQ(restarts_in(journal, "17"), 0);
+  journal.history = {{.job = "9"},
+                     {.job = "17"},
+                     {.job = "17", .cause = Cause::not_started},
+                     {.job = "17", .allocation = 1}};
+  EXPECT_EQ(restarts_in(journal, "17"), 1);
+  EXPECT_EQ(restarts_in(journal, "9"), 0);
+}
+
 TEST(Journal, AFileSystemThatRefusesIsAnError) {
   const auto done = append_to_journal({.path = "/proc/nowhere"}, line_of(begun));
   ASSERT_FALSE(done);
