@@ -113,14 +113,26 @@ void AttemptWatch::wait_for_proof() {
 
 void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   const bool saves = run_.recovery.asks_ranks;
-  if (signal == run_.signal && signal != SIGTERM && signal != SIGINT && signal != SIGHUP) {
-    end_.time_is_short = true;
+  if (is_warning(signal)) {
+    // A command that is not asked ends as it would have: a code of its own is its own.
+    end_.time_is_short = saves;
     ask_ranks(starter);
     return;
   }
   end_.told_to_end = true;
   ask_ranks(starter);
   end_by(Clock::now() + (saves ? seconds(run_.recovery.grace_seconds) : patience_of_slurm));
+}
+
+/// Slurm's "time is short". Where the job file calls for a signal that also means "stop", the clock
+/// tells which it was: Slurm's own comes up to a minute early.
+bool AttemptWatch::is_warning(int signal) const {
+  if (signal != run_.signal) return false;
+  const bool may_mean_stop = signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+  if (!may_mean_stop) return true;
+  constexpr double earliest_s = 60;
+  return allocation_ends_ &&
+         seconds_until(*allocation_ends_, Clock::now()) <= run_.recovery.grace_seconds + earliest_s;
 }
 
 /// Once. A command of which nobody said that it knows the signal would die of it.

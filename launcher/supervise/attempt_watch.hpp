@@ -52,6 +52,7 @@ class AttemptWatch {
   void wait(const StarterProcess& starter) const;
   void wait_for_proof();
   void hear(int signal, const StarterProcess& starter);
+  bool is_warning(int signal) const;
   void ask_ranks(const StarterProcess& starter);
   void look_at_lease(Time now);
   double more_seconds();

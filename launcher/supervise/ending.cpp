@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "launcher/verb.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -41,9 +43,11 @@ Cause cause_of(const StarterEnd& end) {
   if (says(end.words, "DUE TO TIME LIMIT")) return Cause::time_limit;
   if (lost_a_node(end.words)) return Cause::lost_node;
   if (!end.stall.empty()) return Cause::stalled;
-  // A trainer that fails with an error of its own just then has failed.
+  // A trainer that fails with an error of its own just then has failed, and some codes mean what
+  // they say at any time.
   const bool saved = end.training_end == "cancelled" || end.code > 128;
-  if (end.time_is_short && (saved || !end.trains)) return Cause::time_limit;
+  const bool final = end.code == exit_code::do_not_requeue || end.code == exit_code::bad_request;
+  if (end.time_is_short && !final && (saved || !end.trains)) return Cause::time_limit;
   if (end.told_to_end) return Cause::cancelled;
   if (end.code != 0 && never_began(end.words)) return Cause::not_started;
   if (end.code == 0 && end.training_end == "cancelled") return Cause::cancelled;

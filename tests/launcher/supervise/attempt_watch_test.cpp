@@ -104,7 +104,21 @@ TEST_F(Attempting, ACommandIsNotSentASignalItMayNotKnow) {
   const auto end = watch(run);
   ASSERT_TRUE(end);
   EXPECT_EQ(end->code, 3);
-  EXPECT_TRUE(end->time_is_short);
+  EXPECT_FALSE(end->time_is_short) << "it ended as it would have without the signal";
+}
+
+TEST_F(Attempting, WhereTheWarningIsTermTheClockTellsItFromACancel) {
+  auto run = place_.run("exec sleep 30", command_recovery(3));  // 5 s of grace
+  run.signal = SIGTERM;
+  for (const bool near : {true, false}) {
+    const SupervisorSignals blocked(SIGTERM);
+    kill(getpid(), SIGTERM);
+    const auto end = watch(run, Clock::now() + (near ? seconds(60) : seconds(600)));
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->time_is_short, near);
+    EXPECT_EQ(end->told_to_end, !near);
+    EXPECT_EQ(end->code, 128 + SIGTERM);
+  }
 }
 
 TEST_F(Attempting, WhatIsLeftIsForTrainingToo) {

@@ -109,6 +109,10 @@ TEST(Ending, WhoWasAskedToSaveHasNotFailed) {
   auto not_done = command(75);
   not_done.time_is_short = true;
   EXPECT_EQ(cause(not_done), Cause::time_limit);
+  for (const int code : {2, 93}) {
+    not_done.code = code;
+    EXPECT_EQ(cause(not_done), Cause::failed) << code << " means the same at any time";
+  }
   auto done = command(0);
   done.time_is_short = true;
   EXPECT_EQ(cause(done), Cause::completed) << "0 means done";
