@@ -88,7 +88,6 @@ std::string render_help() {
 
 Examples:
   dllaunch train.yaml                          run it: on Slurm where there is one, else here
-  dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
 )";
   for (const VerbGroup& group : verb_groups()) {
     std::vector<Row> rows;

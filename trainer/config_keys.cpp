@@ -84,6 +84,12 @@ std::vector<ConfigKey> dataset_keys() {
        .description = "what becomes of images that are damaged, of another size than the rest, or "
                       "have a label out of range",
        .store = [](auto& c, auto& v) { c.data.skip_bad = v == "skip"; }},
+  };
+}
+
+/// What an image of it is, and what is done to it.
+std::vector<ConfigKey> image_keys() {
+  return {
       {.path = "dataset.images",
        .kind = ValueKind::integer,
        .nullable = true,
@@ -302,6 +308,12 @@ std::vector<ConfigKey> launcher_keys() {
                  {"HUP", ""}},
        .description = "asks for a checkpoint and the end, besides TERM and INT",
        .store = [](auto& c, auto& v) { c.stop_signal = v; }},
+  };
+}
+
+/// How ranks work together: the launcher's block of the same name.
+std::vector<ConfigKey> runtime_keys() {
+  return {
       {.path = "runtime.allreduce",
        .kind = ValueKind::word,
        .initial = "auto",
@@ -383,8 +395,9 @@ std::vector<ConfigKey> all_keys() {
                                                   : v.template get<std::string>();
                                  if (listed) c.layers = v.dump();
                                }}};
-  for (auto part : {dataset_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
-                    state_keys, fine_tuning_keys, checkpoint_keys, reports_keys, launcher_keys}) {
+  for (auto part :
+       {dataset_keys, image_keys, length_keys, compute_keys, optimizer_keys, schedule_keys,
+        state_keys, fine_tuning_keys, checkpoint_keys, reports_keys, launcher_keys, runtime_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }

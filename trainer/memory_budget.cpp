@@ -1,5 +1,6 @@
 #include "trainer/memory_budget.hpp"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ struct Names {
 std::int64_t cgroup_left(const std::string& root, const Names& names, std::string path) {
   std::int64_t left = no_limit;
   while (true) {
-    const std::string folder = root + names.mount + path + "/";
+    const std::string folder = fmt::format("{}{}{}/", root, names.mount, path);
     const auto limit = limit_bytes(text_of(folder + names.limit));
     const auto used = limit_bytes(text_of(folder + names.used));
     if (limit && used) {

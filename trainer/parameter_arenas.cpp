@@ -144,7 +144,7 @@ void ParameterArenas::freeze(const Graph& graph) {
 
 std::vector<Bucket> ParameterArenas::plan(double bucket_bytes) const {
   // A small first bucket starts early, large ones use the network well.
-  constexpr std::size_t first_bytes = 1024 * 1024;
+  constexpr std::size_t first_bytes = std::size_t{1} << 20;
   const double whole = static_cast<double>(layout_.bytes());
   const auto bytes = static_cast<std::size_t>(std::min(bucket_bytes, whole));
   const std::size_t unit = shard_ ? unit_for(communicator_.size()) : 1;

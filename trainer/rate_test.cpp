@@ -70,9 +70,9 @@ Result<double> Trials::step(double rate, int number) {
   }
   const std::int64_t count = step_images(images_, session_.shape, position_);
   const auto slices = deal_step(images_, session_.shape, position_, communicator_.rank()).size();
-  auto own_loss = run_slices(1.0 / static_cast<double>(count), slices, number);
+  const auto own_loss = run_slices(1.0 / static_cast<double>(count), slices, number);
   std::optional<Error> error;
-  if (!own_loss) error = std::move(own_loss).error();
+  if (!own_loss) error = own_loss.error();
   if (auto agreed = agree(communicator_, std::move(error))) return *std::move(agreed);
   double loss = *own_loss;
   communicator_.wait(communicator_.all_reduce(&loss, 1, DType::f64, ReduceOp::sum));

@@ -344,7 +344,7 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
     activity_.enter(RankPhase::validation);
     auto measured = validate(session_, communicator_);
     if (!measured) return std::move(measured).error();
-    skipped_.add(std::move(measured->skipped));
+    skipped_.add(measured->skipped);
     activity_.enter(RankPhase::between);
     tell(*measured, session_.judged, event);
     reports_.validation(*measured);

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <stdexcept>
+
+#include "tests/trainer/address_space.hpp"
 
 namespace dllaunch {
 namespace {
@@ -124,13 +124,6 @@ TEST(Loader, EndsCleanlyAtAnyMoment) {
   const Loader without_slices(dataset, plain, {}, {}, {.workers = 2, .batch_size = 5});
 }
 
-/// Of this process, in bytes.
-std::size_t address_space() {
-  std::size_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  return pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
 /// Ends the process: 0 when all images came, in order, though `room` bytes are all there is for the
 /// stacks of eight threads, which take 8 MiB each.
 [[noreturn]] void load_with_room_for_stacks(std::size_t room) {
@@ -148,7 +141,7 @@ std::size_t address_space() {
 }
 
 TEST(Loader, DoesItsWorkWithTheThreadsThatCouldBeStarted) {
-  if (address_space() > std::size_t{1} << 40) GTEST_SKIP() << "a sanitizer maps memory itself";
+  if (!memory_may_be_limited()) GTEST_SKIP() << "a sanitizer maps memory itself";
   for (const std::size_t mib : {1, 20, 50}) {
     EXPECT_EXIT(load_with_room_for_stacks(mib << 20), testing::ExitedWithCode(0), "") << mib;
   }

@@ -52,8 +52,8 @@ struct ChannelSums {
 
   /// `whole`: the pixel value that counts as 1.
   Normalization normalization(std::int64_t images, double whole) const {
-    const double count =
-        static_cast<double>(pixels.size() / sum.size()) * static_cast<double>(images);
+    const std::size_t pixels_of_image = pixels.size() / sum.size();
+    const double count = static_cast<double>(pixels_of_image) * static_cast<double>(images);
     Normalization measured;
     for (std::size_t c = 0; c < sum.size(); ++c) {
       const double mean = static_cast<double>(sum[c]) / count / whole;

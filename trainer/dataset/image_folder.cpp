@@ -207,6 +207,7 @@ void ImageFolder::resize(const JpegImage& image, std::span<std::uint8_t> pixels)
   std::vector<float> row(row_bytes);
   const auto width = static_cast<std::size_t>(shape_.width);
   const std::size_t plane = pixels.size() / channels;
+  constexpr float to_nearest = 0.5F;  // no level is negative
   for (std::size_t y = 0; y < rows.from.size(); ++y) {
     const std::uint8_t* upper =
         image.pixels.data() + static_cast<std::size_t>(rows.from[y]) * row_bytes;
@@ -221,7 +222,7 @@ void ImageFolder::resize(const JpegImage& image, std::span<std::uint8_t> pixels)
       const float weight = columns.weight[x];
       for (std::size_t c = 0; c < channels; ++c) {
         const float value = left[c] * (1 - weight) + right[c] * weight;
-        pixels[c * plane + y * width + x] = static_cast<std::uint8_t>(value + 0.5F);
+        pixels[c * plane + y * width + x] = static_cast<std::uint8_t>(value + to_nearest);
       }
     }
   }

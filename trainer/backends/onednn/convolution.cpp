@@ -70,16 +70,18 @@ class ConvolutionLayer final : public Weighted<convolution_forward, convolution_
  private:
   // x [n,c,h,w]   w [k,c,r,s]   y [n,k,i,j], or with a depth before the height
   void describe_primitives(const Program& program, const memory::desc& x_layout) override {
-    const auto [channels, kernel, strides, padding] = geometry_of(node_.op);
+    const Geometry geometry = geometry_of(node_.op);
+    const memory::dims& strides = geometry.strides;
+    const memory::dims& padding = geometry.padding;
     const dnnl::engine& engine = program.engine();
     const memory::data_type type = program.numerics().type;
     const memory::dims x_dims = x_layout.dims();
     const memory::dims y_dims = joined({x_dims[0]}, node_.shape);
-    weight_dims_ = joined({channels, x_dims[1]}, kernel);
+    weight_dims_ = joined({geometry.channels, x_dims[1]}, geometry.kernel);
     const auto x = any_layout(x_dims, type);
     const auto w = any_layout(weight_dims_, type);
     const auto dw = any_layout(weight_dims_);
-    const auto b = has_bias() ? plain_layout({channels}) : memory::desc();
+    const auto b = has_bias() ? plain_layout({geometry.channels}) : memory::desc();
     const auto y = any_layout(y_dims, output_type(program));
     const auto dy = any_layout(y_dims, type);
     const bool winograd = wants_winograd(program.numerics().convolution, y_dims);

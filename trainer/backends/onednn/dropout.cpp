@@ -46,7 +46,7 @@ class DropoutLayer final : public Layer {
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     layout_ = layout_for(xs[0].get_desc());
     const memory x = program.in_layout(steps, node_.name + " x", xs[0], layout_);
-    const memory y = program.allocate(layout_);
+    memory y = program.allocate(layout_);
     program.add_own(steps, node_.name + " forward", "own", {x, y},
                     [x, y, drop_all = dropper(program)] { drop_all(x, y); });
     return y;

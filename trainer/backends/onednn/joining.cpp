@@ -17,9 +17,9 @@ class AddLayer final : public Layer {
 
   memory compile_forward(Program& program, std::vector<Step>& steps, const Memories& xs) override {
     const memory::desc layout = xs[0].get_desc();
-    const memory x = xs[0];
+    const memory& x = xs[0];
     const memory other = program.in_layout(steps, node_.name + " x", xs[1], layout);
-    const memory y = program.allocate(layout);
+    memory y = program.allocate(layout);
     program.add_own(steps, node_.name + " forward", "own", {x, other, y},
                     [x, other, y] { add_elements(x, other, y); });
     return y;
@@ -45,7 +45,7 @@ class ZeroPadLayer final : public Layer {
     type_ = xs[0].get_desc().data_type();
     const memory x =
         program.in_layout(steps, node_.name + " x", xs[0], plain_layout(x_dims_, type_));
-    const memory y = program.allocate(plain_layout(y_dims(), type_));
+    memory y = program.allocate(plain_layout(y_dims(), type_));
     program.add_own(steps, node_.name + " forward", "own", {x, y}, [x, y, copy = rows()] {
       std::memset(y.get_data_handle(), 0, y.get_desc().get_size());
       copy(x, y, true);
@@ -117,7 +117,7 @@ class FlattenLayer final : public Layer {
   }
   memory copy(Program& program, std::vector<Step>& steps, const char* which, const memory& from,
               const memory::desc& layout) const {
-    const memory to = program.allocate(layout);
+    memory to = program.allocate(layout);
     program.add_own(steps, node_.name + which, "own", {from, to}, [from, to] {
       std::memcpy(to.get_data_handle(), from.get_data_handle(), to.get_desc().get_size());
     });

@@ -292,7 +292,7 @@ class Norm final : public Layer {
 
  private:
   memory once_more(Program& program, std::vector<Step>& steps) const {
-    const memory y = program.allocate(run_->y.get_desc());
+    memory y = program.allocate(run_->y.get_desc());
     program.add_own(steps, group_.name + " once more", "own", {run_->x, y},
                     [run = run_, y] { run->normalise(y); });
     return y;

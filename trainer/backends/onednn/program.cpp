@@ -57,7 +57,7 @@ bool Program::is_shared(const memory& memory) const {
 memory Program::sum(std::vector<Step>& steps, const std::string& name,
                     const std::vector<memory>& parts, const memory::desc& layout) {
   const memory::desc wanted = layout.is_zero() ? parts[0].get_desc() : layout;
-  const memory first = in_layout(steps, name, parts[0], wanted);
+  memory first = in_layout(steps, name, parts[0], wanted);
   if (parts.size() == 1) return first;
   memory total = is_shared(first) ? allocate(wanted) : first;
   memory so_far = first;
