@@ -123,7 +123,7 @@ TEST_F(CheckpointingTest, WithoutItsLastCheckpointATrainingHasFailedInAnyCase) {
 }
 
 TEST_F(CheckpointingTest, OneThatWouldHaveToWaitLongIsLeftOut) {
-  config_.checkpoint.mb_per_s = 0.1;  // 5 s
+  config_.checkpoint.mb_per_s = 0.01;  // 50 s: longer than all steps, instrumented ones too
   config_.checkpoint.wait_seconds = 0;
   auto trained = train_alone(config_, folder_.path());
   ASSERT_TRUE(trained);
