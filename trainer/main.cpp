@@ -190,7 +190,7 @@ StartWatchOptions start_watch_options(const RuntimeConfig& runtime, const RankEn
 }
 
 int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
-                  const RankEnv& env, Fence& fence) {
+                  const RankEnv& env, const std::shared_ptr<Fence>& fence) {
   const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
   set_fatal_identity(env.rank, host_name());
   // Until the watchdog runs. One rank of a node says it, each ends by itself.
@@ -207,7 +207,8 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       {.stall_seconds = config.runtime.stall_seconds,
        .stall_abort_seconds = config.runtime.stall_abort_seconds,
        .host = host_name(),
-       .say = [&](const StallNotice& notice) { tell_stall(notice, run_dir, fence); },
+       // Copies: where writing hangs, the thread that says it is left behind.
+       .say = [run_dir, fence](const StallNotice& notice) { tell_stall(notice, run_dir, *fence); },
        .ending = stop_was_requested,
        // Open MPI's ranks live only as long as their mpirun; Slurm clears up behind its own.
        .end_with_parent = env.launcher == "openmpi"},
@@ -225,7 +226,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   .say = [](std::string_view line) { spdlog::info(line); },
                   .stop_requested = stop_was_requested,
                   .activity = &activity,
-                  .fence = &fence},
+                  .fence = fence.get()},
       .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,
       .bucket_sizes = measured_file(process_environment(), "bucket-sizes").value_or(""),
       .host = host_name(),
@@ -262,9 +263,8 @@ int train_from(const std::filesystem::path& file, const std::filesystem::path& r
   auto config = read_config(file);
   if (!config) return report_early(config.error(), *env, std::filesystem::exists(file));
   const auto directory = std::filesystem::absolute(run_dir);
-  Fence unfenced;
-  if (!*generation) return train_as_rank(*config, directory, *env, unfenced);
-  Fence fence(Lease::told(directory, **generation));
+  const auto fence = *generation ? std::make_shared<Fence>(Lease::told(directory, **generation))
+                                 : std::make_shared<Fence>();
   return train_as_rank(*config, directory, *env, fence);
 }
 
