@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <limits>
 #include <tuple>
 #include <vector>
 
@@ -119,6 +120,19 @@ double changed_at_s(const std::string& path) {
          1e-9 * static_cast<double>(info.st_mtim.tv_nsec);
 }
 
+constexpr std::size_t most_logs = 1024;
+
+/// One that is shorter than it was is another file.
+std::size_t grown_by(const std::string& path, const LogSizes& before) {
+  std::error_code error;
+  const auto now = fs::file_size(path, error);
+  const auto known = before.find(path);
+  if (error || known == before.end() || known->second > now)
+    return std::numeric_limits<std::size_t>::max();
+  // With the line end before, up to which file_end() cuts.
+  return static_cast<std::size_t>(now - known->second) + 1;
+}
+
 struct Candidate {
   FirstError error;
   ErrorWeight weight = ErrorWeight::mention;
@@ -158,8 +172,19 @@ std::optional<ErrorLine> error_in_log(std::string_view log) {
   return found;
 }
 
-std::optional<FirstError> first_error(const RunDir& run, const DeadRank& dead, double since_s) {
-  constexpr std::size_t most_logs = 1024;
+LogSizes log_sizes(const RunDir& run) {
+  LogSizes sizes;
+  std::error_code error;
+  for (fs::directory_iterator at(run.out(), error), end; !error && at != end; at.increment(error)) {
+    std::error_code unknown;
+    const auto size = at->file_size(unknown);
+    if (!unknown && sizes.size() < most_logs) sizes.emplace(at->path().string(), size);
+  }
+  return sizes;
+}
+
+std::optional<FirstError> first_error(const RunDir& run, const DeadRank& dead, double since_s,
+                                      const LogSizes& before) {
   constexpr std::size_t most_bytes = 65536;
   constexpr double clock_skew_s = 5;
   std::optional<Candidate> best;
@@ -171,7 +196,7 @@ std::optional<FirstError> first_error(const RunDir& run, const DeadRank& dead, d
     const std::string path = at->path().string();
     const double time_s = changed_at_s(path);
     if (time_s + clock_skew_s < since_s) continue;
-    auto line = error_in_log(file_end(path, most_bytes));
+    auto line = error_in_log(file_end(path, std::min(most_bytes, grown_by(path, before))));
     if (!line) continue;
     const auto labelled =
         source->rank >= 0 ? LabelledLine{source->rank, line->line} : split_label(line->line);

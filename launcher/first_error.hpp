@@ -1,6 +1,8 @@
 // The line that says why: of everything the ranks wrote, the error that came first.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,10 +36,16 @@ struct FirstError {
   std::string log = {};  // the file
 };
 
+/// By path, in bytes.
+using LogSizes = std::map<std::string, std::uintmax_t>;
+/// Of the ranks' logs as they are now.
+LogSizes log_sizes(const RunDir& run);
+
 /// Among all ranks: a report before a mention before an echo; then the rank that srun or mpirun saw
 /// die; then the log that was written to first and no more. Logs untouched since `since_s` (Unix
-/// seconds) are of an earlier run.
-std::optional<FirstError> first_error(const RunDir& run, const DeadRank& dead, double since_s);
+/// seconds) are of an earlier run, and so is what stood in them `before`.
+std::optional<FirstError> first_error(const RunDir& run, const DeadRank& dead, double since_s,
+                                      const LogSizes& before = {});
 
 /// "rank 3 on n2: ValueError: bad"
 std::string describe(const FirstError& error);

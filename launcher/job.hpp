@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "launcher/recovery.hpp"
 #include "topology/placement.hpp"
 
 namespace dllaunch {
@@ -58,6 +59,8 @@ struct JobBinding {
 struct Recovery {
   std::string signal = "USR2";  // sent before the time limit: "checkpoint now"
   int grace_seconds = 120;
+  int max_restarts = 3;
+  RequeueOn requeue_on = {};
   bool written = false;  // by the user: with `run:`, that the command knows the signal
 };
 
@@ -74,6 +77,7 @@ struct Job {
   std::vector<std::string> run_command;  // argv; a string in the file is {"bash","-c",STRING}
   std::string framework = "none";        // none | pytorch | tensorflow | horovod | jax | ...
   nlohmann::ordered_json runtime;        // the resolved `runtime:` block
+  bool stall_abort_written = false;      // by the user: with `run:`, that silence is a wedge
   Recovery recovery;
   nlohmann::ordered_json resolved;  // the whole file with every default filled in
 };

@@ -49,6 +49,13 @@ ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& s
   return parsed;
 }
 
+/// What stands under a key of a mapping; null: nothing.
+const YamlNode* entry_of(const YamlNode& node, std::string_view key) {
+  const auto found = std::find_if(node.entries.begin(), node.entries.end(),
+                                  [key](const YamlEntry& entry) { return entry.key == key; });
+  return found == node.entries.end() ? nullptr : found->value.get();
+}
+
 void append(std::vector<YamlProblem>& all, std::vector<YamlProblem> more) {
   std::move(more.begin(), more.end(), std::back_inserter(all));
 }
@@ -79,8 +86,10 @@ ParsedJob parse_job(std::string_view text, const std::string& file,
   if (root.kind == YamlKind::mapping) append(problems, check_together(root));
   if (!problems.empty()) return failed(std::move(problems), sources);
   auto job = job_from_json(std::move(resolved));
-  job.recovery.written = std::any_of(root.entries.begin(), root.entries.end(),
-                                     [](const YamlEntry& e) { return e.key == "recovery"; });
+  job.recovery.written = entry_of(root, "recovery") != nullptr;
+  const auto* runtime = entry_of(root, "runtime");
+  job.stall_abort_written =
+      runtime != nullptr && entry_of(*runtime, "stall_abort_seconds") != nullptr;
   return {std::move(job), {}};
 }
 

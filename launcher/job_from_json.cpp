@@ -1,5 +1,6 @@
 #include "launcher/job_from_json.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace dllaunch {
@@ -64,6 +65,13 @@ JobEnvironment environment_from(const Json& block) {
   return environment;
 }
 
+RequeueOn requeue_on(const Json& causes) {
+  const auto has = [&causes](const char* word) {
+    return std::find(causes.begin(), causes.end(), word) != causes.end();
+  };
+  return {.timeout = has("timeout"), .preempted = has("preempted"), .node_fail = has("node_fail")};
+}
+
 std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
@@ -118,7 +126,9 @@ Job job_from_json(Json resolved) {
   job.framework = resolved["framework"];
   job.runtime = resolved["runtime"];
   job.recovery = {.signal = resolved["recovery"]["signal"],
-                  .grace_seconds = resolved["recovery"]["grace_seconds"]};
+                  .grace_seconds = resolved["recovery"]["grace_seconds"],
+                  .max_restarts = resolved["recovery"]["max_restarts"],
+                  .requeue_on = requeue_on(resolved["recovery"]["requeue_on"])};
   job.resolved = std::move(resolved);
   return job;
 }

@@ -1,9 +1,7 @@
 #include "launcher/job_keys.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <string_view>
 
 namespace dllaunch {
 namespace {
@@ -345,12 +343,20 @@ std::vector<JobKey> last_keys() {
       {.path = "runtime.stall_abort_seconds",
        .rules = {{"type", "number"}, {"exclusiveMinimum", 0}},
        .initial = 600,
-       .doc = "seconds after which a late collective ends the job; more than stall_seconds"},
+       .doc = "seconds after which a late collective ends the ranks; more than stall_seconds; with "
+              "run:, where the job file has it, seconds without output or heartbeat"},
       {.path = "runtime.timeline",
        .rules = flag(),
        .initial = false,
        .doc = "record what each rank does when, for `dllaunch report RUN --timeline`"},
-      {.path = "recovery", .rules = block(), .doc = "what happens when time runs out"},
+  };
+}
+
+std::vector<JobKey> recovery_keys() {
+  return {
+      {.path = "recovery",
+       .rules = block(),
+       .doc = "what happens when the ranks end before their work (docs/supervise.md)"},
       {.path = "recovery.signal",
        .rules = words({"USR1", "USR2", "TERM", "INT", "HUP"}),
        .initial = "USR2",
@@ -361,33 +367,35 @@ std::vector<JobKey> last_keys() {
        .rules = whole(0, 65535),
        .initial = 120,
        .doc = "seconds before the time limit at which it is sent"},
+      {.path = "recovery.max_restarts",
+       .rules = whole(0, 1000),
+       .initial = 3,
+       .doc = "how often the ranks are started again inside one allocation; with run: only where "
+              "the job file has this block"},
+      {.path = "recovery.requeue_on",
+       .rules = lines(words({"timeout", "preempted", "node_fail"}),
+                      "a list of timeout, preempted and node_fail"),
+       .initial = Json::array({"timeout", "preempted", "node_fail"}),
+       .doc = "ends after which the job goes back into the queue; []: none, and Slurm does not "
+              "either"},
   };
 }
 
 std::vector<JobKey> all_keys() {
   std::vector<JobKey> keys;
   for (const auto part : {first_keys, resource_keys, option_keys, queue_keys, environment_keys,
-                          binding_keys, last_keys}) {
+                          binding_keys, last_keys, recovery_keys}) {
     auto rows = part();
     std::move(rows.begin(), rows.end(), std::back_inserter(keys));
   }
   return keys;
 }
 
-constexpr std::array<std::string_view, 2> planned_keys = {
-    "recovery.max_restarts",
-    "recovery.requeue_on",
-};
-
 }  // namespace
 
 const std::vector<JobKey>& job_keys() {
   static const std::vector<JobKey> keys = all_keys();
   return keys;
-}
-
-bool is_planned_key(const std::string& path) {
-  return std::find(planned_keys.begin(), planned_keys.end(), path) != planned_keys.end();
 }
 
 }  // namespace dllaunch

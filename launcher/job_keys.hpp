@@ -20,7 +20,4 @@ struct JobKey {
 /// In the order in which people write them. `train` is not here: it is the trainer's.
 const std::vector<JobKey>& job_keys();
 
-/// Keys of the job file's contract that this version does not have yet.
-bool is_planned_key(const std::string& path);
-
 }  // namespace dllaunch

@@ -102,6 +102,21 @@ std::string train_document(const Job& job) {
   return document.dump(2) + "\n";
 }
 
+/// A command of which nobody said that it can be started twice is left to Slurm, and one of which
+/// nobody said how long it may be silent is never a wedge.
+RecoveryPlan recovery_of(const Job& job) {
+  RecoveryPlan recovery;
+  if (trains(job) || job.recovery.written) {
+    recovery.max_restarts = job.recovery.max_restarts;
+    recovery.requeue_on = job.recovery.requeue_on;
+  }
+  const auto limit = job.runtime.find("stall_abort_seconds");
+  const bool looks = trains(job) || job.stall_abort_written;
+  if (looks && limit != job.runtime.end() && limit->is_number())
+    recovery.stall_abort_seconds = limit->get<double>();
+  return recovery;
+}
+
 /// The user's word counts more than our doubt, and is not taken without it.
 void warn_of_another_cluster(const Facts& facts, LaunchPlan& plan) {
   if (facts.from_profile || likeness(*facts.profile, facts) == Likeness::alike) return;
@@ -170,6 +185,7 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   plan.signal = job.recovery.signal;
   plan.asks_ranks = trains(job) || job.recovery.written;
   plan.grace_seconds = job.recovery.grace_seconds;
+  plan.recovery = recovery_of(job);
   return plan;
 }
 

@@ -11,6 +11,7 @@
 #include "launcher/facts.hpp"
 #include "launcher/job.hpp"
 #include "launcher/node_topology.hpp"
+#include "launcher/recovery.hpp"
 #include "launcher/stage.hpp"
 #include "topology/placement.hpp"
 
@@ -52,6 +53,7 @@ struct LaunchPlan {
   /// Handed on to the ranks. A command of which nobody said that it knows the signal would die.
   bool asks_ranks = true;
   int grace_seconds = 120;
+  RecoveryPlan recovery = {};
   Paths paths;
   std::string cluster = "auto";             // as the job file names it
   std::string framework = "none";           // whose variables the shim sets besides RANK and co.

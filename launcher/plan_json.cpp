@@ -47,6 +47,18 @@ ordered_json object_of(const std::vector<std::pair<std::string, std::string>>& p
   return object;
 }
 
+/// Null: nobody watches for silence.
+ordered_json to_json(const RecoveryPlan& recovery) {
+  auto causes = ordered_json::array();
+  if (recovery.requeue_on.timeout) causes.push_back("timeout");
+  if (recovery.requeue_on.preempted) causes.push_back("preempted");
+  if (recovery.requeue_on.node_fail) causes.push_back("node_fail");
+  const double limit = recovery.stall_abort_seconds;
+  return {{"max_restarts", recovery.max_restarts},
+          {"requeue_on", std::move(causes)},
+          {"stall_abort_seconds", limit > 0 ? ordered_json(limit) : ordered_json(nullptr)}};
+}
+
 /// Null for the built-in trainer, which asks MPI for its peers: its ranks need not meet before.
 ordered_json framework_of(const LaunchPlan& plan) {
   if (!plan.train_json.empty()) return nullptr;
@@ -70,6 +82,7 @@ ordered_json to_json(const LaunchPlan& plan) {
                            {"placement", to_json(plan.request)},
                            {"framework", framework_of(plan)},
                            {"asks_ranks", plan.asks_ranks},
+                           {"recovery", to_json(plan.recovery)},
                            {"run_dir", plan.paths.run_dir},
                            {"warnings", plan.warnings}};
   if (plan.container)

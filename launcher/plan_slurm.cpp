@@ -14,6 +14,7 @@
 #include "launcher/plan_parts.hpp"
 #include "launcher/shell_quote.hpp"
 #include "launcher/slurm_wishes.hpp"
+#include "launcher/supervise/signs_of_life.hpp"
 #include "runtime/lease.hpp"
 #include "topology/masks.hpp"
 
@@ -136,7 +137,8 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
     add("--kill-on-invalid-dep", "yes");
   }
   add("--signal", fmt::format("B:{}@{}", plan.signal, plan.grace_seconds));
-  add("--requeue");
+  // The job file's word counts for Slurm itself too.
+  add(plan.recovery.requeue_on.any() ? "--requeue" : "--no-requeue");
   add("--open-mode", "append");
   add("--output", output_pattern(plan));
   auto edited = edit_sbatch(std::move(lines), resources.sbatch_extra);
@@ -219,6 +221,7 @@ std::vector<std::string> mpirun(bool oversubscribe, const LaunchPlan& plan) {
   }
   if (plan.stage.wanted()) argv.insert(argv.end(), {"-x", "DLLAUNCH_STAGE"});
   argv.insert(argv.end(), {"-x", generation_variable});
+  if (plan.train_json.empty()) argv.insert(argv.end(), {"-x", heartbeat_variable});
   argv.emplace_back("--");
   return argv;
 }

@@ -187,9 +187,11 @@ std::string render_sbatch(const LaunchPlan& plan) {
   fields.set("fetch", fetch_fields(plan));
   fields.set("pyxis", object_if(plan.pyxis, "dllaunch", shell_quote(plan.paths.dllaunch)));
   fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
-  fields.set("signal", plan.signal);
-  fields.set("asks", data{plan.asks_ranks ? data::type::bool_true : data::type::bool_false});
   fields.set("dllaunch", shell_quote(plan.paths.dllaunch));
+  fields.set("signal", plan.signal);
+  // A script that is cancelled before it has come so far must end.
+  fields.set("early", object_if(plan.signal != "TERM", "signal", plan.signal));
+  fields.set("asks", data{plan.asks_ranks ? data::type::bool_true : data::type::bool_false});
   fields.set("start", start_lines(plan));
   fields.set("stage", stage_lines(plan));
   kainjow::mustache::mustache script{std::string(job_sbatch_template())};

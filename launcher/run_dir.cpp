@@ -29,6 +29,12 @@ Error cannot(const std::string& what, const std::string& path, const std::string
           "choose another place with --run-dir DIR"};
 }
 
+bool ends_within_a_line(int fd) {
+  const auto size = lseek(fd, 0, SEEK_END);
+  char last = '\n';
+  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
 std::string time_stamp() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
@@ -187,6 +193,22 @@ Result<Ok> write_file(const std::string& path, const std::string& text) {
   }
   if (!written) unlink(temporary.c_str());
   return written;
+}
+
+Result<Ok> append_lines(const std::string& path, const std::string& lines) {
+  const auto refused = [&path] {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot write {}: {}", path, std::strerror(errno)), ""};
+  };
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) return refused();
+  const std::string whole = (ends_within_a_line(fd) ? "\n" : "") + lines;
+  const ssize_t wrote = write(fd, whole.data(), whole.size());
+  if (wrote >= 0 && static_cast<std::size_t>(wrote) < whole.size()) errno = ENOSPC;
+  const bool good = wrote == static_cast<ssize_t>(whole.size()) && fsync(fd) == 0;
+  Result<Ok> done = good ? Result<Ok>(Ok{}) : Result<Ok>(refused());
+  if (close(fd) != 0 && done) done = refused();
+  return done;
 }
 
 }  // namespace dllaunch

@@ -78,4 +78,8 @@ std::string newest_checkpoint(const RunDir& run);
 /// Writes under a name that begins with a dot, syncs, renames: nothing is ever half-written.
 Result<Ok> write_file(const std::string& path, const std::string& text);
 
+/// Appends whole lines, on the disk before this returns. A line that somebody left torn is ended
+/// first. unavailable: the file system refuses.
+Result<Ok> append_lines(const std::string& path, const std::string& lines);
+
 }  // namespace dllaunch

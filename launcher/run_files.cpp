@@ -46,6 +46,8 @@ Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& 
   auto stored = job.resolved;
   // Its being there says something: defaults written out would say it for the user.
   if (!job.recovery.written) stored.erase("recovery");
+  if (!job.stall_abort_written && !job.run_command.empty() && stored.contains("runtime"))
+    stored["runtime"].erase("stall_abort_seconds");
   auto done = write_file(run.job_yaml(), to_yaml(stored));
   if (done && !plan.train_json.empty()) done = write_file(run.train_json(), plan.train_json);
   // A path may be any bytes, JSON is UTF-8.

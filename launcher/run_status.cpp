@@ -15,6 +15,7 @@
 #include "launcher/progress.hpp"
 #include "launcher/run_end.hpp"
 #include "launcher/shell_quote.hpp"
+#include "launcher/supervise/journal.hpp"
 
 namespace dllaunch {
 namespace {
@@ -116,6 +117,15 @@ std::string word_in_summary(const RunStatusView& status, const char* key) {
   return found != summary.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+/// Of the present job, and not that all went well.
+std::string supervisor_words(const StoredRun& run, const Journal& journal) {
+  const auto& last = journal.last;
+  if (!last || last->status == RunStatus::completed) return "";
+  const bool ours = last->job == run.job_id || last->time >= run.began_at_s - 1;
+  if (!ours) return "";
+  return words_of(*last);
+}
+
 /// What to type next.
 std::string next_words(const RunStatusView& status) {
   const auto& run = status.view.run;
@@ -151,9 +161,12 @@ std::string goodput_words(const RunStatusView& status) {
   return line_of("goodput", text);
 }
 
-/// One line each, the newest last.
-std::string restart_lines(const History& history) {
+/// One line each, the newest last; of a command, which has no history, their number.
+std::string restart_lines(const RunStatusView& status) {
   constexpr std::size_t most_shown = 8;
+  const History& history = status.ledger.history();
+  if (history.restarts().empty() && status.restarts > 0)
+    return line_of("restarts", std::to_string(status.restarts));
   const auto& restarts = history.restarts();
   const std::size_t shown = std::min(most_shown, restarts.size());
   std::string text;
@@ -175,8 +188,12 @@ RunStatusView status_of(RunView view, double now_s) {
   struct stat info {};
   if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
     status.checkpoint_age_s = age_s(info, now_s);
+  const auto journal = read_journal(dir);
+  status.supervisor = supervisor_words(status.view.run, journal);
   status.tasks = tasks_of(status.view);
   status.ledger = read_ledger(status.view.run);
+  status.restarts =
+      std::max(status.ledger.restarts(), restarts_in(journal, status.view.run.job_id));
   status.goodput = goodput_of(status, now_s);
   // Of the end of the file alone an epoch that was lost since would still count.
   if (status.ledger.epochs() > 0) status.view.point.val_accuracy = status.ledger.val_accuracy();
@@ -203,8 +220,9 @@ std::string render_status(const RunStatusView& status) {
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
                                               clock_time(status.checkpoint_age_s.value_or(0))));
+  text += line_of("supervisor", status.supervisor);
   text += goodput_words(status);
-  text += restart_lines(status.ledger.history());
+  text += restart_lines(status);
   for (std::size_t i = 0; i < status.tasks.size(); ++i)
     text += line_of(i == 0 ? "tasks" : "", status.tasks[i]);
   if (!plan.array) text += log_words(status.logs, is_over(view));
@@ -219,7 +237,7 @@ Json to_json(const RunStatusView& status) {
   }
   document["checkpoint"] = status.checkpoint.empty() ? Json() : Json(status.checkpoint);
   const History& history = status.ledger.history();
-  document["restarts"] = history.restart_count();
+  document["restarts"] = status.restarts;
   document["goodput"] = status.goodput ? Json(*status.goodput) : Json();
   document["lost_steps"] = history.lost_steps();
   document["lost_seconds"] = history.lost_seconds();
@@ -227,6 +245,7 @@ Json to_json(const RunStatusView& status) {
   for (const auto& restart : history.restarts()) {
     document["restart_list"].push_back(to_json(restart));
   }
+  document["supervisor"] = status.supervisor.empty() ? Json() : Json(status.supervisor);
   document["logs"] = Json::array();
   for (const auto& log : status.logs) {
     document["logs"].push_back({{"name", log.name},

@@ -26,6 +26,8 @@ struct RunStatusView {
   std::vector<LogState> logs;   // by rank
   std::string checkpoint = {};  // the newest; empty: none
   std::optional<double> checkpoint_age_s = {};
+  std::string supervisor = {};          // what it did last, and why; empty: nothing to tell
+  int restarts = 0;                     // of the ranks
   std::vector<std::string> tasks = {};  // of an array: "0 completed", in order
   RunLedger ledger = {};                // of its events so far
   std::optional<double> goodput = {};   // so far; of a run that is over as its summary has it

@@ -6,7 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "launcher/job_keys.hpp"
 #include "launcher/nearest_name.hpp"
 #include "launcher/schema_scalar.hpp"
 #include "launcher/utf8.hpp"
@@ -140,7 +139,7 @@ Json SchemaWalk::block(const Json& schema, const std::string& path, const YamlNo
       check_name(schema, other);
       result[other.key] = entry(*others, below(path, other.key), other);
     } else {
-      report_unknown(schema, path, other);
+      report_unknown(schema, other);
     }
   }
   for (const Json& name : schema.value("required", Json::array())) {
@@ -226,12 +225,7 @@ void SchemaWalk::check_name(const Json& schema, const YamlEntry& entry) {
   report(entry.mark, fmt::format("{} is not {}", in_quotes(entry.key), describe(names)));
 }
 
-void SchemaWalk::report_unknown(const Json& schema, const std::string& path,
-                                const YamlEntry& entry) {
-  const std::string key = printable(entry.key);
-  if (is_planned_key(below(path, entry.key))) {
-    return report(entry.mark, fmt::format("key '{}' is not available in this version", key));
-  }
+void SchemaWalk::report_unknown(const Json& schema, const YamlEntry& entry) {
   std::string message = "unknown key " + in_quotes(entry.key);
   std::vector<std::string> known;
   const Json properties = schema.value("properties", Json::object());

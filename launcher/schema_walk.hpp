@@ -41,7 +41,7 @@ class SchemaWalk {
   void choose(const std::string& path, const YamlNode& node, const Json& properties, Json& result);
   Json scalar(const Json& schema, const std::string& path, const YamlNode& node);
   void check_name(const Json& schema, const YamlEntry& entry);
-  void report_unknown(const Json& schema, const std::string& path, const YamlEntry& entry);
+  void report_unknown(const Json& schema, const YamlEntry& entry);
   void report_duplicates(const std::string& path, const YamlNode& node);
   void report(const Mark& mark, std::string message);
 

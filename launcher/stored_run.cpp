@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
@@ -48,6 +49,29 @@ void read_signal(std::string text, LaunchPlan& plan) {
   std::from_chars(text.data() + at + 1, text.data() + text.size(), plan.grace_seconds);
 }
 
+/// As an older version, which had none, would have ended: left to Slurm.
+RecoveryPlan read_recovery(const Json& document) {
+  RecoveryPlan recovery;
+  const auto block = document.find("recovery");
+  if (block == document.end() || !block->is_object()) return recovery;
+  const auto restarts = block->find("max_restarts");
+  constexpr std::int64_t most = 1000;
+  if (restarts != block->end() && restarts->is_number_integer())
+    recovery.max_restarts =
+        static_cast<int>(std::clamp<std::int64_t>(restarts->get<std::int64_t>(), 0, most));
+  const auto causes = block->find("requeue_on");
+  if (causes != block->end() && causes->is_array()) {
+    const auto has = [&](const char* word) {
+      return std::find(causes->begin(), causes->end(), word) != causes->end();
+    };
+    recovery.requeue_on = {has("timeout"), has("preempted"), has("node_fail")};
+  }
+  const auto limit = block->find("stall_abort_seconds");
+  if (limit != block->end() && limit->is_number())
+    recovery.stall_abort_seconds = std::max(0.0, limit->get<double>());
+  return recovery;
+}
+
 LaunchPlan read_plan(const Json& document, const RunDir& dir) {
   LaunchPlan plan;
   plan.name = word(document, "name");
@@ -57,6 +81,7 @@ LaunchPlan read_plan(const Json& document, const RunDir& dir) {
   plan.paths.run_dir = dir.path;
   plan.signal = "USR2";
   plan.asks_ranks = document.value("asks_ranks", Json(true)) != Json(false);
+  plan.recovery = read_recovery(document);
   const auto options = document.find("sbatch");
   if (options == document.end() || !options->is_object()) return plan;
   for (const auto& [option, value] : options->items()) {

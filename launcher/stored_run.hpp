@@ -16,7 +16,7 @@ namespace dllaunch {
 struct StoredRun {
   RunDir dir;
   /// As far as following and explaining need it: name, launcher, nodes, ranks, sbatch, signal,
-  /// grace_seconds, array.
+  /// grace_seconds, recovery, array.
   LaunchPlan plan;
   bool trains = false;
   std::optional<std::int64_t> epochs = {};  // asked for

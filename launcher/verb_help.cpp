@@ -6,6 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,15 @@ Row row_of(const CLI::Option& option) {
   return {name, what};
 }
 
+/// What scripts write, and few people type: one line for all of them.
+constexpr std::string_view for_scripts = "Inside a job";
+
+std::string names_of(const VerbGroup& group) {
+  std::vector<std::string_view> names;
+  for (const Verb* verb : group.verbs) names.push_back(verb->name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string usage(const Verb& verb, const CLI::App& app) {
   std::string text = fmt::format("dllaunch {}", verb.name);
   for (const CLI::Option* option : app.get_options()) {
@@ -88,8 +98,13 @@ std::string render_help() {
 
 Examples:
   dllaunch train.yaml                          run it: on Slurm where there is one, else here
+  dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
 )";
   for (const VerbGroup& group : verb_groups()) {
+    if (group.title == for_scripts) {
+      text += fmt::format("\n{}: {}\n", group.title, names_of(group));
+      continue;
+    }
     std::vector<Row> rows;
     for (const Verb* verb : group.verbs) {
       rows.emplace_back(fmt::format("{:<10}", verb->name), verb->summary);

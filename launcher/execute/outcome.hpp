@@ -20,7 +20,7 @@ struct Outcome {
   std::vector<std::string> excerpt = {};
   double seconds = 0;                        // ranks' wall time
   std::optional<double> queue_seconds = {};  // absent locally
-  int restarts = 0;                          // by the cluster
+  int restarts = 0;                          // by the cluster or the supervisor
   bool detached = false;                     // still running, no longer followed
   bool taken_over = false;                   // a later start has the run's directory: not ours now
 };

@@ -46,9 +46,14 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return all;
 }
 
+struct Streams {
+  int output = -1;  // -1: as ours
+  int error = -1;
+};
+
 /// In the child, between fork and exec: system calls only.
 [[noreturn]] void become(const char* program, char* const* argv, char* const* environment,
-                         int output, int report) {
+                         const Streams& streams, int report) {
   const pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   // The parent may have died before the line above.
@@ -62,8 +67,8 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const int null = open("/dev/null", O_RDONLY);
   dup2(null, STDIN_FILENO);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
+  if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
+  dup2(streams.error, STDERR_FILENO);
   execve(program, argv, environment);
   const int error = errno;
   const ssize_t ignored = write(report, &error, sizeof error);
@@ -73,15 +78,17 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 }  // namespace
 
 Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
+  const bool to_file = !request.output_path.empty();
   const int output =
-      open(request.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (output < 0) {
+      to_file ? open(request.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
+              : -1;
+  if (to_file && output < 0) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot write {}: {}", request.output_path, std::strerror(errno)), ""};
   }
   std::array<int, 2> report{};
   if (pipe2(report.data(), O_CLOEXEC) != 0) {
-    close(output);
+    if (to_file) close(output);
     return Error{ErrorKind::unavailable, fmt::format("no pipe: {}", std::strerror(errno)), ""};
   }
   auto words = request.argv;
@@ -89,12 +96,13 @@ Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
   const auto argv = pointers(words);
   const auto environment = pointers(variables);
 
+  const Streams streams{.output = output, .error = to_file ? output : request.error_fd};
   const pid_t pid = fork();
   if (pid == 0) {
-    become(request.program.c_str(), argv.data(), environment.data(), output, report[1]);
+    become(request.program.c_str(), argv.data(), environment.data(), streams, report[1]);
   }
   int error = pid < 0 ? errno : 0;
-  close(output);
+  if (to_file) close(output);
   close(report[1]);
   // Closed by a successful exec: then nothing comes and errno stays 0.
   if (pid > 0 && read(report[0], &error, sizeof error) == sizeof error) waitpid(pid, nullptr, 0);

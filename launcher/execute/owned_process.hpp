@@ -16,7 +16,9 @@ struct ProcessRequest {
   std::string program;                                           // absolute path
   std::vector<std::string> argv;                                 // argv[0] included
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours, replacing
-  std::string output_path;  // standard output and error are appended there
+  std::string output_path = {};  // standard output and error are appended there
+  int error_fd =
+      -1;  // without output_path: standard error goes there, standard output where ours does
 };
 
 /// Runs in a process group of its own, so a terminal's Ctrl-C reaches only us, with standard input

@@ -184,7 +184,8 @@ class JobWatch {
   void begin_cancel() {
     cancel_at_ = Clock::now();
     if (!running_ || settings_.at_once || !plan_.asks_ranks) return;
-    auto asked = signal_script(world_, id_, plan_.signal);
+    // The job's own signal would say that time is short, and the job then comes back.
+    auto asked = signal_script(world_, id_, "TERM");
     if (!asked) {
       follower_.say("dllaunch: " + asked.error().what);
       return;

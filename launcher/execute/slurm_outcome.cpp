@@ -10,6 +10,8 @@
 
 #include "launcher/execute/last_words.hpp"
 #include "launcher/failure.hpp"
+#include "launcher/supervise/journal.hpp"
+#include "launcher/supervise/supervisor.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
@@ -120,8 +122,38 @@ bool tells_of_memory(const std::string& job_words) {
   });
 }
 
+/// What the supervisor wrote down when it gave the job up; nothing: it did not, or was not there.
+std::optional<JournalDecision> given_up(const RunDir& run, const SlurmJob& job) {
+  auto last = read_journal(run).last;
+  if (!last || last->next != Next::stop) return std::nullopt;
+  // A task of an array has a directory of its own, and two numbers.
+  const bool ours = job.array_task.empty()
+                        ? last->job == job.id && last->allocation >= job.restarts
+                        : last->time >= unix_seconds_of(job.start).value_or(0) - 1;
+  return ours ? std::move(last) : std::nullopt;
+}
+
+/// The supervisor starts the ranks anew in the same job: what the newest did is the end.
+std::string of_newest_attempt(const std::string& job_words) {
+  const auto mark = job_words.rfind(attempt_mark);
+  return mark == std::string::npos ? job_words : job_words.substr(mark);
+}
+
+/// Ended for the time limit, a lost node and their like, and not to come back.
+Outcome left_by_the_supervisor(const SlurmJob& job, const JournalDecision& last) {
+  Outcome outcome{.status = last.status, .exit_code = exit_code::job_failed};
+  outcome.reason = fmt::format("job {}: {}", job.id, last.reason);
+  if (last.status != RunStatus::cancelled)
+    outcome.advice = "run again to go on from the last checkpoint";
+  return outcome;
+}
+
 Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
-                       const std::string& job_words) {
+                       const std::string& all_words) {
+  const auto last = given_up(run, job);
+  if (last && last->status != RunStatus::failed && last->status != RunStatus::out_of_memory)
+    return left_by_the_supervisor(job, *last);
+  const auto job_words = of_newest_attempt(all_words);
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(job.exit_code)};
   if (outcome.exit_code == 0) outcome.exit_code = exit_code::job_failed;
   auto dead = dead_rank_from_srun(job_words);
@@ -146,6 +178,7 @@ Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob
   } else {
     outcome.reason = fmt::format("job {} exited with code {}", job.id, job.exit_code);
   }
+  if (last) outcome.reason = fmt::format("job {}: {}", job.id, last->reason);
   add_last_words(run, dead.value_or(DeadRank{}), unix_seconds_of(job.start).value_or(0),
                  {slurm_log(plan, job), job_words}, outcome);
   return outcome;
@@ -330,7 +363,10 @@ Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::strin
   if (plan.array && !ended.empty()) return explain_array(plan, run, id, ended);
   SlurmJob job = ended.empty() ? SlurmJob{} : ended.front();
   job.id = id;
-  return explain_slurm(plan, run, job, ledger, file_end(slurm_log(plan, job), most_log_bytes));
+  auto outcome =
+      explain_slurm(plan, run, job, ledger, file_end(slurm_log(plan, job), most_log_bytes));
+  outcome.restarts = restarts_in(read_journal(run), id);
+  return outcome;
 }
 
 std::optional<double> seconds_between(const std::string& from, const std::string& to) {
@@ -344,7 +380,7 @@ void add_times(const SlurmJob& job, double seconds, Outcome& outcome) {
   const double queued = std::max(0.0, seconds_between(job.submit, job.start).value_or(seconds));
   outcome.queue_seconds = std::min(queued, seconds);
   outcome.seconds = seconds - *outcome.queue_seconds;
-  outcome.restarts = job.restarts;
+  outcome.restarts = std::max(outcome.restarts, job.restarts);
 }
 
 }  // namespace dllaunch

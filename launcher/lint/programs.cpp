@@ -37,6 +37,17 @@ bool is_env_assignment(const std::string& word) {
   return equals != std::string::npos && is_name(std::string_view(word).substr(0, equals));
 }
 
+/// Behind `dllaunch supervise --run-dir DIR --`; `begin` where there is no such thing.
+std::size_t skip_supervisor(std::span<const Text> words, std::size_t begin) {
+  const bool supervises = begin + 1 < words.size() && base_name(words[begin]) == "dllaunch" &&
+                          words[begin + 1].bytes() == "supervise";
+  if (!supervises) return begin;
+  for (std::size_t i = begin + 2; i + 1 < words.size(); ++i) {
+    if (words[i].bytes() == "--") return i + 1;
+  }
+  return begin;
+}
+
 }  // namespace
 
 std::string base_name(const Text& word) {
@@ -63,6 +74,10 @@ std::string base_name(const Text& word) {
 std::size_t skip_wrappers(std::span<const Text> words, std::size_t begin) {
   std::size_t i = begin;
   while (i < words.size()) {
+    if (const auto after = skip_supervisor(words, i); after != i) {
+      i = after;
+      continue;
+    }
     const std::string wrapper = base_name(words[i]);
     if (!is_one_of(wrapper, wrappers)) return i;
     ++i;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view examples =
     R"(  DLLAUNCH_GENERATION=$(dllaunch lease RUN) || exit 3
-  export DLLAUNCH_GENERATION        what `dllaunch script` writes before it starts the ranks
+  export DLLAUNCH_GENERATION        in a script of your own, before it starts the ranks
 )";
 
 Result<int> lease(const std::string& path, World& world) {

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -82,6 +83,22 @@ std::vector<pid_t> processes_of(const std::string& run_dir, std::optional<int> r
     if (rank && variable_of(pid, "RANK") != std::to_string(*rank)) continue;
     found.push_back(pid);
   }
+  return found;
+}
+
+std::vector<pid_t> programs_of(const std::string& run_dir, const std::string& program,
+                               const std::string& word) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
+    const auto line = read_whole(at->path() / "cmdline");
+    const std::string first = line.substr(0, line.find('\0'));
+    const auto second = line.substr(std::min(first.size() + 1, line.size()));
+    if (first.ends_with(program) && second.starts_with(word) &&
+        line.find(run_dir + '\0') != std::string::npos)
+      found.push_back(std::atoi(at->path().filename().c_str()));
+  }
+  std::sort(found.begin(), found.end());
   return found;
 }
 

@@ -63,6 +63,11 @@ class Workplace {
 /// Every process of a run on this machine, by its DLLAUNCH_RUN_DIR; with `rank` only that one's.
 std::vector<pid_t> processes_of(const std::string& run_dir, std::optional<int> rank = {});
 
+/// The programs on this machine that name the run, by the end of their first word and the beginning
+/// of their second: "/dllaunch", "supervise". The oldest first.
+std::vector<pid_t> programs_of(const std::string& run_dir, const std::string& program,
+                               const std::string& word);
+
 /// The lines of events.jsonl of one kind.
 std::vector<nlohmann::json> events_of(const std::string& run_dir, const std::string& kind);
 

@@ -128,7 +128,9 @@ TEST_F(SlurmRun, ARefusalComesInSbatchsWords) {
 }
 
 TEST_F(SlurmRun, AKilledRankEndsAllAndIsNamed) {
-  work_.start(args(long_run_));
+  auto words = args(long_run_);
+  words.insert(words.end(), {"--set", "recovery.max_restarts=0"});
+  work_.start(words);
   ASSERT_TRUE(steps_were_made()) << work_.text_of("stderr");
   const auto victims = processes_of(work_.run_dir(), 1);
   ASSERT_EQ(victims.size(), 1u);
@@ -182,7 +184,8 @@ TEST_F(SlurmRun, DetachedItGoesOnAndItsDirectoryIsTaken) {
 // One minute less 50 seconds of grace: Slurm asks for the checkpoint soon after the start.
 TEST_F(SlurmRun, NearItsLimitItSavesAndSaysSo) {
   auto words = args(long_run_);
-  words.insert(words.end(), {"--set", "resources.time=1", "--set", "recovery.grace_seconds=50"});
+  words.insert(words.end(), {"--set", "resources.time=1", "--set", "recovery.grace_seconds=50",
+                             "--set", "recovery.requeue_on=[]"});
   work_.start(words);
   const auto ended = work_.wait(80s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;
@@ -196,7 +199,7 @@ TEST_F(SlurmRun, TheTimeLimitItself) {
   const auto file = work_.file("sleep.yaml",
                                "name: sleep\nresources: {nodes: 2, device: cpu, time: 1}\n"
                                "run: [bash, -c, 'trap \"\" USR2; sleep 300']\n"
-                               "recovery: {grace_seconds: 5}\n");
+                               "recovery: {grace_seconds: 5, requeue_on: []}\n");
   work_.start({"run", file, "--run-dir", work_.run_dir()});
   const auto ended = work_.wait(140s);
   EXPECT_EQ(ended.exit_code, 1) << ended.err;

@@ -100,8 +100,9 @@ TEST_F(SlurmStage, SentByBroadcastWithThePrograms) {
   const auto at = script.find("stage --to ");
   ASSERT_NE(at, std::string::npos) << script;
   script.insert(at + 6, "--broadcast ");
-  const auto start = script.rfind("srun \\\n");
-  script.insert(start,
+  const auto end = script.rfind("# The keeper's input");
+  ASSERT_NE(end, std::string::npos) << script;
+  script.insert(end,
                 "srun bash -c 'cat \"$DLLAUNCH_STAGE/data/sub dir/file\" "
                 "\"$DLLAUNCH_STAGE/packed/sub dir/file\"; ls $DLLAUNCH_STAGE*'\n");
   const auto file = work_->file("job.sbatch", script);

@@ -79,8 +79,12 @@ TEST(SlurmTwoLives, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   const auto node = events_of(run, "start").at(0)["host"].get<std::string>();
   const auto orphan = processes_of(run, 0);
   ASSERT_EQ(orphan.size(), 1u);
-  // It would be done before Slurm lets the job start again.
+  // It would be done before Slurm lets the job start again, and its supervisor would end it before
+  // it sees for itself.
   kill(orphan[0], SIGSTOP);
+  const auto supervisors = programs_of(run, "/dllaunch", "supervise");
+  ASSERT_EQ(supervisors.size(), 2u);
+  for (const pid_t one : supervisors) kill(one, SIGSTOP);
   ASSERT_TRUE(cluster.tell("cut-network", {node}));
   cluster.on_head({"scontrol", "update", "nodename=" + node, "state=down", "reason=network"});
   const auto again = [&] {
@@ -89,18 +93,22 @@ TEST(SlurmTwoLives, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   };
   EXPECT_TRUE(happens_within(60s, again)) << work.text_of("stderr");
   kill(orphan[0], SIGCONT);
+  EXPECT_TRUE(happens_within(60s, [&] { return kill(orphan[0], 0) != 0; }));
+  const auto of_rank = work.text_of("run/out/rank-0000-" + node + ".log");
+  EXPECT_THAT(of_rank, HasSubstr("dltrain: stopped: run directory was taken over by job " +
+                                 work.job_id() + " on n"));
+  EXPECT_THAT(of_rank, HasSubstr("(generation 2, ours is 1); nothing more is written\n"));
+  for (const pid_t one : supervisors) kill(one, SIGCONT);
 
   const auto ended = work.wait(120s);
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_TRUE(happens_within(20s, [&] { return processes_of(run).empty(); }));
+  EXPECT_TRUE(
+      happens_within(20s, [&] { return programs_of(run, "/dllaunch", "supervise").empty(); }));
   EXPECT_TRUE(cluster.tell("kill-node", {node}) && cluster.tell("revive-node", {node}));
-  const auto log = work.text_of("run/out/rank-0000-" + node + ".log");
-  EXPECT_THAT(log, HasSubstr("dltrain: stopped: run directory was taken over by job " +
-                             work.job_id() + " on n"))
-      << log;
-  EXPECT_THAT(work.text_of("run/slurm-" + work.job_id() + ".out"),
-              HasSubstr(node + ": task 0: Exited with exit code 93"));
-  EXPECT_THAT(log, HasSubstr("(generation 2, ours is 1); nothing more is written\n")) << log;
+  const auto log = work.text_of("run/slurm-" + work.job_id() + ".out");
+  EXPECT_THAT(log, HasSubstr(node + ": task 0: Exited with exit code 93"));
+  EXPECT_THAT(log, HasSubstr("dllaunch: run directory was taken over by job " + work.job_id()));
   expect_each_step_once(run);
   const auto undisturbed = alone.wait(120s);
   EXPECT_EQ(undisturbed.exit_code, 0) << undisturbed.err;

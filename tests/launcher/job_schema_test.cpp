@@ -48,11 +48,6 @@ TEST(JobSchema, TakesTheTrainersPartFromTheTrainer) {
   EXPECT_EQ(train["required"], said["required"]);
 }
 
-TEST(JobSchema, PlannedKeysAreNotRealYet) {
-  for (const JobKey& key : job_keys()) EXPECT_FALSE(is_planned_key(key.path)) << key.path;
-  EXPECT_TRUE(is_planned_key("recovery.requeue_on"));
-}
-
 TEST(JobSchema, IsThePageInDocs) {
   EXPECT_TRUE(matches_file("docs/job-file.md", render_schema_markdown()));
 }

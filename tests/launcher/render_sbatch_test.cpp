@@ -71,19 +71,21 @@ class RenderSbatch : public testing::Test {
     return words;
   }
 
-  /// Runs a script with srun, mpirun and module as functions that write to root_; the run's
-  /// directory is always generation 7.
+  /// Runs a script with srun and module as functions that write to root_; the supervisor only
+  /// starts what it is given.
   CommandOutput run(const std::string& script, const std::string& srun_body) {
     write("script", script);
     write("dllaunch",
-          "#!/bin/bash\n[ \"$1\" = lease ] && [ -d \"$2/out\" ] && [ $# = 2 ] && echo 7\n");
+          "#!/bin/bash\n"
+          "while [ \"$1\" != -- ]; do shift; done\nshift\n\"$@\"\n");
     fs::permissions(root_ / "dllaunch", fs::perms::owner_all);
     write("prelude",
-          "out=$1\nreadonly out\nSLURM_ARRAY_TASK_ID=4\n"
+          "export out=$1\nreadonly out\nSLURM_ARRAY_TASK_ID=4\n"
           "srun() { printf '%s\\0' \"$@\" > \"$out/argv\"; env -0 > \"$out/env\"; "
           "printf '%s' \"$PWD\" > \"$out/pwd\"; " +
               srun_body +
               "; }\n"
+              "export -f srun\n"
               "module() { printf '%s\\0' \"$@\" >> \"$out/modules\"; }\n"
               ". \"$out/script\"\n");
     auto output = world_.run({"bash", root_ / "prelude", root_}, seconds(20));
@@ -133,7 +135,10 @@ std::vector<std::pair<std::string, LaunchPlan>> samples() {
   auto inside = run_job();
   inside.environment.container =
       Container{.image = "nvcr.io#nvidia/pytorch:25.01-py3", .runtime = "enroot"};
+  auto staged = run_job();
+  staged.stage = {"/data/images.tar"};
   return {{"2x2", planned(counts, small_cluster())},
+          {"staged", planned(staged, small_cluster())},
           {"lumi", planned(gpus, lumi_like())},
           {"everything", planned(full_job(), small_cluster())},
           {"mpirun", planned(counts, without_pmix)},
@@ -199,49 +204,69 @@ TEST_F(RenderSbatch, ByHandItMakesWhatTheRanksRead) {
   EXPECT_EQ(read(root_ / "run/train.json"), "mine") << "what `dllaunch run` wrote stays";
 }
 
-TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheStep) {
+TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheSupervisor) {
   const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
   ASSERT_TRUE(made);
   for (const int code : {0, 1, 93, 137})
     EXPECT_EQ(run(render_sbatch(*made), "return " + std::to_string(code)).exit_code, code);
 }
 
-/// Two starts of one job that both write would be worse than none.
-TEST_F(RenderSbatch, WithoutTheRunsDirectoryNoRankIsStarted) {
+TEST_F(RenderSbatch, ANodeWithoutDllaunchIsToldAtOnce) {
   auto paths = paths_in_root();
   paths.dllaunch = root_ / "no where/dllaunch";
   const auto made = plan(run_job(), small_cluster(), paths, false);
   ASSERT_TRUE(made);
   const auto output = run(render_sbatch(*made), "return 0");
   EXPECT_EQ(output.exit_code, 3);
+  EXPECT_THAT(output.err, testing::HasSubstr("not on "));
   EXPECT_THAT(output.err, testing::HasSubstr(paths.dllaunch));
-  EXPECT_FALSE(fs::exists(root_ / "argv")) << "no step was started";
 }
 
-TEST_F(RenderSbatch, ACommandIsNotSentASignalItMayNotKnow) {
-  const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
-  ASSERT_TRUE(made);
-  for (const auto* signal : {"USR2", "TERM"}) {
-    const auto output = run(render_sbatch(*made), std::string("kill -s ") + signal +
-                                                      " $$; sleep 0.5; echo saved; exit 7");
-    EXPECT_EQ(output.exit_code, 7) << signal;
-    EXPECT_EQ(output.out, "saved\n") << signal;
-  }
-}
-
-TEST_F(RenderSbatch, ForwardsTheSignalAndWaitsForTheEnd) {
+/// Slurm signals the process that bash was.
+TEST_F(RenderSbatch, TheSupervisorTakesTheScriptsPlace) {
   auto job = run_job();
-  job.recovery.written = true;
+  job.environment.setup = "echo $$; kill -s USR2 $$";
   const auto made = plan(job, small_cluster(), paths_in_root(), false);
   ASSERT_TRUE(made);
-  // The step signals the script, which must hand the signal on and still report the step's code.
-  for (const auto* signal : {"USR2", "TERM"}) {
-    const auto output = run(render_sbatch(*made),
-                            std::string("trap 'echo checkpoint; exit 7' USR2; kill -s ") + signal +
-                                " $$; for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.3; done");
-    EXPECT_EQ(output.exit_code, 7) << signal;
-    EXPECT_EQ(output.out, "checkpoint\n") << signal;
-  }
+  const auto output = run(render_sbatch(*made), "echo $$");
+  EXPECT_EQ(output.exit_code, 0) << "the signal came too early";
+  const auto end = output.out.find('\n');
+  ASSERT_NE(end, std::string::npos);
+  EXPECT_EQ(output.out.substr(0, end + 1), output.out.substr(end + 1));
+}
+
+/// bash closes a coprocess's descriptors at exec, and a background process of setup's would hold
+/// what it may: the copies are there as long as the supervisor, and no longer.
+TEST_F(RenderSbatch, StagedCopiesAreKeptForTheSupervisor) {
+  auto job = run_job();
+  job.stage = {"/data/images"};
+  job.environment.setup = "exec 9> lock\nsleep 3 &\n";
+  const auto made = plan(job, small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made) << made.error().what;
+  write("bin/srun", "#!/bin/bash\ncat > /dev/null\ntouch \"$out/gone\"\n");
+  write("bin/dllaunch",
+        "#!/bin/bash\n"
+        "if [ \"$1\" = stage ]; then [ \"$2\" != --folder ] || echo /tmp/staged; exit; fi\n"
+        "while [ \"$1\" != --keeper ]; do shift; done\n"
+        "sleep 0.3\n"
+        "[ ! -e \"$out/gone\" ] && echo kept\n"
+        "kill -0 \"${2#*:}\" && echo alive\n"
+        "eval \"exec ${2%:*}>&-\"\n"
+        "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; [ ! -e \"$out/gone\" ] || break; done\n"
+        "[ -e \"$out/gone\" ] && echo gone\n");
+  for (const char* program : {"bin/srun", "bin/dllaunch"})
+    fs::permissions(root_ / program, fs::perms::owner_all);
+  auto script = render_sbatch(*made);
+  const std::string stub = root_ / "dllaunch";
+  for (auto at = script.find(stub); at != std::string::npos; at = script.find(stub, at + 1))
+    script.replace(at, stub.size(), (root_ / "bin/dllaunch").string());
+  write("script", script);
+  const auto output =
+      world_.run({"env", "out=" + root_.string(),
+                  "PATH=" + (root_ / "bin").string() + ":/usr/bin:/bin", "bash", root_ / "script"},
+                 seconds(20));
+  ASSERT_TRUE(output) << output.error().what;
+  EXPECT_EQ(output->out, "kept\nalive\ngone\n") << output->err << script;
 }
 
 TEST_F(RenderSbatch, AFailingSetupLineEndsTheJob) {
@@ -383,7 +408,6 @@ TEST_F(RenderSbatch, ExecutesAndLosesNothingOfHostileText) {
     for (const auto& [name, value] : job.environment.variables)
       EXPECT_THAT(environment, testing::Contains(name + "=" + value)) << script;
     EXPECT_THAT(environment, testing::Contains("ACTIVATED=yes"));
-    EXPECT_THAT(environment, testing::Contains("DLLAUNCH_GENERATION=7"));
     const auto& modules = job.environment.modules;
     EXPECT_EQ(split(read(root_ / "modules")),
               (Words{"purge", "load", modules[0], "load", modules[1]}));

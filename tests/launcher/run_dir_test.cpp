@@ -89,6 +89,20 @@ TEST(RunDir, WriteFileReplacesWholeOrNotAtAll) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2);
 }
 
+TEST(RunDir, AppendedLinesAreWholeWhateverStoodThere) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/lines";
+  ASSERT_TRUE(append_lines(path, "one\n"));
+  std::ofstream(path, std::ios::app) << "torn";
+  ASSERT_TRUE(append_lines(path, "two\n"));
+  ASSERT_TRUE(append_lines(path, "three\n"));
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "one\ntorn\ntwo\nthree\n");
+  const auto refused = append_lines("/proc/nowhere/lines", "x\n");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::unavailable);
+}
+
 TEST(RunDir, NewestCheckpointIsACompleteOne) {
   const TemporaryFolder folder;
   const RunDir run{.path = folder.path()};

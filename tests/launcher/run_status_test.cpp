@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "launcher/supervise/journal.hpp"
 #include "tests/launcher/stored_runs.hpp"
 
 namespace dllaunch {
@@ -76,6 +77,28 @@ TEST_F(RunStatusTest, AnArrayShowsItsTasks) {
                           "7_1|RUNNING|N/A|0:05|n1|None\n");
   EXPECT_NE(text.find("  tasks       [2-3%1] pending: "), std::string::npos) << text;
   EXPECT_NE(text.find("              1 running on n1\n"), std::string::npos) << text;
+}
+
+TEST_F(RunStatusTest, WhatTheSupervisorDidLastHasALine) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  const char* queue = "7|RUNNING|N/A|1:05|n[1-2]|None\n";
+  EXPECT_EQ(shown(path, queue).find("supervisor"), std::string::npos);
+  const RunDir run{.path = path};
+  const double now = 9e9;
+  for (int start = 0; start < 2; ++start)
+    ASSERT_TRUE(append_to_journal(run, line_of(JournalAttempt{.time = now, .job = "7"})));
+  ASSERT_TRUE(append_to_journal(
+      run, line_of(JournalDecision{.time = now,
+                                   .job = "7",
+                                   .next = Next::restart,
+                                   .reason = "rank 1 on n2 was killed; restart 1 of 3"},
+                   1.0)));
+  const auto text = shown(path, queue);
+  EXPECT_NE(text.find("  supervisor  restarted at "), std::string::npos) << text;
+  EXPECT_NE(text.find(": rank 1 on n2 was killed; restart 1 of 3\n  restarts    1\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(to_json(status(path, queue))["restarts"], 1);
 }
 
 constexpr const char* two_lives =

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "launcher/supervise/journal.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -195,6 +196,38 @@ TEST_F(SlurmOutcomeTest, AForgottenJobIsJudgedByItsOwnEnd) {
   EXPECT_EQ(of("").status, RunStatus::failed);
   ledger_.take(EndEvent{.time = 1, .status = "completed"});
   EXPECT_EQ(of("").status, RunStatus::completed);
+}
+
+TEST_F(SlurmOutcomeTest, WhoGaveTheJobUpSaysWhy) {
+  const auto decided = [&](Next next, RunStatus status, const char* reason) {
+    const JournalDecision decision{
+        .time = 1, .job = "7", .next = next, .reason = reason, .status = status};
+    ASSERT_TRUE(append_to_journal(run_, line_of(decision, std::nullopt)));
+  };
+  const std::string words =
+      "srun: error: n1: task 0: Killed\ndllaunch: attempt 2\n"
+      "srun: error: n2: task 1: Exited with exit code 7\n";
+  EXPECT_EQ(of("FAILED", 7, 0, words).reason, "job 7: rank 1 on n2 exited with code 7");
+  decided(Next::restart, RunStatus::failed, "restart 1 of 3");
+  EXPECT_EQ(of("FAILED", 7, 0, words).reason, "job 7: rank 1 on n2 exited with code 7");
+  decided(Next::stop, RunStatus::failed, "the same as before");
+  EXPECT_EQ(of("FAILED", 7, 0, words).reason, "job 7: the same as before");
+  EXPECT_EQ(of("FAILED", 7, 0, words).exit_code, 1);
+  EXPECT_EQ(of("FAILED", 93, 0, words).exit_code, 93) << "who was killed before has no say";
+  decided(Next::stop, RunStatus::node_fail, "lost node n2");
+  EXPECT_EQ(of("FAILED", 1).status, RunStatus::node_fail);
+  EXPECT_EQ(of("FAILED", 1).reason, "job 7: lost node n2");
+}
+
+TEST_F(SlurmOutcomeTest, RestartsAreTheSupervisorsAndSlurms) {
+  for (int start = 1; start <= 3; ++start)
+    ASSERT_TRUE(append_to_journal(run_, line_of(JournalAttempt{.time = 1, .job = "7"})));
+  auto outcome = explain_jobs(plan_, run_, "7", {}, ledger_);
+  EXPECT_EQ(outcome.restarts, 2);
+  SlurmJob job;
+  job.restarts = 1;
+  add_times(job, 1, outcome);
+  EXPECT_EQ(outcome.restarts, 2);
 }
 
 TEST_F(SlurmOutcomeTest, TimesComeFromSlurmsClock) {

@@ -126,7 +126,7 @@ TEST_F(SlurmTest, WithoutATerminalASignalCancels) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->status, RunStatus::cancelled);
   EXPECT_EQ(outcome->exit_code, 130);
-  EXPECT_TRUE(ran({"scancel", "--batch", "--signal=USR2", "5"}));
+  EXPECT_TRUE(ran({"scancel", "--batch", "--signal=TERM", "5"}));
   EXPECT_TRUE(ran({"scancel", "5"}));
 }
 
@@ -135,7 +135,7 @@ TEST_F(SlurmTest, ACommandIsCancelledWithoutASignalItMayNotKnow) {
   queue_ = {running, "INT", running};
   end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
   ASSERT_TRUE(execute());
-  EXPECT_FALSE(ran({"scancel", "--batch", "--signal=USR2", "5"}));
+  EXPECT_FALSE(ran({"scancel", "--batch", "--signal=TERM", "5"}));
   EXPECT_TRUE(ran({"scancel", "5"}));
 }
 
@@ -198,7 +198,7 @@ TEST_F(SlurmTest, CancelAsksTheRanksFirst) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->status, RunStatus::cancelled);
   EXPECT_EQ(outcome->reason, "job 5 was cancelled");
-  EXPECT_TRUE(ran({"scancel", "--batch", "--signal=USR2", "5"}));
+  EXPECT_TRUE(ran({"scancel", "--batch", "--signal=TERM", "5"}));
   EXPECT_TRUE(ran({"scancel", "5"}));
 }
 

@@ -36,6 +36,9 @@ TEST(LintPrograms, StandBehindTheirWrappers) {
   EXPECT_EQ(index({"numactl", "-N", "1", "--membind=1", "python"}), 4u);
   EXPECT_EQ(index({"taskset", "0x1", "python"}), 2u);
   EXPECT_EQ(index({"exec"}), 1u);
+  EXPECT_EQ(index({"/bin/dllaunch", "supervise", "--run-dir", "x", "--", "srun", "a"}), 5u);
+  EXPECT_EQ(index({"dllaunch", "exec", "--", "srun"}), 0u) << "that is a rank's";
+  EXPECT_EQ(index({"dllaunch", "supervise", "--run-dir", "x"}), 0u);
 }
 
 TEST(LintPrograms, OfAShellText) {

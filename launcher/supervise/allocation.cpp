@@ -1,0 +1,121 @@
+#include "launcher/supervise/allocation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace dllaunch {
+namespace {
+
+constexpr std::chrono::seconds query_limit(20);
+
+std::optional<std::int64_t> number_in(const std::optional<std::string>& text) {
+  std::int64_t number = 0;
+  if (!text || text->empty()) return std::nullopt;
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, number);
+  if (error != std::errc{} || stop != end || number < 0) return std::nullopt;
+  return number;
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+/// "IDLE", "DOWN", "POWER_DOWN" of "MIXED*+POWER_DOWN". Drained nodes run what they have to its
+/// end.
+bool is_gone(std::string_view state) {
+  while (!state.empty()) {
+    const auto part = state.substr(0, state.find('+'));
+    state.remove_prefix(std::min(part.size() + 1, state.size()));
+    const auto word = part.substr(0, part.find_first_of("*~#%$@^!-"));
+    if (word == "DOWN" || word == "NOT_RESPONDING" || part.ends_with('*')) return true;
+  }
+  return false;
+}
+
+std::string name_of(const JobAllocation& allocation) {
+  return allocation.name.empty() ? allocation.job : allocation.name;
+}
+
+}  // namespace
+
+JobAllocation read_allocation(World& world) {
+  JobAllocation allocation;
+  allocation.job = world.environment("SLURM_JOB_ID").value_or("");
+  if (allocation.job.empty()) return allocation;
+  const auto array = number_in(world.environment("SLURM_ARRAY_JOB_ID"));
+  const auto task = number_in(world.environment("SLURM_ARRAY_TASK_ID"));
+  if (array && task) allocation.name = fmt::format("{}_{}", *array, *task);
+  allocation.restarts =
+      static_cast<int>(number_in(world.environment("SLURM_RESTART_COUNT")).value_or(0));
+  allocation.nodes = world.environment("SLURM_JOB_NODELIST").value_or("");
+  if (const auto end = number_in(world.environment("SLURM_JOB_END_TIME"))) {
+    allocation.end_s = static_cast<double>(*end);
+  } else if (const auto record = ask_of_job(world, allocation)) {
+    allocation.end_s = end_of(*record);
+  }
+  return allocation;
+}
+
+std::optional<SlurmJob> ask_of_job(World& world, const JobAllocation& allocation,
+                                   std::chrono::seconds limit) {
+  const auto output = world.run({"scontrol", "show", "job", name_of(allocation)}, limit);
+  if (!output || output->exit_code != 0) return std::nullopt;
+  for (auto& job : parse_slurm_jobs(output->out)) {
+    if (job.id == allocation.job) return std::move(job);
+  }
+  return std::nullopt;
+}
+
+std::optional<double> end_of(const SlurmJob& job) {
+  const auto end = parse_slurm_time(job.end);
+  if (!end) return std::nullopt;
+  return static_cast<double>(*end);
+}
+
+std::optional<double> queue_seconds(const SlurmJob& job, double since_s) {
+  const auto start = parse_slurm_time(job.start);
+  const auto submit = parse_slurm_time(job.submit);
+  if (!start || !submit) return std::nullopt;
+  return std::max(0.0,
+                  static_cast<double>(*start) - std::max(static_cast<double>(*submit), since_s));
+}
+
+Result<Ok> requeue(World& world, const JobAllocation& allocation) {
+  const auto name = name_of(allocation);
+  const auto record = ask_of_job(world, allocation);
+  // Without knowing whose it is now we might end our successor.
+  if (!record) return Error{ErrorKind::timeout, "Slurm's controller does not answer", ""};
+  if (record->restarts != allocation.restarts)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("job {} is back in the queue already, or runs again", name), ""};
+  if (record->state.starts_with("CANCELLED"))
+    return Error{ErrorKind::bad_request, fmt::format("job {} was cancelled", name), ""};
+  const auto output = world.run({"scontrol", "requeue", name}, query_limit);
+  if (!output) return output.error();
+  if (output->exit_code == 0) return Ok{};
+  const auto words = first_line(output->err.empty() ? output->out : output->err);
+  const bool silent = words.find("Unable to contact") != std::string::npos ||
+                      words.find("timed out") != std::string::npos;
+  // Slurm has begun to end it, for a reason of its own: then it knows what comes next.
+  const bool slurms_turn = record->state != "RUNNING";
+  return Error{silent        ? ErrorKind::timeout
+               : slurms_turn ? ErrorKind::bad_request
+                             : ErrorKind::unavailable,
+               fmt::format("scontrol requeue {}: {}", name, words), ""};
+}
+
+std::string node_out_of_order(World& world, const JobAllocation& allocation) {
+  if (allocation.nodes.empty()) return "";
+  const auto output = world.run({"scontrol", "show", "node", allocation.nodes}, query_limit);
+  if (!output || output->exit_code != 0) return "";
+  for (const auto& node : parse_slurm_nodes(output->out)) {
+    if (is_gone(node.state)) return node.name;
+  }
+  return "";
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,42 @@
+// What Slurm has given the job, and the few things a supervisor asks of it.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "launcher/slurm_text.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+struct JobAllocation {
+  std::string job = {};              // empty: none, no Slurm
+  std::string name = {};             // "74_3" of an array's task: 74 alone would be all of them
+  int restarts = 0;                  // how often it was put back into the queue
+  std::string nodes = {};            // a host list
+  std::optional<double> end_s = {};  // Unix seconds; nothing: no limit, or nobody says
+};
+
+/// From the environment of a batch script; asks Slurm only for what is not there.
+JobAllocation read_allocation(World& world);
+
+/// The job as Slurm has it now; nothing where it does not answer in time.
+std::optional<SlurmJob> ask_of_job(World& world, const JobAllocation& allocation,
+                                   std::chrono::seconds limit = std::chrono::seconds(20));
+
+/// When it ends, by Slurm's record.
+std::optional<double> end_of(const SlurmJob& job);
+
+/// How long it was in the queue before this start, though not before `since_s` (Unix seconds);
+/// nothing where Slurm does not say.
+std::optional<double> queue_seconds(const SlurmJob& job, double since_s);
+
+/// Puts the job back into the queue, which ends what runs of it. timeout: Slurm does not answer;
+/// unavailable: it refuses; bad_request: the job is back already, or somebody has ended it.
+Result<Ok> requeue(World& world, const JobAllocation& allocation);
+
+/// The first of the job's nodes that Slurm counts as down; empty: none, or no answer.
+std::string node_out_of_order(World& world, const JobAllocation& allocation);
+
+}  // namespace dllaunch

@@ -1,0 +1,227 @@
+#include "launcher/supervise/attempt_watch.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include "launcher/supervise/old_ranks.hpp"
+#include "launcher/supervise/rank_states.hpp"
+
+namespace dllaunch {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds lease_pause(1);
+constexpr seconds kill_after(10);     // TERM; srun has all ranks killed at once
+constexpr seconds give_up_after(10);  // KILL: a process stuck in a dead file system
+constexpr seconds patience_for_files(3);
+constexpr seconds patience_of_slurm(5);  // for ranks that Slurm itself has sent TERM to
+
+AttemptWatch::Time after(AttemptWatch::Time from, double more_s) {
+  return from + std::chrono::duration_cast<AttemptWatch::Time::duration>(
+                    std::chrono::duration<double>(more_s));
+}
+
+double seconds_until(AttemptWatch::Time when, AttemptWatch::Time now) {
+  return std::chrono::duration<double>(when - now).count();
+}
+
+}  // namespace
+
+AllocationEnd::AllocationEnd(const JobAllocation& allocation, double unix_now_s) {
+  // We run, so it has not ended.
+  if (!allocation.end_s || *allocation.end_s <= unix_now_s) return;
+  known_s_ = allocation.end_s;
+  at_ = after(std::chrono::steady_clock::now(), *allocation.end_s - unix_now_s);
+}
+
+std::optional<double> AllocationEnd::seconds_left() const {
+  if (!at_) return std::nullopt;
+  return seconds_until(*at_, std::chrono::steady_clock::now());
+}
+
+void AllocationEnd::ask_again(World& world, const JobAllocation& allocation) {
+  if (!known_s_) return;
+  const auto record = ask_of_job(world, allocation, seconds(5));
+  const auto end_s = record ? end_of(*record) : std::nullopt;
+  if (!end_s) return;
+  at_ = after(*at_, *end_s - *known_s_);
+  known_s_ = end_s;
+}
+
+bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end) {
+  if (signal != run.signal) return false;
+  const bool may_mean_stop = signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+  if (!may_mean_stop) return true;
+  constexpr double earliest_s = 60;
+  const auto left = end.seconds_left();
+  return left && *left <= run.recovery.grace_seconds + earliest_s;
+}
+
+AttemptWatch::AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
+                           const SupervisorSignals& signals, AllocationEnd& allocation_end)
+    : world_(world),
+      run_(run),
+      lease_(lease),
+      signals_(signals),
+      allocation_end_(allocation_end),
+      grace_s_(run.recovery.grace_seconds),
+      life_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
+            lease.generation()),
+      lease_seen_at_(Clock::now()) {
+  end_.trains = run.recovery.trains;
+  // What is left is for training too.
+  const auto left = allocation_end_.seconds_left();
+  if (left && *left <= grace_s_) grace_s_ = *left / 2;
+}
+
+AttemptWatch::Variables AttemptWatch::variables() const {
+  Variables all = {{generation_variable, std::to_string(lease_.generation())}};
+  if (!run_.recovery.trains) all.emplace_back(heartbeat_variable, heartbeat_file(run_.dir));
+  return all;
+}
+
+Result<StarterEnd> AttemptWatch::run() {
+  auto starter = StarterProcess::start(run_.program, run_.start, variables());
+  if (!starter) return std::move(starter).error();
+  while (true) {
+    wait(*starter);
+    starter->pass_on_words();
+    auto code = starter->poll();
+    for (const int signal : signals_.take()) hear(signal, *starter);
+    const auto now = Clock::now();
+    life_.look(now);
+    look_at_words(now, *starter);
+    if (!code) {
+      look_at_lease(now);
+      look_at_clock(now, *starter);
+      look_at_life(now);
+      if (press(now, *starter)) code = 128 + SIGKILL;
+    }
+    if (!code) continue;
+    starter->pass_on_words(/*ended=*/true);
+    if (*code == 0) wait_for_proof();
+    look_at_lease(now + lease_pause);
+    end_.code = *code;
+    if (!end_.superseded) end_.words = starter->words();
+    end_.training_end = life_.training_end();
+    return end_;
+  }
+}
+
+/// Until something is said, ends or comes, but no longer than until the next look.
+void AttemptWatch::wait(const StarterProcess& starter) const {
+  std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
+                                    {.fd = starter.words_fd(), .events = POLLIN, .revents = 0}}};
+  const milliseconds limit = end_at_ ? milliseconds(250) : milliseconds(1000);
+  ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
+}
+
+/// Another node's last words may take a moment to be seen here.
+void AttemptWatch::wait_for_proof() {
+  const auto until = Clock::now() + patience_for_files;
+  while (end_.trains && life_.training_end().empty() && Clock::now() < until) {
+    std::this_thread::sleep_for(milliseconds(100));
+    life_.look(Clock::now());
+  }
+}
+
+void AttemptWatch::hear(int signal, const StarterProcess& starter) {
+  const bool saves = run_.recovery.asks_ranks;
+  if (is_warning(signal, run_, allocation_end_)) {
+    // A command that is not asked ends as it would have: a code of its own is its own.
+    end_.time_is_short = saves;
+    ask_ranks(starter);
+    return;
+  }
+  end_.told_to_end = true;
+  ask_ranks(starter);
+  end_by(Clock::now() + (saves ? seconds(run_.recovery.grace_seconds) : patience_of_slurm));
+}
+
+/// Once. A command of which nobody said that it knows the signal would die of it.
+void AttemptWatch::ask_ranks(const StarterProcess& starter) {
+  if (asked_ || !run_.recovery.asks_ranks) return;
+  asked_ = true;
+  starter.send(run_.signal);
+}
+
+void AttemptWatch::look_at_lease(Time now) {
+  if (end_.superseded || now - lease_seen_at_ < lease_pause) return;
+  lease_seen_at_ = now;
+  const auto ours = lease_.check();
+  if (ours || ours.error().kind != ErrorKind::unsatisfiable) return;
+  end_.superseded = true;
+  end_.words = ours.error().what;
+  end_by(now);
+}
+
+/// Slurm's signal should have come by now: it may have been taken out of the script.
+void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
+  const auto& recovery = run_.recovery;
+  if (!allocation_end_.at() || !recovery.asks_ranks) return;
+  if (!end_.time_is_short && seconds_until(*allocation_end_.at(), now) <= grace_s_) {
+    allocation_end_.ask_again(world_, run_.allocation);
+    if (seconds_until(*allocation_end_.at(), now) > grace_s_) return;
+    end_.time_is_short = true;
+    ask_ranks(starter);
+  }
+  // Who is killed by Slurm for the time limit does not come back.
+  const double reserve = std::min(15.0, grace_s_ / 3);
+  const bool last_moment = seconds_until(*allocation_end_.at(), now) <= reserve;
+  if (end_.time_is_short && last_moment && recovery.plan.requeue_on.timeout) end_by(now);
+}
+
+void AttemptWatch::look_at_life(Time now) {
+  if (end_at_ || !end_.stall.empty()) return;
+  end_.stall = life_.wedged(now);
+  if (end_.stall.empty()) return;
+  world_.note(fmt::format("dllaunch: {}: the ranks are ended\n", end_.stall));
+  world_.note(states_of_ranks(world_, run_.dir, run_.allocation));
+  end_by(Clock::now());
+}
+
+/// Of a training the others have nothing to save any more, and would wait for some seconds whether
+/// somebody ends them: srun asks them with TERM first, and may itself wait for a node
+/// (MessageTimeout).
+void AttemptWatch::look_at_words(Time now, const StarterProcess& starter) {
+  const auto size = starter.words().size();
+  if (end_.dead_seen_s > 0 || std::exchange(words_seen_, size) == size) return;
+  if (!dead_rank_from_srun(words_of_slurm(starter.words()))) return;
+  const auto time = std::chrono::system_clock::now().time_since_epoch();
+  end_.dead_seen_s = std::chrono::duration<double>(time).count();
+  if (end_.trains) end_by(now + seconds(1));
+}
+
+void AttemptWatch::end_by(Time when) {
+  if (!end_at_ || when < *end_at_) end_at_ = when;
+}
+
+/// True: it does not even die.
+bool AttemptWatch::press(Time now, const StarterProcess& starter) {
+  if (!end_at_ || now < *end_at_) return false;
+  if (pressed_ == 0) {
+    steps_ = steps_of_run(run_.dir, run_.allocation);
+    starter.send(SIGTERM);
+    pressed_ = 1;
+    end_at_ = now + kill_after;
+  } else if (pressed_ == 1) {
+    starter.kill_group();
+    // Whom srun did not get rid of outlives it.
+    end_steps(world_, steps_);
+    pressed_ = 2;
+    end_at_ = now + give_up_after;
+  } else {
+    return true;
+  }
+  return false;
+}
+
+}  // namespace dllaunch

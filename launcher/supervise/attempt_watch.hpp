@@ -1,0 +1,100 @@
+// One start of the ranks, from its beginning to its end, however it ends.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/run_dir.hpp"
+#include "launcher/supervise/allocation.hpp"
+#include "launcher/supervise/ending.hpp"
+#include "launcher/supervise/policy.hpp"
+#include "launcher/supervise/signals.hpp"
+#include "launcher/supervise/signs_of_life.hpp"
+#include "launcher/supervise/starter_process.hpp"
+#include "launcher/world.hpp"
+#include "runtime/lease.hpp"
+
+namespace dllaunch {
+
+/// What a supervisor keeps from one attempt to the next.
+struct SupervisedRun {
+  RunDir dir = {};
+  RecoverySettings recovery = {};
+  int signal = 0;                       // "save now"
+  std::vector<std::string> start = {};  // srun or mpirun, its options and the ranks' command
+  std::string program = {};             // start[0], absolute
+  JobAllocation allocation = {};
+};
+
+/// Until when the allocation lasts.
+class AllocationEnd {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// By this process's clock; it never ends.
+  AllocationEnd() = default;
+  explicit AllocationEnd(std::optional<Time> at) : at_(at) {}
+  AllocationEnd(const JobAllocation& allocation, double unix_now_s);
+
+  /// Nothing: it does not end, or the clock is not to be believed.
+  std::optional<Time> at() const { return at_; }
+  std::optional<double> seconds_left() const;
+  /// Somebody may have given the job more time, or taken some.
+  void ask_again(World& world, const JobAllocation& allocation);
+
+ private:
+  std::optional<Time> at_;
+  std::optional<double> known_s_;  // the same by Slurm's clock
+};
+
+/// Whether a signal is Slurm's "time is short". Where the job file calls for one that also means
+/// "stop", the clock tells which it was: Slurm's own comes up to a minute early.
+bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end);
+
+class AttemptWatch {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
+               const SupervisorSignals& signals, AllocationEnd& allocation_end);
+
+  /// Starts the ranks and returns when they have ended. unavailable: the starter cannot be started.
+  Result<StarterEnd> run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+
+  Variables variables() const;
+  void wait(const StarterProcess& starter) const;
+  void wait_for_proof();
+  void hear(int signal, const StarterProcess& starter);
+  void ask_ranks(const StarterProcess& starter);
+  void look_at_lease(Time now);
+  void look_at_clock(Time now, const StarterProcess& starter);
+  void look_at_life(Time now);
+  void look_at_words(Time now, const StarterProcess& starter);
+  void end_by(Time when);
+  bool press(Time now, const StarterProcess& starter);
+
+  World& world_;
+  const SupervisedRun& run_;
+  const Lease& lease_;
+  const SupervisorSignals& signals_;
+  AllocationEnd& allocation_end_;
+  double grace_s_ = 0;
+
+  SignsOfLife life_;
+  StarterEnd end_;
+  bool asked_ = false;
+  std::size_t words_seen_ = 0;
+  Time lease_seen_at_;
+  std::optional<Time> end_at_;           // when TERM goes to the starter, KILL some seconds later
+  int pressed_ = 0;                      // 1: TERM was sent, 2: KILL
+  std::vector<std::string> steps_ = {};  // of the ranks, when TERM was sent
+};
+
+}  // namespace dllaunch

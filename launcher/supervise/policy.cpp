@@ -1,0 +1,386 @@
+#include "launcher/supervise/policy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <csignal>
+#include <iterator>
+#include <utility>
+
+#include "launcher/verb.hpp"
+
+namespace dllaunch {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A run that comes no further in so many attempts will not in the next either.
+constexpr int most_without_checkpoint = 3;
+/// In a row: about an hour of a controller that is away, ten minutes of a node that does not
+/// answer, in which Slurm should have noticed (SlurmdTimeout, 300 s).
+constexpr int most_not_started = 60;
+constexpr int most_unreachable = 15;
+constexpr milliseconds first_backoff(1000);
+constexpr milliseconds longest_backoff(60'000);
+/// Ranks need some time to come up at all.
+constexpr double least_seconds = 30;
+
+constexpr std::array<std::pair<Cause, std::string_view>, 12> cause_words = {{
+    {Cause::completed, "completed"},
+    {Cause::cancelled, "cancelled"},
+    {Cause::superseded, "superseded"},
+    {Cause::time_limit, "time_limit"},
+    {Cause::preempted, "preempted"},
+    {Cause::requeued, "requeued"},
+    {Cause::lost_node, "lost_node"},
+    {Cause::stalled, "stalled"},
+    {Cause::unproven, "unproven"},
+    {Cause::failed, "failed"},
+    {Cause::cut_short, "cut_short"},
+    {Cause::not_started, "not_started"},
+}};
+
+Decision stop(RunStatus status, std::string reason, int exit_code) {
+  return {
+      .next = Next::stop, .reason = std::move(reason), .status = status, .exit_code = exit_code};
+}
+
+/// Above 128 Slurm and shells read a signal: that would be the supervisor's own death.
+int exit_code_of(const Attempt& attempt) {
+  constexpr int most = 128;
+  const bool ours = attempt.exit_code > 0 && attempt.exit_code <= most;
+  return ours ? attempt.exit_code : exit_code::job_failed;
+}
+
+RunStatus status_of(const Attempt& attempt) {
+  switch (attempt.cause) {
+    case Cause::completed:
+      return RunStatus::completed;
+    case Cause::cancelled:
+      return RunStatus::cancelled;
+    case Cause::time_limit:
+      return RunStatus::timeout;
+    case Cause::preempted:
+      return RunStatus::preempted;
+    case Cause::lost_node:
+      return RunStatus::node_fail;
+    default:
+      return attempt.dead.out_of_memory ? RunStatus::out_of_memory : RunStatus::failed;
+  }
+}
+
+/// Numbers differ between two runs of the same mistake: addresses, times, process ids.
+std::string without_numbers(std::string_view line) {
+  std::string text;
+  for (const char c : line) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+    if (!digit) text += c;
+    if (digit && !text.ends_with('#')) text += '#';
+  }
+  return text;
+}
+
+bool is_crash(int signal) {
+  constexpr std::array<int, 5> crashes = {SIGSEGV, SIGABRT, SIGFPE, SIGBUS, SIGILL};
+  return std::find(crashes.begin(), crashes.end(), signal) != crashes.end();
+}
+
+/// What a mistake of the program's own looks like each time it is made; empty: this may as well
+/// have come from outside.
+std::string signature(const Attempt& attempt) {
+  if (attempt.cause != Cause::failed) return "";
+  const auto& dead = attempt.dead;
+  if (dead.out_of_memory) return fmt::format("rank {} out of memory", dead.rank);
+  if (dead.signal != 0 && !is_crash(dead.signal)) return "";
+  if (!attempt.first_error.empty())
+    return fmt::format("rank {}: {}", attempt.error_rank, without_numbers(attempt.first_error));
+  if (dead.rank < 0) return "";
+  return fmt::format("rank {} code {} signal {}", dead.rank, dead.exit_code, dead.signal);
+}
+
+/// Without those that never started.
+std::vector<Attempt> lives_of(const std::vector<Attempt>& history) {
+  std::vector<Attempt> lives;
+  std::copy_if(history.begin(), history.end(), std::back_inserter(lives),
+               [](const Attempt& one) { return one.cause != Cause::not_started; });
+  return lives;
+}
+
+bool same_mistake_again(const std::vector<Attempt>& history) {
+  if (history.size() < 2) return false;
+  const auto& last = history.back();
+  const auto& before = history[history.size() - 2];
+  if (last.new_checkpoint || last.job != before.job) return false;
+  const auto what = signature(last);
+  return !what.empty() && what == signature(before);
+}
+
+/// Attempts in a row, the last included, after which no new checkpoint was there. Another job of
+/// the same run is somebody's new try.
+int without_checkpoint(const std::vector<Attempt>& history) {
+  int count = 0;
+  for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
+    if (attempt->cause == Cause::not_started) continue;
+    if (attempt->new_checkpoint || attempt->job != history.back().job) break;
+    ++count;
+  }
+  return count;
+}
+
+/// Of the same job, whichever allocation: who dies each time too near the time limit for a restart
+/// would go back into the queue for ever.
+int failures_in_a_row(const std::vector<Attempt>& history) {
+  int count = 0;
+  for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
+    const auto cause = attempt->cause;
+    const bool died = cause == Cause::failed || cause == Cause::stalled || cause == Cause::unproven;
+    if (!died || attempt->new_checkpoint || attempt->job != history.back().job) break;
+    ++count;
+  }
+  return count;
+}
+
+Decision requeue(const Attempt& last, std::string reason, bool ask_slurm) {
+  return {.next = Next::requeue,
+          .reason = std::move(reason),
+          .ask_slurm = ask_slurm,
+          .status = status_of(last),
+          .exit_code = exit_code::job_failed};
+}
+
+/// What Slurm does, or does not do, with the job as a whole.
+std::optional<Decision> decide_of_allocation(const Attempt& last,
+                                             const RecoverySettings& settings) {
+  const auto& wanted = settings.plan.requeue_on;
+  const auto back_if = [&](bool yes, const char* word) {
+    // A command of which nobody said that it can be started twice is left to Slurm.
+    if (yes) return requeue(last, describe(last) + "; back into the queue", settings.asks_ranks);
+    return stop(status_of(last),
+                fmt::format("{}; recovery.requeue_on does not have {}", describe(last), word),
+                exit_code::job_failed);
+  };
+  switch (last.cause) {
+    case Cause::time_limit:
+      return back_if(wanted.timeout, "timeout");
+    case Cause::preempted:
+      return back_if(wanted.preempted, "preempted");
+    case Cause::lost_node:
+      return back_if(wanted.node_fail, "node_fail");
+    case Cause::requeued:
+      return requeue(last, describe(last), false);
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Of `train:` only: what other commands save nobody sees.
+std::optional<Decision> decide_of_progress(const std::vector<Attempt>& history,
+                                           const RecoverySettings& settings) {
+  const int fruitless = without_checkpoint(history);
+  const bool mends = settings.plan.max_restarts > 0 || settings.plan.requeue_on.any();
+  if (!settings.trains || !mends || fruitless < most_without_checkpoint) return std::nullopt;
+  const auto& last = history.back();
+  return stop(status_of(last),
+              fmt::format("{} attempts in a row ended without a new checkpoint; the last: {}",
+                          fruitless, describe(last)),
+              exit_code_of(last));
+}
+
+/// Nothing: the end may be mended.
+std::optional<Decision> decide_final(const Attempt& last) {
+  switch (last.cause) {
+    case Cause::completed:
+      return stop(RunStatus::completed, "completed", exit_code::success);
+    case Cause::superseded:
+      return stop(RunStatus::failed, describe(last), exit_code::job_failed);
+    case Cause::cancelled:
+      return stop(RunStatus::cancelled, describe(last),
+                  last.exit_code == 0 ? exit_code::success : exit_code_of(last));
+    default:
+      break;
+  }
+  if (last.cause != Cause::failed) return std::nullopt;
+  if (last.exit_code == exit_code::do_not_requeue ||
+      last.dead.exit_code == exit_code::do_not_requeue)
+    return stop(RunStatus::failed, describe(last) + ", which says: never again",
+                exit_code::do_not_requeue);
+  if (last.exit_code == exit_code::bad_request || last.dead.exit_code == exit_code::bad_request)
+    return stop(status_of(last), describe(last) + ": another try would find the same",
+                exit_code::bad_request);
+  return std::nullopt;
+}
+
+/// Doubles with each attempt in a row that brought nothing.
+milliseconds backoff_after(int fruitless) {
+  milliseconds pause = first_backoff;
+  for (int i = 1; i < fruitless && pause < longest_backoff; ++i) pause *= 2;
+  return std::min(pause, longest_backoff);
+}
+
+/// Nothing was spent by it: neither a restart nor the patience for an attempt that comes no
+/// further.
+Decision wait_for_slurm(const std::vector<Attempt>& history, const RecoverySettings& settings,
+                        std::optional<double> seconds_left) {
+  const auto& last = history.back();
+  const bool node = !last.words.empty();
+  int tries = 0;
+  for (auto one = history.rbegin(); one != history.rend() && one->cause == last.cause; ++one)
+    ++tries;
+  const auto backoff = backoff_after(tries);
+  const bool in_time =
+      !seconds_left ||
+      *seconds_left > least_seconds + std::chrono::duration<double>(backoff).count();
+  const bool too_often = tries > (node ? most_unreachable : most_not_started);
+  const auto words = fmt::format("{} ({} in a row)", describe(last), tries);
+  const auto& wanted = settings.plan.requeue_on;
+  const bool back = too_often ? node && wanted.node_fail : wanted.timeout;
+  if ((too_often || !in_time) && back && settings.asks_ranks)
+    return requeue(last, words + "; back into the queue", true);
+  if (too_often || !in_time) return stop(status_of(last), words, exit_code::environment);
+  return {.next = Next::restart,
+          .reason = describe(last) + "; that costs no restart",
+          .backoff = backoff,
+          .status = RunStatus::failed,
+          .exit_code = exit_code::environment};
+}
+
+}  // namespace
+
+std::string_view to_string(Cause cause) {
+  return cause_words[static_cast<std::size_t>(cause)].second;
+}
+
+std::optional<Cause> cause_of_word(std::string_view word) {
+  for (const auto& [cause, text] : cause_words) {
+    if (text == word) return cause;
+  }
+  return std::nullopt;
+}
+
+std::string_view to_string(Next next) {
+  constexpr std::array<std::string_view, 3> words = {"restart", "requeue", "stop"};
+  return words[static_cast<std::size_t>(next)];
+}
+
+bool is_final(int code) {
+  return code == exit_code::do_not_requeue || code == exit_code::bad_request;
+}
+
+std::string describe(const Attempt& attempt) {
+  switch (attempt.cause) {
+    case Cause::completed:
+      return "completed";
+    case Cause::cancelled:
+      return "asked to stop";
+    case Cause::superseded:
+      return "another copy of this run has taken over";
+    case Cause::time_limit:
+      return "ended before its time limit";
+    case Cause::preempted:
+      return "had to make room for another job";
+    case Cause::requeued:
+      return "put back into the queue by scontrol";
+    case Cause::lost_node:
+      return attempt.words.empty() ? "lost a node" : "lost node " + attempt.words;
+    case Cause::stalled:
+      return attempt.words;
+    case Cause::unproven:
+      return attempt.words.empty() ? "the ranks left with code 0 before the work was done"
+                                   : attempt.words;
+    case Cause::cut_short:
+      return attempt.words.empty() ? "its supervisor was killed" : attempt.words;
+    case Cause::not_started:
+      return attempt.words.empty()
+                 ? "the ranks cannot be started: Slurm's controller does not answer"
+                 : fmt::format("the ranks cannot be started: node {} does not answer",
+                               attempt.words);
+    case Cause::failed:
+      break;
+  }
+  const bool named = attempt.dead.signal != 0 || attempt.dead.exit_code != 0;
+  if (named) return describe(attempt.dead);
+  return fmt::format("the ranks ended with code {}", attempt.exit_code);
+}
+
+int attempts_here(const std::vector<Attempt>& history) {
+  if (history.empty()) return 0;
+  const auto& last = history.back();
+  return static_cast<int>(std::count_if(history.begin(), history.end(), [&](const Attempt& one) {
+    return one.job == last.job && one.allocation == last.allocation;
+  }));
+}
+
+const Attempt* last_life(const std::vector<Attempt>& history) {
+  const auto found = std::find_if(history.rbegin(), history.rend(), [](const Attempt& one) {
+    return one.cause != Cause::not_started;
+  });
+  return found == history.rend() ? nullptr : &*found;
+}
+
+Decision decide(const std::vector<Attempt>& history, const RecoverySettings& settings,
+                std::optional<double> seconds_left) {
+  if (history.back().cause == Cause::not_started)
+    return wait_for_slurm(history, settings, seconds_left);
+  const auto lives = lives_of(history);
+  const auto& last = lives.back();
+  if (auto final = decide_final(last)) return *std::move(final);
+
+  // Whoever puts a job back by hand wants it to go on.
+  const bool by_hand = last.cause == Cause::requeued;
+  auto fruitless = by_hand ? std::nullopt : decide_of_progress(lives, settings);
+  if (fruitless) return *std::move(fruitless);
+  if (auto whole = decide_of_allocation(last, settings)) return *std::move(whole);
+
+  const int most = settings.plan.max_restarts;
+  const int restarts = attempts_here(lives) - 1;
+  // Nobody asked for restarts, or they are used up.
+  if (restarts >= most)
+    return stop(
+        status_of(last),
+        describe(last) + (most == 0       ? ""
+                          : restarts == 1 ? "; the restart did not help"
+                                          : fmt::format("; {} restarts did not help", restarts)),
+        exit_code_of(last));
+  if (same_mistake_again(lives))
+    return stop(status_of(last),
+                describe(last) + ", the same as before: another try would find the same",
+                exit_code_of(last));
+
+  if (failures_in_a_row(lives) > most)
+    return stop(status_of(last),
+                fmt::format("{}; {} starts in a row have failed, in {} allocations", describe(last),
+                            failures_in_a_row(lives), last.allocation + 1),
+                exit_code_of(last));
+
+  const auto backoff = backoff_after(without_checkpoint(lives));
+  const double needed = least_seconds + std::chrono::duration<double>(backoff).count() +
+                        (settings.asks_ranks ? settings.grace_seconds : 0);
+  if (seconds_left && *seconds_left < needed) {
+    if (settings.plan.requeue_on.timeout)
+      return requeue(last, describe(last) + "; too near the time limit for a restart here", true);
+    return stop(status_of(last), describe(last) + "; too near the time limit for a restart",
+                exit_code_of(last));
+  }
+  return {.next = Next::restart,
+          .reason = fmt::format("{}; restart {} of {}", describe(last), restarts + 1, most),
+          .backoff = backoff,
+          .status = status_of(last),
+          .exit_code = exit_code_of(last)};
+}
+
+std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,
+                                        const RecoverySettings& settings, bool same_allocation) {
+  if (history.empty()) return std::nullopt;
+  const auto cause = history.back().cause;
+  const bool slurms_own = cause == Cause::preempted || cause == Cause::lost_node;
+  if (cause != Cause::cut_short && !slurms_own) return std::nullopt;
+  if (!same_allocation) return decide_of_progress(history, settings);
+  if (slurms_own) return std::nullopt;
+  auto decision = decide(history, settings, std::nullopt);
+  if (decision.next == Next::stop) return decision;
+  return std::nullopt;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,92 @@
+// What to do when the ranks have ended: restart them here, put the job back into the queue, stop.
+// A pure function of what has happened so far; everything that acts is in supervisor.cpp.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/failure.hpp"
+#include "launcher/recovery.hpp"
+#include "launcher/summary.hpp"
+
+namespace dllaunch {
+
+/// Why the ranks of one attempt ended.
+enum class Cause {
+  completed,   // and proven: the training said so, or every rank left with 0
+  cancelled,   // a person asked for it
+  superseded,  // a newer copy of the run has taken over
+  time_limit,  // ended because the allocation does
+  preempted,
+  requeued,  // by somebody's scontrol
+  lost_node,
+  stalled,      // ended by the supervisor: nothing moved any more
+  unproven,     // the starter left with 0, and nothing shows that the work is done
+  failed,       // a rank died, or left with a code that is not 0
+  cut_short,    // its supervisor was killed and did not see the end
+  not_started,  // Slurm's controller is away, or a node: no rank came up
+};
+std::string_view to_string(Cause cause);
+/// Nothing: no such word.
+std::optional<Cause> cause_of_word(std::string_view word);
+
+struct Attempt {
+  std::string job = {};            // Slurm's number; empty without Slurm
+  int allocation = 0;              // how often Slurm has put the job back into the queue before
+  Cause cause = Cause::cut_short;  //
+  int exit_code = 0;               // of srun or mpirun
+  DeadRank dead = {};              // rank -1 and no code: nobody said
+  double dead_seen_s = 0;          // Unix seconds; its starter may need some more to end; 0: never
+  int error_rank = -1;             // who wrote first_error
+  std::string first_error = {};    // "ValueError: bad"; empty: no log shows one
+  std::string words = {};          // a lost or silent node's name; what there is to say of a stall
+  std::string checkpoint = {};     // the newest when it began; of one that is cut short
+  bool new_checkpoint = false;     // since the attempt began
+};
+
+struct RecoverySettings {
+  RecoveryPlan plan = {};
+  bool trains = false;      // checkpoints are seen from outside
+  bool asks_ranks = false;  // they save when they are asked to
+  int grace_seconds = 120;  // before the time limit, for that
+};
+
+enum class Next { restart, requeue, stop };
+std::string_view to_string(Next next);
+
+struct Decision {
+  Next next = Next::stop;
+  std::string reason = {};               // one sentence
+  std::chrono::milliseconds backoff{0};  // restart
+  bool ask_slurm = false;                // requeue: Slurm does not do it by itself
+  RunStatus status = RunStatus::failed;  // stop, and what a requeued run is until then
+  int exit_code = 1;                     // stop
+};
+
+/// `history`: attempts of this run in their order, the last has just ended. `seconds_left`: until
+/// the allocation ends; nothing: it does not.
+Decision decide(const std::vector<Attempt>& history, const RecoverySettings& settings,
+                std::optional<double> seconds_left);
+
+/// Before the first start of a supervisor: a stop, or nothing. The last attempt may have no end,
+/// for its supervisor was killed, and Slurm brings a job back whatever was decided about it.
+/// `same_allocation`: it has not since the last attempt.
+std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,
+                                        const RecoverySettings& settings, bool same_allocation);
+
+/// "rank 1 on n2 was killed by signal 9 (SIGKILL)": how an attempt ended, for people.
+std::string describe(const Attempt& attempt);
+
+/// Codes that mean the same at any time: never again; the configuration is wrong.
+bool is_final(int code);
+
+/// Attempts that this allocation has seen, the last included.
+int attempts_here(const std::vector<Attempt>& history);
+
+/// The last whose ranks were started; null: none were.
+const Attempt* last_life(const std::vector<Attempt>& history);
+
+}  // namespace dllaunch

@@ -1,0 +1,106 @@
+#include "launcher/supervise/rank_states.hpp"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <vector>
+
+#include "launcher/execute/ancestors.hpp"
+#include "launcher/execute/descendants.hpp"
+#include "launcher/host_list.hpp"
+#include "launcher/log_line.hpp"
+#include "launcher/program_paths.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::chrono::seconds patience(10);
+
+std::vector<pid_t> all_pids() {
+  std::vector<pid_t> pids;
+  DIR* folder = opendir("/proc");
+  if (folder == nullptr) return pids;
+  while (const dirent* entry = readdir(folder)) {
+    const pid_t pid = std::atoi(entry->d_name);
+    if (pid > 0) pids.push_back(pid);
+  }
+  closedir(folder);
+  return pids;
+}
+
+std::string rank_of(pid_t pid) {
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
+    if (auto rank = variable_of(pid, name)) return *std::move(rank);
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string state_words(std::string_view stat, std::string_view wchan) {
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return "gone";
+  const bool known = !wchan.empty() && wchan != "0";
+  const auto where = known ? " in " + shown_line(wchan) : std::string();
+  switch (stat[name_end + 2]) {
+    case 'R':
+      return "running";
+    case 'T':
+    case 't':
+      return "stopped";
+    case 'Z':
+    case 'X':
+      return "dead";
+    case 'D':
+      return "blocked in the kernel" + where;
+    default:
+      return "asleep" + where;
+  }
+}
+
+std::vector<pid_t> pids_of_run(const std::string& run_dir) {
+  auto pids = all_pids();
+  std::erase_if(pids, [&run_dir](pid_t pid) {
+    return pid == getpid() || pid == getppid() || variable_of(pid, "DLLAUNCH_RUN_DIR") != run_dir;
+  });
+  return pids;
+}
+
+std::string rank_states_here(World& world, const std::string& run_dir) {
+  std::vector<std::string> lines;
+  for (const pid_t pid : pids_of_run(run_dir)) {
+    const auto file = [&](const char* name) {
+      auto text = world.read_file(fmt::format("/proc/{}/{}", pid, name));
+      return text ? *std::move(text) : std::string();
+    };
+    const auto stat = file("stat");
+    lines.push_back(fmt::format("rank {} on {}: {} ({}) is {}\n", rank_of(pid), world.host_name(),
+                                shown_line(parse_stat(stat).name), pid,
+                                state_words(stat, file("wchan"))));
+  }
+  std::sort(lines.begin(), lines.end());
+  std::string all;
+  for (const auto& line : lines) all += line;
+  return all;
+}
+
+std::string states_of_ranks(World& world, const RunDir& run, const JobAllocation& allocation) {
+  if (allocation.job.empty()) return rank_states_here(world, run.path);
+  const auto hosts = expand_hosts(allocation.nodes);
+  const auto paths = program_paths("");
+  if (!hosts || hosts->empty() || !paths) return rank_states_here(world, run.path);
+  const auto count = std::to_string(hosts->size());
+  const auto output = world.run({"srun", "--overlap", "--mpi=none", "--quiet", "--nodes=" + count,
+                                 "--ntasks=" + count, "--ntasks-per-node=1", "--cpus-per-task=1",
+                                 paths->dllaunch, "supervise", "--states", "--run-dir", run.path},
+                                patience);
+  if (!output) return fmt::format("dllaunch: what the ranks do: {}\n", output.error().what);
+  return output->out;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,44 @@
+#include "launcher/supervise/signals.hpp"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "launcher/failure.hpp"
+
+namespace dllaunch {
+
+SupervisorSignals::SupervisorSignals(int ask) {
+  std::vector<int> all = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+  if (ask != 0) all.push_back(ask);
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : all) sigaddset(&watched, signal);
+  sigprocmask(SIG_BLOCK, &watched, &before_);
+  // Ignored, as the script leaves some of them, they would be lost while blocked.
+  for (const int signal : all) std::signal(signal, SIG_DFL);
+  fd_ = signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+SupervisorSignals::~SupervisorSignals() {
+  if (fd_ >= 0) close(fd_);
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+std::vector<int> SupervisorSignals::take() const {
+  std::vector<int> came;
+  signalfd_siginfo info{};
+  while (read(fd_, &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo != SIGCHLD) came.push_back(static_cast<int>(info.ssi_signo));
+  }
+  return came;
+}
+
+int signal_of_name(std::string_view name) {
+  if (name.starts_with("SIG")) name.remove_prefix(3);
+  for (int signal = 1; signal < 32; ++signal) {
+    if (signal_name(signal).substr(3) == name) return signal;
+  }
+  return 0;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,34 @@
+// The signals a supervisor is told things by, as something to wait for beside its child.
+#pragma once
+
+#include <csignal>
+
+#include <string_view>
+#include <vector>
+
+namespace dllaunch {
+
+/// While one lives the signals are blocked and kept for take(): "save now" (`ask`), and TERM, INT
+/// and HUP. SIGCHLD only wakes up.
+class SupervisorSignals {
+ public:
+  /// `ask`: 0 for none.
+  explicit SupervisorSignals(int ask);
+  SupervisorSignals(const SupervisorSignals&) = delete;
+  SupervisorSignals& operator=(const SupervisorSignals&) = delete;
+  ~SupervisorSignals();
+
+  /// Readable when something came.
+  int fd() const { return fd_; }
+  /// What came since the last call, without SIGCHLD.
+  std::vector<int> take() const;
+
+ private:
+  int fd_ = -1;
+  sigset_t before_{};
+};
+
+/// "USR2" or "SIGUSR2"; 0: no such signal.
+int signal_of_name(std::string_view name);
+
+}  // namespace dllaunch

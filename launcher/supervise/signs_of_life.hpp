@@ -1,0 +1,56 @@
+// Whether a run moves, seen from outside: what its files say, and for how long they have said
+// nothing new.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "launcher/events.hpp"
+#include "launcher/run_dir.hpp"
+
+namespace dllaunch {
+
+/// Where a command may say by touching it that it is well: ranks find the path in
+/// DLLAUNCH_HEARTBEAT. Who touches it once is judged by it alone.
+std::string heartbeat_file(const RunDir& run);
+inline constexpr const char* heartbeat_variable = "DLLAUNCH_HEARTBEAT";
+
+/// Of one attempt. Times are the caller's: no file server's clock is believed.
+class SignsOfLife {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// `limit_s`: seconds of silence that are allowed; 0: any. `generation`: events of others are not
+  /// this attempt's; 0: all are.
+  SignsOfLife(RunDir run, bool trains, double limit_s, Time now, std::int64_t generation = 0);
+
+  /// Reads the events that came, and looks at the other files as often as the limit needs.
+  void look(Time now);
+
+  /// The status in the attempt's `end` event; empty: none came.
+  const std::string& training_end() const { return training_end_; }
+
+  /// Empty: all is well. Otherwise what to say: "nothing moved for 630 s".
+  std::string wedged(Time now) const;
+
+ private:
+  void take(const Event& event);
+  std::uint64_t fingerprint() const;
+  double allowed_s() const;
+
+  RunDir run_;
+  bool trains_;
+  double limit_s_;
+  std::int64_t generation_;
+  EventTail events_;
+  Time moved_at_;
+  Time next_look_;
+  std::uint64_t fingerprint_ = 0;
+  std::string training_end_;
+  std::int64_t steps_per_epoch_ = 0;
+  std::int64_t step_ = 0;
+  std::int64_t stride_ = 0;  // steps between the last two events
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,400 @@
+#include "launcher/supervise/supervisor.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "launcher/events.hpp"
+#include "launcher/execute/descendants.hpp"
+#include "launcher/first_error.hpp"
+#include "launcher/run_lease.hpp"
+#include "launcher/stored_run.hpp"
+#include "launcher/supervise/journal.hpp"
+#include "launcher/supervise/old_ranks.hpp"
+#include "launcher/verb.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+class Supervisor {
+ public:
+  Supervisor(World& world, const SupervisedRun& run)
+      : world_(world),
+        run_(run),
+        signals_(run.signal),
+        allocation_end_(run.allocation, unix_seconds()) {}
+
+  int run() {
+    adopt_orphans();
+    if (!know_the_past())
+      return cannot_start({ErrorKind::unavailable,
+                           "cannot read supervisor.jsonl and finished.job in " + run_.dir.path, ""})
+          .exit_code;
+    if (is_finished()) return exit_code::success;
+    const auto journal = read_journal(run_.dir);
+    history_ = journal.history;
+    last_written_s_ = journal.last_time;
+    if (const auto stop = settle_the_past(journal)) return *stop;
+    while (true) {
+      const auto decision = attempt();
+      if (decision.next == Next::restart && pause(decision.backoff)) continue;
+      if (decision.next == Next::requeue) return put_back(decision);
+      return decision.next == Next::restart ? exit_code::job_failed : decision.exit_code;
+    }
+  }
+
+ private:
+  bool is_finished() const {
+    const auto job = finished_in_job(run_.dir);
+    if (!job || run_.allocation.job.empty() || *job != run_.allocation.job) return false;
+    world_.note(
+        fmt::format("dllaunch: job {} has finished this run before: nothing to do; a new job goes "
+                    "on with it\n",
+                    *job));
+    return true;
+  }
+
+  /// A supervisor that was killed has left an attempt without an end, or a decision that was not
+  /// carried out.
+  std::optional<int> settle_the_past(const Journal& journal) {
+    if (history_.empty()) return std::nullopt;
+    auto& last = history_.back();
+    if (last.job != run_.allocation.job) return std::nullopt;
+    const bool same_allocation = last.allocation == run_.allocation.restarts;
+    if (!run_.allocation.job.empty()) {
+      if (last.cause == Cause::completed) return finish();
+      if (same_allocation && last.cause != Cause::cut_short) return carry_out(journal);
+    }
+    if (last.cause == Cause::cut_short) {
+      last.new_checkpoint = checkpoint_name() != last.checkpoint;
+      if (!same_allocation) last.words = "ended by Slurm, or with its node, without a word";
+    }
+    const auto stop = decide_at_start(history_, run_.recovery, same_allocation);
+    if (!stop) return std::nullopt;
+    write(*stop);
+    return stop->exit_code;
+  }
+
+  /// What was decided in this allocation, or would have been. Nothing: the ranks start again.
+  std::optional<int> carry_out(const Journal& journal) {
+    Decision decision;
+    if (journal.decided) {
+      decision = {.next = journal.last->next,
+                  .reason = journal.last->reason,
+                  .ask_slurm = run_.recovery.asks_ranks,
+                  .status = journal.last->status,
+                  .exit_code = journal.last->exit_code};
+    } else {
+      decision = decide(history_, run_.recovery, allocation_end_.seconds_left());
+      write(decision);
+    }
+    if (decision.next == Next::restart) return std::nullopt;
+    return decision.next == Next::requeue ? put_back(decision) : decision.exit_code;
+  }
+
+  /// The job is not to start the run again, however often Slurm starts the job.
+  int finish() const {
+    if (run_.allocation.job.empty()) return exit_code::success;
+    auto marked = mark_finished(run_.dir, run_.allocation.job);
+    if (!marked) world_.note("dllaunch: " + marked.error().what + "\n");
+    return exit_code::success;
+  }
+
+  /// Of the newest; empty: there is none.
+  std::string checkpoint_name() const {
+    return std::filesystem::path(newest_checkpoint(run_.dir)).filename().string();
+  }
+
+  /// Near the end it is worth a question whether it still is there.
+  std::optional<double> seconds_left() {
+    constexpr double near_s = 600;
+    const auto left = allocation_end_.seconds_left();
+    if (!left || *left > near_s) return left;
+    allocation_end_.ask_again(world_, run_.allocation);
+    return allocation_end_.seconds_left();
+  }
+
+  /// A file system that is away for a moment is no reason to give a job of days up.
+  Result<Lease> take_lease() const {
+    const auto give_up_at = Clock::now() + std::chrono::seconds(60);
+    while (true) {
+      auto lease = take_run_lease(run_.dir, world_);
+      pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
+      const bool last = lease || Clock::now() >= give_up_at;
+      if (last || ::poll(&signal, 1, /*timeout=*/2000) > 0) return lease;
+    }
+  }
+
+  bool started_here_before() const {
+    return std::any_of(history_.begin(), history_.end(), [this](const Attempt& one) {
+      return one.job == run_.allocation.job && one.allocation == run_.allocation.restarts;
+    });
+  }
+
+  bool know_the_past() const {
+    const auto give_up_at = Clock::now() + std::chrono::seconds(60);
+    while (!is_readable(run_.dir)) {
+      if (Clock::now() >= give_up_at || wait(milliseconds(2000))) return false;
+    }
+    return true;
+  }
+
+  /// By whom the run was taken over; empty: by nobody. An orphan of a dead slurmd that took the
+  /// next generation would end its successor.
+  std::string taken_over() const {
+    if (auto words = lease_ ? lease_lost() : lost_to_holder(); !words.empty()) return words;
+    // Who takes the run over may be in the queue yet.
+    const auto& ours = run_.allocation;
+    if (ours.job.empty() || !started_here_before()) return "";
+    const auto record = ask_of_job(world_, ours);
+    const bool elsewhere = record && record->restarts > ours.restarts;
+    return elsewhere ? fmt::format("Slurm has put job {} back into the queue", ours.job) : "";
+  }
+
+  std::string lease_lost() const {
+    const auto ours = lease_->check();
+    const bool lost = !ours && ours.error().kind == ErrorKind::unsatisfiable;
+    return lost ? ours.error().what : "";
+  }
+
+  /// What the lease tells a supervisor that has not had one itself.
+  std::string lost_to_holder() const {
+    const auto found = lease_holder(run_.dir.path);
+    if (!found || !*found || (*found)->second.host.empty()) return "";
+    const auto& holder = (*found)->second;
+    const bool ours = holder.job == run_.allocation.job;
+    const bool lost = ours ? holder.restart > run_.allocation.restarts : started_here_before();
+    return lost ? "run directory was taken over by " + holder_words(holder) : "";
+  }
+
+  /// events.jsonl tells why one life of the run follows another, before it begins (recovery.md).
+  /// Commands have no such file.
+  void announce(const Lease& lease) {
+    const auto* before = last_life(history_);
+    // A job of its own is somebody's new try.
+    if (!run_.recovery.trains || before == nullptr || before->job != run_.allocation.job) return;
+    std::optional<double> queued = 0;
+    if (before->allocation != run_.allocation.restarts) {
+      const auto record = ask_of_job(world_, run_.allocation);
+      queued = record ? queue_seconds(*record, last_written_s_) : std::nullopt;
+    }
+    auto done = append_lines(run_.dir.events(), restart_line({.time = unix_seconds(),
+                                                              .reason = describe(*before),
+                                                              .queue_seconds = queued,
+                                                              .generation = lease.generation()}));
+    if (!done) world_.note("dllaunch: " + done.error().what + "\n");
+  }
+
+  Decision attempt() {
+    if (const auto words = taken_over(); !words.empty()) return give_way(words);
+    auto lease = take_lease();
+    if (!lease) return cannot_start(lease.error());
+    lease_ = *lease;
+    end_old_ranks(world_, run_.dir, run_.allocation);
+    announce(*lease);
+    if (!history_.empty()) world_.note(fmt::format("{}{}\n", attempt_mark, history_.size() + 1));
+    history_.push_back({.job = run_.allocation.job, .allocation = run_.allocation.restarts});
+    auto& attempt = history_.back();
+    const auto checkpoint = checkpoint_name();
+    const JournalAttempt begun{.time = unix_seconds(),
+                               .job = attempt.job,
+                               .allocation = attempt.allocation,
+                               .attempt = attempts_here(history_),
+                               .generation = lease->generation(),
+                               .checkpoint = checkpoint};
+    append(line_of(begun));
+    const auto logs = log_sizes(run_.dir);
+    AttemptWatch watch(world_, run_, *lease, signals_, allocation_end_);
+    const auto end = watch.run();
+    if (!end) return cannot_start(end.error());
+    end_descendants(milliseconds(500));
+    judge(*end, begun, logs, attempt);
+    auto decision = decide(history_, run_.recovery, seconds_left());
+    if (attempt.cause == Cause::superseded) return give_way(end->words);
+    // To ask Slurm may have taken long.
+    if (auto words = lease_lost(); !words.empty()) return give_way(words);
+    if (attempt.cause == Cause::completed) finish();
+    append(line_of(begun, attempt, unix_seconds()));
+    write(decision);
+    return decision;
+  }
+
+  void judge(const StarterEnd& end, const JournalAttempt& begun, const LogSizes& logs,
+             Attempt& attempt) {
+    const auto job = attempt.job;
+    const auto allocation = attempt.allocation;
+    attempt = judge_end(end);
+    attempt.job = job;
+    attempt.allocation = allocation;
+    attempt.new_checkpoint = checkpoint_name() != begun.checkpoint;
+    if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
+    if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
+    // Peers of a lost node fail before Slurm knows why. What is left to Slurm is left to it.
+    const bool final = is_final(attempt.exit_code) || is_final(attempt.dead.exit_code);
+    const bool look = run_.recovery.asks_ranks && !final;
+    if (const auto node = look ? node_out_of_order(world_, run_.allocation) : ""; !node.empty()) {
+      attempt.cause = Cause::lost_node;
+      attempt.words = node;
+      return;
+    }
+    if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
+      attempt.error_rank = error->rank;
+      attempt.first_error = error->line;
+    }
+  }
+
+  /// Slurm's TERM may end the ranks before srun says what it was for. It leaves us little time.
+  void look_who_cancelled(Attempt& attempt) {
+    if (run_.allocation.job.empty()) return;
+    const auto record = ask_of_job(world_, run_.allocation, std::chrono::seconds(3));
+    if (!record) return;
+    const bool back = record->restarts > run_.allocation.restarts;
+    if (back) attempt.cause = Cause::requeued;
+    if (record->state.starts_with("PREEMPTED")) attempt.cause = Cause::preempted;
+  }
+
+  /// Whoever has lost the run writes nothing into it.
+  Decision give_way(const std::string& words) const {
+    world_.note("dllaunch: " + words + "; nothing more is done here\n");
+    return {.next = Next::stop, .reason = words};
+  }
+
+  Decision cannot_start(const Error& error) {
+    Decision decision{.next = Next::stop, .reason = error.what};
+    decision.exit_code = exit_code::environment;
+    write(decision);
+    return decision;
+  }
+
+  /// The signal that came meanwhile; of several one that means "stop".
+  std::optional<int> wait(milliseconds pause) const {
+    const auto until = Clock::now() + pause;
+    while (Clock::now() < until) {
+      const auto left = std::chrono::duration_cast<milliseconds>(until - Clock::now());
+      pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
+      ::poll(&signal, 1, static_cast<int>(left.count()) + 1);
+      const auto came = signals_.take();
+      const auto stop = std::find_if(came.begin(), came.end(), [this](int one) {
+        return !is_warning(one, run_, allocation_end_);
+      });
+      if (!came.empty()) return stop != came.end() ? *stop : came.front();
+    }
+    return std::nullopt;
+  }
+
+  /// False: somebody ended it meanwhile.
+  bool pause(milliseconds backoff) {
+    const auto came = wait(backoff);
+    if (!came) return true;
+    const bool save_now = is_warning(*came, run_, allocation_end_);
+    history_.back().cause = save_now ? Cause::time_limit : Cause::cancelled;
+    const auto decision = decide(history_, run_.recovery, seconds_left());
+    write(decision);
+    if (decision.next == Next::requeue) put_back(decision);
+    return false;
+  }
+
+  /// Slurm may be away just then: asked again until little of the allocation is left.
+  int put_back(const Decision& decision) {
+    if (!decision.ask_slurm || run_.allocation.job.empty()) return decision.exit_code;
+    constexpr double reserve_s = 3;
+    constexpr milliseconds longest(15'000);
+    const auto give_up_at = Clock::now() + std::chrono::minutes(10);
+    for (milliseconds pause(1000);; pause = std::min(2 * pause, longest)) {
+      const auto done = requeue(world_, run_.allocation);
+      if (done) return decision.exit_code;
+      const auto left = allocation_end_.seconds_left();
+      const bool in_time = Clock::now() + pause < give_up_at &&
+                           (!left || *left > reserve_s + 1e-3 * static_cast<double>(pause.count()));
+      const auto kind = done.error().kind;
+      if (kind == ErrorKind::bad_request) {
+        world_.note("dllaunch: " + done.error().what + "\n");
+        return decision.exit_code;
+      }
+      if (kind == ErrorKind::timeout && in_time) {
+        const auto came = wait(pause);
+        if (!came || is_warning(*came, run_, allocation_end_)) continue;
+      }
+      write({.next = Next::stop,
+             .reason = fmt::format("{}; not put back: {}", decision.reason, done.error().what),
+             .status = decision.status,
+             .exit_code = decision.exit_code});
+      return decision.exit_code;
+    }
+  }
+
+  void append(const std::string& line) {
+    if (run_.dir.path.empty()) return;
+    if (auto done = append_to_journal(run_.dir, line); !done && !refused_) {
+      refused_ = true;
+      world_.note("dllaunch: " + done.error().what + "\n");
+    }
+  }
+
+  void write(const Decision& decision) {
+    const bool restarts = decision.next == Next::restart;
+    append(line_of(JournalDecision{.time = unix_seconds(),
+                                   .job = run_.allocation.job,
+                                   .allocation = run_.allocation.restarts,
+                                   .next = decision.next,
+                                   .reason = decision.reason,
+                                   .status = decision.status,
+                                   .exit_code = decision.exit_code},
+                   restarts ? std::optional(std::chrono::duration<double>(decision.backoff).count())
+                            : std::nullopt));
+    const bool completed = decision.next == Next::stop && decision.status == RunStatus::completed;
+    if (completed) return;
+    world_.note(fmt::format("dllaunch: {}: {}\n", to_string(decision.next), decision.reason));
+  }
+
+  World& world_;
+  const SupervisedRun& run_;
+  const SupervisorSignals signals_;
+  AllocationEnd allocation_end_;
+  std::vector<Attempt> history_;
+  double last_written_s_ = 0;   // by the supervisors before this one
+  std::optional<Lease> lease_;  // of the last attempt
+  bool refused_ = false;        // the journal, said already
+};
+
+}  // namespace
+
+Result<SupervisedRun> read_supervised_run(World& world, const std::string& run_dir,
+                                          std::vector<std::string> start) {
+  auto stored = read_stored_run(world, std::filesystem::absolute(run_dir).lexically_normal());
+  if (!stored) return std::move(stored).error();
+  const auto program = world.find_program(start.at(0));
+  if (!program)
+    return Error{ErrorKind::unavailable, start[0] + " is not installed on this node",
+                 "load it in environment.modules"};
+  const auto& plan = stored->plan;
+  return SupervisedRun{.dir = stored->dir,
+                       .recovery = {.plan = plan.recovery,
+                                    .trains = stored->trains,
+                                    .asks_ranks = plan.asks_ranks,
+                                    .grace_seconds = plan.grace_seconds},
+                       .signal = signal_of_name(plan.signal),
+                       .start = std::move(start),
+                       .program = *program,
+                       .allocation = read_allocation(world)};
+}
+
+int supervise(World& world, const SupervisedRun& run) {
+  return Supervisor(world, run).run();
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,26 @@
+// Owns the ranks of a run from outside: starts them, watches them, and does what policy.hpp says
+// when they end. What it does stands in RUN/supervisor.jsonl.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/supervise/attempt_watch.hpp"
+#include "launcher/world.hpp"
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+/// `start`: srun or mpirun, its options and the ranks' command. bad_request: no such run.
+/// unavailable: no such program.
+Result<SupervisedRun> read_supervised_run(World& world, const std::string& run_dir,
+                                          std::vector<std::string> start);
+
+/// Returns the exit code for the batch script when the run needs no more ranks
+/// in this allocation: it is complete, given up, or back in the queue.
+int supervise(World& world, const SupervisedRun& run);
+
+/// What its restarts are announced with in the job's output: what follows is of the newest attempt.
+inline constexpr std::string_view attempt_mark = "dllaunch: attempt ";
+
+}  // namespace dllaunch

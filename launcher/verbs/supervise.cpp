@@ -1,0 +1,67 @@
+// In the batch script: owns the srun step; restarts, requeues, stops.
+#include <CLI/App.hpp>
+#include <memory>
+
+#include "launcher/supervise/guardian.hpp"
+#include "launcher/supervise/keeper.hpp"
+#include "launcher/supervise/rank_states.hpp"
+#include "launcher/supervise/supervisor.hpp"
+#include "launcher/verb.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch supervise --run-dir DIR -- srun -n4 dllaunch exec --run-dir DIR -- ./app
+                                        what `dllaunch script` writes into the batch script
+)";
+
+struct SuperviseOptions {
+  std::string run_dir;
+  bool states = false;
+  std::string keeper;
+  std::vector<std::string> start;
+};
+
+Result<int> supervise_run(const SuperviseOptions& options, World& world) {
+  if (options.states) {
+    world.print(rank_states_here(world, options.run_dir));
+    return exit_code::success;
+  }
+  if (options.start.empty())
+    return Error{ErrorKind::bad_request, "supervise: what starts the ranks?",
+                 "dllaunch supervise --run-dir DIR -- srun ..."};
+  auto keeper = Keeper::from(options.keeper);
+  if (!keeper) return std::move(keeper).error();
+  auto run = read_supervised_run(world, options.run_dir, options.start);
+  if (!run) return std::move(run).error();
+  const SupervisorSignals signals(run->signal);
+  const int code = guard(signals, [&] {
+    keeper->close_input();
+    return supervise(world, *run);
+  });
+  keeper->let_go();
+  return code;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<SuperviseOptions>();
+  app.add_option("--run-dir", options->run_dir, "the run's directory: plan, logs, supervisor.jsonl")
+      ->type_name("DIR")
+      ->required();
+  app.add_flag("--states", options->states, "print what the run's processes on this node do")
+      ->group("");
+  app.add_option("--keeper", options->keeper, "who keeps staged copies until its input is closed")
+      ->type_name("FD:PID")
+      ->group("");
+  app.add_option("START", options->start, "srun or mpirun and all that it starts, after --");
+  return [options](World& world) { return supervise_run(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb supervise_verb;
+const Verb supervise_verb{"supervise", "own a job's ranks: restart, requeue or stop when they end",
+                          examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,212 @@
+// One attempt: how it is ended when it does not end by itself.
+#include "launcher/supervise/attempt_watch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "tests/launcher/supervise/supervised.hpp"
+#include "tests/support/fake_world.hpp"
+
+namespace dllaunch {
+namespace {
+
+using std::chrono::seconds;
+using testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+class Attempting : public testing::Test {
+ protected:
+  Result<StarterEnd> watch(const SupervisedRun& run,
+                           std::optional<AttemptWatch::Time> allocation_ends = {}) {
+    const SupervisorSignals signals(run.signal);
+    AllocationEnd end(allocation_ends);
+    AttemptWatch watch(place_.world, run, lease_, signals, end);
+    return watch.run();
+  }
+  double seconds_since_start() const {
+    return std::chrono::duration<double>(Clock::now() - began_).count();
+  }
+
+  Supervised place_;
+  Lease lease_ = *Lease::take(place_.dir().path, {.host = "n1", .pid = 1, .job = "17"});
+  Clock::time_point began_ = Clock::now();
+};
+
+TEST_F(Attempting, RanksAreToldTheirGenerationAndWhereTheHeartIs) {
+  const auto end = watch(place_.run("echo $DLLAUNCH_GENERATION $DLLAUNCH_HEARTBEAT >&2", {}));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->words,
+            std::to_string(lease_.generation()) + " " + heartbeat_file(place_.dir()) + "\n");
+}
+
+TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
+  std::thread other([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(Lease::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
+  });
+  const auto end = watch(place_.run("exec sleep 300", {}));
+  other.join();
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->superseded);
+  EXPECT_THAT(end->words, HasSubstr("taken over"));
+  EXPECT_LT(seconds_since_start(), 5);
+}
+
+/// Even one that ended by itself: its last word may be about files that are another's by now.
+TEST_F(Attempting, ALeaseThatWasLostAtTheEndIsSeen) {
+  ASSERT_TRUE(Lease::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
+  const auto end = watch(place_.run("exit 0", {}));
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->superseded);
+}
+
+/// A wedge that even ignores TERM: gone within the limit, ten seconds and a little.
+TEST_F(Attempting, SilenceIsEndedWhateverItTakes) {
+  RecoverySettings recovery;
+  recovery.plan.stall_abort_seconds = 1;
+  const auto end = watch(place_.run("trap '' TERM; while :; do sleep 0.2; done", recovery));
+  ASSERT_TRUE(end);
+  EXPECT_THAT(end->stall, HasSubstr("nothing moved for"));
+  EXPECT_EQ(end->code, 128 + SIGKILL);
+  EXPECT_GT(seconds_since_start(), 1);
+  EXPECT_LT(seconds_since_start(), 16);
+}
+
+TEST_F(Attempting, WhoSaysSomethingIsLeftAlone) {
+  RecoverySettings recovery;
+  recovery.plan.stall_abort_seconds = 2;
+  const auto end = watch(place_.run(
+      "for i in $(seq 16); do echo $i >> out/rank-0000-n1.log; sleep 0.25; done", recovery));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->stall, "");
+  EXPECT_EQ(end->code, 0);
+}
+
+/// Slurm's signal was taken out of the script: the clock does it.
+TEST_F(Attempting, TheClockAsksInTime) {
+  const auto run = place_.run("trap 'exit 75' USR2; while :; do sleep 0.05; done",
+                              command_recovery(3));  // 5 s of grace
+  const auto end = watch(run, Clock::now() + seconds(6));
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->time_is_short);
+  EXPECT_EQ(end->code, 75);
+  EXPECT_GT(seconds_since_start(), 0.5);
+  EXPECT_LT(seconds_since_start(), 4);
+}
+
+/// Its peers have nothing to save: they would only wait. Of a command they may.
+TEST_F(Attempting, WhereARankOfATrainingDiedTheOthersAreEnded) {
+  for (const bool trains : {true, false}) {
+    auto recovery = command_recovery(3);
+    recovery.trains = trains;
+    const auto run =
+        place_.run("echo 'srun: error: n2: task 1: Killed' >&2; sleep 4; exit 137", recovery);
+    const auto began = Clock::now();
+    const auto end = watch(run);
+    ASSERT_TRUE(end);
+    EXPECT_EQ(judge_end(*end).cause, Cause::failed);
+    EXPECT_GT(judge_end(*end).dead_seen_s, 0);
+    EXPECT_EQ(Clock::now() - began < seconds(3), trains);
+  }
+}
+
+/// A command of which nobody said that it knows the signal would die of it.
+TEST_F(Attempting, ACommandIsNotSentASignalItMayNotKnow) {
+  auto run = place_.run("sleep 1; exit 3", {});
+  const SupervisorSignals blocked(SIGUSR2);
+  kill(getpid(), SIGUSR2);
+  const auto end = watch(run);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 3);
+  EXPECT_FALSE(end->time_is_short) << "it ended as it would have without the signal";
+}
+
+TEST_F(Attempting, WhereTheWarningIsTermTheClockTellsItFromACancel) {
+  auto run = place_.run("exec sleep 30", command_recovery(3));  // 5 s of grace
+  run.signal = SIGTERM;
+  for (const bool near : {true, false}) {
+    const SupervisorSignals blocked(SIGTERM);
+    kill(getpid(), SIGTERM);
+    const auto end = watch(run, Clock::now() + (near ? seconds(60) : seconds(600)));
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->time_is_short, near);
+    EXPECT_EQ(end->told_to_end, !near);
+    EXPECT_EQ(end->code, 128 + SIGTERM);
+  }
+}
+
+TEST_F(Attempting, WhatIsLeftIsForTrainingToo) {
+  const auto run =
+      place_.run("trap 'exit 75' USR2; while :; do sleep 0.05; done", command_recovery(3));
+  const auto end = watch(run, Clock::now() + seconds(3));
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->code, 75);
+  EXPECT_GT(seconds_since_start(), 1);
+  EXPECT_LT(seconds_since_start(), 3);
+}
+
+/// While the ranks save somebody cancels the job: it is not to come back.
+TEST_F(Attempting, ACancelAfterTheWarningIsACancel) {
+  const auto run =
+      place_.run("trap '' USR2; touch ready; while :; do sleep 0.05; done", command_recovery(3));
+  const SupervisorSignals blocked(SIGUSR2);
+  std::thread person([&] {
+    while (access((place_.dir().path + "/ready").c_str(), F_OK) != 0) usleep(10'000);
+    kill(getpid(), SIGUSR2);
+    usleep(1'500'000);
+    kill(getpid(), SIGTERM);
+  });
+  const auto end = watch(run, Clock::now() + seconds(600));
+  person.join();
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->time_is_short);
+  EXPECT_TRUE(end->told_to_end);
+  EXPECT_EQ(judge_end(*end).cause, Cause::cancelled);
+}
+
+/// Killed by Slurm it would not come back: so it is ended before.
+TEST_F(Attempting, WhoDoesNotAnswerIsEndedBeforeTheLimit) {
+  const auto run = place_.run("trap '' USR2; while :; do sleep 0.05; done", command_recovery(3));
+  const auto end = watch(run, Clock::now() + seconds(6));
+  ASSERT_TRUE(end);
+  EXPECT_TRUE(end->time_is_short);
+  EXPECT_EQ(judge_end(*end).cause, Cause::time_limit);
+  EXPECT_LT(seconds_since_start(), 6.5);
+}
+
+TEST(AllocationEnd, AClockThatSaysItIsOverIsNotBelieved) {
+  JobAllocation allocation{.job = "17"};
+  EXPECT_FALSE(AllocationEnd(allocation, 1000).at());
+  allocation.end_s = 1100;
+  EXPECT_TRUE(AllocationEnd(allocation, 1000).at());
+  EXPECT_FALSE(AllocationEnd(allocation, 1200).at());
+}
+
+/// `scontrol update TimeLimit`, in both directions.
+TEST(AllocationEnd, IsAskedForAgain) {
+  FakeWorld world;
+  const auto says = [&](const std::string& end) {
+    world.answers["scontrol show job 17"] = {0, "JobId=17 JobName=a\n   EndTime=" + end + "\n", ""};
+  };
+  const std::string then = "2026-11-22T11:00:00";
+  const auto then_s = static_cast<double>(parse_slurm_time(then).value_or(0));
+  const JobAllocation allocation{.job = "17", .end_s = then_s};
+  AllocationEnd end(allocation, then_s - 100);
+  end.ask_again(world, allocation);
+  EXPECT_NEAR(end.seconds_left().value_or(0), 100, 5) << "nobody answers";
+  says("2026-11-22T11:10:00");
+  end.ask_again(world, allocation);
+  EXPECT_NEAR(end.seconds_left().value_or(0), 700, 5);
+  end.ask_again(world, allocation);
+  EXPECT_NEAR(end.seconds_left().value_or(0), 700, 5) << "added once";
+  says("2026-11-22T11:01:00");
+  end.ask_again(world, allocation);
+  EXPECT_NEAR(end.seconds_left().value_or(0), 160, 5);
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,277 @@
+// The real supervisor over real processes; srun is a shell script that says what srun would.
+#include "launcher/supervise/supervisor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "launcher/events.hpp"
+#include "launcher/execute/descendants.hpp"
+#include "launcher/supervise/journal.hpp"
+#include "tests/launcher/supervise/supervised.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr RecoverySettings unprepared{};
+constexpr RecoverySettings training{.plan = {.max_restarts = 3, .requeue_on = {}},
+                                    .trains = true,
+                                    .asks_ranks = true,
+                                    .grace_seconds = 5};
+
+const char* const rank_killed = "echo 'srun: error: n2: task 1: Killed' >&2; exit 137; ";
+
+JournalDecision last_of(const Supervised& place) {
+  return read_journal(place.dir()).last.value_or(JournalDecision{});
+}
+
+TEST(Supervisor, AllWell) {
+  Supervised place;
+  EXPECT_EQ(supervise(place.world, place.run("exit 0", unprepared)), 0);
+  EXPECT_EQ(place.starts(), 1);
+  EXPECT_EQ(last_of(place).status, RunStatus::completed);
+  EXPECT_EQ(finished_in_job(place.dir()), std::nullopt) << "no job, no number";
+}
+
+TEST(Supervisor, ARankThatDiesOnceIsStartedAgain) {
+  Supervised place;
+  const auto began = std::chrono::steady_clock::now();
+  const auto script = std::string("if [ $n = 1 ]; then ") + rank_killed + "fi; exit 0";
+  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(3))), 0);
+  EXPECT_EQ(place.starts(), 2);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  const auto journal = read_journal(place.dir());
+  ASSERT_EQ(journal.history.size(), 2u);
+  EXPECT_EQ(journal.history[0].dead.rank, 1);
+  EXPECT_EQ(journal.history[1].cause, Cause::completed);
+}
+
+TEST(Supervisor, ACommandOfWhichNobodySaidAnythingIsNot) {
+  Supervised place;
+  EXPECT_EQ(supervise(place.world, place.run("exit 7", unprepared)), 7);
+  EXPECT_EQ(place.starts(), 1);
+  EXPECT_EQ(last_of(place).reason, "the ranks ended with code 7");
+}
+
+TEST(Supervisor, NeverAgainIsNeverAgain) {
+  Supervised place;
+  const auto script = "echo 'srun: error: n2: task 1: Exited with exit code 93' >&2; exit 93";
+  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(3))), 93);
+  EXPECT_EQ(place.starts(), 1);
+  EXPECT_THAT(last_of(place).reason, HasSubstr("never again"));
+}
+
+TEST(Supervisor, TheSameMistakeIsNotRepeatedToTheLast) {
+  Supervised place;
+  place.file("out/rank-0001-n2.log", "");
+  const auto script =
+      "echo \"ValueError: step $n is bad\" >> out/rank-0001-n2.log; "
+      "echo 'srun: error: n2: task 1: Exited with exit code 1' >&2; exit 1";
+  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(9))), 1);
+  EXPECT_EQ(place.starts(), 2);
+  EXPECT_THAT(last_of(place).reason, HasSubstr("the same as before"));
+}
+
+/// Ranks write into the same logs again: what the first start left there is not the second's.
+TEST(Supervisor, AnErrorOfAnEarlierStartIsNotReadAgain) {
+  Supervised place;
+  const auto script =
+      "if [ $n = 1 ]; then echo 'OSError: [Errno 5] Input/output error' >> out/rank-0001-n2.log; "
+      "fi; "
+      "echo epoch >> out/rank-0001-n2.log; if [ $n = 3 ]; then exit 0; fi; "
+      "echo 'srun: error: n2: task 1: Exited with exit code 1' >&2; exit 1";
+  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(9))), 0);
+  EXPECT_EQ(place.starts(), 3);
+  const auto history = read_journal(place.dir()).history;
+  ASSERT_EQ(history.size(), 3u);
+  EXPECT_THAT(history[0].first_error, HasSubstr("Errno 5"));
+  EXPECT_EQ(history[1].first_error, "");
+}
+
+TEST(Supervisor, TheStartersZeroDoesNotEndATraining) {
+  Supervised place;
+  const auto script =
+      "if [ $n = 2 ]; then echo '{\"time\": 1, \"event\": \"end\", \"status\": \"completed\"}' "
+      ">> events.jsonl; fi; exit 0";
+  EXPECT_EQ(supervise(place.world, place.run(script, training)), 0);
+  EXPECT_EQ(place.starts(), 2);
+  EXPECT_EQ(read_journal(place.dir()).history[0].cause, Cause::unproven);
+}
+
+/// Before the second life begins, with its generation, its history is told why.
+TEST(Supervisor, ARestartIsTold) {
+  Supervised place;
+  const auto script =
+      std::string(
+          "if [ $n = 1 ]; then echo '{\"time\": 1, \"torn' | tr -d '\\n' >> events.jsonl; ") +
+      rank_killed +
+      "fi; cp events.jsonl seen; echo '{\"time\": 2, \"event\": \"end\", \"status\": "
+      "\"completed\"}' >> events.jsonl; exit 0";
+  EXPECT_EQ(supervise(place.world, place.run(script, training)), 0);
+  EventTail seen(place.dir().path + "/seen");
+  const auto events = seen.read();
+  ASSERT_EQ(events.size(), 1u);
+  const auto* restart = std::get_if<RestartEvent>(&events.front());
+  ASSERT_NE(restart, nullptr);
+  EXPECT_EQ(restart->reason, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(restart->queue_seconds, 0);
+  EXPECT_EQ(restart->generation, 2);
+}
+
+TEST(Supervisor, AFinishedJobIsNotStartedAgain) {
+  Supervised place;
+  auto run = place.run("exit 0", unprepared);
+  run.allocation.job = "17";
+  EXPECT_EQ(supervise(place.world, run), 0);
+  run.allocation.restarts = 1;
+  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(place.starts(), 1);
+  run.allocation.job = "18";
+  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(place.starts(), 2) << "a new job is somebody's wish";
+}
+
+/// An orphan that is about to start its ranks anew must not end the copy that took its place.
+TEST(Supervisor, WhatWasLostMeanwhileIsNotTakenBack) {
+  Supervised place;
+  auto run = place.run("exit 1", command_recovery(3));
+  run.allocation.job = "17";
+  std::thread successor([&] {
+    while (!read_journal(place.dir()).last) usleep(10'000);
+    EXPECT_TRUE(Lease::take(place.dir().path, {.host = "n3", .job = "17", .restart = 1}));
+  });
+  EXPECT_EQ(supervise(place.world, run), 1);
+  successor.join();
+  EXPECT_EQ(place.starts(), 1);
+  const auto holder = lease_holder(place.dir().path);
+  ASSERT_TRUE(holder && *holder);
+  EXPECT_EQ((*holder)->first, 2);
+  // Nor does a supervisor that comes after the first was killed.
+  EXPECT_EQ(supervise(place.world, run), 1);
+  EXPECT_EQ(place.starts(), 1);
+}
+
+/// Its successor has no lease yet: it waits in the queue.
+TEST(Supervisor, AJobThatSlurmHasPutBackIsLeftAlone) {
+  class Slurm : public PosixWorld {
+   public:
+    Slurm() : PosixWorld(Console{}) {}
+    Result<CommandOutput> run(const std::vector<std::string>& argv,
+                              std::chrono::milliseconds limit) override {
+      if (argv == std::vector<std::string>{"scontrol", "show", "job", "17"})
+        return CommandOutput{0, "JobId=17 JobName=a\n   JobState=PENDING\n   Restarts=1\n", ""};
+      return PosixWorld::run(argv, limit);
+    }
+  };
+  Supervised place;
+  Slurm slurm;
+  auto run = place.run("exit 1", command_recovery(3));
+  run.allocation.job = "17";
+  EXPECT_EQ(supervise(slurm, run), 1);
+  EXPECT_EQ(place.starts(), 1);
+  const auto holder = lease_holder(place.dir().path);
+  ASSERT_TRUE(holder && *holder);
+  EXPECT_EQ((*holder)->first, 1) << "the next generation is its successor's";
+}
+
+/// Killed after any line of its journal, it is as if it had gone on.
+TEST(Supervisor, WhatWasDecidedIsCarriedOut) {
+  Supervised whole;
+  auto run = whole.run("exit 93", command_recovery(3));
+  run.allocation.job = "17";
+  ASSERT_EQ(supervise(whole.world, run), 93);
+  const auto journal = *whole.world.read_file(whole.dir().path + "/supervisor.jsonl");
+  const auto begun = journal.find('\n') + 1;
+  const auto ended = journal.find('\n', begun) + 1;
+  for (const auto end : {ended, journal.size()}) {
+    Supervised place;
+    auto again = place.run("exit 93", command_recovery(3));
+    again.allocation.job = "17";
+    place.file("supervisor.jsonl", journal.substr(0, end));
+    EXPECT_EQ(supervise(place.world, again), 93);
+    EXPECT_EQ(place.starts(), 0) << "never again";
+    again.allocation.restarts = 1;
+    EXPECT_EQ(supervise(place.world, again), 93);
+    EXPECT_EQ(place.starts(), 1) << "somebody has put the job back";
+  }
+}
+
+TEST(Supervisor, WhatIsCompleteIsNotStartedAgainForWantOfAMark) {
+  Supervised place;
+  auto run = place.run("exit 0", command_recovery(3));
+  run.allocation.job = "17";
+  ASSERT_EQ(supervise(place.world, run), 0);
+  std::filesystem::remove(place.dir().path + "/finished.job");
+  run.allocation.restarts = 1;
+  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(place.starts(), 1);
+  EXPECT_EQ(finished_in_job(place.dir()), "17");
+}
+
+/// Near the time limit slurmctld restarts: it is asked again.
+TEST(Supervisor, ARequeueWaitsForTheController) {
+  class Slurm : public PosixWorld {
+   public:
+    Slurm() : PosixWorld(Console{}) {}
+    Result<CommandOutput> run(const std::vector<std::string>& argv,
+                              std::chrono::milliseconds limit) override {
+      if (argv[0] != "scontrol") return PosixWorld::run(argv, limit);
+      if (++asked < 3) return CommandOutput{1, "", "Unable to contact slurm controller\n"};
+      requeued = requeued || argv[1] == "requeue";
+      return CommandOutput{0, "JobId=17 JobName=a\n   JobState=RUNNING\n   Restarts=0\n", ""};
+    }
+    int asked = 0;
+    bool requeued = false;
+  };
+  Supervised place;
+  Slurm slurm;
+  auto run = place.run("echo 'srun: error: Node failure on n2' >&2; exit 1", command_recovery(3));
+  run.allocation.job = "17";
+  EXPECT_EQ(supervise(slurm, run), 1);
+  EXPECT_TRUE(slurm.requeued);
+  EXPECT_EQ(last_of(place).next, Next::requeue);
+}
+
+/// What a supervisor that was killed has left behind counts.
+TEST(Supervisor, ItsSuccessorKnowsWhatWasBefore) {
+  Supervised place;
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(append_to_journal(place.dir(), line_of(JournalAttempt{.time = 1, .attempt = i})));
+  EXPECT_EQ(supervise(place.world, place.run("exit 0", training)), 1);
+  EXPECT_EQ(place.starts(), 0);
+  EXPECT_THAT(last_of(place).reason, HasSubstr("3 attempts in a row"));
+}
+
+/// The ranks are asked, and what they answer is the end: nothing is started again.
+TEST(Supervisor, TermAsksTheRanksToSaveAndStops) {
+  Supervised place;
+  const auto script =
+      "trap 'echo saved > saved; exit 75' USR2; touch ready; while :; do sleep 0.05; done";
+  // So that the signal finds no thread that would die of it.
+  const SupervisorSignals blocked(SIGUSR2);
+  std::thread sender([&] {
+    while (access((place.dir().path + "/ready").c_str(), F_OK) != 0) usleep(10'000);
+    kill(getpid(), SIGTERM);
+  });
+  const auto run = place.run(script, command_recovery(3));
+  const int code = supervise(place.world, run);
+  sender.join();
+  EXPECT_EQ(code, 75);
+  EXPECT_EQ(access((place.dir().path + "/saved").c_str(), F_OK), 0);
+  EXPECT_EQ(place.starts(), 1);
+  EXPECT_EQ(last_of(place).status, RunStatus::cancelled);
+}
+
+TEST(Supervisor, NothingIsLeftBehind) {
+  Supervised place;
+  EXPECT_EQ(supervise(place.world, place.run("setsid sleep 300 & exit 0", unprepared)), 0);
+  EXPECT_TRUE(descendants_of(getpid()).empty());
+}
+
+}  // namespace
+}  // namespace dllaunch
