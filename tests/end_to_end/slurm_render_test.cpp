@@ -232,8 +232,9 @@ train:
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
   EXPECT_EQ(events_of(run_, "start").size(), 2u);
   const auto restarts = events_of(run_, "restart");
-  ASSERT_EQ(restarts.size(), 1u) << ended.err;
-  EXPECT_THAT(restarts[0]["from"].dump(), HasSubstr("step-"));
+  ASSERT_EQ(restarts.size(), 2u) << ended.err;
+  EXPECT_EQ(restarts[0]["reason"], "put back into the queue by scontrol") << "the supervisor's";
+  EXPECT_THAT(restarts[1]["from"].dump(), HasSubstr("step-")) << "the trainer's";
   EXPECT_THAT(text_of(run_ + "/summary.json"), HasSubstr("\"restarts\": 1,"));
   // No epoch is missing, and only one that the requeueing cut may have been made twice.
   std::set<int> epochs;
@@ -291,17 +292,19 @@ TEST(PyxisScript, TheShimRunsWhereNoneOfItsLibrariesAre) {
   const auto may = world.run({"unshare", "--mount", "true"}, 10s);
   if (!may || may->exit_code != 0) GTEST_SKIP() << "unavailable: unshare --mount";
   const Workplace work;
-  const auto in_jail = R"(
-srun() {
-  until [[ $1 == */ld.so ]]; do shift || return 9; done
+  // The script's assignment keeps its variable exported.
+  const std::string in_jail = "export dllaunch_run= PATH=\"$PWD/bin:$PATH\"\n";
+  fs::create_directory(work.path() + "/bin");
+  const auto srun = work.file("bin/srun", R"(#!/bin/bash
+  until [[ $1 == */ld.so ]]; do shift || exit 9; done
   jail=$PWD/jail
   mkdir -p "$jail/proc" "$jail/sys" "$jail$dllaunch_run"
   SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NNODES=1 SLURM_STEP_ID=0 \
     unshare --mount bash -c '
     mount --bind /proc "$0/proc" && mount --rbind /sys "$0/sys" &&
       mount --bind "$1" "$0$1" && exec chroot "$0" "${@:2}"' "$jail" "$dllaunch_run" "$@"
-}
-)";
+)");
+  fs::permissions(srun, fs::perms::owner_all);
   const auto facts = nlohmann::json::parse(
       R"({"host": "head", "slurm": {"cluster": "c", "version": "24.05", "pyxis": true,
           "partitions": [{"name": "p", "default": true,
@@ -316,8 +319,8 @@ run: [sh, -c, "the shim's own loader stands in for sh"]
   const auto script = login.run({"script", job, "--facts", work.file("facts.json", facts.dump())});
   ASSERT_EQ(script.exit_code, 0) << script.err;
   // The image's program: what came along and needs no library itself.
-  const auto text = std::regex_replace(script.out, std::regex("sh -c '[^&]*' &"),
-                                       "\"$dllaunch_run/shim/ld.so\" --version &");
+  const auto text = std::regex_replace(script.out, std::regex("sh -c '[^\n]*"),
+                                       "\"$dllaunch_run/shim/ld.so\" --version");
   const auto path = work.file("inside.sbatch", in_jail + text);
   const auto ran =
       world.run({"bash", "-c", "cd \"$0\" && exec bash inside.sbatch", work.path()}, 30s);
