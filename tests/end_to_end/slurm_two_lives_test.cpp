@@ -85,6 +85,7 @@ TEST(SlurmTwoLives, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   const auto supervisors = programs_of(run, "/dllaunch", "supervise");
   ASSERT_EQ(supervisors.size(), 2u);
   for (const pid_t one : supervisors) kill(one, SIGSTOP);
+  const auto first_sruns = programs_of(run, "srun", "");
   ASSERT_TRUE(cluster.tell("cut-network", {node}));
   cluster.on_head({"scontrol", "update", "nodename=" + node, "state=down", "reason=network"});
   const auto again = [&] {
@@ -98,6 +99,13 @@ TEST(SlurmTwoLives, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   EXPECT_THAT(of_rank, HasSubstr("dltrain: stopped: run directory was taken over by job " +
                                  work.job_id() + " on n"));
   EXPECT_THAT(of_rank, HasSubstr("(generation 2, ours is 1); nothing more is written\n"));
+  // slurmstepd tells srun of the code, which a supervisor that wakes before would not let it say.
+  ASSERT_FALSE(first_sruns.empty());
+  EXPECT_TRUE(happens_within(30s, [&] {
+    const auto left = programs_of(run, "srun", "");
+    return std::find_first_of(left.begin(), left.end(), first_sruns.begin(), first_sruns.end()) ==
+           left.end();
+  }));
   for (const pid_t one : supervisors) kill(one, SIGCONT);
 
   const auto ended = work.wait(120s);
