@@ -45,7 +45,6 @@ std::map<std::string, double> clocks_around(const std::string& from, const Steps
       if (clocks.try_emplace(step.to, here + step.ahead_s).second) next.push_back(step.to);
   }
   std::vector<double> all;
-  all.reserve(clocks.size());
   for (const auto& [node, clock] : clocks) all.push_back(clock);
   const double middle = median_of(std::move(all));
   for (auto& [node, clock] : clocks) clock -= middle;

@@ -241,7 +241,7 @@ std::vector<int> exchange_ports(const std::string& mark, const std::string& host
   constexpr std::uint64_t count = 12000;
   constexpr std::uint64_t stride = 2503;
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-  for (const char c : fmt::format("{} {}", mark, host))
+  for (const char c : mark + ' ' + host)
     hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   std::vector<int> ports;
   for (std::uint64_t i = 0; i < 4; ++i)

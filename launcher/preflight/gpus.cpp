@@ -151,7 +151,7 @@ void look_at_health(const Json& gpu, Fault& fault) {
 std::string driver_trouble(const Json& seen, const std::vector<Sight>& sights) {
   const auto nvml = part_of(seen, "nvml");
   if (!gpus_in(seen).empty()) return "";
-  auto why = text_of(nvml, "why");
+  const auto why = text_of(nvml, "why");
   if (flag_of(nvml, "found") && !why.empty()) return why;
   const bool others = std::any_of(sights.begin(), sights.end(), [](const Sight& sight) {
     return flag_of(part_of(sight.seen, "nvml"), "found");

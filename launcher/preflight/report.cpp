@@ -90,7 +90,7 @@ Error no_report(std::string_view what) {
 }
 
 std::string colored(Level level, bool color) {
-  auto word = fmt::format("{:<4}", to_string(level));
+  const auto word = fmt::format("{:<4}", to_string(level));
   if (!color) return word;
   const char* code = level == Level::fail ? "1;31" : level == Level::warn ? "1;33" : "1;32";
   return fmt::format("\x1b[{}m{}\x1b[0m", code, word);

@@ -44,7 +44,7 @@ std::uint64_t room_for_checkpoint(const std::string& folder) {
   }
   std::uint64_t bytes = 0;
   if (newest.empty()) return 0;
-  for (fs::directory_iterator at(fs::path(folder) / newest, error), end; !error && at != end;
+  for (fs::directory_iterator at(folder + "/" + newest, error), end; !error && at != end;
        at.increment(error)) {
     std::error_code ignored;
     const auto size = at->file_size(ignored);

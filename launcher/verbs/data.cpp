@@ -87,7 +87,6 @@ Result<int> make(const Options& options, const World& world) {
                                  std::to_string(options.channels.value_or(3))};
   if (world.console().verbosity < 0) words.emplace_back("quiet");
   std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   ::execv(argv[0], argv.data());
