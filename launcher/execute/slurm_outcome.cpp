@@ -10,6 +10,7 @@
 
 #include "launcher/execute/last_words.hpp"
 #include "launcher/failure.hpp"
+#include "launcher/supervise/ending.hpp"
 #include "launcher/supervise/journal.hpp"
 #include "launcher/supervise/supervisor.hpp"
 #include "launcher/verb.hpp"
@@ -113,15 +114,6 @@ Outcome killed_by_the_warning(const LaunchPlan& plan, const SlurmJob& job) {
                                 plan.signal)};
 }
 
-/// Slurm's own watch over memory, and the kernel's, end a rank by SIGKILL and say so only here.
-bool tells_of_memory(const std::string& job_words) {
-  constexpr std::array<std::string_view, 4> signs = {"exceeded memory limit", "oom-kill",
-                                                     "oom_kill", "Out Of Memory"};
-  return std::any_of(signs.begin(), signs.end(), [&](std::string_view sign) {
-    return job_words.find(sign) != std::string::npos;
-  });
-}
-
 /// What the supervisor wrote down when it gave the job up; nothing: it did not, or was not there.
 std::optional<JournalDecision> given_up(const RunDir& run, const SlurmJob& job) {
   auto last = read_journal(run).last;
@@ -184,15 +176,6 @@ Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob
   return outcome;
 }
 
-/// "n2" of "srun: error: Node failure on n2"; empty when nobody says it.
-std::string failed_node(std::string_view words) {
-  constexpr std::string_view mark = "Node failure on ";
-  const auto at = words.find(mark);
-  if (at == std::string_view::npos) return "";
-  const auto rest = words.substr(at + mark.size());
-  return std::string(rest.substr(0, rest.find_first_of(" \n\r")));
-}
-
 /// "n1" of "slurmstepd-n1: error: Detected 1 oom-kill event(s)", where srun names no rank.
 std::string node_out_of_memory(std::string_view words) {
   const auto event = words.find("oom-kill event");
@@ -222,7 +205,7 @@ void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& 
               : "raise resources.time; there is no checkpoint to go on from";
   }
   if (job.state == "NODE_FAIL") {
-    const auto node = failed_node(job_words);
+    const auto node = lost_node_in(job_words);
     if (node.empty()) return;
     outcome.reason = fmt::format("job {} lost node {}", job.id, node);
     outcome.advice = fmt::format("run again; resources.exclude: {} avoids the node", node);

@@ -14,13 +14,6 @@ bool says(std::string_view words, std::string_view what) {
   return words.find(what) != std::string_view::npos;
 }
 
-bool tells_of_memory(std::string_view words) {
-  constexpr std::array<std::string_view, 4> signs = {"exceeded memory limit", "oom-kill",
-                                                     "oom_kill", "Out Of Memory"};
-  return std::any_of(signs.begin(), signs.end(),
-                     [&](std::string_view sign) { return says(words, sign); });
-}
-
 bool lost_a_node(std::string_view words) {
   return says(words, "Node failure on ") || says(words, "DUE TO NODE FAILURE");
 }
@@ -88,6 +81,13 @@ DeadRank dead_in(const StarterEnd& end) {
 }
 
 }  // namespace
+
+bool tells_of_memory(std::string_view words) {
+  constexpr std::array<std::string_view, 4> signs = {"exceeded memory limit", "oom-kill",
+                                                     "oom_kill", "Out Of Memory"};
+  return std::any_of(signs.begin(), signs.end(),
+                     [&](std::string_view sign) { return says(words, sign); });
+}
 
 std::string lost_node_in(std::string_view words) {
   constexpr std::string_view mark = "Node failure on ";

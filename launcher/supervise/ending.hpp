@@ -31,4 +31,7 @@ std::string words_of_slurm(std::string_view words);
 /// "n2" of "srun: error: Node failure on n2"; empty where nobody says it.
 std::string lost_node_in(std::string_view words);
 
+/// Slurm's own watch over memory, and the kernel's, end a rank by SIGKILL and say so only here.
+bool tells_of_memory(std::string_view words);
+
 }  // namespace dllaunch
