@@ -134,7 +134,8 @@ void take(const Json& line, Journal& journal) {
                                    .next = *next,
                                    .reason = word(line, "reason"),
                                    .status = status_of_word(word(line, "status")),
-                                   .exit_code = exit_code_in(line)};
+                                   .exit_code = exit_code_in(line),
+                                   .wanted_requeue = word(line, "wanted") == "requeue"};
     journal.decided = true;
   }
 }
@@ -166,6 +167,12 @@ bool is_readable(const RunDir& run) {
 
 Journal read_journal(const RunDir& run) {
   return parse_journal(file_end(path_of(run), most_bytes));
+}
+
+std::string stopped_in(const Journal& journal, std::string_view job) {
+  const auto& last = journal.last;
+  const bool stopped = journal.decided && last && last->next == Next::stop && last->job == job;
+  return stopped && !last->wanted_requeue ? last->reason : "";
 }
 
 int restarts_in(const Journal& journal, std::string_view job) {
@@ -212,6 +219,7 @@ std::string line_of(const JournalDecision& decision, std::optional<double> backo
   line["next"] = to_string(decision.next);
   line["status"] = to_string(decision.status);
   if (decision.next == Next::stop) line["exit_code"] = decision.exit_code;
+  if (decision.wanted_requeue) line["wanted"] = to_string(Next::requeue);
   line["reason"] = shortened(decision.reason);
   if (backoff_s) line["backoff"] = *backoff_s;
   return text_of(line);

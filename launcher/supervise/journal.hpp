@@ -33,6 +33,9 @@ struct JournalDecision {
   std::string reason = {};
   RunStatus status = RunStatus::failed;
   int exit_code = 1;  // of a stop
+  /// A stop for want of anything better: Slurm did not put the job back into the queue. Whoever
+  /// looks after the run from outside may submit it again.
+  bool wanted_requeue = false;
 };
 
 /// What is remembered of a run.
@@ -51,6 +54,10 @@ Journal parse_journal(std::string_view text);
 bool is_readable(const RunDir& run);
 /// Nothing was written yet: empty.
 Journal read_journal(const RunDir& run);
+
+/// Why the supervisor gave the run up in that job, by Slurm's number; empty: it has not, or would
+/// have had it back in the queue.
+std::string stopped_in(const Journal& journal, std::string_view job);
 
 /// Starts of the ranks after the first one in that job, by Slurm's number.
 int restarts_in(const Journal& journal, std::string_view job);

@@ -332,7 +332,8 @@ class Supervisor {
       write({.next = Next::stop,
              .reason = fmt::format("{}; not put back: {}", decision.reason, done.error().what),
              .status = decision.status,
-             .exit_code = decision.exit_code});
+             .exit_code = decision.exit_code},
+            /*wanted_requeue=*/true);
       return decision.exit_code;
     }
   }
@@ -345,7 +346,7 @@ class Supervisor {
     }
   }
 
-  void write(const Decision& decision) {
+  void write(const Decision& decision, bool wanted_requeue = false) {
     const bool restarts = decision.next == Next::restart;
     append(line_of(JournalDecision{.time = unix_seconds(),
                                    .job = run_.allocation.job,
@@ -353,7 +354,8 @@ class Supervisor {
                                    .next = decision.next,
                                    .reason = decision.reason,
                                    .status = decision.status,
-                                   .exit_code = decision.exit_code},
+                                   .exit_code = decision.exit_code,
+                                   .wanted_requeue = wanted_requeue},
                    restarts ? std::optional(std::chrono::duration<double>(decision.backoff).count())
                             : std::nullopt));
     const bool completed = decision.next == Next::stop && decision.status == RunStatus::completed;

@@ -119,6 +119,23 @@ TEST(Journal, ALineThatSomebodyLeftTornDoesNotSpoilTheNext) {
   EXPECT_EQ(journal.history[0].cause, Cause::failed);
 }
 
+/// Who looks after the run from outside must not overrule it, but where it asked for more than
+/// Slurm gave.
+TEST(Journal, AStopIsFinalUnlessARequeueWasWanted) {
+  JournalDecision stop{.time = 1, .job = "7", .next = Next::stop, .reason = "no new checkpoint"};
+  EXPECT_EQ(stopped_in(parse_journal(line_of(stop, {})), "7"), "no new checkpoint");
+  EXPECT_EQ(stopped_in(parse_journal(line_of(stop, {})), "8"), "");
+  const JournalAttempt next{.time = 2, .job = "7", .allocation = 1};
+  EXPECT_EQ(stopped_in(parse_journal(line_of(stop, {}) + line_of(next)), "7"), "");
+  stop.next = Next::requeue;
+  EXPECT_EQ(stopped_in(parse_journal(line_of(stop, {})), "7"), "");
+  stop.next = Next::stop;
+  stop.wanted_requeue = true;
+  const auto journal = parse_journal(line_of(stop, {}));
+  EXPECT_TRUE(journal.last->wanted_requeue);
+  EXPECT_EQ(stopped_in(journal, "7"), "");
+}
+
 TEST(Journal, RestartsAreStartsOfRanksAfterTheFirst) {
   Journal journal;
   EXPECT_EQ(restarts_in(journal, "17"), 0);
