@@ -82,7 +82,12 @@ Result<std::optional<Settled>> read_end(World& world, const StoredRun& run) {
   if (run.plan.launcher != Launcher::slurm || run.job_id.empty()) return std::optional<Settled>();
   auto queued = job_of_run(run.dir, world);
   if (!queued) return std::move(queued).error();
-  const auto ended = finished_jobs(world, run.job_id);
+  bool silent = false;
+  const auto ended = finished_jobs(world, run.job_id, &silent);
+  // Whoever does not answer may know: nothing is concluded from that.
+  if (silent && !*queued)
+    return Error{ErrorKind::unavailable,
+                 fmt::format("Slurm does not say how job {} ended", run.job_id), "try again later"};
   const bool going = std::any_of(ended.begin(), ended.end(),
                                  [](const SlurmJob& job) { return !is_final_state(job.state); });
   if (*queued || going) return std::optional<Settled>();
@@ -90,7 +95,7 @@ Result<std::optional<Settled>> read_end(World& world, const StoredRun& run) {
   auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, ledger);
   add_times(ended.empty() ? SlurmJob{} : ended.front(), seconds_of(ended), outcome);
   auto summary = to_json(summary_of(outcome, ledger, run.plan.ranks(), run.trains));
-  return std::optional(Settled{std::move(outcome), std::move(summary)});
+  return std::optional(Settled{std::move(outcome), std::move(summary), ended, ledger.end_status()});
 }
 
 Result<std::optional<Settled>> settle_run(World& world, const StoredRun& run) {

@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "launcher/execute/outcome.hpp"
+#include "launcher/slurm_text.hpp"
 #include "launcher/stored_run.hpp"
 #include "launcher/summary.hpp"
 #include "launcher/world.hpp"
@@ -28,10 +30,13 @@ std::string summary_text(const Summary& summary);
 struct Settled {
   Outcome outcome;
   nlohmann::ordered_json summary;
+  std::vector<SlurmJob> jobs = {};  // as Slurm recorded them; empty: it has forgotten
+  std::string end_status = {};      // the trainer's own last word; empty: it said none
 };
 
 /// How a Slurm job ended, from its record and the run's own events; writes nothing. Nothing when
-/// the run is no job of Slurm's or is not over. unavailable, timeout: Slurm does not answer.
+/// the run is no job of Slurm's or is not over. unavailable, timeout: Slurm does not answer, in
+/// whole or in part.
 Result<std::optional<Settled>> read_end(World& world, const StoredRun& run);
 
 /// A Slurm job that ended while nobody followed: its summary.json is written now. Nothing when

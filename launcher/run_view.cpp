@@ -104,6 +104,18 @@ void view_local(double now_s, RunView& view) {
 
 }  // namespace
 
+void take_event(const Event& event, RunPoint& point) {
+  if (const auto* step = std::get_if<StepEvent>(&event)) {
+    point.epoch = step->epoch;
+    point.step = step->step;
+    point.loss = step->loss;
+    point.images_per_s = step->images_per_s;
+  } else if (const auto* epoch = std::get_if<EpochEvent>(&event)) {
+    point.epoch = epoch->epoch;
+    if (epoch->val_accuracy) point.val_accuracy = epoch->val_accuracy;
+  }
+}
+
 RunPoint read_point(const StoredRun& run) {
   constexpr std::size_t most_bytes = 65536;
   RunPoint point;
@@ -111,15 +123,7 @@ RunPoint read_point(const StoredRun& run) {
   for (const auto& line : lines_of(file_end(run.dir.events(), most_bytes))) {
     const auto event = parse_event(line);
     if (!event || time_of(*event) < run.began_at_s - 1 || !history.take(*event)) continue;
-    if (const auto* step = std::get_if<StepEvent>(&*event)) {
-      point.epoch = step->epoch;
-      point.step = step->step;
-      point.loss = step->loss;
-      point.images_per_s = step->images_per_s;
-    } else if (const auto* epoch = std::get_if<EpochEvent>(&*event)) {
-      point.epoch = epoch->epoch;
-      if (epoch->val_accuracy) point.val_accuracy = epoch->val_accuracy;
-    }
+    take_event(*event, point);
   }
   if (const auto log = newest_log(run.dir); !point.epoch && !log.empty())
     point.last_line = last_line_of(log);
@@ -136,7 +140,7 @@ std::vector<QueuedJob> jobs_of(const Queue& queue, const std::string& id) {
   return jobs;
 }
 
-RunView view_run(StoredRun run, const Queue& queue, double now_s) {
+RunView view_state(StoredRun run, const Queue& queue, double now_s) {
   RunView view{.run = std::move(run), .state = {}};
   view.owner = owner_of(view.run.dir);
   const bool slurm = view.run.plan.launcher == Launcher::slurm;
@@ -147,6 +151,11 @@ RunView view_run(StoredRun run, const Queue& queue, double now_s) {
     if (seconds != view.run.summary.end() && seconds->is_number())
       view.seconds = seconds->get<double>();
   }
+  return view;
+}
+
+RunView view_run(StoredRun run, const Queue& queue, double now_s) {
+  auto view = view_state(std::move(run), queue, now_s);
   view.point = read_point(view.run);
   return view;
 }

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "launcher/events.hpp"
 #include "launcher/slurm_text.hpp"
 #include "launcher/stored_run.hpp"
 #include "launcher/world.hpp"
@@ -25,6 +26,8 @@ struct RunPoint {
   std::string last_line = {};  // without events: of the log that was written last
 };
 RunPoint read_point(const StoredRun& run);
+/// One more event of the same run.
+void take_event(const Event& event, RunPoint& point);
 
 /// One word of: pending, running, completing, completed, failed, cancelled, timeout, preempted,
 /// node_fail, out_of_memory, ended (nobody followed it to its end), died (a dllaunch here that was
@@ -47,6 +50,9 @@ struct Queue {
 
 /// The queue's entries of one job, tasks of an array included.
 std::vector<QueuedJob> jobs_of(const Queue& queue, const std::string& id);
+
+/// Without its point. Looks at the run's lock only.
+RunView view_state(StoredRun run, const Queue& queue, double now_s);
 
 /// Pure but for the run's own files. `now_s`: Unix seconds.
 RunView view_run(StoredRun run, const Queue& queue, double now_s);

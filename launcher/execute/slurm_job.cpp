@@ -94,12 +94,20 @@ SlurmJob job_of_fields(const std::vector<std::string>& fields) {
   return job;
 }
 
-/// A job that was requeued has several records; the last is its end.
-std::vector<SlurmJob> jobs_from_accounting(World& world, const std::string& id) {
+/// No answer, or an error other than the one by which Slurm says that it does not know.
+bool is_silence(const Result<CommandOutput>& output, std::string_view knows_nothing) {
+  if (!output) return output.error().kind == ErrorKind::timeout;
+  return output->exit_code != 0 && output->err.find(knows_nothing) == std::string::npos;
+}
+
+/// A job that was requeued has several records; the last is its end. `silent` is set when
+/// accounting did not answer.
+std::vector<SlurmJob> jobs_from_accounting(World& world, const std::string& id, bool& silent) {
   const auto output = world.run({"sacct", "--allocations", "--noheader", "--parsable2",
                                  "--jobs=" + id, "--format=JobID,State,ExitCode,Submit,Start,End"},
                                 query_limit);
   std::vector<SlurmJob> found;
+  silent = silent || is_silence(output, "storage is disabled");
   if (!output || output->exit_code != 0) return found;
   for (const auto& line : split(output->out, '\n')) {
     const auto fields = split(line, '|');
@@ -116,7 +124,8 @@ void add_cancellers(World& world, const std::string& id, std::vector<SlurmJob>& 
   const bool asks = std::any_of(jobs.begin(), jobs.end(),
                                 [](const SlurmJob& job) { return job.state == "CANCELLED"; });
   if (!asks || !world.find_program("sacct")) return;
-  for (const auto& recorded : jobs_from_accounting(world, id)) {
+  bool silent = false;
+  for (const auto& recorded : jobs_from_accounting(world, id, silent)) {
     for (auto& job : jobs) {
       const bool same = job.array_task == recorded.array_task;
       if (same && job.state == "CANCELLED") job.cancelled_by = recorded.cancelled_by;
@@ -154,11 +163,14 @@ Result<std::string> test_submission(World& world, const std::vector<std::string>
                "nothing was submitted; dllaunch script shows what would be"};
 }
 
-Result<std::string> submit_job(World& world, const std::string& script) {
+Result<std::string> submit_job(World& world, const std::string& script,
+                               const std::vector<std::string>& more) {
   const auto text = world.read_file(script);
   const auto options = text ? options_of_script(*text) : std::vector<std::string>();
   auto argv = sbatch_without(overriding(options, sbatch_variables(world)));
-  argv.insert(argv.end(), {"--parsable", script});
+  argv.emplace_back("--parsable");
+  argv.insert(argv.end(), more.begin(), more.end());
+  argv.push_back(script);
   auto output = world.run(argv, submit_limit);
   if (!output) {
     auto error = std::move(output).error();
@@ -216,14 +228,16 @@ Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id)
   return std::optional<QueuedJob>(std::move(jobs->front()));
 }
 
-std::vector<SlurmJob> finished_jobs(World& world, const std::string& id) {
+std::vector<SlurmJob> finished_jobs(World& world, const std::string& id, bool* silent) {
   const auto output = world.run({"scontrol", "show", "job", id}, query_limit);
   if (output && output->exit_code == 0) {
     auto jobs = parse_slurm_jobs(output->out);
     add_cancellers(world, id, jobs);
     if (!jobs.empty()) return jobs;
   }
-  auto jobs = jobs_from_accounting(world, id);
+  bool unheard = is_silence(output, "Invalid job id");
+  auto jobs = jobs_from_accounting(world, id, unheard);
+  if (silent != nullptr) *silent = jobs.empty() && unheard;
   if (!jobs.empty()) return jobs;
   // A sacct whose text we do not understand may still speak JSON.
   const auto json = world.run({"sacct", "--json", "--jobs=" + id}, query_limit);

@@ -15,7 +15,9 @@ namespace dllaunch {
 /// taken out of sbatch's environment. Lines that a site's wrapper adds are passed over.
 /// bad_request: sbatch does not understand an option. unavailable: it refuses, in its own words,
 /// or is not there. timeout: no answer in 60 s; the job may have been taken all the same.
-Result<std::string> submit_job(World& world, const std::string& script);
+/// `more`: options that count before those in the script.
+Result<std::string> submit_job(World& world, const std::string& script,
+                               const std::vector<std::string>& more = {});
 
 /// Asks sbatch what it would do with a job of these options, without submitting one: the words of
 /// --test-only, its estimate of the start among them. Errors as submit_job's.
@@ -33,8 +35,9 @@ Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id)
 Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id = "");
 
 /// The end of a job, of an array's every task: from scontrol, which forgets after MinJobAge, else
-/// from accounting. Empty when neither knows. Of a cancelled job accounting is asked by whom.
-std::vector<SlurmJob> finished_jobs(World& world, const std::string& id);
+/// from accounting. Empty when neither knows; `silent`, where given, then tells whether one of them
+/// did not answer, and so may know. Of a cancelled job accounting is asked by whom.
+std::vector<SlurmJob> finished_jobs(World& world, const std::string& id, bool* silent = nullptr);
 /// The same of a job that is no array; nothing when nobody knows it.
 std::optional<SlurmJob> finished_job(World& world, const std::string& id);
 

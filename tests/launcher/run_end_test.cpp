@@ -103,6 +103,23 @@ TEST_F(SettleTest, WhatGoesOnOrIsFollowedIsLeftAlone) {
   EXPECT_TRUE(read_stored_run(world(), path)->summary.is_null());
 }
 
+/// The queue answers, who knows of ended jobs does not: nothing is written down for good.
+TEST_F(SettleTest, WhoDoesNotAnswerMayKnowHowItEnded) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  answer("", failed_);
+  world().answers["scontrol show job 7"] = {
+      1, "", "slurm_load_jobs error: Unable to contact slurm controller"};
+  const auto unheard = settle(path);
+  ASSERT_FALSE(unheard);
+  EXPECT_EQ(unheard.error().kind, ErrorKind::unavailable);
+  EXPECT_TRUE(read_stored_run(world(), path)->summary.is_null());
+  world().answers["scontrol show job 7"] = {1, "",
+                                            "slurm_load_jobs error: Invalid job id specified"};
+  const auto forgotten = settle(path);
+  ASSERT_TRUE(forgotten && *forgotten);
+  EXPECT_TRUE((*forgotten)->jobs.empty());
+}
+
 TEST_F(SettleTest, ASilentSlurmIsAnError) {
   const auto path = place_.store({.folder = "r", .job_id = "7"});
   EXPECT_FALSE(settle(path));
