@@ -11,6 +11,17 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.0)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+# The daemon's store and API.
+foreach(module IN ITEMS SQLITE:sqlite3>=3.35:libsqlite3-dev MICROHTTPD:libmicrohttpd>=0.9.70:libmicrohttpd-dev)
+  string(REPLACE ":" ";" module ${module})
+  list(GET module 0 name)
+  list(GET module 1 wanted)
+  list(GET module 2 package)
+  pkg_check_modules(${name} IMPORTED_TARGET ${wanted})
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "no ${wanted} (Debian: ${package}); scripts/install-deps installs what is missing")
+  endif()
+endforeach()
 find_path(MUSTACHE_INCLUDE_DIR kainjow/mustache.hpp REQUIRED)
 
 # dllaunch_capability(NAME on|off "why"): one line of the configure summary.

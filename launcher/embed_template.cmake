@@ -1,5 +1,5 @@
-# cmake -DINPUT=x.mustache -DOUTPUT=x.cpp -P embed_template.cmake
-# Writes a template as job_sbatch_template(). One raw string literal a line, since compilers limit the
+# cmake -DINPUT=x.mustache -DOUTPUT=x.cpp -DHEADER=a/x.hpp -DFUNCTION=x -P embed_template.cmake
+# Writes a file as std::string_view FUNCTION(). One raw string literal a line, since compilers limit the
 # length of a single one.
 file(READ "${INPUT}" text)
 string(FIND "${text}" ")text\"" clash)
@@ -8,7 +8,7 @@ if(NOT clash EQUAL -1)
 endif()
 string(REPLACE "\n" "\n)text\"\n    R\"text(" text "${text}")
 file(WRITE "${OUTPUT}" "// Written by launcher/embed_template.cmake.
-#include \"launcher/job_sbatch_template.hpp\"
+#include \"${HEADER}\"
 
 namespace dllaunch {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::string_view text = R\"text(${text})text\";
 
 }  // namespace
 
-std::string_view job_sbatch_template() {
+std::string_view ${FUNCTION}() {
   return text;
 }
 

@@ -181,6 +181,11 @@ std::string restart_lines(const RunStatusView& status) {
 }  // namespace
 
 RunStatusView status_of(RunView view, double now_s) {
+  auto ledger = read_ledger(view.run);
+  return status_of(std::move(view), std::move(ledger), now_s);
+}
+
+RunStatusView status_of(RunView view, RunLedger ledger, double now_s) {
   RunStatusView status{.view = std::move(view), .logs = {}};
   const auto& dir = status.view.run.dir;
   status.logs = logs_of(dir, now_s);
@@ -191,7 +196,7 @@ RunStatusView status_of(RunView view, double now_s) {
   const auto journal = read_journal(dir);
   status.supervisor = supervisor_words(status.view.run, journal);
   status.tasks = tasks_of(status.view);
-  status.ledger = read_ledger(status.view.run);
+  status.ledger = std::move(ledger);
   status.restarts =
       std::max(status.ledger.restarts(), restarts_in(journal, status.view.run.job_id));
   status.goodput = goodput_of(status, now_s);
@@ -211,6 +216,7 @@ std::string render_status(const RunStatusView& status) {
   }
   text += line_of("run", view.run.dir.path);
   text += line_of("job", view.run.job_id);
+  text += line_of("daemon", shown_line(status.daemon));
   if (view.owner && view.owner->pid > 0)
     text +=
         line_of("followed by", fmt::format("process {} on {}", view.owner->pid, view.owner->host));
@@ -235,6 +241,7 @@ Json to_json(const RunStatusView& status) {
     const auto words = word_in_summary(status, key);
     document[key] = words.empty() ? Json() : Json(words);
   }
+  document["daemon"] = status.daemon.empty() ? Json() : Json(status.daemon);
   document["checkpoint"] = status.checkpoint.empty() ? Json() : Json(status.checkpoint);
   const History& history = status.ledger.history();
   document["restarts"] = status.restarts;

@@ -29,12 +29,15 @@ struct RunStatusView {
   std::string supervisor = {};          // what it did last, and why; empty: nothing to tell
   int restarts = 0;                     // of the ranks
   std::vector<std::string> tasks = {};  // of an array: "0 completed", in order
+  std::string daemon = {};              // what the daemon did about it; empty: nothing, or none
   RunLedger ledger = {};                // of its events so far
   std::optional<double> goodput = {};   // so far; of a run that is over as its summary has it
 };
 
 /// Reads the run's directory. `now_s`: Unix seconds.
 RunStatusView status_of(RunView view, double now_s);
+/// The same with what its events came to, read already.
+RunStatusView status_of(RunView view, RunLedger ledger, double now_s);
 
 std::string render_status(const RunStatusView& status);
 nlohmann::ordered_json to_json(const RunStatusView& status);

@@ -49,6 +49,8 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
      {"launcher/command_line.cpp", "launcher/verb_help.cpp", "launcher/named_topology.cpp",
       "launcher/verbs/"}},
     {"spdlog/", {"trainer/main.cpp"}},
+    {"sqlite3.h", {"launcher/daemon/database.cpp"}},
+    {"microhttpd.h", {"launcher/daemon/http_server.cpp"}},
 };
 
 /// Sources, or folders of them, without a mirrored test, each with the reason.
@@ -80,6 +82,9 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"topology/diagnosis_scene.cpp", "what all rules share: topology/diagnosis_*_test.cpp"},
     {"launcher/doctor/examine.cpp", "real processes in end_to_end/doctor_test.cpp"},
     {"launcher/verb_help.cpp", "the golden help texts of verbs_test.cpp"},
+    {"launcher/daemon/client.cpp", "against the real server in daemon/http_server_test.cpp"},
+    {"launcher/daemon/daemon.cpp", "run as a program by end_to_end/daemon_test.cpp"},
+    {"launcher/daemon/main.cpp", "run as a program by end_to_end/daemon_test.cpp"},
     {"launcher/version.cpp", "--version in program_test.cpp"},
     {"launcher/cluster_profile_schema.cpp", "cluster_profile_test.cpp, key by key"},
     {"launcher/child_process.cpp", "posix_world_test.cpp: commands that hang, flood and die"},

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "launcher/daemon/client.hpp"
 #include "launcher/execute/slurm.hpp"
 #include "launcher/execute/slurm_outcome.hpp"
 #include "launcher/find_run.hpp"
@@ -138,12 +139,19 @@ Result<int> cancel_run(const Options& options, World& world) {
     if (!settled) return std::move(settled).error();
   }
   const bool slurm = view.run.plan.launcher == Launcher::slurm;
-  if (is_over(view) || (slurm && view.jobs.empty())) {
+  const bool over = is_over(view) || (slurm && view.jobs.empty());
+  const auto task = task_of(options, view.run);
+  // What it waits to submit again is over for Slurm, but not for its user.
+  const bool told = slurm && !task && tell_daemon(world, *path, over ? "cancel" : "leave");
+  if (over && told) {
+    world.print(fmt::format("{} is not submitted again: the daemon was told\n", *path));
+    return exit_code::success;
+  }
+  if (over) {
     world.print(fmt::format("{} is over already: {}\n", *path, view.state));
     return exit_code::success;
   }
-  if (const auto task = task_of(options, view.run); slurm && task)
-    return cancel_task(options, view.run, *task, world);
+  if (slurm && task) return cancel_task(options, view.run, *task, world);
   auto done = slurm ? cancel_slurm(options, view.run, world) : cancel_local(options, view, world);
   if (!done) return done;
   auto after = read_stored_run(world, *path);

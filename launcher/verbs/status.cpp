@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launcher/daemon/client.hpp"
 #include "launcher/execute/slurm_job.hpp"
 #include "launcher/execute/slurm_outcome.hpp"
 #include "launcher/find_run.hpp"
@@ -71,6 +72,7 @@ Result<int> show_status(const Options& options, World& world) {
   if (!path) return std::move(path).error();
   auto status = look(*path, world);
   if (!status) return std::move(status).error();
+  status->daemon = daemons_word(world, status->view.run.dir.path);
   if (options.json) {
     world.print(to_json(*status).dump(2, ' ', /*ensure_ascii=*/false,
                                       nlohmann::ordered_json::error_handler_t::replace) +

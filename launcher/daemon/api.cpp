@@ -1,0 +1,332 @@
+#include "launcher/daemon/api.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "launcher/daemon/curve.hpp"
+#include "launcher/daemon/metrics.hpp"
+#include "launcher/daemon/page.hpp"
+#include "launcher/daemon/run_text.hpp"
+#include "launcher/run_status.hpp"
+#include "launcher/version.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Paths and logs may be any bytes, JSON is UTF-8.
+ApiAnswer json_answer(const Json& document, int status = 200) {
+  return {.status = status,
+          .type = "application/json",
+          .body = document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+                  "\n"};
+}
+
+Json or_null(const std::string& words) {
+  return words.empty() ? Json() : Json(words);
+}
+
+Json or_null(double value) {
+  return value == 0 ? Json() : Json(value);
+}
+
+Json to_json(const RunRecord& run) {
+  return {{"id", run.id},
+          {"run", run.name},
+          {"name", run.job},
+          {"run_dir", run.dir},
+          {"launcher", run.launcher},
+          {"job", or_null(run.job_id)},
+          {"state", run.state},
+          {"over", run.over},
+          {"began", or_null(run.began_s)},
+          {"ended", or_null(run.ended_s)},
+          {"seconds", or_null(run.seconds)},
+          {"where", or_null(run.where)},
+          {"reason", or_null(run.reason)},
+          {"decision", or_null(run.decision)},
+          {"submissions", run.submissions},
+          {"wish", or_null(run.wish)},
+          {"epoch", run.epoch == 0 ? Json() : Json(run.epoch)},
+          {"step", run.step == 0 ? Json() : Json(run.step)},
+          {"loss", or_null(run.loss)},
+          {"val_accuracy", or_null(run.val_accuracy)},
+          {"images_per_s", or_null(run.images_per_s)}};
+}
+
+/// "/v1/runs/a/logs/b" -> v1 runs a logs b
+std::vector<std::string> words_of(const std::string& path) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 1; begin <= path.size();) {
+    const auto end = std::min(path.find('/', begin), path.size());
+    words.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+/// nullopt: it is there and no number.
+std::optional<std::int64_t> number_in(const ApiRequest& request, const char* key,
+                                      std::int64_t otherwise) {
+  const auto found = request.query.find(key);
+  if (found == request.query.end()) return otherwise;
+  std::int64_t value = 0;
+  const auto& words = found->second;
+  const auto [end, problem] = std::from_chars(words.data(), words.data() + words.size(), value);
+  if (problem != std::errc() || end != words.data() + words.size()) return std::nullopt;
+  return value;
+}
+
+ApiAnswer not_found() {
+  return error_answer(404, "there is no such thing here");
+}
+
+ApiAnswer text_answer(const RunText& part, const std::string& type) {
+  return {.status = 200,
+          .type = type,
+          .body = part.text,
+          .headers = {{"X-From", std::to_string(part.from)},
+                      {"X-Next", std::to_string(part.from + part.text.size())},
+                      {"X-Size", std::to_string(part.bytes)}}};
+}
+
+/// "id:7" by its id, else by the folder's name; where none has that name, a bare number is an id.
+Result<std::optional<RunRecord>> find_run(Store& store, const std::string& word) {
+  constexpr std::string_view mark = "id:";
+  const bool by_id = word.starts_with(mark);
+  if (!by_id) {
+    auto named = store.find(word);
+    if (!named || *named) return named;
+  }
+  const std::string_view digits = std::string_view(word).substr(by_id ? mark.size() : 0);
+  std::int64_t id = 0;
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  if (problem != std::errc() || end != digits.data() + digits.size())
+    return std::optional<RunRecord>();
+  return store.find_id(id);
+}
+
+/// Writing JSON recurses, and a thread's stack is small.
+bool is_too_deep(const Json& document) {
+  constexpr std::size_t deepest = 64;
+  std::vector<std::pair<const Json*, std::size_t>> left = {{&document, 1}};
+  while (!left.empty()) {
+    const auto [part, depth] = left.back();
+    left.pop_back();
+    if (depth > deepest) return true;
+    if (!part->is_structured()) continue;
+    for (const auto& inner : *part) left.emplace_back(&inner, depth + 1);
+  }
+  return false;
+}
+
+/// Ranks to GPUs, CPUs and NUMA nodes: what plan.json says of one node.
+Json binding_of(World& world, const RunDir& dir) {
+  constexpr off_t most_bytes = 4 << 20;
+  struct stat info {};
+  if (stat(dir.plan_json().c_str(), &info) != 0 || info.st_size > most_bytes) return {};
+  const auto plan_text = world.read_file(dir.plan_json());
+  const Json plan = plan_text ? Json::parse(*plan_text, nullptr, false) : Json();
+  const auto binding = plan.is_object() ? plan.value("binding", Json()) : Json();
+  return is_too_deep(binding) ? Json() : binding;
+}
+
+ApiAnswer part_of_file(const ApiRequest& request, const RunDir& dir, const std::string& log) {
+  constexpr std::int64_t usual = 65536;
+  const auto from = number_in(request, "from", 0);
+  const auto limit = number_in(request, "limit", usual);
+  if (!from || !limit || *limit < 0)
+    return error_answer(400, "from and limit are whole numbers of bytes");
+  const auto most = static_cast<std::uint64_t>(*limit);
+  auto part = log.empty() ? read_events(dir, *from, most) : read_log(dir, log, *from, most);
+  if (!part)
+    return part.error().kind == ErrorKind::bad_request ? not_found() : error_answer(part.error());
+  return text_answer(*part, log.empty() ? "application/x-ndjson" : "text/plain; charset=utf-8");
+}
+
+}  // namespace
+
+ApiAnswer error_answer(int status, const std::string& what) {
+  return json_answer({{"error", {{"what", what}, {"hint", nullptr}}}}, status);
+}
+
+ApiAnswer error_answer(const Error& error) {
+  const int status = error.kind == ErrorKind::bad_request     ? 400
+                     : error.kind == ErrorKind::unsatisfiable ? 409
+                     : error.kind == ErrorKind::timeout       ? 504
+                                                              : 503;
+  return json_answer({{"error", {{"what", error.what}, {"hint", or_null(error.hint)}}}}, status);
+}
+
+ApiAnswer Api::answer(const ApiRequest& request) {
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (!reads && request.method != "POST") return error_answer(405, "GET or POST");
+  const auto words = words_of(request.path);
+  if (words.size() == 1 && reads) {
+    if (words[0].empty())
+      return {.status = 200, .type = "text/html; charset=utf-8", .body = std::string(page_text())};
+    if (words[0] == "metrics") return metrics();
+  }
+  if (words.size() < 2 || words[0] != "v1") return not_found();
+  if (words[1] == "daemon" && words.size() == 2 && reads) return daemon();
+  if (words[1] == "daemon" && words.size() == 3 && words[2] == "stop") {
+    if (reads) return error_answer(405, "POST");
+    doors_.stop();
+    return json_answer({{"stopping", true}, {"pid", getpid()}}, 202);
+  }
+  if (words[1] != "runs") return not_found();
+  if (words.size() == 2) return reads ? runs(request) : error_answer(405, "GET");
+  return of_run(request, words);
+}
+
+ApiAnswer Api::daemon() const {
+  const auto snapshot = doors_.snapshot();
+  const double now_s = doors_.now_s();
+  const auto figures = process_figures(facts_.began_s, now_s);
+  const auto& slurm = snapshot->slurm;
+  return json_answer({{"version", std::string(version())},
+                      {"pid", getpid()},
+                      {"host", facts_.host},
+                      {"port", facts_.port < 0 ? Json() : Json(facts_.port)},
+                      {"uptime_seconds", figures.uptime_s},
+                      {"cpu_seconds", figures.cpu_s},
+                      {"resident_bytes", figures.resident_bytes},
+                      {"open_files", figures.open_files},
+                      {"interval_seconds", facts_.interval_s},
+                      {"rounds", snapshot->rounds},
+                      {"last_round", or_null(snapshot->at_s)},
+                      {"next_round", or_null(snapshot->next_s)},
+                      {"live_runs", snapshot->live.size()},
+                      {"submissions", snapshot->submissions},
+                      {"slurm",
+                       {{"asked", slurm.asked},
+                        {"answers", slurm.answers},
+                        {"questions", slurm.questions},
+                        {"errors", slurm.errors},
+                        {"answer_seconds", slurm.answer_s},
+                        {"last_error", slurm.answers ? Json() : or_null(slurm.last_error)}}}});
+}
+
+ApiAnswer Api::runs(const ApiRequest& request) {
+  constexpr std::int64_t most = 1000;
+  const auto limit = number_in(request, "limit", 200);
+  const auto before = number_in(request, "before", 0);
+  if (!limit || !before || *limit < 1 || *limit > most || *before < 0)
+    return error_answer(400, fmt::format("limit is 1 to {}, before the id of a run", most));
+  auto page = store_.runs(static_cast<std::size_t>(*limit), *before);
+  if (!page) return error_answer(page.error());
+  const auto snapshot = doors_.snapshot();
+  std::map<std::int64_t, const RunRecord*> live;
+  for (const auto& run : snapshot->live) live.emplace(run.id, &run);
+  Json list = Json::array();
+  std::set<std::int64_t> listed;
+  for (const auto& run : *page) {
+    const auto moving = live.find(run.id);
+    // What was wished since the last round is in the store only.
+    list.push_back(to_json(
+        moving == live.end() || run.wished_s > moving->second->wished_s ? run : *moving->second));
+    listed.insert(run.id);
+  }
+  // What goes on is never on a later page.
+  if (*before == 0)
+    for (const auto& [id, run] : live)
+      if (listed.insert(id).second) list.push_back(to_json(*run));
+  const bool more = page->size() == static_cast<std::size_t>(*limit);
+  return json_answer({{"runs", std::move(list)},
+                      {"next", more ? Json(page->back().id) : Json()},
+                      {"at", or_null(snapshot->at_s)}});
+}
+
+ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>& words) {
+  auto found = find_run(store_, words[2]);
+  if (!found) return error_answer(found.error());
+  if (!*found) return error_answer(404, "no such run");
+  const auto& run = **found;
+  const RunDir dir{.path = run.dir};
+  const bool reads = request.method != "POST";
+  const std::string what = words.size() > 3 ? words[3] : "";
+  if (words.size() == 4 && (what == "cancel" || what == "requeue" || what == "leave"))
+    return reads ? error_answer(405, "POST") : wish(run, what);
+  if (!reads) return error_answer(405, "GET");
+  if (words.size() == 3) return one_run(run);
+  if (words.size() == 4 && what == "events") return part_of_file(request, dir, "");
+  if (words.size() == 4 && what == "curve") return curve(run);
+  if (words.size() == 4 && what == "logs") return json_answer({{"logs", log_names(dir)}});
+  if (words.size() == 5 && what == "logs") return part_of_file(request, dir, words[4]);
+  return not_found();
+}
+
+ApiAnswer Api::one_run(const RunRecord& run) {
+  const auto snapshot = doors_.snapshot();
+  auto current = run;
+  for (const auto& live : snapshot->live)
+    if (live.id == run.id && live.wished_s >= run.wished_s) current = live;
+  Json document = to_json(current);
+  document["submitted"] = Json::array();
+  auto submissions = store_.submissions_of(run.id, 100);
+  if (submissions) {
+    for (const auto& one : *submissions)
+      document["submitted"].push_back({{"time", one.intended_s},
+                                       {"reason", one.reason},
+                                       {"state", to_string(one.state)},
+                                       {"job", or_null(one.job_id)},
+                                       {"words", or_null(one.words)},
+                                       {"excluded", or_null(one.exclude)}});
+  }
+  auto files = read_stored_run(world_, run.dir);
+  document["files"] = files ? Json() : Json(files.error().what);
+  if (files && is_too_deep(files->summary)) files->summary = Json();
+  if (files) {
+    const double now_s = doors_.now_s();
+    document["binding"] = binding_of(world_, files->dir);
+    auto ledger = ledgers_.of(*files).value_or(RunLedger());
+    auto view = view_run(*std::move(files), snapshot->queue, now_s);
+    document["status"] = dllaunch::to_json(status_of(std::move(view), std::move(ledger), now_s));
+  }
+  return json_answer(document);
+}
+
+ApiAnswer Api::curve(const RunRecord& run) const {
+  constexpr std::size_t points = 240;
+  const auto read = read_curve(RunDir{.path = run.dir}.events(), points);
+  const auto or_absent = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json();
+  };
+  Json steps = Json::array();
+  for (const auto& step : read.steps)
+    steps.push_back(
+        {step.step, or_absent(step.loss), or_absent(step.accuracy), or_absent(step.images_per_s)});
+  Json epochs = Json::array();
+  for (const auto& epoch : read.epochs)
+    epochs.push_back({epoch.epoch, or_absent(epoch.val_loss), or_absent(epoch.val_accuracy)});
+  return json_answer({{"steps", std::move(steps)}, {"epochs", std::move(epochs)}});
+}
+
+ApiAnswer Api::wish(const RunRecord& run, const std::string& what) {
+  if (run.over && what != "requeue") return error_answer(409, "it is over already: " + run.state);
+  if (what == "requeue" && run.launcher != "slurm")
+    return error_answer(409, "it runs without Slurm: dllaunch run --run-dir starts it again");
+  if (run.wish == what) return json_answer({{"accepted", what}, {"again", true}}, 202);
+  auto kept = store_.wish(run.id, what, doors_.now_s());
+  if (!kept) return error_answer(kept.error());
+  doors_.wake();
+  return json_answer({{"accepted", what}}, 202);
+}
+
+ApiAnswer Api::metrics() {
+  auto counts = store_.counts();
+  if (!counts) return error_answer(counts.error());
+  const auto figures = process_figures(facts_.began_s, doors_.now_s());
+  return {.status = 200,
+          .type = "text/plain; version=0.0.4; charset=utf-8",
+          .body = render_metrics(*doors_.snapshot(), *counts, figures)};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,74 @@
+// What the daemon answers, whoever carries the question: no sockets here.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launcher/daemon/ledgers.hpp"
+#include "launcher/daemon/run_watch.hpp"
+#include "launcher/daemon/store.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+struct ApiRequest {
+  std::string method;
+  std::string path;  // escapes undone
+  std::map<std::string, std::string> query = {};
+};
+
+struct ApiAnswer {
+  int status = 200;
+  std::string type = "application/json";
+  std::string body = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+/// The daemon itself, for GET /v1/daemon.
+struct DaemonFacts {
+  double began_s = 0;
+  std::string host = {};
+  int port = -1;  // on 127.0.0.1; -1: none
+  double interval_s = 0;
+};
+
+class Api {
+ public:
+  struct Doors {
+    std::function<std::shared_ptr<const Snapshot>()> snapshot;
+    std::function<void()> wake;  // there is a wish
+    std::function<void()> stop;
+    std::function<double()> now_s;
+  };
+  Api(World& world, Store& store, DaemonFacts facts, Doors doors)
+      : world_(world), store_(store), facts_(std::move(facts)), doors_(std::move(doors)) {}
+
+  /// From any thread. Work and memory of an answer are bounded.
+  ApiAnswer answer(const ApiRequest& request);
+  void set_port(int port) { facts_.port = port; }
+
+ private:
+  ApiAnswer daemon() const;
+  ApiAnswer runs(const ApiRequest& request);
+  ApiAnswer of_run(const ApiRequest& request, const std::vector<std::string>& words);
+  ApiAnswer one_run(const RunRecord& run);
+  ApiAnswer curve(const RunRecord& run) const;
+  ApiAnswer wish(const RunRecord& run, const std::string& what);
+  ApiAnswer metrics();
+
+  World& world_;
+  Store& store_;
+  DaemonFacts facts_;
+  Doors doors_;
+  Ledgers ledgers_;
+};
+
+/// {"error": {"what", "hint"}} with the status that fits the kind.
+ApiAnswer error_answer(const Error& error);
+ApiAnswer error_answer(int status, const std::string& what);
+
+}  // namespace dllaunch

@@ -1,0 +1,242 @@
+#include "launcher/daemon/daemon.hpp"
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "launcher/daemon/api.hpp"
+#include "launcher/daemon/http_server.hpp"
+#include "launcher/daemon/log_file.hpp"
+#include "launcher/daemon/run_watch.hpp"
+#include "launcher/daemon/store.hpp"
+#include "launcher/run_dir.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Unix seconds as they were when we started, and the time since: a clock that nobody sets.
+double unix_seconds() {
+  using Seconds = std::chrono::duration<double>;
+  static const auto begin = std::chrono::steady_clock::now();
+  static const Seconds at_begin = std::chrono::system_clock::now().time_since_epoch();
+  return (at_begin + Seconds(std::chrono::steady_clock::now() - begin)).count();
+}
+
+std::chrono::milliseconds pause_until(double time_s, double now_s) {
+  return std::chrono::milliseconds(static_cast<long long>(1000 * std::max(0.0, time_s - now_s)));
+}
+
+/// Wakes the main thread: a signal, a wish, an end.
+class Bell {
+ public:
+  Bell() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+    // Before any other thread: they all inherit it, and only our descriptor hears of them.
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    signals_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    wish_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  }
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+  ~Bell() {
+    close(signals_);
+    close(wish_);
+  }
+
+  void ring() { eventfd_write(wish_, 1); }
+  void stop() {
+    stop_ = true;
+    ring();
+  }
+  bool stopped() const { return stop_; }
+
+  /// Whether it rang.
+  bool wait_until(std::chrono::steady_clock::time_point end) {
+    constexpr std::chrono::milliseconds longest = std::chrono::hours(1);
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(std::min<std::chrono::steady_clock::duration>(
+            end - std::chrono::steady_clock::now(), longest));
+    std::array<pollfd, 2> watched = {pollfd{signals_, POLLIN, 0}, pollfd{wish_, POLLIN, 0}};
+    const auto limit = static_cast<int>(std::max<long long>(left.count(), 0));
+    if (poll(watched.data(), watched.size(), limit) <= 0) return false;
+    if ((watched[0].revents & POLLIN) != 0) stop_ = true;
+    eventfd_t rings = 0;
+    eventfd_read(wish_, &rings);
+    return true;
+  }
+
+ private:
+  int signals_ = -1;
+  int wish_ = -1;
+  std::atomic<bool> stop_ = false;
+};
+
+struct Servers {
+  std::unique_ptr<HttpServer> local;
+  std::unique_ptr<HttpServer> tcp;
+  int port = -1;
+};
+
+/// Renews the lock's signature beside everything else, for a round may wait for Slurm.
+class Renewal {
+ public:
+  Renewal(World& world, const DaemonLock& lock, Bell& bell)
+      : thread_([this, &world, &lock, &bell] {
+          std::unique_lock guard(mutex_);
+          while (!wake_.wait_for(guard, renewal_pause, [this] { return ended_; })) {
+            if (lock.renew()) continue;
+            world.note("dllaunch: the lock's file was removed: this daemon is nobody's now\n");
+            bell.stop();
+            return;
+          }
+        }) {}
+  Renewal(const Renewal&) = delete;
+  Renewal& operator=(const Renewal&) = delete;
+  ~Renewal() {
+    {
+      const std::lock_guard guard(mutex_);
+      ended_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+/// Where the state folder's file system has no sockets, the run-time folder may; a link leads
+/// there.
+Result<int> listen_locally(World& world, const DaemonPlace& place) {
+  unlink(place.socket().c_str());
+  auto fd = listen_at(place.socket());
+  const auto elsewhere = world.environment("XDG_RUNTIME_DIR");
+  if (fd || !elsewhere || !elsewhere->starts_with('/')) return fd;
+  const auto folder = *elsewhere + "/dllaunch";
+  if (auto made = make_private(folder); !made) return fd;
+  auto other = listen_at(folder + "/socket");
+  if (!other) return fd;
+  unlink(place.socket().c_str());
+  if (symlink((folder + "/socket").c_str(), place.socket().c_str()) == 0) return other;
+  close(*other);
+  return fd;
+}
+
+/// The mask is the user's own again afterwards: jobs inherit it.
+Result<Ok> write_secret(const std::string& path, const std::string& secret) {
+  const auto before = umask(0077);
+  auto written = write_file(path, secret + "\n");
+  umask(before);
+  return written;
+}
+
+Result<Ok> serve(int fd, const Door& door, Api& api, std::unique_ptr<HttpServer>& server) {
+  auto started = HttpServer::start(fd, door, api, {});
+  if (!started) return std::move(started).error();
+  server = *std::move(started);
+  return Ok{};
+}
+
+Result<Servers> open_doors(World& world, const DaemonPlace& place, const DaemonSettings& settings,
+                           Api& api) {
+  Servers servers;
+  Door tcp;
+  int tcp_fd = -1;
+  unlink(place.token().c_str());
+  if (settings.port >= 0) {
+    auto listening = listen_on_loopback(settings.port);
+    if (!listening) return std::move(listening).error();
+    std::tie(tcp_fd, servers.port) = *listening;
+    tcp = {.port = servers.port, .token = new_secret()};
+    // Before anybody can ask.
+    api.set_port(servers.port);
+    if (auto kept = write_secret(place.token(), tcp.token); !kept) {
+      close(tcp_fd);
+      return std::move(kept).error();
+    }
+  }
+  auto done = [&]() -> Result<Ok> {
+    auto fd = listen_locally(world, place);
+    if (!fd) return std::move(fd).error();
+    return serve(*fd, {}, api, servers.local);
+  }();
+  if (!done && tcp_fd >= 0) close(tcp_fd);
+  if (done && tcp_fd >= 0) done = serve(tcp_fd, tcp, api, servers.tcp);
+  if (!done) return std::move(done).error();
+  return servers;
+}
+
+}  // namespace
+
+Result<Ok> run_daemon(World& world, const DaemonPlace& place, const DaemonSettings& settings,
+                      const DaemonLock& lock,
+                      const std::function<void(const std::string&)>& ready) {
+  // One heap: arenas of a thread each would triple what an idle daemon keeps.
+  mallopt(M_ARENA_MAX, 1);
+  std::signal(SIGPIPE, SIG_IGN);
+  Bell bell;
+  const double began_s = unix_seconds();
+  auto store = Store::open(place.store(), began_s);
+  if (!store) return std::move(store).error();
+  RunWatch watch(world, **store, place, settings);
+  Api api(world, **store,
+          {.began_s = began_s,
+           .host = world.host_name(),
+           .port = -1,
+           .interval_s = settings.interval_s},
+          {.snapshot = [&watch] { return watch.snapshot(); },
+           .wake = [&bell] { bell.ring(); },
+           .stop = [&bell] { bell.stop(); },
+           .now_s = unix_seconds});
+  auto doors = open_doors(world, place, settings, api);
+  if (!doors) return std::move(doors).error();
+  const auto where = doors->port < 0
+                         ? place.socket()
+                         : fmt::format("{} and http://127.0.0.1:{}/", place.socket(), doors->port);
+  world.note(fmt::format("dllaunch: daemon {} listens on {}\n", getpid(), where));
+  ready(fmt::format("daemon  process {} on {}\nsocket  {}\n{}", getpid(), world.host_name(),
+                    place.socket(),
+                    doors->port < 0 ? ""
+                                    : fmt::format("page    http://127.0.0.1:{}/#token=$(cat {})\n",
+                                                  doors->port, place.token())));
+  const Renewal renewal(world, lock, bell);
+  while (!bell.stopped()) {
+    const double now_s = unix_seconds();
+    watch.look(now_s);
+    malloc_trim(0);
+    if (turn_over(place.log())) world.note("dllaunch: the log goes on here\n");
+    const auto next = std::chrono::steady_clock::now() + pause_until(watch.next_s(), now_s);
+    while (!bell.wait_until(next) && std::chrono::steady_clock::now() < next) continue;
+  }
+  world.note("dllaunch: the daemon ends\n");
+  unlink(place.socket().c_str());
+  unlink(place.token().c_str());
+  lock.forget();
+  return Ok{};
+}
+
+}  // namespace dllaunch

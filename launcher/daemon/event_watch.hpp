@@ -1,0 +1,36 @@
+// How far a run is, from what its events grew by: a little work a look, a little memory a run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "launcher/history.hpp"
+#include "launcher/line_tail.hpp"
+#include "launcher/run_view.hpp"
+
+namespace dllaunch {
+
+class EventWatch {
+ public:
+  /// Reads no more than this at a look: of a file that grew by more, the end.
+  static constexpr std::size_t most_bytes = 65536;
+
+  /// Events before `from_s` (Unix seconds) are of an earlier job.
+  EventWatch(std::string path, double from_s) : path_(std::move(path)), from_s_(from_s) {}
+
+  /// Whether there was anything new.
+  bool look();
+  const RunPoint& point() const { return point_; }
+
+ private:
+  std::string path_;
+  double from_s_;
+  std::optional<LineTail> tail_;
+  std::uint64_t size_ = 0;  // at the last look
+  History history_;         // of several lives only what counts
+  RunPoint point_;
+};
+
+}  // namespace dllaunch

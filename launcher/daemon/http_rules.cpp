@@ -1,0 +1,90 @@
+#include "launcher/daemon/http_rules.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+
+namespace dllaunch {
+namespace {
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() < 8 &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// Ours on TCP with our port; over the unix socket any port, that of a tunnel.
+bool is_our_host(std::string_view host, const Door& door) {
+  const auto colon = host.rfind(':');
+  const auto name = host.substr(0, colon);
+  if (name != "localhost" && name != "127.0.0.1") return false;
+  if (colon == std::string_view::npos) return door.port < 0 || door.port == 80;
+  const auto port = host.substr(colon + 1);
+  return is_number(port) && (door.port < 0 || port == std::to_string(door.port));
+}
+
+bool comes_from_elsewhere(const HttpHead& head) {
+  if (!head.site.empty() && head.site != "same-origin" && head.site != "none") return true;
+  return !head.origin.empty() && head.origin != "http://" + head.host;
+}
+
+bool is_too_long(const std::string& length) {
+  if (length.empty()) return false;
+  std::uint64_t bytes = 0;
+  const auto [end, problem] = std::from_chars(length.data(), length.data() + length.size(), bytes);
+  return problem != std::errc() || end != length.data() + length.size() || bytes > most_body_bytes;
+}
+
+bool holds_nothing(const HttpHead& head) {
+  return (head.method == "GET" || head.method == "HEAD") && head.path == "/";
+}
+
+}  // namespace
+
+std::optional<Refusal> refuse_body(std::string_view body) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto is_blank = [&](char c) { return blanks.find(c) != std::string_view::npos; };
+  std::string bare;
+  std::copy_if(body.begin(), body.end(), std::back_inserter(bare),
+               [&](char c) { return !is_blank(c); });
+  if (bare.empty() || bare == "{}") return std::nullopt;
+  return Refusal{400, "no request here has a body, but for an empty object of JSON"};
+}
+
+bool same_secret(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0U : 1U;
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i)
+    difference |=
+        static_cast<unsigned>(static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]));
+  return difference == 0 && !a.empty();
+}
+
+std::string new_secret() {
+  std::array<unsigned char, 32> bytes{};
+  // The kernel gives up to 256 bytes whole; without them there is no secret.
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) std::abort();
+  std::string words;
+  for (const auto byte : bytes) words += fmt::format("{:02x}", byte);
+  return words;
+}
+
+std::optional<Refusal> refuse(const HttpHead& head, const Door& door) {
+  if (!is_our_host(head.host, door))
+    return Refusal{421, "Host must be localhost or 127.0.0.1, and its port ours"};
+  if (head.method != "GET" && head.method != "HEAD" && comes_from_elsewhere(head))
+    return Refusal{403, "a page of somebody else may ask nothing of us"};
+  if (is_too_long(head.content_length)) return Refusal{413, "no request here has a body"};
+  if (door.port < 0 || holds_nothing(head)) return std::nullopt;
+  constexpr std::string_view scheme = "Bearer ";
+  const std::string_view words = head.authorization;
+  if (!words.starts_with(scheme) || !same_secret(words.substr(scheme.size()), door.token))
+    return Refusal{401, "the token is missing or wrong: `dllaunch daemon status` says where it is"};
+  return std::nullopt;
+}
+
+}  // namespace dllaunch

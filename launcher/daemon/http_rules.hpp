@@ -1,0 +1,47 @@
+// Who may ask what over HTTP: rules on the head of a request. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dllaunch {
+
+struct HttpHead {
+  std::string method = {};
+  std::string path = {};
+  std::string host = {};           // of "Host:"; empty: absent
+  std::string origin = {};         // empty: absent, as from everything but a browser's page
+  std::string site = {};           // Sec-Fetch-Site
+  std::string authorization = {};  // "Bearer ..."
+  std::string content_length = {};
+};
+
+/// How requests come in.
+struct Door {
+  int port = -1;           // of 127.0.0.1; -1: the unix socket, whose peer the kernel names
+  std::string token = {};  // asked for on TCP
+};
+
+struct Refusal {
+  int status = 0;
+  std::string why = {};
+};
+
+constexpr std::size_t most_body_bytes = 4096;
+
+/// A name that leads to us under somebody else's control (DNS rebinding) is refused, a page of
+/// somebody else that makes a browser post here, a body that is too long, on TCP whoever lacks the
+/// token; there only the page itself, which holds nothing, needs none.
+std::optional<Refusal> refuse(const HttpHead& head, const Door& door);
+
+/// No request here needs a body: it is absent, or JSON's empty object.
+std::optional<Refusal> refuse_body(std::string_view body);
+
+/// In a time that does not tell how much of it was right.
+bool same_secret(std::string_view a, std::string_view b);
+
+/// 64 random hexadecimal digits from the kernel.
+std::string new_secret();
+
+}  // namespace dllaunch

@@ -1,0 +1,71 @@
+// HTTP on a unix socket or on 127.0.0.1, for one user: the one place that knows libmicrohttpd.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "launcher/daemon/api.hpp"
+#include "launcher/daemon/http_rules.hpp"
+
+// NOLINTBEGIN(readability-identifier-naming): the library's own names
+struct MHD_Daemon;
+struct MHD_Connection;
+// NOLINTEND(readability-identifier-naming)
+
+namespace dllaunch {
+
+/// What a server spends at most on all its clients together.
+struct HttpLimits {
+  unsigned connections = 64;  // further ones wait in the kernel's queue
+  std::size_t bytes_per_connection = 16384;
+  unsigned quiet_s = 5;            // without a byte
+  std::chrono::seconds whole{20};  // a connection, whatever it sends or reads
+};
+
+/// Answers in threads of its own until it goes away. A connection is one request.
+class HttpServer {
+ public:
+  /// `fd` listens, and becomes the server's. unavailable: no threads, no memory.
+  static Result<std::unique_ptr<HttpServer>> start(int fd, Door door, Api& api, HttpLimits limits);
+
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  ~HttpServer();
+
+  std::size_t connections() const;
+
+ private:
+  struct Callbacks;
+  using Clock = std::chrono::steady_clock;
+
+  HttpServer(Door door, Api& api, HttpLimits limits)
+      : door_(std::move(door)), api_(api), limits_(limits) {}
+  void opened(int fd);
+  void closed(int fd);
+  bool is_peer(int fd) const;
+  void end_old_connections();
+
+  Door door_;
+  Api& api_;
+  HttpLimits limits_;
+  MHD_Daemon* daemon_ = nullptr;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, Clock::time_point> ends_;  // by descriptor: when it has lasted too long
+  bool over_ = false;
+  std::thread timer_;  // sleeps while nobody is connected
+};
+
+/// Listens on a path, 0600, whatever lay there before; a path too long for a socket's address
+/// works too. unavailable: the file system has no sockets, ...
+Result<int> listen_at(const std::string& path);
+/// Listens on 127.0.0.1; port 0: any. Returns descriptor and port.
+Result<std::pair<int, int>> listen_on_loopback(int port);
+
+}  // namespace dllaunch

@@ -1,0 +1,30 @@
+// The daemon's figures as Prometheus reads them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/daemon/run_watch.hpp"
+#include "launcher/daemon/store.hpp"
+
+namespace dllaunch {
+
+struct ProcessFigures {
+  double uptime_s = 0;
+  double cpu_s = 0;  // and of the commands that it ran
+  std::uint64_t resident_bytes = 0;
+  int open_files = 0;
+};
+/// Of this process.
+ProcessFigures process_figures(double began_s, double now_s);
+
+/// Pure.
+std::string render_metrics(const Snapshot& snapshot, const std::vector<Store::Count>& counts,
+                           const ProcessFigures& process);
+
+/// Inside the quotes of a label: backslash, quote and line end escaped.
+std::string label_text(std::string_view words);
+
+}  // namespace dllaunch

@@ -1,0 +1,11 @@
+// The page at /: templates/daemon.html, compiled in.
+#pragma once
+
+#include <string_view>
+
+namespace dllaunch {
+
+/// One file with its script and style, each marked nonce="@NONCE@" for the Content-Security-Policy.
+std::string_view page_text();
+
+}  // namespace dllaunch

@@ -1,0 +1,107 @@
+#include "launcher/daemon/policy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "launcher/verb.hpp"
+
+namespace dllaunch {
+namespace {
+
+RunAction leave(std::string reason) {
+  return {RunVerdict::leave, std::move(reason)};
+}
+
+RunAction give_up(std::string reason) {
+  return {RunVerdict::give_up, std::move(reason)};
+}
+
+/// Endings that no second attempt mends, or that somebody wanted; nothing: one may help.
+std::optional<RunAction> final_end(const EndedJob& ended) {
+  if (ended.status == RunStatus::completed || ended.completed) return leave("it is complete");
+  if (!ended.slurm) return leave("it ran without Slurm");
+  if (ended.cancel_wished ||
+      (ended.status == RunStatus::cancelled && ended.canceller == Canceller::user))
+    return leave("you cancelled it");
+  if (ended.status == RunStatus::cancelled && ended.canceller == Canceller::nobody_knows)
+    return leave("it was cancelled, nobody knows by whom");
+  if (!ended.stopped.empty()) return give_up("its supervisor stopped: " + ended.stopped);
+  if (ended.exit_code == exit_code::do_not_requeue)
+    return give_up("it ended with exit code 93: never again");
+  if (ended.status == RunStatus::failed && ended.forgotten)
+    return give_up("Slurm has forgotten how it ended; dllaunch run, or requeue, goes on with it");
+  if (ended.status == RunStatus::failed) return give_up("it failed by itself, and would again");
+  if (ended.status == RunStatus::out_of_memory)
+    return give_up("it ran out of memory, and would again");
+  if (ended.array) return give_up("a job array is not submitted again as a whole");
+  return std::nullopt;
+}
+
+/// Cancelled by the system is what Slurm does where it cannot requeue: as a lost node.
+std::string cause_of(const EndedJob& ended) {
+  return ended.status == RunStatus::cancelled ? "node_fail" : std::string(to_string(ended.status));
+}
+
+std::optional<RunAction> forbidden(const EndedJob& ended, const RecoveryWishes& wishes) {
+  const auto cause = cause_of(ended);
+  if (!wishes.may_start_again) return give_up("its script says --no-requeue");
+  const auto& causes = wishes.requeue_on;
+  if (std::find(causes.begin(), causes.end(), cause) == causes.end())
+    return give_up(fmt::format("recovery.requeue_on has no {}", cause));
+  return std::nullopt;
+}
+
+std::optional<RunAction> hopeless(const EndedJob& ended, const RunPast& past, const Caps& caps) {
+  const int barren = ended.new_checkpoint ? 0 : past.barren + 1;
+  if (ended.status == RunStatus::timeout && !ended.new_checkpoint)
+    return give_up("its time was up before it saved a checkpoint: it would only repeat itself");
+  if (barren >= most_barren)
+    return give_up(fmt::format("{} jobs in a row left no new checkpoint", barren));
+  if (ended.status == RunStatus::cancelled && past.system_cancels >= most_system_cancels)
+    return give_up("the system cancelled it again: ask an administrator why");
+  if (past.submissions >= caps.most_submissions)
+    return give_up(
+        fmt::format("it was submitted again {} times, which is the limit", past.submissions));
+  if (past.refusals >= most_refusals) return give_up("sbatch refused it every time");
+  return std::nullopt;
+}
+
+std::string why_again(const EndedJob& ended) {
+  switch (ended.status) {
+    case RunStatus::timeout:
+      return "its time was up; it goes on from its checkpoint";
+    case RunStatus::preempted:
+      return "it was preempted and not requeued";
+    case RunStatus::cancelled:
+      return "the system cancelled it";
+    default:
+      return "a node failed and Slurm did not requeue it";
+  }
+}
+
+}  // namespace
+
+RunAction decide(const EndedJob& ended, const RecoveryWishes& wishes, const RunPast& past,
+                 const Caps& caps) {
+  if (auto action = final_end(ended)) return *std::move(action);
+  if (auto action = forbidden(ended, wishes)) return *std::move(action);
+  if (auto action = hopeless(ended, past, caps)) return *std::move(action);
+  if (caps.jobs >= caps.most_jobs)
+    return {RunVerdict::wait,
+            fmt::format("{} of your jobs are in the queue, which is the limit", caps.jobs)};
+  return {RunVerdict::submit, why_again(ended)};
+}
+
+std::string exclude_list(const std::string& by_user, const std::vector<std::string>& failed) {
+  std::string list = by_user;
+  for (const auto& node : failed) {
+    // A range of the user's may hold it already; naming a node twice does no harm.
+    if (("," + list + ",").find("," + node + ",") != std::string::npos) continue;
+    list += (list.empty() ? "" : ",") + node;
+  }
+  return list;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,72 @@
+// What is to be done about a run whose job has ended, from outside the job. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/summary.hpp"
+
+namespace dllaunch {
+
+/// Who ended a job that was cancelled.
+enum class Canceller { nobody_knows, user, system };
+
+/// What the user allows (`recovery:` of the job file).
+struct RecoveryWishes {
+  std::vector<std::string> requeue_on = {"timeout", "preempted", "node_fail"};
+  bool may_start_again = true;  // false: the script says --no-requeue
+};
+
+struct EndedJob {
+  RunStatus status = RunStatus::completed;
+  int exit_code = 0;
+  bool array = false;
+  bool slurm = true;
+  Canceller canceller = Canceller::nobody_knows;
+  bool cancel_wished = false;   // through the daemon
+  bool new_checkpoint = false;  // since this job was submitted
+  bool completed = false;       // by its own word, whatever became of the job
+  bool forgotten = false;       // Slurm has no record of it
+  std::string stopped = {};     // why its own supervisor gave it up; empty: it did not
+};
+
+/// What was done about the run before.
+struct RunPast {
+  int submissions = 0;     // by the daemon
+  int barren = 0;          // ended jobs in a row without a new checkpoint, this one not counted
+  int system_cancels = 0;  // after which it was submitted again
+  int refusals = 0;        // of sbatch in a row
+};
+
+struct Caps {
+  int most_submissions = 100;  // of one run
+  int most_jobs = 100;         // of the user, in the queue at once
+  int jobs = 0;                // there now
+};
+
+enum class RunVerdict {
+  leave,    // it is over, and well so
+  submit,   // again, in the same directory
+  wait,     // submit, but not yet
+  give_up,  // it did not end well, and trying again would not help
+};
+
+struct RunAction {
+  RunVerdict verdict = RunVerdict::leave;
+  std::string reason = {};  // one clause for people
+
+  bool operator==(const RunAction&) const = default;
+};
+
+constexpr int most_barren = 3;
+constexpr int most_system_cancels = 1;
+constexpr int most_refusals = 5;
+
+RunAction decide(const EndedJob& ended, const RecoveryWishes& wishes, const RunPast& past,
+                 const Caps& caps);
+
+/// Nodes that failed twice are left out of what is submitted, besides those that the user excludes:
+/// the union as a list with commas; empty: none.
+std::string exclude_list(const std::string& by_user, const std::vector<std::string>& failed);
+
+}  // namespace dllaunch

@@ -1,0 +1,447 @@
+// One run in a round of RunWatch: alive, over, judged.
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "launcher/daemon/run_watch.hpp"
+#include "launcher/execute/slurm_job.hpp"
+#include "launcher/job_file.hpp"
+#include "launcher/option_edits.hpp"
+#include "launcher/slurm_wishes.hpp"
+#include "launcher/supervise/journal.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr double week_s = 7 * 86400.0;
+
+std::string own_name() {
+  std::vector<char> room(16384);
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(geteuid(), &entry, room.data(), room.size(), &found);
+  return found != nullptr ? found->pw_name : fmt::format("uid {}", geteuid());
+}
+
+Canceller canceller_of(const std::vector<SlurmJob>& jobs) {
+  if (jobs.empty() || jobs.front().cancelled_by.empty()) return Canceller::nobody_knows;
+  const auto& by = jobs.front().cancelled_by;
+  if (by == own_name()) return Canceller::user;
+  return by == "root" || by == "slurm" || by == "uid 0" ? Canceller::system
+                                                        : Canceller::nobody_knows;
+}
+
+/// Something in RUN/checkpoints that is newer than the job's last start: built-in training writes
+/// folders there, a command whatever it likes.
+bool has_new_checkpoint(const RunDir& dir, double started_s) {
+  double newest_s = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(dir.checkpoints(), error), end; !error && at != end;
+       at.increment(error)) {
+    struct stat info {};
+    if (at->path().filename().string().starts_with('.') || stat(at->path().c_str(), &info) != 0)
+      continue;
+    newest_s = std::max(newest_s, static_cast<double>(info.st_mtim.tv_sec) +
+                                      1e-9 * static_cast<double>(info.st_mtim.tv_nsec));
+  }
+  return newest_s > started_s;
+}
+
+/// Slurm requeues a job under its number: what an earlier start of it saved is no progress of this
+/// one.
+double last_start_s(const StoredRun& run, const std::vector<SlurmJob>& jobs) {
+  const auto started = jobs.empty() ? std::nullopt : parse_slurm_time(jobs.front().start);
+  return std::max(run.began_at_s, static_cast<double>(started.value_or(0)));
+}
+
+std::vector<std::string> options_in(World& world, const RunDir& dir) {
+  const auto script = world.read_file(dir.sbatch_script());
+  return script ? options_of_script(*script) : std::vector<std::string>();
+}
+
+/// Down, or without an answer; drained by an administrator is no failure.
+bool has_failed(std::string_view node_state) {
+  constexpr std::array<std::string_view, 3> signs = {"DOWN", "FAIL", "NOT_RESPONDING"};
+  return node_state.ends_with('*') ||
+         std::any_of(signs.begin(), signs.end(), [&](std::string_view sign) {
+           return node_state.find(sign) != std::string_view::npos;
+         });
+}
+
+bool says_no_requeue(const std::string& line) {
+  const auto option = option_of_line(line);
+  return option && option->first == "--no-requeue";
+}
+
+RunStatus status_named(const std::string& word, RunStatus otherwise) {
+  constexpr std::array all = {RunStatus::completed,    RunStatus::failed,    RunStatus::cancelled,
+                              RunStatus::timeout,      RunStatus::preempted, RunStatus::node_fail,
+                              RunStatus::out_of_memory};
+  const auto* found = std::find_if(all.begin(), all.end(),
+                                   [&](RunStatus status) { return to_string(status) == word; });
+  return found == all.end() ? otherwise : *found;
+}
+
+}  // namespace
+
+RecoveryWishes recovery_wishes(World& world, const RunDir& dir) {
+  RecoveryWishes wishes;
+  const auto options = options_in(world, dir);
+  wishes.may_start_again = std::none_of(options.begin(), options.end(), says_no_requeue);
+  const auto text = world.read_file(dir.job_yaml());
+  if (!text) return wishes;
+  const auto job = parse_job(*text, dir.job_yaml(), {}).job;
+  if (!job) return wishes;
+  // A command of which nobody said that it goes on where it was starts from its beginning.
+  if (job->train.is_null() && !job->recovery.written)
+    wishes.requeue_on = {"preempted", "node_fail"};
+  const auto recovery = job->resolved.find("recovery");
+  if (recovery == job->resolved.end() || !job->recovery.written) return wishes;
+  const auto causes = recovery->find("requeue_on");
+  if (causes == recovery->end() || !causes->is_array()) return wishes;
+  wishes.requeue_on.clear();
+  for (const auto& cause : *causes)
+    if (cause.is_string()) wishes.requeue_on.push_back(cause.get<std::string>());
+  return wishes;
+}
+
+/// Read anew where its number or its summary changed.
+bool RunWatch::read_files(LiveRun& run) {
+  const RunDir dir{.path = run.record.dir};
+  const auto job_id = stamp_of(dir.job_id());
+  const auto summary = stamp_of(dir.summary());
+  if (run.files.began_at_s > 0 && job_id == run.job_id && summary == run.summary) return true;
+  auto files = read_stored_run(world_, run.record.dir);
+  if (!files) {
+    run.record.reason = files.error().what;
+    return false;
+  }
+  run.files = *std::move(files);
+  run.job_id = job_id;
+  run.summary = summary;
+  if (run.files.job_id != run.record.job_id && !run.files.job_id.empty()) {
+    run.record.job_id = run.files.job_id;
+    run.record.judged.clear();
+    run.ended.reset();
+    run.events.reset();
+  }
+  if (!run.events) run.events.emplace(dir.events(), run.files.began_at_s - 1);
+  return true;
+}
+
+void RunWatch::look_at(LiveRun& run, double now_s) {
+  if (run.record.state == state_submitting) return;  // recover() sees to it
+  if (!read_files(run)) {
+    miss(run, now_s);
+    keep(run);
+    return;
+  }
+  run.away_since_s = 0;
+  const auto view = view_state(run.files, queue_, now_s);
+  // Whoever was to submit it is gone; the index tells when somebody tries again.
+  constexpr double long_ago_s = 3600;
+  if (view.state == "not submitted" && now_s - run.record.began_s > long_ago_s) {
+    run.record.state = view.state;
+    run.record.over = true;
+    keep(run);
+    return;
+  }
+  const bool wished = !run.record.wish.empty();
+  const bool cancels = run.record.wish == "cancel" && !is_over(view);
+  if (wished) grant(run, view, now_s);
+  // What a wish changed is seen in the next round.
+  if (view.state == "unknown" || (wished && !cancels)) {
+    keep(run);
+    return;
+  }
+  if (!is_over(view)) {
+    keep_alive(run, view, now_s);
+  } else if (run.ended) {
+    judge(run, now_s);
+  } else {
+    take_progress(run);
+    end(run, now_s);
+  }
+  keep(run);
+}
+
+/// A file system may be away for a while, a directory that was removed for ever: without a job in
+/// the queue nobody asks for it meanwhile.
+void RunWatch::miss(LiveRun& run, double now_s) {
+  const bool queued = !queue_.answered || !jobs_of(queue_, run.record.job_id).empty();
+  if (run.away_since_s == 0 && (!queued || run.record.job_id.empty())) run.away_since_s = now_s;
+  if (run.away_since_s == 0 || now_s - run.away_since_s < week_s) return;
+  run.record.over = true;
+  run.record.decision = "its directory is gone";
+}
+
+void RunWatch::keep_alive(LiveRun& run, const RunView& view, double now_s) {
+  auto& record = run.record;
+  const bool fell_back = record.state == "running" && view.state == "pending";
+  if (fell_back) note_lost_nodes(run, record.where, now_s);
+  if (record.judged == record.job_id) record.judged.clear();
+  record.state = view.state;
+  record.seconds = view.seconds.value_or(0);
+  record.where = view.where;
+  record.reason =
+      view.state == "pending" && !view.jobs.empty() ? explain_reason(view.jobs.front().reason) : "";
+  take_progress(run);
+}
+
+void RunWatch::take_progress(LiveRun& run) {
+  if (!run.events || !run.events->look()) return;
+  auto& record = run.record;
+  const auto& point = run.events->point();
+  record.epoch = point.epoch.value_or(record.epoch);
+  record.step = point.step.value_or(record.step);
+  record.loss = point.loss.value_or(record.loss);
+  record.val_accuracy = point.val_accuracy.value_or(record.val_accuracy);
+  record.images_per_s = point.images_per_s.value_or(record.images_per_s);
+}
+
+/// Of a job's nodes those that are out of order now; where it waits, it shall not wait for them.
+void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double now_s) {
+  constexpr std::chrono::seconds limit(20);
+  if (where.empty()) return;
+  const auto shown = world_.run({"scontrol", "--oneliner", "show", "node", where}, limit);
+  if (!shown || shown->exit_code != 0) return;
+  bool any = false;
+  for (const auto& node : parse_slurm_nodes(shown->out)) {
+    if (!has_failed(node.state)) continue;
+    any = true;
+    auto kept = store_.node_failed(node.name, run.record.job_id, now_s);
+    world_.note(fmt::format("{}: node {} failed under job {}{}\n", run.record.name, node.name,
+                            run.record.job_id, kept ? "" : ": " + kept.error().what));
+  }
+  const auto failed = store_.failed_nodes(now_s - week_s, 2);
+  if (!any || !failed || failed->empty() || run.record.state != "running") return;
+  std::string by_user;
+  for (const auto& line : options_in(world_, {.path = run.record.dir}))
+    if (const auto option = option_of_line(line); option && option->first == "--exclude")
+      by_user = option->second;
+  const auto list = exclude_list(by_user, *failed);
+  const auto told = world_.run(
+      {"scontrol", "update", "JobId=" + run.record.job_id, "ExcNodeList=" + list}, limit);
+  if (!told || told->exit_code != 0) return;
+  run.record.decision = fmt::format("back in the queue; left out: {}", list);
+  auto kept = store_.decide({.run = run.record,
+                             .submissions = {},
+                             .notice = Notice{.time_s = now_s,
+                                              .event = "excluded",
+                                              .run = run.record.dir,
+                                              .words = run.record.decision}});
+  if (!kept) world_.note("dllaunch: " + kept.error().what + "\n");
+}
+
+void RunWatch::finish(LiveRun& run, const std::string& event, double now_s) {
+  auto& record = run.record;
+  record.over = true;
+  record.judged = record.job_id;
+  record.ended_s = now_s;
+  const auto words = fmt::format("{}: {}{}{}", record.name, record.state,
+                                 record.decision.empty() ? "" : "; ", record.decision);
+  world_.note(words + "\n");
+  auto kept = store_.decide(
+      {.run = record,
+       .submissions = {},
+       .notice = Notice{.time_s = now_s, .event = event, .run = record.dir, .words = words}});
+  if (!kept) {
+    record.over = false;
+    world_.note("dllaunch: " + kept.error().what + "\n");
+    return;
+  }
+  run.stored = record;
+}
+
+/// Gone from the queue: how, and is it to be submitted again?
+void RunWatch::end(LiveRun& run, double now_s) {
+  auto& record = run.record;
+  const auto stored = stored_status(run.files);
+  const bool slurm = run.files.plan.launcher == Launcher::slurm;
+  const bool judged = record.judged == record.job_id;
+  if (!slurm || run.files.job_id.empty() || (judged && !stored.empty())) {
+    record.state = view_state(run.files, queue_, now_s).state;
+    record.over = true;
+    if (record.ended_s == 0) record.ended_s = now_s;
+    return;
+  }
+  if (--ends_left_ < 0) return;
+  auto settled = stored.empty() ? settle_run(world_, run.files) : read_end(world_, run.files);
+  if (!settled) {
+    // Asked again in the next round, but not for ever.
+    constexpr double day_s = 86400;
+    if (run.unheard_since_s == 0) run.unheard_since_s = now_s;
+    if (now_s - run.unheard_since_s < day_s) return;
+    record.state = "ended";
+    record.decision = "not submitted again: " + settled.error().what;
+    finish(run, "gave_up", now_s);
+    return;
+  }
+  if (!*settled) {
+    // Somebody follows it and will say how it ended, or Slurm is not done with it.
+    record.state = "completing";
+    return;
+  }
+  const auto& outcome = (*settled)->outcome;
+  const auto& jobs = (*settled)->jobs;
+  const auto status = status_named(stored, outcome.status);
+  record.state = to_string(status);
+  record.reason = outcome.reason;
+  record.seconds = outcome.seconds;
+  if (judged) {
+    record.over = true;
+    return;
+  }
+  const auto& dir = run.files.dir;
+  run.ended = EndedJob{
+      .status = status,
+      .exit_code = jobs.empty() ? outcome.exit_code : jobs.front().exit_code,
+      .array = run.files.plan.array.has_value(),
+      .slurm = slurm,
+      .canceller = canceller_of(jobs),
+      .cancel_wished = record.cancelled,
+      .new_checkpoint = has_new_checkpoint(dir, last_start_s(run.files, jobs)),
+      .completed = (*settled)->end_status == "completed" || finished_in_job(dir) == record.job_id,
+      .forgotten = jobs.empty(),
+      .stopped = stopped_in(read_journal(dir), record.job_id)};
+  if (status == RunStatus::node_fail && !jobs.empty())
+    note_lost_nodes(run, jobs.front().nodes, now_s);
+  judge(run, now_s);
+}
+
+void RunWatch::judge(LiveRun& run, double now_s) {
+  auto& record = run.record;
+  run.ended->cancel_wished = record.cancelled;
+  if (!record.cancelled && (now_s < run.retry_s || sbatch_hangs_)) return;
+  const auto action = decide(*run.ended, recovery_wishes(world_, run.files.dir),
+                             {.submissions = record.submissions,
+                              .barren = record.barren,
+                              .system_cancels = record.system_cancels,
+                              .refusals = run.refusals},
+                             {.most_submissions = settings_.most_submissions,
+                              .most_jobs = settings_.most_jobs,
+                              .jobs = jobs_in_queue()});
+  switch (action.verdict) {
+    case RunVerdict::leave:
+      record.decision.clear();
+      finish(run, "ended", now_s);
+      return;
+    case RunVerdict::give_up:
+      record.decision = "not submitted again: " + action.reason;
+      finish(run, "gave_up", now_s);
+      return;
+    case RunVerdict::wait:
+      record.decision = "waits to be submitted again: " + action.reason;
+      return;
+    case RunVerdict::submit:
+      submit(run, action.reason, now_s);
+      return;
+  }
+}
+
+void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
+  auto record = run.record;
+  auto meant = record;
+  if (run.ended) {
+    meant.barren = run.ended->new_checkpoint ? 0 : record.barren + 1;
+    meant.system_cancels += run.ended->status == RunStatus::cancelled ? 1 : 0;
+  }
+  const auto sent = submitter_.submit(
+      record, std::move(meant), {.reason = reason, .takes_all_nodes = run.refusals > 0}, now_s);
+  run.retry_s = now_s + settings_.interval_s * (1 << std::min(run.refusals, 6));
+  if (!sent) {
+    // Meant already, and stored so: only recover() may go on with it.
+    if (record.submissions != run.record.submissions) run.stored = run.record = record;
+    run.record.decision = "not submitted: " + sent.error().what;
+    return;
+  }
+  run.stored = run.record = record;
+  if (sent->state == SubmissionState::submitted) {
+    ++submissions_;
+    ++submitted_now_;
+    run.ended.reset();
+    run.files.began_at_s = 0;  // its files are to be read again
+    run.events.reset();
+    run.refusals = 0;
+    return;
+  }
+  if (sent->state == SubmissionState::intended) {
+    sbatch_hangs_ = true;
+    run.ended.reset();
+    return;
+  }
+  ++run.refusals;
+  // What a user asked for once is tried once.
+  if (!run.ended) finish(run, "gave_up", now_s);
+}
+
+void RunWatch::grant(LiveRun& run, const RunView& view, double now_s) {
+  auto& record = run.record;
+  if (view.state == "unknown") return;
+  // In a moment it is over.
+  if (record.wish == "requeue" && view.state == "completing") return;
+  if (record.wish == "cancel") {
+    cancel(run, view, now_s);
+    return;
+  }
+  if (record.wish == "leave") {
+    record.cancelled = true;
+    record.wish.clear();
+    return;
+  }
+  if (run.files.plan.launcher != Launcher::slurm) {
+    record.decision = "not submitted: it ran without Slurm";
+  } else if (is_over(view)) {
+    record.cancelled = false;
+    submit(run, "you asked for it", now_s);
+  } else if (view.state != "running") {
+    record.decision = "not requeued: it is " + view.state;
+  } else {
+    const auto told = world_.run({"scontrol", "requeue", record.job_id}, std::chrono::seconds(20));
+    record.decision = told && told->exit_code == 0
+                          ? "requeued: you asked for it"
+                          : "not requeued: " + (told ? told->err : told.error().what);
+  }
+  record.wish.clear();
+}
+
+/// As `dllaunch cancel`: the ranks are asked to save, and ended when their time is up.
+void RunWatch::cancel(LiveRun& run, const RunView& view, double now_s) {
+  auto& record = run.record;
+  if (is_over(view)) {
+    record.wish.clear();
+    if (!std::exchange(record.cancelled, true)) record.decision = "it was over already";
+    return;
+  }
+  record.cancelled = true;
+  const auto& plan = run.files.plan;
+  if (plan.launcher != Launcher::slurm) {
+    const bool here = view.owner && view.owner->host == world_.host_name() && view.owner->pid > 0;
+    if (here) kill(view.owner->pid, SIGTERM);
+    record.decision = here ? "asked to save and stop: you cancelled it"
+                           : "not cancelled: it runs on another machine";
+    record.wish.clear();
+    return;
+  }
+  const bool asks = view.state == "running" && plan.asks_ranks;
+  if (asks && !run.cancel_asked) {
+    run.cancel_asked = true;
+    const auto asked = signal_script(world_, record.job_id, plan.signal);
+    record.decision = asked ? "asked to save and stop: you cancelled it" : asked.error().what;
+    return;
+  }
+  if (asks && now_s < record.wished_s + plan.grace_seconds) return;
+  const auto done = cancel_job(world_, record.job_id);
+  record.decision = done ? "you cancelled it" : done.error().what;
+  if (done) record.wish.clear();
+}
+
+}  // namespace dllaunch

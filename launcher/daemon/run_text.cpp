@@ -1,0 +1,85 @@
+#include "launcher/daemon/run_text.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_logs = 100'000;
+
+/// A link in its place would lead to folders that are none of the run's.
+bool has_out(const RunDir& dir) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(dir.out(), error));
+}
+
+void add_names(const std::string& folder, bool all, std::vector<std::string>& names) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end;
+       !error && at != end && names.size() < most_logs; at.increment(error)) {
+    const auto name = at->path().filename().string();
+    const bool log = name.ends_with(".log") || name.ends_with(".out") || name.ends_with(".err");
+    if (!name.starts_with('.') && (all || log)) names.push_back(name);
+  }
+}
+
+Result<RunText> read_part(const std::string& path, std::int64_t from, std::uint64_t limit) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  struct stat info {};
+  if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    const std::string why = fd < 0 ? std::strerror(errno) : "it is no plain file";
+    if (fd >= 0) close(fd);
+    return Error{ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, why), ""};
+  }
+  RunText part{.text = {}, .from = 0, .bytes = static_cast<std::uint64_t>(info.st_size)};
+  const auto back = static_cast<std::uint64_t>(-(from + 1)) + 1;
+  part.from = from >= 0 ? std::min(static_cast<std::uint64_t>(from), part.bytes)
+                        : part.bytes - std::min(back, part.bytes);
+  const auto wanted = std::min({limit, most_text_bytes, part.bytes - part.from});
+  part.text.resize(static_cast<std::size_t>(wanted));
+  const ssize_t got = pread(fd, part.text.data(), part.text.size(), static_cast<off_t>(part.from));
+  part.text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  close(fd);
+  return part;
+}
+
+}  // namespace
+
+std::vector<std::string> log_names(const RunDir& dir) {
+  std::vector<std::string> names;
+  if (has_out(dir)) add_names(dir.out(), true, names);
+  add_names(dir.path, false, names);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<RunText> read_log(const RunDir& dir, const std::string& name, std::int64_t from,
+                         std::uint64_t limit) {
+  const auto names = log_names(dir);
+  if (!std::binary_search(names.begin(), names.end(), name))
+    return Error{ErrorKind::bad_request, "the run has no log of that name", ""};
+  std::error_code ignored;
+  const auto inner = dir.out() + "/" + name;
+  const bool in_out = has_out(dir) && fs::exists(inner, ignored);
+  return read_part(in_out ? inner : dir.path + "/" + name, from, limit);
+}
+
+Result<RunText> read_events(const RunDir& dir, std::int64_t from, std::uint64_t limit) {
+  auto part = read_part(dir.events(), from, limit);
+  if (!part) return part;
+  const auto end = part->text.rfind('\n');
+  part->text.resize(end == std::string::npos ? 0 : end + 1);
+  return part;
+}
+
+}  // namespace dllaunch

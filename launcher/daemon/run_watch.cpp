@@ -1,0 +1,282 @@
+#include "launcher/daemon/run_watch.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "launcher/daemon/pace.hpp"
+#include "launcher/execute/slurm_job.hpp"
+#include "launcher/run_index.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int most_ends_per_round = 8;
+
+/// An array waits in one line, "74_[0-9,12%2]".
+int jobs_in_line(const std::string& id) {
+  const auto open = id.find('[');
+  if (open == std::string::npos) return 1;
+  int jobs = 0;
+  const auto list = id.substr(open + 1, id.find_first_of("%]", open) - open - 1);
+  for (std::size_t at = 0; at < list.size();) {
+    const auto end = std::min(list.find(',', at), list.size());
+    const auto range = list.substr(at, end - at);
+    const auto dash = range.find('-');
+    const int first = std::atoi(range.c_str());
+    const int last = dash == std::string::npos ? first : std::atoi(range.c_str() + dash + 1);
+    jobs += std::max(1, last - first + 1);
+    at = end + 1;
+  }
+  return std::max(1, jobs);
+}
+
+}  // namespace
+
+RunWatch::RunWatch(World& world, Store& store, const DaemonPlace& place, DaemonSettings settings)
+    : world_(world),
+      store_(store),
+      settings_(std::move(settings)),
+      submitter_(world, store, place, settings_.settle_s) {}
+
+std::shared_ptr<const Snapshot> RunWatch::snapshot() const {
+  const std::lock_guard guard(mutex_);
+  return snapshot_;
+}
+
+RunWatch::Stamp RunWatch::stamp_of(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return {};
+  return {.changed_ns = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec,
+          .bytes = info.st_size + 1};
+}
+
+void RunWatch::look(double now_s) {
+  ++rounds_;
+  ends_left_ = most_ends_per_round;
+  submitted_now_ = 0;
+  sbatch_hangs_ = false;
+  take_wishes();
+  find_runs(now_s);
+  ask_queue();
+  for (const auto id : submitter_.recover(now_s)) {
+    auto run = store_.find_id(id);
+    live_.erase(id);
+    if (!run || !*run || (*run)->over) continue;
+    take_live(**run);
+    ++submissions_;
+    ++submitted_now_;
+  }
+  for (auto& [id, run] : live_) look_at(run, now_s);
+  std::erase_if(live_, [](const auto& entry) {
+    return entry.second.record.over && entry.second.record.wish.empty();
+  });
+  tell();
+  const bool asks = std::any_of(live_.begin(), live_.end(),
+                                [](const auto& entry) { return entry.second.asks(); });
+  next_s_ = now_s + seconds_to_next_look({.interval_s = settings_.interval_s,
+                                          .any_live = asks,
+                                          .errors = slurm_.errors_in_row,
+                                          .answer_s = slurm_.answer_s});
+  publish(now_s);
+}
+
+void RunWatch::find_runs(double now_s) {
+  const auto folder = run_index_folder(world_);
+  if (!folder) return;
+  const auto changed = stamp_of(*folder);
+  // A clock of whole seconds does not tell what came within one.
+  const bool settled = static_cast<double>(changed.changed_ns) / 1e9 < now_s - 3;
+  const auto unsettled = std::exchange(again_, {});
+  if (changed == index_folder_ && settled) {
+    for (const auto& path : unsettled) look_at_entry(path, now_s);
+    return;
+  }
+  index_folder_ = changed;
+  std::map<std::string, Stamp> seen;
+  std::error_code error;
+  for (fs::directory_iterator at(*folder, error), end;
+       !error && at != end && seen.size() < 2 * most_remembered_runs; at.increment(error)) {
+    const auto path = at->path().string();
+    if (at->path().filename().string().starts_with('.')) continue;
+    const auto stamp = stamp_of(path);
+    seen.emplace(path, stamp);
+    const auto known = index_.find(path);
+    if (known != index_.end() && known->second == stamp && !unsettled.contains(path)) continue;
+    look_at_entry(path, now_s);
+  }
+  index_ = std::move(seen);
+}
+
+/// `run` writes the entry before it submits: while it holds the run, the job may be the last one's.
+void RunWatch::look_at_entry(const std::string& path, double now_s) {
+  const auto text = world_.read_file(path);
+  if (!text) return;
+  const auto dir = text->substr(0, text->find('\n'));
+  // Looked at before its files are read: whoever starts it afterwards writes the entry anew.
+  const bool held = owner_of({.path = dir}).has_value();
+  take_up(dir, now_s);
+  if (held) again_.insert(path);
+}
+
+/// A run of the index: new, or started again by its user.
+void RunWatch::take_up(const std::string& dir, double now_s) {
+  auto known = store_.find(dir);
+  if (!known) return;
+  RunRecord record = *known ? **known : RunRecord{};
+  if (record.id != 0 && record.launcher == "slurm") {
+    const auto job_id = world_.read_file(RunDir{.path = dir}.job_id());
+    if (job_id && job_id_in(*job_id) == record.job_id) return;
+  }
+  auto files = read_stored_run(world_, dir);
+  if (!files) return;
+  const bool same = record.job_id == files->job_id && files->began_at_s <= record.began_s;
+  if (record.id != 0 && same) return;
+  record.dir = dir;
+  record.name = fs::path(dir).filename().string();
+  record.job = files->plan.name;
+  record.launcher = files->plan.launcher == Launcher::slurm ? "slurm" : "local";
+  record.job_id = files->job_id;
+  record.began_s = files->began_at_s > 0 ? files->began_at_s : now_s;
+  // What ended before the daemon's first day is left as it is; seen in the queue, it is not over.
+  const bool old = record.id == 0 && record.began_s < store_.made_s();
+  record.judged = old ? record.job_id : "";
+  record.state = stored_status(*files);
+  record.over = old && !record.state.empty();
+  record.cancelled = false;
+  record.barren = 0;
+  record.decision.clear();
+  record.reason.clear();
+  const auto id = store_.save(record);
+  if (!id) {
+    world_.note("dllaunch: " + id.error().what + "\n");
+    return;
+  }
+  record.id = *id;
+  live_.erase(record.id);
+  if (!record.over) take_live(record);
+}
+
+void RunWatch::take_live(const RunRecord& record) {
+  LiveRun run{.record = record, .stored = record, .files = {}};
+  run.files.dir.path = record.dir;
+  run.files.plan.launcher = record.launcher == "slurm" ? Launcher::slurm : Launcher::local;
+  run.files.job_id = record.job_id;
+  live_.emplace(record.id, std::move(run));
+}
+
+/// The store has what was live when a daemon died, and what users wish meanwhile.
+void RunWatch::take_wishes() {
+  const auto records = store_.live_runs();
+  if (!records) {
+    world_.note("dllaunch: " + records.error().what + "\n");
+    return;
+  }
+  for (const auto& record : *records) {
+    const auto known = live_.find(record.id);
+    if (known == live_.end()) {
+      take_live(record);
+    } else if (record.wished_s > known->second.record.wished_s) {
+      known->second.record.wish = record.wish;
+      known->second.record.wished_s = record.wished_s;
+    }
+  }
+}
+
+void RunWatch::ask_queue() {
+  const bool asks = std::any_of(live_.begin(), live_.end(),
+                                [](const auto& entry) { return entry.second.asks(); });
+  queue_ = {};
+  slurm_.asked = asks;
+  if (!asks) return;
+  const auto begin = std::chrono::steady_clock::now();
+  auto jobs = queued_jobs(world_);
+  slurm_.answer_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  ++slurm_.questions;
+  if (jobs) {
+    if (!slurm_.answers) world_.note("Slurm answers again\n");
+    slurm_.answers = true;
+    slurm_.errors_in_row = 0;
+    queue_ = {.answered = true, .jobs = *std::move(jobs)};
+    return;
+  }
+  ++slurm_.errors;
+  ++slurm_.errors_in_row;
+  slurm_.last_error = jobs.error().what;
+  if (std::exchange(slurm_.answers, false))
+    world_.note(fmt::format("Slurm does not answer: {}\n", jobs.error().what));
+}
+
+/// What is submitted in this round is not in its answer yet.
+int RunWatch::jobs_in_queue() const {
+  int jobs = submitted_now_;
+  for (const auto& job : queue_.jobs) jobs += is_final_state(job.state) ? 0 : jobs_in_line(job.id);
+  return jobs;
+}
+
+void RunWatch::keep(LiveRun& run) {
+  auto saved = run.record;
+  // Progress alone is not worth a write: the events have it.
+  saved.epoch = run.stored.epoch;
+  saved.step = run.stored.step;
+  saved.loss = run.stored.loss;
+  saved.val_accuracy = run.stored.val_accuracy;
+  saved.images_per_s = run.stored.images_per_s;
+  if (!run.record.over) saved.seconds = run.stored.seconds;
+  if (!run.record.over && saved == run.stored) return;
+  if (const auto done = store_.save(run.record); !done) {
+    world_.note("dllaunch: " + done.error().what + "\n");
+    return;
+  }
+  run.stored = run.record;
+}
+
+/// Not all at once: whoever is told may be slow.
+void RunWatch::tell() {
+  constexpr int most = 20;
+  constexpr std::chrono::seconds long_enough(5);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < most && std::chrono::steady_clock::now() - begin < long_enough; ++i) {
+    const auto notice = store_.next_notice();
+    if (!notice || !*notice) return;
+    tell(**notice);
+    if (auto done = store_.notice_done((*notice)->id); !done) {
+      world_.note("dllaunch: " + done.error().what + "\n");
+      return;
+    }
+  }
+}
+
+void RunWatch::tell(const Notice& notice) {
+  constexpr std::chrono::seconds limit(10);
+  if (settings_.notify.empty()) return;
+  const auto told = world_.run(
+      {"sh", "-c", settings_.notify, "dllaunch-notify", notice.event, notice.run, notice.words},
+      limit);
+  if (!told) world_.note("dllaunch: notify: " + told.error().what + "\n");
+  if (told && told->exit_code != 0)
+    world_.note(fmt::format("dllaunch: notify ended with code {}\n", told->exit_code));
+}
+
+void RunWatch::publish(double now_s) {
+  auto next = std::make_shared<Snapshot>();
+  next->at_s = now_s;
+  next->next_s = next_s_;
+  next->slurm = slurm_;
+  next->queue = queue_;
+  next->rounds = rounds_;
+  next->submissions = submissions_;
+  next->live.reserve(live_.size());
+  for (const auto& [id, run] : live_) next->live.push_back(run.record);
+  const std::lock_guard guard(mutex_);
+  snapshot_ = std::move(next);
+}
+
+}  // namespace dllaunch

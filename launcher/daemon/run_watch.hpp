@@ -1,0 +1,130 @@
+// The daemon's round: which runs there are, what the queue says of all of them in one call, and
+// what follows from it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launcher/daemon/event_watch.hpp"
+#include "launcher/daemon/policy.hpp"
+#include "launcher/daemon/settings.hpp"
+#include "launcher/daemon/store.hpp"
+#include "launcher/daemon/submitter.hpp"
+#include "launcher/run_end.hpp"
+#include "launcher/run_view.hpp"
+#include "launcher/stored_run.hpp"
+
+namespace dllaunch {
+
+struct SlurmHealth {
+  bool asked = false;
+  bool answers = true;
+  std::string last_error = {};
+  int errors_in_row = 0;
+  std::uint64_t questions = 0;  // squeue for all runs
+  std::uint64_t errors = 0;
+  double answer_s = 0;  // the last answer took
+};
+
+/// What other threads may see of the last round.
+struct Snapshot {
+  double at_s = 0;
+  double next_s = 0;
+  SlurmHealth slurm = {};
+  Queue queue = {};
+  std::vector<RunRecord> live = {};  // with their progress
+  std::uint64_t rounds = 0;
+  std::uint64_t submissions = 0;  // by this process
+};
+
+/// Looks at the runs; one thread calls look().
+class RunWatch {
+ public:
+  RunWatch(World& world, Store& store, const DaemonPlace& place, DaemonSettings settings);
+
+  /// One round; what fails is noted and tried again in a later one. `now_s`: Unix seconds.
+  void look(double now_s);
+  /// When the next round is due.
+  double next_s() const { return next_s_; }
+  /// From any thread.
+  std::shared_ptr<const Snapshot> snapshot() const;
+
+ private:
+  struct Stamp {
+    std::int64_t changed_ns = 0;
+    std::int64_t bytes = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  struct LiveRun {
+    RunRecord record;
+    RunRecord stored;  // as the store has it
+    StoredRun files;
+    Stamp job_id = {};
+    Stamp summary = {};
+    std::optional<EventWatch> events = {};
+    std::optional<EndedJob> ended = {};  // waits to be submitted
+    double retry_s = 0;                  // not before, after a refusal
+    int refusals = 0;
+    bool cancel_asked = false;
+    double unheard_since_s = 0;  // it ended, and Slurm does not say how; 0: it has not been asked
+    double away_since_s = 0;     // its directory, with no job in the queue; 0: it is there
+    bool asks() const {
+      return record.launcher == "slurm" && !record.job_id.empty() && away_since_s == 0;
+    }
+  };
+  static Stamp stamp_of(const std::string& path);
+
+  void find_runs(double now_s);
+  void look_at_entry(const std::string& path, double now_s);
+  void take_up(const std::string& dir, double now_s);
+  void take_live(const RunRecord& record);
+  void take_wishes();
+  void ask_queue();
+  void look_at(LiveRun& run, double now_s);
+  bool read_files(LiveRun& run);
+  void miss(LiveRun& run, double now_s);
+  void keep_alive(LiveRun& run, const RunView& view, double now_s);
+  void take_progress(LiveRun& run);
+  void note_lost_nodes(LiveRun& run, const std::string& where, double now_s);
+  void end(LiveRun& run, double now_s);
+  void judge(LiveRun& run, double now_s);
+  void submit(LiveRun& run, const std::string& reason, double now_s);
+  void grant(LiveRun& run, const RunView& view, double now_s);
+  void cancel(LiveRun& run, const RunView& view, double now_s);
+  void finish(LiveRun& run, const std::string& event, double now_s);
+  void keep(LiveRun& run);
+  void tell();
+  void tell(const Notice& notice);
+  void publish(double now_s);
+  int jobs_in_queue() const;
+
+  World& world_;
+  Store& store_;
+  DaemonSettings settings_;
+  Submitter submitter_;
+  std::map<std::int64_t, LiveRun> live_;
+  std::map<std::string, Stamp> index_;  // entry -> as it was read
+  Stamp index_folder_;
+  std::set<std::string> again_;  // entries of runs that somebody is starting, or follows
+  Queue queue_;
+  SlurmHealth slurm_;
+  std::uint64_t rounds_ = 0;
+  std::uint64_t submissions_ = 0;
+  int ends_left_ = 0;          // jobs that are asked after in this round
+  int submitted_now_ = 0;      // in this round
+  bool sbatch_hangs_ = false;  // seen in this round: no further one
+  double next_s_ = 0;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<Snapshot>();
+};
+
+/// `recovery:` of a run, and whether its script lets it start twice.
+RecoveryWishes recovery_wishes(World& world, const RunDir& dir);
+
+}  // namespace dllaunch

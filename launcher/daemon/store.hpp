@@ -1,0 +1,131 @@
+// What the daemon must not forget: the user's runs, what it submitted and why, which nodes failed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/daemon/database.hpp"
+
+namespace dllaunch {
+
+/// A run as the daemon knows it. Times are Unix seconds, 0 where there is none.
+struct RunRecord {
+  std::int64_t id = 0;
+  std::string dir = {};   // absolute; one record each
+  std::string name = {};  // the folder's
+  std::string job = {};   // the job's name
+  std::string launcher = {};
+  std::string state = {};  // a word of run_view.hpp
+  std::string job_id = {};
+  bool over = false;
+  std::string judged = {};  // the job whose end was decided upon; each is once
+  double began_s = 0;       // submitted, or started here
+  double ended_s = 0;
+  double seconds = 0;  // it has run
+  std::string where = {};
+  std::string reason = {};    // why it ended so, or waits
+  std::string decision = {};  // what the daemon did about it, and why
+  int submissions = 0;        // by the daemon
+  int barren = 0;             // submissions in a row that left no new checkpoint
+  int system_cancels = 0;
+  std::string wish = {};  // of the user through the API: "", "cancel", "requeue"
+  double wished_s = 0;
+  bool cancelled = false;  // by a wish: never submitted again
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;
+  double loss = 0;
+  double val_accuracy = 0;
+  double images_per_s = 0;
+
+  bool operator==(const RunRecord&) const = default;
+};
+
+enum class SubmissionState { intended, submitted, refused, never_sent };
+std::string to_string(SubmissionState state);
+
+/// One sbatch, from before it is run. `token` stands in the job's comment, by which it is found
+/// whatever happened in between.
+struct Submission {
+  std::string token = {};
+  std::int64_t run = 0;
+  std::string judged = {};  // the ended job that it comes after
+  std::string reason = {};
+  double intended_s = 0;
+  SubmissionState state = SubmissionState::intended;
+  std::string job_id = {};
+  std::string words = {};  // of a refusal
+  std::string exclude = {};
+  bool takes_all_nodes = false;  // not stored: for the one attempt
+};
+
+struct Notice {
+  std::int64_t id = 0;
+  double time_s = 0;
+  std::string event = {};  // ended | submitted | gave_up | excluded
+  std::string run = {};    // its directory
+  std::string words = {};
+};
+
+/// What is decided at once and must never be half done.
+struct Ruling {
+  RunRecord run = {};
+  std::vector<Submission> submissions = {};  // new, or known more of
+  std::optional<Notice> notice = {};
+};
+
+/// Thread-safe; each call is on the disk when it returns. unavailable: the disk is full or gone,
+/// nothing was changed.
+class Store {
+ public:
+  /// bad_request: damaged, or written by a newer dllaunch.
+  static Result<std::unique_ptr<Store>> open(const std::string& path, double now_s);
+
+  /// When the store was made: what ended before is none of the daemon's business.
+  double made_s() const { return made_s_; }
+
+  /// Adds it (id 0) or writes it anew; its id.
+  Result<std::int64_t> save(const RunRecord& run);
+  Result<Ok> decide(const Ruling& decision);
+  Result<std::vector<RunRecord>> live_runs();
+  /// Newest first, those with an id below `before` (0: all).
+  Result<std::vector<RunRecord>> runs(std::size_t most, std::int64_t before);
+  /// By its folder's name (of several the newest) or directory.
+  Result<std::optional<RunRecord>> find(const std::string& name);
+  Result<std::optional<RunRecord>> find_id(std::int64_t id);
+  struct Count {
+    std::string state;
+    std::int64_t runs;
+  };
+  Result<std::vector<Count>> counts();
+  /// Only the wish: the rest of the record may be changing.
+  Result<Ok> wish(std::int64_t run, const std::string& what, double now_s);
+
+  Result<std::vector<Submission>> open_submissions();
+  /// Of which it was concluded that they never happened.
+  Result<std::vector<Submission>> never_sent(double since_s);
+  Result<std::vector<Submission>> submissions_of(std::int64_t run, std::size_t most);
+  Result<Ok> save(const Submission& submission);
+
+  Result<Ok> node_failed(const std::string& node, const std::string& job_id, double now_s);
+  /// Those that failed at least `times` times since.
+  Result<std::vector<std::string>> failed_nodes(double since_s, int times);
+
+  Result<std::optional<Notice>> next_notice();
+  Result<Ok> notice_done(std::int64_t id);
+
+ private:
+  explicit Store(Database database) : database_(std::move(database)) {}
+  Result<Ok> make_tables(double now_s);
+  Result<std::int64_t> write(const RunRecord& run);
+  Result<Ok> write(const Submission& submission);
+
+  std::mutex mutex_;
+  Database database_;
+  double made_s_ = 0;
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,394 @@
+#include "launcher/daemon/submitter.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include "launcher/daemon/policy.hpp"
+#include "launcher/execute/slurm_job.hpp"
+#include "launcher/option_edits.hpp"
+#include "launcher/run_dir.hpp"
+#include "launcher/slurm_wishes.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::chrono::seconds query_limit(20);
+constexpr double week_s = 7 * 86400.0;
+constexpr std::ptrdiff_t most_never_sent = 5;  // of one run in a row
+
+/// The first field of the first line that is right, if it is a job's number.
+template <typename Right>
+std::optional<std::string> first_id(std::string_view text, Right right) {
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    const auto id = line.substr(0, std::min(line.find('|'), line.find('_')));
+    const bool number = !id.empty() && id.find_first_not_of("0123456789") == std::string_view::npos;
+    if (number && right(line, id)) return std::string(id);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> id_beside(std::string_view text, const std::string& token) {
+  return first_id(text, [&](std::string_view line, std::string_view) {
+    return line.find(token) != std::string_view::npos;
+  });
+}
+
+/// A job of the script that is newer than `judged`, where a site takes comments away.
+std::optional<std::string> id_of_script(std::string_view text, const std::string& script,
+                                        const std::string& judged) {
+  return first_id(text, [&](std::string_view line, std::string_view id) {
+    const bool newer = id.size() != judged.size() ? id.size() > judged.size() : id > judged;
+    return newer && line.ends_with("|" + script);
+  });
+}
+
+std::string slurm_time(double unix_s) {
+  const auto seconds = static_cast<std::time_t>(unix_s);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> words{};
+  std::strftime(words.data(), words.size(), "%Y-%m-%dT%H:%M:%S", &local);
+  return words.data();
+}
+
+/// Only what certainly submitted nothing: sbatch did not run, it did not understand an option, or
+/// the controller said no. Killed, cut off or wordless, it may have submitted all the same.
+bool is_refusal(const Error& error) {
+  if (error.kind == ErrorKind::bad_request) return true;
+  if (error.kind == ErrorKind::timeout) return false;
+  const std::string_view words = error.what;
+  const auto says = [&](std::string_view sign) {
+    return words.find(sign) != std::string_view::npos;
+  };
+  if (says("is not installed") || says("cannot start ")) return true;
+  constexpr std::string_view verdict = "Batch job submission failed: ";
+  // What follows the verdict where no answer came.
+  constexpr std::array<std::string_view, 11> losses = {
+      "timed out",  "Unable to contact", "Zero Bytes", "receive", "onnection", "Unexpected message",
+      "Header len", "Communication",     "Transport",  "rotocol", "send/recv"};
+  return says(verdict) && std::none_of(losses.begin(), losses.end(), says);
+}
+
+/// sacct where nothing is written down, or of a version that keeps no command lines (before 21.08):
+/// not silence, but an answer.
+bool has_no_such_record(std::string_view words) {
+  constexpr std::array<std::string_view, 2> signs = {"storage is disabled", "nvalid field"};
+  return std::any_of(signs.begin(), signs.end(), [&](std::string_view sign) {
+    return words.find(sign) != std::string_view::npos;
+  });
+}
+
+/// Where the script goes to before it starts anything, as its line "cd -- DIR || exit 3" says:
+/// relative names in its options meant that folder. Empty: no such line, or a name in $'...'.
+std::string work_dir_of(std::string_view script) {
+  constexpr std::string_view mark = "\ncd -- ";
+  const auto at = script.find(mark);
+  if (at == std::string_view::npos) return "";
+  std::string word;
+  bool quoted = false;
+  for (auto i = at + mark.size(); i < script.size(); ++i) {
+    const char c = script[i];
+    if (!quoted && (c == '$' || c == '\n')) return "";
+    if (!quoted && c == ' ') break;
+    if (c == '\'') {
+      quoted = !quoted;
+    } else if (!quoted && c == '\\' && i + 1 < script.size()) {
+      word += script[++i];
+    } else {
+      word += c;
+    }
+  }
+  return !quoted && word.starts_with('/') ? word : "";
+}
+
+std::string value_in(const std::vector<std::string>& options, std::string_view name) {
+  std::string value;
+  for (const auto& line : options) {
+    const auto option = option_of_line(line);
+    if (option && option->first == name) value = option->second;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string new_token() {
+  std::random_device source;
+  const auto number = (std::uint64_t{source()} << 32U) | source();
+  return fmt::format("dllaunch:{:016x}", number);
+}
+
+Result<std::optional<std::string>> find_job(World& world, const Submission& submission,
+                                            const RunRecord& run) {
+  auto queue =
+      world.run({"squeue", "--me", "--noheader", "--states=all", "--format=%i|%k|%o"}, query_limit);
+  if (!queue) return std::move(queue).error();
+  if (queue->exit_code != 0)
+    return Error{ErrorKind::unavailable, "squeue: " + queue->err.substr(0, 1000), ""};
+  if (auto id = id_beside(queue->out, submission.token)) return id;
+  const RunDir dir{.path = run.dir};
+  if (auto id = id_of_script(queue->out, dir.sbatch_script(), submission.judged)) return id;
+  // What ended longer ago than MinJobAge only accounting knows; where there is none, nobody does.
+  if (!world.find_program("sacct")) return std::optional<std::string>();
+  auto record = world.run(
+      {"sacct", "--allocations", "--noheader", "--parsable2",
+       "--starttime=" + slurm_time(submission.intended_s - 7200), "--format=JobID,SubmitLine"},
+      query_limit);
+  if (!record) return std::move(record).error();
+  if (record->exit_code == 0) return id_beside(record->out, submission.token);
+  if (has_no_such_record(record->err)) return std::optional<std::string>();
+  return Error{ErrorKind::unavailable, "sacct: " + record->err.substr(0, 1000), ""};
+}
+
+std::vector<std::string> options_of_submission(const std::string& script_text,
+                                               const Submission& submission,
+                                               const std::vector<std::string>& failed) {
+  const auto options = options_of_script(script_text);
+  const auto comment = value_in(options, "--comment");
+  std::vector<std::string> more = {"--comment=" + comment + (comment.empty() ? "" : " ") +
+                                   submission.token};
+  const auto exclude = exclude_list(value_in(options, "--exclude"), failed);
+  if (!failed.empty()) more.push_back("--exclude=" + exclude);
+  const auto folder = work_dir_of(script_text);
+  if (!folder.empty() && value_in(options, "--chdir").empty()) more.push_back("--chdir=" + folder);
+  return more;
+}
+
+Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::string& job_id,
+                            double now_s) {
+  const RunDir dir{.path = run.dir};
+  const auto known = world_.read_file(dir.job_id());
+  // A job that has started wrote its number itself, and what it saved since is newer.
+  if (!known || job_id_in(*known) != job_id) {
+    auto kept = write_file(dir.job_id(), job_id + "\n");
+    if (!kept) world_.note("dllaunch: warning: " + kept.error().what + "\n");
+  }
+  submission.state = SubmissionState::submitted;
+  submission.job_id = job_id;
+  run.job_id = job_id;
+  run.state = "pending";
+  run.over = false;
+  run.began_s = now_s;
+  run.ended_s = 0;
+  run.seconds = 0;
+  run.reason.clear();
+  run.decision = fmt::format("submitted again as job {}: {}", job_id, submission.reason);
+  world_.note(fmt::format("{}: {}\n", run.name, run.decision));
+  return store_.decide(
+      {.run = run,
+       .submissions = {submission},
+       .notice =
+           Notice{.time_s = now_s, .event = "submitted", .run = run.dir, .words = run.decision}});
+}
+
+Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& submission,
+                           double now_s) {
+  // While sbatch runs it holds this too: a daemon that comes after us sees whether it is gone.
+  auto lock = DaemonLock::take(place_.submit_lock());
+  if (!lock) return std::move(lock).error();
+  const RunDir dir{.path = run.dir};
+  const auto script = world_.read_file(dir.sbatch_script());
+  if (!script) return script.error();
+  auto failed = store_.failed_nodes(now_s - week_s, 2);
+  if (!failed) return std::move(failed).error();
+  // Without these nodes there may be too few: what was refused once is tried with all.
+  if (submission.takes_all_nodes) failed->clear();
+  const auto more = options_of_submission(*script, submission, *failed);
+  submission.exclude = fmt::format("{}", fmt::join(*failed, ","));
+  // Before sbatch: should we die in it, no old summary is taken for the new job's.
+  const auto summary = world_.read_file(dir.summary());
+  forget_summary(dir);
+  lock->share_with_children(true);
+  auto id = submit_job(world_, dir.sbatch_script(), more);
+  lock->share_with_children(false);
+  if (id) return adopt(run, submission, *id, now_s);
+  submission.words = id.error().what;
+  world_.note(fmt::format("{}: {}\n", run.name, submission.words));
+  if (!is_refusal(id.error())) return Ok{};
+  if (auto put_back = summary ? write_file(dir.summary(), *summary) : Result<Ok>(Ok{}); !put_back)
+    world_.note("dllaunch: warning: " + put_back.error().what + "\n");
+  submission.state = SubmissionState::refused;
+  // As if it had not been tried: the next daemon judges that end again.
+  run = before;
+  run.decision = submission.words;
+  return store_.decide({.run = run, .submissions = {submission}, .notice = {}});
+}
+
+Result<Submission> Submitter::submit(RunRecord& run, RunRecord meant, const SubmitWish& wish,
+                                     double now_s) {
+  const RunDir dir{.path = run.dir};
+  const auto lock = RunLock::take(dir);
+  if (!lock) return lock.error();
+  const auto text = world_.read_file(dir.job_id());
+  if (text && job_id_in(*text).value_or("") != run.job_id)
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("{} has another job by now, {}", run.name, job_id_in(*text).value_or("none")),
+        ""};
+  Submission submission{.token = new_token(),
+                        .run = run.id,
+                        .judged = run.job_id,
+                        .reason = wish.reason,
+                        .intended_s = now_s,
+                        .takes_all_nodes = wish.takes_all_nodes};
+  meant.judged = run.job_id;
+  meant.wish.clear();
+  meant.state = state_submitting;
+  ++meant.submissions;
+  auto kept = store_.decide({.run = meant, .submissions = {submission}, .notice = {}});
+  if (!kept) return std::move(kept).error();
+  // From here on it is meant, and recover() sees to it, whatever fails.
+  auto before = std::exchange(run, std::move(meant));
+  before.wish.clear();
+  auto sent = send(run, before, submission, now_s);
+  if (!sent) return std::move(sent).error();
+  return submission;
+}
+
+Result<bool> Submitter::recover_one(Submission submission, double now_s) {
+  auto run = store_.find_id(submission.run);
+  if (!run) return std::move(run).error();
+  if (!*run) return false;
+  const RunDir dir{.path = (*run)->dir};
+  auto found = find_job(world_, submission, **run);
+  if (!found) {
+    missed_since_.clear();
+    return std::move(found).error();
+  }
+  // A site may change comments; the script writes its number when it starts.
+  const auto written = world_.read_file(dir.job_id());
+  const auto newest = written ? job_id_in(*written) : std::nullopt;
+  const bool other = newest && *newest != submission.judged && newest != *found;
+  if (other && *found) return step_back(**run, std::move(submission), **found, *newest, now_s);
+  if (other) *found = newest;
+  if (*found) {
+    missed_since_.erase(submission.token);
+    // Somebody who follows it has written its number; who is about to, is waited for.
+    std::optional<Result<RunLock>> lock;
+    if (newest != *found) lock.emplace(RunLock::take(dir));
+    if (lock && !*lock) return false;
+    auto kept = adopt(**run, submission, **found, now_s);
+    if (!kept) return std::move(kept).error();
+    return true;
+  }
+  // Two answers of Slurm, so far apart: what hung has come to the request by the second.
+  const auto since = missed_since_.try_emplace(submission.token, now_s).first->second;
+  if (now_s == since || now_s - since < settle_s_) return false;
+  return send_anew(**run, std::move(submission), now_s);
+}
+
+/// Its user submitted the run meanwhile: that job is the run's, and ours is one too many.
+Result<bool> Submitter::step_back(RunRecord& run, Submission submission, const std::string& ours,
+                                  const std::string& theirs, double now_s) {
+  auto ended = cancel_job(world_, ours);
+  if (!ended) return std::move(ended).error();
+  submission.state = SubmissionState::submitted;
+  submission.job_id = ours;
+  submission.words = fmt::format("cancelled: its user submitted job {} meanwhile", theirs);
+  run.job_id = theirs;
+  run.state = "pending";
+  run.began_s = now_s;
+  run.decision = fmt::format("job {} {}", ours, submission.words);
+  world_.note(fmt::format("{}: {}\n", run.name, run.decision));
+  auto kept = store_.decide({.run = run, .submissions = {submission}, .notice = {}});
+  if (!kept) return std::move(kept).error();
+  return true;
+}
+
+/// It was decided, and it has not happened: under a new token, lest the old one turn up after all.
+Result<bool> Submitter::send_anew(RunRecord& run, Submission submission, double now_s) {
+  const RunDir dir{.path = run.dir};
+  const auto lock = RunLock::take(dir);
+  if (!lock) return false;
+  const auto written = world_.read_file(dir.job_id());
+  // Somebody was faster: the next look takes that job.
+  if (written && job_id_in(*written).value_or(submission.judged) != submission.judged) return false;
+  auto past = store_.submissions_of(run.id, most_never_sent);
+  if (!past) return std::move(past).error();
+  missed_since_.erase(submission.token);
+  submission.state = SubmissionState::never_sent;
+  const bool cancelled = run.wish == "cancel" || run.wish == "leave";
+  const auto lost = std::count_if(past->begin(), past->end(), [](const Submission& one) {
+    return one.state == SubmissionState::never_sent;
+  });
+  if (cancelled || lost + 1 >= most_never_sent) {
+    run.wish.clear();
+    run.cancelled = cancelled;
+    run.over = true;
+    run.state = cancelled ? to_string(RunStatus::cancelled) : "ended";
+    run.ended_s = now_s;
+    run.decision = cancelled ? "you cancelled it before it was submitted again"
+                             : "not submitted: sbatch ended without a word, again and again";
+    const Notice notice{.time_s = now_s, .event = "gave_up", .run = run.dir, .words = run.decision};
+    auto closed = store_.decide({.run = run, .submissions = {submission}, .notice = notice});
+    if (!closed) return std::move(closed).error();
+    return true;
+  }
+  Submission again{.token = new_token(),
+                   .run = submission.run,
+                   .judged = submission.judged,
+                   .reason = submission.reason,
+                   .intended_s = now_s};
+  auto before = run;
+  before.state = "ended";
+  before.judged.clear();
+  before.submissions = std::max(0, run.submissions - 1);
+  auto closed = store_.decide({.run = run, .submissions = {submission, again}, .notice = {}});
+  if (closed) closed = send(run, before, again, now_s);
+  if (!closed) return std::move(closed).error();
+  return again.state != SubmissionState::intended;
+}
+
+/// What was taken for never sent may turn up after all, where a controller hung for longer than
+/// anybody waits: a second job of a run that has one.
+void Submitter::end_late_ones(double now_s) {
+  constexpr double pause_s = 60;
+  constexpr double worth_s = 3600;
+  if (now_s < next_late_s_) return;
+  next_late_s_ = now_s + pause_s;
+  const auto past = store_.never_sent(now_s - worth_s);
+  if (!past || past->empty()) return;
+  const auto queue = world_.run({"squeue", "--me", "--noheader", "--format=%i|%k"}, query_limit);
+  if (!queue || queue->exit_code != 0) return;
+  for (const auto& submission : *past) {
+    const auto late = id_beside(queue->out, submission.token);
+    const auto run = store_.find_id(submission.run);
+    if (!late || !run || !*run || (*run)->job_id == *late) continue;
+    const auto ended = cancel_job(world_, *late);
+    world_.note(fmt::format("{}: job {} came late and is one too many: {}\n", (*run)->name, *late,
+                            ended ? "cancelled" : ended.error().what));
+  }
+}
+
+std::vector<std::int64_t> Submitter::recover(double now_s) {
+  std::vector<std::int64_t> changed;
+  end_late_ones(now_s);
+  const auto open = store_.open_submissions();
+  if (!open || open->empty()) return changed;
+  if (holder_of(place_.submit_lock())) {
+    missed_since_.clear();
+    return changed;
+  }
+  for (const auto& submission : *open) {
+    auto known = recover_one(submission, now_s);
+    if (!known) {
+      world_.note("dllaunch: " + known.error().what + "\n");
+      return changed;
+    }
+    if (*known) changed.push_back(submission.run);
+  }
+  return changed;
+}
+
+}  // namespace dllaunch

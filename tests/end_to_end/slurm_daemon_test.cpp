@@ -1,0 +1,268 @@
+// The daemon over a real Slurm: a run whose node dies for good, wishes, 200 runs at rest, and
+// deaths of the daemon in the middle of its submissions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/daemon_lock.hpp"
+#include "launcher/run_dir.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+bool full() {
+  return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
+}
+
+class SlurmDaemon : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    // Slurm requeues nothing here: what the daemon is for.
+    cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
+        "--nodes", "2", "--cpus", "2", "--conf", "JobRequeue=0", "--conf", "MinJobAge=3600"});
+  }
+  static void TearDownTestSuite() { cluster_.reset(); }
+
+  void SetUp() override {
+    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+    const auto name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    work_ = std::make_unique<Workplace>(cluster_->share() + "/" + name);
+    work_->before = cluster_->login();
+    work_->environment = {{"TERM", "dumb"},
+                          {"XDG_STATE_HOME", work_->path() + "/state"},
+                          {"XDG_CACHE_HOME", work_->path() + "/cache"}};
+  }
+  void TearDown() override {
+    if (!work_) return;
+    work_->run({"daemon", "stop"});
+    cluster_->on_head({"scancel", "--user=root"});
+  }
+
+  /// A round every 0.3 s: tests are impatient.
+  void start(std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {"daemon", "start", "--interval", "0.3", "--settle", "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto started = work_->run(words);
+    ASSERT_EQ(started.exit_code, 0) << started.err;
+  }
+  DaemonPlace place() const { return {.folder = work_->path() + "/state/dllaunch/daemon"}; }
+  Json ask(const std::string& path) const {
+    const auto answer = ask_daemon(place(), "GET", path, 10s);
+    return answer ? Json::parse(answer->body, nullptr, false) : Json(Json::value_t::object);
+  }
+  std::string field(const std::string& run, const char* key) const {
+    const auto shown = ask("/v1/runs/" + run);
+    const auto found = shown.find(key);
+    if (found == shown.end()) return "";
+    return found->is_string() ? found->get<std::string>() : found->dump();
+  }
+  int post(const std::string& path) const {
+    const auto answer = ask_daemon(place(), "POST", path, 10s);
+    return answer ? answer->status : 0;
+  }
+  /// SIGKILL, by the number that this machine knows it under.
+  void kill_daemon() const {
+    const auto answer = ask_daemon(place(), "GET", "/v1/daemon", 5s);
+    if (answer) kill(answer->pid, SIGKILL);
+    ASSERT_TRUE(happens_within(10s, [&] { return !holder_of(place().lock()); }));
+  }
+  /// A run that is over, whose script says when it runs.
+  std::string store_run(const std::string& name, const std::string& job, const std::string& lines,
+                        bool over) const {
+    const RunDir dir{.path = work_->path() + "/runs/" + name};
+    fs::create_directories(dir.out());
+    std::ofstream(dir.plan_json())
+        << R"({"name": "tiny", "launcher": "slurm", "nodes": 1, "ranks_per_node": 1, )"
+        << R"("sbatch": {}})";
+    std::ofstream(dir.sbatch_script())
+        << "#!/bin/bash\n#SBATCH --output=/dev/null\n#SBATCH --time=5\n#SBATCH --ntasks=1\n"
+        << lines << "\n";
+    std::ofstream(dir.job_id()) << job << "\n";
+    if (over) std::ofstream(dir.summary()) << R"({"status": "completed", "seconds": 1})";
+    const auto index = work_->path() + "/state/dllaunch/runs";
+    fs::create_directories(index);
+    std::ofstream(index + "/" + name + ".run") << dir.path << "\n";
+    return dir.path;
+  }
+
+  static std::unique_ptr<TestCluster> cluster_;
+  std::unique_ptr<Workplace> work_;
+};
+
+std::unique_ptr<TestCluster> SlurmDaemon::cluster_;
+
+TEST_F(SlurmDaemon, ARunWhoseNodeDiesGoesOnElsewhere) {
+  start({"--notify", "echo \"$1 $3\" >> " + work_->path() + "/told"});
+  const auto job = work_->file("job.yaml",
+                               "name: lost\n"
+                               "resources: {nodes: 1, ranks_per_node: 1, device: cpu, time: 5, "
+                               "sbatch_extra: ['!--requeue']}\n"
+                               "run: sleep 300\n");
+  const auto ran = work_->run({"run", job, "--run-dir", work_->run_dir(), "--detach"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  ASSERT_TRUE(happens_within(30s, [&] { return field("run", "state") == "running"; }));
+  const auto node = field("run", "where");
+  const auto first = field("run", "job");
+  // Drained too, lest it come back by itself and be taken again.
+  for (const char* state : {"state=drain", "state=down"})
+    cluster_->on_head({"scontrol", "update", "nodename=" + node, state, "reason=test"});
+  ASSERT_TRUE(happens_within(30s, [&] {
+    return field("run", "state") == "running" && field("run", "job") != first;
+  })) << ask("/v1/runs/run").dump(2);
+  EXPECT_NE(field("run", "where"), node);
+  EXPECT_THAT(field("run", "decision"), HasSubstr("a node failed and Slurm did not requeue it"));
+  EXPECT_EQ(work_->job_id(), field("run", "job"));
+  // The token stands where anybody can see it.
+  EXPECT_THAT(cluster_->on_head({"squeue", "--noheader", "--format=%k"}), HasSubstr("dllaunch:"));
+  cluster_->on_head({"scontrol", "update", "nodename=" + node, "state=resume"});
+
+  EXPECT_EQ(post("/v1/runs/run/cancel"), 202);
+  ASSERT_TRUE(happens_within(30s, [&] { return field("run", "over") == "true"; }));
+  EXPECT_EQ(field("run", "state"), "cancelled");
+  EXPECT_EQ(field("run", "submissions"), "1") << "what its user cancelled stays cancelled";
+  EXPECT_TRUE(happens_within(20s, [&] {
+    return work_->text_of("told").find("ended run: cancelled") != std::string::npos;
+  })) << work_->text_of("told");
+  EXPECT_THAT(work_->text_of("told"), HasSubstr("submitted submitted again as job"));
+  const auto status = work_->run({"status", work_->run_dir()});
+  EXPECT_THAT(status.out, HasSubstr("lost: cancelled"));
+}
+
+/// Killed at any instruction, the daemon loses no run and submits none twice.
+TEST_F(SlurmDaemon, KilledAtAnyMomentItSubmitsOnceAndNotTwice) {
+  const int kills = full() ? 200 : 5;
+  constexpr int runs = 3;
+  for (int i = 0; i < runs; ++i) {
+    const auto path = work_->path() + "/runs/r" + std::to_string(i);
+    // A number that Slurm has given, and gives to nobody else.
+    auto id = cluster_->on_head({"sbatch", "--parsable", "--output=/dev/null", "--wrap", "true"});
+    id.erase(std::min(id.find('\n'), id.size()));
+    ASSERT_FALSE(id.empty());
+    store_run("r" + std::to_string(i), id,
+              "echo $SLURM_JOB_ID > " + path + "/job.id; echo $SLURM_JOB_ID >> " + path + "/jobs",
+              /*over=*/true);
+  }
+  ASSERT_TRUE(happens_within(30s, [&] {
+    return cluster_->on_head({"squeue", "--noheader", "--format=%i"}).empty();
+  }));
+  start();
+  std::mt19937 random(20261122);
+  int wished = 0;
+  for (int i = 0; i < kills; ++i) {
+    const auto name = "r" + std::to_string(i % runs);
+    ASSERT_TRUE(happens_within(60s, [&] { return field(name, "over") == "true"; }))
+        << ask("/v1/runs/" + name).dump(2);
+    const int status = post("/v1/runs/" + name + "/requeue");
+    ASSERT_EQ(status, 202);
+    ++wished;
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 80'000));
+    kill_daemon();
+    start();
+    // Some die a second time while they look after what the first left behind.
+    if (random() % 3 == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 60'000));
+      kill_daemon();
+      start();
+    }
+  }
+  for (int i = 0; i < runs; ++i) {
+    const auto name = "r" + std::to_string(i);
+    EXPECT_TRUE(happens_within(60s, [&] {
+      return field(name, "over") == "true" && field(name, "wish") == "null";
+    })) << ask("/v1/runs/" + name).dump(2);
+  }
+  // What Slurm has seen, by the tokens; what the jobs themselves wrote.
+  std::istringstream seen(
+      cluster_->on_head({"squeue", "--states=all", "--noheader", "--format=%i %o %k"}));
+  std::set<std::string> tokens;
+  int submitted = 0;
+  for (std::string line; std::getline(seen, line);) {
+    const auto at = line.find("dllaunch:");
+    // Other tests' jobs may be there too.
+    if (at == std::string::npos || line.find(work_->path()) == std::string::npos) continue;
+    ++submitted;
+    EXPECT_TRUE(tokens.insert(line.substr(at)).second) << "twice: " << line;
+  }
+  EXPECT_EQ(submitted, wished) << "lost, or submitted twice\n"
+                               << cluster_->on_head({"squeue", "--states=all", "--noheader",
+                                                     "--format=%i %T %V %k %o"})
+                               << "\n"
+                               << work_->text_of("state/dllaunch/daemon/daemon.log");
+  int started = 0;
+  for (int i = 0; i < runs; ++i) {
+    std::ifstream jobs(work_->path() + "/runs/r" + std::to_string(i) + "/jobs");
+    for (std::string line; std::getline(jobs, line);) ++started;
+  }
+  EXPECT_EQ(started, wished);
+  std::printf("%d submissions, %d kills and more, %d jobs\n", wished, kills, submitted);
+}
+
+/// "Under 30 MiB and 0.5 % of a core while idle with 200 runs", squeue's own time included.
+TEST_F(SlurmDaemon, TwoHundredRunsAtRest) {
+  constexpr int runs = 200;
+  const auto ids = cluster_->on_head(
+      {"bash", "-c",
+       "seq 200 | xargs -P 4 -I{} sbatch --parsable --hold --output=/dev/null --wrap true"});
+  std::istringstream lines(ids);
+  int stored = 0;
+  for (std::string id; std::getline(lines, id); ++stored)
+    store_run("idle-" + std::to_string(stored), id, "true", /*over=*/false);
+  ASSERT_EQ(stored, runs) << ids;
+  const auto started = work_->run({"daemon", "start"});
+  ASSERT_EQ(started.exit_code, 0) << started.err;
+  ASSERT_TRUE(happens_within(30s, [&] { return ask("/v1/daemon")["live_runs"] == runs; }));
+  const auto before = ask("/v1/daemon");
+  // One round of ten seconds, or several.
+  std::this_thread::sleep_for(full() ? 61s : 10200ms);
+  const auto after = ask("/v1/daemon");
+  const double cpu_s = after["cpu_seconds"].get<double>() - before["cpu_seconds"].get<double>();
+  const double wall_s =
+      after["uptime_seconds"].get<double>() - before["uptime_seconds"].get<double>();
+  const double mib = after["resident_bytes"].get<double>() / (1 << 20);
+  std::printf("200 runs at rest: %.1f MiB, %.3f %% of a core, %d rounds\n", mib,
+              100 * cpu_s / wall_s, after["rounds"].get<int>() - before["rounds"].get<int>());
+  EXPECT_GE(after["rounds"].get<int>() - before["rounds"].get<int>(), full() ? 6 : 1);
+  EXPECT_LT(mib, 30);
+  EXPECT_LT(cpu_s / wall_s, 0.005);
+  EXPECT_EQ(ask("/v1/runs?limit=500")["runs"].size(), std::size_t{runs});
+}
+
+/// A run longer than its time limit, as a chain of jobs: a minute or more each, so not every day.
+TEST_F(SlurmDaemon, ARunLongerThanItsTimeLimitIsAChain) {
+  if (!full()) GTEST_SKIP() << "unavailable: time; scripts/test --full";
+  start();
+  const auto job = work_->file("job.yaml",
+                               "name: long\n"
+                               "resources: {nodes: 1, ranks_per_node: 1, device: cpu, time: 1, "
+                               "sbatch_extra: ['!--requeue']}\n"
+                               "recovery: {signal: USR2, grace_seconds: 10}\n"
+                               "run: |\n"
+                               "  cd $DLLAUNCH_RUN_DIR; mkdir -p checkpoints; echo link >> links\n"
+                               "  trap '' USR2; sleep 5; date > checkpoints/saved\n"
+                               "  [ $(wc -l < links) -ge 2 ] && exit 0\n"
+                               "  sleep 600\n");
+  const auto ran = work_->run({"run", job, "--run-dir", work_->run_dir(), "--detach"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_TRUE(happens_within(240s, [&] { return field("run", "over") == "true"; }));
+  EXPECT_EQ(field("run", "state"), "completed") << ask("/v1/runs/run").dump(2);
+  EXPECT_EQ(field("run", "submissions"), "1");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,213 @@
+#include "launcher/daemon/run_watch.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/launcher/daemon/played_slurm.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class RunWatchTest : public PlayedSlurm {};
+
+TEST_F(RunWatchTest, OneQuestionForAllRuns) {
+  for (int i = 0; i < 5; ++i) add("r" + std::to_string(i), std::to_string(10 + i));
+  look();
+  EXPECT_EQ(ran("squeue"), 1);
+  const auto seen = watch_->snapshot();
+  EXPECT_EQ(seen->live.size(), 5u);
+  EXPECT_EQ(seen->live[0].state, "running");
+  EXPECT_EQ(seen->live[0].where, "n1");
+  look(3);
+  EXPECT_EQ(ran("squeue"), 4);
+}
+
+TEST_F(RunWatchTest, NobodyIsAskedWhenNothingRuns) {
+  look(5);
+  EXPECT_TRUE(place_.world.ran.empty());
+  EXPECT_EQ(watch_->next_s(), now_s_ + 10);
+}
+
+TEST_F(RunWatchTest, ATimeoutWithACheckpointGoesOn) {
+  const auto dir = add("r", "10");
+  look();
+  save_checkpoint(dir);
+  jobs_["10"].state = "TIMEOUT";
+  look();
+  EXPECT_EQ(run("r").job_id, "100");
+  EXPECT_EQ(run("r").submissions, 1);
+  EXPECT_THAT(run("r").decision, HasSubstr("goes on from its checkpoint"));
+  EXPECT_FALSE(fs::exists(dir + "/summary.json"));
+  jobs_["100"].state = "RUNNING";
+  look();
+  EXPECT_EQ(run("r").state, "running");
+  jobs_["100"].state = "COMPLETED";
+  look(2);
+  EXPECT_EQ(run("r").state, "completed");
+  EXPECT_TRUE(run("r").over);
+  EXPECT_EQ(ran("sbatch"), 1);
+  EXPECT_TRUE(fs::exists(dir + "/summary.json")) << "nobody else wrote one";
+  EXPECT_TRUE(watch_->snapshot()->live.empty());
+  look(2);
+  EXPECT_EQ(ran("sh", "submitted") + ran("sh", "ended"), 2) << "each was told once";
+}
+
+TEST_F(RunWatchTest, ATimeoutWithoutIsGivenUp) {
+  add("r", "10");
+  look();
+  jobs_["10"].state = "TIMEOUT";
+  look(3);
+  EXPECT_EQ(ran("sbatch"), 0);
+  EXPECT_TRUE(run("r").over);
+  EXPECT_THAT(run("r").decision, HasSubstr("only repeat itself"));
+  EXPECT_EQ(ran("sh", "gave_up"), 1);
+}
+
+TEST_F(RunWatchTest, ThreeLostNodesWithoutACheckpointAreEnough) {
+  add("r", "10");
+  look();
+  std::string id = "10";
+  for (int i = 0; i < 5; ++i) {
+    jobs_[id].state = "NODE_FAIL";
+    look();
+    if (run("r").over) break;
+    id = run("r").job_id;
+    jobs_[id].state = "RUNNING";
+    look();
+  }
+  EXPECT_EQ(ran("sbatch"), 2);
+  EXPECT_THAT(run("r").decision, HasSubstr("3 jobs in a row"));
+}
+
+TEST_F(RunWatchTest, ExitCode93AndAnOwnFailureAreFinal) {
+  for (const char* code : {"93:0", "1:0"}) {
+    const std::string name = std::string("r") + code[0];
+    const auto dir = add(name, code[0] == '9' ? "10" : "11");
+    look();
+    save_checkpoint(dir);
+    jobs_[run(name).job_id] = {.state = "FAILED", .nodes = "n1", .exit = code};
+    look(2);
+    EXPECT_TRUE(run(name).over);
+    EXPECT_EQ(ran("sbatch"), 0) << run(name).decision;
+  }
+}
+
+TEST_F(RunWatchTest, WhoCancelledDecides) {
+  const auto dir = add("mine", "10");
+  add("theirs", "11");
+  look();
+  jobs_["10"] = {
+      .state = "CANCELLED", .nodes = "n1", .exit = "0:0", .by = std::to_string(geteuid())};
+  // Where the tests run as root, root is the user.
+  jobs_["11"] = {.state = "CANCELLED", .nodes = "n1", .exit = "0:0", .by = ""};
+  look(2);
+  EXPECT_EQ(run("mine").state, "cancelled");
+  EXPECT_TRUE(run("mine").over);
+  EXPECT_TRUE(run("theirs").over);
+  EXPECT_EQ(ran("sbatch"), 0);
+}
+
+TEST_F(RunWatchTest, WhatEndedBeforeItsFirstDayIsLeftAlone) {
+  store_ = *Store::open(place_.path_of("later.db"), 4e9);
+  watch_ = std::make_unique<RunWatch>(place_.world, *store_,
+                                      DaemonPlace{.folder = place_.path_of("")}, DaemonSettings{});
+  save_checkpoint(add("old", "10"));
+  jobs_["10"].state = "TIMEOUT";
+  const auto dir = add("going", "11");
+  look(2);
+  EXPECT_EQ(ran("sbatch"), 0);
+  EXPECT_TRUE(run("old").over);
+  EXPECT_FALSE(run("going").over) << "that one it has seen alive";
+  save_checkpoint(dir);
+  jobs_["11"].state = "TIMEOUT";
+  look();
+  EXPECT_EQ(ran("sbatch"), 1);
+}
+
+/// A daemon that dies and another: what was alive is looked after, what was decided is not again.
+TEST_F(RunWatchTest, TheNextDaemonGoesOn) {
+  save_checkpoint(add("a", "10"));
+  add("b", "11");
+  look();
+  jobs_["11"].state = "TIMEOUT";
+  look();
+  const auto restart = [&] {
+    watch_ = std::make_unique<RunWatch>(
+        place_.world, *store_, DaemonPlace{.folder = place_.path_of("")}, DaemonSettings{});
+  };
+  restart();
+  jobs_["10"].state = "TIMEOUT";
+  look();
+  EXPECT_EQ(run("a").job_id, "100");
+  restart();
+  look(3);
+  EXPECT_EQ(ran("sbatch"), 1);
+  EXPECT_TRUE(run("b").over);
+}
+
+TEST_F(RunWatchTest, NothingIsConcludedWhileSlurmIsSilent) {
+  add("r", "10");
+  look();
+  silent_ = true;
+  double pause = 0;
+  for (int i = 0; i < 4; ++i) {
+    look();
+    EXPECT_GT(watch_->next_s() - now_s_, pause);
+    pause = watch_->next_s() - now_s_;
+  }
+  EXPECT_FALSE(run("r").over);
+  EXPECT_EQ(run("r").state, "running");
+  EXPECT_FALSE(watch_->snapshot()->slurm.answers);
+  silent_ = false;
+  look();
+  EXPECT_TRUE(watch_->snapshot()->slurm.answers);
+  EXPECT_EQ(watch_->next_s(), now_s_ + 10);
+}
+
+TEST_F(RunWatchTest, ANodeThatFailsTwiceIsLeftOut) {
+  add("r", "10");
+  nodes_ = "NodeName=n1 State=DOWN+NOT_RESPONDING CPUTot=1\nNodeName=n2 State=IDLE CPUTot=1\n";
+  for (const char* id : {"10", "11"}) {
+    if (id == std::string("11")) add("s", "11");
+    look();
+    jobs_[id].state = "PENDING";  // requeued by Slurm itself
+    look();
+    EXPECT_EQ(ran("scontrol", "ExcNodeList=n1"), id == std::string("11") ? 1 : 0);
+    jobs_[id].state = "RUNNING";
+  }
+  EXPECT_EQ(ran("sbatch"), 0);
+  EXPECT_THAT(run("s").decision, HasSubstr("left out: n1"));
+}
+
+TEST_F(RunWatchTest, ManyEndsAreSpreadOverRounds) {
+  for (int i = 0; i < 30; ++i) add("r" + std::to_string(i), std::to_string(10 + i));
+  look();
+  for (auto& [id, job] : jobs_) job.state = "COMPLETED";
+  const int before = ran("scontrol");
+  look();
+  EXPECT_LE(ran("scontrol") - before, 8);
+  look(4);
+  EXPECT_TRUE(watch_->snapshot()->live.empty());
+}
+
+TEST_F(RunWatchTest, ProgressIsSeenButNotStored) {
+  const auto dir = add("r", "10");
+  look();
+  place_.append(dir, "events.jsonl",
+                R"({"time": 9e9, "event": "step", "epoch": 2, "step": 30, "loss": 0.5, )"
+                R"("images_per_s": 100})"
+                "\n");
+  look();
+  const auto seen = watch_->snapshot()->live.at(0);
+  EXPECT_EQ(seen.step, 30);
+  EXPECT_EQ(seen.loss, 0.5);
+  EXPECT_EQ(run("r").step, 0) << "the events have it";
+  jobs_["10"].state = "COMPLETED";
+  look();
+  EXPECT_EQ(run("r").step, 30);
+}
+
+}  // namespace
+}  // namespace dllaunch
