@@ -255,7 +255,11 @@ ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>&
   if (words.size() == 4 && (what == "cancel" || what == "requeue" || what == "leave"))
     return reads ? error_answer(405, "POST") : wish(run, what);
   if (!reads) return error_answer(405, "GET");
-  if (words.size() == 3) return one_run(run);
+  // Of a run whose files are away the store still knows something.
+  if (!doors_.answers(run.dir))
+    return words.size() == 3 ? one_run(run, /*away=*/true)
+                             : error_answer(503, "the run's directory does not answer");
+  if (words.size() == 3) return one_run(run, /*away=*/false);
   if (words.size() == 4 && what == "events") return part_of_file(request, dir, "");
   if (words.size() == 4 && what == "curve") return curve(run);
   if (words.size() == 4 && what == "logs") return json_answer({{"logs", log_names(dir)}});
@@ -263,7 +267,7 @@ ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>&
   return not_found();
 }
 
-ApiAnswer Api::one_run(const RunRecord& run) {
+ApiAnswer Api::one_run(const RunRecord& run, bool away) {
   const auto snapshot = doors_.snapshot();
   auto current = run;
   for (const auto& live : snapshot->live)
@@ -280,7 +284,8 @@ ApiAnswer Api::one_run(const RunRecord& run) {
                                        {"words", or_null(one.words)},
                                        {"excluded", or_null(one.exclude)}});
   }
-  auto files = read_stored_run(world_, run.dir);
+  auto files = away ? Error{ErrorKind::timeout, "the run's directory does not answer", ""}
+                    : read_stored_run(world_, run.dir);
   document["files"] = files ? Json() : Json(files.error().what);
   if (files && is_too_deep(files->summary)) files->summary = Json();
   if (files) {

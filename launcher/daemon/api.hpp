@@ -43,6 +43,8 @@ class Api {
     std::function<void()> wake;  // there is a wish
     std::function<void()> stop;
     std::function<double()> now_s;
+    /// Whether a run's folder can be looked into; it may be on a file system that hangs.
+    std::function<bool(const std::string&)> answers = [](const std::string&) { return true; };
   };
   Api(World& world, Store& store, DaemonFacts facts, Doors doors)
       : world_(world), store_(store), facts_(std::move(facts)), doors_(std::move(doors)) {}
@@ -55,7 +57,7 @@ class Api {
   ApiAnswer daemon() const;
   ApiAnswer runs(const ApiRequest& request);
   ApiAnswer of_run(const ApiRequest& request, const std::vector<std::string>& words);
-  ApiAnswer one_run(const RunRecord& run);
+  ApiAnswer one_run(const RunRecord& run, bool away);
   ApiAnswer curve(const RunRecord& run) const;
   ApiAnswer wish(const RunRecord& run, const std::string& what);
   ApiAnswer metrics();

@@ -211,7 +211,8 @@ Result<Ok> run_daemon(World& world, const DaemonPlace& place, const DaemonSettin
           {.snapshot = [&watch] { return watch.snapshot(); },
            .wake = [&bell] { bell.ring(); },
            .stop = [&bell] { bell.stop(); },
-           .now_s = unix_seconds});
+           .now_s = unix_seconds,
+           .answers = [&watch](const std::string& dir) { return watch.answers(dir); }});
   auto doors = open_doors(world, place, settings, api);
   if (!doors) return std::move(doors).error();
   const auto where = doors->port < 0

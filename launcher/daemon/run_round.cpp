@@ -173,6 +173,12 @@ void RunWatch::look_at(LiveRun& run, double now_s) {
   keep(run);
 }
 
+/// Nothing of it is known, and nothing concluded, until its file system answers.
+void RunWatch::leave_away(LiveRun& run) {
+  run.record.reason = "its directory does not answer";
+  keep(run);
+}
+
 /// A file system may be away for a while, a directory that was removed for ever: without a job in
 /// the queue nobody asks for it meanwhile.
 void RunWatch::miss(LiveRun& run, double now_s) {

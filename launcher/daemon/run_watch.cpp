@@ -40,11 +40,13 @@ int jobs_in_line(const std::string& id) {
 
 }  // namespace
 
-RunWatch::RunWatch(World& world, Store& store, const DaemonPlace& place, DaemonSettings settings)
+RunWatch::RunWatch(World& world, Store& store, const DaemonPlace& place, DaemonSettings settings,
+                   FolderProbe::Look look)
     : world_(world),
       store_(store),
       settings_(std::move(settings)),
-      submitter_(world, store, place, settings_.settle_s) {}
+      submitter_(world, store, place, settings_.settle_s),
+      folders_(std::move(look)) {}
 
 std::shared_ptr<const Snapshot> RunWatch::snapshot() const {
   const std::lock_guard guard(mutex_);
@@ -66,7 +68,7 @@ void RunWatch::look(double now_s) {
   take_wishes();
   find_runs(now_s);
   ask_queue();
-  for (const auto id : submitter_.recover(now_s)) {
+  for (const auto id : submitter_.recover(now_s, [this](const auto& dir) { return answers(dir); })) {
     auto run = store_.find_id(id);
     live_.erase(id);
     if (!run || !*run || (*run)->over) continue;
@@ -74,7 +76,12 @@ void RunWatch::look(double now_s) {
     ++submissions_;
     ++submitted_now_;
   }
-  for (auto& [id, run] : live_) look_at(run, now_s);
+  for (auto& [id, run] : live_) {
+    if (answers(run.record.dir))
+      look_at(run, now_s);
+    else
+      leave_away(run);
+  }
   std::erase_if(live_, [](const auto& entry) {
     return entry.second.record.over && entry.second.record.wish.empty();
   });
@@ -120,6 +127,10 @@ void RunWatch::look_at_entry(const std::string& path, double now_s) {
   const auto text = world_.read_file(path);
   if (!text) return;
   const auto dir = text->substr(0, text->find('\n'));
+  if (!answers(dir)) {
+    again_.insert(path);
+    return;
+  }
   // Looked at before its files are read: whoever starts it afterwards writes the entry anew.
   const bool held = owner_of({.path = dir}).has_value();
   take_up(dir, now_s);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "launcher/daemon/event_watch.hpp"
+#include "launcher/daemon/folder_probe.hpp"
 #include "launcher/daemon/policy.hpp"
 #include "launcher/daemon/settings.hpp"
 #include "launcher/daemon/store.hpp"
@@ -46,7 +47,8 @@ struct Snapshot {
 /// Looks at the runs; one thread calls look().
 class RunWatch {
  public:
-  RunWatch(World& world, Store& store, const DaemonPlace& place, DaemonSettings settings);
+  RunWatch(World& world, Store& store, const DaemonPlace& place, DaemonSettings settings,
+           FolderProbe::Look look = FolderProbe::device_of);
 
   /// One round; what fails is noted and tried again in a later one. `now_s`: Unix seconds.
   void look(double now_s);
@@ -54,6 +56,8 @@ class RunWatch {
   double next_s() const { return next_s_; }
   /// From any thread.
   std::shared_ptr<const Snapshot> snapshot() const;
+  /// Of a run's folder, from any thread: one that hangs is left alone until it is back.
+  bool answers(const std::string& folder) { return folders_.answers(folder); }
 
  private:
   struct Stamp {
@@ -87,6 +91,7 @@ class RunWatch {
   void take_wishes();
   void ask_queue();
   void look_at(LiveRun& run, double now_s);
+  void leave_away(LiveRun& run);
   bool read_files(LiveRun& run);
   void miss(LiveRun& run, double now_s);
   void keep_alive(LiveRun& run, const RunView& view, double now_s);
@@ -108,6 +113,7 @@ class RunWatch {
   Store& store_;
   DaemonSettings settings_;
   Submitter submitter_;
+  FolderProbe folders_;
   std::map<std::int64_t, LiveRun> live_;
   std::map<std::string, Stamp> index_;  // entry -> as it was read
   Stamp index_folder_;

@@ -371,7 +371,7 @@ void Submitter::end_late_ones(double now_s) {
   }
 }
 
-std::vector<std::int64_t> Submitter::recover(double now_s) {
+std::vector<std::int64_t> Submitter::recover(double now_s, const Answers& answers) {
   std::vector<std::int64_t> changed;
   end_late_ones(now_s);
   const auto open = store_.open_submissions();
@@ -381,6 +381,8 @@ std::vector<std::int64_t> Submitter::recover(double now_s) {
     return changed;
   }
   for (const auto& submission : *open) {
+    const auto run = store_.find_id(submission.run);
+    if (answers && run && *run && !answers((*run)->dir)) continue;
     auto known = recover_one(submission, now_s);
     if (!known) {
       world_.note("dllaunch: " + known.error().what + "\n");

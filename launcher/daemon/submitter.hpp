@@ -2,6 +2,7 @@
 // the job carries its token.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,6 +41,9 @@ struct SubmitWish {
 
 class Submitter {
  public:
+  /// Whether a run's folder can be looked into.
+  using Answers = std::function<bool(const std::string&)>;
+
   Submitter(World& world, Store& store, DaemonPlace place, double settle_s)
       : world_(world), store_(store), place_(std::move(place)), settle_s_(settle_s) {}
 
@@ -56,7 +60,8 @@ class Submitter {
   /// that carries the token is taken for the run's, unless its user submitted it meanwhile: then it
   /// is cancelled. Where Slurm knows of none twice, `settle_s` apart and after the last sbatch is
   /// gone, there never will be one, and the run is submitted. Returns the runs that have changed.
-  std::vector<std::int64_t> recover(double now_s);
+  /// Those whose folder does not answer are left for later; empty: all do.
+  std::vector<std::int64_t> recover(double now_s, const Answers& answers = {});
 
  private:
   Result<Ok> send(RunRecord& run, const RunRecord& before, Submission& submission, double now_s);

@@ -25,7 +25,8 @@ class ApiTest : public testing::Test {
                                  Api::Doors{.snapshot = [this] { return snapshot_; },
                                             .wake = [this] { ++woken_; },
                                             .stop = [this] { ++stopped_; },
-                                            .now_s = [] { return 200.0; }});
+                                            .now_s = [] { return 200.0; },
+                                            .answers = [this](const auto&) { return !away_; }});
   }
   RunRecord add(const std::string& name, bool over = false) {
     RunRecord run{.name = name, .job = "sleepy", .launcher = "slurm"};
@@ -53,7 +54,20 @@ class ApiTest : public testing::Test {
   std::unique_ptr<Api> api_;
   int woken_ = 0;
   int stopped_ = 0;
+  bool away_ = false;  // the file system of the runs' folders
 };
+
+TEST_F(ApiTest, OfARunWhoseDirectoryHangsTheStoresWordIsTold) {
+  add("r");
+  away_ = true;
+  const auto run = json("/v1/runs/r");
+  EXPECT_EQ(run["state"], "running");
+  EXPECT_EQ(run["files"], "the run's directory does not answer");
+  EXPECT_FALSE(run.contains("status"));
+  for (const char* part : {"curve", "events", "logs", "logs/rank-0000-n1.log"})
+    EXPECT_EQ(get(std::string("/v1/runs/r/") + part).status, 503) << part;
+  EXPECT_EQ(post("/v1/runs/r/cancel"), 202) << "a wish needs no file";
+}
 
 TEST_F(ApiTest, TellsOfTheDaemon) {
   snapshot_->slurm = {.answers = false, .last_error = "silence", .questions = 4};

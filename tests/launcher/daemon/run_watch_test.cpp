@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
 #include "tests/launcher/daemon/played_slurm.hpp"
 
 namespace dllaunch {
@@ -207,6 +211,50 @@ TEST_F(RunWatchTest, ProgressIsSeenButNotStored) {
   jobs_["10"].state = "COMPLETED";
   look();
   EXPECT_EQ(run("r").step, 30);
+}
+
+/// A mount that hangs holds neither the other runs nor, for longer than a moment, the round.
+TEST_F(RunWatchTest, ARunWhoseDirectoryHangsIsLeftAndOthersGoOn) {
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable opened;
+    std::string shut;
+  };
+  const auto gate = std::make_shared<Gate>();
+  watch_ = std::make_unique<RunWatch>(
+      place_.world, *store_, DaemonPlace{.folder = place_.path_of("")}, DaemonSettings{},
+      [gate](const std::string& path) -> std::optional<dev_t> {
+        std::unique_lock lock(gate->mutex);
+        const bool there = gate->opened.wait_for(lock, std::chrono::seconds(60),
+                                                 [&] { return gate->shut != path; });
+        return there ? std::optional(std::hash<std::string>()(path)) : std::nullopt;
+      });
+  const auto away = add("away", "10");
+  const auto sound = add("sound", "11");
+  look();
+  {
+    const std::lock_guard guard(gate->mutex);
+    gate->shut = away;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  for (const char* id : {"10", "11"}) jobs_[id].state = "NODE_FAIL";
+  const auto begin = std::chrono::steady_clock::now();
+  look(3);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  EXPECT_EQ(run("sound").job_id, "100");
+  EXPECT_EQ(run("away").job_id, "10");
+  EXPECT_FALSE(run("away").over);
+  EXPECT_EQ(run("away").reason, "its directory does not answer");
+  EXPECT_FALSE(watch_->answers(away));
+  {
+    const std::lock_guard guard(gate->mutex);
+    gate->shut.clear();
+    gate->opened.notify_all();
+  }
+  for (int i = 0; i < 100 && !watch_->answers(away); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  look();
+  EXPECT_EQ(run("away").job_id, "101");
 }
 
 }  // namespace

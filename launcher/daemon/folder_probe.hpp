@@ -1,0 +1,46 @@
+// Whether a folder's file system answers. One that is away makes whoever opens a file there wait,
+// for ever and beyond signals: a thread of ours waits instead, and everything else goes on.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace dllaunch {
+
+class FolderProbe {
+ public:
+  /// The device that a folder lies on, nothing where there is none; may hang.
+  using Look = std::function<std::optional<dev_t>(const std::string&)>;
+
+  explicit FolderProbe(Look look = device_of,
+                       std::chrono::milliseconds limit = std::chrono::seconds(2))
+      : look_(std::move(look)), limit_(limit) {}
+
+  /// From any thread. True too where there is no such folder: that is an answer. Waits `limit` at
+  /// most, and not at all for a file system that is known to hang, or answered within the second.
+  bool answers(const std::string& folder);
+
+  static std::optional<dev_t> device_of(const std::string& folder);
+
+ private:
+  struct Question;
+  using Clock = std::chrono::steady_clock;
+  std::optional<bool> known(const std::string& folder);
+  std::shared_ptr<Question> ask(const std::string& folder) const;
+
+  Look look_;
+  std::chrono::milliseconds limit_;
+  std::mutex mutex_;
+  std::map<std::string, dev_t> devices_;                      // of folders that answered
+  std::map<dev_t, Clock::time_point> good_;                   // when one on it did last
+  std::map<std::string, std::shared_ptr<Question>> waiting_;  // a thread each
+};
+
+}  // namespace dllaunch
