@@ -68,7 +68,8 @@ void RunWatch::look(double now_s) {
   take_wishes();
   find_runs(now_s);
   ask_queue();
-  for (const auto id : submitter_.recover(now_s, [this](const auto& dir) { return answers(dir); })) {
+  for (const auto id :
+       submitter_.recover(now_s, [this](const auto& dir) { return answers(dir); })) {
     auto run = store_.find_id(id);
     live_.erase(id);
     if (!run || !*run || (*run)->over) continue;

@@ -1,5 +1,5 @@
-// The daemon over a real Slurm: a run whose node dies for good, wishes, 200 runs at rest, and
-// deaths of the daemon in the middle of its submissions.
+// What kills daemons, and what daemons are for, on the real test Slurm: deaths in the middle of a
+// submission, several at once, a node that dies for good, a time limit; and 200 runs at rest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ bool full() {
   return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
 }
 
-class SlurmDaemon : public testing::Test {
+class DaemonFaults : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     // Slurm requeues nothing here: what the daemon is for.
@@ -82,6 +82,16 @@ class SlurmDaemon : public testing::Test {
     if (answer) kill(answer->pid, SIGKILL);
     ASSERT_TRUE(happens_within(10s, [&] { return !holder_of(place().lock()); }));
   }
+  /// A number that Slurm has given, and gives to nobody else.
+  static std::string ended_job() {
+    auto id = cluster_->on_head({"sbatch", "--parsable", "--output=/dev/null", "--wrap", "true"});
+    id.erase(std::min(id.find('\n'), id.size()));
+    EXPECT_FALSE(id.empty());
+    EXPECT_TRUE(happens_within(30s, [&] {
+      return cluster_->on_head({"squeue", "--noheader", "--format=%i"}).empty();
+    }));
+    return id;
+  }
   /// A run that is over, whose script says when it runs.
   std::string store_run(const std::string& name, const std::string& job, const std::string& lines,
                         bool over) const {
@@ -105,9 +115,9 @@ class SlurmDaemon : public testing::Test {
   std::unique_ptr<Workplace> work_;
 };
 
-std::unique_ptr<TestCluster> SlurmDaemon::cluster_;
+std::unique_ptr<TestCluster> DaemonFaults::cluster_;
 
-TEST_F(SlurmDaemon, ARunWhoseNodeDiesGoesOnElsewhere) {
+TEST_F(DaemonFaults, ARunWhoseNodeDiesGoesOnElsewhere) {
   start({"--notify", "echo \"$1 $3\" >> " + work_->path() + "/told"});
   const auto job = work_->file("job.yaml",
                                "name: lost\n"
@@ -145,22 +155,15 @@ TEST_F(SlurmDaemon, ARunWhoseNodeDiesGoesOnElsewhere) {
 }
 
 /// Killed at any instruction, the daemon loses no run and submits none twice.
-TEST_F(SlurmDaemon, KilledAtAnyMomentItSubmitsOnceAndNotTwice) {
+TEST_F(DaemonFaults, KilledAtAnyMomentItSubmitsOnceAndNotTwice) {
   const int kills = full() ? 200 : 5;
   constexpr int runs = 3;
   for (int i = 0; i < runs; ++i) {
     const auto path = work_->path() + "/runs/r" + std::to_string(i);
-    // A number that Slurm has given, and gives to nobody else.
-    auto id = cluster_->on_head({"sbatch", "--parsable", "--output=/dev/null", "--wrap", "true"});
-    id.erase(std::min(id.find('\n'), id.size()));
-    ASSERT_FALSE(id.empty());
-    store_run("r" + std::to_string(i), id,
+    store_run("r" + std::to_string(i), ended_job(),
               "echo $SLURM_JOB_ID > " + path + "/job.id; echo $SLURM_JOB_ID >> " + path + "/jobs",
               /*over=*/true);
   }
-  ASSERT_TRUE(happens_within(30s, [&] {
-    return cluster_->on_head({"squeue", "--noheader", "--format=%i"}).empty();
-  }));
   start();
   std::mt19937 random(20261122);
   int wished = 0;
@@ -213,8 +216,44 @@ TEST_F(SlurmDaemon, KilledAtAnyMomentItSubmitsOnceAndNotTwice) {
   std::printf("%d submissions, %d kills and more, %d jobs\n", wished, kills, submitted);
 }
 
+/// Killed while it submits, and then several are started at once: one of them looks after what it
+/// left behind.
+TEST_F(DaemonFaults, OfSeveralStartedAtOnceOneSubmitsAndOnce) {
+  const int rounds = full() ? 20 : 2;
+  const auto path = work_->path() + "/runs/r";
+  store_run("r", ended_job(), "echo $SLURM_JOB_ID > " + path + "/job.id", /*over=*/true);
+  start();
+  std::mt19937 random(20261123);
+  for (int i = 0; i < rounds; ++i) {
+    ASSERT_TRUE(happens_within(60s, [&] { return field("r", "over") == "true"; }));
+    ASSERT_EQ(post("/v1/runs/r/requeue"), 202);
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 80'000));
+    kill_daemon();
+    std::vector<std::unique_ptr<Workplace>> others;
+    for (int k = 0; k < 4; ++k) {
+      others.push_back(std::make_unique<Workplace>(work_->path() + "/" + std::to_string(k)));
+      others.back()->before = work_->before;
+      others.back()->before.insert(others.back()->before.end(),
+                                   {"env", "XDG_STATE_HOME=" + work_->path() + "/state"});
+      others.back()->environment = work_->environment;
+      others.back()->start({"daemon", "start", "--interval", "0.3", "--settle", "2"});
+    }
+    int won = 0;
+    for (auto& other : others) won += other->wait().exit_code == 0 ? 1 : 0;
+    EXPECT_EQ(won, 1);
+  }
+  EXPECT_TRUE(happens_within(
+      60s, [&] { return field("r", "over") == "true" && field("r", "wish") == "null"; }));
+  const auto seen = cluster_->on_head({"squeue", "--states=all", "--noheader", "--format=%o %k"});
+  int submitted = 0;
+  std::istringstream lines(seen);
+  for (std::string line; std::getline(lines, line);)
+    submitted += line.starts_with(path) && line.find("dllaunch:") != std::string::npos ? 1 : 0;
+  EXPECT_EQ(submitted, rounds) << seen << work_->text_of("state/dllaunch/daemon/daemon.log");
+}
+
 /// "Under 30 MiB and 0.5 % of a core while idle with 200 runs", squeue's own time included.
-TEST_F(SlurmDaemon, TwoHundredRunsAtRest) {
+TEST_F(DaemonFaults, TwoHundredRunsAtRest) {
   constexpr int runs = 200;
   const auto ids = cluster_->on_head(
       {"bash", "-c",
@@ -244,7 +283,7 @@ TEST_F(SlurmDaemon, TwoHundredRunsAtRest) {
 }
 
 /// A run longer than its time limit, as a chain of jobs: a minute or more each, so not every day.
-TEST_F(SlurmDaemon, ARunLongerThanItsTimeLimitIsAChain) {
+TEST_F(DaemonFaults, ARunLongerThanItsTimeLimitIsAChain) {
   if (!full()) GTEST_SKIP() << "unavailable: time; scripts/test --full";
   start();
   const auto job = work_->file("job.yaml",
