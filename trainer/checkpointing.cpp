@@ -9,6 +9,7 @@
 #include "trainer/agreement.hpp"
 #include "trainer/checkpoint_interval.hpp"
 #include "trainer/checkpoint_retention.hpp"
+#include "trainer/held_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -29,9 +30,11 @@ std::map<std::string, double> metrics_of(const EpochEvent& epoch) {
 }
 
 WriteRight right_of(const Session& session) {
-  if (session.fence == nullptr) return {};
   return {.generation = session.generation(),
-          .check = [fence = session.fence] { return fence->check(); }};
+          .check = [fence = session.fence, folder = HeldFolder(session.run_dir)] {
+            auto there = folder.check();
+            return there && fence != nullptr ? fence->check() : there;
+          }};
 }
 
 }  // namespace

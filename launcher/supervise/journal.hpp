@@ -66,6 +66,10 @@ std::string line_of(const JournalAttempt& begun);
 std::string line_of(const JournalAttempt& begun, const Attempt& ended, double time);
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s);
 
+/// Takes room for some hundred lines more, where the file system can: why a run stops for a full
+/// disk is to be written too.
+void reserve_journal(const RunDir& run);
+
 Result<Ok> append_to_journal(const RunDir& run, const std::string& line);
 
 /// The job, by Slurm's number, in which the run came to its end; nothing: in none. It is not to run

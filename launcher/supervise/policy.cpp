@@ -27,7 +27,7 @@ constexpr milliseconds longest_backoff(60'000);
 /// Ranks need some time to come up at all.
 constexpr double least_seconds = 30;
 
-constexpr std::array<std::pair<Cause, std::string_view>, 12> cause_words = {{
+constexpr std::array<std::pair<Cause, std::string_view>, 13> cause_words = {{
     {Cause::completed, "completed"},
     {Cause::cancelled, "cancelled"},
     {Cause::superseded, "superseded"},
@@ -40,6 +40,7 @@ constexpr std::array<std::pair<Cause, std::string_view>, 12> cause_words = {{
     {Cause::failed, "failed"},
     {Cause::cut_short, "cut_short"},
     {Cause::not_started, "not_started"},
+    {Cause::storage, "storage"},
 }};
 
 Decision stop(RunStatus status, std::string reason, int exit_code) {
@@ -135,7 +136,8 @@ int failures_in_a_row(const std::vector<Attempt>& history) {
   int count = 0;
   for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
     const auto cause = attempt->cause;
-    const bool died = cause == Cause::failed || cause == Cause::stalled || cause == Cause::unproven;
+    const bool died = cause == Cause::failed || cause == Cause::stalled ||
+                      cause == Cause::unproven || cause == Cause::storage;
     if (!died || attempt->new_checkpoint || attempt->job != history.back().job) break;
     ++count;
   }
@@ -285,6 +287,7 @@ std::string describe(const Attempt& attempt) {
     case Cause::lost_node:
       return attempt.words.empty() ? "lost a node" : "lost node " + attempt.words;
     case Cause::stalled:
+    case Cause::storage:
       return attempt.words;
     case Cause::unproven:
       return attempt.words.empty() ? "the ranks left with code 0 before the work was done"
@@ -317,6 +320,13 @@ const Attempt* last_life(const std::vector<Attempt>& history) {
     return one.cause != Cause::not_started;
   });
   return found == history.rend() ? nullptr : &*found;
+}
+
+milliseconds patience_for_storage(const RecoverySettings& settings) {
+  constexpr double otherwise_s = 600;
+  const double limit_s = settings.plan.stall_abort_seconds;
+  return std::chrono::duration_cast<milliseconds>(
+      std::chrono::duration<double>(limit_s > 0 ? limit_s : otherwise_s));
 }
 
 Decision decide(const std::vector<Attempt>& history, const RecoverySettings& settings,

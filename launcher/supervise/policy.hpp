@@ -28,6 +28,7 @@ enum class Cause {
   failed,       // a rank died, or left with a code that is not 0
   cut_short,    // its supervisor was killed and did not see the end
   not_started,  // Slurm's controller is away, or a node: no rank came up
+  storage,      // failed, and the run's directory was full or away just then
 };
 std::string_view to_string(Cause cause);
 /// Nothing: no such word.
@@ -42,7 +43,7 @@ struct Attempt {
   double dead_seen_s = 0;          // Unix seconds; its starter may need some more to end; 0: never
   int error_rank = -1;             // who wrote first_error
   std::string first_error = {};    // "ValueError: bad"; empty: no log shows one
-  std::string words = {};          // a lost or silent node's name; what there is to say of a stall
+  std::string words = {};          // a lost or silent node's name; what to say of a stall or disk
   std::string checkpoint = {};     // the newest when it began; of one that is cut short
   bool new_checkpoint = false;     // since the attempt began
 };
@@ -76,6 +77,9 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
 /// `same_allocation`: it has not since the last attempt.
 std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,
                                         const RecoverySettings& settings, bool same_allocation);
+
+/// How long the run's directory may be away or full before the run is stopped for it.
+std::chrono::milliseconds patience_for_storage(const RecoverySettings& settings);
 
 /// "rank 1 on n2 was killed by signal 9 (SIGKILL)": how an attempt ended, for people.
 std::string describe(const Attempt& attempt);

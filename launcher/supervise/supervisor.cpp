@@ -17,6 +17,7 @@
 #include "launcher/stored_run.hpp"
 #include "launcher/supervise/journal.hpp"
 #include "launcher/supervise/old_ranks.hpp"
+#include "launcher/supervise/storage.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
@@ -36,6 +37,7 @@ class Supervisor {
       : world_(world),
         run_(run),
         signals_(run.signal),
+        storage_(run.dir),
         allocation_end_(run.allocation, unix_seconds()) {}
 
   int run() {
@@ -199,11 +201,46 @@ class Supervisor {
     if (!done) world_.note("dllaunch: " + done.error().what + "\n");
   }
 
+  /// What was wrong with the run's directory when ranks failed; returns when that is over, or did
+  /// not end in time. Empty: nothing was.
+  std::string wait_for_storage() {
+    const auto first = storage_.trouble();
+    if (first.empty()) return "";
+    world_.note(fmt::format("dllaunch: {}: waiting\n", first));
+    const auto give_up_at = Clock::now() + patience_for_storage(run_.recovery);
+    while (!(unusable_ = storage_.trouble()).empty() && Clock::now() < give_up_at) {
+      interrupted_by_ = wait(milliseconds(1000));
+      if (interrupted_by_) break;
+    }
+    return first;
+  }
+
+  /// The ranks ended while the run's directory was of no use: of no use it is to start them again
+  /// before it is.
+  std::optional<Decision> decide_of_storage(Attempt& attempt) {
+    if (attempt.cause != Cause::storage) return std::nullopt;
+    if (interrupted_by_) {
+      attempt.cause = cause_of_signal(*std::exchange(interrupted_by_, std::nullopt));
+      return decide(history_, run_.recovery, seconds_left());
+    }
+    if (unusable_.empty()) return std::nullopt;
+    const auto patience =
+        std::chrono::duration<double>(patience_for_storage(run_.recovery)).count();
+    return Decision{.next = Next::stop,
+                    .reason = fmt::format("{}, for {:.0f} s", unusable_, patience),
+                    .exit_code = exit_code::environment};
+  }
+
+  Cause cause_of_signal(int signal) const {
+    return is_warning(signal, run_, allocation_end_) ? Cause::time_limit : Cause::cancelled;
+  }
+
   Decision attempt() {
     if (const auto words = taken_over(); !words.empty()) return give_way(words);
     auto lease = take_lease();
     if (!lease) return cannot_start(lease.error());
     lease_ = *lease;
+    reserve_journal(run_.dir);
     end_old_ranks(world_, run_.dir, run_.allocation);
     announce(*lease);
     if (!history_.empty()) world_.note(fmt::format("{}{}\n", attempt_mark, history_.size() + 1));
@@ -223,7 +260,8 @@ class Supervisor {
     if (!end) return cannot_start(end.error());
     end_descendants(milliseconds(500));
     judge(*end, begun, logs, attempt);
-    auto decision = decide(history_, run_.recovery, seconds_left());
+    const auto of_storage = decide_of_storage(attempt);
+    auto decision = of_storage ? *of_storage : decide(history_, run_.recovery, seconds_left());
     if (attempt.cause == Cause::superseded) return give_way(end->words);
     // To ask Slurm may have taken long.
     if (auto words = lease_lost(); !words.empty()) return give_way(words);
@@ -240,12 +278,21 @@ class Supervisor {
     attempt = judge_end(end);
     attempt.job = job;
     attempt.allocation = allocation;
-    attempt.new_checkpoint = checkpoint_name() != begun.checkpoint;
+    const bool final = is_final(attempt.exit_code) || is_final(attempt.dead.exit_code);
+    const bool died = attempt.cause == Cause::failed || attempt.cause == Cause::unproven ||
+                      attempt.cause == Cause::stalled;
+    const bool look = run_.recovery.asks_ranks && !final;
+    const auto trouble = died && look ? wait_for_storage() : "";
+    const auto checkpoint = checkpoint_name();
+    attempt.new_checkpoint = !checkpoint.empty() && checkpoint != begun.checkpoint;
+    if (!trouble.empty()) {
+      attempt.cause = Cause::storage;
+      attempt.words = trouble;
+      return;
+    }
     if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
     if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
     // Peers of a lost node fail before Slurm knows why. What is left to Slurm is left to it.
-    const bool final = is_final(attempt.exit_code) || is_final(attempt.dead.exit_code);
-    const bool look = run_.recovery.asks_ranks && !final;
     if (const auto node = look ? node_out_of_order(world_, run_.allocation) : ""; !node.empty()) {
       attempt.cause = Cause::lost_node;
       attempt.words = node;
@@ -254,6 +301,11 @@ class Supervisor {
     if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;
+      // There was room for a little.
+      if (look && tells_of_no_room(error->line)) {
+        attempt.cause = Cause::storage;
+        attempt.words = describe(*error);
+      }
     }
   }
 
@@ -300,8 +352,7 @@ class Supervisor {
   bool pause(milliseconds backoff) {
     const auto came = wait(backoff);
     if (!came) return true;
-    const bool save_now = is_warning(*came, run_, allocation_end_);
-    history_.back().cause = save_now ? Cause::time_limit : Cause::cancelled;
+    history_.back().cause = cause_of_signal(*came);
     const auto decision = decide(history_, run_.recovery, seconds_left());
     write(decision);
     if (decision.next == Next::requeue) put_back(decision);
@@ -366,11 +417,14 @@ class Supervisor {
   World& world_;
   const SupervisedRun& run_;
   const SupervisorSignals signals_;
+  const RunStorage storage_;
   AllocationEnd allocation_end_;
   std::vector<Attempt> history_;
-  double last_written_s_ = 0;   // by the supervisors before this one
-  std::optional<Lease> lease_;  // of the last attempt
-  bool refused_ = false;        // the journal, said already
+  double last_written_s_ = 0;               // by the supervisors before this one
+  std::optional<Lease> lease_;              // of the last attempt
+  bool refused_ = false;                    // the journal, said already
+  std::string unusable_ = {};               // why the run's directory is of no use yet
+  std::optional<int> interrupted_by_ = {};  // a signal, while it was waited for
 };
 
 }  // namespace

@@ -156,7 +156,8 @@ Result<int> finish(const RunOptions& options, const Planned& planned, const RunD
                                        .checkpoint = newest_checkpoint(run),
                                        .next = command_to_go_on(options, run)}));
   auto written = write_file(run.summary(), summary_text(summary));
-  if (!written) return std::move(written).error();
+  // How the run ended is what counts; `status` tries again when the disk has room.
+  if (!written) world.note("dllaunch: warning: " + written.error().what + "\n");
   return outcome.exit_code;
 }
 

@@ -157,6 +157,20 @@ TEST(Journal, WhatCannotBeReadIsNotNothing) {
   EXPECT_FALSE(is_readable(run));
 }
 
+TEST(Journal, RoomThatIsTakenAheadIsNotContent) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  ASSERT_TRUE(append_to_journal(run, line_of(JournalAttempt{.time = 1, .job = "17"})));
+  reserve_journal(run);
+  ASSERT_TRUE(append_to_journal(run, line_of(JournalAttempt{.time = 2, .job = "17"})));
+  EXPECT_EQ(read_journal(run).history.size(), 2U);
+  EXPECT_LT(std::filesystem::file_size(folder.path() + "/supervisor.jsonl"), 1000U);
+  struct stat info {};
+  ASSERT_EQ(stat((folder.path() + "/supervisor.jsonl").c_str(), &info), 0);
+  const auto taken = info.st_blocks * 512;
+  if (taken < 65536) GTEST_SKIP() << "this file system takes no room ahead";
+}
+
 TEST(Journal, AFileSystemThatRefusesIsAnError) {
   const auto done = append_to_journal({.path = "/proc/nowhere"}, line_of(begun));
   ASSERT_FALSE(done);

@@ -416,7 +416,7 @@ TEST(Policy, ASupervisorThatWasKilledGoesOn) {
 }
 
 TEST(Policy, CausesAreWordsAndBack) {
-  for (int i = 0; i <= static_cast<int>(Cause::not_started); ++i) {
+  for (int i = 0; i <= static_cast<int>(Cause::storage); ++i) {
     const auto cause = static_cast<Cause>(i);
     EXPECT_EQ(cause_of_word(to_string(cause)), cause);
   }

@@ -93,6 +93,56 @@ TEST(Supervisor, AnErrorOfAnEarlierStartIsNotReadAgain) {
   EXPECT_EQ(history[1].first_error, "");
 }
 
+/// Not the ranks' fault, so it may come as often as it wants to.
+TEST(Supervisor, ADiskThatIsNearlyFullIsNoMistakeOfTheirs) {
+  Supervised place;
+  place.file("out/rank-0001-n2.log", "");
+  const auto script =
+      "echo 'OSError: [Errno 28] No space left on device' >> out/rank-0001-n2.log; "
+      "echo 'srun: error: n2: task 1: Exited with exit code 1' >&2; exit 1";
+  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(2))), 1);
+  EXPECT_EQ(place.starts(), 3);
+  EXPECT_THAT(last_of(place).reason, HasSubstr("No space left on device; 2 restarts did not help"));
+}
+
+/// The ranks fail since the run's directory is gone for a while: they start when it is back.
+TEST(Supervisor, ARunDirectoryThatIsAwayIsWaitedFor) {
+  namespace fs = std::filesystem;
+  const Supervised place;
+  place.file("plan.json", "{}");
+  const std::string here = place.dir().path;
+  std::thread somebody([&] {
+    while (!fs::exists(here + ".away")) usleep(10'000);
+    fs::create_directory(here);  // as where something was mounted
+    usleep(1'500'000);
+    fs::remove(here);
+    fs::rename(here + ".away", here);
+  });
+  const auto script = "if [ $n = 1 ]; then mv \"$PWD\" \"$PWD.away\"; exit 1; fi; exit 0";
+  PosixWorld world{Console{}};
+  EXPECT_EQ(supervise(world, place.run(script, command_recovery(3))), 0);
+  somebody.join();
+  EXPECT_EQ(place.starts(), 2);
+  const auto history = read_journal(place.dir()).history;
+  ASSERT_EQ(history.size(), 2u);
+  EXPECT_EQ(history[1].cause, Cause::completed);
+  EXPECT_EQ(history[0].cause, Cause::storage);
+  EXPECT_EQ(history[0].words, "run directory " + here + " is not there");
+}
+
+TEST(Supervisor, ARunDirectoryThatDoesNotComeBackEndsTheRun) {
+  const Supervised place;
+  place.file("plan.json", "{}");
+  auto recovery = command_recovery(3);
+  recovery.plan.stall_abort_seconds = 1;
+  const std::string here = place.dir().path;
+  PosixWorld world{Console{}};
+  EXPECT_EQ(supervise(world, place.run("mv \"$PWD\" \"$PWD.away\"; exit 1", recovery)), 3);
+  EXPECT_FALSE(std::filesystem::exists(here)) << "nothing is made where it was";
+  std::filesystem::rename(here + ".away", here);
+  EXPECT_EQ(place.starts(), 1);
+}
+
 TEST(Supervisor, TheStartersZeroDoesNotEndATraining) {
   Supervised place;
   const auto script =

@@ -1,0 +1,42 @@
+#include "launcher/supervise/storage.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "launcher/preflight/trial_file.hpp"
+
+namespace dllaunch {
+
+namespace fs = std::filesystem;
+
+RunStorage::RunStorage(RunDir run) : run_(std::move(run)) {
+  std::error_code ignored;
+  had_plan_ = fs::exists(run_.plan_json(), ignored);
+}
+
+std::string RunStorage::trouble() const {
+  if (run_.path.empty()) return "";
+  std::error_code error;
+  // Where a file system was mounted there is a folder without it too, often one that can be
+  // written: what is written there is gone when it comes back.
+  if (had_plan_ && !fs::exists(run_.plan_json(), error))
+    return fmt::format("run directory {} is not there{}", run_.path,
+                       error ? ": " + error.message() : "");
+  const auto trouble = write_trial_file(run_.path);
+  return trouble.empty() ? "" : fmt::format("run directory {}: {}", run_.path, trouble);
+}
+
+bool tells_of_no_room(std::string_view error_line) {
+  constexpr std::array<std::string_view, 2> signs = {"No space left on device",
+                                                     "Disk quota exceeded"};
+  return std::any_of(signs.begin(), signs.end(), [error_line](std::string_view sign) {
+    return error_line.find(sign) != std::string_view::npos;
+  });
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,261 @@
+// A supervised job on the real test Slurm, for something to be done to it, and what must hold
+// after.
+#pragma once
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+#include <variant>
+
+#include "launcher/events.hpp"
+#include "launcher/history.hpp"
+#include "launcher/run_dir.hpp"
+#include "tests/end_to_end/test_cluster.hpp"
+
+namespace dllaunch {
+
+namespace fs = std::filesystem;
+
+/// A few seconds of training on two nodes, with a checkpoint about every second.
+inline constexpr const char* training = R"(name: fault
+resources: {nodes: 2, ranks_per_node: 1, device: cpu, time: 10}
+environment: {variables: {OMP_NUM_THREADS: "1"}}
+train:
+  model: lenet
+  backend: reference
+  dataset: {kind: synthetic, images: 1024, classes: 10, channels: 1, image_size: 28}
+  batch_size: 8
+  epochs: 5
+  validate_every: 100
+  optimizer: {lr: 0.05, momentum: 0.9}
+runtime: {stall_seconds: 1, stall_abort_seconds: 3}
+recovery: {grace_seconds: 20}
+)";
+
+inline constexpr int rounds = 5;
+inline constexpr std::array<const char*, 3> nodes = {"n1", "n2", "n3"};
+
+inline bool full() {
+  return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
+}
+
+/// Once in CI, which has no time for all of them.
+inline bool runs_here(const std::string& cell, int round) {
+  static const std::set<std::string> in_ci = {"ARankIsKilled",          "TheSupervisorIsKilled",
+                                              "ANodesDaemonsAreKilled", "TheStarterIsKilled",
+                                              "ARankExitsAlways",       "ARankNeverWantsToRunAgain",
+                                              "SomebodyRequeuesTheJob", "TheDiskStaysFull",
+                                              "TheRunDirectoryIsAway",  "ClocksStep"};
+  return full() || (round == 0 && in_ci.contains(cell));
+}
+
+inline double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+inline std::string bytes_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Of the newest checkpoint, its name before them; empty: there is none.
+inline std::string weights_of(const std::string& run_dir) {
+  const fs::path newest = newest_checkpoint({.path = run_dir});
+  return newest.empty() ? "" : newest.filename().string() + bytes_of(newest / "model.safetensors");
+}
+
+/// As whoever reads the run counts them: each once, and none before its time.
+inline std::int64_t steps_in_history(const std::string& run_dir) {
+  History history;
+  EventTail tail(run_dir + "/events.jsonl");
+  for (auto events = tail.read(); !events.empty(); events = tail.read()) {
+    for (const auto& event : events) {
+      const auto before = history.step();
+      const bool counts = history.take(event);
+      if (!counts || !std::holds_alternative<StepEvent>(event)) continue;
+      EXPECT_GT(history.step(), before) << "trained twice";
+    }
+  }
+  return history.step();
+}
+
+class SupervisedFaults : public testing::TestWithParam<int> {
+ protected:
+  static void TearDownTestSuite() {
+    cluster_.reset();
+    umount2(small_disk_.path().c_str(), MNT_DETACH);
+  }
+
+  void SetUp() override {
+    auto name = std::string(testing::UnitTest::GetInstance()->current_test_info()->name());
+    if (!runs_here(name.substr(0, name.find('/')), GetParam())) GTEST_SKIP() << "only with --full";
+    if (!cluster_) {
+      mount_small_disk();
+      cluster_ = std::make_unique<TestCluster>(
+          std::vector<std::string>{"--nodes", "3", "--cpus", "2", "--share", small_disk_.path()});
+    }
+    if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
+    ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
+    std::replace(name.begin(), name.end(), '/', '-');
+    work_ = place(name);
+  }
+  void TearDown() override {
+    if (!work_) return;
+    if (!HasFailure()) {
+      EXPECT_TRUE(happens_within(std::chrono::seconds(20),
+                                 [&] { return processes_of(work_->run_dir()).empty(); }));
+      EXPECT_TRUE(happens_within(std::chrono::seconds(20), [&] { return supervisors().empty(); }));
+      EXPECT_EQ(leftovers(), "");
+    }
+    cluster_->on_head({"scancel", "--user=root"});
+    work_->wait(std::chrono::seconds(30));
+    for (const auto& node : lost_) {
+      cluster_->tell("kill-node", {node});
+      EXPECT_TRUE(cluster_->tell("revive-node", {node}));
+    }
+    for (const char* node : nodes) cluster_->on_node(node, {"sh", "-c", "rm -rf /dev/shm/*"});
+    EXPECT_TRUE(happens_within(std::chrono::seconds(30), [] { return queue().empty(); }))
+        << queue();
+  }
+
+  /// Machines see what is mounted when they begin, and nobody else sees it.
+  static void mount_small_disk() {
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+      return;
+    mount("small", small_disk_.path().c_str(), "tmpfs", 0, "size=32m,mode=0777");
+  }
+
+  static std::unique_ptr<Workplace> place(const std::string& name, std::string folder = "") {
+    if (folder.empty()) folder = cluster_->share();
+    auto work = std::make_unique<Workplace>(folder + "/" + name);
+    work->before = cluster_->login();
+    work->environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work->path() + "/cache"}};
+    return work;
+  }
+  static std::string queue() { return cluster_->on_head({"squeue", "--noheader"}); }
+
+  /// Files under temporary names, and shared memory that has one; one a line.
+  std::string leftovers() const {
+    std::string found;
+    std::error_code error;
+    for (fs::recursive_directory_iterator at(work_->run_dir(), error), end; !error && at != end;
+         at.increment(error)) {
+      const auto name = at->path().filename().string();
+      if (name.starts_with(".") && name.find("tmp") != std::string::npos)
+        found += at->path().string() + "\n";
+    }
+    for (const char* node : nodes) found += cluster_->on_node(node, {"ls", "/dev/shm"});
+    return found;
+  }
+
+  static std::vector<std::string> words(Workplace& work, const std::string& text,
+                                        std::vector<std::string> sets = {}) {
+    std::vector<std::string> all = {"run", work.file("job.yaml", text), "--run-dir",
+                                    work.run_dir()};
+    for (auto& set : sets) all.insert(all.end(), {"--set", std::move(set)});
+    return all;
+  }
+  void start_training(const std::vector<std::string>& sets = {},
+                      const std::string& text = training) {
+    work_->start(words(*work_, text, sets));
+    ASSERT_TRUE(happens_within(std::chrono::seconds(60), [&] {
+      return !events_of(work_->run_dir(), "checkpoint").empty() || !work_->running();
+    }));
+    ASSERT_TRUE(work_->running()) << work_->text_of("stderr");
+  }
+
+  /// Of a training that nothing was done to: run once for each length.
+  static const std::string& undisturbed(int epochs) {
+    static std::map<int, std::string> known;
+    auto& weights = known[epochs];
+    if (!weights.empty()) return weights;
+    const auto work = place(fmt::format("undisturbed-{}", epochs));
+    const auto ended = work->run(words(*work, training, {fmt::format("train.epochs={}", epochs)}));
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    weights = weights_of(work->run_dir());
+    EXPECT_FALSE(weights.empty());
+    return weights;
+  }
+
+  /// The run completes, as if nothing had been, and tells of its restarts and why the last was.
+  void expect_healed(const testing::Matcher<std::string>& why,
+                     const testing::Matcher<int>& restarts = 1,
+                     std::chrono::seconds limit = std::chrono::seconds(90)) {
+    const auto ended = work_->wait(limit);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();
+    const auto& expected = undisturbed(epochs_);
+    EXPECT_TRUE(weights_of(work_->run_dir()) == expected) << journal();
+    const auto last = fmt::format("step-{:08}", steps_in_history(work_->run_dir()));
+    EXPECT_EQ(expected.substr(0, last.size()), last);
+    // Starts that were asked to save end as cancelled.
+    const auto ends = events_of(work_->run_dir(), "end");
+    EXPECT_EQ(std::count_if(ends.begin(), ends.end(),
+                            [](const auto& end) { return end["status"] == "completed"; }),
+              1);
+    const auto told = summary();
+    EXPECT_EQ(told["status"], "completed");
+    ASSERT_THAT(told["restarts"].get<int>(), restarts) << told.dump(2) << journal();
+    EXPECT_THAT(told["restart_list"].back()["reason"].get<std::string>(), why);
+  }
+  void expect_stopped(const std::string& why, int exit_code, const std::string& status) {
+    const auto ended = work_->wait(std::chrono::seconds(60));
+    EXPECT_EQ(ended.exit_code, exit_code) << ended.err << journal();
+    EXPECT_THAT(ended.err, testing::HasSubstr(why));
+    EXPECT_EQ(summary()["status"], status);
+    const auto reader = place("reader");
+    EXPECT_THAT(reader->run({"status", work_->run_dir()}).out, testing::HasSubstr(why))
+        << journal();
+  }
+
+  nlohmann::json summary() {
+    return nlohmann::json::parse(work_->text_of("run/summary.json"), nullptr, false);
+  }
+  std::string journal() const { return work_->text_of("run/supervisor.jsonl"); }
+  pid_t rank(int number) {
+    const auto found = processes_of(work_->run_dir(), number);
+    EXPECT_EQ(found.size(), 1u);
+    return found.empty() ? 0 : found.front();
+  }
+  std::vector<pid_t> supervisors() const {
+    return programs_of(work_->run_dir(), "/dllaunch", "supervise");
+  }
+  /// Seconds from then to the first step of a later start of the ranks.
+  double seconds_to_next_step(double since) const {
+    const auto starts = events_of(work_->run_dir(), "start");
+    const double again = starts.empty() ? 0 : starts.back()["time"].get<double>();
+    for (const auto& step : events_of(work_->run_dir(), "step")) {
+      const double time = step["time"];
+      if (again > since && time > again) return time - since;
+    }
+    return 1e9;
+  }
+
+  /// Told to Slurm, which would notice by itself after some 17 s.
+  void lose(const std::string& node) {
+    lost_.push_back(node);
+    cluster_->on_head({"scontrol", "update", "nodename=" + node, "state=down", "reason=test"});
+  }
+
+  static inline std::unique_ptr<TestCluster> cluster_;
+  static inline TemporaryFolder small_disk_;  // of its own, which can be full
+  std::unique_ptr<Workplace> work_;
+  int epochs_ = 5;                 // of the training
+  std::vector<std::string> lost_;  // nodes to be revived at the end
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,48 @@
+#include "launcher/supervise/storage.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(RunStorage, AFolderWithoutThePlanIsAnother) {
+  const TemporaryFolder place;
+  const RunDir run{.path = place.path() + "/run"};
+  fs::create_directory(run.path);
+  EXPECT_EQ(RunStorage(run).trouble(), "") << "by hand, without a plan";
+  std::ofstream(run.plan_json()) << "{}";
+  const RunStorage storage(run);
+  EXPECT_EQ(storage.trouble(), "");
+  fs::rename(run.path, place.path() + "/away");
+  EXPECT_EQ(storage.trouble(), "run directory " + run.path + " is not there");
+  fs::create_directory(run.path);
+  EXPECT_EQ(storage.trouble(), "run directory " + run.path + " is not there");
+  fs::remove(run.path);
+  fs::rename(place.path() + "/away", run.path);
+  EXPECT_EQ(storage.trouble(), "");
+  EXPECT_EQ(std::distance(fs::directory_iterator(run.path), fs::directory_iterator()), 1)
+      << "nothing is left of the trial";
+}
+
+TEST(RunStorage, WhatRefusesSaysWhy) {
+  const RunDir run{.path = "/proc/self"};
+  EXPECT_NE(RunStorage(run).trouble().find("run directory /proc/self: create: "),
+            std::string::npos);
+  EXPECT_EQ(RunStorage({}).trouble(), "") << "no run directory at all";
+}
+
+TEST(RunStorage, NoRoomIsToldByItsWords) {
+  EXPECT_TRUE(tells_of_no_room("OSError: [Errno 28] No space left on device: 'a.pt'"));
+  EXPECT_TRUE(tells_of_no_room("dltrain: error: cannot write a: Disk quota exceeded"));
+  EXPECT_FALSE(tells_of_no_room("ValueError: no room"));
+}
+
+}  // namespace
+}  // namespace dllaunch
