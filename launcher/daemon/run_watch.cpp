@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "launcher/daemon/pace.hpp"
@@ -36,6 +37,21 @@ int jobs_in_line(const std::string& id) {
     at = end + 1;
   }
   return std::max(1, jobs);
+}
+
+/// Of a run that was over before anybody looked: what its last line of the list should say.
+void take_summary(const nlohmann::ordered_json& summary, RunRecord& record) {
+  if (!summary.is_object()) return;
+  const auto number = [&](const char* key) -> std::optional<double> {
+    const auto found = summary.find(key);
+    if (found == summary.end() || !found->is_number()) return std::nullopt;
+    return found->get<double>();
+  };
+  constexpr double most = 1e9;
+  record.seconds = number("seconds").value_or(0);
+  if (const auto epochs = number("epochs"); epochs && *epochs >= 0 && *epochs < most)
+    record.epoch = static_cast<std::int64_t>(*epochs);
+  record.val_accuracy = number("val_accuracy").value_or(record.val_accuracy);
 }
 
 }  // namespace
@@ -162,6 +178,7 @@ void RunWatch::take_up(const std::string& dir, double now_s) {
   record.judged = old ? record.job_id : "";
   record.state = stored_status(*files);
   record.over = old && !record.state.empty();
+  if (record.over) take_summary(files->summary, record);
   record.cancelled = false;
   record.barren = 0;
   record.decision.clear();

@@ -185,7 +185,8 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     auto& weights = known[epochs];
     if (!weights.empty()) return weights;
     const auto work = place(fmt::format("undisturbed-{}", epochs));
-    const auto ended = work->run(words(*work, training, {fmt::format("train.epochs={}", epochs)}));
+    work->start(words(*work, training, {fmt::format("train.epochs={}", epochs)}));
+    const auto ended = work->wait(std::chrono::seconds(90 + 3 * epochs));
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     weights = weights_of(work->run_dir());
     EXPECT_FALSE(weights.empty());

@@ -213,6 +213,24 @@ TEST_F(RunWatchTest, ProgressIsSeenButNotStored) {
   EXPECT_EQ(run("r").step, 30);
 }
 
+/// Its list shows what earlier runs came to, without reading their events.
+TEST_F(RunWatchTest, OfWhatWasOverBeforeItTheSummaryTells) {
+  store_ = *Store::open(place_.path_of("later.db"), 4e9);
+  watch_ = std::make_unique<RunWatch>(place_.world, *store_,
+                                      DaemonPlace{.folder = place_.path_of("")}, DaemonSettings{});
+  std::ofstream(add("old", "10") + "/summary.json")
+      << R"({"status": "completed", "seconds": 61.5, "epochs": 5, "val_accuracy": 0.75})";
+  std::ofstream(add("odd", "11") + "/summary.json")
+      << R"({"status": "completed", "seconds": "long", "epochs": 1e300, "val_accuracy": null})";
+  look();
+  EXPECT_EQ(run("old").seconds, 61.5);
+  EXPECT_EQ(run("old").epoch, 5);
+  EXPECT_EQ(run("old").val_accuracy, 0.75);
+  EXPECT_TRUE(run("odd").over);
+  EXPECT_EQ(run("odd").seconds, 0);
+  EXPECT_EQ(run("odd").epoch, 0);
+}
+
 /// A mount that hangs holds neither the other runs nor, for longer than a moment, the round.
 TEST_F(RunWatchTest, ARunWhoseDirectoryHangsIsLeftAndOthersGoOn) {
   struct Gate {
