@@ -91,6 +91,11 @@ RunAction decide(const EndedJob& ended, const RecoveryWishes& wishes, const RunP
   if (caps.jobs >= caps.most_jobs)
     return {RunVerdict::wait,
             fmt::format("{} of your jobs are in the queue, which is the limit", caps.jobs)};
+  if (caps.most_gpu_hours > 0 && caps.gpu_hours >= caps.most_gpu_hours)
+    return {RunVerdict::wait,
+            fmt::format("your runs have used {:.1f} GPU hours in 30 days, and {:g} "
+                        "is the limit",
+                        caps.gpu_hours, caps.most_gpu_hours)};
   return {RunVerdict::submit, why_again(ended)};
 }
 

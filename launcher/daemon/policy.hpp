@@ -42,6 +42,8 @@ struct Caps {
   int most_submissions = 100;  // of one run
   int most_jobs = 100;         // of the user, in the queue at once
   int jobs = 0;                // there now
+  double most_gpu_hours = 0;   // of the user, within 30 days; 0: no cap
+  double gpu_hours = 0;        // used
 };
 
 enum class RunVerdict {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "launcher/daemon/run_watch.hpp"
+#include "launcher/daemon/usage.hpp"
 #include "launcher/execute/slurm_job.hpp"
 #include "launcher/job_file.hpp"
 #include "launcher/option_edits.hpp"
@@ -21,7 +22,8 @@
 namespace dllaunch {
 namespace {
 
-constexpr double week_s = 7 * 86400.0;
+constexpr double day_s = 86400;
+constexpr double week_s = 7 * day_s;
 
 std::string own_name() {
   std::vector<char> room(16384);
@@ -283,7 +285,6 @@ void RunWatch::end(LiveRun& run, double now_s) {
   auto settled = stored.empty() ? settle_run(world_, run.files) : read_end(world_, run.files);
   if (!settled) {
     // Asked again in the next round, but not for ever.
-    constexpr double day_s = 86400;
     if (run.unheard_since_s == 0) run.unheard_since_s = now_s;
     if (now_s - run.unheard_since_s < day_s) return;
     record.state = "ended";
@@ -302,6 +303,9 @@ void RunWatch::end(LiveRun& run, double now_s) {
   record.state = to_string(status);
   record.reason = outcome.reason;
   record.seconds = outcome.seconds;
+  if (auto kept = store_.used(record.job_id, gpu_hours(run.files.plan, outcome.seconds), now_s);
+      !kept)
+    world_.note("dllaunch: " + kept.error().what + "\n");
   if (judged) {
     record.over = true;
     return;
@@ -327,6 +331,7 @@ void RunWatch::judge(LiveRun& run, double now_s) {
   auto& record = run.record;
   run.ended->cancel_wished = record.cancelled;
   if (!record.cancelled && (now_s < run.retry_s || sbatch_hangs_)) return;
+  const auto used = store_.gpu_hours(now_s - 30 * day_s);
   const auto action = decide(*run.ended, recovery_wishes(world_, run.files.dir),
                              {.submissions = record.submissions,
                               .barren = record.barren,
@@ -334,7 +339,9 @@ void RunWatch::judge(LiveRun& run, double now_s) {
                               .refusals = run.refusals},
                              {.most_submissions = settings_.most_submissions,
                               .most_jobs = settings_.most_jobs,
-                              .jobs = jobs_in_queue()});
+                              .jobs = jobs_in_queue(),
+                              .most_gpu_hours = settings_.most_gpu_hours,
+                              .gpu_hours = used ? *used : 0});
   switch (action.verdict) {
     case RunVerdict::leave:
       record.decision.clear();

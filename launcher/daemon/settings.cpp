@@ -29,10 +29,11 @@ bool take(const Json& object, const char* key, T& value) {
 }  // namespace
 
 std::string settings_text(const DaemonSettings& settings) {
-  return Json{{"foreground", settings.foreground}, {"port", settings.port},
-              {"interval_s", settings.interval_s}, {"settle_s", settings.settle_s},
-              {"most_jobs", settings.most_jobs},   {"most_submissions", settings.most_submissions},
-              {"notify", settings.notify}}
+  return Json{
+      {"foreground", settings.foreground},         {"port", settings.port},
+      {"interval_s", settings.interval_s},         {"settle_s", settings.settle_s},
+      {"most_jobs", settings.most_jobs},           {"most_submissions", settings.most_submissions},
+      {"most_gpu_hours", settings.most_gpu_hours}, {"notify", settings.notify}}
       .dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
@@ -45,6 +46,7 @@ Result<DaemonSettings> parse_settings(const std::string& text) {
                     take(object, "settle_s", settings.settle_s) &&
                     take(object, "most_jobs", settings.most_jobs) &&
                     take(object, "most_submissions", settings.most_submissions) &&
+                    take(object, "most_gpu_hours", settings.most_gpu_hours) &&
                     take(object, "notify", settings.notify);
   if (good) return settings;
   return Error{ErrorKind::bad_request, "these are no settings of the daemon",

@@ -14,6 +14,7 @@ struct DaemonSettings {
   double settle_s = 20;        // after a death in the middle of a submission
   int most_jobs = 100;         // in the queue at once, else nothing is submitted
   int most_submissions = 100;  // of one run by the daemon
+  double most_gpu_hours = 0;   // of all runs within 30 days; 0: as many as there are
   std::string notify = {};     // a shell command; empty: nobody is told
 };
 

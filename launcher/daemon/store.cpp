@@ -30,6 +30,7 @@ CREATE INDEX submissions_of_run ON submissions(run);
 CREATE INDEX open_submissions ON submissions(state) WHERE state = 0;
 CREATE TABLE node_failures(node TEXT, job_id TEXT, time REAL);
 CREATE INDEX node_failures_by_node ON node_failures(node, job_id);
+CREATE TABLE usage(job_id TEXT PRIMARY KEY, time REAL, gpu_hours REAL);
 CREATE TABLE notices(id INTEGER PRIMARY KEY, time REAL, event TEXT, run TEXT, words TEXT);
 )";
 
@@ -178,6 +179,13 @@ Result<Ok> Store::make_tables(double now_s) {
   auto meta = database_.run("SELECT made FROM meta");
   if (!meta) return std::move(meta).error();
   made_s_ = meta->empty() ? now_s : real(meta->front().front());
+  // Of no use to anybody any more, and no store grows for ever.
+  constexpr double quarter_s = 90 * 86400.0;
+  const std::vector<Cell> since = {now_s - quarter_s};
+  for (const char* old :
+       {"DELETE FROM node_failures WHERE time < ?1", "DELETE FROM usage WHERE time < ?1",
+        "DELETE FROM submissions WHERE state > 0 AND intended < ?1"})
+    if (auto forgotten = done(database_.run(old, since)); !forgotten) return forgotten;
   return Ok{};
 }
 
@@ -299,6 +307,19 @@ Result<std::vector<std::string>> Store::failed_nodes(double since_s, int times) 
   std::vector<std::string> nodes;
   for (const auto& row : *rows) nodes.push_back(text(row[0]));
   return nodes;
+}
+
+Result<Ok> Store::used(const std::string& job_id, double gpu_hours, double now_s) {
+  const std::lock_guard guard(mutex_);
+  return done(
+      database_.run("INSERT OR REPLACE INTO usage VALUES(?1, ?2, ?3)", {job_id, now_s, gpu_hours}));
+}
+
+Result<double> Store::gpu_hours(double since_s) {
+  const std::lock_guard guard(mutex_);
+  auto rows = database_.run("SELECT total(gpu_hours) FROM usage WHERE time >= ?1", {since_s});
+  if (!rows) return std::move(rows).error();
+  return real(rows->front().front());
 }
 
 Result<std::optional<Notice>> Store::next_notice() {

@@ -114,6 +114,10 @@ class Store {
   /// Those that failed at least `times` times since.
   Result<std::vector<std::string>> failed_nodes(double since_s, int times);
 
+  /// What an ended job cost; told twice it counts once.
+  Result<Ok> used(const std::string& job_id, double gpu_hours, double now_s);
+  Result<double> gpu_hours(double since_s);
+
   Result<std::optional<Notice>> next_notice();
   Result<Ok> notice_done(std::int64_t id);
 

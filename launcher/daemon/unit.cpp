@@ -33,6 +33,8 @@ std::vector<std::string> start_words(const std::string& dllaunch, const DaemonSe
   if (settings.most_jobs != usual.most_jobs) add("--max-jobs", std::to_string(settings.most_jobs));
   if (settings.most_submissions != usual.most_submissions)
     add("--max-submissions", std::to_string(settings.most_submissions));
+  if (settings.most_gpu_hours > 0)
+    add("--max-gpu-hours", fmt::format("{}", settings.most_gpu_hours));
   if (!settings.notify.empty()) add("--notify", settings.notify);
   return words;
 }

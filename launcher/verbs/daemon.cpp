@@ -216,6 +216,10 @@ VerbBody declare(CLI::App& app) {
                  "start: how often a run is submitted again at most [100]")
       ->check(CLI::Range(0, 1'000'000).description(""))
       ->type_name("N");
+  app.add_option("--max-gpu-hours", settings.most_gpu_hours,
+                 "start: once H GPU hours are used in 30 days runs wait [0: no cap]")
+      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->type_name("H");
   app.add_option("--settle", settings.settle_s,
                  "start: how long a job may take to show after a daemon's death [20]")
       ->check(CLI::Range(0.0, 3600.0).description(""))

@@ -26,6 +26,7 @@ class PlayedSlurm : public testing::Test {
     std::string exit = "0:0";
     std::string by = {};  // uid
     std::string start = "Unknown";
+    std::string end = "Unknown";
   };
 
   void SetUp() override {
@@ -76,13 +77,13 @@ class PlayedSlurm : public testing::Test {
     const auto& one = jobs_[id];
     return "JobId=" + id + " JobName=x\n   JobState=" + one.state +
            " Reason=None\n   ExitCode=" + one.exit + "\n   StartTime=" + one.start +
-           "\n   NodeList=" + one.nodes + "\n";
+           " EndTime=" + one.end + " SubmitTime=" + one.start + "\n   NodeList=" + one.nodes + "\n";
   }
   std::string accounting() const {
     std::string text;
     for (const auto& [id, one] : jobs_)
       text += id + "|" + one.state + (one.by.empty() ? "" : " by " + one.by) + "|" + one.exit +
-              "|" + one.start + "|Unknown|Unknown\n";
+              "|" + one.start + "|" + one.start + "|" + one.end + "\n";
     return text;
   }
 

@@ -252,6 +252,30 @@ TEST_F(RunRoundTest, RecoveryIsReadFromTheRunsFiles) {
   EXPECT_THAT(recovery_wishes(place_.world, files).requeue_on, testing::Contains("timeout"));
 }
 
+/// What the second costs is too much: it waits until the month is over.
+TEST_F(RunRoundTest, GpuHoursAreCountedAndCapped) {
+  watch_ =
+      std::make_unique<RunWatch>(place_.world, *store_, DaemonPlace{.folder = place_.path_of("")},
+                                 DaemonSettings{.most_gpu_hours = 6});
+  for (const char* id : {"10", "11"}) {
+    add(std::string("r") + id, id);
+    jobs_[id].start = "2026-01-01T00:00:00";
+    jobs_[id].end = "2026-01-01T02:00:00";
+  }
+  look();
+  jobs_["10"].state = "NODE_FAIL";
+  look();
+  EXPECT_EQ(ran("sbatch"), 1) << "two hours on two nodes";
+  jobs_["11"].state = "NODE_FAIL";
+  look(2);
+  EXPECT_EQ(ran("sbatch"), 1);
+  EXPECT_FALSE(run("r11").over);
+  EXPECT_THAT(run("r11").decision, HasSubstr("have used 8.0 GPU hours"));
+  now_s_ += 31 * 86400.0;
+  look();
+  EXPECT_EQ(ran("sbatch"), 2);
+}
+
 /// Three attempts without a checkpoint, and its supervisor has said so: a new job would only begin
 /// to count anew.
 TEST_F(RunRoundTest, WhatItsSupervisorGaveUpIsLeft) {

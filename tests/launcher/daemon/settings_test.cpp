@@ -12,6 +12,7 @@ TEST(DaemonSettingsText, SurviveTheWayToTheDaemonsProgram) {
                                 .settle_s = 3,
                                 .most_jobs = 7,
                                 .most_submissions = 8,
+                                .most_gpu_hours = 2.5,
                                 .notify = "echo \"$1\" 'ü\n"};
   const auto read = parse_settings(settings_text(settings));
   ASSERT_TRUE(read);

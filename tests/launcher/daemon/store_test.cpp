@@ -155,6 +155,18 @@ TEST_F(StoreTest, NodesThatFailedUnderTwoJobs) {
   EXPECT_TRUE(store_->failed_nodes(150, 2)->empty()) << "long ago";
 }
 
+TEST_F(StoreTest, WhatJobsCostIsAddedUpAndForgottenOneDay) {
+  ASSERT_TRUE(store_->used("1", 2, 1000));
+  ASSERT_TRUE(store_->used("2", 0.5, 200'000));
+  ASSERT_TRUE(store_->used("2", 3.5, 200'000)) << "told twice";
+  EXPECT_DOUBLE_EQ(*store_->gpu_hours(0), 5.5);
+  EXPECT_DOUBLE_EQ(*store_->gpu_hours(1001), 3.5);
+  EXPECT_DOUBLE_EQ(*store_->gpu_hours(300'000), 0);
+  store_.reset();
+  store_ = *Store::open(path(), 1000 + 91 * 86400.0);
+  EXPECT_DOUBLE_EQ(*store_->gpu_hours(0), 3.5);
+}
+
 TEST_F(StoreTest, NoticesComeInOrderAndOnce) {
   const auto run = add("a");
   for (const char* event : {"submitted", "ended"})

@@ -1,0 +1,35 @@
+#include "launcher/daemon/usage.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace dllaunch {
+namespace {
+
+/// "8", "a100:8", "a100:4,v100:2" -> all of them; 0: no number.
+int gpus_in(std::string_view value) {
+  constexpr int most = 1'000'000;
+  int gpus = 0;
+  while (!value.empty()) {
+    const auto end = std::min(value.find(','), value.size());
+    auto one = value.substr(0, end);
+    one.remove_prefix(one.rfind(':') + 1);
+    int count = 0;
+    std::from_chars(one.data(), one.data() + one.size(), count);
+    gpus = std::clamp(gpus + std::clamp(count, 0, most), 0, most);
+    value.remove_prefix(std::min(end + 1, value.size()));
+  }
+  return gpus;
+}
+
+}  // namespace
+
+double gpu_hours(const LaunchPlan& plan, double seconds) {
+  int gpus = 0;
+  for (const auto& [option, value] : plan.sbatch)
+    if (option == "--gpus-per-node") gpus = gpus_in(value);
+  return std::max(1, gpus) * plan.nodes * std::max(0.0, seconds) / 3600;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,11 @@
+// What runs have cost, for a cap on it.
+#pragma once
+
+#include "launcher/plan.hpp"
+
+namespace dllaunch {
+
+/// GPU hours of a job that held its nodes for so many seconds; of one without GPUs, node hours.
+double gpu_hours(const LaunchPlan& plan, double seconds);
+
+}  // namespace dllaunch
