@@ -61,6 +61,7 @@ struct Recovery {
   int grace_seconds = 120;
   int max_restarts = 3;
   RequeueOn requeue_on = {};
+  PreflightWhen preflight = PreflightWhen::restarts;
   bool written = false;  // by the user: with `run:`, that the command knows the signal
 };
 

@@ -378,6 +378,12 @@ std::vector<JobKey> recovery_keys() {
        .initial = Json::array({"timeout", "preempted", "node_fail"}),
        .doc = "ends after which the job goes back into the queue; []: none, and Slurm does not "
               "either"},
+      {.path = "recovery.preflight",
+       .rules = words({"restarts", "always", "never"}),
+       .initial = "restarts",
+       .doc = "before which starts the job's nodes are looked at, one or two seconds "
+              "(docs/preflight.md); one that is not fit is left out, or the job goes back into the "
+              "queue without it"},
   };
 }
 

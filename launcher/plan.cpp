@@ -109,6 +109,7 @@ RecoveryPlan recovery_of(const Job& job) {
   if (trains(job) || job.recovery.written) {
     recovery.max_restarts = job.recovery.max_restarts;
     recovery.requeue_on = job.recovery.requeue_on;
+    recovery.preflight = job.recovery.preflight;
   }
   const auto limit = job.runtime.find("stall_abort_seconds");
   const bool looks = trains(job) || job.stall_abort_written;

@@ -56,7 +56,8 @@ ordered_json to_json(const RecoveryPlan& recovery) {
   const double limit = recovery.stall_abort_seconds;
   return {{"max_restarts", recovery.max_restarts},
           {"requeue_on", std::move(causes)},
-          {"stall_abort_seconds", limit > 0 ? ordered_json(limit) : ordered_json(nullptr)}};
+          {"stall_abort_seconds", limit > 0 ? ordered_json(limit) : ordered_json(nullptr)},
+          {"preflight", to_string(recovery.preflight)}};
 }
 
 /// Null for the built-in trainer, which asks MPI for its peers: its ranks need not meet before.

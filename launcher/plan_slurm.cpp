@@ -12,9 +12,9 @@
 #include "launcher/node_choice.hpp"
 #include "launcher/option_edits.hpp"
 #include "launcher/plan_parts.hpp"
+#include "launcher/recovery.hpp"
 #include "launcher/shell_quote.hpp"
 #include "launcher/slurm_wishes.hpp"
-#include "launcher/supervise/signs_of_life.hpp"
 #include "runtime/lease.hpp"
 #include "topology/masks.hpp"
 

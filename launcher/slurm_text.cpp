@@ -238,6 +238,7 @@ SlurmJob job_of(const Record& record) {
   if (code.size() > 1) job.signal = count_of(code[1], 0, 0);
   job.restarts = count_of(record.get("Restarts"), 0, 0);
   job.nodes = text_or_empty(record.get("NodeList"));
+  job.excluded = text_or_empty(record.get("ExcNodeList"));
   job.batch_host = text_or_empty(record.get("BatchHost"));
   job.start = text_or_empty(record.get("StartTime"));
   job.submit = text_or_empty(record.get("SubmitTime"));
@@ -246,6 +247,19 @@ SlurmJob job_of(const Record& record) {
   job.array_job = text_or_empty(record.get("ArrayJobId"));
   job.array_task = text_or_empty(record.get("ArrayTaskId"));
   return job;
+}
+
+/// Of "MIXED*+POWER_DOWN" and the like. "*": it does not answer. "IDLE~" only sleeps: a job wakes
+/// it up.
+bool has_word(std::string_view node_state, std::initializer_list<std::string_view> words) {
+  const auto parts = split(node_state, '+');
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    const auto word = part.substr(0, part.find_first_of("*~#%$@^!-"));
+    const bool silent = part.ends_with('*');
+    const auto named = silent ? std::string_view("NOT_RESPONDING") : word;
+    const auto is = [&](std::string_view one) { return one == word || one == named; };
+    return std::any_of(words.begin(), words.end(), is);
+  });
 }
 
 /// "Key    = value"; the value of one key.
@@ -312,15 +326,12 @@ std::vector<SlurmNode> parse_slurm_nodes(std::string_view text) {
 }
 
 bool is_out_of_order(std::string_view node_state) {
-  constexpr std::array<std::string_view, 8> words = {"DOWN", "DRAIN",   "DRAINED", "DRAINING",
-                                                     "FAIL", "FAILING", "UNKNOWN", "ERROR"};
-  // "*": it does not answer. "IDLE~" only sleeps: a job wakes it up.
-  if (node_state.ends_with('*')) return true;
-  const auto parts = split(node_state, '+');
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
-    part = part.substr(0, part.find_first_of("*~#%$@^!-"));
-    return part == "NOT_RESPONDING" || std::find(words.begin(), words.end(), part) != words.end();
-  });
+  return is_gone(node_state) || has_word(node_state, {"DRAIN", "DRAINED", "DRAINING", "FAIL",
+                                                      "FAILING", "UNKNOWN", "ERROR"});
+}
+
+bool is_gone(std::string_view node_state) {
+  return has_word(node_state, {"DOWN", "NOT_RESPONDING"});
 }
 
 std::vector<SlurmReservation> parse_slurm_reservations(std::string_view text) {

@@ -61,6 +61,8 @@ struct SlurmNode {
 void take_gpus(std::string_view gres, SlurmNode& node);
 /// It can start nothing until somebody mends it: down, drained, not answering, unknown.
 bool is_out_of_order(std::string_view node_state);
+/// What ran there is gone, or nobody hears of it. Drained nodes run what they have to its end.
+bool is_gone(std::string_view node_state);
 std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);
 
 /// `scontrol show reservation`, one line each or several. Times are Unix seconds, 0 where Slurm has
@@ -111,6 +113,7 @@ struct SlurmJob {
   int signal = 0;
   int restarts = 0;
   std::string nodes;       // a host list
+  std::string excluded;    // ExcNodeList, another
   std::string batch_host;  // empty while pending
   std::string start;       // as QueuedJob::start
   std::string submit;

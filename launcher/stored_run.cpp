@@ -66,6 +66,8 @@ RecoveryPlan read_recovery(const Json& document) {
     };
     recovery.requeue_on = {has("timeout"), has("preempted"), has("node_fail")};
   }
+  if (const auto when = block->find("preflight"); when != block->end() && when->is_string())
+    recovery.preflight = preflight_when(when->get<std::string>());
   const auto limit = block->find("stall_abort_seconds");
   if (limit != block->end() && limit->is_number())
     recovery.stall_abort_seconds = std::max(0.0, limit->get<double>());

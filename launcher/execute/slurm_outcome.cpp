@@ -10,9 +10,9 @@
 
 #include "launcher/execute/last_words.hpp"
 #include "launcher/failure.hpp"
+#include "launcher/recovery.hpp"
 #include "launcher/supervise/ending.hpp"
 #include "launcher/supervise/journal.hpp"
-#include "launcher/supervise/supervisor.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {

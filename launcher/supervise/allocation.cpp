@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <thread>
 
 namespace dllaunch {
 namespace {
@@ -22,18 +23,6 @@ std::optional<std::int64_t> number_in(const std::optional<std::string>& text) {
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
-}
-
-/// "IDLE", "DOWN", "POWER_DOWN" of "MIXED*+POWER_DOWN". Drained nodes run what they have to its
-/// end.
-bool is_gone(std::string_view state) {
-  while (!state.empty()) {
-    const auto part = state.substr(0, state.find('+'));
-    state.remove_prefix(std::min(part.size() + 1, state.size()));
-    const auto word = part.substr(0, part.find_first_of("*~#%$@^!-"));
-    if (word == "DOWN" || word == "NOT_RESPONDING" || part.ends_with('*')) return true;
-  }
-  return false;
 }
 
 std::string name_of(const JobAllocation& allocation) {
@@ -106,6 +95,28 @@ Result<Ok> requeue(World& world, const JobAllocation& allocation) {
                : slurms_turn ? ErrorKind::bad_request
                              : ErrorKind::unavailable,
                fmt::format("scontrol requeue {}: {}", name, words), ""};
+}
+
+Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const std::string& nodes) {
+  const auto name = name_of(allocation);
+  constexpr std::chrono::seconds limit(5);
+  // Slurm is ending us meanwhile, with a TERM for each process, and KILL half a minute later.
+  constexpr int tries = 40;
+  constexpr std::chrono::milliseconds pause(250);
+  std::string words = "no answer";
+  for (int i = 0; i < tries; ++i) {
+    if (i > 0) std::this_thread::sleep_for(pause);
+    // Where it was not to run before.
+    const auto record = ask_of_job(world, allocation, limit);
+    if (!record) continue;
+    const auto all = record->excluded.empty() ? nodes : record->excluded + "," + nodes;
+    const auto output =
+        world.run({"scontrol", "update", "JobId=" + name, "ExcNodeList=" + all}, limit);
+    if (output && output->exit_code == 0) return Ok{};
+    words = output ? first_line(output->err) : output.error().what;
+  }
+  return Error{ErrorKind::unavailable, fmt::format("scontrol update JobId={}: {}", name, words),
+               ""};
 }
 
 std::string node_out_of_order(World& world, const JobAllocation& allocation) {

@@ -36,6 +36,10 @@ std::optional<double> queue_seconds(const SlurmJob& job, double since_s);
 /// unavailable: it refuses; bad_request: the job is back already, or somebody has ended it.
 Result<Ok> requeue(World& world, const JobAllocation& allocation);
 
+/// Of a job that was put back, whose start this was: it is not to start on these again (a host
+/// list). A job that runs would refuse.
+Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const std::string& nodes);
+
 /// The first of the job's nodes that Slurm counts as down; empty: none, or no answer.
 std::string node_out_of_order(World& world, const JobAllocation& allocation);
 

@@ -27,6 +27,7 @@ struct SupervisedRun {
   std::vector<std::string> start = {};  // srun or mpirun, its options and the ranks' command
   std::string program = {};             // start[0], absolute
   JobAllocation allocation = {};
+  std::size_t nodes = 0;  // that the ranks need
 };
 
 /// Until when the allocation lasts.

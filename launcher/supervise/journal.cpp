@@ -113,6 +113,7 @@ void take(const Json& line, Journal& journal) {
   journal.last_time = std::max(journal.last_time, time_of(line));
   if (event == "attempt" || event == "ended") journal.decided = false;
   if (event == "attempt") {
+    journal.put_back_for_nodes = 0;
     history.push_back({.job = word(line, "job"),
                        .allocation = number(line, "allocation", 0),
                        .checkpoint = word(line, "checkpoint")});
@@ -136,8 +137,10 @@ void take(const Json& line, Journal& journal) {
                                    .reason = word(line, "reason"),
                                    .status = status_of_word(word(line, "status")),
                                    .exit_code = exit_code_in(line),
-                                   .wanted_requeue = word(line, "wanted") == "requeue"};
+                                   .wanted_requeue = word(line, "wanted") == "requeue",
+                                   .exclude = word(line, "exclude")};
     journal.decided = true;
+    if (!journal.last->exclude.empty()) ++journal.put_back_for_nodes;
   }
 }
 
@@ -215,6 +218,14 @@ std::string line_of(const JournalAttempt& begun, const Attempt& ended, double ti
   return text_of(line);
 }
 
+std::string line_of(const JournalPreflight& look) {
+  auto line = head(look.time, "preflight", look.job, look.allocation);
+  line["seconds"] = look.seconds;
+  line["unfit"] = look.unfit;
+  if (!look.why.empty()) line["reason"] = shortened(look.why);
+  return text_of(line);
+}
+
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s) {
   auto line = head(decision.time, "decision", decision.job, decision.allocation);
   line["next"] = to_string(decision.next);
@@ -222,6 +233,7 @@ std::string line_of(const JournalDecision& decision, std::optional<double> backo
   if (decision.next == Next::stop) line["exit_code"] = decision.exit_code;
   if (decision.wanted_requeue) line["wanted"] = to_string(Next::requeue);
   line["reason"] = shortened(decision.reason);
+  if (!decision.exclude.empty()) line["exclude"] = decision.exclude;
   if (backoff_s) line["backoff"] = *backoff_s;
   return text_of(line);
 }

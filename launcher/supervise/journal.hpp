@@ -36,6 +36,17 @@ struct JournalDecision {
   /// A stop for want of anything better: Slurm did not put the job back into the queue. Whoever
   /// looks after the run from outside may submit it again.
   bool wanted_requeue = false;
+  std::string exclude = {};  // of a requeue: not on these nodes again
+};
+
+/// A look at the nodes before a start.
+struct JournalPreflight {
+  double time = 0;
+  std::string job = {};
+  int allocation = 0;
+  double seconds = 0;
+  std::string unfit = {};  // a host list; empty: all are fit
+  std::string why = {};
 };
 
 /// What is remembered of a run.
@@ -45,6 +56,8 @@ struct Journal {
   std::optional<JournalDecision> last = {};
   bool decided = false;  // `last` is about the newest attempt
   double last_time = 0;  // of any line; 0: none
+  /// Put back for nodes that were not fit, in a row, since ranks were started last.
+  int put_back_for_nodes = 0;
 };
 
 /// Reads a journal's text: lines that are torn, foreign or of a newer version are passed over.
@@ -64,6 +77,7 @@ int restarts_in(const Journal& journal, std::string_view job);
 
 std::string line_of(const JournalAttempt& begun);
 std::string line_of(const JournalAttempt& begun, const Attempt& ended, double time);
+std::string line_of(const JournalPreflight& look);
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s);
 
 /// Takes room for some hundred lines more, where the file system can: why a run stops for a full

@@ -322,6 +322,27 @@ const Attempt* last_life(const std::vector<Attempt>& history) {
   return found == history.rend() ? nullptr : &*found;
 }
 
+bool is_preflight_due(const std::vector<Attempt>& history, const RecoverySettings& settings) {
+  const auto when = settings.plan.preflight;
+  if (when == PreflightWhen::never) return false;
+  if (history.empty()) return when == PreflightWhen::always;
+  // A controller that is away starts no pre-flight either.
+  const auto& last = history.back();
+  return last.cause != Cause::not_started || !last.words.empty();
+}
+
+std::optional<Decision> decide_of_nodes(const std::string& unfit, const std::string& why,
+                                        int in_a_row, const RecoverySettings& settings) {
+  constexpr int most_in_a_row = 3;
+  const bool may = settings.plan.requeue_on.node_fail && settings.asks_ranks;
+  if (!may || in_a_row >= most_in_a_row) return std::nullopt;
+  return Decision{.next = Next::requeue,
+                  .reason = fmt::format("not fit: {}; back into the queue without {}", why, unfit),
+                  .ask_slurm = true,
+                  .status = RunStatus::node_fail,
+                  .exclude = unfit};
+}
+
 milliseconds patience_for_storage(const RecoverySettings& settings) {
   constexpr double otherwise_s = 600;
   const double limit_s = settings.plan.stall_abort_seconds;

@@ -65,6 +65,7 @@ struct Decision {
   bool ask_slurm = false;                // requeue: Slurm does not do it by itself
   RunStatus status = RunStatus::failed;  // stop, and what a requeued run is until then
   int exit_code = 1;                     // stop
+  std::string exclude = {};              // requeue: not on these nodes again, a host list
 };
 
 /// `history`: attempts of this run in their order, the last has just ended. `seconds_left`: until
@@ -77,6 +78,15 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
 /// `same_allocation`: it has not since the last attempt.
 std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,
                                         const RecoverySettings& settings, bool same_allocation);
+
+/// Whether the nodes are to be looked at before the next start.
+bool is_preflight_due(const std::vector<Attempt>& history, const RecoverySettings& settings);
+
+/// Of an allocation that has too few fit nodes; `unfit` (a host list) are not for `why`.
+/// `in_a_row`: so often the job was put back for this without a start of its ranks in between.
+/// Nothing: the ranks start all the same.
+std::optional<Decision> decide_of_nodes(const std::string& unfit, const std::string& why,
+                                        int in_a_row, const RecoverySettings& settings);
 
 /// How long the run's directory may be away or full before the run is stopped for it.
 std::chrono::milliseconds patience_for_storage(const RecoverySettings& settings);

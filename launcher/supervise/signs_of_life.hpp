@@ -14,7 +14,6 @@ namespace dllaunch {
 /// Where a command may say by touching it that it is well: ranks find the path in
 /// DLLAUNCH_HEARTBEAT. Who touches it once is judged by it alone.
 std::string heartbeat_file(const RunDir& run);
-inline constexpr const char* heartbeat_variable = "DLLAUNCH_HEARTBEAT";
 
 /// Of one attempt. Times are the caller's: no file server's clock is believed.
 class SignsOfLife {

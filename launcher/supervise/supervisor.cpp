@@ -8,14 +8,17 @@
 #include <csignal>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "launcher/events.hpp"
 #include "launcher/execute/descendants.hpp"
 #include "launcher/first_error.hpp"
+#include "launcher/host_list.hpp"
 #include "launcher/run_lease.hpp"
 #include "launcher/stored_run.hpp"
 #include "launcher/supervise/journal.hpp"
+#include "launcher/supervise/node_fitness.hpp"
 #include "launcher/supervise/old_ranks.hpp"
 #include "launcher/supervise/storage.hpp"
 #include "launcher/verb.hpp"
@@ -50,6 +53,7 @@ class Supervisor {
     const auto journal = read_journal(run_.dir);
     history_ = journal.history;
     last_written_s_ = journal.last_time;
+    put_back_for_nodes_ = journal.put_back_for_nodes;
     if (const auto stop = settle_the_past(journal)) return *stop;
     while (true) {
       const auto decision = attempt();
@@ -99,7 +103,8 @@ class Supervisor {
                   .reason = journal.last->reason,
                   .ask_slurm = run_.recovery.asks_ranks,
                   .status = journal.last->status,
-                  .exit_code = journal.last->exit_code};
+                  .exit_code = journal.last->exit_code,
+                  .exclude = journal.last->exclude};
     } else {
       decision = decide(history_, run_.recovery, allocation_end_.seconds_left());
       write(decision);
@@ -235,6 +240,34 @@ class Supervisor {
     return is_warning(signal, run_, allocation_end_) ? Cause::time_limit : Cause::cancelled;
   }
 
+  /// Ranks start on fit nodes only. A decision: there are too few of them here.
+  std::optional<Decision> look_at_nodes(std::vector<std::string>& start) {
+    if (run_.allocation.job.empty() || !is_preflight_due(history_, run_.recovery))
+      return std::nullopt;
+    const auto found = look_for_fit_nodes(world_, run_.dir.path);
+    if (!found) world_.note(fmt::format("dllaunch: pre-flight: {}\n", found.error().what));
+    if (!found || !*found) return std::nullopt;
+    const NodeFitness& fitness = **found;
+    const auto unfit = compress_hosts(fitness.unfit);
+    append(line_of(JournalPreflight{.time = unix_seconds(),
+                                    .job = run_.allocation.job,
+                                    .allocation = run_.allocation.restarts,
+                                    .seconds = fitness.seconds,
+                                    .unfit = unfit,
+                                    .why = fitness.why}));
+    if (fitness.unfit.empty()) return std::nullopt;
+    if (run_.nodes > 0 && fitness.fit.size() >= run_.nodes && start.front() == "srun") {
+      world_.note(fmt::format("dllaunch: not fit, left out: {}\n", fitness.why));
+      const std::span others(fitness.fit.data(), run_.nodes);
+      start.insert(start.begin() + 1, "--nodelist=" + compress_hosts(others));
+      return std::nullopt;
+    }
+    auto decision = decide_of_nodes(unfit, fitness.why, put_back_for_nodes_, run_.recovery);
+    if (decision) write(*decision);
+    if (!decision) world_.note(fmt::format("dllaunch: not fit: {}\n", fitness.why));
+    return decision;
+  }
+
   Decision attempt() {
     if (const auto words = taken_over(); !words.empty()) return give_way(words);
     auto lease = take_lease();
@@ -242,6 +275,8 @@ class Supervisor {
     lease_ = *lease;
     reserve_journal(run_.dir);
     end_old_ranks(world_, run_.dir, run_.allocation);
+    SupervisedRun here = run_;
+    if (auto unfit = look_at_nodes(here.start)) return *std::move(unfit);
     announce(*lease);
     if (!history_.empty()) world_.note(fmt::format("{}{}\n", attempt_mark, history_.size() + 1));
     history_.push_back({.job = run_.allocation.job, .allocation = run_.allocation.restarts});
@@ -255,7 +290,7 @@ class Supervisor {
                                .checkpoint = checkpoint};
     append(line_of(begun));
     const auto logs = log_sizes(run_.dir);
-    AttemptWatch watch(world_, run_, *lease, signals_, allocation_end_);
+    AttemptWatch watch(world_, here, *lease, signals_, allocation_end_);
     const auto end = watch.run();
     if (!end) return cannot_start(end.error());
     end_descendants(milliseconds(500));
@@ -367,6 +402,10 @@ class Supervisor {
     const auto give_up_at = Clock::now() + std::chrono::minutes(10);
     for (milliseconds pause(1000);; pause = std::min(2 * pause, longest)) {
       const auto done = requeue(world_, run_.allocation);
+      if (done && !decision.exclude.empty()) {
+        const auto excluded = exclude_nodes(world_, run_.allocation, decision.exclude);
+        if (!excluded) world_.note("dllaunch: " + excluded.error().what + "\n");
+      }
       if (done) return decision.exit_code;
       const auto left = allocation_end_.seconds_left();
       const bool in_time = Clock::now() + pause < give_up_at &&
@@ -406,7 +445,8 @@ class Supervisor {
                                    .reason = decision.reason,
                                    .status = decision.status,
                                    .exit_code = decision.exit_code,
-                                   .wanted_requeue = wanted_requeue},
+                                   .wanted_requeue = wanted_requeue,
+                                   .exclude = decision.exclude},
                    restarts ? std::optional(std::chrono::duration<double>(decision.backoff).count())
                             : std::nullopt));
     const bool completed = decision.next == Next::stop && decision.status == RunStatus::completed;
@@ -420,6 +460,7 @@ class Supervisor {
   const RunStorage storage_;
   AllocationEnd allocation_end_;
   std::vector<Attempt> history_;
+  int put_back_for_nodes_ = 0;              // by them
   double last_written_s_ = 0;               // by the supervisors before this one
   std::optional<Lease> lease_;              // of the last attempt
   bool refused_ = false;                    // the journal, said already
@@ -446,7 +487,8 @@ Result<SupervisedRun> read_supervised_run(World& world, const std::string& run_d
                        .signal = signal_of_name(plan.signal),
                        .start = std::move(start),
                        .program = *program,
-                       .allocation = read_allocation(world)};
+                       .allocation = read_allocation(world),
+                       .nodes = static_cast<std::size_t>(std::max(0, plan.nodes))};
 }
 
 int supervise(World& world, const SupervisedRun& run) {

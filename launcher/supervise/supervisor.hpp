@@ -20,7 +20,4 @@ Result<SupervisedRun> read_supervised_run(World& world, const std::string& run_d
 /// in this allocation: it is complete, given up, or back in the queue.
 int supervise(World& world, const SupervisedRun& run);
 
-/// What its restarts are announced with in the job's output: what follows is of the newest attempt.
-inline constexpr std::string_view attempt_mark = "dllaunch: attempt ";
-
 }  // namespace dllaunch

@@ -7,6 +7,7 @@
 namespace dllaunch {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
@@ -66,6 +67,25 @@ TEST_P(Surroundings, TheRunDirectoryIsAway) {
   std::this_thread::sleep_for(5s);
   on_all({"umount", "-l", GetParam() % 2 == 0 ? work_->run_dir() : work_->path()});
   expect_healed(HasSubstr("run directory"));
+}
+
+/// It cannot write where the run is: the ranks go on without it.
+TEST_P(Surroundings, ANodeIsNotFit) {
+  start_training();
+  cluster_->on_node("n2", {"mount", "-t", "tmpfs", "-o", "ro", "away", work_->run_dir()});
+  kill(rank(1), SIGKILL);
+  expect_healed(HasSubstr("was killed by signal 9 (SIGKILL)"));
+  cluster_->on_node("n2", {"umount", "-l", work_->run_dir()});
+  EXPECT_THAT(journal(), HasSubstr("back into the queue without n2"));
+  EXPECT_THAT(journal(), HasSubstr("n2: folders (run directory): "));
+  EXPECT_THAT(cluster_->on_head({"scontrol", "show", "job", work_->job_id()}),
+              AllOf(HasSubstr("ExcNodeList=n2"), HasSubstr("NodeList=n[1,3]")));
+  std::ifstream lines(work_->run_dir() + "/supervisor.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    const auto event = nlohmann::json::parse(line, nullptr, false);
+    if (event.is_object() && event["event"] == "preflight")
+      std::cout << "pre-flight took " << event["seconds"] << " s\n";
+  }
 }
 
 TEST_P(Surroundings, ClocksStep) {

@@ -64,6 +64,11 @@ TEST(SlurmFacts, NodesOutOfOrderAreListed) {
   for (const auto* state : {"DOWN", "IDLE+DRAIN", "MIXED+DRAIN", "IDLE*", "UNKNOWN", "down",
                             "IDLE+NOT_RESPONDING", "FAIL"})
     EXPECT_EQ(is_out_of_order(state), std::string(state) != "down") << state;
+  EXPECT_TRUE(is_out_of_order("MIXED*+POWER_DOWN"));
+  for (const auto* state : {"DOWN", "MIXED*", "ALLOCATED*+DRAIN", "IDLE+NOT_RESPONDING"})
+    EXPECT_TRUE(is_gone(state)) << state;
+  for (const auto* state : {"IDLE+DRAIN", "DRAINING", "FAILING", "ALLOCATED+POWER_DOWN", ""})
+    EXPECT_FALSE(is_gone(state)) << state;
 }
 
 TEST(SlurmFacts, TextAndJsonMayStandInOneFile) {

@@ -131,5 +131,23 @@ TEST(JobAllocation, ANodeThatIsDownIsNamed) {
   EXPECT_EQ(states("ALLOCATED+POWER_DOWN"), "") << "when its jobs are over";
 }
 
+/// Slurm ends the job meanwhile, and with it what asks.
+TEST(JobAllocation, NodesAreExcludedBesidesThoseThatWere) {
+  FakeWorld world;
+  world.answers["scontrol show job 17"] = {
+      0, "JobId=17 JobName=a\n   JobState=PENDING\n   ReqNodeList=(null) ExcNodeList=n[7-8]\n", ""};
+  int asked = 0;
+  world.respond =
+      [&](const std::vector<std::string>& argv) -> std::optional<Result<CommandOutput>> {
+    if (argv[1] != "update") return std::nullopt;
+    EXPECT_EQ(argv[2], "JobId=17");
+    EXPECT_EQ(argv[3], "ExcNodeList=n[7-8],n2");
+    if (++asked == 1) return CommandOutput{143, "", "Terminated\n"};
+    return CommandOutput{0, "", ""};
+  };
+  EXPECT_TRUE(exclude_nodes(world, {.job = "17"}, "n2"));
+  EXPECT_EQ(asked, 2);
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -62,6 +62,24 @@ TEST(Journal, WhatWasWrittenIsRead) {
   EXPECT_THAT(words_of(*journal.last), StartsWith("restarted at "));
 }
 
+TEST(Journal, WhichNodesAreOutIsRemembered) {
+  auto back = restarted;
+  back.next = Next::requeue;
+  back.exclude = "n[2-3]";
+  auto text = line_of(begun) + line_of(begun, failed(), 11) + line_of(restarted, 1.0) +
+              line_of(JournalPreflight{.time = 12, .job = "17", .unfit = "n[2-3]", .why = "dark"}) +
+              line_of(back, {});
+  auto journal = parse_journal(text);
+  ASSERT_TRUE(journal.last);
+  EXPECT_EQ(journal.last->exclude, "n[2-3]");
+  EXPECT_TRUE(journal.decided);
+  EXPECT_EQ(journal.history.size(), 1U) << "to look is no start";
+  EXPECT_EQ(journal.put_back_for_nodes, 1);
+  text += line_of(back, {});
+  EXPECT_EQ(parse_journal(text).put_back_for_nodes, 2);
+  EXPECT_EQ(parse_journal(text + line_of(begun)).put_back_for_nodes, 0);
+}
+
 /// A supervisor may be killed after each line.
 TEST(Journal, ADecisionIsAboutTheNewestAttemptOrAnOlderOne) {
   auto stopped = restarted;

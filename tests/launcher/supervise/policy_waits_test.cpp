@@ -54,5 +54,31 @@ TEST(PolicyWaits, ForSlurmToMissANode) {
   EXPECT_EQ(decide(many, unprepared, {}).next, Next::stop);
 }
 
+TEST(PolicyWaits, NodesAreLookedAtBeforeTheStartsThatTheJobFileSays) {
+  auto settings = training;
+  settings.plan.preflight = PreflightWhen::never;
+  EXPECT_FALSE(is_preflight_due({killed(1)}, settings));
+  settings.plan.preflight = PreflightWhen::restarts;
+  EXPECT_FALSE(is_preflight_due({}, settings));
+  EXPECT_TRUE(is_preflight_due({killed(1)}, settings));
+  EXPECT_TRUE(is_preflight_due({unreachable()}, settings)) << "a node does not answer";
+  EXPECT_FALSE(is_preflight_due({ended(Cause::not_started, 1)}, settings))
+      << "no controller, no pre-flight";
+  settings.plan.preflight = PreflightWhen::always;
+  EXPECT_TRUE(is_preflight_due({}, settings));
+}
+
+TEST(PolicyWaits, AJobGoesBackWithoutUnfitNodesButNotForEver) {
+  const auto decision = decide_of_nodes("n2", "n2: clock: 95.0 s behind", 0, with(training, 3));
+  ASSERT_TRUE(decision);
+  EXPECT_EQ(decision->next, Next::requeue);
+  EXPECT_TRUE(decision->ask_slurm);
+  EXPECT_EQ(decision->exclude, "n2");
+  EXPECT_EQ(decision->reason, "not fit: n2: clock: 95.0 s behind; back into the queue without n2");
+  EXPECT_FALSE(decide_of_nodes("n2", "", 3, with(training, 3)));
+  EXPECT_FALSE(decide_of_nodes("n2", "", 0, with(training, 3, {.node_fail = false})));
+  EXPECT_FALSE(decide_of_nodes("n2", "", 0, unprepared));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -1,0 +1,76 @@
+#include "launcher/supervise/node_fitness.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dllaunch {
+namespace {
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const NodeVerdict* verdict_on(const PreflightReport& report, const std::string& node) {
+  const auto found = std::find_if(report.nodes.begin(), report.nodes.end(),
+                                  [&](const NodeVerdict& one) { return one.node == node; });
+  return found == report.nodes.end() ? nullptr : &*found;
+}
+
+bool is_silent(const NodeVerdict& verdict) {
+  return std::any_of(verdict.checks.begin(), verdict.checks.end(),
+                     [](const PreflightResult& result) {
+                       return result.name == "answer" && result.level == Level::fail;
+                     });
+}
+
+/// The first thing that is wrong there: people want to know why, not everything.
+std::string trouble_of(const NodeVerdict& verdict) {
+  for (const auto& result : verdict.checks) {
+    if (result.level != Level::fail) continue;
+    return fmt::format("{}: {}{}: {}", verdict.node, result.name,
+                       result.item.empty() ? "" : " (" + result.item + ")", result.why);
+  }
+  return verdict.node;
+}
+
+}  // namespace
+
+Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtNodes& look) {
+  auto report = look(request);
+  if (!report) return std::move(report).error();
+  NodeFitness fitness{.seconds = report->seconds};
+  const auto silent = [&](const std::string& node) {
+    const auto* verdict = verdict_on(*report, node);
+    return verdict != nullptr && is_silent(*verdict);
+  };
+  auto unfit = report->exclude;
+  if (!std::all_of(unfit.begin(), unfit.end(), silent)) {
+    const auto again = look(request);
+    if (!again) return again.error();
+    fitness.seconds += again->seconds;
+    std::erase_if(unfit, [&](const std::string& node) {
+      return !silent(node) && !has(again->exclude, node);
+    });
+  }
+  for (const auto& host : request.hosts) {
+    const bool good = !has(unfit, host);
+    (good ? fitness.fit : fitness.unfit).push_back(host);
+    const auto* verdict = verdict_on(*report, host);
+    if (good || verdict == nullptr) continue;
+    fitness.why += (fitness.why.empty() ? "" : "; ") + trouble_of(*verdict);
+  }
+  return fitness;
+}
+
+Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::string& run_dir) {
+  const auto request = observe_preflight_request(world, run_dir);
+  if (!request) return request.error();
+  if (request->hosts.size() < 2) return std::optional<NodeFitness>();
+  auto fitness = judge_fitness(
+      *request, [&world](const PreflightRequest& one) { return preflight(world, one); });
+  if (!fitness) return std::move(fitness).error();
+  return std::optional(*std::move(fitness));
+}
+
+}  // namespace dllaunch
