@@ -86,6 +86,7 @@ void drop_log(void*, const char*, va_list) {}
 
 /// What libmicrohttpd calls; nothing is thrown through it.
 struct HttpServer::Callbacks {
+  // NOLINTNEXTLINE(readability-function-size): the library's own parameters
   static MHD_Result request(void* server, MHD_Connection* connection, const char* url,
                             const char* method, const char* /*version*/, const char* upload,
                             std::size_t* upload_bytes, void** own) {

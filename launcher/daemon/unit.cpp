@@ -48,7 +48,8 @@ std::string systemd_unit(const std::string& dllaunch, const DaemonSettings& sett
     line += (line.empty() ? "" : " ") + unit_quote(word, /*doubles_dollars=*/true);
   std::string variables;
   for (const auto& [name, value] : environment)
-    variables += "Environment=" + unit_quote(name + "=" + value, false) + "\n";
+    variables +=
+        fmt::format("Environment={}\n", unit_quote(fmt::format("{}={}", name, value), false));
   // KillMode: a submission that is under way is to end by itself; its outcome is found again. Exit
   // code 2: another daemon runs, or the store is damaged.
   return fmt::format(

@@ -76,7 +76,8 @@ AttemptWatch::AttemptWatch(World& world, const SupervisedRun& run, const Lease& 
       grace_s_(run.recovery.grace_seconds),
       life_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
             lease.generation()),
-      lease_seen_at_(Clock::now()) {
+      began_at_(Clock::now()),
+      lease_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
   // What is left is for training too.
   const auto left = allocation_end_.seconds_left();
@@ -113,6 +114,8 @@ Result<StarterEnd> AttemptWatch::run() {
     end_.code = *code;
     if (!end_.superseded) end_.words = starter->words();
     end_.training_end = life_.training_end();
+    end_.seconds = std::chrono::duration<double>(now - began_at_).count();
+    end_.silent_s = life_.silent_s(now);
     return end_;
   }
 }

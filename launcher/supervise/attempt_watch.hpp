@@ -92,6 +92,7 @@ class AttemptWatch {
   StarterEnd end_;
   bool asked_ = false;
   std::size_t words_seen_ = 0;
+  Time began_at_;
   Time lease_seen_at_;
   std::optional<Time> end_at_;           // when TERM goes to the starter, KILL some seconds later
   int pressed_ = 0;                      // 1: TERM was sent, 2: KILL

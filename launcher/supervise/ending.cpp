@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <optional>
 #include <utility>
 
@@ -117,6 +118,10 @@ Attempt judge_end(const StarterEnd& end) {
   if (attempt.cause == Cause::lost_node) attempt.words = lost_node_in(words);
   if (attempt.cause == Cause::not_started) attempt.words = unreachable_node(words);
   if (attempt.cause == Cause::stalled) attempt.words = end.stall;
+  // Whoever is well may be silent, but leaves when asked to save, or at least says something then.
+  const bool ignored = end.code == 128 + SIGTERM || end.code == 128 + SIGKILL;
+  attempt.idle = attempt.cause == Cause::time_limit && !end.trains && ignored &&
+                 end.silent_s >= end.seconds / 2;
   if (attempt.cause == Cause::unproven)
     attempt.words =
         end.trains ? "the ranks left with code 0, and the training has not said that it is complete"

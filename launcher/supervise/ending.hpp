@@ -19,6 +19,8 @@ struct StarterEnd {
                                   // ended for it
   double dead_seen_s = 0;  // Unix seconds at which the words first named a dead rank; 0: never
   std::string stall = {};  // ended because nothing moved; empty: not
+  double seconds = 0;      // it lasted
+  double silent_s = 0;     // at its end, since something moved
 };
 
 /// Everything of the attempt but what its logs and checkpoints say.

@@ -83,6 +83,7 @@ Attempt attempt_of(const Json& line) {
   attempt.first_error = word(line, "first_error");
   attempt.words = word(line, "words");
   attempt.new_checkpoint = flag(line, "new_checkpoint");
+  attempt.idle = flag(line, "idle");
   return attempt;
 }
 
@@ -204,6 +205,7 @@ std::string line_of(const JournalAttempt& begun, const Attempt& ended, double ti
   line["exit_code"] = ended.exit_code;
   line["reason"] = shortened(describe(ended));
   line["new_checkpoint"] = ended.new_checkpoint;
+  if (ended.idle) line["idle"] = true;
   if (ended.dead.rank >= 0) line["rank"] = ended.dead.rank;
   if (!ended.dead.host.empty()) line["host"] = ended.dead.host;
   if (ended.dead.signal != 0) line["signal"] = ended.dead.signal;

@@ -18,6 +18,8 @@ using std::chrono::milliseconds;
 
 /// A run that comes no further in so many attempts will not in the next either.
 constexpr int most_without_checkpoint = 3;
+/// Of a command, whose checkpoints nobody sees: three times its time limit are spent by then.
+constexpr int most_sat_out = 3;
 /// In a row: about an hour of a controller that is away, ten minutes of a node that does not
 /// answer, in which Slurm should have noticed (SlurmdTimeout, 300 s).
 constexpr int most_not_started = 60;
@@ -139,6 +141,18 @@ int failures_in_a_row(const std::vector<Attempt>& history) {
     const bool died = cause == Cause::failed || cause == Cause::stalled ||
                       cause == Cause::unproven || cause == Cause::storage;
     if (!died || attempt->new_checkpoint || attempt->job != history.back().job) break;
+    ++count;
+  }
+  return count;
+}
+
+/// Allocations in a row, the last included, that the ranks sat out: they hang, each time.
+int sat_out(const std::vector<Attempt>& history) {
+  int count = 0;
+  for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
+    if (attempt->cause == Cause::not_started) continue;
+    const bool idle = attempt->cause == Cause::time_limit && attempt->idle;
+    if (!idle || attempt->job != history.back().job) break;
     ++count;
   }
   return count;
@@ -358,6 +372,13 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
   const auto& last = lives.back();
   if (auto final = decide_final(last)) return *std::move(final);
 
+  if (sat_out(lives) >= most_sat_out)
+    return stop(RunStatus::timeout,
+                fmt::format("{} times in a row nothing moved in the second half of its time, and "
+                            "nobody left when asked to save; runtime.stall_abort_seconds ends "
+                            "ranks that hang sooner",
+                            sat_out(lives)),
+                exit_code::job_failed);
   // Whoever puts a job back by hand wants it to go on.
   const bool by_hand = last.cause == Cause::requeued;
   auto fruitless = by_hand ? std::nullopt : decide_of_progress(lives, settings);

@@ -46,6 +46,7 @@ struct Attempt {
   std::string words = {};          // a lost or silent node's name; what to say of a stall or disk
   std::string checkpoint = {};     // the newest when it began; of one that is cut short
   bool new_checkpoint = false;     // since the attempt began
+  bool idle = false;               // hung: no sign of life, and none when asked to save
 };
 
 struct RecoverySettings {

@@ -19,6 +19,7 @@ using std::chrono::duration;
 constexpr double most_margin_s = 30;
 /// Loading and validating tell nothing: there it is only for the hopeless.
 constexpr double long_phase = 10;
+constexpr double unhurried_s = 60;
 
 std::uint64_t size_of(const std::string& path) {
   std::error_code error;
@@ -69,9 +70,14 @@ void SignsOfLife::look(Time now) {
       }
     }
   }
-  if (limit_s_ <= 0 || now < next_look_) return;
-  next_look_ = now + std::chrono::duration_cast<Time::duration>(
-                         duration<double>(std::clamp(limit_s_ / 20, 0.5, 30.0)));
+  if (now < next_look_) return;
+  // Where nobody is ended for silence it is only told afterwards.
+  const double pause_s = limit_s_ > 0 ? std::clamp(limit_s_ / 20, 0.5, 30.0) : unhurried_s;
+  next_look_ = now + std::chrono::duration_cast<Time::duration>(duration<double>(pause_s));
+  look_at_files(now);
+}
+
+void SignsOfLife::look_at_files(Time now) {
   const auto print = fingerprint();
   if (std::exchange(fingerprint_, print) != print) moved_at_ = now;
 }
@@ -96,8 +102,12 @@ std::uint64_t SignsOfLife::fingerprint() const {
   if (beat != 0 && !trains_) return beat;
   std::uint64_t all = print_of(run_.events()) + print_of(run_.checkpoints());
   std::error_code error;
-  for (fs::directory_iterator at(run_.out(), error), end; !error && at != end; at.increment(error))
-    all += print_of(at->path().string());
+  for (fs::directory_iterator at(run_.out(), error), end; !error && at != end;
+       at.increment(error)) {
+    // The job's own log has Slurm's last words too, and ours.
+    const bool of_rank = at->path().filename().string().starts_with("rank-");
+    if (of_rank || limit_s_ > 0) all += print_of(at->path().string());
+  }
   return all;
 }
 
@@ -110,6 +120,11 @@ double SignsOfLife::allowed_s() const {
   const bool steps =
       stride_ > 0 && step_ % std::max<std::int64_t>(1, steps_per_epoch_) != 0 && left > 3 * stride_;
   return steps ? limit_s_ + margin_s : long_phase * limit_s_ + margin_s;
+}
+
+double SignsOfLife::silent_s(Time now) {
+  look_at_files(now);
+  return duration<double>(now - moved_at_).count();
 }
 
 std::string SignsOfLife::wedged(Time now) const {

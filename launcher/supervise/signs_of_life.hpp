@@ -30,11 +30,15 @@ class SignsOfLife {
   /// The status in the attempt's `end` event; empty: none came.
   const std::string& training_end() const { return training_end_; }
 
+  /// Since something moved last; looks once more. Slurm's own words are no movement.
+  double silent_s(Time now);
+
   /// Empty: all is well. Otherwise what to say: "nothing moved for 630 s".
   std::string wedged(Time now) const;
 
  private:
   void take(const Event& event);
+  void look_at_files(Time now);
   std::uint64_t fingerprint() const;
   double allowed_s() const;
 

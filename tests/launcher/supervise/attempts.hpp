@@ -44,6 +44,11 @@ inline Attempt in_allocation(int number, Attempt attempt) {
   attempt.allocation = number;
   return attempt;
 }
+/// Through its whole time limit.
+inline Attempt hung(Attempt attempt) {
+  attempt.idle = true;
+  return attempt;
+}
 inline Attempt saved(Attempt attempt) {
   attempt.new_checkpoint = true;
   return attempt;

@@ -165,6 +165,30 @@ TEST(Ending, WhoWasAskedToSaveHasNotFailed) {
   EXPECT_EQ(cause(done), Cause::completed) << "0 means done";
 }
 
+/// Who is well may be silent for hours, but leaves when asked to save, or says something then.
+TEST(Ending, WhoIsSilentAndDoesNotHearHangs) {
+  auto hung = command(143);
+  hung.time_is_short = true;
+  hung.seconds = 1000;
+  hung.silent_s = 900;
+  EXPECT_TRUE(judge_end(hung).idle);
+  auto says_something = hung;
+  says_something.silent_s = 5;
+  EXPECT_FALSE(judge_end(says_something).idle);
+  auto leaves = hung;
+  leaves.code = 75;
+  EXPECT_FALSE(judge_end(leaves).idle);
+  auto knows_no_signal = hung;
+  knows_no_signal.code = 140;
+  EXPECT_FALSE(judge_end(knows_no_signal).idle);
+  auto trains = hung;
+  trains.trains = true;
+  EXPECT_FALSE(judge_end(trains).idle) << "its checkpoints tell";
+  auto was_cancelled = hung;
+  was_cancelled.told_to_end = true;
+  EXPECT_FALSE(judge_end(was_cancelled).idle);
+}
+
 TEST(Ending, AnOlderCopyOfTheRunHasNoSay) {
   auto end = training(0, "completed");
   end.superseded = true;

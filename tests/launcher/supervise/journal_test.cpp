@@ -31,7 +31,8 @@ Attempt failed() {
           .error_rank = 0,
           .first_error = "ValueError: \"bad\"\n",
           .words = {},
-          .new_checkpoint = true};
+          .new_checkpoint = true,
+          .idle = true};
 }
 
 const JournalDecision restarted{.time = 12,
@@ -56,6 +57,7 @@ TEST(Journal, WhatWasWrittenIsRead) {
   EXPECT_EQ(attempt.error_rank, 0);
   EXPECT_THAT(attempt.first_error, StartsWith("ValueError: \"bad\""));
   EXPECT_TRUE(attempt.new_checkpoint);
+  EXPECT_TRUE(attempt.idle);
   ASSERT_TRUE(journal.last);
   EXPECT_EQ(journal.last->next, Next::restart);
   EXPECT_EQ(journal.last->reason, restarted.reason);

@@ -62,6 +62,19 @@ TEST_F(Life, AnEarlierAttemptsHeartbeatDoesNotCount) {
   EXPECT_FALSE(std::filesystem::exists(heartbeat_file(run_)));
 }
 
+/// Where nobody is ended for silence it is known afterwards how long it was.
+TEST_F(Life, SilenceIsMeasuredToTheEndAndSlurmsWordsAreNone) {
+  SignsOfLife life(run_, /*trains=*/false, 0, start_);
+  write("out/rank-0000-n1.log", "line\n");
+  life.look(start_ + seconds(600));
+  EXPECT_EQ(life.silent_s(start_ + seconds(600)), 0);
+  life.look(start_ + seconds(4000));
+  write("out/slurm-17.out", "slurmstepd: error: *** STEP 17.0 ON n1 CANCELLED ***\n");
+  EXPECT_EQ(life.silent_s(start_ + seconds(4001)), 3401);
+  write("out/rank-0000-n1.log", "saved\n");
+  EXPECT_EQ(life.silent_s(start_ + seconds(4002)), 0);
+}
+
 TEST_F(Life, NobodyLooksWithoutALimit) {
   SignsOfLife life(run_, /*trains=*/false, 0, start_);
   life.look(start_ + seconds(1'000'000));
