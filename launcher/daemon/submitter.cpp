@@ -178,6 +178,7 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
   submission.job_id = job_id;
   run.job_id = job_id;
   run.state = "pending";
+  run.where.clear();
   run.over = false;
   run.began_s = now_s;
   run.ended_s = 0;

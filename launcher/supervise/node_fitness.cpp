@@ -64,9 +64,12 @@ Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtN
 }
 
 Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::string& run_dir) {
-  const auto request = observe_preflight_request(world, run_dir);
+  auto request = observe_preflight_request(world, run_dir);
   if (!request) return request.error();
   if (request->hosts.size() < 2) return std::optional<NodeFitness>();
+  // A clock that is off confuses who reads logs, not ranks: nobody is left out for it, least of all
+  // where two nodes disagree and nobody knows which of them is right.
+  request->skip.emplace_back("clock");
   auto fitness = judge_fitness(
       *request, [&world](const PreflightRequest& one) { return preflight(world, one); });
   if (!fitness) return std::move(fitness).error();
