@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <thread>
 
 #include "launcher/execute/descendants.hpp"
@@ -17,9 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// As far as it goes: a process may end while its files in /proc are read: iterators throw then.
 std::string read_whole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  const std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 }  // namespace
