@@ -69,15 +69,6 @@ std::vector<std::string> options_in(World& world, const RunDir& dir) {
   return script ? options_of_script(*script) : std::vector<std::string>();
 }
 
-/// Down, or without an answer; drained by an administrator is no failure.
-bool has_failed(std::string_view node_state) {
-  constexpr std::array<std::string_view, 3> signs = {"DOWN", "FAIL", "NOT_RESPONDING"};
-  return node_state.ends_with('*') ||
-         std::any_of(signs.begin(), signs.end(), [&](std::string_view sign) {
-           return node_state.find(sign) != std::string_view::npos;
-         });
-}
-
 bool says_no_requeue(const std::string& line) {
   const auto option = option_of_line(line);
   return option && option->first == "--no-requeue";
@@ -223,7 +214,8 @@ void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double no
   if (!shown || shown->exit_code != 0) return;
   bool any = false;
   for (const auto& node : parse_slurm_nodes(shown->out)) {
-    if (!has_failed(node.state)) continue;
+    // Drained by an administrator is no failure.
+    if (!is_gone(node.state)) continue;
     any = true;
     auto kept = store_.node_failed(node.name, run.record.job_id, now_s);
     world_.note(fmt::format("{}: node {} failed under job {}{}\n", run.record.name, node.name,

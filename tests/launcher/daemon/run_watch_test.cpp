@@ -172,7 +172,9 @@ TEST_F(RunWatchTest, NothingIsConcludedWhileSlurmIsSilent) {
 
 TEST_F(RunWatchTest, ANodeThatFailsTwiceIsLeftOut) {
   add("r", "10");
-  nodes_ = "NodeName=n1 State=DOWN+NOT_RESPONDING CPUTot=1\nNodeName=n2 State=IDLE CPUTot=1\n";
+  nodes_ =
+      "NodeName=n1 State=DOWN+NOT_RESPONDING CPUTot=1\n"
+      "NodeName=n2 State=IDLE+POWER_DOWN CPUTot=1\n";
   for (const char* id : {"10", "11"}) {
     if (id == std::string("11")) add("s", "11");
     look();
