@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdio>
 
+#include "runtime/signal_stack.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -37,7 +39,7 @@ void write_all(const char* data, std::size_t size) {
 }  // namespace
 
 void leave_within(unsigned seconds) {
-  ::signal(SIGALRM, [](int) { ::_exit(fatal_exit_code); });
+  handle_signal(SIGALRM, [](int) { ::_exit(fatal_exit_code); });
   sigset_t alarm_only;
   ::sigemptyset(&alarm_only);
   ::sigaddset(&alarm_only, SIGALRM);

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <csignal>
 
+#include "runtime/signal_stack.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -18,13 +20,9 @@ void request(int) {
 void catch_stop_signals(std::string_view another) {
   const int fourth = another == "USR1" ? SIGUSR1 : another == "HUP" ? SIGHUP : SIGUSR2;
   for (const int signal : {SIGUSR2, SIGTERM, SIGINT, fourth}) {
-    struct sigaction action {};
-    action.sa_handler = request;
-    action.sa_flags = SA_RESTART;
-    sigemptyset(&action.sa_mask);
     // Launchers repeat their signal and forward it twice; only an impatient person repeats these.
-    if (signal == SIGTERM || signal == SIGINT) action.sa_flags |= static_cast<int>(SA_RESETHAND);
-    sigaction(signal, &action, nullptr);
+    const bool once = signal == SIGTERM || signal == SIGINT;
+    handle_signal(signal, request, once ? static_cast<int>(SA_RESETHAND) : 0);
   }
 }
 

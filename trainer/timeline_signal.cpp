@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include "runtime/signal_stack.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -15,11 +17,7 @@ void add_one(int) {
 }  // namespace
 
 const std::atomic<unsigned>& catch_timeline_signal() {
-  struct sigaction action {};
-  action.sa_handler = add_one;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGUSR1, &action, nullptr);
+  handle_signal(SIGUSR1, add_one);
   return switches;
 }
 

@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/signal_stack.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -51,14 +53,10 @@ void answer(int) {
 }
 
 bool take_signal() {
-  struct sigaction action {};
-  action.sa_handler = answer;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
   for (int number = SIGRTMAX - 1; number > SIGRTMIN; --number) {
     struct sigaction before {};
     if (::sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) continue;
-    if (::sigaction(number, &action, nullptr) != 0) continue;
+    if (!handle_signal(number, answer)) continue;
     stack_signal = number;
     return true;
   }

@@ -124,6 +124,20 @@ TEST_F(StalledRun, ThatGoesOnInTimeIsNoFailure) {
   expect_nothing_left();
 }
 
+TEST_F(StalledRun, ASignalAtAnyInstructionOfAStepDoesNoHarm) {
+  start();
+  // The one that asks a rank for its stack: it does nothing where nobody asked.
+  const auto end = std::chrono::steady_clock::now() + 4s;
+  while (std::chrono::steady_clock::now() < end) {
+    for (const int rank : {0, 1}) hurt(rank, SIGRTMAX - 1);
+  }
+  work_.signal(SIGINT);
+  const auto ended = work_.wait(60s);
+  EXPECT_EQ(ended.exit_code, 130) << ended.err;
+  EXPECT_THAT(ended.err, testing::Not(HasSubstr(" died")));
+  expect_nothing_left();
+}
+
 TEST_F(StalledRun, ADeathIsToldWithWhereItHappened) {
   start();
   hurt(1, SIGKILL);

@@ -5,13 +5,16 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <chrono>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "runtime/all_signals_blocked.hpp"
 #include "runtime/fatal.hpp"
+#include "runtime/signal_stack.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/backends/onednn/assemble.hpp"
 #include "trainer/loss.hpp"
@@ -95,6 +98,16 @@ std::optional<Error> refusal(Precision precision) {
   return Error{.kind = ErrorKind::bad_request, .what = what, .hint = "use backend reference"};
 }
 
+/// Signals never run on a stack that oneDNN computes on (runtime/signal_stack.hpp): the calling
+/// thread gets one for them, OpenMP's others are started without signals.
+void keep_signals_off(int threads) {
+  use_signal_stack();
+  const AllSignalsBlocked blocked;
+  std::atomic<int> started{0};
+#pragma omp parallel num_threads(threads)
+  started.fetch_add(1, std::memory_order_relaxed);
+}
+
 class OneDnnExecutable final : public Executable {
  public:
   OneDnnExecutable(const Graph& graph, const CompileOptions& options)
@@ -109,6 +122,7 @@ class OneDnnExecutable final : public Executable {
         stream_(engine_),
         program_(engine_, graph.parameters.size(), numerics_of(options), options.sum_over_ranks) {
     omp_set_num_threads(threads_);  // primitives are planned for the threads there are
+    keep_signals_off(threads_);
     assembled_ = onednn::assemble(graph, batch_, program_);
     for (ParameterSlot& slot : slots_) {
       const memory::desc layout = bound(slot).gradient.get_desc();
