@@ -334,6 +334,10 @@ bool is_gone(std::string_view node_state) {
   return has_word(node_state, {"DOWN", "NOT_RESPONDING"});
 }
 
+bool is_in_doubt(std::string_view node_state) {
+  return is_gone(node_state) && !has_word(node_state, {"DOWN"});
+}
+
 std::vector<SlurmReservation> parse_slurm_reservations(std::string_view text) {
   std::vector<SlurmReservation> reservations;
   for (const auto& record : records(text, "ReservationName"))

@@ -63,6 +63,8 @@ void take_gpus(std::string_view gres, SlurmNode& node);
 bool is_out_of_order(std::string_view node_state);
 /// What ran there is gone, or nobody hears of it. Drained nodes run what they have to its end.
 bool is_gone(std::string_view node_state);
+/// Nobody hears of it, and Slurm has not called it down yet (SlurmdTimeout, 300 s mostly).
+bool is_in_doubt(std::string_view node_state);
 std::vector<SlurmNode> parse_slurm_nodes(std::string_view text);
 
 /// `scontrol show reservation`, one line each or several. Times are Unix seconds, 0 where Slurm has

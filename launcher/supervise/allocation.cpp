@@ -29,6 +29,18 @@ std::string name_of(const JobAllocation& allocation) {
   return allocation.name.empty() ? allocation.job : allocation.name;
 }
 
+/// Of the job's, whose state is such; empty: none, or no answer.
+std::string first_node(World& world, const JobAllocation& allocation,
+                       bool (*is_such)(std::string_view)) {
+  if (allocation.nodes.empty()) return "";
+  const auto output = world.run({"scontrol", "show", "node", allocation.nodes}, query_limit);
+  if (!output || output->exit_code != 0) return "";
+  for (const auto& node : parse_slurm_nodes(output->out)) {
+    if (is_such(node.state)) return node.name;
+  }
+  return "";
+}
+
 }  // namespace
 
 JobAllocation read_allocation(World& world) {
@@ -73,7 +85,7 @@ std::optional<double> queue_seconds(const SlurmJob& job, double since_s) {
                   static_cast<double>(*start) - std::max(static_cast<double>(*submit), since_s));
 }
 
-Result<Ok> requeue(World& world, const JobAllocation& allocation) {
+Result<Ok> requeue(World& world, const JobAllocation& allocation, NodesInDoubt nodes) {
   const auto name = name_of(allocation);
   const auto record = ask_of_job(world, allocation);
   // Without knowing whose it is now we might end our successor.
@@ -83,6 +95,10 @@ Result<Ok> requeue(World& world, const JobAllocation& allocation) {
                  fmt::format("job {} is back in the queue already, or runs again", name), ""};
   if (record->state.starts_with("CANCELLED"))
     return Error{ErrorKind::bad_request, fmt::format("job {} was cancelled", name), ""};
+  const bool waits = nodes == NodesInDoubt::wait && record->state == "RUNNING";
+  if (const auto node = waits ? first_node(world, allocation, is_in_doubt) : ""; !node.empty())
+    return Error{ErrorKind::timeout,
+                 fmt::format("node {} does not answer, and Slurm has not given it up", node), ""};
   const auto output = world.run({"scontrol", "requeue", name}, query_limit);
   if (!output) return output.error();
   if (output->exit_code == 0) return Ok{};
@@ -120,13 +136,7 @@ Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const st
 }
 
 std::string node_out_of_order(World& world, const JobAllocation& allocation) {
-  if (allocation.nodes.empty()) return "";
-  const auto output = world.run({"scontrol", "show", "node", allocation.nodes}, query_limit);
-  if (!output || output->exit_code != 0) return "";
-  for (const auto& node : parse_slurm_nodes(output->out)) {
-    if (is_gone(node.state)) return node.name;
-  }
-  return "";
+  return first_node(world, allocation, is_gone);
 }
 
 }  // namespace dllaunch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -32,9 +33,18 @@ std::optional<double> end_of(const SlurmJob& job);
 /// nothing where Slurm does not say.
 std::optional<double> queue_seconds(const SlurmJob& job, double since_s);
 
-/// Puts the job back into the queue, which ends what runs of it. timeout: Slurm does not answer;
-/// unavailable: it refuses; bad_request: the job is back already, or somebody has ended it.
-Result<Ok> requeue(World& world, const JobAllocation& allocation);
+/// A node that does not answer and that Slurm has not called down yet: wait for it, or not.
+enum class NodesInDoubt : std::uint8_t { wait, never_mind };
+
+/// Puts the job back into the queue, which ends what runs of it. timeout: Slurm does not answer, or
+/// a node is in doubt; unavailable: it refuses; bad_request: the job is back already, or somebody
+/// has ended it.
+///
+/// Until Slurm calls the node down the job could not start again anyway: it is not over there. And
+/// what is put back before that, Slurm 22.05 never starts again (BadConstraints, "never runnable",
+/// which no release lifts), while what Slurm itself puts back for that node starts elsewhere.
+Result<Ok> requeue(World& world, const JobAllocation& allocation,
+                   NodesInDoubt nodes = NodesInDoubt::wait);
 
 /// Of a job that was put back, whose start this was: it is not to start on these again (a host
 /// list). A job that runs would refuse.

@@ -20,6 +20,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds lease_pause(1);
+constexpr double early_s = 60;        // Slurm's signal comes up to so much before its time
 constexpr seconds kill_after(10);     // TERM; srun has all ranks killed at once
 constexpr seconds give_up_after(10);  // KILL: a process stuck in a dead file system
 constexpr seconds patience_for_files(3);
@@ -61,9 +62,8 @@ bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end) 
   if (signal != run.signal) return false;
   const bool may_mean_stop = signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
   if (!may_mean_stop) return true;
-  constexpr double earliest_s = 60;
   const auto left = end.seconds_left();
-  return left && *left <= run.recovery.grace_seconds + earliest_s;
+  return left && *left <= run.recovery.grace_seconds + early_s;
 }
 
 AttemptWatch::AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
@@ -140,6 +140,7 @@ void AttemptWatch::wait_for_proof() {
 void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   const bool saves = run_.recovery.asks_ranks;
   if (is_warning(signal, run_, allocation_end_)) {
+    if (saves && is_early()) return;
     // A command that is not asked ends as it would have: a code of its own is its own.
     end_.time_is_short = saves;
     ask_ranks(starter);
@@ -148,6 +149,12 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   end_.told_to_end = true;
   ask_ranks(starter);
   end_by(Clock::now() + (saves ? seconds(run_.recovery.grace_seconds) : patience_of_slurm));
+}
+
+/// Until the clock asks they train on; ranks that have only just started might not hear it either.
+bool AttemptWatch::is_early() const {
+  const auto left = allocation_end_.seconds_left();
+  return left && *left > grace_s_ && *left <= grace_s_ + early_s;
 }
 
 /// Once. A command of which nobody said that it knows the signal would die of it.
@@ -167,7 +174,7 @@ void AttemptWatch::look_at_lease(Time now) {
   end_by(now);
 }
 
-/// Slurm's signal should have come by now: it may have been taken out of the script.
+/// Slurm's signal has come, too early, or was taken out of the script.
 void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
   const auto& recovery = run_.recovery;
   if (!allocation_end_.at() || !recovery.asks_ranks) return;

@@ -73,6 +73,7 @@ class AttemptWatch {
   void wait(const StarterProcess& starter) const;
   void wait_for_proof();
   void hear(int signal, const StarterProcess& starter);
+  bool is_early() const;
   void ask_ranks(const StarterProcess& starter);
   void look_at_lease(Time now);
   void look_at_clock(Time now, const StarterProcess& starter);

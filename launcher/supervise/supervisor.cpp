@@ -397,27 +397,29 @@ class Supervisor {
   /// Slurm may be away just then: asked again until little of the allocation is left.
   int put_back(const Decision& decision) {
     if (!decision.ask_slurm || run_.allocation.job.empty()) return decision.exit_code;
-    constexpr double reserve_s = 3;
     constexpr milliseconds longest(15'000);
     const auto give_up_at = Clock::now() + std::chrono::minutes(10);
+    std::optional<Clock::time_point> told_at;
     for (milliseconds pause(1000);; pause = std::min(2 * pause, longest)) {
-      const auto done = requeue(world_, run_.allocation);
+      const std::chrono::duration<double> left_s(allocation_end_.seconds_left().value_or(1e9));
+      const bool in_time = Clock::now() + pause < give_up_at && left_s > pause + milliseconds(3000);
+      const auto done =
+          requeue(world_, run_.allocation, in_time ? NodesInDoubt::wait : NodesInDoubt::never_mind);
       if (done && !decision.exclude.empty()) {
         const auto excluded = exclude_nodes(world_, run_.allocation, decision.exclude);
         if (!excluded) world_.note("dllaunch: " + excluded.error().what + "\n");
       }
       if (done) return decision.exit_code;
-      const auto left = allocation_end_.seconds_left();
-      const bool in_time = Clock::now() + pause < give_up_at &&
-                           (!left || *left > reserve_s + 1e-3 * static_cast<double>(pause.count()));
       const auto kind = done.error().kind;
       if (kind == ErrorKind::bad_request) {
         world_.note("dllaunch: " + done.error().what + "\n");
         return decision.exit_code;
       }
       if (kind == ErrorKind::timeout && in_time) {
-        const auto came = wait(pause);
-        if (!came || is_warning(*came, run_, allocation_end_)) continue;
+        const auto came = wait(told_at ? milliseconds(500) : pause);
+        // Slurm ends the job itself when it gives the node up: it soon says so.
+        if (came && !told_at && !is_warning(*came, run_, allocation_end_)) told_at = Clock::now();
+        if (!told_at || Clock::now() - *told_at < std::chrono::seconds(5)) continue;
       }
       write({.next = Next::stop,
              .reason = fmt::format("{}; not put back: {}", decision.reason, done.error().what),

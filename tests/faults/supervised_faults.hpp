@@ -59,7 +59,8 @@ inline bool runs_here(const std::string& cell, int round) {
                                               "ANodesDaemonsAreKilled", "TheStarterIsKilled",
                                               "ARankExitsAlways",       "ARankNeverWantsToRunAgain",
                                               "SomebodyRequeuesTheJob", "TheDiskStaysFull",
-                                              "TheRunDirectoryIsAway",  "ClocksStep"};
+                                              "TheRunDirectoryIsAway",  "ClocksStep",
+                                              "AScriptLosesARank"};
   return full() || (round == 0 && in_ci.contains(cell));
 }
 

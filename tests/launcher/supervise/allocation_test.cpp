@@ -84,6 +84,34 @@ TEST(JobAllocation, WhatSlurmAnswersToARequeue) {
   EXPECT_EQ(kind(), ErrorKind::bad_request) << "Slurm's turn";
 }
 
+/// Put back while a node is in doubt, Slurm 22.05 would never start the job again.
+TEST(JobAllocation, ANodeInDoubtIsWaitedFor) {
+  FakeWorld world;
+  const JobAllocation ours{.job = "17", .restarts = 1, .nodes = "n[1-2]"};
+  world.answers["scontrol show job 17"] = {0, running, ""};
+  world.answers["scontrol requeue 17"] = {0, "", ""};
+  const auto n2_is = [&](const std::string& state) {
+    world.answers["scontrol show node n[1-2]"] = {
+        0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + state + "\n", ""};
+  };
+  const auto asked = [&] {
+    return std::count(world.ran.begin(), world.ran.end(),
+                      std::vector<std::string>{"scontrol", "requeue", "17"});
+  };
+  n2_is("ALLOCATED*");
+  const auto waits = requeue(world, ours);
+  ASSERT_FALSE(waits);
+  EXPECT_EQ(waits.error().kind, ErrorKind::timeout);
+  EXPECT_THAT(waits.error().what, HasSubstr("node n2 does not answer"));
+  EXPECT_EQ(asked(), 0);
+  EXPECT_TRUE(requeue(world, ours, NodesInDoubt::never_mind)) << "there is no more time";
+  n2_is("DOWN*");
+  EXPECT_TRUE(requeue(world, ours));
+  n2_is("ALLOCATED");
+  EXPECT_TRUE(requeue(world, ours));
+  EXPECT_EQ(asked(), 3);
+}
+
 /// The last task's number is the array's own, which to scontrol means all of them.
 TEST(JobAllocation, ATaskOfAnArrayIsNotTheArray) {
   FakeWorld world;

@@ -98,6 +98,26 @@ TEST_F(Attempting, TheClockAsksInTime) {
   EXPECT_LT(seconds_since_start(), 4);
 }
 
+/// Slurm's own may come a minute before its time, and they train on; anybody else's is heard.
+TEST_F(Attempting, AnEarlyWarningWaitsForItsTime) {
+  const auto run = place_.run("trap 'exit 75' USR2; while :; do sleep 0.05; done",
+                              command_recovery(3));  // 5 s of grace
+  for (const bool near : {true, false}) {
+    const SupervisorSignals blocked(SIGUSR2);
+    std::thread warning([] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      kill(getpid(), SIGUSR2);
+    });
+    const auto began = Clock::now();
+    const auto end = watch(run, began + (near ? seconds(8) : seconds(600)));
+    warning.join();
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->code, 75);
+    EXPECT_TRUE(end->time_is_short);
+    EXPECT_EQ(Clock::now() - began > seconds(2), near);
+  }
+}
+
 /// Its peers have nothing to save: they would only wait. Of a command they may.
 TEST_F(Attempting, WhereARankOfATrainingDiedTheOthersAreEnded) {
   for (const bool trains : {true, false}) {
@@ -131,7 +151,7 @@ TEST_F(Attempting, WhereTheWarningIsTermTheClockTellsItFromACancel) {
   for (const bool near : {true, false}) {
     const SupervisorSignals blocked(SIGTERM);
     kill(getpid(), SIGTERM);
-    const auto end = watch(run, Clock::now() + (near ? seconds(60) : seconds(600)));
+    const auto end = watch(run, Clock::now() + (near ? seconds(6) : seconds(600)));
     ASSERT_TRUE(end);
     EXPECT_EQ(end->time_is_short, near);
     EXPECT_EQ(end->told_to_end, !near);

@@ -287,6 +287,36 @@ TEST(Supervisor, ARequeueWaitsForTheController) {
   EXPECT_EQ(last_of(place).next, Next::requeue);
 }
 
+/// Slurm gives the node up and puts the job back itself: its TERM is nobody's wish to stop.
+TEST(Supervisor, ARequeueWaitsForANodeInDoubt) {
+  class Slurm : public PosixWorld {
+   public:
+    Slurm() : PosixWorld(Console{}) {}
+    Result<CommandOutput> run(const std::vector<std::string>& argv,
+                              std::chrono::milliseconds limit) override {
+      if (argv[0] != "scontrol") return PosixWorld::run(argv, limit);
+      requeued = requeued || argv[1] == "requeue";
+      if (argv[2] == "node")
+        return CommandOutput{0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=MIXED*\n", ""};
+      if (++asked < 4) kill(getpid(), SIGTERM);
+      return CommandOutput{0,
+                           asked < 3 ? "JobId=17 JobName=a\n   JobState=RUNNING\n   Restarts=0\n"
+                                     : "JobId=17 JobName=a\n   JobState=PENDING\n   Restarts=1\n",
+                           ""};
+    }
+    int asked = 0;
+    bool requeued = false;
+  };
+  Supervised place;
+  Slurm slurm;
+  auto run = place.run("echo 'srun: error: Node failure on n2' >&2; exit 1", command_recovery(3));
+  run.allocation.job = "17";
+  run.allocation.nodes = "n[1-2]";
+  EXPECT_EQ(supervise(slurm, run), 1);
+  EXPECT_FALSE(slurm.requeued);
+  EXPECT_EQ(last_of(place).next, Next::requeue) << "nor is it stopped for good";
+}
+
 /// What a supervisor that was killed has left behind counts.
 TEST(Supervisor, ItsSuccessorKnowsWhatWasBefore) {
   Supervised place;
