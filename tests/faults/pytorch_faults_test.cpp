@@ -97,8 +97,8 @@ TEST_P(PyTorchFaults, ARankOfAScriptIsStopped) {
 
 /// A minute less 35 seconds of grace: asked after 25 seconds, start by start.
 TEST_P(PyTorchFaults, AScriptNearsItsTimeLimit) {
-  start_script(700, {"resources.time=1", "recovery.grace_seconds=35"});
-  expect_script_healed(HasSubstr("back into the queue"), 240s);
+  start_script(350, {"resources.time=1", "recovery.grace_seconds=35"});
+  expect_script_healed(HasSubstr("back into the queue"), 200s);
 }
 
 TEST_P(PyTorchFaults, SomebodyRequeuesAScript) {
