@@ -29,6 +29,17 @@ std::string name_of(const JobAllocation& allocation) {
   return allocation.name.empty() ? allocation.job : allocation.name;
 }
 
+/// Slurm ends what runs of a job that is put back, scontrol before it has its answer among it.
+bool is_back(World& world, const JobAllocation& allocation) {
+  constexpr int tries = 8;
+  for (int i = 0; i < tries; ++i) {
+    const auto record = ask_of_job(world, allocation, std::chrono::seconds(5));
+    if (record && record->restarts != allocation.restarts) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  }
+  return false;
+}
+
 /// Of the job's, whose state is such; empty: none, or no answer.
 std::string first_node(World& world, const JobAllocation& allocation,
                        bool (*is_such)(std::string_view)) {
@@ -103,6 +114,7 @@ Result<Ok> requeue(World& world, const JobAllocation& allocation, NodesInDoubt n
   if (!output) return output.error();
   if (output->exit_code == 0) return Ok{};
   const auto words = first_line(output->err.empty() ? output->out : output->err);
+  if (words.empty() && is_back(world, allocation)) return Ok{};
   const bool silent = words.find("Unable to contact") != std::string::npos ||
                       words.find("timed out") != std::string::npos;
   // Slurm has begun to end it, for a reason of its own: then it knows what comes next.

@@ -1,5 +1,6 @@
 #include "launcher/supervise/allocation.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -82,6 +83,24 @@ TEST(JobAllocation, WhatSlurmAnswersToARequeue) {
   EXPECT_EQ(kind(), ErrorKind::unavailable);
   state("COMPLETING");
   EXPECT_EQ(kind(), ErrorKind::bad_request) << "Slurm's turn";
+}
+
+/// It was among what Slurm ended of the job that it had put back.
+TEST(JobAllocation, ARequeueThatWasKilledHasBeenHeard) {
+  FakeWorld world;
+  const JobAllocation ours{.job = "17", .restarts = 1};
+  int asked = 0;
+  world.respond =
+      [&](const std::vector<std::string>& words) -> std::optional<Result<CommandOutput>> {
+    if (words[1] == "requeue") return CommandOutput{143, "", ""};
+    const bool back = ++asked == 3;
+    return CommandOutput{0,
+                         fmt::format("JobId=17 JobName=a\n   JobState={}\n   Restarts={}\n",
+                                     back ? "PENDING" : "RUNNING", back ? 2 : 1),
+                         ""};
+  };
+  EXPECT_TRUE(requeue(world, ours));
+  EXPECT_EQ(asked, 3);
 }
 
 /// Put back while a node is in doubt, Slurm 22.05 would never start the job again.
