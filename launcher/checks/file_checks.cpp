@@ -298,7 +298,10 @@ CheckFindings check_files(const Job& job, const Paths& paths, World& world) {
               fmt::format("no dltrain at {} nor on PATH", paths.dltrain),
               "build it, or put it beside dllaunch");
   check_data(job, paths, world, found);
-  for (const auto& source : job.stage) check_exists("stage", source, paths, world, found);
+  // Which are no paths (stage.hpp).
+  const auto is_word = [](const auto& wish) { return wish == "programs" || wish == "no-programs"; };
+  for (const auto& source : job.stage)
+    if (!is_word(source)) check_exists("stage", source, paths, world, found);
   check_prefix(job, paths, world, found);
   check_container(job, paths, world, found);
   check_output(paths, world, found);

@@ -127,11 +127,12 @@ TEST(FileChecks, WhatOtherMachinesDoNotSee) {
 TEST(FileChecks, SourcesPrefixAndContainer) {
   auto world = home();
   auto job = run_job();
-  job.stage = {"data.tar", "$HOME/x"};
+  job.stage = {"data.tar", "$HOME/x", "programs", "no-programs"};
   job.environment.activate = "/home/me/venv";
   job.environment.container = Container{.image = "images/a.sif", .mounts = {"/data:/data:ro"}};
   const auto all = found(job, world);
   EXPECT_THAT(all, HasSubstr("!stage: no file or folder /home/me/project/data.tar"));
+  EXPECT_THAT(all, Not(HasSubstr("project/programs"))) << "words, no paths";
   EXPECT_THAT(all, Not(HasSubstr("$HOME")));
   EXPECT_THAT(all, HasSubstr("!environment.activate: /home/me/venv is not there"));
   EXPECT_THAT(all, HasSubstr("!environment.container.image: no file or folder"));
