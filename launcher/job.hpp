@@ -62,6 +62,7 @@ struct Recovery {
   int max_restarts = 3;
   RequeueOn requeue_on = {};
   PreflightWhen preflight = PreflightWhen::restarts;
+  int spare_nodes = 0;   // asked of Slurm beyond resources.nodes
   bool written = false;  // by the user: with `run:`, that the command knows the signal
 };
 

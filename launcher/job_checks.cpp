@@ -260,6 +260,17 @@ void check_stalls(const YamlNode& root, std::vector<YamlProblem>& problems) {
                                        *abort_s, *stall_s, a_year_s)});
 }
 
+void check_spare_nodes(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlNode* block = block_at(root, {"recovery"});
+  const YamlEntry* spare = find(block, "spare_nodes");
+  if (spare == nullptr || number_of(*spare->value).value_or(0) <= 0) return;
+  const YamlEntry* restarts = find(block, "max_restarts");
+  if (restarts != nullptr && number_of(*restarts->value) == 0.0)
+    problems.push_back({spare->value->mark,
+                        "recovery.spare_nodes are for restarts in the same allocation; "
+                        "recovery.max_restarts: 0 wants none"});
+}
+
 }  // namespace
 
 std::vector<YamlProblem> check_together(const YamlNode& root) {
@@ -276,6 +287,7 @@ std::vector<YamlProblem> check_together(const YamlNode& root) {
   check_optimizer(root, problems);
   check_milestones(root, problems);
   check_stalls(root, problems);
+  check_spare_nodes(root, problems);
   return problems;
 }
 

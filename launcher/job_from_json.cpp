@@ -125,12 +125,12 @@ Job job_from_json(Json resolved) {
   job.run_command = command_from(resolved["run"]);
   job.framework = resolved["framework"];
   job.runtime = resolved["runtime"];
-  job.recovery = {
-      .signal = resolved["recovery"]["signal"],
-      .grace_seconds = resolved["recovery"]["grace_seconds"],
-      .max_restarts = resolved["recovery"]["max_restarts"],
-      .requeue_on = requeue_on(resolved["recovery"]["requeue_on"]),
-      .preflight = preflight_when(resolved["recovery"]["preflight"].get<std::string>())};
+  job.recovery = {.signal = resolved["recovery"]["signal"],
+                  .grace_seconds = resolved["recovery"]["grace_seconds"],
+                  .max_restarts = resolved["recovery"]["max_restarts"],
+                  .requeue_on = requeue_on(resolved["recovery"]["requeue_on"]),
+                  .preflight = preflight_when(resolved["recovery"]["preflight"].get<std::string>()),
+                  .spare_nodes = resolved["recovery"]["spare_nodes"]};
   job.resolved = std::move(resolved);
   return job;
 }

@@ -384,6 +384,12 @@ std::vector<JobKey> recovery_keys() {
        .doc = "before which starts the job's nodes are looked at, one or two seconds "
               "(docs/preflight.md); one that is not fit is left out, or the job goes back into the "
               "queue without it"},
+      {.path = "recovery.spare_nodes",
+       .rules = whole(0, 100),
+       .initial = 0,
+       .doc =
+           "nodes that the job has beyond resources.nodes: when one fails, the ranks go on there "
+           "in the same allocation; they wait and are charged like the others"},
   };
 }
 

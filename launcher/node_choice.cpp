@@ -302,4 +302,15 @@ Result<NodeChoice> choose_nodes(const Resources& resources, const SlurmFacts& sl
   return choose_in(*std::move(partitions), resources, wants_gpus);
 }
 
+Result<NodeChoice> choose_nodes(const Job& job, const SlurmFacts& slurm, bool wants_gpus) {
+  const int spare = job.recovery.spare_nodes;
+  auto resources = job.resources;
+  resources.nodes += spare;
+  auto choice = choose_nodes(resources, slurm, wants_gpus);
+  // Without them the ranks would find room.
+  if (choice || spare == 0 || !choose_nodes(job.resources, slurm, wants_gpus)) return choice;
+  return unsatisfiable(fmt::format("{}; {} of them spare ones", choice.error().what, spare),
+                       "use --set recovery.spare_nodes=0, or fewer resources.nodes");
+}
+
 }  // namespace dllaunch

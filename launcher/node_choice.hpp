@@ -28,4 +28,7 @@ constexpr std::string_view no_default_words = "this cluster has no default parti
 Result<NodeChoice> choose_nodes(const Resources& resources, const SlurmFacts& slurm,
                                 bool wants_gpus);
 
+/// The same for all that the job asks Slurm for, its spare nodes too.
+Result<NodeChoice> choose_nodes(const Job& job, const SlurmFacts& slurm, bool wants_gpus);
+
 }  // namespace dllaunch

@@ -197,6 +197,7 @@ void start_elsewhere(const Job& job, const ClusterProfile& profile, LaunchPlan& 
   plan.before = lines_before(plan, scheduler);
   plan.sbatch.clear();
   plan.sbatch_extra.clear();
+  leave_out_spare_nodes(scheduler.words + " is not asked for any", plan);
   plan.warnings.push_back(
       fmt::format("{} is run by {}: these lines belong into the script of a job that you submit; "
                   "nodes, time and account are its own, and nothing requeues it or warns it before "

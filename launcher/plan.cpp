@@ -112,6 +112,7 @@ RecoveryPlan recovery_of(const Job& job) {
     recovery.max_restarts = job.recovery.max_restarts;
     recovery.requeue_on = job.recovery.requeue_on;
     recovery.preflight = job.recovery.preflight;
+    recovery.spare_nodes = job.recovery.spare_nodes;
   }
   const auto limit = job.runtime.find("stall_abort_seconds");
   const bool looks = trains(job) || job.stall_abort_written;
@@ -207,6 +208,12 @@ std::vector<std::string> trainer_gpus(const Job& job, const Paths& paths) {
   const auto& wanted = job.resources.device;
   if (wanted != "auto") std::erase_if(devices, [&](const auto& one) { return one != wanted; });
   return devices;
+}
+
+void leave_out_spare_nodes(std::string_view why, LaunchPlan& plan) {
+  if (plan.recovery.spare_nodes == 0) return;
+  plan.recovery.spare_nodes = 0;
+  plan.warnings.push_back(fmt::format("recovery.spare_nodes has no effect: {}", why));
 }
 
 Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan) {

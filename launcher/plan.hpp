@@ -89,6 +89,9 @@ nlohmann::ordered_json to_json(const LaunchPlan& plan);
 /// Ranks -> node, GPU, CPUs, NUMA node, NIC, and the srun or mpirun line, for people.
 std::string render_plan(const LaunchPlan& plan);
 
+/// "2 nodes + 1 spare".
+std::string node_words(const LaunchPlan& plan);
+
 /// The sbatch script, from templates/job.sbatch.mustache. Every user text in it is quoted for bash.
 std::string render_sbatch(const LaunchPlan& plan);
 

@@ -57,7 +57,8 @@ ordered_json to_json(const RecoveryPlan& recovery) {
   return {{"max_restarts", recovery.max_restarts},
           {"requeue_on", std::move(causes)},
           {"stall_abort_seconds", limit > 0 ? ordered_json(limit) : ordered_json(nullptr)},
-          {"preflight", to_string(recovery.preflight)}};
+          {"preflight", to_string(recovery.preflight)},
+          {"spare_nodes", recovery.spare_nodes}};
 }
 
 /// Null for the built-in trainer, which asks MPI for its peers: its ranks need not meet before.

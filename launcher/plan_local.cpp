@@ -48,6 +48,7 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
   plan.topology = *facts.topology;
   plan.exact = true;
   plan.origin = {.source = "machine", .host = facts.host};
+  leave_out_spare_nodes("the ranks start on this machine alone", plan);
   keep_gpus_of(job.resources.device, plan.topology);
   const auto gpus =
       gpus_to_use(job, static_cast<int>(plan.topology.gpus.size()), "this machine", plan);

@@ -37,6 +37,9 @@ Result<int> gpus_to_use(const Job& job, int have, std::string_view where, Launch
 /// Places the ranks on plan.topology and fills ranks_per_node, request, placement and warnings.
 Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan);
 
+/// Where there can be none; a warning tells `why`.
+void leave_out_spare_nodes(std::string_view why, LaunchPlan& plan);
+
 /// Another scheduler's start from which the shim could not learn who a rank is.
 bool tells_ranks_nothing(const LaunchPlan& plan);
 

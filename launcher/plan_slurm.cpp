@@ -114,7 +114,9 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
     if (value) add(option, *value);
   };
   add("--job-name", job.name);
-  add("--nodes", std::to_string(plan.nodes));
+  add("--nodes", std::to_string(plan.nodes + plan.recovery.spare_nodes));
+  // Else Slurm would end the job with the first node that fails.
+  if (plan.recovery.spare_nodes > 0) add("--no-kill");
   add("--ntasks-per-node", std::to_string(tasks));
   add("--cpus-per-task", std::to_string(cpus.count));
   if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
@@ -226,6 +228,17 @@ std::vector<std::string> mpirun(bool oversubscribe, const LaunchPlan& plan) {
   return argv;
 }
 
+/// Ranks are kept off a node by srun's --nodelist; the script's own node is none to be left out.
+void check_spare_nodes(bool by_mpirun, LaunchPlan& plan) {
+  if (by_mpirun)
+    leave_out_spare_nodes("mpirun, which starts the ranks here, cannot leave a node out", plan);
+  if (plan.recovery.spare_nodes > 0 && plan.nodes == 1)
+    plan.warnings.push_back(
+        "recovery.spare_nodes: the script of this job runs on the node of its ranks: when that "
+        "node is lost the job goes back into the queue; a spare one helps where it is only not "
+        "fit");
+}
+
 }  // namespace
 
 Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& paths) {
@@ -237,7 +250,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
                  "use --run-dir with another name"};
   const bool wants_gpus =
       job.resources.device != "cpu" && (!trains(job) || !trainer_gpus(job, paths).empty());
-  auto nodes = choose_nodes(job.resources, *facts.slurm, wants_gpus);
+  auto nodes = choose_nodes(job, *facts.slurm, wants_gpus);
   if (!nodes) return std::move(nodes).error();
 
   auto plan = begin_plan(job, paths);
@@ -262,14 +275,15 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
                  fmt::format("asked for {} CPUs per node, {} have {}", wanted, nodes->where,
                              cpus.counting.usable),
                  "lower resources.cpus_per_rank or resources.ranks_per_node"};
-  // sbatch takes no more tasks than CPUs, with --overcommit neither (22.05); srun does.
-  fill_sbatch(job, gpus_asked_for(job, nodes->shape, *gpus),
-              overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
-
   const auto plugin =
       trains(job) ? mpi_of_trainer(*facts.slurm) : mpi_of_command(*facts.slurm, plan.mpi);
   const bool by_mpi = trains(job) || plan.framework == "mpi" || plan.framework == "horovod";
-  if (!plugin && by_mpi && plan.ranks() > 1) {
+  const bool by_mpirun = !plugin && by_mpi && plan.ranks() > 1;
+  check_spare_nodes(by_mpirun, plan);
+  // sbatch takes no more tasks than CPUs, with --overcommit neither (22.05); srun does.
+  fill_sbatch(job, gpus_asked_for(job, nodes->shape, *gpus),
+              overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
+  if (by_mpirun) {
     plan.warnings.push_back(
         fmt::format("srun has no {} here: mpirun starts the ranks inside the job",
                     trains(job) ? "PMIx" : "MPI plug-in"));

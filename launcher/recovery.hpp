@@ -36,6 +36,8 @@ struct RecoveryPlan {
   /// Seconds without a sign of life after which the ranks are ended; 0: nobody looks.
   double stall_abort_seconds = 0;
   PreflightWhen preflight = PreflightWhen::never;
+  /// Of the allocation, beyond those of the ranks, which go on there without a node that failed.
+  int spare_nodes = 0;
 };
 
 /// Where a command finds the file that it touches to say that it is well.

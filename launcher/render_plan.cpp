@@ -63,8 +63,8 @@ std::string heading(const LaunchPlan& plan) {
   const auto ranks = count(plan.ranks(), "rank");
   if (plan.launcher == Launcher::local)
     return fmt::format("{}: {} on this machine", plan.name, ranks);
-  return fmt::format("{}: {} on {}, {} a node, through {}", plan.name, ranks,
-                     count(plan.nodes, "node"), plan.ranks_per_node, plan.scheduler);
+  return fmt::format("{}: {} on {}, {} a node, through {}", plan.name, ranks, node_words(plan),
+                     plan.ranks_per_node, plan.scheduler);
 }
 
 std::string sbatch_words(const LaunchPlan& plan) {
@@ -76,6 +76,11 @@ std::string sbatch_words(const LaunchPlan& plan) {
 }
 
 }  // namespace
+
+std::string node_words(const LaunchPlan& plan) {
+  const int spare = plan.recovery.spare_nodes;
+  return count(plan.nodes, "node") + (spare > 0 ? fmt::format(" + {} spare", spare) : "");
+}
 
 std::string render_plan(const LaunchPlan& plan) {
   const bool all = plan.ranks() <= most_rows;

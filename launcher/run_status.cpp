@@ -220,8 +220,7 @@ std::string render_status(const RunStatusView& status) {
   if (view.owner && view.owner->pid > 0)
     text +=
         line_of("followed by", fmt::format("process {} on {}", view.owner->pid, view.owner->host));
-  text += line_of("ranks", fmt::format("{} on {} node{}", plan.ranks(), plan.nodes,
-                                       plan.nodes == 1 ? "" : "s"));
+  text += line_of("ranks", fmt::format("{} on {}", plan.ranks(), node_words(plan)));
   text += line_of("progress", progress_words(view));
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,

@@ -54,11 +54,13 @@ RecoveryPlan read_recovery(const Json& document) {
   RecoveryPlan recovery;
   const auto block = document.find("recovery");
   if (block == document.end() || !block->is_object()) return recovery;
-  const auto restarts = block->find("max_restarts");
-  constexpr std::int64_t most = 1000;
-  if (restarts != block->end() && restarts->is_number_integer())
-    recovery.max_restarts =
-        static_cast<int>(std::clamp<std::int64_t>(restarts->get<std::int64_t>(), 0, most));
+  const auto take = [&](const char* key, std::int64_t most, int& number) {
+    const auto found = block->find(key);
+    if (found != block->end() && found->is_number_integer())
+      number = static_cast<int>(std::clamp<std::int64_t>(found->get<std::int64_t>(), 0, most));
+  };
+  take("max_restarts", 1000, recovery.max_restarts);
+  take("spare_nodes", 100, recovery.spare_nodes);
   const auto causes = block->find("requeue_on");
   if (causes != block->end() && causes->is_array()) {
     const auto has = [&](const char* word) {

@@ -60,8 +60,8 @@ void add_once(CheckFindings& found, const Error& problem) {
 /// choose_nodes() stops at the first problem: asked once for the nodes, once for the time.
 void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found) {
   const bool wants_gpus = job.resources.device != "cpu" && job.train.is_null();
-  auto untimed = job.resources;
-  untimed.time.reset();
+  auto untimed = job;
+  untimed.resources.time.reset();
   if (const auto nodes = choose_nodes(untimed, slurm, wants_gpus); !nodes)
     add_once(found, nodes.error());
   auto one = job.resources;
@@ -353,6 +353,15 @@ void check_reservation(const Resources& resources, const SlurmFacts& slurm, std:
               fmt::format("set resources.partition: {}", reservation->partition));
 }
 
+/// What is too much counts both; the advice was for jobs without spare nodes.
+void count_spare_nodes(const Job& job, CheckFindings& found) {
+  for (auto& finding : found) {
+    if (!finding.problem.hint.starts_with("use --set resources.nodes=")) continue;
+    finding.problem.what += fmt::format("; {} of them spare ones", job.recovery.spare_nodes);
+    finding.problem.hint = "lower recovery.spare_nodes or resources.nodes";
+  }
+}
+
 }  // namespace
 
 std::vector<const Partition*> partitions_of(const Resources& resources, const SlurmFacts& slurm) {
@@ -368,7 +377,8 @@ std::vector<const Partition*> partitions_of(const Resources& resources, const Sl
 }
 
 CheckFindings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_t now) {
-  const auto& resources = job.resources;
+  auto resources = job.resources;
+  resources.nodes += job.recovery.spare_nodes;
   CheckFindings found;
   check_choice(job, slurm, found);
   check_default_partition(resources, slurm, found);
@@ -389,6 +399,7 @@ CheckFindings check_cluster(const Job& job, const SlurmFacts& slurm, std::int64_
   check_outages(resources, slurm, partitions, found);
   check_account(resources, slurm, found);
   check_reservation(resources, slurm, now, found);
+  if (job.recovery.spare_nodes > 0) count_spare_nodes(job, found);
   return found;
 }
 

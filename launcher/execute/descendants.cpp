@@ -101,7 +101,7 @@ void adopt_orphans() {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-int end_descendants(std::chrono::milliseconds patience) {
+int end_descendants(std::chrono::milliseconds patience, pid_t but) {
   const auto kill_at = Clock::now() + patience;
   const auto give_up_at = kill_at + std::chrono::seconds(2);
   std::set<pid_t> asked;
@@ -109,9 +109,13 @@ int end_descendants(std::chrono::milliseconds patience) {
   while (true) {
     reap_orphans();
     auto left = descendants_of(getpid());
-    left.erase(std::remove_if(left.begin(), left.end(),
-                              [](const Descendant& process) { return process.zombie; }),
-               left.end());
+    // Parents come before children.
+    std::set<pid_t> spared = {but};
+    std::erase_if(left, [&](const Descendant& process) {
+      const bool spare = process.pid == but || (but != 0 && spared.contains(process.parent));
+      if (spare) spared.insert(process.pid);
+      return spare || process.zombie;
+    });
     const auto now = Clock::now();
     if (left.empty() || now >= give_up_at) {
       reap_orphans();

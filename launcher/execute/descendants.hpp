@@ -32,6 +32,7 @@ void adopt_orphans();
 
 /// Ends every process below us and reaps it: TERM, and KILL to what is left after `patience`.
 /// Returns how many had to be ended. Gives up after another 2 s (a process in a dead file system).
-int end_descendants(std::chrono::milliseconds patience);
+/// `but` (0: nobody) and those below it are left alone.
+int end_descendants(std::chrono::milliseconds patience, pid_t but = 0);
 
 }  // namespace dllaunch

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <thread>
 
+#include "launcher/host_list.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -64,6 +66,7 @@ JobAllocation read_allocation(World& world) {
   allocation.restarts =
       static_cast<int>(number_in(world.environment("SLURM_RESTART_COUNT")).value_or(0));
   allocation.nodes = world.environment("SLURM_JOB_NODELIST").value_or("");
+  allocation.host = world.environment("SLURMD_NODENAME").value_or("");
   if (const auto end = number_in(world.environment("SLURM_JOB_END_TIME"))) {
     allocation.end_s = static_cast<double>(*end);
   } else if (const auto record = ask_of_job(world, allocation)) {
@@ -145,6 +148,27 @@ Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const st
   }
   return Error{ErrorKind::unavailable, fmt::format("scontrol update JobId={}: {}", name, words),
                ""};
+}
+
+std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocation) {
+  const auto given = expand_hosts(allocation.nodes);
+  if (!given || given->empty()) return std::nullopt;
+  const auto job = ask_of_job(world, allocation);
+  if (!job || job->state != "RUNNING" || job->restarts != allocation.restarts) return std::nullopt;
+  const auto still = expand_hosts(job->nodes);
+  if (!still) return std::nullopt;
+  const auto output = world.run({"scontrol", "show", "node", allocation.nodes}, query_limit);
+  if (!output || output->exit_code != 0) return std::nullopt;
+  const auto states = parse_slurm_nodes(output->out);
+  NodesLeft left;
+  for (const auto& name : *given) {
+    const bool ours = std::find(still->begin(), still->end(), name) != still->end();
+    const bool lost = std::any_of(states.begin(), states.end(), [&](const SlurmNode& node) {
+      return node.name == name && is_gone(node.state);
+    });
+    (ours && !lost ? left.there : left.gone).push_back(name);
+  }
+  return left;
 }
 
 std::string node_out_of_order(World& world, const JobAllocation& allocation) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launcher/slurm_text.hpp"
 #include "launcher/world.hpp"
@@ -16,6 +17,7 @@ struct JobAllocation {
   std::string name = {};             // "74_3" of an array's task: 74 alone would be all of them
   int restarts = 0;                  // how often it was put back into the queue
   std::string nodes = {};            // a host list
+  std::string host = {};             // of this process, as Slurm calls it
   std::optional<double> end_s = {};  // Unix seconds; nothing: no limit, or nobody says
 };
 
@@ -49,6 +51,13 @@ Result<Ok> requeue(World& world, const JobAllocation& allocation,
 /// Of a job that was put back, whose start this was: it is not to start on these again (a host
 /// list). A job that runs would refuse.
 Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const std::string& nodes);
+
+struct NodesLeft {
+  std::vector<std::string> there = {};  // in the order in which they were given
+  std::vector<std::string> gone = {};   // taken out of the job, down, or silent
+};
+/// Of the job's nodes. Nothing: no answer, or the job is ending or in another start of its own.
+std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocation);
 
 /// The first of the job's nodes that Slurm counts as down; empty: none, or no answer.
 std::string node_out_of_order(World& world, const JobAllocation& allocation);

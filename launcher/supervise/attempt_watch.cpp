@@ -67,12 +67,14 @@ bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end) 
 }
 
 AttemptWatch::AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
-                           const SupervisorSignals& signals, AllocationEnd& allocation_end)
+                           const SupervisorSignals& signals, AllocationEnd& allocation_end,
+                           std::function<void()> each_turn)
     : world_(world),
       run_(run),
       lease_(lease),
       signals_(signals),
       allocation_end_(allocation_end),
+      each_turn_(std::move(each_turn)),
       grace_s_(run.recovery.grace_seconds),
       life_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
             lease.generation()),
@@ -95,6 +97,7 @@ Result<StarterEnd> AttemptWatch::run() {
   if (!starter) return std::move(starter).error();
   while (true) {
     wait(*starter);
+    if (each_turn_) each_turn_();
     starter->pass_on_words();
     auto code = starter->poll();
     for (const int signal : signals_.take()) hear(signal, *starter);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -60,7 +61,8 @@ class AttemptWatch {
   using Time = std::chrono::steady_clock::time_point;
 
   AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
-               const SupervisorSignals& signals, AllocationEnd& allocation_end);
+               const SupervisorSignals& signals, AllocationEnd& allocation_end,
+               std::function<void()> each_turn = {});
 
   /// Starts the ranks and returns when they have ended. unavailable: the starter cannot be started.
   Result<StarterEnd> run();
@@ -87,6 +89,7 @@ class AttemptWatch {
   const Lease& lease_;
   const SupervisorSignals& signals_;
   AllocationEnd& allocation_end_;
+  std::function<void()> each_turn_;  // about once a second; empty: nothing
   double grace_s_ = 0;
 
   SignsOfLife life_;

@@ -84,6 +84,7 @@ Attempt attempt_of(const Json& line) {
   attempt.words = word(line, "words");
   attempt.new_checkpoint = flag(line, "new_checkpoint");
   attempt.idle = flag(line, "idle");
+  attempt.enough_nodes = flag(line, "enough_nodes");
   return attempt;
 }
 
@@ -206,6 +207,7 @@ std::string line_of(const JournalAttempt& begun, const Attempt& ended, double ti
   line["reason"] = shortened(describe(ended));
   line["new_checkpoint"] = ended.new_checkpoint;
   if (ended.idle) line["idle"] = true;
+  if (ended.enough_nodes) line["enough_nodes"] = true;
   if (ended.dead.rank >= 0) line["rank"] = ended.dead.rank;
   if (!ended.dead.host.empty()) line["host"] = ended.dead.host;
   if (ended.dead.signal != 0) line["signal"] = ended.dead.signal;

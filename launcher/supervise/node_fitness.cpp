@@ -63,9 +63,20 @@ Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtN
   return fitness;
 }
 
-Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::string& run_dir) {
+void leave_out(const std::vector<std::string>& gone, NodeFitness& fitness) {
+  for (const auto& node : gone) {
+    std::erase(fitness.fit, node);
+    if (has(fitness.unfit, node)) continue;
+    fitness.unfit.push_back(node);
+    fitness.why += fmt::format("{}{}: lost, says Slurm", fitness.why.empty() ? "" : "; ", node);
+  }
+}
+
+Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::string& run_dir,
+                                                      const std::vector<std::string>& gone) {
   auto request = observe_preflight_request(world, run_dir);
   if (!request) return request.error();
+  std::erase_if(request->hosts, [&](const auto& host) { return has(gone, host); });
   if (request->hosts.size() < 2) return std::optional<NodeFitness>();
   // A clock that is off confuses who reads logs, not ranks: nobody is left out for it, least of all
   // where two nodes disagree and nobody knows which of them is right.
@@ -73,6 +84,7 @@ Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::s
   auto fitness = judge_fitness(
       *request, [&world](const PreflightRequest& one) { return preflight(world, one); });
   if (!fitness) return std::move(fitness).error();
+  leave_out(gone, *fitness);
   return std::optional(*std::move(fitness));
 }
 

@@ -24,8 +24,12 @@ using LookAtNodes = std::function<Result<PreflightReport>(const PreflightRequest
 /// Errors are pre-flight's own: nothing was found out.
 Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtNodes& look);
 
-/// Of the allocation that this process stands in. Nothing: it is of one node, which has no other to
-/// be left out for.
-Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::string& run_dir);
+/// Of the allocation that this process stands in, but for `gone`, whom nobody asks: a step there
+/// would hang. Nothing: it is of one node, which has no other to be left out for.
+Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::string& run_dir,
+                                                      const std::vector<std::string>& gone);
+
+/// They are gone, says Slurm.
+void leave_out(const std::vector<std::string>& gone, NodeFitness& fitness);
 
 }  // namespace dllaunch

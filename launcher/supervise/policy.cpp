@@ -383,10 +383,13 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
   const bool by_hand = last.cause == Cause::requeued;
   auto fruitless = by_hand ? std::nullopt : decide_of_progress(lives, settings);
   if (fruitless) return *std::move(fruitless);
-  if (auto whole = decide_of_allocation(last, settings)) return *std::move(whole);
-
   const int most = settings.plan.max_restarts;
   const int restarts = attempts_here(lives) - 1;
+  // On a spare one; when the restarts are used up it is an end like any other lost node's.
+  const bool here = last.cause == Cause::lost_node && last.enough_nodes && restarts < most;
+  auto whole = here ? std::nullopt : decide_of_allocation(last, settings);
+  if (whole) return *std::move(whole);
+
   // Nobody asked for restarts, or they are used up.
   if (restarts >= most)
     return stop(

@@ -47,6 +47,7 @@ struct Attempt {
   std::string checkpoint = {};     // the newest when it began; of one that is cut short
   bool new_checkpoint = false;     // since the attempt began
   bool idle = false;               // hung: no sign of life, and none when asked to save
+  bool enough_nodes = false;       // lost_node: the allocation has enough without it, here
 };
 
 struct RecoverySettings {

@@ -95,10 +95,11 @@ std::string states_of_ranks(World& world, const RunDir& run, const JobAllocation
   const auto paths = program_paths("");
   if (!hosts || hosts->empty() || !paths) return rank_states_here(world, run.path);
   const auto count = std::to_string(hosts->size());
-  const auto output = world.run({"srun", "--overlap", "--mpi=none", "--quiet", "--nodes=" + count,
-                                 "--ntasks=" + count, "--ntasks-per-node=1", "--cpus-per-task=1",
-                                 paths->dllaunch, "supervise", "--states", "--run-dir", run.path},
-                                patience);
+  const auto output = world.run(
+      {"srun", "--overlap", "--mpi=none", "--quiet", "--nodelist=" + allocation.nodes,
+       "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1", "--cpus-per-task=1",
+       paths->dllaunch, "supervise", "--states", "--run-dir", run.path},
+      patience);
   if (!output) return fmt::format("dllaunch: what the ranks do: {}\n", output.error().what);
   return output->out;
 }

@@ -8,19 +8,18 @@
 #include <csignal>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "launcher/events.hpp"
 #include "launcher/execute/descendants.hpp"
 #include "launcher/first_error.hpp"
-#include "launcher/host_list.hpp"
 #include "launcher/run_lease.hpp"
 #include "launcher/stored_run.hpp"
 #include "launcher/supervise/journal.hpp"
-#include "launcher/supervise/node_fitness.hpp"
 #include "launcher/supervise/old_ranks.hpp"
+#include "launcher/supervise/start_nodes.hpp"
 #include "launcher/supervise/storage.hpp"
+#include "launcher/supervise/watch_step.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
@@ -41,7 +40,8 @@ class Supervisor {
         run_(run),
         signals_(run.signal),
         storage_(run.dir),
-        allocation_end_(run.allocation, unix_seconds()) {}
+        allocation_end_(run.allocation, unix_seconds()),
+        watch_step_(world, run) {}
 
   int run() {
     adopt_orphans();
@@ -87,7 +87,11 @@ class Supervisor {
     }
     if (last.cause == Cause::cut_short) {
       last.new_checkpoint = checkpoint_name() != last.checkpoint;
-      if (!same_allocation) last.words = "ended by Slurm, or with its node, without a word";
+      // The watcher knows more (script_watch.hpp).
+      const bool watched = journal.decided && journal.last->next == Next::requeue;
+      if (!same_allocation)
+        last.words =
+            watched ? journal.last->reason : "ended by Slurm, or with its node, without a word";
     }
     const auto stop = decide_at_start(history_, run_.recovery, same_allocation);
     if (!stop) return std::nullopt;
@@ -241,30 +245,20 @@ class Supervisor {
   }
 
   /// Ranks start on fit nodes only. A decision: there are too few of them here.
-  std::optional<Decision> look_at_nodes(std::vector<std::string>& start) {
-    if (run_.allocation.job.empty() || !is_preflight_due(history_, run_.recovery))
-      return std::nullopt;
-    const auto found = look_for_fit_nodes(world_, run_.dir.path);
-    if (!found) world_.note(fmt::format("dllaunch: pre-flight: {}\n", found.error().what));
-    if (!found || !*found) return std::nullopt;
-    const NodeFitness& fitness = **found;
-    const auto unfit = compress_hosts(fitness.unfit);
-    append(line_of(JournalPreflight{.time = unix_seconds(),
-                                    .job = run_.allocation.job,
-                                    .allocation = run_.allocation.restarts,
-                                    .seconds = fitness.seconds,
-                                    .unfit = unfit,
-                                    .why = fitness.why}));
-    if (fitness.unfit.empty()) return std::nullopt;
-    if (run_.nodes > 0 && fitness.fit.size() >= run_.nodes && start.front() == "srun") {
-      world_.note(fmt::format("dllaunch: not fit, left out: {}\n", fitness.why));
-      const std::span others(fitness.fit.data(), run_.nodes);
-      start.insert(start.begin() + 1, "--nodelist=" + compress_hosts(others));
-      return std::nullopt;
-    }
-    auto decision = decide_of_nodes(unfit, fitness.why, put_back_for_nodes_, run_.recovery);
+  std::optional<Decision> look_at_nodes(SupervisedRun& here) {
+    if (run_.allocation.job.empty()) return std::nullopt;
+    const bool preflight = is_preflight_due(history_, run_.recovery);
+    const auto nodes = choose_start_nodes(world_, run_, preflight, started_here_before());
+    const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
+    if (seen) append(line_of(*seen));
+    if (!nodes.list.empty()) start_on(nodes.list, here);
+    const auto& why = nodes.fitness.why;
+    if (!nodes.list.empty() && !why.empty())
+      world_.note(fmt::format("dllaunch: not fit, left out: {}\n", why));
+    if (!nodes.too_few) return std::nullopt;
+    auto decision = decide_of_nodes(seen->unfit, why, put_back_for_nodes_, run_.recovery);
     if (decision) write(*decision);
-    if (!decision) world_.note(fmt::format("dllaunch: not fit: {}\n", fitness.why));
+    if (!decision) world_.note(fmt::format("dllaunch: not fit: {}\n", why));
     return decision;
   }
 
@@ -274,9 +268,10 @@ class Supervisor {
     if (!lease) return cannot_start(lease.error());
     lease_ = *lease;
     reserve_journal(run_.dir);
+    watch_step_.keep(Clock::now());
     end_old_ranks(world_, run_.dir, run_.allocation);
     SupervisedRun here = run_;
-    if (auto unfit = look_at_nodes(here.start)) return *std::move(unfit);
+    if (auto unfit = look_at_nodes(here)) return *std::move(unfit);
     announce(*lease);
     if (!history_.empty()) world_.note(fmt::format("{}{}\n", attempt_mark, history_.size() + 1));
     history_.push_back({.job = run_.allocation.job, .allocation = run_.allocation.restarts});
@@ -290,11 +285,12 @@ class Supervisor {
                                .checkpoint = checkpoint};
     append(line_of(begun));
     const auto logs = log_sizes(run_.dir);
-    AttemptWatch watch(world_, here, *lease, signals_, allocation_end_);
+    AttemptWatch watch(world_, here, *lease, signals_, allocation_end_,
+                       [this] { watch_step_.keep(Clock::now()); });
     const auto end = watch.run();
     if (!end) return cannot_start(end.error());
-    end_descendants(milliseconds(500));
-    judge(*end, begun, logs, attempt);
+    end_descendants(milliseconds(500), watch_step_.pid());
+    judge(*end, here.allocation, begun, logs, attempt);
     const auto of_storage = decide_of_storage(attempt);
     auto decision = of_storage ? *of_storage : decide(history_, run_.recovery, seconds_left());
     if (attempt.cause == Cause::superseded) return give_way(end->words);
@@ -306,8 +302,8 @@ class Supervisor {
     return decision;
   }
 
-  void judge(const StarterEnd& end, const JournalAttempt& begun, const LogSizes& logs,
-             Attempt& attempt) {
+  void judge(const StarterEnd& end, const JobAllocation& where, const JournalAttempt& begun,
+             const LogSizes& logs, Attempt& attempt) {
     const auto job = attempt.job;
     const auto allocation = attempt.allocation;
     attempt = judge_end(end);
@@ -326,11 +322,13 @@ class Supervisor {
       return;
     }
     if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
+    if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(world_, run_);
     if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
     // Peers of a lost node fail before Slurm knows why. What is left to Slurm is left to it.
-    if (const auto node = look ? node_out_of_order(world_, run_.allocation) : ""; !node.empty()) {
+    if (const auto node = look ? node_out_of_order(world_, where) : ""; !node.empty()) {
       attempt.cause = Cause::lost_node;
       attempt.words = node;
+      attempt.enough_nodes = has_enough_nodes(world_, run_);
       return;
     }
     if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
@@ -461,6 +459,7 @@ class Supervisor {
   const SupervisorSignals signals_;
   const RunStorage storage_;
   AllocationEnd allocation_end_;
+  WatchStep watch_step_;
   std::vector<Attempt> history_;
   int put_back_for_nodes_ = 0;              // by them
   double last_written_s_ = 0;               // by the supervisors before this one

@@ -190,11 +190,9 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   }
   if (attached) settings.attached_at_s = attached->since_s;
   Follower follower(world, run, settings);
-  follower.note(
-      fmt::format("{}: {} rank{} {}, {}", plan.name, plan.ranks(), plan.ranks() == 1 ? "" : "s",
-                  slurm ? fmt::format("on {} node{}", plan.nodes, plan.nodes == 1 ? "" : "s")
-                        : "on this machine",
-                  run.path));
+  follower.note(fmt::format("{}: {} rank{} {}, {}", plan.name, plan.ranks(),
+                            plan.ranks() == 1 ? "" : "s",
+                            slurm ? "on " + node_words(plan) : "on this machine", run.path));
   const auto watch = slurm_settings(options, world);
   auto outcome = attached ? attach_slurm(plan, run, attached->id, follower, world, watch)
                  : slurm  ? execute_slurm(plan, run, follower, world, watch)

@@ -2,9 +2,11 @@
 #include <CLI/App.hpp>
 #include <memory>
 
+#include "launcher/stored_run.hpp"
 #include "launcher/supervise/guardian.hpp"
 #include "launcher/supervise/keeper.hpp"
 #include "launcher/supervise/rank_states.hpp"
+#include "launcher/supervise/script_watch.hpp"
 #include "launcher/supervise/supervisor.hpp"
 #include "launcher/verb.hpp"
 
@@ -20,14 +22,26 @@ struct SuperviseOptions {
   std::string run_dir;
   bool states = false;
   std::string keeper;
+  std::string watched;
   std::vector<std::string> start;
 };
+
+Result<int> watch_from_another_node(const SuperviseOptions& options, World& world) {
+  auto stored = read_stored_run(world, options.run_dir);
+  if (!stored) return std::move(stored).error();
+  watch_script(world, {.dir = stored->dir,
+                       .requeue_on = stored->plan.recovery.requeue_on,
+                       .allocation = read_allocation(world),
+                       .host = options.watched});
+  return exit_code::success;
+}
 
 Result<int> supervise_run(const SuperviseOptions& options, World& world) {
   if (options.states) {
     world.print(rank_states_here(world, options.run_dir));
     return exit_code::success;
   }
+  if (!options.watched.empty()) return watch_from_another_node(options, world);
   if (options.start.empty())
     return Error{ErrorKind::bad_request, "supervise: what starts the ranks?",
                  "dllaunch supervise --run-dir DIR -- srun ..."};
@@ -53,6 +67,10 @@ VerbBody declare(CLI::App& app) {
       ->group("");
   app.add_option("--keeper", options->keeper, "who keeps staged copies until its input is closed")
       ->type_name("FD:PID")
+      ->group("");
+  app.add_option("--watch-script", options->watched,
+                 "in a step on another node: put the job back when this one is lost")
+      ->type_name("NODE")
       ->group("");
   app.add_option("START", options->start, "srun or mpirun and all that it starts, after --");
   return [options](World& world) { return supervise_run(*options, world); };

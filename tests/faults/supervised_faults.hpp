@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -228,7 +229,8 @@ class SupervisedFaults : public testing::TestWithParam<int> {
   pid_t rank(int number) {
     const auto found = processes_of(work_->run_dir(), number);
     EXPECT_EQ(found.size(), 1u);
-    return found.empty() ? 0 : found.front();
+    // To signal 0 would be to signal this program's whole group.
+    return found.empty() ? std::numeric_limits<pid_t>::max() : found.front();
   }
   std::vector<pid_t> supervisors() const {
     return programs_of(work_->run_dir(), "/dllaunch", "supervise");

@@ -102,7 +102,11 @@ TEST(OtherScheduler, SaysWhatNobodyDoesThere) {
   job.array = "0-9";
   job.after = {"17"};
   job.environment.container = Container{.image = "docker://x/y"};
+  job.recovery.spare_nodes = 1;
+  job.recovery.written = true;
   const auto plan = planned_on(pbs(), job);
+  EXPECT_EQ(plan.recovery.spare_nodes, 0);
+  EXPECT_THAT(plan.warnings, Contains(HasSubstr("recovery.spare_nodes has no effect: ")));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("array: these lines are one task's")));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("after: nothing waits")));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("is an address")));

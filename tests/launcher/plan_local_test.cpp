@@ -60,5 +60,15 @@ TEST(PlanLocal, ADeviceIsDrivenByItsMakersGpus) {
   EXPECT_EQ(planned(job, facts).ranks(), 1);
 }
 
+TEST(PlanLocal, SpareNodesAreNotLeftOutInSilence) {
+  auto job = train_job();
+  job.recovery.spare_nodes = 1;
+  const auto made = planned(job, one_machine("cores:2"), true);
+  EXPECT_EQ(made.recovery.spare_nodes, 0);
+  EXPECT_THAT(made.warnings,
+              testing::Contains("recovery.spare_nodes has no effect: the ranks start "
+                                "on this machine alone"));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -43,6 +43,44 @@ TEST(PlanSlurm, WithCountsAloneTheShimBinds) {
                   "--config", "/scratch/me/runs/job-20261120-200000-ab12/train.json"));
 }
 
+TEST(PlanSlurm, SpareNodesAreTheJobsAndNotTheRanks) {
+  auto job = two_by_two();
+  EXPECT_EQ(option(planned(job, lumi_like()), "--no-kill"), "absent");
+  job.recovery.spare_nodes = 2;
+  const auto made = planned(job, lumi_like());
+  EXPECT_EQ(option(made, "--nodes"), "4");
+  EXPECT_EQ(option(made, "--no-kill"), "");
+  EXPECT_THAT(made.start, Contains("--nodes=2"));
+  EXPECT_THAT(made.start, Contains("--ntasks=4"));
+  EXPECT_EQ(made.ranks(), 4);
+  EXPECT_THAT(made.warnings, Not(Contains(HasSubstr("spare"))));
+  job.resources.nodes = 1;
+  EXPECT_THAT(planned(job, lumi_like()).warnings,
+              Contains(HasSubstr("runs on the node of its ranks")));
+}
+
+TEST(PlanSlurm, SpareNodesMustBeThere) {
+  auto job = two_by_two();
+  job.recovery.spare_nodes = 1;
+  EXPECT_EQ(problem_of(job, small_cluster()),
+            "asked for 3 nodes, partition batch has 2; 1 of them spare ones (use --set "
+            "recovery.spare_nodes=0, or fewer resources.nodes)");
+}
+
+TEST(PlanSlurm, MpirunHasNoUseForSpareNodes) {
+  auto job = two_by_two();
+  job.resources.nodes = 1;
+  job.recovery.spare_nodes = 1;
+  auto facts = small_cluster();
+  facts.slurm->mpi_types = {"none", "pmi2"};
+  const auto made = planned(job, facts);
+  EXPECT_EQ(made.start.front(), "mpirun");
+  EXPECT_EQ(option(made, "--nodes"), "1");
+  EXPECT_EQ(option(made, "--no-kill"), "absent");
+  EXPECT_EQ(made.recovery.spare_nodes, 0);
+  EXPECT_THAT(made.warnings, Contains(HasSubstr("recovery.spare_nodes has no effect: mpirun")));
+}
+
 TEST(PlanSlurm, AsksSbatchForWhatTheStepNeeds) {
   auto job = two_by_two();
   job.resources.time = "00:30:00";

@@ -21,6 +21,14 @@ TEST(RenderPlan, TwoNodesByCounts) {
   EXPECT_TRUE(matches_golden("launcher/plan_2x2.txt", render_plan(planned(job, small_cluster()))));
 }
 
+TEST(RenderPlan, SpareNodesAreSaidPlainly) {
+  auto job = train_job();
+  job.recovery.spare_nodes = 1;
+  const auto text = render_plan(planned(job, small_cluster()));
+  EXPECT_NE(text.find("1 rank on 1 node + 1 spare, 1 a node, through Slurm"), std::string::npos)
+      << text;
+}
+
 TEST(RenderPlan, TwoGpuNodesOfKnownShape) {
   auto job = run_job();
   job.resources.nodes = 2;

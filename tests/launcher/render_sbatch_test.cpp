@@ -451,5 +451,18 @@ TEST_F(RenderSbatch, SbatchReadsBackExactlyTheDirectives) {
   }
 }
 
+TEST_F(RenderSbatch, ACopyOnSpareNodesOutlivesAnother) {
+  auto job = run_job();
+  job.resources.nodes = 2;
+  job.stage = {"/data/images.tar"};
+  job.recovery.spare_nodes = 1;
+  job.recovery.written = true;
+  const auto script = render_sbatch(planned(job, lumi_like()));
+  EXPECT_THAT(script, testing::HasSubstr("#SBATCH --nodes=3\n#SBATCH --no-kill\n"));
+  EXPECT_THAT(script,
+              testing::HasSubstr("exec srun --no-kill --overlap --mpi=none --nodes=3 --ntasks=3 "));
+  EXPECT_THAT(script, testing::HasSubstr("--nodes=2 \\\n"));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -48,6 +48,15 @@ TEST_F(RunStatusTest, ARunningRun) {
       << text;
 }
 
+TEST_F(RunStatusTest, SpareNodesAreSaid) {
+  RunStatusView status;
+  status.view.run.plan.nodes = 2;
+  status.view.run.plan.ranks_per_node = 2;
+  status.view.run.plan.recovery.spare_nodes = 1;
+  EXPECT_NE(render_status(status).find("  ranks       4 on 2 nodes + 1 spare\n"),
+            std::string::npos);
+}
+
 TEST_F(RunStatusTest, APendingOneSaysWhyAndUntilWhen) {
   const auto path = place_.store({.folder = "r", .job_id = "7"});
   const auto text = shown(path, "7|PENDING|2026-11-20T20:07:21|0:00||Priority\n");

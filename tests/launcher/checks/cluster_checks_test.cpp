@@ -232,5 +232,17 @@ TEST(ClusterChecks, NodesOutOfOrderAreCountedAsThereButNotNow) {
   EXPECT_EQ(found(asked, slurm), "");
 }
 
+TEST(ClusterChecks, SpareNodesAreAskedForToo) {
+  auto slurm = cluster();
+  slurm.partitions[1].max_nodes = 2;
+  auto asked = job(2);
+  asked.resources.partition = "gpu";
+  EXPECT_EQ(found(asked, slurm), "");
+  asked.recovery.spare_nodes = 1;
+  EXPECT_EQ(found(asked, slurm),
+            "!asked for 3 nodes, partition gpu gives a job at most 2; 1 of them spare ones (lower "
+            "recovery.spare_nodes or resources.nodes)\n");
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -16,6 +16,9 @@ TEST(Usage, IsOfAllGpusOfAllNodes) {
   plan.sbatch = {{"--gpus-per-node", "a100:4,v100:2"}};
   EXPECT_DOUBLE_EQ(gpu_hours(plan, 3600), 24);
   EXPECT_DOUBLE_EQ(gpu_hours(plan, -5), 0);
+  plan.sbatch = {{"--gpus-per-node", "2"}};
+  plan.recovery.spare_nodes = 1;
+  EXPECT_DOUBLE_EQ(gpu_hours(plan, 3600), 10) << "spare ones are charged too";
 }
 
 TEST(Usage, WhatMakesNoSenseCountsAsANode) {

@@ -70,6 +70,19 @@ TEST(Descendants, OrphansAndTheStubbornAreEnded) {
   prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
+TEST(Descendants, OneIsLeftAloneWithWhatIsBelowIt) {
+  const pid_t kept = start_shell("sleep 30 & wait");
+  const pid_t other = start_shell("sleep 30 & wait");
+  ASSERT_TRUE(within(
+      10s, [&] { return descendants_of(kept).size() == 1 && descendants_of(other).size() == 1; }));
+  const pid_t below = descendants_of(kept)[0].pid;
+  EXPECT_EQ(end_descendants(200ms, kept), 2);
+  EXPECT_EQ(kill(kept, 0), 0);
+  EXPECT_EQ(kill(below, 0), 0);
+  EXPECT_NE(kill(other, 0), 0);
+  EXPECT_EQ(end_descendants(200ms), 2);
+}
+
 TEST(Descendants, NothingToEndIsQuick) {
   const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(end_descendants(5s), 0);

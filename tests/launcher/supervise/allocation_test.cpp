@@ -25,11 +25,13 @@ TEST(JobAllocation, IsReadFromTheBatchScriptsVariables) {
   world.variables = {{"SLURM_JOB_ID", "17"},
                      {"SLURM_RESTART_COUNT", "2"},
                      {"SLURM_JOB_NODELIST", "n[1-2]"},
+                     {"SLURMD_NODENAME", "n1"},
                      {"SLURM_JOB_END_TIME", "1763805600"}};
   const auto allocation = read_allocation(world);
   EXPECT_EQ(allocation.job, "17");
   EXPECT_EQ(allocation.restarts, 2);
   EXPECT_EQ(allocation.nodes, "n[1-2]");
+  EXPECT_EQ(allocation.host, "n1");
   EXPECT_EQ(allocation.end_s, 1763805600);
   EXPECT_TRUE(world.ran.empty()) << "nobody needs to be asked";
 }
@@ -176,6 +178,29 @@ TEST(JobAllocation, ANodeThatIsDownIsNamed) {
   EXPECT_EQ(states("ALLOCATED*"), "n2");
   EXPECT_EQ(states("ALLOCATED*+DRAIN"), "n2");
   EXPECT_EQ(states("ALLOCATED+POWER_DOWN"), "") << "when its jobs are over";
+}
+
+TEST(JobAllocation, WhatIsLeftOfItsNodes) {
+  FakeWorld world;
+  const JobAllocation ours{.job = "17", .restarts = 1, .nodes = "n[1-3]"};
+  EXPECT_FALSE(nodes_left(world, ours)) << "no answer";
+  const auto job = [&](const std::string& state, const std::string& rest) {
+    world.answers["scontrol show job 17"] = {
+        0, "JobId=17 JobName=a\n   JobState=" + state + "\n   " + rest + "\n", ""};
+  };
+  job("RUNNING", "Restarts=1\n   NodeList=n[1,3]");
+  EXPECT_FALSE(nodes_left(world, ours)) << "no answer about the nodes";
+  // Down, revived, and no more of this job; the other is silent.
+  world.answers["scontrol show node n[1-3]"] = {
+      0, "NodeName=n1 State=ALLOCATED*\n\nNodeName=n2 State=IDLE\n\nNodeName=n3 State=MIXED\n", ""};
+  const auto left = nodes_left(world, ours);
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->there, std::vector<std::string>{"n3"});
+  EXPECT_EQ(left->gone, (std::vector<std::string>{"n1", "n2"}));
+  job("COMPLETING", "Restarts=1\n   NodeList=n[1,3]");
+  EXPECT_FALSE(nodes_left(world, ours));
+  job("RUNNING", "Restarts=2\n   NodeList=n[1,3]");
+  EXPECT_FALSE(nodes_left(world, ours)) << "another start of the job";
 }
 
 /// Slurm ends the job meanwhile, and with it what asks.

@@ -32,7 +32,8 @@ Attempt failed() {
           .first_error = "ValueError: \"bad\"\n",
           .words = {},
           .new_checkpoint = true,
-          .idle = true};
+          .idle = true,
+          .enough_nodes = true};
 }
 
 const JournalDecision restarted{.time = 12,
@@ -58,6 +59,7 @@ TEST(Journal, WhatWasWrittenIsRead) {
   EXPECT_THAT(attempt.first_error, StartsWith("ValueError: \"bad\""));
   EXPECT_TRUE(attempt.new_checkpoint);
   EXPECT_TRUE(attempt.idle);
+  EXPECT_TRUE(attempt.enough_nodes);
   ASSERT_TRUE(journal.last);
   EXPECT_EQ(journal.last->next, Next::restart);
   EXPECT_EQ(journal.last->reason, restarted.reason);

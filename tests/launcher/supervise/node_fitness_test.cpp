@@ -77,5 +77,15 @@ TEST(NodeFitness, WhatWasNotFoundOutIsAnError) {
   EXPECT_FALSE(half.judged()) << "once is not enough";
 }
 
+TEST(NodeFitness, WhoIsGoneIsOutAndNamedOnce) {
+  NodeFitness fitness{.fit = {"n1", "n2"}, .unfit = {"n3"}, .why = "n3: folders: gone"};
+  leave_out({"n2", "n3"}, fitness);
+  EXPECT_THAT(fitness.fit, ElementsAre("n1"));
+  EXPECT_THAT(fitness.unfit, ElementsAre("n3", "n2"));
+  EXPECT_EQ(fitness.why, "n3: folders: gone; n2: lost, says Slurm");
+  leave_out({}, fitness);
+  EXPECT_THAT(fitness.fit, ElementsAre("n1"));
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -327,6 +327,24 @@ TEST(Supervisor, ItsSuccessorKnowsWhatWasBefore) {
   EXPECT_THAT(last_of(place).reason, HasSubstr("3 attempts in a row"));
 }
 
+/// It died with its node; from another one the watcher of a job with spare nodes saw why.
+TEST(Supervisor, ItsSuccessorBelievesTheWatcher) {
+  Supervised place;
+  const JournalAttempt begun{.time = 1, .job = "17", .attempt = 1, .generation = 1};
+  const JournalDecision watched{.time = 2,
+                                .job = "17",
+                                .next = Next::requeue,
+                                .reason = "lost node n1, where the job's script ran",
+                                .status = RunStatus::node_fail};
+  ASSERT_TRUE(append_to_journal(place.dir(), line_of(begun) + line_of(watched, std::nullopt)));
+  auto run = place.run("exit 93", training);
+  run.allocation = {.job = "17", .restarts = 1};
+  EXPECT_EQ(supervise(place.world, run), 93);
+  std::ifstream events(place.dir().events());
+  const std::string text{std::istreambuf_iterator<char>(events), {}};
+  EXPECT_THAT(text, HasSubstr(R"("reason":"lost node n1, where the job's script ran")"));
+}
+
 /// The ranks are asked, and what they answer is the end: nothing is started again.
 TEST(Supervisor, TermAsksTheRanksToSaveAndStops) {
   Supervised place;

@@ -1,0 +1,109 @@
+#include "launcher/supervise/script_watch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <thread>
+
+#include "launcher/host_list.hpp"
+#include "launcher/supervise/journal.hpp"
+#include "launcher/verb.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::chrono::seconds patience(10);  // of one question to Slurm
+
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+class ScriptWatch {
+ public:
+  ScriptWatch(World& world, const WatchedScript& script) : world_(world), script_(script) {}
+
+  ScriptNode look() const {
+    return judge_script_node(ask_of_job(world_, script_.allocation, patience), script_.allocation,
+                             script_.host);
+  }
+
+  /// True: done.
+  bool end_job() {
+    const auto lost = fmt::format("lost node {}, where the job's script ran", script_.host);
+    if (!script_.requeue_on.node_fail)
+      return cancel(lost + "; recovery.requeue_on does not have node_fail");
+    // Before it is done: that ends us too.
+    if (!said_) write(Next::requeue, lost + "; back into the queue");
+    said_ = true;
+    const auto done = requeue(world_, script_.allocation);
+    if (done || done.error().kind == ErrorKind::bad_request) return true;
+    world_.note(fmt::format("dllaunch: {}\n", done.error().what));
+    if (done.error().kind != ErrorKind::unavailable) return false;
+    // Somebody else, an orphan of the script say, may have been faster.
+    if (look() != ScriptNode::gone || ++refused_ < most_refusals) return false;
+    return cancel(fmt::format("{}; not put back: {}", lost, done.error().what));
+  }
+
+ private:
+  static constexpr int most_refusals = 3;
+
+  /// Without its script it would only hold its nodes.
+  bool cancel(const std::string& why) {
+    write(Next::stop, why);
+    const auto& ours = script_.allocation;
+    const auto output = world_.run({"scancel", ours.name.empty() ? ours.job : ours.name}, patience);
+    return output && output->exit_code == 0;
+  }
+
+  void write(Next next, const std::string& reason) const {
+    const auto line = line_of(JournalDecision{.time = unix_seconds(),
+                                              .job = script_.allocation.job,
+                                              .allocation = script_.allocation.restarts,
+                                              .next = next,
+                                              .reason = reason,
+                                              .status = RunStatus::node_fail,
+                                              .exit_code = exit_code::job_failed},
+                              std::nullopt);
+    const auto done = append_to_journal(script_.dir, line);
+    world_.note(fmt::format("dllaunch: {}: {}\n", to_string(next), reason));
+    if (!done) world_.note("dllaunch: " + done.error().what + "\n");
+  }
+
+  World& world_;
+  const WatchedScript& script_;
+  bool said_ = false;
+  int refused_ = 0;
+};
+
+}  // namespace
+
+ScriptNode judge_script_node(const std::optional<SlurmJob>& job, const JobAllocation& ours,
+                             const std::string& host) {
+  if (!job || job->state.empty()) return ScriptNode::unknown;
+  if (job->restarts != ours.restarts) return ScriptNode::settled;
+  constexpr std::array<std::string_view, 4> alive = {"RUNNING", "SUSPENDED", "STOPPED", "RESIZING"};
+  const bool lives = std::any_of(alive.begin(), alive.end(), [&](std::string_view word) {
+    return job->state.starts_with(word);
+  });
+  if (!lives) return ScriptNode::settled;
+  const auto nodes = expand_hosts(job->nodes);
+  if (!nodes || nodes->empty() || host.empty()) return ScriptNode::unknown;
+  const bool there = std::find(nodes->begin(), nodes->end(), host) != nodes->end();
+  return there ? ScriptNode::there : ScriptNode::gone;
+}
+
+void watch_script(World& world, const WatchedScript& script, WatchPace pace) {
+  ScriptWatch watch(world, script);
+  for (auto pause = pace.look;;) {
+    std::this_thread::sleep_for(pause);
+    const auto node = watch.look();
+    if (node == ScriptNode::settled) return;
+    if (node == ScriptNode::gone && watch.end_job()) return;
+    pause = node == ScriptNode::there ? pace.look : std::min(2 * pause, pace.longest);
+  }
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,44 @@
+// The watcher of a job with spare nodes. With --no-kill Slurm lets a job live whose first node died
+// and with it the script: nobody would start the ranks again, nor give the others back. So a task
+// on another node looks whether Slurm still has the script's.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "launcher/recovery.hpp"
+#include "launcher/run_dir.hpp"
+#include "launcher/supervise/allocation.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+enum class ScriptNode {
+  there,
+  gone,     // taken out of the job, which runs on without its script
+  settled,  // the job has ended, is ending, or was started again
+  unknown,  // no answer, or none that makes sense
+};
+
+/// By what Slurm says of the job; `ours`: the start that the script on `host` belongs to.
+ScriptNode judge_script_node(const std::optional<SlurmJob>& job, const JobAllocation& ours,
+                             const std::string& host);
+
+struct WatchedScript {
+  RunDir dir = {};
+  RequeueOn requeue_on = {};
+  JobAllocation allocation = {};
+  std::string host = {};  // as Slurm calls the script's node
+};
+
+struct WatchPace {
+  std::chrono::milliseconds look{10'000};
+  std::chrono::milliseconds longest{60'000};  // while Slurm does not answer
+};
+
+/// Returns when the job needs no watcher any more. A job without its script goes back into the
+/// queue; where requeue_on or Slurm does not let it, it is cancelled. supervisor.jsonl has why.
+void watch_script(World& world, const WatchedScript& script, WatchPace pace = {});
+
+}  // namespace dllaunch

@@ -1,0 +1,66 @@
+#include "launcher/supervise/start_nodes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "launcher/host_list.hpp"
+
+namespace dllaunch {
+
+StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always) {
+  StartNodes nodes{.fitness = std::move(fitness)};
+  const auto& fit = nodes.fitness.fit;
+  const bool enough = needed > 0 && fit.size() >= needed;
+  const bool all_well = nodes.fitness.unfit.empty();
+  if (enough && (always || !all_well)) nodes.list = compress_hosts(std::span(fit.data(), needed));
+  nodes.too_few = !enough && !all_well;
+  return nodes;
+}
+
+StartNodes choose_start_nodes(World& world, const SupervisedRun& run, bool preflight, bool again) {
+  const bool by_srun = run.start.front() == "srun";
+  const bool spares = run.recovery.plan.spare_nodes > 0;
+  const auto needed = by_srun ? run.nodes : 0;
+  auto left = again || spares ? nodes_left(world, run.allocation) : std::nullopt;
+  if (!left) left.emplace();
+  if (preflight) {
+    auto found = look_for_fit_nodes(world, run.dir.path, left->gone);
+    if (!found) world.note(fmt::format("dllaunch: pre-flight: {}\n", found.error().what));
+    if (found && *found) return pick_nodes(**std::move(found), needed, spares);
+  }
+  NodeFitness fitness{.fit = std::move(left->there)};
+  leave_out(left->gone, fitness);
+  return pick_nodes(std::move(fitness), needed, spares);
+}
+
+void start_on(const std::string& nodes, SupervisedRun& run) {
+  run.start.insert(run.start.begin() + 1, "--nodelist=" + nodes);
+  run.allocation.nodes = nodes;
+}
+
+std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAllocation& allocation,
+                                        double time) {
+  const auto& fitness = nodes.fitness;
+  if (fitness.seconds == 0 && fitness.unfit.empty()) return std::nullopt;
+  return JournalPreflight{.time = time,
+                          .job = allocation.job,
+                          .allocation = allocation.restarts,
+                          .seconds = fitness.seconds,
+                          .unfit = compress_hosts(fitness.unfit),
+                          .why = fitness.why};
+}
+
+bool has_enough_nodes(World& world, const SupervisedRun& run) {
+  const bool may_choose = run.recovery.asks_ranks && run.start.front() == "srun" && run.nodes > 0;
+  const auto left = may_choose ? nodes_left(world, run.allocation) : std::nullopt;
+  if (!left || left->there.size() < run.nodes) return false;
+  const auto& here = run.allocation.host;
+  const auto& lost = left->gone;
+  return here.empty() || std::find(lost.begin(), lost.end(), here) == lost.end();
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,38 @@
+// On which of the allocation's nodes the ranks are started: not on those that Slurm has lost, nor,
+// after a pre-flight, on those that are not fit.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "launcher/supervise/attempt_watch.hpp"
+#include "launcher/supervise/journal.hpp"
+#include "launcher/supervise/node_fitness.hpp"
+#include "launcher/world.hpp"
+
+namespace dllaunch {
+
+struct StartNodes {
+  NodeFitness fitness = {};  // nobody at all: nobody was asked
+  std::string list = {};     // for srun's --nodelist; empty: its own choice
+  bool too_few = false;
+};
+
+/// `needed`: by the ranks; 0: unknown. `always`: a list even where none is unfit.
+StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always);
+
+/// `preflight`: look at the nodes themselves too. `again`: the ranks were started here before.
+StartNodes choose_start_nodes(World& world, const SupervisedRun& run, bool preflight, bool again);
+
+/// Those alone, a host list, count from here on.
+void start_on(const std::string& nodes, SupervisedRun& run);
+
+/// Nothing: nobody has looked, and nobody is missing.
+std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAllocation& allocation,
+                                        double time);
+
+/// For the ranks, after one was lost: without it, and with the one that this runs on.
+bool has_enough_nodes(World& world, const SupervisedRun& run);
+
+}  // namespace dllaunch

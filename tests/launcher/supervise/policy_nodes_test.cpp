@@ -1,0 +1,54 @@
+// A node that is lost where the allocation has others to spare.
+#include <gtest/gtest.h>
+
+#include "tests/launcher/supervise/attempts.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr RequeueOn nothing{.timeout = false, .preempted = false, .node_fail = false};
+
+Attempt lost(bool enough_nodes) {
+  auto attempt = ended(Cause::lost_node, 137);
+  attempt.words = "n2";
+  attempt.enough_nodes = enough_nodes;
+  return attempt;
+}
+
+TEST(PolicyNodes, WithEnoughLeftTheRanksGoOnHere) {
+  const auto decision = decide({lost(true)}, training, {});
+  EXPECT_EQ(decision.next, Next::restart);
+  EXPECT_EQ(decision.reason, "lost node n2; restart 1 of 3");
+  EXPECT_EQ(decision.status, RunStatus::node_fail);
+  EXPECT_EQ(decide({lost(true)}, with(training, 3, nothing), {}).next, Next::restart)
+      << "no requeue is needed";
+  EXPECT_EQ(decide({killed(1), lost(true)}, command, {}).reason, "lost node n2; restart 2 of 3");
+}
+
+TEST(PolicyNodes, WithoutTheJobGoesBack) {
+  const auto decision = decide({lost(false)}, training, {});
+  EXPECT_EQ(decision.next, Next::requeue);
+  EXPECT_TRUE(decision.ask_slurm);
+  EXPECT_EQ(decide({lost(false)}, with(training, 3, nothing), {}).next, Next::stop);
+}
+
+/// The fault is Slurm's, not theirs: with no restart left it is as without spare nodes.
+TEST(PolicyNodes, WithNoRestartLeftTheJobGoesBackToo) {
+  const std::vector<Attempt> history = {saved(killed(0)), saved(killed(1)), lost(true)};
+  EXPECT_EQ(decide(history, with(training, 2), {}).next, Next::requeue);
+  EXPECT_EQ(decide(history, with(training, 2, nothing), {}).next, Next::stop);
+  EXPECT_EQ(decide(history, with(training, 3), {}).next, Next::restart);
+}
+
+TEST(PolicyNodes, TooNearTheTimeLimitForARestart) {
+  const auto decision = decide({lost(true)}, training, 60);
+  EXPECT_EQ(decision.next, Next::requeue);
+  EXPECT_EQ(decision.reason, "lost node n2; too near the time limit for a restart here");
+}
+
+TEST(PolicyNodes, ThreeLossesWithoutACheckpointAreEnough) {
+  EXPECT_EQ(decide({lost(true), lost(true), lost(true)}, training, {}).next, Next::stop);
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,135 @@
+#include "launcher/supervise/start_nodes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_world.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+NodeFitness two_of_three() {
+  return {.fit = {"n1", "n3"}, .unfit = {"n2"}, .why = "n2: lost, says Slurm", .seconds = 1};
+}
+
+TEST(StartNodes, WhoIsNotFitIsLeftOutWhereThereAreOthers) {
+  EXPECT_EQ(pick_nodes(two_of_three(), 2, false).list, "n[1,3]");
+  EXPECT_EQ(pick_nodes(two_of_three(), 1, false).list, "n1");
+  EXPECT_FALSE(pick_nodes(two_of_three(), 2, false).too_few);
+}
+
+TEST(StartNodes, TooFewAreLeftToWhoeverDecides) {
+  for (const std::size_t needed : {0U, 3U}) {
+    const auto nodes = pick_nodes(two_of_three(), needed, true);
+    EXPECT_TRUE(nodes.too_few) << needed;
+    EXPECT_EQ(nodes.list, "") << needed;
+  }
+}
+
+TEST(StartNodes, WithSpareOnesTheRanksAlwaysGetTheFirst) {
+  const NodeFitness well{.fit = {"n1", "n2", "n3"}};
+  EXPECT_EQ(pick_nodes(well, 2, true).list, "n[1-2]");
+  EXPECT_EQ(pick_nodes(well, 2, false).list, "") << "Slurm's own choice";
+  EXPECT_FALSE(pick_nodes(well, 2, false).too_few);
+  EXPECT_FALSE(pick_nodes(NodeFitness{}, 2, true).too_few) << "nobody was asked";
+}
+
+TEST(StartNodes, OnlyWhatWasSeenIsWrittenDown) {
+  const JobAllocation allocation{.job = "17", .restarts = 2};
+  EXPECT_FALSE(seen_in(pick_nodes({.fit = {"n1", "n2"}}, 1, true), allocation, 5));
+  const auto looked = seen_in(pick_nodes({.fit = {"n1"}, .seconds = 1}, 1, true), allocation, 5);
+  ASSERT_TRUE(looked);
+  EXPECT_EQ(looked->unfit, "");
+  const auto lost = seen_in(
+      pick_nodes({.fit = {"n1"}, .unfit = {"n2"}, .why = "n2: lost"}, 1, true), allocation, 5);
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->unfit, "n2");
+  EXPECT_EQ(lost->why, "n2: lost");
+  EXPECT_EQ(lost->allocation, 2);
+}
+
+/// Slurm's answers about job 17 on three nodes, of which the ranks need two.
+class Allocated : public testing::Test {
+ protected:
+  void slurm_says(const std::string& state, const std::string& nodes, const std::string& of_n2) {
+    world_.answers["scontrol show job 17"] = {
+        0,
+        "JobId=17 JobName=a\n   JobState=" + state + "\n   Restarts=0\n   NodeList=" + nodes + "\n",
+        ""};
+    world_.answers["scontrol show node n[1-3]"] = {
+        0,
+        "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + of_n2 +
+            "\n\nNodeName=n3 State=ALLOCATED\n",
+        ""};
+  }
+  static SupervisedRun run(int spare_nodes, std::string starter = "srun") {
+    SupervisedRun run;
+    run.recovery = {.plan = {.max_restarts = 3, .spare_nodes = spare_nodes}, .asks_ranks = true};
+    run.start = {std::move(starter), "--nodes=2", "app"};
+    run.allocation = {.job = "17", .nodes = "n[1-3]", .host = "n1"};
+    run.nodes = 2;
+    return run;
+  }
+
+  FakeWorld world_;
+};
+
+TEST_F(Allocated, WhomSlurmHasTakenOutGetsNoRanks) {
+  slurm_says("RUNNING", "n[1,3]", "IDLE");
+  const auto nodes = choose_start_nodes(world_, run(1), /*preflight=*/false, /*again=*/true);
+  EXPECT_EQ(nodes.list, "n[1,3]");
+  EXPECT_THAT(nodes.fitness.unfit, ElementsAre("n2"));
+  EXPECT_EQ(nodes.fitness.why, "n2: lost, says Slurm");
+}
+
+TEST_F(Allocated, NorWhoIsSilent) {
+  slurm_says("RUNNING", "n[1-3]", "ALLOCATED*");
+  EXPECT_EQ(choose_start_nodes(world_, run(0), false, true).list, "n[1,3]");
+  EXPECT_TRUE(choose_start_nodes(world_, run(0, "mpirun"), false, true).too_few)
+      << "it cannot leave a node out";
+}
+
+TEST_F(Allocated, AFirstStartAsksOnlyWhereThereAreSpareNodes) {
+  slurm_says("RUNNING", "n[1-3]", "ALLOCATED");
+  EXPECT_EQ(choose_start_nodes(world_, run(0), false, false).list, "");
+  EXPECT_THAT(world_.ran, IsEmpty());
+  EXPECT_EQ(choose_start_nodes(world_, run(1), false, false).list, "n[1-2]");
+}
+
+TEST_F(Allocated, WithoutAnAnswerSlurmChooses) {
+  const auto nodes = choose_start_nodes(world_, run(1), false, true);
+  EXPECT_EQ(nodes.list, "");
+  EXPECT_FALSE(nodes.too_few);
+}
+
+TEST_F(Allocated, ALostNodeLeavesEnoughOrNot) {
+  slurm_says("RUNNING", "n[1,3]", "DOWN");
+  EXPECT_TRUE(has_enough_nodes(world_, run(1)));
+  auto larger = run(1);
+  larger.nodes = 3;
+  EXPECT_FALSE(has_enough_nodes(world_, larger));
+  auto from_n2 = run(1);
+  from_n2.allocation.host = "n2";
+  EXPECT_FALSE(has_enough_nodes(world_, from_n2)) << "this very node is lost";
+  EXPECT_FALSE(has_enough_nodes(world_, run(1, "mpirun")));
+  auto unprepared = run(1);
+  unprepared.recovery.asks_ranks = false;
+  EXPECT_FALSE(has_enough_nodes(world_, unprepared));
+  slurm_says("COMPLETING", "n[1,3]", "DOWN");
+  EXPECT_FALSE(has_enough_nodes(world_, run(1))) << "Slurm ends the job";
+}
+
+TEST(StartNodes, TheStartCountsAloneFromThen) {
+  SupervisedRun run;
+  run.start = {"srun", "--nodes=2", "app"};
+  run.allocation.nodes = "n[1-3]";
+  start_on("n[1,3]", run);
+  EXPECT_THAT(run.start, ElementsAre("srun", "--nodelist=n[1,3]", "--nodes=2", "app"));
+  EXPECT_EQ(run.allocation.nodes, "n[1,3]");
+}
+
+}  // namespace
+}  // namespace dllaunch
