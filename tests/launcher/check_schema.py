@@ -32,6 +32,7 @@ BEYOND_THE_SCHEMA = {
     "init-skip-alone",
     "masks-without-policy",
     "policy-without-masks",
+    "spare-nodes-without-restarts",
     "alias-in-itself",
     "train-in-a-container",
     "stall-after-abort",

@@ -45,9 +45,11 @@ TEST(PlanSlurm, WithCountsAloneTheShimBinds) {
 
 TEST(PlanSlurm, SpareNodesAreTheJobsAndNotTheRanks) {
   auto job = two_by_two();
-  EXPECT_EQ(option(planned(job, lumi_like()), "--no-kill"), "absent");
+  auto facts = lumi_like();
+  facts.slurm->mpi_types = {"none", "pmix"};
+  EXPECT_EQ(option(planned(job, facts), "--no-kill"), "absent");
   job.recovery.spare_nodes = 2;
-  const auto made = planned(job, lumi_like());
+  const auto made = planned(job, facts);
   EXPECT_EQ(option(made, "--nodes"), "4");
   EXPECT_EQ(option(made, "--no-kill"), "");
   EXPECT_THAT(made.start, Contains("--nodes=2"));
@@ -55,8 +57,7 @@ TEST(PlanSlurm, SpareNodesAreTheJobsAndNotTheRanks) {
   EXPECT_EQ(made.ranks(), 4);
   EXPECT_THAT(made.warnings, Not(Contains(HasSubstr("spare"))));
   job.resources.nodes = 1;
-  EXPECT_THAT(planned(job, lumi_like()).warnings,
-              Contains(HasSubstr("runs on the node of its ranks")));
+  EXPECT_THAT(planned(job, facts).warnings, Contains(HasSubstr("runs on the node of its ranks")));
 }
 
 TEST(PlanSlurm, SpareNodesMustBeThere) {
