@@ -30,16 +30,23 @@ StartNodes choose_start_nodes(World& world, const SupervisedRun& run, bool prefl
   if (preflight) {
     auto found = look_for_fit_nodes(world, run.dir.path, left->gone);
     if (!found) world.note(fmt::format("dllaunch: pre-flight: {}\n", found.error().what));
-    if (found && *found) return pick_nodes(**std::move(found), needed, spares);
+    if (found && *found) {
+      auto nodes = pick_nodes(**std::move(found), needed, spares);
+      nodes.lost = !left->gone.empty();
+      return nodes;
+    }
   }
   NodeFitness fitness{.fit = std::move(left->there)};
   leave_out(left->gone, fitness);
-  return pick_nodes(std::move(fitness), needed, spares);
+  auto nodes = pick_nodes(std::move(fitness), needed, spares);
+  nodes.lost = !left->gone.empty();
+  return nodes;
 }
 
-void start_on(const std::string& nodes, SupervisedRun& run) {
-  run.start.insert(run.start.begin() + 1, "--nodelist=" + nodes);
-  run.allocation.nodes = nodes;
+void start_on(const StartNodes& nodes, SupervisedRun& run) {
+  run.start.insert(run.start.begin() + 1, "--nodelist=" + nodes.list);
+  if (nodes.lost) run.start.insert(run.start.begin() + 2, "--overlap");
+  run.allocation.nodes = nodes.list;
 }
 
 std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAllocation& allocation,

@@ -17,6 +17,7 @@ struct StartNodes {
   NodeFitness fitness = {};  // nobody at all: nobody was asked
   std::string list = {};     // for srun's --nodelist; empty: its own choice
   bool too_few = false;
+  bool lost = false;  // Slurm has lost some
 };
 
 /// `needed`: by the ranks; 0: unknown. `always`: a list even where none is unfit.
@@ -25,8 +26,10 @@ StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always);
 /// `preflight`: look at the nodes themselves too. `again`: the ranks were started here before.
 StartNodes choose_start_nodes(World& world, const SupervisedRun& run, bool preflight, bool again);
 
-/// Those alone, a host list, count from here on.
-void start_on(const std::string& nodes, SupervisedRun& run);
+/// Those of its list alone count from here on. After a loss the ranks' step takes CPUs that Slurm
+/// believes in use: what ran on a node that fell silent keeps them for ever on the others (22.05:
+/// "step creation temporarily disabled"), even when the node is down and its ranks are long gone.
+void start_on(const StartNodes& nodes, SupervisedRun& run);
 
 /// Nothing: nobody has looked, and nobody is missing.
 std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAllocation& allocation,

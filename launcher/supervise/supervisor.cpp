@@ -251,7 +251,7 @@ class Supervisor {
     const auto nodes = choose_start_nodes(world_, run_, preflight, started_here_before());
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
-    if (!nodes.list.empty()) start_on(nodes.list, here);
+    if (!nodes.list.empty()) start_on(nodes, here);
     const auto& why = nodes.fitness.why;
     if (!nodes.list.empty() && !why.empty())
       world_.note(fmt::format("dllaunch: not fit, left out: {}\n", why));

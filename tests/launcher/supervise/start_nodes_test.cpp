@@ -126,9 +126,13 @@ TEST(StartNodes, TheStartCountsAloneFromThen) {
   SupervisedRun run;
   run.start = {"srun", "--nodes=2", "app"};
   run.allocation.nodes = "n[1-3]";
-  start_on("n[1,3]", run);
+  const auto before = run;
+  start_on({.list = "n[1,3]"}, run);
   EXPECT_THAT(run.start, ElementsAre("srun", "--nodelist=n[1,3]", "--nodes=2", "app"));
   EXPECT_EQ(run.allocation.nodes, "n[1,3]");
+  run = before;
+  start_on({.list = "n[1,3]", .lost = true}, run);
+  EXPECT_THAT(run.start, ElementsAre("srun", "--nodelist=n[1,3]", "--overlap", "--nodes=2", "app"));
 }
 
 }  // namespace
