@@ -81,13 +81,18 @@ def save(epoch, done):
 
 
 def load():
-    """The epoch to go on with, and how many of its batches are done."""
+    """The epoch to go on with, and how many of its batches are done. Rank 0 reads for all: another
+    node's file system may still show what was there a minute ago."""
+    found = [None]
     if rank == 0:
         for left in run.glob(".checkpoint-*.tmp"):  # by a start that was killed
             left.unlink()
-    if not checkpoint.exists():
+        if checkpoint.exists():
+            found = [torch.load(checkpoint, map_location="cpu")]
+    dist.broadcast_object_list(found, src=0)
+    state = found[0]
+    if state is None:
         return 0, 0
-    state = torch.load(checkpoint, map_location=device)
     network.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     return state["epoch"], state["done"]
@@ -107,7 +112,6 @@ def leave(epoch, done):
 
 
 first_epoch, done_before = load()
-dist.barrier()  # all have read the same checkpoint before anybody writes the next
 if rank == 0:
     print(f"goes on with epoch {first_epoch} after {done_before} batches", flush=True)
 steps = 0

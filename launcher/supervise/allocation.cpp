@@ -42,14 +42,24 @@ bool is_back(World& world, const JobAllocation& allocation) {
   return false;
 }
 
-/// Of the job's, whose state is such; empty: none, or no answer.
-std::string first_node(World& world, const JobAllocation& allocation,
-                       bool (*is_such)(std::string_view)) {
-  if (allocation.nodes.empty()) return "";
-  const auto output = world.run({"scontrol", "show", "node", allocation.nodes}, query_limit);
-  if (!output || output->exit_code != 0) return "";
-  for (const auto& node : parse_slurm_nodes(output->out)) {
-    if (is_such(node.state)) return node.name;
+/// Nothing: no answer.
+std::optional<std::vector<SlurmNode>> ask_of_nodes(World& world, const std::string& nodes,
+                                                   std::chrono::seconds limit) {
+  if (nodes.empty()) return std::vector<SlurmNode>();
+  const auto output = world.run({"scontrol", "show", "node", nodes}, limit);
+  if (!output || output->exit_code != 0) return std::nullopt;
+  return parse_slurm_nodes(output->out);
+}
+
+/// Why the job must not be put back yet; empty: nothing is in the way.
+std::string doubt_in(World& world, const std::string& nodes, const NodesInDoubt& doubt) {
+  const auto states = ask_of_nodes(world, nodes, query_limit);
+  if (!states) return "Slurm's controller does not answer";
+  for (const auto& node : *states) {
+    const bool silent =
+        std::find(doubt.silent.begin(), doubt.silent.end(), node.name) != doubt.silent.end();
+    if (is_in_doubt(node.state) || (silent && !is_gone(node.state)))
+      return fmt::format("node {} does not answer, and Slurm has not given it up", node.name);
   }
   return "";
 }
@@ -99,7 +109,7 @@ std::optional<double> queue_seconds(const SlurmJob& job, double since_s) {
                   static_cast<double>(*start) - std::max(static_cast<double>(*submit), since_s));
 }
 
-Result<Ok> requeue(World& world, const JobAllocation& allocation, NodesInDoubt nodes) {
+Result<Ok> requeue(World& world, const JobAllocation& allocation, const NodesInDoubt& nodes) {
   const auto name = name_of(allocation);
   const auto record = ask_of_job(world, allocation);
   // Without knowing whose it is now we might end our successor.
@@ -109,10 +119,11 @@ Result<Ok> requeue(World& world, const JobAllocation& allocation, NodesInDoubt n
                  fmt::format("job {} is back in the queue already, or runs again", name), ""};
   if (record->state.starts_with("CANCELLED"))
     return Error{ErrorKind::bad_request, fmt::format("job {} was cancelled", name), ""};
-  const bool waits = nodes == NodesInDoubt::wait && record->state == "RUNNING";
-  if (const auto node = waits ? first_node(world, allocation, is_in_doubt) : ""; !node.empty())
-    return Error{ErrorKind::timeout,
-                 fmt::format("node {} does not answer, and Slurm has not given it up", node), ""};
+  const bool waits = nodes.wait && record->state == "RUNNING";
+  // Those that Slurm has taken out of the job are nobody's concern any more.
+  const auto& ours = record->nodes.empty() ? allocation.nodes : record->nodes;
+  if (const auto doubt = waits ? doubt_in(world, ours, nodes) : ""; !doubt.empty())
+    return Error{ErrorKind::timeout, doubt, ""};
   const auto output = world.run({"scontrol", "requeue", name}, query_limit);
   if (!output) return output.error();
   if (output->exit_code == 0) return Ok{};
@@ -150,20 +161,20 @@ Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const st
                ""};
 }
 
-std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocation) {
+std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocation,
+                                    std::chrono::seconds limit) {
   const auto given = expand_hosts(allocation.nodes);
   if (!given || given->empty()) return std::nullopt;
-  const auto job = ask_of_job(world, allocation);
+  const auto job = ask_of_job(world, allocation, limit);
   if (!job || job->state != "RUNNING" || job->restarts != allocation.restarts) return std::nullopt;
   const auto still = expand_hosts(job->nodes);
   if (!still) return std::nullopt;
-  const auto output = world.run({"scontrol", "show", "node", allocation.nodes}, query_limit);
-  if (!output || output->exit_code != 0) return std::nullopt;
-  const auto states = parse_slurm_nodes(output->out);
+  const auto states = ask_of_nodes(world, allocation.nodes, limit);
+  if (!states) return std::nullopt;
   NodesLeft left;
   for (const auto& name : *given) {
     const bool ours = std::find(still->begin(), still->end(), name) != still->end();
-    const bool lost = std::any_of(states.begin(), states.end(), [&](const SlurmNode& node) {
+    const bool lost = std::any_of(states->begin(), states->end(), [&](const SlurmNode& node) {
       return node.name == name && is_gone(node.state);
     });
     (ours && !lost ? left.there : left.gone).push_back(name);
@@ -172,7 +183,11 @@ std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocatio
 }
 
 std::string node_out_of_order(World& world, const JobAllocation& allocation) {
-  return first_node(world, allocation, is_gone);
+  const auto states = ask_of_nodes(world, allocation.nodes, query_limit);
+  if (!states) return "";
+  const auto gone = std::find_if(states->begin(), states->end(),
+                                 [](const SlurmNode& node) { return is_gone(node.state); });
+  return gone == states->end() ? "" : gone->name;
 }
 
 }  // namespace dllaunch

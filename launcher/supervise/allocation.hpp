@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,8 +34,11 @@ std::optional<double> end_of(const SlurmJob& job);
 /// nothing where Slurm does not say.
 std::optional<double> queue_seconds(const SlurmJob& job, double since_s);
 
-/// A node that does not answer and that Slurm has not called down yet: wait for it, or not.
-enum class NodesInDoubt : std::uint8_t { wait, never_mind };
+/// Nodes that do not answer and that Slurm has not called down yet.
+struct NodesInDoubt {
+  bool wait = true;
+  std::vector<std::string> silent = {};  // beside those that Slurm itself misses
+};
 
 /// Puts the job back into the queue, which ends what runs of it. timeout: Slurm does not answer, or
 /// a node is in doubt; unavailable: it refuses; bad_request: the job is back already, or somebody
@@ -45,8 +47,7 @@ enum class NodesInDoubt : std::uint8_t { wait, never_mind };
 /// Until Slurm calls the node down the job could not start again anyway: it is not over there. And
 /// what is put back before that, Slurm 22.05 never starts again (BadConstraints, "never runnable",
 /// which no release lifts), while what Slurm itself puts back for that node starts elsewhere.
-Result<Ok> requeue(World& world, const JobAllocation& allocation,
-                   NodesInDoubt nodes = NodesInDoubt::wait);
+Result<Ok> requeue(World& world, const JobAllocation& allocation, const NodesInDoubt& nodes = {});
 
 /// Of a job that was put back, whose start this was: it is not to start on these again (a host
 /// list). A job that runs would refuse.
@@ -57,7 +58,8 @@ struct NodesLeft {
   std::vector<std::string> gone = {};   // taken out of the job, down, or silent
 };
 /// Of the job's nodes. Nothing: no answer, or the job is ending or in another start of its own.
-std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocation);
+std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocation,
+                                    std::chrono::seconds limit = std::chrono::seconds(20));
 
 /// The first of the job's nodes that Slurm counts as down; empty: none, or no answer.
 std::string node_out_of_order(World& world, const JobAllocation& allocation);

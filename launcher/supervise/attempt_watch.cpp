@@ -21,6 +21,7 @@ using std::chrono::seconds;
 
 constexpr seconds lease_pause(1);
 constexpr double early_s = 60;        // Slurm's signal comes up to so much before its time
+constexpr seconds deaf(20);           // who starts may not know the signal yet
 constexpr seconds kill_after(10);     // TERM; srun has all ranks killed at once
 constexpr seconds give_up_after(10);  // KILL: a process stuck in a dead file system
 constexpr seconds patience_for_files(3);
@@ -143,6 +144,7 @@ void AttemptWatch::wait_for_proof() {
 void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   const bool saves = run_.recovery.asks_ranks;
   if (is_warning(signal, run_, allocation_end_)) {
+    warned_ = true;
     if (saves && is_early()) return;
     // A command that is not asked ends as it would have: a code of its own is its own.
     end_.time_is_short = saves;
@@ -154,10 +156,11 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   end_by(Clock::now() + (saves ? seconds(run_.recovery.grace_seconds) : patience_of_slurm));
 }
 
-/// Until the clock asks they train on; ranks that have only just started might not hear it either.
+/// Ranks that have only just started might not hear it: a little later there is still time, by
+/// Slurm's own word.
 bool AttemptWatch::is_early() const {
   const auto left = allocation_end_.seconds_left();
-  return left && *left > grace_s_ && *left <= grace_s_ + early_s;
+  return Clock::now() - began_at_ < deaf && left && *left > grace_s_ && *left <= grace_s_ + early_s;
 }
 
 /// Once. A command of which nobody said that it knows the signal would die of it.
@@ -177,13 +180,14 @@ void AttemptWatch::look_at_lease(Time now) {
   end_by(now);
 }
 
-/// Slurm's signal has come, too early, or was taken out of the script.
+/// Slurm's signal came when the ranks had just started, or was taken out of the script.
 void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
   const auto& recovery = run_.recovery;
   if (!allocation_end_.at() || !recovery.asks_ranks) return;
-  if (!end_.time_is_short && seconds_until(*allocation_end_.at(), now) <= grace_s_) {
-    allocation_end_.ask_again(world_, run_.allocation);
-    if (seconds_until(*allocation_end_.at(), now) > grace_s_) return;
+  const bool warned = warned_ && now - began_at_ >= deaf;
+  if (!end_.time_is_short && (warned || seconds_until(*allocation_end_.at(), now) <= grace_s_)) {
+    if (!warned) allocation_end_.ask_again(world_, run_.allocation);
+    if (!warned && seconds_until(*allocation_end_.at(), now) > grace_s_) return;
     end_.time_is_short = true;
     ask_ranks(starter);
   }

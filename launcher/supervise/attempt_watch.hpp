@@ -95,6 +95,7 @@ class AttemptWatch {
   SignsOfLife life_;
   StarterEnd end_;
   bool asked_ = false;
+  bool warned_ = false;  // by Slurm, of the time limit
   std::size_t words_seen_ = 0;
   Time began_at_;
   Time lease_seen_at_;

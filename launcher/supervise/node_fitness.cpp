@@ -57,6 +57,7 @@ Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtN
     const bool good = !has(unfit, host);
     (good ? fitness.fit : fitness.unfit).push_back(host);
     const auto* verdict = verdict_on(*report, host);
+    if (!good && silent(host)) fitness.silent.push_back(host);
     if (good || verdict == nullptr) continue;
     fitness.why += (fitness.why.empty() ? "" : "; ") + trouble_of(*verdict);
   }

@@ -13,6 +13,7 @@ namespace dllaunch {
 struct NodeFitness {
   std::vector<std::string> fit = {};  // in the allocation's order
   std::vector<std::string> unfit = {};
+  std::vector<std::string> silent = {};  // of them: no answer at all
   std::string why = {};  // "n2: folders (run directory): create: Read-only file system; n3: ..."
   double seconds = 0;
 };

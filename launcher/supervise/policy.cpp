@@ -385,8 +385,13 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
   if (fruitless) return *std::move(fruitless);
   const int most = settings.plan.max_restarts;
   const int restarts = attempts_here(lives) - 1;
-  // On a spare one; when the restarts are used up it is an end like any other lost node's.
-  const bool here = last.cause == Cause::lost_node && last.enough_nodes && restarts < most;
+  const auto backoff = backoff_after(without_checkpoint(lives));
+  const double needed = least_seconds + std::chrono::duration<double>(backoff).count() +
+                        (settings.asks_ranks ? settings.grace_seconds : 0);
+  const bool too_late = seconds_left && *seconds_left < needed;
+  // On a spare one; without a restart or the time for it the end is like any other lost node's.
+  const bool here =
+      last.cause == Cause::lost_node && last.enough_nodes && restarts < most && !too_late;
   auto whole = here ? std::nullopt : decide_of_allocation(last, settings);
   if (whole) return *std::move(whole);
 
@@ -409,10 +414,7 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
                             failures_in_a_row(lives), last.allocation + 1),
                 exit_code_of(last));
 
-  const auto backoff = backoff_after(without_checkpoint(lives));
-  const double needed = least_seconds + std::chrono::duration<double>(backoff).count() +
-                        (settings.asks_ranks ? settings.grace_seconds : 0);
-  if (seconds_left && *seconds_left < needed) {
+  if (too_late) {
     if (settings.plan.requeue_on.timeout)
       return requeue(last, describe(last) + "; too near the time limit for a restart here", true);
     return stop(status_of(last), describe(last) + "; too near the time limit for a restart",

@@ -37,8 +37,10 @@ class ScriptWatch {
       return cancel(lost + "; recovery.requeue_on does not have node_fail");
     // Before it is done: that ends us too.
     if (!said_) write(Next::requeue, lost + "; back into the queue");
+    if (!said_) gone_since_ = std::chrono::steady_clock::now();
     said_ = true;
-    const auto done = requeue(world_, script_.allocation);
+    const bool patient = std::chrono::steady_clock::now() - gone_since_ < most_patience;
+    const auto done = requeue(world_, script_.allocation, {.wait = patient});
     if (done || done.error().kind == ErrorKind::bad_request) return true;
     world_.note(fmt::format("dllaunch: {}\n", done.error().what));
     if (done.error().kind != ErrorKind::unavailable) return false;
@@ -49,6 +51,7 @@ class ScriptWatch {
 
  private:
   static constexpr int most_refusals = 3;
+  static constexpr std::chrono::minutes most_patience{10};  // with nodes in doubt
 
   /// Without its script it would only hold its nodes.
   bool cancel(const std::string& why) {
@@ -75,6 +78,7 @@ class ScriptWatch {
   World& world_;
   const WatchedScript& script_;
   bool said_ = false;
+  std::chrono::steady_clock::time_point gone_since_;
   int refused_ = 0;
 };
 

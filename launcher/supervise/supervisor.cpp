@@ -17,6 +17,7 @@
 #include "launcher/stored_run.hpp"
 #include "launcher/supervise/journal.hpp"
 #include "launcher/supervise/old_ranks.hpp"
+#include "launcher/supervise/put_back.hpp"
 #include "launcher/supervise/start_nodes.hpp"
 #include "launcher/supervise/storage.hpp"
 #include "launcher/supervise/watch_step.hpp"
@@ -251,6 +252,7 @@ class Supervisor {
     const auto nodes = choose_start_nodes(world_, run_, preflight, started_here_before());
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
+    silent_ = nodes.fitness.silent;
     if (!nodes.list.empty()) start_on(nodes, here);
     const auto& why = nodes.fitness.why;
     if (!nodes.list.empty() && !why.empty())
@@ -395,37 +397,22 @@ class Supervisor {
   /// Slurm may be away just then: asked again until little of the allocation is left.
   int put_back(const Decision& decision) {
     if (!decision.ask_slurm || run_.allocation.job.empty()) return decision.exit_code;
-    constexpr milliseconds longest(15'000);
-    const auto give_up_at = Clock::now() + std::chrono::minutes(10);
-    std::optional<Clock::time_point> told_at;
-    for (milliseconds pause(1000);; pause = std::min(2 * pause, longest)) {
-      const std::chrono::duration<double> left_s(allocation_end_.seconds_left().value_or(1e9));
-      const bool in_time = Clock::now() + pause < give_up_at && left_s > pause + milliseconds(3000);
-      const auto done =
-          requeue(world_, run_.allocation, in_time ? NodesInDoubt::wait : NodesInDoubt::never_mind);
-      if (done && !decision.exclude.empty()) {
-        const auto excluded = exclude_nodes(world_, run_.allocation, decision.exclude);
-        if (!excluded) world_.note("dllaunch: " + excluded.error().what + "\n");
-      }
-      if (done) return decision.exit_code;
-      const auto kind = done.error().kind;
-      if (kind == ErrorKind::bad_request) {
-        world_.note("dllaunch: " + done.error().what + "\n");
-        return decision.exit_code;
-      }
-      if (kind == ErrorKind::timeout && in_time) {
-        const auto came = wait(told_at ? milliseconds(500) : pause);
-        // Slurm ends the job itself when it gives the node up: it soon says so.
-        if (came && !told_at && !is_warning(*came, run_, allocation_end_)) told_at = Clock::now();
-        if (!told_at || Clock::now() - *told_at < std::chrono::seconds(5)) continue;
-      }
+    const auto stopped = [this](milliseconds pause) {
+      const auto came = wait(pause);
+      return came && !is_warning(*came, run_, allocation_end_);
+    };
+    const auto done = dllaunch::put_back(world_, run_.allocation,
+                                         {.exclude = decision.exclude,
+                                          .silent = silent_,
+                                          .seconds_left = [this] { return seconds_left(); },
+                                          .stopped = stopped});
+    if (!done)
       write({.next = Next::stop,
              .reason = fmt::format("{}; not put back: {}", decision.reason, done.error().what),
              .status = decision.status,
              .exit_code = decision.exit_code},
             /*wanted_requeue=*/true);
-      return decision.exit_code;
-    }
+    return decision.exit_code;
   }
 
   void append(const std::string& line) {
@@ -462,6 +449,7 @@ class Supervisor {
   WatchStep watch_step_;
   std::vector<Attempt> history_;
   int put_back_for_nodes_ = 0;              // by them
+  std::vector<std::string> silent_ = {};    // nodes that did not answer the last pre-flight
   double last_written_s_ = 0;               // by the supervisors before this one
   std::optional<Lease> lease_;              // of the last attempt
   bool refused_ = false;                    // the journal, said already

@@ -84,7 +84,8 @@ void WatchStep::keep(Time now) {
 }
 
 void WatchStep::start() {
-  const auto left = nodes_left(world_, run_.allocation);
+  // Signals and the clock wait meanwhile.
+  const auto left = nodes_left(world_, run_.allocation, std::chrono::seconds(2));
   const auto paths = program_paths("");
   const auto env = world_.find_program("env");
   if (!left || !paths || !env) return;

@@ -125,7 +125,7 @@ TEST(JobAllocation, ANodeInDoubtIsWaitedFor) {
   EXPECT_EQ(waits.error().kind, ErrorKind::timeout);
   EXPECT_THAT(waits.error().what, HasSubstr("node n2 does not answer"));
   EXPECT_EQ(asked(), 0);
-  EXPECT_TRUE(requeue(world, ours, NodesInDoubt::never_mind)) << "there is no more time";
+  EXPECT_TRUE(requeue(world, ours, {.wait = false})) << "there is no more time";
   n2_is("DOWN*");
   EXPECT_TRUE(requeue(world, ours));
   n2_is("ALLOCATED");

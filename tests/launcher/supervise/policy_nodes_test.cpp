@@ -40,10 +40,15 @@ TEST(PolicyNodes, WithNoRestartLeftTheJobGoesBackToo) {
   EXPECT_EQ(decide(history, with(training, 3), {}).next, Next::restart);
 }
 
-TEST(PolicyNodes, TooNearTheTimeLimitForARestart) {
-  const auto decision = decide({lost(true)}, training, 60);
-  EXPECT_EQ(decision.next, Next::requeue);
-  EXPECT_EQ(decision.reason, "lost node n2; too near the time limit for a restart here");
+/// Whether or not the time limit alone would be a reason to requeue.
+TEST(PolicyNodes, TooNearTheTimeLimitForARestartTheJobGoesBackToo) {
+  for (const bool timeout : {true, false}) {
+    auto settings = training;
+    settings.plan.requeue_on.timeout = timeout;
+    const auto decision = decide({lost(true)}, settings, 60);
+    EXPECT_EQ(decision.next, Next::requeue);
+    EXPECT_EQ(decision.reason, "lost node n2; back into the queue");
+  }
 }
 
 TEST(PolicyNodes, ThreeLossesWithoutACheckpointAreEnough) {
