@@ -62,7 +62,7 @@ recovery: {{signal: USR2, grace_seconds: 20}}
     if (!weights.empty()) return weights;
     const auto work = place(fmt::format("pytorch-undisturbed-{}", epochs));
     work->start(words(*work, job(epochs)));
-    const auto ended = work->wait(90s);
+    const auto ended = work->wait(300s);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
     weights = final_weights(work->run_dir());
     EXPECT_THAT(weights, HasSubstr("weights "));
@@ -97,7 +97,7 @@ TEST_P(PyTorchFaults, ARankOfAScriptIsStopped) {
 
 /// A minute less 35 seconds of grace: asked after 25 seconds, start by start.
 TEST_P(PyTorchFaults, AScriptNearsItsTimeLimit) {
-  start_script(350, {"resources.time=1", "recovery.grace_seconds=35"});
+  start_script(200, {"resources.time=1", "recovery.grace_seconds=35"});
   expect_script_healed(HasSubstr("back into the queue"), 200s);
 }
 
