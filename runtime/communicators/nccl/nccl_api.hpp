@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "gpu_api.hpp"
+#include "gpu_collectives.hpp"
 
 namespace dllaunch {
 

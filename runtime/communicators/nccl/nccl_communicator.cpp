@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/fatal.hpp"
+#include "runtime/gpu/own_gpu.hpp"
 
 namespace dllaunch {
 namespace {
@@ -58,21 +59,22 @@ std::optional<Error> agree(Communicator& host, std::optional<Error> error) {
   return error;
 }
 
-/// The rank's own GPU. All of the node's are visible to each rank: the local rank chooses.
+std::optional<Error> fitting_library() {
+  int version = 0;
+  ncclGetVersion(&version);
+  return version_problem(
+      {.name = gpu_collectives, .found = version, .needed = NCCL_VERSION_CODE, .units = {}});
+}
+
 std::optional<Error> choose_gpu(const RankEnv& env) {
-  int count = 0;
-  const GpuStatus status = gpu_count_devices(count);
-  if (status != gpu_success || count == 0) {
-    return Error{ErrorKind::unavailable,
-                 fmt::format("nccl: no GPU: {}: {}", gpu_vendor_api,
-                             status == gpu_success ? "none is visible" : gpu_words(status)),
-                 "use runtime.allreduce: auto"};
+  auto error = fitting_library();
+  if (!error) {
+    auto taken = take_own_gpu(read_gpu_wish(env, process_environment()));
+    if (taken) return std::nullopt;
+    error = std::move(taken).error();
   }
-  const int device = env.local_rank % count;
-  const GpuStatus chosen = gpu_set_device(device);
-  if (chosen == gpu_success) return std::nullopt;
-  return Error{ErrorKind::unavailable, fmt::format("nccl: GPU {}: {}", device, gpu_words(chosen)),
-               ""};
+  error->hint = "use runtime.allreduce: auto";
+  return std::move(*error).within("nccl");
 }
 
 Error refusal(std::string_view call, ncclResult_t result) {

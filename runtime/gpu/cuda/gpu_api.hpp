@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
-#include <nccl.h>
 
+#include <array>
 #include <cstddef>
+#include <string>
+
+#include "runtime/gpu/device_choice.hpp"
 
 namespace dllaunch {
 
@@ -14,14 +17,36 @@ using GpuEvent = cudaEvent_t;
 
 constexpr GpuStatus gpu_success = cudaSuccess;
 constexpr GpuStatus gpu_not_ready = cudaErrorNotReady;
+constexpr GpuStatus gpu_out_of_memory = cudaErrorMemoryAllocation;
 constexpr const char* gpu_vendor_api = "CUDA";
-constexpr const char* gpu_collectives = "NCCL";
+constexpr int gpu_built_with = CUDART_VERSION;  // of the toolkit's headers
+constexpr VersionUnits gpu_version_units = cuda_units;
 
 inline const char* gpu_words(GpuStatus status) {
   return cudaGetErrorString(status);
 }
 inline GpuStatus gpu_count_devices(int& count) {
   return cudaGetDeviceCount(&count);
+}
+/// Of the driver and of the runtime library that is loaded, as the vendor counts.
+inline GpuStatus gpu_driver_version(int& version) {
+  return cudaDriverGetVersion(&version);
+}
+inline GpuStatus gpu_runtime_version(int& version) {
+  return cudaRuntimeGetVersion(&version);
+}
+inline GpuStatus gpu_pci_address(int device, std::string& address) {
+  std::array<char, 32> text{};
+  const GpuStatus status =
+      cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), device);
+  address = text.data();
+  return status;
+}
+inline GpuStatus gpu_model(int device, std::string& name) {
+  cudaDeviceProp about = {};
+  const GpuStatus status = cudaGetDeviceProperties(&about, device);
+  name = &about.name[0];
+  return status;
 }
 inline GpuStatus gpu_set_device(int device) {
   return cudaSetDevice(device);
@@ -63,6 +88,21 @@ inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
 /// Between host and device, in whichever direction the addresses say; done when it returns.
 inline GpuStatus gpu_copy(void* to, const void* from, std::size_t bytes) {
   return cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
+}
+/// The same in the order of a stream; memory of the host that is not pinned makes it wait.
+inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+}
+inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream stream) {
+  return cudaMemsetAsync(memory, 0, bytes, stream);
+}
+/// Bytes of the current device.
+inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {
+  return cudaMemGetInfo(&free, &total);
+}
+/// What a kernel's launch has left behind.
+inline GpuStatus gpu_last_error() {
+  return cudaGetLastError();
 }
 /// Is it memory of a device, rather than of the host?
 inline bool gpu_owns(const void* memory) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <hip/hip_runtime_api.h>
-#include <rccl/rccl.h>
 
+#include <array>
 #include <cstddef>
+#include <string>
+
+#include "runtime/gpu/device_choice.hpp"
 
 namespace dllaunch {
 
@@ -14,14 +17,35 @@ using GpuEvent = hipEvent_t;
 
 constexpr GpuStatus gpu_success = hipSuccess;
 constexpr GpuStatus gpu_not_ready = hipErrorNotReady;
+constexpr GpuStatus gpu_out_of_memory = hipErrorOutOfMemory;
 constexpr const char* gpu_vendor_api = "HIP";
-constexpr const char* gpu_collectives = "RCCL";
+constexpr int gpu_built_with = HIP_VERSION;  // of the headers
+constexpr VersionUnits gpu_version_units = hip_units;
 
 inline const char* gpu_words(GpuStatus status) {
   return hipGetErrorString(status);
 }
 inline GpuStatus gpu_count_devices(int& count) {
   return hipGetDeviceCount(&count);
+}
+/// Of the driver and of the runtime library that is loaded, as the vendor counts.
+inline GpuStatus gpu_driver_version(int& version) {
+  return hipDriverGetVersion(&version);
+}
+inline GpuStatus gpu_runtime_version(int& version) {
+  return hipRuntimeGetVersion(&version);
+}
+inline GpuStatus gpu_pci_address(int device, std::string& address) {
+  std::array<char, 32> text{};
+  const GpuStatus status = hipDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), device);
+  address = text.data();
+  return status;
+}
+inline GpuStatus gpu_model(int device, std::string& name) {
+  hipDeviceProp_t about = {};
+  const GpuStatus status = hipGetDeviceProperties(&about, device);
+  name = &about.name[0];
+  return status;
 }
 inline GpuStatus gpu_set_device(int device) {
   return hipSetDevice(device);
@@ -63,6 +87,21 @@ inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
 /// Between host and device, in whichever direction the addresses say; done when it returns.
 inline GpuStatus gpu_copy(void* to, const void* from, std::size_t bytes) {
   return hipMemcpy(to, from, bytes, hipMemcpyDefault);
+}
+/// The same in the order of a stream; memory of the host that is not pinned makes it wait.
+inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream stream) {
+  return hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream);
+}
+inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream stream) {
+  return hipMemsetAsync(memory, 0, bytes, stream);
+}
+/// Bytes of the current device.
+inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {
+  return hipMemGetInfo(&free, &total);
+}
+/// What a kernel's launch has left behind.
+inline GpuStatus gpu_last_error() {
+  return hipGetLastError();
 }
 /// HIP 5.5 renamed the field, HIP 6 dropped the old name.
 template <typename Attributes>

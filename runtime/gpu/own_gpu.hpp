@@ -1,0 +1,55 @@
+// The rank's own GPU becomes the current one of this thread. For modules: it calls the vendor's
+// runtime, whose folder the include path picks.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "gpu_api.hpp"
+#include "runtime/gpu/device_choice.hpp"
+
+namespace dllaunch {
+
+/// unavailable: "no GPU: CUDA: ...", a driver that is too old among the reasons.
+inline Result<std::vector<SeenGpu>> seen_gpus() {
+  const auto none = [](std::string_view why) {
+    return Error{ErrorKind::unavailable, fmt::format("no GPU: {}: {}", gpu_vendor_api, why), ""};
+  };
+  int driver = 0;
+  if (gpu_driver_version(driver) == gpu_success && driver > 0) {
+    if (auto problem = version_problem({.name = fmt::format("a driver for {}", gpu_vendor_api),
+                                        .found = driver,
+                                        .needed = gpu_built_with,
+                                        .units = gpu_version_units,
+                                        .is_driver = true})) {
+      return none(problem->what);
+    }
+  }
+  int count = 0;
+  const GpuStatus status = gpu_count_devices(count);
+  if (status != gpu_success) return none(gpu_words(status));
+  std::vector<SeenGpu> seen(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    const GpuStatus told = gpu_pci_address(i, seen[static_cast<std::size_t>(i)].pci);
+    if (told != gpu_success) return none(gpu_words(told));
+  }
+  if (seen.empty()) return none("none is visible");
+  return seen;
+}
+
+inline Result<int> take_own_gpu(const GpuWish& wish) {
+  auto seen = seen_gpus();
+  if (!seen) return std::move(seen).error();
+  auto device = choose_gpu(*seen, wish);
+  if (!device) return std::move(device).error().within("no GPU");
+  const GpuStatus taken = gpu_set_device(*device);
+  if (taken == gpu_success) return device;
+  return Error{
+      ErrorKind::unavailable,
+      fmt::format("GPU {}: {}", (*seen)[static_cast<std::size_t>(*device)].pci, gpu_words(taken)),
+      ""};
+}
+
+}  // namespace dllaunch

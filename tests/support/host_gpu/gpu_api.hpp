@@ -1,0 +1,163 @@
+// A machine with GPUs for machines without: what runtime/gpu/*/gpu_api.hpp promises, done by the
+// host. It refuses what would go wrong on real ones: memory of another device than the thread's
+// own, more memory than there is, what was freed.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/gpu/device_choice.hpp"
+
+namespace dllaunch {
+
+enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_device };
+struct HostStream {};
+using GpuStream = HostStream*;
+struct HostEvent {};
+using GpuEvent = HostEvent*;
+
+constexpr GpuStatus gpu_success = GpuStatus::success;
+constexpr GpuStatus gpu_not_ready = GpuStatus::not_ready;
+constexpr GpuStatus gpu_out_of_memory = GpuStatus::out_of_memory;
+constexpr const char* gpu_vendor_api = "host";
+constexpr int gpu_built_with = 13000;
+constexpr VersionUnits gpu_version_units = cuda_units;
+
+/// What tests set, and what they look at.
+struct HostGpus {
+  std::vector<std::string> pci = {"0000:01:00.0"};
+  int driver = 13000;
+  std::size_t bytes_each = std::size_t{4} << 30;
+
+  struct Piece {
+    std::size_t bytes = 0;
+    int device = 0;
+  };
+  std::map<const std::byte*, Piece> pieces = {};
+  std::map<int, std::size_t> in_use = {};
+  std::size_t allocations = 0;  // since the beginning
+  std::mutex mutex = {};
+};
+inline HostGpus& host_gpus() {
+  static HostGpus gpus;
+  return gpus;
+}
+/// Each thread has its own, as with the real ones.
+inline int& host_gpu_of_thread() {
+  thread_local int device = 0;
+  return device;
+}
+/// The device that the byte lies on; -1: memory of the host.
+inline int host_gpu_of(const void* memory) {
+  HostGpus& gpus = host_gpus();
+  const std::lock_guard lock(gpus.mutex);
+  const auto* byte = static_cast<const std::byte*>(memory);
+  auto behind = gpus.pieces.upper_bound(byte);
+  if (behind == gpus.pieces.begin()) return -1;
+  const auto& [start, piece] = *--behind;
+  return byte < start + piece.bytes ? piece.device : -1;
+}
+/// May the current thread's device touch it?
+inline bool host_gpu_reaches(const void* memory) {
+  const int device = host_gpu_of(memory);
+  return device < 0 || device == host_gpu_of_thread();
+}
+
+inline const char* gpu_words(GpuStatus status) {
+  switch (status) {
+    case GpuStatus::success:
+      return "no error";
+    case GpuStatus::not_ready:
+      return "not ready";
+    case GpuStatus::out_of_memory:
+      return "out of memory";
+    case GpuStatus::no_device:
+      return "no such device";
+    case GpuStatus::wrong_device:
+      return "memory of another device";
+  }
+  return "";
+}
+inline GpuStatus gpu_count_devices(int& count) {
+  count = static_cast<int>(host_gpus().pci.size());
+  return gpu_success;
+}
+inline GpuStatus gpu_driver_version(int& version) {
+  version = host_gpus().driver;
+  return gpu_success;
+}
+inline GpuStatus gpu_pci_address(int device, std::string& address) {
+  address = host_gpus().pci[static_cast<std::size_t>(device)];
+  return gpu_success;
+}
+inline GpuStatus gpu_set_device(int device) {
+  if (device < 0 || device >= static_cast<int>(host_gpus().pci.size())) return GpuStatus::no_device;
+  host_gpu_of_thread() = device;
+  return gpu_success;
+}
+inline GpuStatus gpu_create_stream(GpuStream& stream) {
+  stream = new HostStream;
+  return gpu_success;
+}
+inline GpuStatus gpu_destroy_stream(GpuStream stream) {
+  delete stream;
+  return gpu_success;
+}
+inline GpuStatus gpu_synchronise(GpuStream) {
+  return gpu_success;
+}
+inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {
+  HostGpus& gpus = host_gpus();
+  const std::lock_guard lock(gpus.mutex);
+  total = gpus.bytes_each;
+  free = total - gpus.in_use[host_gpu_of_thread()];
+  return gpu_success;
+}
+inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
+  HostGpus& gpus = host_gpus();
+  const std::lock_guard lock(gpus.mutex);
+  const int device = host_gpu_of_thread();
+  if (gpus.in_use[device] + bytes > gpus.bytes_each) return GpuStatus::out_of_memory;
+  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(*memory, 0xFF, bytes);  // NaN: who reads what was never written shows
+  gpus.in_use[device] += bytes;
+  ++gpus.allocations;
+  gpus.pieces[static_cast<std::byte*>(*memory)] = {bytes, device};
+  return gpu_success;
+}
+inline GpuStatus gpu_free(void* memory) {
+  HostGpus& gpus = host_gpus();
+  const std::lock_guard lock(gpus.mutex);
+  const auto found = gpus.pieces.find(static_cast<std::byte*>(memory));
+  if (found == gpus.pieces.end()) return memory == nullptr ? gpu_success : GpuStatus::wrong_device;
+  gpus.in_use[found->second.device] -= found->second.bytes;
+  gpus.pieces.erase(found);
+  std::free(memory);
+  return gpu_success;
+}
+inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream) {
+  if (!host_gpu_reaches(to) || !host_gpu_reaches(from)) return GpuStatus::wrong_device;
+  std::memcpy(to, from, bytes);
+  return gpu_success;
+}
+inline GpuStatus gpu_copy(void* to, const void* from, std::size_t bytes) {
+  return gpu_copy_later(to, from, bytes, nullptr);
+}
+inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream) {
+  if (!host_gpu_reaches(memory)) return GpuStatus::wrong_device;
+  std::memset(memory, 0, bytes);
+  return gpu_success;
+}
+inline GpuStatus gpu_last_error() {
+  return gpu_success;
+}
+inline bool gpu_owns(const void* memory) {
+  return host_gpu_of(memory) >= 0;
+}
+
+}  // namespace dllaunch
