@@ -1,11 +1,11 @@
-#include "trainer/backends/onednn/memory_plan.hpp"
+#include "trainer/memory_plan.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-namespace dllaunch::onednn {
+namespace dllaunch {
 namespace {
 
 bool overlap(const std::vector<Lifetime>& buffers, const MemoryPlan& plan, std::size_t a,
@@ -53,4 +53,4 @@ TEST(MemoryPlan, NoTwoThatLiveTogetherOverlap) {
 }
 
 }  // namespace
-}  // namespace dllaunch::onednn
+}  // namespace dllaunch

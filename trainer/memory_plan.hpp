@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace dllaunch::onednn {
+namespace dllaunch {
 
 /// In use from step `first` to step `last`, both included.
 struct Lifetime {
@@ -23,4 +23,4 @@ struct MemoryPlan {
 /// place that is free for as long as it lives: no optimum, but near the most that is ever in use.
 MemoryPlan plan_memory(std::span<const Lifetime> buffers);
 
-}  // namespace dllaunch::onednn
+}  // namespace dllaunch

@@ -1,9 +1,9 @@
-#include "trainer/backends/onednn/memory_plan.hpp"
+#include "trainer/memory_plan.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-namespace dllaunch::onednn {
+namespace dllaunch {
 namespace {
 
 constexpr std::size_t alignment = 64;  // a cache line, and the widest vector
@@ -42,4 +42,4 @@ MemoryPlan plan_memory(std::span<const Lifetime> buffers) {
   return plan;
 }
 
-}  // namespace dllaunch::onednn
+}  // namespace dllaunch
