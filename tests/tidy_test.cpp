@@ -71,6 +71,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"runtime/communicators/parameter_server/parameter_server.cpp", "communicators_test.cpp"},
     {"runtime/watchdog/end_of_node.cpp", "the end of real ranks in watchdog_test.cpp"},
     {"trainer/compiled_model.cpp", "session_test.cpp and batch_size_test.cpp"},
+    {"trainer/backends/gpu/heavy_layers.cpp", "backend_test.cpp on the host in place of a GPU"},
+    {"trainer/backends/gpu/norm_layers.cpp", "backend_test.cpp on the host in place of a GPU"},
     {"trainer/backends/onednn/norm_x86.cpp", "norm_test.cpp, every instruction set"},
     {"trainer/backends/onednn/norm_portable.cpp", "norm_test.cpp, built a second time"},
     {"trainer/models/resnet50v2.cpp", "resnet_v2_test.cpp"},

@@ -1,7 +1,6 @@
 // Which elements a dropout drops: a function of (key, element), the same on every backend.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -28,11 +27,13 @@ constexpr std::uint64_t batch_key(const RandomPlace& place) {
 class DropoutMask {
  public:
   /// 0 <= rate < 1: the part that is dropped.
-  DropoutMask(std::uint64_t batch_key, std::string_view layer, double rate)
+  constexpr DropoutMask(std::uint64_t batch_key, std::string_view layer, double rate)
       : key_(random_key(batch_key, layer)),
-        dropped_below_(static_cast<std::uint64_t>(std::ldexp(rate, 64))) {}
+        dropped_below_(static_cast<std::uint64_t>(rate * 0x1p64)) {}
 
-  bool keeps(std::uint64_t element) const { return random_bits(key_, element) >= dropped_below_; }
+  constexpr bool keeps(std::uint64_t element) const {
+    return random_bits(key_, element) >= dropped_below_;
+  }
 
  private:
   std::uint64_t key_;

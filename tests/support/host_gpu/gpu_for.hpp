@@ -1,0 +1,16 @@
+// A kernel on the host: its body, called for each index. Backwards, since a GPU has no order: what
+// leans on one shows.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu_api.hpp"
+
+namespace dllaunch {
+
+template <typename Body>
+void gpu_for(GpuStream, std::int64_t count, const Body& body) {
+  for (std::int64_t i = count; i-- > 0;) body(i);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,38 @@
+// The GPU backends' one source on the host, as a backend of its own, and the table of a test
+// program in which it stands beside `reference`: the bodies that test every backend test it too.
+#include "tests/support/host_gpu/host_math.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/backends/gpu/gpu_executable.hpp"
+
+namespace dllaunch {
+namespace {
+
+class HostGpuBackend final : public Backend {
+ public:
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph,
+                                              const CompileOptions& options) override {
+    return gpu::compile_for_gpu("host_gpu", graph, options, *math_);
+  }
+
+ private:
+  std::unique_ptr<gpu::MathLibrary> math_ = gpu::make_host_math();
+};
+
+Result<std::unique_ptr<Backend>> open() {
+  return std::unique_ptr<Backend>(std::make_unique<HostGpuBackend>());
+}
+
+std::string version() {
+  return "the host in place of a GPU";
+}
+
+}  // namespace
+
+extern const BackendEntry reference_backend;
+
+std::span<const BackendEntry> backends() {
+  static const BackendEntry table[] = {{"host_gpu", "cpu", version, open}, reference_backend};
+  return table;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,137 @@
+#include "tests/support/host_gpu/host_math.hpp"
+
+#include <cstring>
+
+namespace dllaunch::gpu {
+namespace {
+
+constexpr std::size_t workspace_bytes = 96;
+
+void spoil(void* workspace) {
+  if (host_gpu_of(workspace) != host_gpu_of_thread()) std::abort();
+  std::memset(workspace, 0xFF, workspace_bytes);
+}
+
+template <typename T>
+class HostConvolution final : public Convolution {
+ public:
+  explicit HostConvolution(const ConvolutionShape& shape) : shape_(shape) {}
+  std::size_t workspace() const override { return workspace_bytes; }
+
+  void forward(GpuStream, const void* x, const void* w, void* y, void* workspace) override {
+    spoil(workspace);
+    std::vector<float> sums(static_cast<std::size_t>(shape_.y.elements()));
+    for_each_tap([&](std::int64_t iy, std::int64_t ix, std::int64_t iw) {
+      sums[static_cast<std::size_t>(iy)] += at(x, ix) * at(w, iw);
+    });
+    write(sums, y);
+  }
+  void backward_data(GpuStream, const void* dy, const void* w, void* dx, void* workspace) override {
+    if (!shape_.backward_data) std::abort();
+    spoil(workspace);
+    std::vector<float> sums(static_cast<std::size_t>(shape_.x.elements()));
+    for_each_tap([&](std::int64_t iy, std::int64_t ix, std::int64_t iw) {
+      sums[static_cast<std::size_t>(ix)] += at(dy, iy) * at(w, iw);
+    });
+    write(sums, dx);
+  }
+  void backward_weights(GpuStream, const void* x, const void* dy, void* dw,
+                        void* workspace) override {
+    if (!shape_.backward_weights) std::abort();
+    spoil(workspace);
+    std::vector<float> sums(
+        static_cast<std::size_t>(shape_.y.channels * shape_.window.elements() * shape_.x.channels));
+    for_each_tap([&](std::int64_t iy, std::int64_t ix, std::int64_t iw) {
+      sums[static_cast<std::size_t>(iw)] += at(x, ix) * at(dy, iy);
+    });
+    write(sums, dw);
+  }
+
+ private:
+  static float at(const void* memory, std::int64_t i) {
+    return get(static_cast<const T*>(memory)[i]);
+  }
+  static void write(const std::vector<float>& sums, void* to) {
+    for (std::size_t i = 0; i < sums.size(); ++i) set(static_cast<T*>(to)[i], sums[i]);
+  }
+
+  /// Calls visit(y, x, w) for every product.
+  template <typename Visit>
+  void for_each_tap(const Visit& visit) const {
+    const auto& [kernel, stride, padding] = shape_.window;
+    const Volume weights{shape_.y.channels, kernel[0], kernel[1], kernel[2], shape_.x.channels};
+    for (std::int64_t iy = 0; iy < shape_.y.elements(); ++iy) {
+      const Place o = place_of(shape_.y, iy);
+      for (std::int64_t tap = 0; tap < shape_.window.elements(); ++tap) {
+        const std::int64_t q = tap / (kernel[1] * kernel[2]);
+        const std::int64_t r = tap / kernel[2] % kernel[1];
+        const std::int64_t s = tap % kernel[2];
+        const std::int64_t d = o.d * stride[0] - padding[0] + q;
+        const std::int64_t h = o.h * stride[1] - padding[1] + r;
+        const std::int64_t w = o.w * stride[2] - padding[2] + s;
+        const bool inside = d >= 0 && d < shape_.x.depth && h >= 0 && h < shape_.x.height &&
+                            w >= 0 && w < shape_.x.width;
+        if (!inside) continue;
+        const std::int64_t from = shape_.x.at(o.row, d, h, w, 0);
+        const std::int64_t weight = weights.at(o.c, q, r, s, 0);
+        for (std::int64_t c = 0; c < shape_.x.channels; ++c) visit(iy, from + c, weight + c);
+      }
+    }
+  }
+
+  ConvolutionShape shape_;
+};
+
+template <typename In, typename Out>
+class HostProduct final : public Product {
+ public:
+  explicit HostProduct(const ProductShape& shape) : shape_(shape) {}
+  std::size_t workspace() const override { return workspace_bytes; }
+
+  void run(GpuStream, const void* a, const void* b, void* c, bool add, void* workspace) override {
+    spoil(workspace);
+    const auto& s = shape_;
+    const auto* left = static_cast<const In*>(a);
+    const auto* right = static_cast<const In*>(b);
+    for (std::int64_t i = 0; i < s.rows; ++i) {
+      for (std::int64_t j = 0; j < s.columns; ++j) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < s.depth; ++k) {
+          sum += get(left[s.transpose_a ? k * s.rows + i : i * s.depth + k]) *
+                 get(right[s.transpose_b ? j * s.depth + k : k * s.columns + j]);
+        }
+        put(static_cast<Out*>(c)[i * s.columns + j], sum, add);
+      }
+    }
+  }
+
+ private:
+  ProductShape shape_;
+};
+
+class HostMath final : public MathLibrary {
+ public:
+  Result<std::unique_ptr<Convolution>> convolution(const ConvolutionShape& shape) override {
+    if (shape.type == DType::f32) {
+      return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<float>>(shape));
+    }
+    return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<BFloat16>>(shape));
+  }
+  Result<std::unique_ptr<Product>> product(const ProductShape& shape) override {
+    if (shape.in == DType::f32) {
+      return std::unique_ptr<Product>(std::make_unique<HostProduct<float, float>>(shape));
+    }
+    if (shape.out == DType::f32) {
+      return std::unique_ptr<Product>(std::make_unique<HostProduct<BFloat16, float>>(shape));
+    }
+    return std::unique_ptr<Product>(std::make_unique<HostProduct<BFloat16, BFloat16>>(shape));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<MathLibrary> make_host_math() {
+  return std::make_unique<HostMath>();
+}
+
+}  // namespace dllaunch::gpu

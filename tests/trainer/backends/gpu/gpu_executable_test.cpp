@@ -1,0 +1,180 @@
+// What is a GPU's own, on the host in its place: memory of the device, its end, bfloat16. What
+// every backend promises is in backend_test.cpp, which the same program runs.
+#include "trainer/backends/gpu/gpu_executable.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <span>
+#include <thread>
+
+#include "tests/support/host_gpu/host_math.hpp"
+#include "tests/trainer/compiled.hpp"
+#include "tests/trainer/operation_cases.hpp"
+#include "trainer/backends/gpu/device_memory.hpp"
+
+namespace dllaunch::gpu {
+namespace {
+
+using testing::HasSubstr;
+
+Graph residual_graph() {
+  for (const OperationCase& one : operation_cases()) {
+    if (one.name == "block_with_projection") return one.graph();
+  }
+  return {};
+}
+
+/// Arenas in the memory of the current device, as a communicator of GPUs gives them.
+class DeviceArena {
+ public:
+  explicit DeviceArena(const std::vector<ParameterSlot>& slots) {
+    for (const ParameterSlot& slot : slots) {
+      void* memory = nullptr;
+      EXPECT_EQ(gpu_allocate(&memory, slot.elements * sizeof(float)), gpu_success);
+      pieces_.push_back(memory);
+    }
+  }
+  ~DeviceArena() {
+    for (void* piece : pieces_) EXPECT_EQ(gpu_free(piece), gpu_success);
+  }
+  DeviceArena(const DeviceArena&) = delete;
+  DeviceArena& operator=(const DeviceArena&) = delete;
+  const std::vector<void*>& pieces() const { return pieces_; }
+
+ private:
+  std::vector<void*> pieces_;
+};
+
+struct Outcome {
+  double loss = 0;
+  Tensors gradients;
+};
+
+/// One step with arenas on the device.
+Outcome step_on_device(const Graph& graph, const Images& images, int batch) {
+  const auto math = make_host_math();
+  auto executable = compile_for_gpu("host_gpu", graph, {.batch = batch}, *math);
+  if (!executable) return {};
+  const auto& slots = (*executable)->slots();
+  const DeviceArena weights(slots);
+  const DeviceArena gradients(slots);
+  (*executable)->attach(weights.pieces(), gradients.pieces());
+  const Tensors values = random_weights(graph);
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    const auto& plain = values[static_cast<std::size_t>(slots[s].parameter)];
+    const std::vector<float> rounded(plain.begin(), plain.end());
+    (*executable)->from_plain(static_cast<int>(s), rounded.data(), weights.pieces()[s]);
+  }
+  Outcome outcome;
+  outcome.loss = (*executable)->forward(images.batch(), Phase::train).loss_sum;
+  (*executable)->backward(1, false, [](int) {});
+  outcome.gradients.resize(graph.parameters.size());
+  for (std::size_t s = 0; s < slots.size(); ++s) {
+    std::vector<float> plain(slots[s].elements);
+    (*executable)->to_plain(static_cast<int>(s), gradients.pieces()[s], plain.data());
+    outcome.gradients[static_cast<std::size_t>(slots[s].parameter)] = {plain.begin(), plain.end()};
+  }
+  executable->reset();
+  return outcome;
+}
+
+TEST(GpuExecutable, ArenasOnTheDeviceAndOnTheHostGiveTheSameBits) {
+  const Graph graph = residual_graph();
+  const Images images(graph, 4);
+  Compiled on_host(backend_named("host_gpu"), graph, {.batch = 4});
+  on_host.set_weights(random_weights(graph));
+  const double loss = on_host->forward(images.batch(), Phase::train).loss_sum;
+  on_host->backward(1, false, [](int) {});
+  const Outcome on_device = step_on_device(graph, images, 4);
+  EXPECT_EQ(on_device.loss, loss);
+  EXPECT_EQ(on_device.gradients, on_host.gradients());
+}
+
+TEST(GpuExecutable, AllocatesNothingAfterTheFirstStep) {
+  const Graph graph = residual_graph();
+  const Images images(graph, 4);
+  Compiled compiled(backend_named("host_gpu"), graph, {.batch = 4});
+  compiled.set_weights(random_weights(graph));
+  const auto step = [&] {
+    compiled->forward(images.batch(), Phase::train);
+    compiled->backward(1, false, [](int) {});
+    compiled->forward(images.batch(2), Phase::evaluate);
+  };
+  step();
+  const std::size_t before = host_gpus().allocations;
+  for (int again = 0; again < 3; ++again) step();
+  EXPECT_EQ(host_gpus().allocations, before);
+}
+
+TEST(GpuExecutable, GivesAllItsMemoryBack) {
+  const std::size_t before = host_gpus().in_use[0];
+  const Graph graph = residual_graph();
+  step_on_device(graph, Images(graph, 4), 4);
+  EXPECT_EQ(host_gpus().in_use[0], before);
+}
+
+TEST(GpuExecutable, SaysWhatWouldFit) {
+  const Graph graph = residual_graph();
+  const auto math = make_host_math();
+  const std::size_t all = host_gpus().bytes_each;
+  host_gpus().bytes_each = host_gpus().in_use[0] + (std::size_t{1} << 20);
+  std::string said;
+  int fits = 0;
+  try {
+    static_cast<void>(compile_for_gpu("host_gpu", graph, {.batch = 4096}, *math));
+  } catch (const std::bad_alloc& refused) {
+    said = refused.what();
+  }
+  EXPECT_THAT(said, HasSubstr("batch_size 4096 needs "));
+  EXPECT_THAT(said, HasSubstr("GiB of the GPU, 0.00 GiB are free; about "));
+  const auto at = said.find("about ");
+  if (at != std::string::npos) fits = std::stoi(said.substr(at + 6));
+  EXPECT_GT(fits, 0);
+  // What it says must be true, a tenth for what does not grow with the batch.
+  EXPECT_NO_THROW(static_cast<void>(
+      compile_for_gpu("host_gpu", graph, {.batch = std::max(1, fits * 9 / 10)}, *math)));
+  host_gpus().bytes_each = all;
+}
+
+/// A rank that works on another device's arenas ends, with the reason.
+TEST(GpuExecutableDeathTest, MemoryOfAnotherDeviceIsNotTouched) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto wrong = [] {
+    host_gpus().pci = {"0000:01:00.0", "0000:02:00.0"};
+    const Graph graph = residual_graph();
+    const auto math = make_host_math();
+    auto executable = compile_for_gpu("host_gpu", graph, {.batch = 2}, *math);
+    static_cast<void>(gpu_set_device(1));
+    const DeviceArena weights((*executable)->slots());
+    const std::vector<float> ones(4096, 1.F);
+    static_cast<void>(gpu_set_device(0));
+    (*executable)->from_plain(0, ones.data(), weights.pieces().front());
+  };
+  EXPECT_EXIT(wrong(), testing::ExitedWithCode(70), "memory of another device");
+}
+
+/// Against fp32, by what 8 bits of mantissa can hold.
+TEST(GpuExecutable, BFloat16IsNearFp32) {
+  for (const OperationCase& one : operation_cases()) {
+    SCOPED_TRACE(one.name);
+    const Graph graph = one.graph();
+    const Images images(graph, 5);
+    Compiled single(backend_named("host_gpu"), graph, {.batch = 5});
+    Compiled half(backend_named("host_gpu"), graph, {.batch = 5, .precision = Precision::bf16});
+    single.set_weights(random_weights(graph));
+    half.set_weights(random_weights(graph));
+    const double wanted = single->forward(images.batch(), Phase::evaluate).loss_sum;
+    EXPECT_NEAR(half->forward(images.batch(), Phase::evaluate).loss_sum, wanted, 0.05 * wanted);
+    single->forward(images.batch(), Phase::train);
+    half->forward(images.batch(), Phase::train);
+    EXPECT_LT(relative_error(half->logits(), single->logits()), 0.06);
+    half->backward(1, false, [](int) {});
+    for (const auto& gradient : half.gradients()) {
+      for (const double value : gradient) ASSERT_TRUE(std::isfinite(value));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch::gpu

@@ -1,0 +1,480 @@
+#include "trainer/backends/gpu/gpu_executable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "trainer/backends/gpu/check.hpp"
+#include "trainer/backends/gpu/heavy_layers.hpp"
+#include "trainer/backends/gpu/norm_layers.hpp"
+#include "trainer/backends/gpu/operations.hpp"
+#include "trainer/backends/gpu/parameter_memory.hpp"
+#include "trainer/loss.hpp"
+
+namespace dllaunch::gpu {
+namespace {
+
+constexpr DType dtype_of(float) {
+  return DType::f32;
+}
+constexpr DType dtype_of(BFloat16) {
+  return DType::bf16;
+}
+
+std::size_t index(int of) {
+  return static_cast<std::size_t>(of);
+}
+
+/// Absent images are zeros on their way in, go through all layers and give no gradient: plans are
+/// made for a whole batch, and nothing there is ever NaN that is not NaN elsewhere.
+template <typename T>
+class GpuExecutable final : public Executable {
+ public:
+  GpuExecutable(Graph graph, CompileOptions options)
+      : graph_(std::move(graph)),
+        options_(std::move(options)),
+        plan_(plan_steps(graph_, options_.batch)),
+        parameters_(graph_),
+        norms_(graph_, plan_, options_.sum_over_ranks, memory_),
+        compute_weights_(graph_.parameters.size(), -1),
+        written_(graph_.nodes.size()) {}
+
+  std::optional<Error> prepare(MathLibrary& library) {
+    if (auto error = heavy_.make(library, graph_, plan_, dtype_of(T{}))) return error;
+    reserve();
+    const std::size_t bytes = memory_.place();
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check(gpu_memory(free, total), "memory");
+    if (bytes > free || memory_.allocate() != gpu_success) {
+      throw OutOfGpuMemory(too_much_memory(options_.batch, bytes, free));
+    }
+    norms_.start();
+    return std::nullopt;
+  }
+
+  const std::vector<ParameterSlot>& slots() const override { return parameters_.slots(); }
+  DType dtype() const override { return DType::f32; }
+  void attach(std::vector<void*> weights, std::vector<void*> gradients) override {
+    parameters_.attach(std::move(weights), std::move(gradients));
+  }
+  void to_plain(int slot, const void* arena, void* plain) const override {
+    parameters_.to_plain(slot, arena, plain);
+  }
+  void from_plain(int slot, const void* plain, void* arena) const override {
+    parameters_.from_plain(slot, plain, arena);
+  }
+  std::vector<double> buffer(int i) const override { return norms_.buffer(i); }
+  void set_buffer(int i, std::span<const double> values) override { norms_.set_buffer(i, values); }
+
+  ForwardResult forward(const Batch& batch, Phase phase) override {
+    using Statistics = NormLayers::Statistics;
+    take(batch, phase);
+    for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
+      run_forward(n, phase == Phase::train ? Statistics::of_batch : Statistics::running);
+    }
+    check(gpu_last_error(), "forward");
+    read_logits();
+    const auto outputs = static_cast<std::size_t>(count_ * graph_.classes());
+    slopes_.assign(logits_.size(), 0);
+    return evaluate_loss(graph_.loss, batch, std::span(logits_).first(outputs),
+                         std::span(slopes_).first(outputs));
+  }
+
+  void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
+    if (accumulate) parameters_.fetch_gradients(stream_);
+    accumulate_ = accumulate;
+    written_.assign(graph_.nodes.size(), false);
+    if (plan_.nodes.back().trains) put_slopes(scale);
+    int slot = 0;
+    for (std::size_t n = graph_.nodes.size() - 1; n > 0; --n) {
+      if (plan_.nodes[n].trains && !plan_.nodes[n].absorbed) run_backward(n);
+      for (const int parameter : graph_.nodes[n].parameters) {
+        if (trains(parameter)) parameters_.give_gradient(stream_, slot);
+        on_ready(slot++);
+      }
+      if (graph_.nodes[n].parameters.empty()) on_ready(no_slot);
+    }
+    check(gpu_last_error(), "backward");
+  }
+
+  std::string first_non_finite(const Batch& batch) override {
+    take(batch, Phase::train);
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (n > 0) run_forward(n, NormLayers::Statistics::as_they_are);
+      if (!plan_.nodes[n].absorbed && !all_finite(n)) return graph_.nodes[n].name;
+    }
+    return {};
+  }
+
+  std::vector<double> logits() const override {
+    return {logits_.begin(), logits_.begin() + count_ * graph_.classes()};
+  }
+
+ private:
+  T* value(int n) const { return memory_.at<T>(values_[index(n)]); }
+  /// nullptr: nobody asks for it.
+  T* delta(int n) const { return memory_.at<T>(deltas_[index(n)]); }
+  const Volume& shape(int n) const { return plan_.nodes[index(n)].shape; }
+  int input(std::size_t n, std::size_t i = 0) const { return graph_.nodes[n].inputs[i]; }
+  bool trains(int parameter) const { return !graph_.parameters[index(parameter)].frozen; }
+  /// Whether what goes into delta(n) adds to what is there.
+  bool adds(int n) {
+    const bool there = written_[index(n)];
+    written_[index(n)] = true;
+    return there;
+  }
+
+  void reserve();
+  void take(const Batch& batch, Phase phase);
+  void read_logits();
+  void put_slopes(double scale);
+  bool all_finite(std::size_t n);
+
+  void run_forward(std::size_t n, NormLayers::Statistics statistics) {
+    const NodePlan& plan = plan_.nodes[n];
+    if (plan.absorbed) return;
+    if (plan.norm >= 0) return norms_.forward(stream_, norm_pass(n), statistics);
+    std::visit([&](const auto& op) { forward_of(op, n); }, graph_.nodes[n].op);
+  }
+  void run_backward(std::size_t n) {
+    if (plan_.nodes[n].norm >= 0) return run_norm_backward(n);
+    std::visit([&](const auto& op) { backward_of(op, n); }, graph_.nodes[n].op);
+  }
+  NormPass<T> norm_pass(std::size_t n) const;
+  void run_norm_backward(std::size_t n);
+
+  void forward_of(const Input&, std::size_t) {}
+  void backward_of(const Input&, std::size_t) {}
+  // Those are run as norms.
+  void forward_of(const BatchNorm&, std::size_t) {}
+  void backward_of(const BatchNorm&, std::size_t) {}
+  void forward_of(const Conv2d&, std::size_t n) { convolve(n); }
+  void forward_of(const Conv3d&, std::size_t n) { convolve(n); }
+  void backward_of(const Conv2d&, std::size_t n) { convolve_backward(n); }
+  void backward_of(const Conv3d&, std::size_t n) { convolve_backward(n); }
+  void forward_of(const Dense&, std::size_t n);
+  void backward_of(const Dense&, std::size_t n);
+  void forward_of(const Add&, std::size_t n);
+  void backward_of(const Add&, std::size_t n);
+  void forward_of(const Dropout& op, std::size_t n);
+  void backward_of(const Dropout& op, std::size_t n);
+  template <typename Op>
+  void forward_of(const Op& op, std::size_t n) {
+    gpu::forward(op, view(n));
+  }
+  template <typename Op>
+  void backward_of(const Op& op, std::size_t n) {
+    View<T> v = view(n);
+    if (v.dx == nullptr) return;
+    v.add = adds(input(n));
+    gpu::backward(op, v);
+  }
+  View<T> view(std::size_t n) const;
+  void convolve(std::size_t n);
+  void convolve_backward(std::size_t n);
+  const T* compute_weight(int parameter) const;
+  void add_bias(std::size_t n);
+  void bias_backward(std::size_t n);
+
+  /// A kernel with an index for each element of node n's output.
+  template <typename Body>
+  void over(int n, const Body& body) {
+    launch(stream_, shape(n).elements(), body);
+  }
+
+  Graph graph_;
+  CompileOptions options_;
+  StepPlan plan_;
+  GpuStream stream_ = nullptr;  // the default one: NCCL's begins after what is on it
+  DeviceMemory memory_;
+  ParameterMemory parameters_;
+  NormLayers norms_;
+  HeavyLayers heavy_;
+  std::vector<int> values_;  // pieces of memory_, by node
+  std::vector<int> deltas_;
+  std::vector<int> best_;             // of max poolings
+  std::vector<int> compute_weights_;  // by parameter: as T; -1: the weights themselves serve
+  int images_ = -1;                   // float [batch, c, h, w]
+  int outputs_ = -1;                  // float [batch, classes]
+  int found_ = -1;                    // int
+  int weight_delta_ = -1;             // T: of one convolution
+  int input_delta_ = -1;              // T: of one convolution that adds
+  int workspace_ = -1;
+  std::vector<bool> written_;  // by node: delta() holds something
+  bool accumulate_ = false;
+  Phase phase_ = Phase::train;
+  int count_ = 0;
+  std::uint64_t random_ = 0;
+  std::vector<double> logits_;  // [batch, classes]
+  std::vector<double> slopes_;
+};
+
+template <typename T>
+void GpuExecutable<T>::reserve() {
+  for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+    const std::size_t elements = static_cast<std::size_t>(plan_.nodes[n].shape.elements());
+    const auto place = [&](const Use& use, std::size_t bytes) {
+      return use.last < use.first ? -1 : memory_.add(bytes, use.first, use.last);
+    };
+    values_.push_back(place(plan_.values[n], elements * sizeof(T)));
+    deltas_.push_back(place(plan_.deltas[n], elements * sizeof(T)));
+    const Operation& op = graph_.nodes[n].op;
+    const bool chooses =
+        std::holds_alternative<MaxPool2d>(op) || std::holds_alternative<MaxPool3d>(op);
+    const int step = static_cast<int>(n);
+    const Use both{step, chooses ? plan_.steps - 1 - step : -1};
+    best_.push_back(place(both, elements * sizeof(std::uint16_t)));
+    if (!heavy_.has(n) || dtype_of(T{}) == DType::f32) continue;
+    const int weight = graph_.nodes[n].parameters.front();
+    const auto weights =
+        static_cast<std::size_t>(elements_of(graph_.parameters[index(weight)].shape));
+    compute_weights_[index(weight)] = memory_.add(weights * sizeof(T));
+  }
+  images_ = memory_.add(static_cast<std::size_t>(shape(0).elements()) * sizeof(float), 0, 0);
+  logits_.resize(static_cast<std::size_t>(options_.batch * graph_.classes()));
+  outputs_ = memory_.add(logits_.size() * sizeof(float));
+  found_ = memory_.add(sizeof(int));
+  weight_delta_ = memory_.add(heavy_.weights() * sizeof(T));
+  input_delta_ = memory_.add(heavy_.inputs() * sizeof(T));
+  workspace_ = memory_.add(heavy_.workspace());
+}
+
+template <typename T>
+void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
+  assert(batch.count >= 0 && batch.count <= options_.batch);
+  count_ = batch.count;
+  random_ = batch.random;
+  phase_ = phase;
+  parameters_.fetch_weights(stream_);
+  for (std::size_t p = 0; p < compute_weights_.size(); ++p) {
+    if (compute_weights_[p] < 0) continue;
+    launch(stream_, elements_of(graph_.parameters[p].shape),
+           Convert<float, T>{parameters_.weight(static_cast<int>(p)),
+                             memory_.at<T>(compute_weights_[p]), false});
+  }
+  auto* const images = memory_.at<float>(images_);
+  const auto all = static_cast<std::size_t>(shape(0).elements());
+  const auto row = static_cast<std::size_t>(elements_of(graph_.input_shape()));
+  const std::size_t present = static_cast<std::size_t>(count_) * row;
+  assert(batch.images.size() >= present);
+  if (present > 0) {
+    check(gpu_copy_later(images, batch.images.data(), present * sizeof(float), stream_), "images");
+  }
+  if (present < all) {
+    check(gpu_clear_later(images + present, (all - present) * sizeof(float), stream_), "images");
+  }
+  over(0, ToChannelsLast<float, T>{images, value(0), shape(0), false});
+}
+
+template <typename T>
+void GpuExecutable<T>::read_logits() {
+  auto* const outputs = memory_.at<float>(outputs_);
+  const int last = static_cast<int>(graph_.nodes.size()) - 1;
+  over(last, Convert<T, float>{value(last), outputs, false});
+  std::vector<float> here(logits_.size());
+  check(gpu_copy_later(here.data(), outputs, here.size() * sizeof(float), stream_), "logits");
+  check(gpu_synchronise(stream_), "forward");
+  logits_.assign(here.begin(), here.end());
+}
+
+template <typename T>
+void GpuExecutable<T>::put_slopes(double scale) {
+  std::vector<float> here(slopes_.size());
+  std::ranges::transform(slopes_, here.begin(),
+                         [scale](double slope) { return static_cast<float>(scale * slope); });
+  auto* const outputs = memory_.at<float>(outputs_);
+  const int last = static_cast<int>(graph_.nodes.size()) - 1;
+  check(gpu_copy_later(outputs, here.data(), here.size() * sizeof(float), stream_), "slopes");
+  check(gpu_synchronise(stream_), "slopes");
+  over(last, Convert<float, T>{outputs, delta(last), adds(last)});
+}
+
+template <typename T>
+bool GpuExecutable<T>::all_finite(std::size_t n) {
+  auto* const found = memory_.at<int>(found_);
+  check(gpu_clear_later(found, sizeof(int), stream_), "clear");
+  const Volume& of = plan_.nodes[n].shape;
+  launch(stream_, count_ * of.pixels() * of.channels,
+         FindNonFinite<T>{value(static_cast<int>(n)), found});
+  int here = 0;
+  check(gpu_copy_later(&here, found, sizeof(int), stream_), "copy");
+  check(gpu_synchronise(stream_), "search");
+  return here == 0;
+}
+
+template <typename T>
+NormPass<T> GpuExecutable<T>::norm_pass(std::size_t n) const {
+  const NodePlan& plan = plan_.nodes[n];
+  const Node& norm = graph_.nodes[index(plan.norm)];
+  return {.node = plan.norm,
+          .shape = plan.shape,
+          .rows = count_,
+          .x = value(norm.inputs.front()),
+          .other = plan.other >= 0 ? value(plan.other) : nullptr,
+          .y = value(static_cast<int>(n)),
+          .relu = plan.relu,
+          .weight = parameters_.weight(norm.parameters[0]),
+          .bias = parameters_.weight(norm.parameters[1])};
+}
+
+template <typename T>
+void GpuExecutable<T>::run_norm_backward(std::size_t n) {
+  const NodePlan& plan = plan_.nodes[n];
+  const Node& norm = graph_.nodes[index(plan.norm)];
+  const int x = norm.inputs.front();
+  NormPass<T> pass = norm_pass(n);
+  pass.dy = delta(static_cast<int>(n));
+  pass.dx = delta(x);
+  if (pass.dx != nullptr) pass.add = adds(x);
+  if (plan.other >= 0) pass.dother = delta(plan.other);
+  if (pass.dother != nullptr) pass.add_other = adds(plan.other);
+  if (trains(norm.parameters[0])) pass.dweight = parameters_.gradient(norm.parameters[0]);
+  if (trains(norm.parameters[1])) pass.dbias = parameters_.gradient(norm.parameters[1]);
+  pass.add_weights = accumulate_;
+  norms_.backward(stream_, pass);
+}
+
+template <typename T>
+const T* GpuExecutable<T>::compute_weight(int parameter) const {
+  if constexpr (std::is_same_v<T, float>) return parameters_.weight(parameter);
+  return memory_.at<T>(compute_weights_[index(parameter)]);
+}
+
+template <typename T>
+void GpuExecutable<T>::add_bias(std::size_t n) {
+  const Node& node = graph_.nodes[n];
+  if (node.parameters.size() < 2) return;
+  const int y = static_cast<int>(n);
+  over(y, AddBias<T>{value(y), parameters_.weight(node.parameters[1]), shape(y).channels});
+}
+
+template <typename T>
+void GpuExecutable<T>::bias_backward(std::size_t n) {
+  const Node& node = graph_.nodes[n];
+  if (node.parameters.size() < 2 || !trains(node.parameters[1])) return;
+  const int y = static_cast<int>(n);
+  norms_.bias_backward(stream_, shape(y), static_cast<const T*>(delta(y)),
+                       parameters_.gradient(node.parameters[1]), accumulate_);
+}
+
+template <typename T>
+void GpuExecutable<T>::convolve(std::size_t n) {
+  heavy_.at(n).convolution->forward(stream_, value(input(n)),
+                                    compute_weight(graph_.nodes[n].parameters[0]),
+                                    value(static_cast<int>(n)), memory_.at<void*>(workspace_));
+  add_bias(n);
+}
+
+template <typename T>
+void GpuExecutable<T>::convolve_backward(std::size_t n) {
+  const int x = input(n);
+  const int parameter = graph_.nodes[n].parameters[0];
+  Convolution& convolution = *heavy_.at(n).convolution;
+  const T* const dy = delta(static_cast<int>(n));
+  auto* const workspace = memory_.at<void*>(workspace_);
+  bias_backward(n);
+  if (trains(parameter)) {
+    auto* const dw = memory_.at<T>(weight_delta_);
+    convolution.backward_weights(stream_, value(x), dy, dw, workspace);
+    launch(stream_, elements_of(graph_.parameters[index(parameter)].shape),
+           Convert<T, float>{dw, parameters_.gradient(parameter), accumulate_});
+  }
+  if (delta(x) == nullptr) return;
+  const bool add = adds(x);
+  T* const dx = add ? memory_.at<T>(input_delta_) : delta(x);
+  convolution.backward_data(stream_, dy, compute_weight(parameter), dx, workspace);
+  if (add) over(x, Convert<T, T>{dx, delta(x), true});
+}
+
+template <typename T>
+void GpuExecutable<T>::forward_of(const Dense&, std::size_t n) {
+  heavy_.at(n).forward->run(stream_, value(input(n)), compute_weight(graph_.nodes[n].parameters[0]),
+                            value(static_cast<int>(n)), false, memory_.at<void*>(workspace_));
+  add_bias(n);
+}
+
+template <typename T>
+void GpuExecutable<T>::backward_of(const Dense&, std::size_t n) {
+  const int x = input(n);
+  const int parameter = graph_.nodes[n].parameters[0];
+  const T* const dy = delta(static_cast<int>(n));
+  auto* const workspace = memory_.at<void*>(workspace_);
+  bias_backward(n);
+  if (trains(parameter)) {
+    heavy_.at(n).backward_weights->run(stream_, dy, value(x), parameters_.gradient(parameter),
+                                       accumulate_, workspace);
+  }
+  if (delta(x) == nullptr) return;
+  heavy_.at(n).backward_data->run(stream_, dy, compute_weight(parameter), delta(x), adds(x),
+                                  workspace);
+}
+
+template <typename T>
+View<T> GpuExecutable<T>::view(std::size_t n) const {
+  const int x = input(n);
+  const int y = static_cast<int>(n);
+  return {.stream = stream_,
+          .in = shape(x),
+          .out = shape(y),
+          .x = value(x),
+          .y = value(y),
+          .dy = delta(y),
+          .dx = delta(x),
+          .best = memory_.at<std::uint16_t>(best_[n])};
+}
+
+template <typename T>
+void GpuExecutable<T>::forward_of(const Add&, std::size_t n) {
+  const int y = static_cast<int>(n);
+  over(y, SumOfTwo<T>{value(input(n, 0)), value(input(n, 1)), value(y)});
+}
+
+template <typename T>
+void GpuExecutable<T>::backward_of(const Add&, std::size_t n) {
+  for (const int x : graph_.nodes[n].inputs) {
+    if (delta(x) == nullptr) continue;
+    over(x, Convert<T, T>{delta(static_cast<int>(n)), delta(x), adds(x)});
+  }
+}
+
+template <typename T>
+void GpuExecutable<T>::forward_of(const Dropout& op, std::size_t n) {
+  const View<T> v = view(n);
+  if (phase_ == Phase::evaluate) return over_outputs(v, Convert<T, T>{v.x, v.y, false});
+  const DropoutMask mask(random_, graph_.nodes[n].name, op.rate);
+  over_outputs(v, Drop<T>{v.x, v.y, v.out, mask, static_cast<float>(1 / (1 - op.rate)), false});
+}
+
+template <typename T>
+void GpuExecutable<T>::backward_of(const Dropout& op, std::size_t n) {
+  const View<T> v = view(n);
+  if (v.dx == nullptr) return;
+  const DropoutMask mask(random_, graph_.nodes[n].name, op.rate);
+  over_inputs(
+      v, Drop<T>{v.dy, v.dx, v.in, mask, static_cast<float>(1 / (1 - op.rate)), adds(input(n))});
+}
+
+template <typename T>
+Result<std::unique_ptr<Executable>> compiled(const Graph& graph, const CompileOptions& options,
+                                             MathLibrary& library) {
+  auto executable = std::make_unique<GpuExecutable<T>>(graph, options);
+  if (auto error = executable->prepare(library)) return *std::move(error);
+  return std::unique_ptr<Executable>(std::move(executable));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, const Graph& graph,
+                                                    const CompileOptions& options,
+                                                    MathLibrary& library) {
+  if (options.precision == Precision::fp32) return compiled<float>(graph, options, library);
+  if (options.precision == Precision::bf16) return compiled<BFloat16>(graph, options, library);
+  return Error{ErrorKind::bad_request,
+               fmt::format("backend {} has no precision {}", backend, to_string(options.precision)),
+               "use fp32 or bf16"};
+}
+
+}  // namespace dllaunch::gpu

@@ -1,0 +1,21 @@
+// A graph as a GPU runs it: channels last, kernels of ours between the library's convolutions and
+// products. One source for CUDA and HIP, and for the tests' host in place of a GPU.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "topology/result.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/backends/gpu/math_library.hpp"
+
+namespace dllaunch::gpu {
+
+/// fp32 or bf16; bad_request: another precision, by name. The current device is the rank's own.
+/// All memory but that of attach() is allocated here, in one piece: OutOfGpuMemory says what would
+/// fit. The library outlives the executable.
+Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, const Graph& graph,
+                                                    const CompileOptions& options,
+                                                    MathLibrary& library);
+
+}  // namespace dllaunch::gpu

@@ -1,0 +1,69 @@
+// What a vendor's libraries do for a GPU backend: convolutions and products of matrices. cuDNN and
+// cuBLASLt for CUDA; plain loops on the host in the tests.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "gpu_api.hpp"
+#include "runtime/dtype.hpp"
+#include "topology/result.hpp"
+#include "trainer/backends/gpu/element.hpp"
+#include "trainer/backends/gpu/pooling_bodies.hpp"
+
+namespace dllaunch::gpu {
+
+/// x and y channels last, weights [y.channels, kernel..., x.channels], all of `type`: f32 or bf16,
+/// and products added up in float. Which passes will be asked for.
+struct ConvolutionShape {
+  DType type = DType::f32;
+  Volume x;
+  Volume y;
+  Window window;
+  bool backward_data = true;
+  bool backward_weights = true;
+  bool operator==(const ConvolutionShape&) const = default;
+};
+
+/// All results are overwritten. `workspace` has workspace() bytes. Failures die().
+class Convolution {
+ public:
+  virtual ~Convolution() = default;
+  virtual std::size_t workspace() const = 0;
+  virtual void forward(GpuStream stream, const void* x, const void* w, void* y,
+                       void* workspace) = 0;
+  virtual void backward_data(GpuStream stream, const void* dy, const void* w, void* dx,
+                             void* workspace) = 0;
+  virtual void backward_weights(GpuStream stream, const void* x, const void* dy, void* dw,
+                                void* workspace) = 0;
+};
+
+/// c[rows, columns] = a b, or += where run() is told so. Row by row; a is [rows, depth], transposed
+/// [depth, rows]; b is [depth, columns], transposed [columns, depth].
+struct ProductShape {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t depth = 0;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  DType in = DType::f32;
+  DType out = DType::f32;
+};
+
+class Product {
+ public:
+  virtual ~Product() = default;
+  virtual std::size_t workspace() const = 0;
+  virtual void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
+                   void* workspace) = 0;
+};
+
+/// bad_request or unavailable: what the library cannot do, by name. Outlives what it makes.
+class MathLibrary {
+ public:
+  virtual ~MathLibrary() = default;
+  virtual Result<std::unique_ptr<Convolution>> convolution(const ConvolutionShape& shape) = 0;
+  virtual Result<std::unique_ptr<Product>> product(const ProductShape& shape) = 0;
+};
+
+}  // namespace dllaunch::gpu
