@@ -145,6 +145,9 @@ struct BackendEntry {
   std::string (*version)();  // "oneDNN 2.6.3"
   /// unavailable: no such device here.
   Result<std::unique_ptr<Backend>> (*open)();
+  /// nullptr, or whether this machine may have such a device: where not, nobody who left the choice
+  /// open is told what is missing.
+  bool (*expected)() = nullptr;
 };
 
 /// The backends compiled in, fastest first. Generated from backends/*/ by trainer/CMakeLists.txt.

@@ -13,6 +13,8 @@ Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& grap
   for (const auto& entry : backends()) {
     if (config.backend != "auto" && config.backend != entry.name) continue;
     if (config.device != "auto" && config.device != entry.device) continue;
+    const bool asked = config.backend != "auto" || config.device != "auto";
+    if (!asked && entry.expected != nullptr && !entry.expected()) continue;
     auto opened = entry.open();
     if (!opened) {
       first = first.value_or(std::move(opened).error().within(entry.name));

@@ -242,11 +242,12 @@ Result<Ok> open_training(Session& session, const Say& warn, Communicator& commun
   const Say unsaid = [](std::string_view) {};
   auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
   if (compiled && communicator.memory() == MemorySpace::gpu) {
-    // Until a backend computes there.
-    compiled = Error{ErrorKind::bad_request,
-                     fmt::format("communicator {} reduces memory of a GPU, {} computes on the CPU",
-                                 communicator.name(), session.backend),
-                     "use runtime.allreduce: auto"};
+    // Until parameters may lie there.
+    compiled = Error{
+        ErrorKind::bad_request,
+        fmt::format("communicator {} reduces memory of a GPU, {} has its parameters on the host",
+                    communicator.name(), session.backend),
+        "use runtime.allreduce: auto"};
   }
   if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 

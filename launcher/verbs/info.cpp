@@ -56,14 +56,23 @@ Json observe_program(World& world, const std::string& name) {
   return {{"found", true}, {"version", version_in(output->out)}, {"path", *path}};
 }
 
-/// The trainer's schema lists the backends it was built with.
-Json backends_of_trainer() {
+bool has_gpu(const Json& gpus, const char* library) {
+  return gpus.contains(library) && gpus[library].value("gpus", 0) > 0;
+}
+
+/// The trainer's schema lists the backends it was built with; some need a GPU of the vendor whose
+/// library names it.
+Json backends_of_trainer(const Json& gpus) {
   const Json train = Json::parse(train_schema_text());
   const Json words = train.value(Json::json_pointer("/properties/backend/enum"), Json::array());
   Json backends = Json::object();
   for (const Json& word : words) {
     if (word == "auto") continue;
     backends[word.get<std::string>()] = {{"built", true}, {"usable", true}};
+  }
+  for (const auto& [name, library] : {std::pair("cuda", "NVML"), std::pair("hip", "ROCm SMI")}) {
+    if (!backends.contains(name) || has_gpu(gpus, library)) continue;
+    backends[name] = {{"built", true}, {"usable", false}, {"why", "no GPU here"}};
   }
   for (const char* name : {"onednn", "cuda", "hip"}) {
     if (backends.contains(name)) continue;
@@ -79,7 +88,7 @@ Json nccl_module(World& world, const Json& gpus) {
   for (const auto& [file, library] :
        {std::pair("libdltrain_nccl.so", "NVML"), std::pair("libdltrain_rccl.so", "ROCm SMI")}) {
     if (!world.look_at(folder + "/" + file).exists) continue;
-    const bool usable = gpus.contains(library) && gpus[library].value("gpus", 0) > 0;
+    const bool usable = has_gpu(gpus, library);
     Json entry = {{"built", true}, {"usable", usable}};
     if (!usable) entry["why"] = "no GPU here";
     return entry;
@@ -173,7 +182,7 @@ Result<int> show_info(World& world, bool json) {
   const Json slurm = observe_program(world, "sinfo");
   const Json gpus = gpu_libraries(world);
   const Json info = {{"version", version()},
-                     {"backends", backends_of_trainer()},
+                     {"backends", backends_of_trainer(gpus)},
                      {"communicators", communicators(world, mpi, gpus)},
                      {"slurm", slurm},
                      {"mpi", mpi},

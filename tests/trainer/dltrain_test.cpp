@@ -7,6 +7,7 @@
 #include "tests/trainer/idx_bytes.hpp"
 #include "tests/trainer/run_program.hpp"
 #include "tests/trainer/small_training.hpp"
+#include "tests/trainer/usable_backends.hpp"
 #include "trainer/config.hpp"
 
 namespace dllaunch {
@@ -207,7 +208,7 @@ TEST(Dltrain, BFloat16SaysWhatTheCpuLacks) {
 
 TEST(Dltrain, HalfPrecisionIsRefusedByEveryBackend) {
   const ScratchFolder folder;
-  for (const BackendEntry& entry : backends()) {
+  for (const BackendEntry& entry : usable_backends()) {
     for (const auto backend : {entry.name, std::string_view("auto")}) {
       auto job = small_job();
       job["backend"] = backend;

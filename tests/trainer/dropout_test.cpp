@@ -6,6 +6,7 @@
 
 #include "tests/trainer/compiled.hpp"
 #include "tests/trainer/small_training.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {
@@ -49,7 +50,7 @@ TEST(Dropout, IsOffInEvaluation) {
   const auto graph = std::move(net).finish();
   ASSERT_TRUE(graph);
   const Images images(*graph, 3);
-  for (const BackendEntry& backend : backends()) {
+  for (const BackendEntry& backend : usable_backends()) {
     Compiled compiled(backend, *graph, {.batch = 4, .threads = 1});
     compiled->forward(images.batch(), Phase::train);
     const auto trained = compiled->logits();
@@ -64,7 +65,7 @@ TEST(Dropout, IsOffInEvaluation) {
 }
 
 TEST(Dropout, AResumedRunGoesOnToTheLastBit) {
-  for (const BackendEntry& backend : backends()) {
+  for (const BackendEntry& backend : usable_backends()) {
     SCOPED_TRACE(backend.name);
     auto config = small_config(std::string(backend.name));
     config.model = "mlp";

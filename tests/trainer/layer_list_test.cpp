@@ -6,6 +6,7 @@
 #include "tests/trainer/compiled.hpp"
 #include "tests/trainer/mutation.hpp"
 #include "tests/trainer/small_training.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {
@@ -174,7 +175,7 @@ TEST(LayerList, SurvivesDamage) {
 TEST(LayerList, TrainsAndResumesAsModelsDo) {
   auto parsed = parse_config(R"({"model": )" + std::string(residual) + "}");
   ASSERT_TRUE(parsed) << parsed.error().what;
-  for (const BackendEntry& backend : backends()) {
+  for (const BackendEntry& backend : usable_backends()) {
     SCOPED_TRACE(backend.name);
     auto config = small_config(std::string(backend.name));
     config.model = parsed->model;

@@ -6,6 +6,7 @@
 
 #include "tests/trainer/compiled.hpp"
 #include "tests/trainer/losses/loss_values.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {
@@ -102,7 +103,7 @@ TEST(Losses, EveryBackendTrainsWithEveryLoss) {
     const auto from_outputs = loss_of(choice, exact->logits(), rows, targets);
     EXPECT_EQ(expected.loss_sum, from_outputs.result.loss_sum);
     EXPECT_EQ(expected.correct, from_outputs.result.correct);
-    for (const BackendEntry& backend : backends()) {
+    for (const BackendEntry& backend : usable_backends()) {
       Compiled compiled(backend, graph, {.batch = 5, .threads = 1});
       compiled.set_weights(random_weights(graph));
       EXPECT_NEAR(compiled->forward(batch, Phase::train).loss_sum, expected.loss_sum, 1e-4);

@@ -8,6 +8,8 @@
 #include <memory>
 #include <random>
 
+#include "tests/trainer/usable_backends.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -117,8 +119,7 @@ TEST_P(HistogramsOnBackend, WithoutAStepAreOfWeights) {
   EXPECT_FALSE(found.contains("gradients/conv1.weight"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, HistogramsOnBackend,
-                         testing::ValuesIn(backends().begin(), backends().end()),
+INSTANTIATE_TEST_SUITE_P(Backends, HistogramsOnBackend, testing::ValuesIn(usable_backends()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tests/runtime/on_ranks.hpp"
 #include "tests/trainer/compiled.hpp"
 #include "tests/trainer/operation_cases.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {
@@ -171,8 +172,7 @@ TEST_P(OnEveryBackend, OneRankAloneLooksForTheLayerThatGaveNoNumber) {
   EXPECT_EQ(buffers_of(compiled, graph).back(), steps);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, OnEveryBackend,
-                         testing::ValuesIn(backends().begin(), backends().end()),
+INSTANTIATE_TEST_SUITE_P(Backends, OnEveryBackend, testing::ValuesIn(usable_backends()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(SyncBatchNorm, OneRankHasNothingToSum) {

@@ -3,6 +3,7 @@
 
 #include "tests/trainer/small_training.hpp"
 #include "tests/trainer/targets_set.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {
@@ -21,7 +22,7 @@ TrainConfig on_npy(const std::filesystem::path& data, const std::string& backend
 }
 
 TEST(Targets, SetsOfClassesAreLearntAndCounted) {
-  for (const BackendEntry& backend : backends()) {
+  for (const BackendEntry& backend : usable_backends()) {
     SCOPED_TRACE(backend.name);
     const ScratchFolder folder;
     write_targets_set(folder / "data", TargetKind::class_set);
@@ -42,7 +43,7 @@ TEST(Targets, SetsOfClassesAreLearntAndCounted) {
 }
 
 TEST(Targets, RealNumbersAreLearntAndMeasured) {
-  for (const BackendEntry& backend : backends()) {
+  for (const BackendEntry& backend : usable_backends()) {
     SCOPED_TRACE(backend.name);
     const ScratchFolder folder;
     write_targets_set(folder / "data", TargetKind::values);
@@ -102,7 +103,7 @@ TEST(Targets, ABadRowIsABadImage) {
 /// The published way to train on hyperspectral cubes, on a few small ones.
 TEST(Targets, CubesAreClassifiedByConvolutionsAlongTheirBands) {
   std::vector<std::vector<double>> losses;
-  for (const BackendEntry& backend : backends()) {
+  for (const BackendEntry& backend : usable_backends()) {
     SCOPED_TRACE(backend.name);
     const ScratchFolder folder;
     write_cubes(folder / "data", "train", 40);

@@ -8,6 +8,7 @@
 
 #include "tests/trainer/compiled.hpp"
 #include "tests/trainer/torch_question.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {
@@ -132,7 +133,7 @@ void TorchNetworks::compare_in_single() const {
     theirs.together = std::max(theirs.together, of_kind.together);
     theirs.farthest = std::max(theirs.farthest, of_kind.farthest);
   }
-  const BackendEntry& backend = backends()[0];
+  const BackendEntry& backend = usable_backends()[0];
   // Winograd's coarser rounding is judged by winograd_test.cpp.
   Compiled ours(
       backend, graph_,

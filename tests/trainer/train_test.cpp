@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/trainer/small_training.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {
@@ -75,8 +76,7 @@ TEST_P(OnBackend, StoppingWithinAnEpochEqualsNeverStoppingToTheLastBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, OnBackend,
-                         testing::ValuesIn(backends().begin(), backends().end()),
+INSTANTIATE_TEST_SUITE_P(Backends, OnBackend, testing::ValuesIn(usable_backends()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(Train, AccumulatedBatchesAreOneLargeBatch) {

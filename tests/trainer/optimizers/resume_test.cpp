@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tests/trainer/small_training.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {
@@ -125,7 +126,7 @@ std::string name_of_case(
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, TrainedWith,
                          testing::Combine(testing::ValuesIn(every_optimizer()),
-                                          testing::ValuesIn(backends().begin(), backends().end())),
+                                          testing::ValuesIn(usable_backends())),
                          name_of_case);
 
 }  // namespace

@@ -1,0 +1,53 @@
+# CUDA as a language, for the one file of kernels, and which GPUs it is compiled for.
+
+# dllaunch_read_version(FILE REGEX VARIABLE): the numbers of the lines that match, "9.19.0".
+function(dllaunch_read_version file regex variable)
+  file(STRINGS ${file} lines REGEX "${regex}")
+  string(REGEX MATCHALL "[0-9]+" numbers "${lines}")
+  list(JOIN numbers "." version)
+  set(${variable} ${version} PARENT_SCOPE)
+endfunction()
+
+set(DLLAUNCH_CUDA_ARCHITECTURES "" CACHE STRING
+  "compute capabilities to compile for, 80;90; empty: all that the seeds' machines and newer ones have")
+
+# V100 70, T4 75, A100 80, H100 90, and PTX of the newest for what comes after. CUDA 13 dropped 70.
+macro(dllaunch_enable_cuda)
+  set(CMAKE_CUDA_COMPILER ${NVCC})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+  endif()
+  if(CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+  endif()
+  set(targets ${DLLAUNCH_CUDA_ARCHITECTURES})
+  if(NOT targets)
+    set(targets 75 80 90)
+  endif()
+  set(CMAKE_CUDA_ARCHITECTURES 80)  # of what CMake tries out; targets have their own list
+  enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # CMake 3.25 knows no nvcc that has it
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13 AND NOT DLLAUNCH_CUDA_ARCHITECTURES)
+    list(PREPEND targets 70)
+  endif()
+  list(GET targets -1 newest)
+  set(DLLAUNCH_CUDA_TARGETS "")
+  foreach(target IN LISTS targets)
+    list(APPEND DLLAUNCH_CUDA_TARGETS ${target}-real)
+  endforeach()
+  list(APPEND DLLAUNCH_CUDA_TARGETS ${newest}-virtual)
+  dllaunch_read_version(${CUDNN_INCLUDE_DIR}/cudnn_version.h
+    "define CUDNN_(MAJOR|MINOR|PATCHLEVEL) [0-9]" CUDNN_VERSION)
+  set(DLLAUNCH_CUDA_VERSIONS "CUDA ${CMAKE_CUDA_COMPILER_VERSION}, cuDNN ${CUDNN_VERSION}")
+  add_library(dllaunch_cuda_library INTERFACE)
+  add_library(dllaunch::cuda_library ALIAS dllaunch_cuda_library)
+  target_include_directories(dllaunch_cuda_library SYSTEM INTERFACE
+    ${CUDA_RUNTIME_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR})
+  target_link_libraries(dllaunch_cuda_library INTERFACE
+    ${CUDNN_LIBRARY} ${CUBLASLT_LIBRARY} ${CUDA_RUNTIME_LIBRARY})
+  list(JOIN targets " sm_" names)
+  dllaunch_capability(DLLAUNCH_CUDA on "${DLLAUNCH_CUDA_VERSIONS}; sm_${names} and PTX")
+endmacro()

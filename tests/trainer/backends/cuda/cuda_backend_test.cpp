@@ -1,0 +1,64 @@
+// The module as dltrain loads it. Where there is no GPU, how that is said; where there is one, the
+// bodies of backend_test.cpp run on it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "trainer/backend.hpp"
+#include "trainer/backends/cuda/module.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+const BackendEntry& cuda() {
+  return backends().front();
+}
+
+TEST(CudaBackend, ComesFirstAndNamesItsLibraries) {
+  EXPECT_EQ(cuda().name, "cuda");
+  EXPECT_EQ(cuda().device, "cuda");
+  EXPECT_THAT(cuda().version(), HasSubstr("CUDA "));
+  EXPECT_THAT(cuda().version(), HasSubstr("cuDNN 9."));
+}
+
+TEST(CudaBackend, SaysWhatIsMissingInOneLine) {
+  const auto opened = cuda().open();
+  if (opened) GTEST_SKIP() << "SKIPPED nothing is missing";
+  EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);
+  EXPECT_THAT(opened.error().what, HasSubstr("no GPU: "));
+  EXPECT_EQ(opened.error().what.find('\n'), std::string::npos);
+}
+
+/// All that the module needs of dltrain is there: the loader says so before main() runs.
+TEST(CudaBackend, DltrainHasWhatItsModuleNeeds) {
+  const std::string folder = DLLAUNCH_BIN_DIR;
+  const std::string run = "LD_BIND_NOW=1 LD_PRELOAD=" + folder + "/libdltrain_cuda.so " + folder +
+                          "/dltrain --version > /dev/null";
+  EXPECT_EQ(std::system(run.c_str()), 0);
+}
+
+/// Past the look for a driver, with the toolkit's own libraries.
+TEST(CudaBackend, TheModuleItselfSaysThatThereIsNoGpu) {
+  const std::string file = std::string(DLLAUNCH_BIN_DIR) + "/libdltrain_cuda.so";
+  void* module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(module, nullptr) << ::dlerror();
+  const auto entry =
+      reinterpret_cast<void (*)(CudaOpening&)>(::dlsym(module, "dllaunch_open_cuda"));
+  ASSERT_NE(entry, nullptr);
+  CudaOpening opening{.rank = {}, .lookup = [](const std::string&) { return std::nullopt; }};
+  entry(opening);
+  ASSERT_TRUE(opening.opened.has_value());
+  if (*opening.opened) GTEST_SKIP() << "SKIPPED there is one";
+  EXPECT_THAT(opening.opened->error().what, HasSubstr("no GPU: CUDA: "));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,168 @@
+#include "trainer/backends/cuda/convolution_graph.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace dllaunch::cudnn {
+namespace {
+
+cudnnDataType_t type_of(DType type) {
+  return type == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+}
+
+Descriptor tensor(std::int64_t id, DType type, const Extents& extents) {
+  Descriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type_of(type))
+      .numbers(CUDNN_ATTR_TENSOR_DIMENSIONS, extents.sizes)
+      .numbers(CUDNN_ATTR_TENSOR_STRIDES, extents.strides)
+      .number(CUDNN_ATTR_TENSOR_UNIQUE_ID, id)
+      .number(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 64)
+      .finish();
+  return made;
+}
+
+std::vector<std::int64_t> axes_of(const std::array<std::int64_t, 3>& all, bool flat) {
+  return {all.begin() + (flat ? 1 : 0), all.end()};
+}
+
+Descriptor convolution(const gpu::ConvolutionShape& shape) {
+  const bool flat = is_flat(shape);
+  const auto padding = axes_of(shape.window.padding, flat);
+  const std::vector<std::int64_t> ones(padding.size(), 1);
+  Descriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  made.number(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, static_cast<std::int64_t>(padding.size()))
+      .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT)
+      .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, CUDNN_CROSS_CORRELATION)
+      .numbers(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, padding)
+      .numbers(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, padding)
+      .numbers(CUDNN_ATTR_CONVOLUTION_DILATIONS, ones)
+      .numbers(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, axes_of(shape.window.stride, flat))
+      .finish();
+  return made;
+}
+
+/// The names that one pass has for what all have.
+struct Names {
+  cudnnBackendDescriptorType_t operation;
+  cudnnBackendAttributeName_t x;
+  cudnnBackendAttributeName_t w;
+  cudnnBackendAttributeName_t y;
+  cudnnBackendAttributeName_t convolution;
+  cudnnBackendAttributeName_t alpha;
+  cudnnBackendAttributeName_t beta;
+};
+Names names_of(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      break;
+    case Pass::backward_data:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+    case Pass::backward_weights:
+      return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+  }
+  return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+}
+
+std::string_view word_of(Pass pass) {
+  switch (pass) {
+    case Pass::forward:
+      return "forward";
+    case Pass::backward_data:
+      return "data";
+    case Pass::backward_weights:
+      return "weights";
+  }
+  return "";
+}
+
+}  // namespace
+
+Extents extents_of(const gpu::Volume& v, bool flat) {
+  const std::int64_t row = v.pixels() * v.channels;
+  if (flat) {
+    return {{v.rows, v.channels, v.height, v.width}, {row, 1, v.width * v.channels, v.channels}};
+  }
+  return {{v.rows, v.channels, v.depth, v.height, v.width},
+          {row, 1, v.height * v.width * v.channels, v.width * v.channels, v.channels}};
+}
+
+gpu::Volume weights_of(const gpu::ConvolutionShape& shape) {
+  const auto& kernel = shape.window.kernel;
+  return {shape.y.channels, kernel[0], kernel[1], kernel[2], shape.x.channels};
+}
+
+bool is_flat(const gpu::ConvolutionShape& shape) {
+  return shape.x.depth == 1 && shape.y.depth == 1 && shape.window.kernel[0] == 1 &&
+         shape.window.padding[0] == 0;
+}
+
+Result<ConvolutionGraph> convolution_graph(const gpu::ConvolutionShape& shape, Pass pass) {
+  const bool flat = is_flat(shape);
+  const Names names = names_of(pass);
+  ConvolutionGraph graph{.parts = {}, .operation = Descriptor(names.operation)};
+  graph.parts.push_back(tensor(id_of_x, shape.type, extents_of(shape.x, flat)));
+  graph.parts.push_back(tensor(id_of_w, shape.type, extents_of(weights_of(shape), flat)));
+  graph.parts.push_back(tensor(id_of_y, shape.type, extents_of(shape.y, flat)));
+  graph.parts.push_back(convolution(shape));
+  graph.operation.set(names.x, graph.parts[0])
+      .set(names.w, graph.parts[1])
+      .set(names.y, graph.parts[2])
+      .set(names.convolution, graph.parts[3])
+      .set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F)
+      .set(names.beta, CUDNN_TYPE_FLOAT, 0.0F)
+      .finish();
+  if (!graph.operation.good()) return graph.operation.error();
+  return graph;
+}
+
+bool is_welcome(std::span<const cudnnBackendNumericalNote_t> notes, DType type) {
+  return std::ranges::none_of(notes, [type](cudnnBackendNumericalNote_t note) {
+    switch (note) {
+      case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+      case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+      case CUDNN_NUMERICAL_NOTE_FFT:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
+      case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
+        return true;
+      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
+      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
+        return type == DType::f32;
+      default:
+        return false;
+    }
+  });
+}
+
+std::string text_of(const gpu::ConvolutionShape& shape, Pass pass) {
+  const auto volume = [](const gpu::Volume& v) {
+    return fmt::format("{}x{}x{}x{}x{}", v.rows, v.channels, v.depth, v.height, v.width);
+  };
+  const auto& [kernel, stride, padding] = shape.window;
+  return fmt::format("{},{},x{},y{},k{},s{},p{}", word_of(pass), to_string(shape.type),
+                     volume(shape.x), volume(shape.y), fmt::join(kernel, "x"),
+                     fmt::join(stride, "x"), fmt::join(padding, "x"));
+}
+
+}  // namespace dllaunch::cudnn

@@ -1,0 +1,148 @@
+#include "trainer/backends/cuda/cublaslt_product.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "runtime/fatal.hpp"
+
+namespace dllaunch::cublaslt {
+namespace {
+
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+constexpr std::uint32_t alignment = 64;  // bytes, of slots in an arena: the least of all matrices
+
+cudaDataType_t type_of(DType type) {
+  return type == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+Error refusal(std::string_view call, cublasStatus_t status) {
+  return {ErrorKind::unavailable,
+          fmt::format("cuBLASLt: {}: {}", call, cublasLtGetStatusString(status)), ""};
+}
+
+/// A matrix by columns, without gaps.
+class Layout {
+ public:
+  Layout(DType type, std::int64_t rows, std::int64_t columns) {
+    status_ = cublasLtMatrixLayoutCreate(&raw_, type_of(type), static_cast<std::uint64_t>(rows),
+                                         static_cast<std::uint64_t>(columns), rows);
+  }
+  ~Layout() {
+    if (raw_ != nullptr) cublasLtMatrixLayoutDestroy(raw_);
+  }
+  Layout(const Layout&) = delete;
+  Layout& operator=(const Layout&) = delete;
+  cublasLtMatrixLayout_t raw() const { return raw_; }
+  cublasStatus_t status() const { return status_; }
+
+ private:
+  cublasLtMatrixLayout_t raw_ = nullptr;
+  cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
+};
+
+class CublasProduct final : public gpu::Product {
+ public:
+  CublasProduct(const Handle& handle, const gpu::ProductShape& shape)
+      : handle_(handle),
+        by_(by_columns(shape)),
+        first_(shape.in, by_.first_rows, by_.first_columns),
+        second_(shape.in, by_.second_rows, by_.second_columns),
+        result_(shape.out, by_.result_rows, by_.result_columns) {}
+  ~CublasProduct() override {
+    if (product_ != nullptr) cublasLtMatmulDescDestroy(product_);
+  }
+  CublasProduct(const CublasProduct&) = delete;
+  CublasProduct& operator=(const CublasProduct&) = delete;
+
+  Result<Ok> prepare() {
+    for (const Layout* layout : {&first_, &second_, &result_}) {
+      if (layout->status() != CUBLAS_STATUS_SUCCESS) return refusal("layout", layout->status());
+    }
+    cublasStatus_t status = cublasLtMatmulDescCreate(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    if (status != CUBLAS_STATUS_SUCCESS) return refusal("product", status);
+    const std::pair<cublasLtMatmulDescAttributes_t, const cublasOperation_t*> ops[] = {
+        {CUBLASLT_MATMUL_DESC_TRANSA, &by_.first_op},
+        {CUBLASLT_MATMUL_DESC_TRANSB, &by_.second_op}};
+    for (const auto& [name, op] : ops) {
+      status = cublasLtMatmulDescSetAttribute(product_, name, op, sizeof *op);
+      if (status != CUBLAS_STATUS_SUCCESS) return refusal("product", status);
+    }
+    return choose();
+  }
+
+  std::size_t workspace() const override { return chosen_.workspaceSize; }
+
+  void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
+           void* workspace) override {
+    const float alpha = 1;
+    const float beta = add ? 1 : 0;
+    const cublasStatus_t status = cublasLtMatmul(
+        handle_.raw(), product_, &alpha, b, first_.raw(), a, second_.raw(), &beta, c, result_.raw(),
+        c, result_.raw(), &chosen_.algo, workspace, chosen_.workspaceSize, stream);
+    if (status != CUBLAS_STATUS_SUCCESS) die("cuBLASLt", cublasLtGetStatusString(status));
+  }
+
+ private:
+  Result<Ok> choose() {
+    cublasLtMatmulPreference_t wish = nullptr;
+    cublasStatus_t status = cublasLtMatmulPreferenceCreate(&wish);
+    if (status != CUBLAS_STATUS_SUCCESS) return refusal("preference", status);
+    status = cublasLtMatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                  &workspace_bytes, sizeof workspace_bytes);
+    for (const auto name :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+      if (status != CUBLAS_STATUS_SUCCESS) break;
+      status = cublasLtMatmulPreferenceSetAttribute(wish, name, &alignment, sizeof alignment);
+    }
+    int count = 0;
+    if (status == CUBLAS_STATUS_SUCCESS) {
+      status =
+          cublasLtMatmulAlgoGetHeuristic(handle_.raw(), product_, first_.raw(), second_.raw(),
+                                         result_.raw(), result_.raw(), wish, 1, &chosen_, &count);
+    }
+    cublasLtMatmulPreferenceDestroy(wish);
+    if (status != CUBLAS_STATUS_SUCCESS) return refusal("choice of an algorithm", status);
+    if (count == 0) return refusal("choice of an algorithm", CUBLAS_STATUS_NOT_SUPPORTED);
+    return Ok{};
+  }
+
+  const Handle& handle_;
+  ColumnMajor by_;
+  Layout first_;
+  Layout second_;
+  Layout result_;
+  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatmulHeuristicResult_t chosen_ = {};
+};
+
+}  // namespace
+
+ColumnMajor by_columns(const gpu::ProductShape& s) {
+  return {.first_op = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
+          .second_op = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+          .first_rows = s.transpose_b ? s.depth : s.columns,
+          .first_columns = s.transpose_b ? s.columns : s.depth,
+          .second_rows = s.transpose_a ? s.rows : s.depth,
+          .second_columns = s.transpose_a ? s.depth : s.rows,
+          .result_rows = s.columns,
+          .result_columns = s.rows};
+}
+
+Result<Ok> Handle::open() {
+  const cublasStatus_t status = cublasLtCreate(&raw_);
+  if (status == CUBLAS_STATUS_SUCCESS) return Ok{};
+  raw_ = nullptr;
+  return refusal("start", status);
+}
+
+Result<std::unique_ptr<gpu::Product>> make_product(const Handle& handle,
+                                                   const gpu::ProductShape& shape) {
+  auto made = std::make_unique<CublasProduct>(handle, shape);
+  auto prepared = made->prepare();
+  if (!prepared) return std::move(prepared).error();
+  return std::unique_ptr<gpu::Product>(std::move(made));
+}
+
+}  // namespace dllaunch::cublaslt

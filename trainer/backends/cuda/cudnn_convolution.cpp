@@ -1,0 +1,262 @@
+#include "trainer/backends/cuda/cudnn_convolution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "runtime/fatal.hpp"
+#include "runtime/measured.hpp"
+#include "trainer/backends/gpu/check.hpp"
+#include "trainer/backends/gpu/device_memory.hpp"
+
+namespace dllaunch::cudnn {
+namespace {
+
+using gpu::ConvolutionShape;
+
+constexpr std::size_t most_engines = 32;    // that the heuristics name
+constexpr std::size_t most_candidates = 8;  // that are tried out, the likeliest first
+constexpr std::int64_t most_workspace = std::int64_t{1} << 30;
+
+/// An engine made ready for one pass of one shape.
+struct Plan {
+  Descriptor plan{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
+  std::int64_t workspace = 0;
+  std::int64_t position = 0;  // among what the heuristics named
+};
+
+/// A pass of one convolution, and everything that its plan refers to.
+struct PassPlan {
+  ConvolutionGraph operation;
+  Descriptor graph{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR};
+  std::vector<Descriptor> engines = {};
+  Plan chosen = {};
+};
+
+std::vector<Descriptor> engines_for(const Descriptor& graph, cudnnBackendHeurMode_t mode) {
+  Descriptor heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
+      .set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode)
+      .finish();
+  std::vector<Descriptor> engines;
+  std::vector<cudnnBackendDescriptor_t> raw;
+  for (std::size_t i = 0; i < most_engines; ++i) {
+    engines.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    raw.push_back(engines.back().raw());
+  }
+  std::int64_t count = 0;
+  if (!heuristics.good() ||
+      cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                               CUDNN_TYPE_BACKEND_DESCRIPTOR, most_engines, &count,
+                               raw.data()) != CUDNN_STATUS_SUCCESS) {
+    count = 0;
+  }
+  engines.erase(engines.begin() + std::min<std::int64_t>(count, std::ssize(engines)),
+                engines.end());
+  return engines;
+}
+
+bool may_take(const Descriptor& config, DType type) {
+  const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = engine.raw();
+  std::int64_t count = 0;
+  if (cudnnBackendGetAttribute(config.raw(), CUDNN_ATTR_ENGINECFG_ENGINE,
+                               CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                               &raw) != CUDNN_STATUS_SUCCESS) {
+    return false;
+  }
+  const auto notes = engine.get<cudnnBackendNumericalNote_t>(
+      CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  return is_welcome(notes, type);
+}
+
+std::optional<Plan> plan_with(const Handle& handle, const Descriptor& config) {
+  Plan made;
+  made.plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle.raw())
+      .set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
+      .finish();
+  const auto bytes =
+      made.plan.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64);
+  if (bytes.empty() || bytes.front() > most_workspace) return std::nullopt;
+  made.workspace = bytes.front();
+  return made;
+}
+
+void execute(const Handle& handle, const Plan& plan, GpuStream stream, const void* x, const void* w,
+             const void* y, void* workspace) {
+  const std::array<std::int64_t, 3> ids = {id_of_x, id_of_w, id_of_y};
+  const std::array<const void*, 3> pointers = {x, w, y};
+  Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  pack.numbers(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids)
+      .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
+           std::span<const void* const>(pointers))
+      .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace)
+      .finish();
+  if (!pack.good()) die("cuDNN", pack.error().what);
+  cudnnStatus_t status = cudnnSetStream(handle.raw(), stream);
+  if (status == CUDNN_STATUS_SUCCESS) {
+    status = cudnnBackendExecute(handle.raw(), plan.plan.raw(), pack.raw());
+  }
+  if (status != CUDNN_STATUS_SUCCESS) {
+    die("cuDNN", fmt::format("convolution: {}", cudnnGetErrorString(status)));
+  }
+}
+
+/// Seconds of one call, the best of three; the first, which may compile kernels, does not count.
+double seconds_of(const Handle& handle, const Plan& plan, const std::array<void*, 4>& memory) {
+  double best = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 4; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    execute(handle, plan, nullptr, memory[0], memory[1], memory[2], memory[3]);
+    gpu::check(gpu_synchronise(nullptr), "trial of a convolution");
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    if (round > 0) best = std::min(best, took.count());
+  }
+  return best;
+}
+
+/// The fastest on zeros, in memory of its own; the likeliest where there is no room to try.
+std::size_t fastest(const Handle& handle, const std::vector<Plan>& plans,
+                    const ConvolutionShape& shape) {
+  if (plans.size() == 1) return 0;
+  const std::size_t each = bytes_of(shape.type);
+  const auto bytes = [each](const gpu::Volume& v) {
+    return static_cast<std::size_t>(v.elements()) * each;
+  };
+  std::int64_t workspace = 0;
+  for (const Plan& plan : plans) workspace = std::max(workspace, plan.workspace);
+  gpu::DeviceMemory memory;
+  const std::array<int, 4> pieces = {
+      memory.add(bytes(shape.x)), memory.add(bytes(weights_of(shape))), memory.add(bytes(shape.y)),
+      memory.add(static_cast<std::size_t>(workspace))};
+  const std::size_t all = memory.place();
+  if (memory.allocate() != gpu_success) {
+    static_cast<void>(gpu_last_error());
+    return 0;
+  }
+  gpu::check(gpu_clear_later(memory.at<void*>(pieces[0]), all, nullptr), "clear");
+  std::array<void*, 4> at{};
+  for (std::size_t i = 0; i < at.size(); ++i) at[i] = memory.at<void*>(pieces[i]);
+  std::size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const double seconds = seconds_of(handle, plans[i], at);
+    if (seconds < least) best = i;
+    least = std::min(least, seconds);
+  }
+  return best;
+}
+
+/// Plans of welcome engines, the likeliest first; with `wanted` of the one at that position alone.
+std::vector<Plan> candidates(const Handle& handle, const std::vector<Descriptor>& engines,
+                             DType type, std::optional<std::int64_t> wanted) {
+  std::vector<Plan> plans;
+  for (std::int64_t i = 0; i < std::ssize(engines) && plans.size() < most_candidates; ++i) {
+    if (wanted && i != *wanted) continue;
+    const Descriptor& engine = engines[static_cast<std::size_t>(i)];
+    if (!may_take(engine, type)) continue;
+    if (auto plan = plan_with(handle, engine)) {
+      plan->position = i;
+      plans.push_back(*std::move(plan));
+    }
+  }
+  return plans;
+}
+
+Result<PassPlan> plan_pass(const Handle& handle, const PlanChoice& choice,
+                           const ConvolutionShape& shape, Pass pass) {
+  auto operation = convolution_graph(shape, pass);
+  if (!operation) return std::move(operation).error();
+  PassPlan made{.operation = *std::move(operation)};
+  made.graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, made.operation.operation)
+      .set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle.raw())
+      .finish();
+  if (!made.graph.good()) return made.graph.error();
+  made.engines = engines_for(made.graph, CUDNN_HEUR_MODE_A);
+  for (Descriptor& more : engines_for(made.graph, CUDNN_HEUR_MODE_FALLBACK)) {
+    made.engines.push_back(std::move(more));
+  }
+  const auto file = measured_file(choice.lookup, "convolutions");
+  const std::string key =
+      fmt::format("{},cudnn{},{}", choice.gpu, cudnnGetVersion(), text_of(shape, pass));
+  std::vector<Plan> plans;
+  if (file) {
+    const auto known = recall(*file, key);
+    if (known && known->size() == 1)
+      plans = candidates(handle, made.engines, shape.type, known->front());
+  }
+  const bool is_new = plans.empty();
+  if (is_new) plans = candidates(handle, made.engines, shape.type, std::nullopt);
+  if (plans.empty()) {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cuDNN has no engine for convolution {}", text_of(shape, pass)), ""};
+  }
+  const std::size_t best = fastest(handle, plans, shape);
+  made.chosen = std::move(plans[best]);
+  // A cache that cannot be written costs the next start its trials and nothing else.
+  if (is_new && file) static_cast<void>(keep(*file, key, std::array{made.chosen.position}));
+  return made;
+}
+
+class CudnnConvolution final : public gpu::Convolution {
+ public:
+  explicit CudnnConvolution(const Handle& handle) : handle_(handle) {}
+
+  Result<Ok> prepare(const PlanChoice& choice, const ConvolutionShape& shape) {
+    const std::pair<Pass, std::optional<PassPlan>*> wanted[] = {
+        {Pass::forward, &forward_},
+        {Pass::backward_data, shape.backward_data ? &data_ : nullptr},
+        {Pass::backward_weights, shape.backward_weights ? &weights_ : nullptr}};
+    for (const auto& [pass, plan] : wanted) {
+      if (plan == nullptr) continue;
+      auto made = plan_pass(handle_, choice, shape, pass);
+      if (!made) return std::move(made).error();
+      workspace_ = std::max(workspace_, made->chosen.workspace);
+      *plan = *std::move(made);
+    }
+    return Ok{};
+  }
+
+  std::size_t workspace() const override { return static_cast<std::size_t>(workspace_); }
+  void forward(GpuStream stream, const void* x, const void* w, void* y, void* workspace) override {
+    execute(handle_, forward_->chosen, stream, x, w, y, workspace);
+  }
+  void backward_data(GpuStream stream, const void* dy, const void* w, void* dx,
+                     void* workspace) override {
+    execute(handle_, data_->chosen, stream, dx, w, dy, workspace);
+  }
+  void backward_weights(GpuStream stream, const void* x, const void* dy, void* dw,
+                        void* workspace) override {
+    execute(handle_, weights_->chosen, stream, x, dw, dy, workspace);
+  }
+
+ private:
+  const Handle& handle_;
+  std::optional<PassPlan> forward_;
+  std::optional<PassPlan> data_;
+  std::optional<PassPlan> weights_;
+  std::int64_t workspace_ = 0;
+};
+
+}  // namespace
+
+Result<Ok> Handle::open() {
+  const cudnnStatus_t status = cudnnCreate(&raw_);
+  if (status == CUDNN_STATUS_SUCCESS) return Ok{};
+  raw_ = nullptr;
+  return Error{ErrorKind::unavailable,
+               fmt::format("cuDNN cannot start: {}", cudnnGetErrorString(status)), ""};
+}
+
+Result<std::unique_ptr<gpu::Convolution>> make_convolution(const Handle& handle,
+                                                           const PlanChoice& choice,
+                                                           const ConvolutionShape& shape) {
+  auto made = std::make_unique<CudnnConvolution>(handle);
+  auto prepared = made->prepare(choice, shape);
+  if (!prepared) return std::move(prepared).error();
+  return std::unique_ptr<gpu::Convolution>(std::move(made));
+}
+
+}  // namespace dllaunch::cudnn
