@@ -8,7 +8,7 @@
 #include <optional>
 #include <string_view>
 
-#include "launcher/job_schema.hpp"
+#include "launcher/trainer_backends.hpp"
 #include "launcher/utf8.hpp"
 #include "launcher/yaml_scalar.hpp"
 #include "topology/id_set.hpp"
@@ -52,31 +52,33 @@ void check_command_keys(const YamlNode& root, std::vector<YamlProblem>& problems
   }
 }
 
-bool trainer_knows_gpus() {
-  const auto train = nlohmann::json::parse(train_schema_text());
-  const auto words = train.value(nlohmann::json::json_pointer("/properties/backend/enum"),
-                                 nlohmann::json::array());
-  return std::ranges::any_of(words, [](const auto& w) { return w == "cuda" || w == "hip"; });
+std::string_view text_of(const YamlEntry* entry, std::string_view otherwise) {
+  return entry == nullptr ? otherwise : entry->value->text;
+}
+
+/// What this and the next tell, the trainer's backends refuse too, at the first compilation.
+std::vector<TrainerBackend> chosen_backends(const YamlNode& root) {
+  const auto word = [&root](std::string_view block, std::string_view key) {
+    const YamlEntry* entry = find(&root, block);
+    return text_of(entry == nullptr ? nullptr : find(entry->value.get(), key), "auto");
+  };
+  return backends_for(trainer_backends(), word("train", "backend"), word("resources", "device"));
 }
 
 void check_communicator(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* runtime = find(&root, "runtime");
   const YamlEntry* name = runtime == nullptr ? nullptr : find(runtime->value.get(), "allreduce");
-  if (name == nullptr || name->value->text != "nccl" || trainer_knows_gpus()) return;
-  problems.push_back(
-      {name->value->mark,
-       "runtime.allreduce nccl reduces memory of GPUs; this build's trainer computes "
-       "on CPUs"});
+  if (text_of(name, "") != "nccl") return;
+  const auto problem = gpu_memory_problem(chosen_backends(root));
+  if (!problem.empty()) problems.push_back({name->value->mark, problem});
 }
 
-/// The trainer's backends for CPUs refuse it too, at the first compilation.
 void check_precision(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* train = find(&root, "train");
   const YamlEntry* precision = train == nullptr ? nullptr : find(train->value.get(), "precision");
-  if (precision == nullptr || precision->value->text != "fp16" || trainer_knows_gpus()) return;
-  problems.push_back({precision->value->mark,
-                      "train.precision fp16: no backend of this build trains in it; use bf16, or "
-                      "fp32"});
+  if (precision == nullptr) return;
+  const auto problem = precision_problem(chosen_backends(root), precision->value->text);
+  if (!problem.empty()) problems.push_back({precision->value->mark, problem});
 }
 
 /// The trainer refuses both too (trainer/fine_tuning_keys.cpp), but after the wait in the queue.

@@ -1,6 +1,7 @@
 #include "launcher/plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 #include "launcher/plan_parts.hpp"
 #include "launcher/profile_job.hpp"
 #include "launcher/shell_quote.hpp"
+#include "launcher/trainer_backends.hpp"
 
 namespace dllaunch {
 namespace {
@@ -126,6 +128,16 @@ void warn_of_another_cluster(const Facts& facts, LaunchPlan& plan) {
                   facts.profile->name, unlike_words(*facts.profile, facts)));
 }
 
+/// Whether its GPUs are of a kind that the trainer drives.
+bool trainer_drives(const Job& job, const LaunchPlan& plan) {
+  return drives_gpus_of(plan.topology, trainer_gpus(job, plan.paths));
+}
+
+std::string lacking(const Paths& paths) {
+  if (paths.trainer_gpus.empty()) return "no GPU backend";
+  return fmt::format("no backend for such GPUs, only for {}", fmt::join(paths.trainer_gpus, ", "));
+}
+
 }  // namespace
 
 bool trains(const Job& job) {
@@ -190,6 +202,13 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   return plan;
 }
 
+std::vector<std::string> trainer_gpus(const Job& job, const Paths& paths) {
+  auto devices = paths.trainer_gpus;
+  const auto& wanted = job.resources.device;
+  if (wanted != "auto") std::erase_if(devices, [&](const auto& one) { return one != wanted; });
+  return devices;
+}
+
 Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan) {
   const auto& device = job.resources.device;
   const auto asked = job.resources.gpus_per_node;
@@ -199,16 +218,15 @@ Result<int> gpus_to_use(const Job& job, int have, std::string_view where, Launch
                          "leave out resources.gpus_per_node, or set resources.device: auto");
     return 0;
   }
-  if (trains(job) && (device != "auto" || asked.value_or(0) > 0))
-    return Error{ErrorKind::unavailable,
-                 fmt::format("asked for {}, but the trainer of this build has no GPU backend",
-                             device == "auto" ? "GPUs" : "device " + device),
-                 "set resources.device: cpu, or start a trainer of your own with run:"};
-  if (trains(job)) {
+  if (trains(job) && !trainer_drives(job, plan)) {
+    const auto lacks = fmt::format("the trainer of this build has {}", lacking(plan.paths));
+    if (device != "auto" || asked.value_or(0) > 0)
+      return Error{ErrorKind::unavailable,
+                   fmt::format("asked for {}, but {}",
+                               device == "auto" ? "GPUs" : "device " + device, lacks),
+                   "set resources.device: cpu, or start a trainer of your own with run:"};
     if (have > 0)
-      plan.warnings.push_back(
-          fmt::format("the {} GPUs of {} stay idle: the trainer of this build has no GPU backend",
-                      have, where));
+      plan.warnings.push_back(fmt::format("the {} GPUs of {} stay idle: {}", have, where, lacks));
     return 0;
   }
   if (device != "auto" && have == 0)
@@ -239,6 +257,12 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
   if (!placement) return std::move(placement).error().within("placement");
   plan.placement = *std::move(placement);
   plan.ranks_per_node = static_cast<int>(plan.placement.ranks.size());
+  const bool several = std::ranges::any_of(
+      plan.placement.ranks, [](const RankPlacement& rank) { return rank.gpus.size() > 1; });
+  if (trains(job) && several)
+    plan.warnings.emplace_back(
+        "a rank of the built-in trainer drives one GPU, its others stay idle: leave out "
+        "resources.ranks_per_node");
   const auto cpus = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
   if (plan.ranks_per_node > cpus)
     plan.warnings.push_back(

@@ -24,7 +24,8 @@ struct Paths {
   std::string dllaunch = {};  // this program
   std::string dltrain = {};
   std::string run_dir = {};
-  std::string work_dir = {};  // where the user called: `run:` commands start there
+  std::string work_dir = {};                   // where the user called: `run:` commands start there
+  std::vector<std::string> trainer_gpus = {};  // kinds of GPU that dltrain drives: cuda, hip
 };
 
 struct LaunchPlan {

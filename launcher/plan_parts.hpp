@@ -27,6 +27,9 @@ Variables exported(const JobEnvironment& job, Variables defaults);
 /// task_dir for options of Slurm's in which % means something.
 std::string task_pattern(const LaunchPlan& plan);
 
+/// Kinds of GPU that the trainer drives and the job lets it: none, where it computes on CPUs.
+std::vector<std::string> trainer_gpus(const Job& job, const Paths& paths);
+
 /// How many GPUs of each node the job uses, where a node has `have` ("this machine",
 /// "nodes of partition gpu"). Adds a warning where GPUs stay idle.
 Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan);

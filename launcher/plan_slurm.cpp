@@ -235,7 +235,8 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
                              "--output cannot have",
                              paths.run_dir),
                  "use --run-dir with another name"};
-  const bool wants_gpus = job.resources.device != "cpu" && !trains(job);
+  const bool wants_gpus =
+      job.resources.device != "cpu" && (!trains(job) || !trainer_gpus(job, paths).empty());
   auto nodes = choose_nodes(job.resources, *facts.slurm, wants_gpus);
   if (!nodes) return std::move(nodes).error();
 

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "launcher/trainer_backends.hpp"
+
 namespace dllaunch {
 
 Result<Paths> program_paths(const std::string& run_dir) {
@@ -17,7 +19,8 @@ Result<Paths> program_paths(const std::string& run_dir) {
   return Paths{.dllaunch = program.string(),
                .dltrain = (program.parent_path() / "dltrain").string(),
                .run_dir = (here / run_dir).lexically_normal().string(),
-               .work_dir = here.string()};
+               .work_dir = here.string(),
+               .trainer_gpus = gpu_devices(trainer_backends())};
 }
 
 }  // namespace dllaunch

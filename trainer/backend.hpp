@@ -148,6 +148,13 @@ struct BackendEntry {
   /// nullptr, or whether this machine may have such a device: where not, nobody who left the choice
   /// open is told what is missing.
   bool (*expected)() = nullptr;
+  /// What compile() takes; `dltrain --describe` tells it, so that the launcher refuses the rest
+  /// before a job waits in a queue.
+  std::span<const Precision> precisions = {};
+  /// attach() takes memory of the device: what communicator nccl reduces.
+  bool gpu_memory = false;
+  /// What whoever computes with it is told first; empty: nothing.
+  std::string_view caution = {};
 };
 
 /// The backends compiled in, fastest first. Generated from backends/*/ by trainer/CMakeLists.txt.

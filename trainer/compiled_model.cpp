@@ -31,6 +31,8 @@ Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& grap
     }
     return CompiledModel{.backend = fmt::format("{} ({})", entry.name, entry.version()),
                          .passed_over = first ? first->what : "",
+                         .caution = std::string(entry.caution),
+                         .gpu_memory = entry.gpu_memory,
                          .opened = *std::move(opened),
                          .executable = *std::move(executable)};
   }

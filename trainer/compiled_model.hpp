@@ -12,6 +12,8 @@ namespace dllaunch {
 struct CompiledModel {
   std::string backend;      // "reference (1)"
   std::string passed_over;  // why a faster backend does not compute it; empty: there is none
+  std::string caution;      // this and the next: as BackendEntry has it
+  bool gpu_memory = false;
   std::unique_ptr<Backend> opened;
   std::unique_ptr<Executable> executable;
 };

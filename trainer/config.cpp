@@ -376,6 +376,7 @@ Json schema_of(const ConfigKey& key) {
     schema["anyOf"] = Json::array({std::move(words), value_schema(key)});
   }
   if (!key.required) schema["default"] = key.initial;
+  if (!key.about_words.is_null()) schema.update(key.about_words);
   if (!key.choice.by.empty()) {
     schema["x-by"] = {
         {"key", key.choice.by}, {"defaults", key.choice.initial}, {"needed", key.choice.needed}};

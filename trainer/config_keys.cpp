@@ -23,6 +23,19 @@ std::vector<Word> backend_words() {
   return words;
 }
 
+Json backend_abilities() {
+  Json all = Json::array();
+  for (const auto& entry : backends()) {
+    Json precisions = Json::array();
+    for (const Precision precision : entry.precisions) precisions.push_back(to_string(precision));
+    all.push_back({{"name", entry.name},
+                   {"device", entry.device},
+                   {"precisions", std::move(precisions)},
+                   {"gpu_memory", entry.gpu_memory}});
+  }
+  return all;
+}
+
 template <typename T>
 std::optional<T> absent_when_null(const Json& value) {
   return value.is_null() ? std::nullopt : std::optional<T>(value.get<T>());
@@ -202,6 +215,7 @@ std::vector<ConfigKey> compute_keys() {
        .initial = "auto",
        .words = backend_words(),
        .description = "library that computes",
+       .about_words = {{"x-backends", backend_abilities()}},
        .store = [](auto& c, auto& v) { c.backend = v; }},
       {.path = "loss",
        .kind = ValueKind::word,

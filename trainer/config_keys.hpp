@@ -51,6 +51,7 @@ struct ConfigKey {
   std::vector<Word> words = {};   // of a word; of a number: what may stand in its place
   KeyChoice choice = {};          // such a key is nullable: null is the default
   std::string description = {};
+  nlohmann::ordered_json about_words = {};  // what the launcher's checks know them by
   std::function<void(TrainConfig&, const nlohmann::ordered_json&)> store = {};
 };
 

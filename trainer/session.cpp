@@ -60,9 +60,17 @@ Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator
   auto compiled = compile_model(session.config, session.graph, session.threads, sum);
   if (!compiled) return std::move(compiled).error();
   session.backend = std::move(compiled->backend);
+  if (communicator.memory() == MemorySpace::gpu && !compiled->gpu_memory) {
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("communicator {} reduces memory of a GPU, {} has its parameters on the host",
+                    communicator.name(), session.backend),
+        "use runtime.allreduce: auto"};
+  }
   if (!compiled->passed_over.empty()) {
     warn(fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
   }
+  if (!compiled->caution.empty()) warn(compiled->caution);
   session.executable = std::move(compiled->executable);
   session.opened = std::move(compiled->opened);
   return Ok{};
@@ -241,14 +249,6 @@ Result<Ok> open_training(Session& session, const Say& warn, Communicator& commun
   const TrainConfig& config = session.config;
   const Say unsaid = [](std::string_view) {};
   auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
-  if (compiled && communicator.memory() == MemorySpace::gpu) {
-    // Until parameters may lie there.
-    compiled = Error{
-        ErrorKind::bad_request,
-        fmt::format("communicator {} reduces memory of a GPU, {} has its parameters on the host",
-                    communicator.name(), session.backend),
-        "use runtime.allreduce: auto"};
-  }
   if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 
   const std::string remark = session.executable->remark();

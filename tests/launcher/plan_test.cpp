@@ -13,6 +13,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::Pair;
 
 TEST(Plan, UsesSlurmWhenTheFactsHaveItUnlessLocal) {
@@ -47,7 +48,7 @@ TEST(Plan, TheUsersVariablesTakeThePlaceOfOurs) {
   EXPECT_THAT(planned(job, small_cluster()).environment, ElementsAre());
 }
 
-TEST(Plan, TrainsOnNoGpuYetAndSaysSo) {
+TEST(Plan, WithoutABackendForGpusTrainsOnCpusAndSaysSo) {
   const auto facts = one_machine("numa:2 cores:4 gpus:2");
   const auto made = planned(train_job(), facts);
   EXPECT_EQ(made.ranks(), 2) << "one per NUMA node";
@@ -61,6 +62,45 @@ TEST(Plan, TrainsOnNoGpuYetAndSaysSo) {
   EXPECT_THAT(problem_of(job, facts), HasSubstr("has no GPU backend"));
   job.resources.device = "cpu";
   EXPECT_THAT(problem_of(job, facts), HasSubstr("but device is cpu"));
+}
+
+/// What a build with backend cuda plans.
+Result<LaunchPlan> plan_with_cuda(const Job& job, const Facts& facts) {
+  auto paths = sample_paths();
+  paths.trainer_gpus = {"cuda"};
+  return plan(job, facts, paths, false);
+}
+
+TEST(Plan, TrainsOneRankAGpuThatABackendDrives) {
+  const auto facts = one_machine("numa:2 cores:4 gpus:4");
+  const auto made = plan_with_cuda(train_job(), facts);
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(made->ranks(), 4);
+  EXPECT_EQ(made->placement.ranks[3].gpus.size(), 1U);
+  EXPECT_THAT(made->warnings, Not(Contains(HasSubstr("idle"))));
+  auto job = train_job();
+  job.resources.device = "cuda";
+  EXPECT_EQ(plan_with_cuda(job, facts)->ranks(), 4);
+  job.resources.device = "cpu";
+  EXPECT_TRUE(plan_with_cuda(job, facts)->placement.ranks[0].gpus.empty());
+  job.resources.device = "auto";
+  job.resources.ranks_per_node = 1;
+  EXPECT_THAT(plan_with_cuda(job, facts)->warnings, Contains(HasSubstr("others stay idle")));
+  EXPECT_EQ(plan_with_cuda(train_job(), one_machine("numa:2 cores:4"))->ranks(), 2);
+}
+
+TEST(Plan, TrainsOnNoGpuOfAnotherVendorAndSaysSo) {
+  auto facts = one_machine("numa:2 cores:4 gpus:4");
+  for (Gpu& gpu : facts.topology->gpus) gpu.vendor = "amd";
+  const auto made = plan_with_cuda(train_job(), facts);
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_TRUE(made->placement.ranks[0].gpus.empty());
+  EXPECT_THAT(made->warnings, Contains(HasSubstr("only for cuda")));
+  auto job = train_job();
+  job.resources.device = "hip";
+  const auto refused = plan_with_cuda(job, facts);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("device hip, but the trainer of this build has no"));
 }
 
 TEST(Plan, AnyCommandHasAllGpusUnlessItAsksForFewer) {

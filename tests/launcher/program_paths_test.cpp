@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "launcher/trainer_backends.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -17,6 +19,7 @@ TEST(ProgramPaths, AreAbsoluteAndTheTrainerStandsBesideTheLauncher) {
   EXPECT_EQ(std::filesystem::path(paths->dltrain),
             std::filesystem::path(paths->dllaunch).parent_path() / "dltrain");
   EXPECT_EQ(program_paths("/a/b")->run_dir, "/a/b");
+  EXPECT_EQ(paths->trainer_gpus, gpu_devices(trainer_backends())) << "of this build";
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ void expect_known_keywords(const Json& schema, const std::string& path) {
                                               "exclusiveMaximum",
                                               "minItems",
                                               "maxItems",
+                                              "x-backends",
                                               "x-by",
                                               "description",
                                               "required",
@@ -72,6 +73,12 @@ TEST(ConfigKeys, WordsComeFromTheTables) {
   ASSERT_EQ(kinds.size(), datasets().size());
   for (std::size_t i = 0; i < datasets().size(); ++i) EXPECT_EQ(kinds[i], datasets()[i].name);
   EXPECT_EQ(properties["backend"]["enum"].size(), backends().size() + 1);
+  const Json& abilities = properties["backend"]["x-backends"];
+  ASSERT_EQ(abilities.size(), backends().size());
+  EXPECT_EQ(abilities.back(), (Json{{"name", "reference"},
+                                    {"device", "cpu"},
+                                    {"precisions", {"fp32", "fp64"}},
+                                    {"gpu_memory", false}}));
   EXPECT_EQ(properties["optimizer"]["properties"]["name"]["enum"],
             Json::array({"sgd", "adam", "adamw", "rmsprop", "adagrad", "adadelta", "lars", "lamb",
                          "rmsprop-warmup"}));

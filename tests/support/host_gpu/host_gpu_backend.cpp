@@ -3,6 +3,7 @@
 #include "tests/support/host_gpu/host_math.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/backends/gpu/gpu_executable.hpp"
+#include "trainer/backends/gpu/precisions.hpp"
 
 namespace dllaunch {
 namespace {
@@ -31,7 +32,13 @@ std::string version() {
 extern const BackendEntry reference_backend;
 
 std::span<const BackendEntry> backends() {
-  static const BackendEntry table[] = {{"host_gpu", "cpu", version, open}, reference_backend};
+  static const BackendEntry table[] = {{.name = "host_gpu",
+                                        .device = "cpu",
+                                        .version = version,
+                                        .open = open,
+                                        .precisions = gpu::precisions,
+                                        .caution = "a host in place of a GPU"},
+                                       reference_backend};
   return table;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trainer/backends/cuda/module.hpp"
+#include "trainer/backends/gpu/precisions.hpp"
 
 namespace dllaunch {
 namespace {
@@ -61,6 +62,15 @@ std::string version() {
 }  // namespace
 
 extern const BackendEntry cuda_backend;
-const BackendEntry cuda_backend{"cuda", "cuda", version, open, has_driver};
+const BackendEntry cuda_backend{
+    .name = "cuda",
+    .device = "cuda",
+    .version = version,
+    .open = open,
+    .expected = has_driver,
+    .precisions = gpu::precisions,
+    .caution =
+        "backend cuda has been tested without a GPU only: compare its losses with device "
+        "cpu before you trust them (docs/gpu.md)"};
 
 }  // namespace dllaunch

@@ -11,9 +11,9 @@
 
 namespace dllaunch::gpu {
 
-/// fp32 or bf16; bad_request: another precision, by name. The current device is the rank's own.
-/// All memory but that of attach() is allocated here, in one piece: OutOfGpuMemory says what would
-/// fit. The library outlives the executable.
+/// One of gpu::precisions; bad_request: another, by name. The current device is the rank's own. All
+/// memory but that of attach() is allocated here, in one piece: OutOfGpuMemory says what would fit.
+/// The library outlives the executable.
 Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, const Graph& graph,
                                                     const CompileOptions& options,
                                                     MathLibrary& library);

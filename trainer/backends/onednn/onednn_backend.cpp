@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <limits>
@@ -369,6 +370,8 @@ std::string version() {
   return fmt::format("oneDNN {}.{}.{}", library->major, library->minor, library->patch);
 }
 
+constexpr std::array precisions{Precision::fp32, Precision::bf16};
+
 Result<std::unique_ptr<Backend>> open() {
   return std::unique_ptr<Backend>(std::make_unique<OneDnnBackend>());
 }
@@ -376,6 +379,7 @@ Result<std::unique_ptr<Backend>> open() {
 }  // namespace
 
 extern const BackendEntry onednn_backend;
-const BackendEntry onednn_backend{"onednn", "cpu", version, open};
+const BackendEntry onednn_backend{
+    .name = "onednn", .device = "cpu", .version = version, .open = open, .precisions = precisions};
 
 }  // namespace dllaunch

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <utility>
@@ -265,6 +266,8 @@ class ReferenceBackend final : public Backend {
   }
 };
 
+constexpr std::array precisions{Precision::fp32, Precision::fp64};
+
 Result<std::unique_ptr<Backend>> open() {
   return std::unique_ptr<Backend>(std::make_unique<ReferenceBackend>());
 }
@@ -272,7 +275,10 @@ Result<std::unique_ptr<Backend>> open() {
 }  // namespace
 
 extern const BackendEntry reference_backend;
-const BackendEntry reference_backend{"reference", "cpu", [] { return std::string("plain loops"); },
-                                     open};
+const BackendEntry reference_backend{.name = "reference",
+                                     .device = "cpu",
+                                     .version = [] { return std::string("plain loops"); },
+                                     .open = open,
+                                     .precisions = precisions};
 
 }  // namespace dllaunch

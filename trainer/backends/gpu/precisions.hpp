@@ -1,0 +1,12 @@
+// What the GPU backends compute in. Apart, for dltrain's side of them: it sees no vendor's header.
+#pragma once
+
+#include <array>
+
+#include "trainer/backend.hpp"
+
+namespace dllaunch::gpu {
+
+constexpr std::array precisions{Precision::fp32, Precision::bf16};
+
+}  // namespace dllaunch::gpu
