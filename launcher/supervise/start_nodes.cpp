@@ -27,18 +27,17 @@ StartNodes choose_start_nodes(World& world, const SupervisedRun& run, bool prefl
   const auto needed = by_srun ? run.nodes : 0;
   auto left = again || spares ? nodes_left(world, run.allocation) : std::nullopt;
   if (!left) left.emplace();
+  std::optional<NodeFitness> fitness;
   if (preflight) {
     auto found = look_for_fit_nodes(world, run.dir.path, left->gone);
     if (!found) world.note(fmt::format("dllaunch: pre-flight: {}\n", found.error().what));
-    if (found && *found) {
-      auto nodes = pick_nodes(**std::move(found), needed, spares);
-      nodes.lost = !left->gone.empty();
-      return nodes;
-    }
+    if (found) fitness = *std::move(found);
   }
-  NodeFitness fitness{.fit = std::move(left->there)};
-  leave_out(left->gone, fitness);
-  auto nodes = pick_nodes(std::move(fitness), needed, spares);
+  if (!fitness) {
+    fitness.emplace(NodeFitness{.fit = std::move(left->there)});
+    leave_out(left->gone, *fitness);
+  }
+  auto nodes = pick_nodes(*std::move(fitness), needed, spares);
   nodes.lost = !left->gone.empty();
   return nodes;
 }
