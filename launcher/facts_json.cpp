@@ -105,6 +105,12 @@ bool has(const ordered_json& object, const char* key) {
   return object.contains(key) && !object.at(key).is_null();
 }
 
+/// Empty where it is absent or null. A reference: the partitions are most of a recording.
+const ordered_json& list_of(const ordered_json& object, const char* key) {
+  static const ordered_json none = ordered_json::array();
+  return has(object, key) ? object.at(key) : none;
+}
+
 /// A whole number from 0 to what an int holds; absent and null are `otherwise`.
 std::optional<int> count_of(const ordered_json& object, const char* key) {
   if (!has(object, key)) return std::nullopt;
@@ -135,7 +141,7 @@ Result<Partition> partition_of(const ordered_json& object) {
                       .qos = admission_of(object, "qos"),
                       .groups = admission_of(object, "groups")};
   partition.state = value_or<std::string>(object, "state", partition.up ? "UP" : "DOWN");
-  for (const auto& item : value_or(object, "node_types", ordered_json::array())) {
+  for (const auto& item : list_of(object, "node_types")) {
     auto type = node_type_from_json(item);
     if (!type) return std::move(type).error().within(partition.name);
     partition.node_types.push_back(*std::move(type));
@@ -205,13 +211,10 @@ Result<SlurmFacts> slurm_of(const ordered_json& object) {
                    .submit_plugins = value_or<Texts>(object, "submit_plugins", {}),
                    .reservations = {},
                    .user = {}};
-  const auto list = [&object](const char* key) {
-    return has(object, key) ? object.at(key) : ordered_json::array();
-  };
-  auto good = append(list("partitions"), partition_of, slurm.partitions);
-  if (good) good = append(list("outages"), outage_of, slurm.outages);
+  auto good = append(list_of(object, "partitions"), partition_of, slurm.partitions);
+  if (good) good = append(list_of(object, "outages"), outage_of, slurm.outages);
   if (good && has(object, "reservations"))
-    good = append(list("reservations"), reservation_of, slurm.reservations.emplace());
+    good = append(object.at("reservations"), reservation_of, slurm.reservations.emplace());
   if (!good) return std::move(good).error();
   if (has(object, "user")) slurm.user = user_of(object.at("user"));
   return slurm;
@@ -244,7 +247,7 @@ Result<Facts> read(const ordered_json& document) {
     if (!topology) return std::move(topology).error().within("topology");
     facts.topology = *std::move(topology);
   }
-  for (const auto& item : value_or(document, "probed", ordered_json::array())) {
+  for (const auto& item : list_of(document, "probed")) {
     auto node = probed_node_from_json(item);
     if (!node) return std::move(node).error().within("probed");
     facts.probed.push_back(*std::move(node));

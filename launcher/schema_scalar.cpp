@@ -4,6 +4,7 @@
 #include <regex.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "launcher/utf8.hpp"
@@ -13,6 +14,26 @@ namespace dllaunch {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// Not std::regex: it recurses once a character and overflows the stack on long text.
+class Pattern {
+ public:
+  explicit Pattern(const std::string& text)
+      : good_(regcomp(&compiled_, text.c_str(), REG_EXTENDED | REG_NOSUB) == 0) {}
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+  ~Pattern() {
+    if (good_) regfree(&compiled_);
+  }
+
+  bool found_in(const std::string& text) const {
+    return good_ && regexec(&compiled_, text.c_str(), 0, nullptr, 0) == 0;
+  }
+
+ private:
+  regex_t compiled_ = {};
+  bool good_;
+};
 
 bool within_bounds(const Json& schema, const Json& value) {
   if (schema.contains("minimum") && value < schema["minimum"]) return false;
@@ -108,12 +129,11 @@ std::optional<Json> accept_scalar(const Json& schema, const YamlNode& node) {
 }
 
 bool matches(const std::string& pattern, const std::string& text) {
-  // Not std::regex: it recurses once a character and overflows the stack on long text.
-  regex_t compiled;
-  if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) return false;
-  const bool found = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
-  regfree(&compiled);
-  return found;
+  // A schema has a dozen patterns and is walked for every built-in profile: compiling one costs
+  // more than any walk. Each thread keeps its own, since regexec locks what it shares.
+  thread_local std::map<std::string, Pattern, std::less<>> known;
+  const auto& compiled = known.try_emplace(pattern, pattern).first->second;
+  return compiled.found_in(text);
 }
 
 std::vector<std::string> words_of(const Json& schema) {
