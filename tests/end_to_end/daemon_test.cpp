@@ -221,9 +221,11 @@ TEST_F(DaemonTest, AnswersAtOnceWithTenThousandRuns) {
   for (int i = 0; i < 5; ++i) {
     const auto begin = Clock::now();
     ASSERT_EQ(start().exit_code, 0);
-    const auto page = ask("/v1/runs?limit=1000");
+    const auto page = ask_daemon(place(), "GET", "/v1/runs?limit=1000", 10s);
     fastest = std::min(fastest, Clock::now() - begin);
-    EXPECT_EQ(page["runs"].size(), 1000u);
+    // Half of the processor's time was this program's, reading what it had been told.
+    ASSERT_TRUE(page) << page.error().what;
+    EXPECT_EQ(Json::parse(page->body, nullptr, false)["runs"].size(), 1000u);
     EXPECT_EQ(work_.run({"daemon", "stop"}).exit_code, 0);
   }
   const auto ms = std::chrono::duration<double, std::milli>(fastest).count();
