@@ -197,11 +197,9 @@ std::string line_of(const JournalAttempt& begun) {
   return text_of(line);
 }
 
-std::string line_of(const JournalAttempt& begun, const Attempt& ended, double time) {
-  auto line = head(time, "ended", ended.job, ended.allocation);
-  line["attempt"] = begun.attempt;
-  line["generation"] = begun.generation;
-  line["seconds"] = time - begun.time;
+namespace {
+
+void tell_end(Json& line, const Attempt& ended) {
   line["cause"] = to_string(ended.cause);
   line["exit_code"] = ended.exit_code;
   line["reason"] = shortened(describe(ended));
@@ -219,6 +217,22 @@ std::string line_of(const JournalAttempt& begun, const Attempt& ended, double ti
     line["error_rank"] = ended.error_rank;
     line["first_error"] = shortened(ended.first_error);
   }
+}
+
+}  // namespace
+
+std::string line_of(const JournalAttempt& begun, const Attempt& ended, double time) {
+  auto line = head(time, "ended", ended.job, ended.allocation);
+  line["attempt"] = begun.attempt;
+  line["generation"] = begun.generation;
+  line["seconds"] = time - begun.time;
+  tell_end(line, ended);
+  return text_of(line);
+}
+
+std::string line_of(const Attempt& ended, double time) {
+  auto line = head(time, "ended", ended.job, ended.allocation);
+  tell_end(line, ended);
   return text_of(line);
 }
 

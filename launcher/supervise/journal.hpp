@@ -77,6 +77,8 @@ int restarts_in(const Journal& journal, std::string_view job);
 
 std::string line_of(const JournalAttempt& begun);
 std::string line_of(const JournalAttempt& begun, const Attempt& ended, double time);
+/// Of one whose own supervisor was cut short.
+std::string line_of(const Attempt& ended, double time);
 std::string line_of(const JournalPreflight& look);
 std::string line_of(const JournalDecision& decision, std::optional<double> backoff_s);
 

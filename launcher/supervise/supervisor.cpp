@@ -86,13 +86,15 @@ class Supervisor {
       if (last.cause == Cause::completed) return finish();
       if (same_allocation && last.cause != Cause::cut_short) return carry_out(journal);
     }
-    if (last.cause == Cause::cut_short) {
+    if (last.cause == Cause::cut_short && last.words.empty()) {
       last.new_checkpoint = checkpoint_name() != last.checkpoint;
       // The watcher knows more (script_watch.hpp).
       const bool watched = journal.decided && journal.last->next == Next::requeue;
-      if (!same_allocation)
+      if (!same_allocation) {
         last.words =
             watched ? journal.last->reason : "ended by Slurm, or with its node, without a word";
+        append(line_of(last, unix_seconds()));  // `status` has it from there
+      }
     }
     const auto stop = decide_at_start(history_, run_.recovery, same_allocation);
     if (!stop) return std::nullopt;

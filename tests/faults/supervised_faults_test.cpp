@@ -158,12 +158,13 @@ std::string command(const std::string& script, const std::string& recovery) {
 }
 constexpr const char* thrice = "recovery: {max_restarts: 3}\n";
 
-/// It counts to twenty and keeps its own checkpoint: rank 1 does nothing twice.
+/// It counts to twenty and keeps its own checkpoint, whole at every moment, since rank 0 is killed
+/// at any: rank 1 does nothing twice.
 TEST_P(SupervisedFaults, ARankExitsOnce) {
   const auto ended = work_->run(
       words(*work_, command("n=$(cat at-$RANK || echo 0); "
                             "while [ $n -lt 20 ]; do n=$((n + 1)); echo $n >> did-$RANK; "
-                            "echo $n > at-$RANK; sleep 0.05; "
+                            "echo $n > new-$RANK && mv new-$RANK at-$RANK; sleep 0.05; "
                             "if [ $RANK = 1 ] && [ $n = 10 ] && mkdir once; then exit 1; fi; done",
                             thrice)));
   EXPECT_EQ(ended.exit_code, 0) << ended.err << journal();

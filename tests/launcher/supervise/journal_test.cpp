@@ -108,6 +108,21 @@ TEST(Journal, AnAttemptWithoutAnEndWasCutShort) {
   EXPECT_EQ(journal.last_time, begun.time);
 }
 
+/// Its next life says what became of it.
+TEST(Journal, TheEndOfACutShortAttemptIsToldLater) {
+  Attempt cut{.job = begun.job, .allocation = begun.allocation};
+  cut.words = "ended by Slurm";
+  cut.new_checkpoint = true;
+  JournalAttempt next = begun;
+  next.allocation += 1;
+  const auto journal = parse_journal(line_of(begun) + line_of(cut, 12) + line_of(next));
+  ASSERT_EQ(journal.history.size(), 2u);
+  EXPECT_EQ(journal.history[0].cause, Cause::cut_short);
+  EXPECT_EQ(journal.history[0].words, "ended by Slurm");
+  EXPECT_TRUE(journal.history[0].new_checkpoint);
+  EXPECT_EQ(line_of(cut, 12).find("seconds"), std::string::npos) << "nobody knows";
+}
+
 TEST(Journal, TornAndForeignLinesArePassedOver) {
   const auto whole = line_of(begun) + line_of(begun, failed(), 11);
   const auto torn = line_of(restarted, 1.0);

@@ -343,6 +343,7 @@ TEST(Supervisor, ItsSuccessorBelievesTheWatcher) {
   std::ifstream events(place.dir().events());
   const std::string text{std::istreambuf_iterator<char>(events), {}};
   EXPECT_THAT(text, HasSubstr(R"("reason":"lost node n1, where the job's script ran")"));
+  EXPECT_EQ(read_journal(place.dir()).history.front().words, watched.reason);
 }
 
 /// The ranks are asked, and what they answer is the end: nothing is started again.
