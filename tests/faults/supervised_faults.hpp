@@ -106,7 +106,9 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     if (!cluster_) {
       mount_small_disk();
       cluster_ = std::make_unique<TestCluster>(
-          std::vector<std::string>{"--nodes", "3", "--cpus", "2", "--share", small_disk_.path()});
+          std::vector<std::string>{"--nodes", "3", "--cpus", "2", "--share", small_disk_.path(),
+                                   // Slurm's own is 30 s. Two cores do three clusters' work here.
+                                   "--conf", "KillWait=10"});
     }
     if (cluster_->cannot_run_here()) GTEST_SKIP() << cluster_->why_not();
     ASSERT_TRUE(cluster_->up()) << cluster_->why_not();
