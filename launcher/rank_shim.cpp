@@ -1,6 +1,7 @@
 #include "launcher/rank_shim.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -35,13 +36,26 @@ bool fits(const PlannedBinding& planned, const RankScene& scene) {
                      [&](const IdSet& mask) { return !mask.empty() && allowed.contains(mask); });
 }
 
+bool all_among(const PlannedBinding& planned, const std::set<std::string>& there) {
+  return std::ranges::all_of(planned.gpus, [&](const auto& of_rank) {
+    return std::ranges::all_of(of_rank, [&](const auto& pci) { return there.contains(pci); });
+  });
+}
+
 /// Whether the GPUs that the plan put ranks beside are those that are there for them.
 bool sees_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
-  if (!scene.some_gpus || planned.gpus.empty()) return true;
+  if (!scene.some_gpus) return true;
   std::set<std::string> seen;
   for (const int gpu : scene.gpus) seen.insert(scene.node.gpus[static_cast<std::size_t>(gpu)].pci);
-  return std::all_of(planned.gpus.begin(), planned.gpus.end(),
-                     [&](const std::string& pci) { return seen.contains(pci); });
+  return all_among(planned, seen);
+}
+
+/// The same of a plan that names them, on a node where they are.
+bool has_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
+  if (!planned.exact || std::ssize(planned.gpus) != scene.rank.local_world_size) return false;
+  std::set<std::string> there;
+  for (const Gpu& gpu : scene.node.gpus) there.insert(gpu.pci);
+  return all_among(planned, there) && sees_planned_gpus(planned, scene);
 }
 
 /// The node with only the GPUs that the rank sees, in the order in which it counts them.
@@ -126,15 +140,16 @@ Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
   if (const auto framework = plan.find("framework"); framework != plan.end())
     planned.framework = framework->is_string() ? framework->get<std::string>() : "";
   planned.site = read_site_wishes(plan);
-  if (planned.request.policy == BindPolicy::none) return planned;
   if (const auto topology = plan.find("topology"); topology != plan.end() && topology->is_object())
     planned.exact = topology->value("exact", Json(true)) != Json(false);
   for (const auto& rank : binding.value("ranks", Json::array())) {
     if (!rank.is_object()) return no_plan("a rank that is no object");
+    auto& gpus = planned.gpus.emplace_back();
     for (const auto& gpu : rank.value("gpus", Json::array())) {
       auto pci = gpu.is_object() ? word(gpu, "pci", "") : "";
-      if (!pci.empty()) planned.gpus.push_back(std::move(pci));
+      if (!pci.empty()) gpus.push_back(std::move(pci));
     }
+    if (planned.request.policy == BindPolicy::none) continue;
     auto mask = parse_mask(word(rank, "mask", ""));
     if (!mask) return std::move(mask).error();
     planned.masks.push_back(*std::move(mask));
@@ -196,6 +211,30 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
                               to_list(real_cpus(scene.node)), to_list(masks[local])));
 }
 
+std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankScene& scene) {
+  const auto local = static_cast<std::size_t>(scene.rank.local_rank);
+  if (planned.request.gpus == 0) return {};
+  if (has_planned_gpus(planned, scene)) return planned.gpus[local];
+  PlacementRequest request = planned.request;
+  request.ranks = scene.rank.local_world_size;
+  request.masks.clear();
+  // CPUs are those of the whole node: what a rank may use differs from rank to rank under srun.
+  if (request.policy == BindPolicy::explicit_masks) request.policy = BindPolicy::closest;
+  request.cores_per_rank = 0;
+  request.reserve = "none";
+  Topology node = seen_node(scene);
+  node.allowed_cpus = node.cpus();
+  request.gpus = std::min<int>(request.gpus, static_cast<int>(std::ssize(node.gpus)));
+  const auto placed = place_ranks(node, request);
+  std::vector<std::string> gpus;
+  if (!placed || local >= placed->ranks.size()) return gpus;
+  for (const int gpu : placed->ranks[local].gpus) {
+    const auto& pci = node.gpus[static_cast<std::size_t>(gpu)].pci;
+    if (!pci.empty()) gpus.push_back(pci);
+  }
+  return gpus;
+}
+
 void see_gpus(const EnvLookup& lookup, RankScene& scene) {
   RankObservation observation{.rank = scene.rank.rank,
                               .world_size = scene.rank.world_size,
@@ -226,6 +265,9 @@ std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& r
   }
   if (binding.shared && !lookup("OMP_WAIT_POLICY")) all.emplace_back("OMP_WAIT_POLICY", "passive");
   if (!run_dir.empty()) all.emplace_back("DLLAUNCH_RUN_DIR", run_dir);
+  if (!binding.gpus.empty()) {
+    all.emplace_back("DLLAUNCH_GPUS", fmt::format("{}", fmt::join(binding.gpus, ",")));
+  }
   return all;
 }
 

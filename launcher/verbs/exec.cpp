@@ -95,12 +95,17 @@ RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, World& wo
   scene.current = *std::move(current);
   see_gpus(process_environment(), scene);
   auto binding = choose_binding(planned, scene);
+  binding.gpus = choose_gpus(planned, scene);
   if (!binding.note.empty() && !planned.masks.empty()) {
     world.note("dllaunch: " + binding.note + "\n");
   }
   if (binding.cpus.empty()) return binding;
   auto applied = apply_binding(binding.cpus);
-  if (!applied) return complain(applied.error());
+  if (!applied) {
+    auto unbound = complain(applied.error());
+    unbound.gpus = std::move(binding.gpus);
+    return unbound;
+  }
   return binding;
 }
 

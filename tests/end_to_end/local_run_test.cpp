@@ -10,6 +10,7 @@
 
 #include "launcher/posix_world.hpp"
 #include "tests/end_to_end/launched.hpp"
+#include "tests/topology/xml_node.hpp"
 #include "topology/id_set.hpp"
 
 namespace dllaunch {
@@ -104,6 +105,21 @@ TEST_F(LocalRun, TrainsAndLeavesAWholeRunDirectory) {
   EXPECT_THAT(ended.err, HasSubstr("epoch 2/2: loss"));
   EXPECT_THAT(ended.out, HasSubstr("completed: 2 ranks, 2 epochs"));
   expect_nothing_left();
+}
+
+/// A machine that hwloc is told of: its driver counts from the far end of the PCI buses.
+TEST_F(LocalRun, EachRankIsToldTheAddressOfItsOwnGpu) {
+  const auto gpu = [](int bus, const char* name) {
+    return pci_device(bus, "0302 [10de:2330]", osdev(name, gpu_type));
+  };
+  work_.environment = {
+      {"HWLOC_XMLFILE", work_.file("node.xml", xml_node(gpu(0x03, "nvml1") + gpu(0xc1, "nvml0")))}};
+  const auto job =
+      work_.file("gpus.yaml", "name: gpus\nrun: [bash, -c, 'echo \"drives $DLLAUNCH_GPUS.\"']\n");
+  const auto ended = work_.run(args(job));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(log_of(0), HasSubstr("drives 0000:c1:00.0.\n"));
+  EXPECT_THAT(log_of(1), HasSubstr("drives 0000:03:00.0.\n"));
 }
 
 TEST_F(LocalRun, WithoutADirectoryMakesOneBelowRuns) {

@@ -71,7 +71,7 @@ TEST(RankShim, OnASharedNodeRanksGoBesideTheGpusTheySee) {
   auto shared = scene(0, 2, node_of("numa:4 cores:4 gpus:4"));
   for (auto& gpu : shared.node.gpus) gpu.vendor = "nvidia";
   for (int i = 0; i < 2; ++i) {
-    planned.gpus.push_back(shared.node.gpus[static_cast<std::size_t>(i)].pci);
+    planned.gpus.push_back({shared.node.gpus[static_cast<std::size_t>(i)].pci});
   }
   const auto bound = [&](int rank, const std::string& visible) {
     shared.rank.rank = shared.rank.local_rank = rank;
@@ -83,13 +83,22 @@ TEST(RankShim, OnASharedNodeRanksGoBesideTheGpusTheySee) {
         shared);
     return to_list(choose_binding(planned, shared).cpus);
   };
+  const auto drives = [&] { return choose_gpus(planned, shared); };
+  const auto pci = [&](std::size_t gpu) {
+    return std::vector<std::string>{shared.node.gpus[gpu].pci};
+  };
   EXPECT_EQ(bound(0, ""), "0-3") << "no variable: as planned";
+  EXPECT_EQ(drives(), pci(0));
   EXPECT_EQ(bound(1, "0,1"), "4-7") << "the planned ones";
+  EXPECT_EQ(drives(), pci(1));
   for (const bool exact : {true, false}) {
     planned.exact = exact;
     EXPECT_EQ(bound(0, "2,3"), "8-11");
+    EXPECT_EQ(drives(), pci(2));
     EXPECT_EQ(bound(1, "2,3"), "12-15");
+    EXPECT_EQ(drives(), pci(3));
     EXPECT_EQ(bound(0, "3,2"), "12-15") << "local rank 0 drives the first that it sees";
+    EXPECT_EQ(drives(), pci(3));
   }
   planned.request.policy = BindPolicy::explicit_masks;
   EXPECT_EQ(bound(0, "2,3"), "0-3") << "the user's own masks";
@@ -201,7 +210,74 @@ TEST(RankShim, ReadsTheFrameworkAndTheGpusOfAPlan) {
             {"mask": "0x3", "gpus": [{"index": 0, "pci": "0000:c1:00.0"}]},
             {"mask": "0xc", "gpus": [{"index": 1, "pci": ""}, 3]}]}})");
   ASSERT_TRUE(planned) << planned.error().what;
-  EXPECT_EQ(planned->gpus, (std::vector<std::string>{"0000:c1:00.0"}));
+  EXPECT_EQ(planned->gpus, (std::vector<std::vector<std::string>>{{"0000:c1:00.0"}, {}}));
+  const auto unbound = read_planned_binding(
+      R"({"binding": {"policy": "none", "ranks": [
+            {"mask": "", "gpus": [{"index": 0, "pci": "0000:c1:00.0"}]}]}})");
+  ASSERT_TRUE(unbound) << unbound.error().what;
+  EXPECT_EQ(unbound->gpus.size(), 1U);
+  EXPECT_TRUE(unbound->masks.empty());
+}
+
+// As on Perlmutter: GPU 0 hangs off the last NUMA node, and ranks are numbered along these.
+TEST(RankShim, GpusAreThoseThatThePlanDealtByTheirAddress) {
+  auto node = node_of("numa:4 cores:2 gpus:4");
+  for (const std::size_t i : {0U, 1U}) {
+    std::swap(node.gpus[i].cpus, node.gpus[3 - i].cpus);
+    std::swap(node.gpus[i].numa, node.gpus[3 - i].numa);
+  }
+  PlannedBinding planned{.request = {.gpus = 4, .order = RankOrder::numa}};
+  const auto placed = place_ranks(node, {.ranks = 4, .gpus = 4, .order = RankOrder::numa});
+  ASSERT_TRUE(placed);
+  for (const auto& rank : placed->ranks) {
+    planned.masks.push_back(rank.cpus);
+    planned.gpus.push_back({node.gpus[static_cast<std::size_t>(rank.gpus.front())].pci});
+  }
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto last_first = node.gpus[static_cast<std::size_t>(3 - rank)].pci;
+    EXPECT_EQ(choose_gpus(planned, scene(rank, 4, node)), std::vector{last_first});
+    PlannedBinding counted = planned;
+    counted.exact = false;
+    counted.gpus = {};
+    EXPECT_EQ(choose_gpus(counted, scene(rank, 4, node)), std::vector{last_first}) << "placed anew";
+  }
+  auto elsewhere = planned;
+  elsewhere.gpus[2] = {"0000:99:00.0"};
+  EXPECT_EQ(choose_gpus(elsewhere, scene(0, 4, node)), std::vector{node.gpus[3].pci})
+      << "of one that is not here nobody takes the planned ones";
+  planned.request.gpus = 0;
+  EXPECT_TRUE(choose_gpus(planned, scene(0, 4, node)).empty()) << "device: cpu";
+}
+
+// A rank that srun bound elsewhere must not take the GPU of one that is where the plan says.
+TEST(RankShim, ItsGpuDoesNotDependOnWhatARankIsBoundTo) {
+  const auto node = node_of("numa:2 cores:4 gpus:2");
+  PlannedBinding planned = two_halves();
+  planned.request.gpus = 2;
+  planned.gpus = {{node.gpus[1].pci}, {node.gpus[0].pci}};
+  auto bound = scene(0, 2, node);
+  bound.bound_by_slurm = true;
+  bound.current = bound.node.allowed_cpus = {5};
+  EXPECT_TRUE(choose_binding(planned, bound).cpus.empty()) << "kept";
+  EXPECT_EQ(choose_gpus(planned, bound), planned.gpus[0]);
+  EXPECT_EQ(choose_gpus(planned, scene(1, 2, node)), planned.gpus[1]);
+
+  planned.exact = false;
+  for (const RankOrder order : {RankOrder::gpu, RankOrder::numa}) {
+    planned.request = {.gpus = 2, .cores_per_rank = 4, .order = order};
+    EXPECT_EQ(choose_gpus(planned, bound), std::vector{node.gpus[0].pci}) << "placed anew";
+    EXPECT_EQ(choose_gpus(planned, scene(1, 2, node)), std::vector{node.gpus[1].pci});
+  }
+}
+
+TEST(RankShim, RanksWithoutAPlanGetTheGpusOfTheirPlace) {
+  const auto node = node_of("numa:2 cores:4 gpus:2");
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(choose_gpus({}, scene(rank, 2, node)),
+              std::vector{node.gpus[static_cast<std::size_t>(rank)].pci});
+  }
+  EXPECT_EQ(choose_gpus({}, scene(0, 1, node)).size(), 2U) << "one process, all GPUs";
+  EXPECT_TRUE(choose_gpus({}, scene(0, 2, node_of("cores:4"))).empty());
 }
 
 TEST(RankShim, RefusesWhatIsNoPlan) {
@@ -222,17 +298,20 @@ TEST(RankShim, VariablesOfARank) {
                      .node_rank = 1,
                      .nodes = 2};
   std::map<std::string, std::string> set;
-  for (auto& [name, value] : rank_variables(
-           rank, {.cores = 6}, "/run", [](const auto&) { return std::optional<std::string>(); })) {
+  for (auto& [name, value] :
+       rank_variables(rank, {.cores = 6, .gpus = {"0000:c1:00.0", "0000:c2:00.0"}}, "/run",
+                      [](const auto&) { return std::optional<std::string>(); })) {
     set[name] = value;
   }
-  EXPECT_EQ(set, (std::map<std::string, std::string>{{"RANK", "3"},
-                                                     {"LOCAL_RANK", "1"},
-                                                     {"WORLD_SIZE", "4"},
-                                                     {"LOCAL_WORLD_SIZE", "2"},
-                                                     {"NODE_RANK", "1"},
-                                                     {"OMP_NUM_THREADS", "6"},
-                                                     {"DLLAUNCH_RUN_DIR", "/run"}}));
+  EXPECT_EQ(set,
+            (std::map<std::string, std::string>{{"RANK", "3"},
+                                                {"LOCAL_RANK", "1"},
+                                                {"WORLD_SIZE", "4"},
+                                                {"LOCAL_WORLD_SIZE", "2"},
+                                                {"NODE_RANK", "1"},
+                                                {"OMP_NUM_THREADS", "6"},
+                                                {"DLLAUNCH_RUN_DIR", "/run"},
+                                                {"DLLAUNCH_GPUS", "0000:c1:00.0,0000:c2:00.0"}}));
 }
 
 TEST(RankShim, RanksThatShareCpusWaitWithoutSpinning) {
