@@ -4,8 +4,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -16,9 +19,19 @@
 namespace dllaunch {
 
 enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_device };
-struct HostStream {};
+/// What is given to a stream is done when somebody asks, in its order; the default one, nullptr,
+/// does it at once.
+struct HostStream {
+  std::deque<std::function<bool()>> work = {};  // each true when it is done
+  std::uint64_t given = 0;
+  std::uint64_t done = 0;
+  std::uint64_t follows = 0;  // so much of the default stream comes before what is given next
+};
 using GpuStream = HostStream*;
-struct HostEvent {};
+struct HostEvent {
+  HostStream* stream = nullptr;
+  std::uint64_t at = 0;  // what its stream had been given
+};
 using GpuEvent = HostEvent*;
 
 constexpr GpuStatus gpu_success = GpuStatus::success;
@@ -52,6 +65,11 @@ inline int& host_gpu_of_thread() {
   thread_local int device = 0;
   return device;
 }
+/// What this thread has given its device's default stream so far.
+inline std::uint64_t& host_gpu_work() {
+  thread_local std::uint64_t given = 0;
+  return given;
+}
 /// The device that the byte lies on; -1: memory of the host.
 inline int host_gpu_of(const void* memory) {
   HostGpus& gpus = host_gpus();
@@ -61,6 +79,16 @@ inline int host_gpu_of(const void* memory) {
   if (behind == gpus.pieces.begin()) return -1;
   const auto& [start, piece] = *--behind;
   return byte < start + piece.bytes ? piece.device : -1;
+}
+/// From the beginning of the piece that it lies in; -1: memory of the host.
+inline std::int64_t host_gpu_offset(const void* memory) {
+  HostGpus& gpus = host_gpus();
+  const std::lock_guard lock(gpus.mutex);
+  const auto* byte = static_cast<const std::byte*>(memory);
+  auto behind = gpus.pieces.upper_bound(byte);
+  if (behind == gpus.pieces.begin()) return -1;
+  const auto& [start, piece] = *--behind;
+  return byte < start + piece.bytes ? byte - start : -1;
 }
 /// May the current thread's device touch it?
 inline bool host_gpu_reaches(const void* memory) {
@@ -108,6 +136,32 @@ inline GpuStatus gpu_destroy_stream(GpuStream stream) {
   delete stream;
   return gpu_success;
 }
+inline GpuStatus gpu_create_event(GpuEvent& event) {
+  event = new HostEvent;
+  return gpu_success;
+}
+inline GpuStatus gpu_destroy_event(GpuEvent event) {
+  delete event;
+  return gpu_success;
+}
+inline GpuStatus gpu_record(GpuEvent event, GpuStream stream) {
+  *event = {.stream = stream, .at = stream == nullptr ? host_gpu_work() : stream->given};
+  return gpu_success;
+}
+inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
+  if (event->stream != nullptr) return GpuStatus::not_ready;  // nobody needs it here
+  stream->follows = std::max(stream->follows, event->at);
+  return gpu_success;
+}
+inline GpuStatus gpu_query(GpuEvent event) {
+  HostStream* const stream = event->stream;
+  if (stream == nullptr) return gpu_success;
+  while (!stream->work.empty() && stream->work.front()()) {
+    stream->work.pop_front();
+    ++stream->done;
+  }
+  return stream->done >= event->at ? gpu_success : gpu_not_ready;
+}
 inline GpuStatus gpu_synchronise(GpuStream) {
   return gpu_success;
 }
@@ -142,6 +196,7 @@ inline GpuStatus gpu_free(void* memory) {
 }
 inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream) {
   if (!host_gpu_reaches(to) || !host_gpu_reaches(from)) return GpuStatus::wrong_device;
+  ++host_gpu_work();
   std::memcpy(to, from, bytes);
   return gpu_success;
 }
@@ -150,8 +205,12 @@ inline GpuStatus gpu_copy(void* to, const void* from, std::size_t bytes) {
 }
 inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream) {
   if (!host_gpu_reaches(memory)) return GpuStatus::wrong_device;
+  ++host_gpu_work();
   std::memset(memory, 0, bytes);
   return gpu_success;
+}
+inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
+  return gpu_clear_later(memory, bytes, nullptr);
 }
 inline GpuStatus gpu_last_error() {
   return gpu_success;

@@ -10,6 +10,7 @@ namespace dllaunch {
 
 template <typename Body>
 void gpu_for(GpuStream, std::int64_t count, const Body& body) {
+  ++host_gpu_work();
   for (std::int64_t i = count; i-- > 0;) body(i);
 }
 

@@ -1,0 +1,215 @@
+// Stands in for NCCL between fake GPUs, one a process: memory of the host, over MPI. What the real
+// one would not notice, and would answer with sums of things that do not belong together, or a
+// hang, it says: ranks that bring another piece of the arena than the others, memory of another
+// device, a collective that does not come after the GPU's work.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu_api.hpp"
+
+namespace dllaunch {
+
+constexpr const char* gpu_collectives = "fake NCCL";
+
+enum ncclResult_t { ncclSuccess, ncclInProgress, ncclInvalidUsage, ncclUnhandledCudaError };
+enum ncclDataType_t { ncclFloat32, ncclFloat64, ncclFloat16, ncclBfloat16, ncclInt64, ncclUint8 };
+enum ncclRedOp_t { ncclSum, ncclAvg, ncclMin, ncclMax };
+struct ncclUniqueId {
+  std::array<char, 128> internal;
+};
+struct ncclConfig_t {
+  int blocking = 1;
+};
+constexpr ncclConfig_t NCCL_CONFIG_INITIALIZER = {};
+
+/// A collective as one rank calls it. Plain numbers: they travel.
+struct HostCollective {
+  std::int64_t kind = 0;
+  std::int64_t offset = 0;  // bytes from the beginning of the piece of memory
+  std::int64_t count = 0;
+  std::int64_t type = 0;
+  std::int64_t op = 0;
+  friend bool operator==(const HostCollective&, const HostCollective&) = default;
+};
+
+/// What tests look at.
+struct HostCollectives {
+  std::vector<std::string> devices = {};   // PCI address of each rank's, when they came together
+  std::vector<HostCollective> calls = {};  // of this rank
+  std::vector<std::string> complaints = {};
+};
+inline HostCollectives& host_collectives() {
+  static HostCollectives seen;
+  return seen;
+}
+
+struct HostComm {
+  MPI_Comm calls = MPI_COMM_NULL;  // what ranks call, compared
+  MPI_Comm sums = MPI_COMM_NULL;
+  int ranks = 1;
+  int rank = 0;
+  int device = 0;
+};
+using ncclComm_t = HostComm*;
+
+inline ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+inline const char* ncclGetErrorString(ncclResult_t result) {
+  return result == ncclInvalidUsage ? "invalid usage" : "fake error";
+}
+inline ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  id->internal.fill('d');
+  return ncclSuccess;
+}
+
+/// As the real one: two ranks on one device are refused.
+inline ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, const ncclUniqueId& id,
+                                           int rank, const ncclConfig_t*) {
+  if (id.internal[0] != 'd') return ncclInvalidUsage;
+  auto comm = std::make_unique<HostComm>();
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm->calls);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm->sums);
+  comm->ranks = ranks;
+  comm->rank = rank;
+  comm->device = host_gpu_of_thread();
+  std::vector<std::array<char, 32>> all(static_cast<std::size_t>(ranks));
+  std::array<char, 32> mine{};
+  const auto address = plain_pci_address(host_gpus().pci[static_cast<std::size_t>(comm->device)]);
+  std::ranges::copy(address.substr(0, mine.size() - 1), mine.begin());
+  MPI_Allgather(mine.data(), 32, MPI_CHAR, all.data(), 32, MPI_CHAR, comm->calls);
+  auto& devices = host_collectives().devices;
+  devices.clear();
+  for (const auto& one : all) devices.emplace_back(one.data());
+  *made = comm.release();
+  auto sorted = devices;
+  std::ranges::sort(sorted);
+  return std::ranges::adjacent_find(sorted) == sorted.end() ? ncclSuccess : ncclInvalidUsage;
+}
+inline ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* result) {
+  *result = ncclSuccess;
+  return ncclSuccess;
+}
+inline ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  MPI_Comm_free(&comm->calls);
+  MPI_Comm_free(&comm->sums);
+  delete comm;
+  return ncclSuccess;
+}
+inline ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  return ncclCommDestroy(comm);
+}
+
+inline ncclResult_t ncclMemAlloc(void** memory, std::size_t bytes) {
+  return gpu_allocate(memory, bytes) == gpu_success ? ncclSuccess : ncclUnhandledCudaError;
+}
+inline ncclResult_t ncclMemFree(void* memory) {
+  return gpu_free(memory) == gpu_success ? ncclSuccess : ncclUnhandledCudaError;
+}
+inline ncclResult_t ncclCommRegister(ncclComm_t, void* memory, std::size_t, void** handle) {
+  *handle = memory;
+  return ncclSuccess;
+}
+inline ncclResult_t ncclCommDeregister(ncclComm_t, void*) {
+  return ncclSuccess;
+}
+
+/// What a stream does of a sum: first the ranks compare what they were asked for, then they add.
+class HostSum {
+ public:
+  HostSum(ncclComm_t comm, HostCollective call, float* data)
+      : comm_(comm), call_(call), data_(data), all_(static_cast<std::size_t>(comm->ranks)) {
+    MPI_Iallgather(&call_, words, MPI_INT64_T, all_.data(), words, MPI_INT64_T, comm_->calls,
+                   &compare_);
+  }
+
+  /// True when it is done; then it is not asked again.
+  bool step() {
+    int done = 0;
+    if (compare_ != MPI_REQUEST_NULL) {
+      MPI_Test(&compare_, &done, MPI_STATUS_IGNORE);
+      if (done == 0) return false;
+      if (!same()) return true;
+      MPI_Iallreduce(MPI_IN_PLACE, data_, static_cast<int>(call_.count), MPI_FLOAT, MPI_SUM,
+                     comm_->sums, &add_);
+    }
+    MPI_Test(&add_, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  }
+
+ private:
+  static constexpr int words = sizeof(HostCollective) / sizeof(std::int64_t);
+
+  bool same() {
+    for (std::size_t rank = 0; rank < all_.size(); ++rank) {
+      if (all_[rank] == all_[0]) continue;
+      host_collectives().complaints.push_back(
+          "rank " + std::to_string(rank) + " brings " + std::to_string(all_[rank].count) +
+          " numbers from byte " + std::to_string(all_[rank].offset) + ", rank 0 " +
+          std::to_string(all_[0].count) + " from byte " + std::to_string(all_[0].offset));
+      std::fill_n(data_, call_.count, std::numeric_limits<float>::quiet_NaN());
+      return false;
+    }
+    return true;
+  }
+
+  ncclComm_t comm_;
+  HostCollective call_;
+  float* data_;
+  std::vector<HostCollective> all_;
+  MPI_Request compare_ = MPI_REQUEST_NULL;
+  MPI_Request add_ = MPI_REQUEST_NULL;
+};
+
+/// In place, of floats: what gradients are.
+inline ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
+                                  ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                  GpuStream stream) {
+  if (from != to || type != ncclFloat32 || op != ncclSum) return ncclInvalidUsage;
+  HostCollectives& seen = host_collectives();
+  const int device = host_gpu_of(to);
+  if (device != comm->device || host_gpu_of_thread() != comm->device) {
+    seen.complaints.emplace_back("memory of another device than the rank's own");
+  }
+  if (stream == nullptr || stream->follows != host_gpu_work()) {
+    seen.complaints.emplace_back("it does not come after the GPU's work so far");
+  }
+  const HostCollective call{.kind = 1,
+                            .offset = host_gpu_offset(to),
+                            .count = static_cast<std::int64_t>(count),
+                            .type = type,
+                            .op = op};
+  seen.calls.push_back(call);
+  if (stream == nullptr) return ncclInvalidUsage;
+  auto sum = std::make_shared<HostSum>(comm, call, static_cast<float*>(to));
+  stream->work.emplace_back([sum] { return sum->step(); });
+  ++stream->given;
+  return ncclSuccess;
+}
+
+// The trainer asks for none of these on GPUs yet: who does first adds it.
+inline ncclResult_t ncclReduceScatter(const void*, void*, std::size_t, ncclDataType_t, ncclRedOp_t,
+                                      ncclComm_t, GpuStream) {
+  return ncclInvalidUsage;
+}
+inline ncclResult_t ncclAllGather(const void*, void*, std::size_t, ncclDataType_t, ncclComm_t,
+                                  GpuStream) {
+  return ncclInvalidUsage;
+}
+inline ncclResult_t ncclBroadcast(const void*, void*, std::size_t, ncclDataType_t, int, ncclComm_t,
+                                  GpuStream) {
+  return ncclInvalidUsage;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,271 @@
+// Several ranks on a machine of fake GPUs, under mpirun: the trainer's own choice of device,
+// communicator, kernels, buckets and their order, over tests/support/host_gpu in place of CUDA and
+// NCCL. The last tests break each of these on one rank and see that it is noticed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "runtime/communicators/nccl/nccl_communicator.hpp"
+#include "runtime/gpu/own_gpu.hpp"
+#include "runtime/gradient_reducer.hpp"
+#include "tests/runtime/on_ranks.hpp"
+#include "tests/support/host_gpu/host_math.hpp"
+#include "tests/trainer/compiled.hpp"
+#include "topology/placement.hpp"
+#include "topology/synthetic.hpp"
+#include "trainer/backends/gpu/gpu_executable.hpp"
+#include "trainer/parameter_arenas.hpp"
+
+namespace dllaunch::gpu {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr int most_ranks = 4;
+
+RankEnv this_rank() {
+  return *read_rank_env(process_environment());
+}
+
+/// PCI addresses by rank, as a plan deals them out for a node whose first GPU is beside the last
+/// cores (Perlmutter's), ranks numbered along the cores: by no count of its own would a rank come
+/// to its GPU.
+std::vector<std::string> planned_gpus() {
+  auto node = *synthetic_topology("numa:4 cores:2 gpus:4");
+  for (const std::size_t i : {0U, 1U}) {
+    std::swap(node.gpus[i].cpus, node.gpus[3 - i].cpus);
+    std::swap(node.gpus[i].numa, node.gpus[3 - i].numa);
+  }
+  const auto placed =
+      place_ranks(node, {.ranks = this_rank().world_size, .order = RankOrder::numa});
+  std::vector<std::string> gpus;
+  for (const RankPlacement& rank : placed->ranks) {
+    gpus.push_back(node.gpus[static_cast<std::size_t>(rank.gpus.front())].pci);
+  }
+  return gpus;
+}
+
+/// The communicator between the ranks of this program, each on the GPU that its shim named.
+Result<std::unique_ptr<Communicator>> open_on(const std::string& own_gpus) {
+  // As CUDA counts them: the fastest first, which says nothing of where they are.
+  host_gpus().pci = {"00000000:03:00.0", "00000000:01:00.0", "00000000:04:00.0",
+                     "00000000:02:00.0"};
+  host_collectives() = {};
+  ::setenv("DLLAUNCH_GPUS", own_gpus.c_str(), 1);
+  return NcclCommunicator::open(all_ranks(), this_rank());
+}
+
+std::string own(const std::vector<std::string>& gpus, int further = 0) {
+  return gpus[static_cast<std::size_t>(this_rank().rank + further) % gpus.size()];
+}
+
+/// What a person would have to look for in a trace: ranks on other GPUs than planned.
+std::vector<std::string> strays(const std::vector<std::string>& planned) {
+  std::vector<std::string> found;
+  const auto& devices = host_collectives().devices;
+  for (std::size_t rank = 0; rank < planned.size(); ++rank) {
+    if (rank < devices.size() && devices[rank] == planned[rank]) continue;
+    found.push_back("rank " + std::to_string(rank) + " drives another GPU than " + planned[rank]);
+  }
+  return found;
+}
+
+/// A network with its arenas and buckets, as the trainer's session makes them.
+struct Rank {
+  explicit Rank(Communicator& over)
+      : communicator(over),
+        graph(graph_of(models()[0])),
+        math(make_host_math()),
+        executable(*compile_for_gpu("host_gpu", graph, {.batch = images_each}, *math)),
+        arenas(*executable, over, *find_optimizer("sgd"), {.lr = 0.1}),
+        buckets(arenas.plan(20e3)) {
+    arenas.freeze(graph);
+    arenas.deal(buckets);
+    if (over.rank() == 0) arenas.initialise(graph, 7);
+    arenas.broadcast();
+  }
+
+  static constexpr int images_each = 2;
+
+  /// Gradients of this rank's own images, summed over the ranks through `collectives`.
+  void step(int number, Communicator& collectives) {
+    GradientReducer reducer(collectives, arenas.layout(), arenas.gradients(), buckets);
+    const Images images(graph, images_each,
+                        static_cast<unsigned>(number * most_ranks + communicator.rank()));
+    executable->forward(images.batch(), Phase::train);
+    reducer.begin();
+    executable->backward(1, false, [&](int slot) {
+      if (slot != no_slot) reducer.ready(slot);
+      reducer.progress();
+    });
+    reducer.finish();
+  }
+
+  std::vector<float> gradients() {
+    std::vector<float> here(arenas.layout().total);
+    communicator.copy(here.data(), arenas.gradients().data(), here.size() * sizeof(float));
+    return here;
+  }
+
+  Communicator& communicator;
+  Graph graph;
+  std::unique_ptr<MathLibrary> math;
+  std::unique_ptr<Executable> executable;
+  ParameterArenas arenas;
+  std::vector<Bucket> buckets;
+};
+
+/// Where NCCL was asked to add, in bytes and numbers.
+std::vector<std::pair<std::int64_t, std::int64_t>> reduced_pieces() {
+  std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
+  for (const HostCollective& call : host_collectives().calls) {
+    pieces.emplace_back(call.offset, call.count);
+  }
+  return pieces;
+}
+
+TEST(GpuRanks, EachDrivesTheGpuThatItsPlanPutItBeside) {
+  const auto planned = planned_gpus();
+  const auto opened = open_on(own(planned));
+  ASSERT_TRUE(opened) << opened.error().what;
+  EXPECT_EQ((*opened)->memory(), MemorySpace::gpu);
+  EXPECT_EQ(host_collectives().devices, planned);
+  EXPECT_THAT(strays(planned), IsEmpty());
+}
+
+TEST(GpuRanks, WithoutAddressesTheyGoInPciOrder) {
+  const auto opened = open_on("");
+  ASSERT_TRUE(opened) << opened.error().what;
+  for (int rank = 0; rank < this_rank().world_size; ++rank) {
+    EXPECT_EQ(host_collectives().devices[static_cast<std::size_t>(rank)],
+              "0000:0" + std::to_string(rank + 1) + ":00.0");
+  }
+}
+
+TEST(GpuRanks, BucketsTravelInOneOrderAsTheyBecomeFinalAndEndAsSums) {
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  Rank rank(**opened);
+  ASSERT_GE(rank.buckets.size(), 3U);
+  std::vector<std::pair<std::int64_t, std::int64_t>> expected;
+  for (int step = 0; step < 3; ++step) {
+    rank.step(step, **opened);
+    for (const Bucket& bucket : rank.buckets) {
+      expected.emplace_back(bucket.offset * sizeof(float), bucket.elements);
+    }
+  }
+  EXPECT_EQ(reduced_pieces(), expected);
+  EXPECT_THAT(host_collectives().complaints, IsEmpty());
+
+  // The same without NCCL: each rank's own gradients, added in memory of the host.
+  const auto got = rank.gradients();
+  auto alone = *open_communicator("solo", RankEnv{});
+  rank.step(2, *alone);
+  auto sums = rank.gradients();
+  const auto host = all_ranks();
+  host->wait(host->all_reduce(sums.data(), sums.size(), DType::f32, ReduceOp::sum));
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    ASSERT_NEAR(got[i], sums[i], 1e-5 * (1 + std::abs(sums[i]))) << i;
+  }
+}
+
+/// On one rank the first two sums of a step change places: the mutation.
+class SwapsTwoBuckets final : public Communicator {
+ public:
+  SwapsTwoBuckets(Communicator& real, const Rank& rank) : real_(real), rank_(rank) {}
+  std::string_view name() const override { return "swapping"; }
+  int rank() const override { return real_.rank(); }
+  int size() const override { return real_.size(); }
+  MemorySpace memory() const override { return real_.memory(); }
+  Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override {
+    const std::size_t call = calls_++;
+    if (call > 1 || rank() != 1) return real_.all_reduce(data, count, type, op);
+    const Bucket& other = rank_.buckets[1 - call];
+    std::byte* const place = rank_.arenas.gradients().data() + other.offset * sizeof(float);
+    return real_.all_reduce(place, other.elements, type, op);
+  }
+  Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override {
+    return real_.reduce_scatter(data, count, type, op);
+  }
+  Pending all_gather(void* data, std::size_t count, DType type) override {
+    return real_.all_gather(data, count, type);
+  }
+  Pending broadcast(void* data, std::size_t count, DType type, int root) override {
+    return real_.broadcast(data, count, type, root);
+  }
+  Pending barrier() override { return real_.barrier(); }
+  bool test(Pending pending) override { return real_.test(pending); }
+  void wait(Pending pending) override { real_.wait(pending); }
+  std::span<std::byte> allocate(std::size_t bytes) override { return real_.allocate(bytes); }
+
+ private:
+  Communicator& real_;
+  const Rank& rank_;
+  std::size_t calls_ = 0;
+};
+
+TEST(GpuRanksMutation, ARankThatSwapsTwoBucketsIsNoticed) {
+  if (this_rank().world_size == 1) GTEST_SKIP() << "SKIPPED takes two ranks";
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  Rank rank(**opened);
+  SwapsTwoBuckets swapping(**opened, rank);
+  rank.step(0, swapping);
+  EXPECT_THAT(host_collectives().complaints, Contains(HasSubstr("rank 1 brings ")));
+  const auto got = rank.gradients();
+  EXPECT_TRUE(std::isnan(got[rank.buckets[0].offset])) << "what was added does not belong together";
+}
+
+TEST(GpuRanksMutation, RanksThatExchangeTheirGpusAreNoticed) {
+  if (this_rank().world_size == 1) GTEST_SKIP() << "SKIPPED takes two ranks";
+  const auto planned = planned_gpus();
+  const auto opened = open_on(own(planned, 1));
+  ASSERT_TRUE(opened) << "NCCL itself sees nothing wrong: " << opened.error().what;
+  EXPECT_EQ(strays(planned).size(), planned.size());
+}
+
+TEST(GpuRanksMutation, TwoRanksOnOneGpuAreRefused) {
+  if (this_rank().world_size == 1) GTEST_SKIP() << "SKIPPED takes two ranks";
+  const auto opened = open_on(planned_gpus().front());
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);
+}
+
+TEST(GpuRanksMutation, ADeviceTakenInBetweenIsNoticed) {
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  const auto memory = (*opened)->allocate(64);
+  const int device = host_gpu_of_thread();
+  ASSERT_EQ(gpu_set_device((device + 1) % most_ranks), gpu_success);
+  (*opened)->wait((*opened)->all_reduce(memory.data(), 16, DType::f32, ReduceOp::sum));
+  ASSERT_EQ(gpu_set_device(device), gpu_success);
+  EXPECT_THAT(host_collectives().complaints, Contains(HasSubstr("another device")));
+}
+
+/// What NcclCommunicator::begin() is for, left out.
+TEST(GpuRanksMutation, ASumThatDoesNotWaitForTheKernelsIsNoticed) {
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  const auto memory = (*opened)->allocate(64);
+  HostStream stream;
+  HostComm* comm = nullptr;
+  const ncclUniqueId id{{'d'}};
+  const ncclConfig_t config;
+  const RankEnv env = this_rank();
+  ASSERT_EQ(ncclCommInitRankConfig(&comm, env.world_size, id, env.rank, &config), ncclSuccess);
+  ASSERT_EQ(gpu_clear(memory.data(), 64), gpu_success);
+  ASSERT_EQ(ncclAllReduce(memory.data(), memory.data(), 16, ncclFloat32, ncclSum, comm, &stream),
+            ncclSuccess);
+  EXPECT_THAT(host_collectives().complaints, Contains(HasSubstr("does not come after")));
+  HostEvent end;
+  ASSERT_EQ(gpu_record(&end, &stream), gpu_success);
+  while (gpu_query(&end) == gpu_not_ready) continue;
+  ASSERT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+}  // namespace
+}  // namespace dllaunch::gpu
