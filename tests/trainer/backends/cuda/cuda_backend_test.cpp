@@ -22,6 +22,11 @@ const BackendEntry& cuda() {
   return backends().front();
 }
 
+/// Where dltrain and its module lie: beside this program, which may have been carried elsewhere.
+std::string folder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
+
 TEST(CudaBackend, ComesFirstAndNamesItsLibraries) {
   EXPECT_EQ(cuda().name, "cuda");
   EXPECT_EQ(cuda().device, "cuda");
@@ -40,15 +45,14 @@ TEST(CudaBackend, SaysWhatIsMissingInOneLine) {
 
 /// All that the module needs of dltrain is there: the loader says so before main() runs.
 TEST(CudaBackend, DltrainHasWhatItsModuleNeeds) {
-  const std::string folder = DLLAUNCH_BIN_DIR;
-  const std::string run = "LD_BIND_NOW=1 LD_PRELOAD=" + folder + "/libdltrain_cuda.so " + folder +
-                          "/dltrain --version > /dev/null";
+  const std::string run = "LD_BIND_NOW=1 LD_PRELOAD=" + folder() + "/libdltrain_cuda.so " +
+                          folder() + "/dltrain --version > /dev/null";
   EXPECT_EQ(std::system(run.c_str()), 0);
 }
 
 /// Past the look for a driver, with the toolkit's own libraries.
 TEST(CudaBackend, TheModuleItselfSaysThatThereIsNoGpu) {
-  const std::string file = std::string(DLLAUNCH_BIN_DIR) + "/libdltrain_cuda.so";
+  const std::string file = folder() + "/libdltrain_cuda.so";
   void* module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(module, nullptr) << ::dlerror();
   const auto entry =

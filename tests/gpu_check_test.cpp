@@ -1,0 +1,186 @@
+// scripts/gpu-check: what it says where there is no GPU, and with programs of the test's own in
+// place of those that need one, that nothing which failed or did not run passes for a success.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/temporary_folder.hpp"
+#include "tests/trainer/run_program.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const std::string script = std::string(DLLAUNCH_SOURCE_DIR) + "/scripts/gpu-check";
+constexpr int no_gpu = 77;
+
+/// Programs beside a GPU that are none.
+class GpuCheck : public testing::Test {
+ protected:
+  void SetUp() override {
+    // A name may have quotes in it: the report must still be JSON.
+    put("nvidia-smi", "echo 'NVIDIA \"H\" 200, 00000000:C1:00.0, 580.1'");
+    for (const char* program :
+         {"cuda_test", "nccl_test", "compute_test", "trainer_test", "losses_test",
+          "optimizers_test", "fine_tuning_test", "sync_batch_norm_test"}) {
+      put(program, "echo '[  PASSED  ] 3 tests.'; echo '[  SKIPPED ] 2 tests, listed below:'");
+    }
+    put("libdltrain_cuda.so", "");
+    fs::copy_file("/proc/self/exe", folder("bin") / "libdltrain_nccl.so");  // has libraries
+    put("compute-sanitizer", "shift 4; exec \"$@\"");
+    put("dltrain", "echo '\"CUDA 13.0, cuDNN 9.19 on cuda\"'");
+    put("bench_training",
+        "read -r warm; read -r steps; echo '{\"step_s\": [9], \"cpu_s\": 1}'; printf '{\"step_s\": "
+        "[0.5'; for i in $(seq 2 $steps); do printf ', 0.25'; done; echo '], \"cpu_s\": 1}'");
+  }
+
+  void put(const std::string& program, const std::string& commands) {
+    const fs::path file = folder("bin") / program;
+    std::ofstream(file) << "#!/bin/sh\n" << commands << "\n";
+    fs::permissions(file, fs::perms::owner_all);
+  }
+
+  RunningProgram::Ended run(std::vector<std::string> command) {
+    std::vector<std::string> argv{"env", "PATH=" + folder("bin").string() + ":/usr/bin:/bin"};
+    argv.insert(argv.end(), command.begin(), command.end());
+    return run_program(argv);
+  }
+
+  RunningProgram::Ended check(const std::string& seconds = "60") {
+    return run({script, "--bin", folder("bin"), "--out", folder("out"), "--seconds", seconds});
+  }
+
+  nlohmann::json report() {
+    return nlohmann::json::parse(std::ifstream(folder("out") / "gpu-check.json"));
+  }
+
+  fs::path folder(const std::string& name) const {
+    fs::create_directories(fs::path(all_.path()) / name);
+    return fs::path(all_.path()) / name;
+  }
+
+ private:
+  TemporaryFolder all_;
+};
+
+TEST_F(GpuCheck, SaysInOneLineThatThereIsNoGpu) {
+  if (fs::exists("/proc/driver/nvidia/gpus")) GTEST_SKIP() << "SKIPPED there is one";
+  put("nvidia-smi", "echo 'NVIDIA-SMI has failed'; exit 9");
+  const auto ended = check();
+  EXPECT_EQ(ended.exit_code, no_gpu);
+  EXPECT_THAT(ended.output, HasSubstr("gpu-check: no GPU here"));
+  EXPECT_EQ(std::ranges::count(ended.output, '\n'), 1) << ended.output;
+  EXPECT_FALSE(fs::exists(folder("out") / "gpu-check.json"));
+}
+
+TEST_F(GpuCheck, LeavesATableAndOneJson) {
+  const auto ended = check();
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("NVIDIA \"H\" 200"));
+  const auto json = report();
+  EXPECT_EQ(json["gpus"], "NVIDIA \"H\" 200, 00000000:C1:00.0, 580.1");
+  EXPECT_EQ(json["backend"], "CUDA 13.0, cuDNN 9.19 on cuda");
+  ASSERT_EQ(json["tests"].size(), 10U) << "compute-sanitizer with two tools among them";
+  for (const auto& test : json["tests"]) {
+    EXPECT_EQ(test["verdict"], "passed") << test;
+    EXPECT_EQ(test["passed"], 3);
+    EXPECT_EQ(test["skipped"], 2);
+  }
+  ASSERT_GE(json["benchmarks"].size(), 3U);
+  for (const auto& bench : json["benchmarks"]) {
+    EXPECT_DOUBLE_EQ(bench["images_per_s"], bench["batch"].get<double>() / 0.25) << bench;
+  }
+  EXPECT_THAT(ended.output, HasSubstr("resnet50-224-bf16"));
+  EXPECT_THAT(json["not_measured"], testing::Contains("fraction of the roofline"));
+  EXPECT_THAT(ended.output, HasSubstr("not measured: PyTorch on the same GPU, "));
+}
+
+TEST_F(GpuCheck, WhatTakesTooLongIsStoppedAndHasFailed) {
+  put("compute_test", "echo '[  PASSED  ] 3 tests.'; sleep 600");
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(check("3").exit_code, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
+  const auto json = report();
+  std::map<std::string, int> codes;
+  for (const auto& test : json["tests"]) codes[test["name"]] = test["exit_code"];
+  EXPECT_EQ(codes["backend"], 124);
+  EXPECT_EQ(codes["memcheck"], 124) << "no time was left for it";
+}
+
+TEST_F(GpuCheck, APackRunsWithWhatItBrings) {
+  if (run_program({"which", "ompi_info"}).exit_code != 0) {
+    GTEST_SKIP() << "SKIPPED ompi_info is not installed";
+  }
+  const auto packed = run({script, "--bin", folder("bin"), "--pack", folder("pack")});
+  ASSERT_EQ(packed.exit_code, 0) << packed.output;
+  EXPECT_TRUE(fs::exists(folder("pack/lib") / "libstdc++.so.6"));
+  EXPECT_TRUE(fs::exists(folder("pack/lib/openmpi") / "mca_pml_ob1.so"));
+  EXPECT_FALSE(fs::exists(folder("pack/lib") / "libc.so.6")) << "the machine's own";
+
+  put("cuda_test", "exit 1");  // not the one in the pack
+  put("nccl_test", "exit 1");
+  const auto ended = run({folder("pack/scripts") / "gpu-check"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_TRUE(fs::exists(folder("pack/build/gpu_check") / "gpu-check.json"));
+}
+
+TEST_F(GpuCheck, WhatDidNotRunIsNoSuccess) {
+  put("compute_test", "echo '[  PASSED  ] 0 tests.'");
+  EXPECT_EQ(check().exit_code, 1);
+  const auto json = report();
+  std::map<std::string, std::string> verdicts;
+  for (const auto& test : json["tests"]) verdicts[test["name"]] = test["verdict"];
+  EXPECT_EQ(verdicts["backend"], "FAILED");
+  EXPECT_EQ(verdicts["cuda"], "passed");
+}
+
+TEST_F(GpuCheck, ABenchmarkThatEndsEarlyHasNoNumber) {
+  put("bench_training", "echo 'bench_training: out of memory' >&2; exit 1");
+  EXPECT_EQ(check().exit_code, 1);
+  const auto json = report();
+  ASSERT_EQ(json["benchmarks"].size(), 4U);
+  for (const auto& bench : json["benchmarks"]) EXPECT_TRUE(bench["images_per_s"].is_null());
+}
+
+TEST_F(GpuCheck, WithoutTheSanitizerItSaysWhatIsLeftOut) {
+  fs::remove(folder("bin") / "compute-sanitizer");
+  EXPECT_EQ(check().exit_code, 0);
+  EXPECT_THAT(report()["not_measured"].dump(), HasSubstr("compute-sanitizer"));
+}
+
+TEST_F(GpuCheck, WordsThatItDoesNotKnowAreRefused) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--fast"}, {"--out"}, {"--seconds", "soon"}}) {
+    std::vector<std::string> command{script};
+    command.insert(command.end(), words.begin(), words.end());
+    EXPECT_EQ(run(command).exit_code, 2) << words.front();
+  }
+}
+
+TEST_F(GpuCheck, AMissingProgramIsNamed) {
+  fs::remove(folder("bin") / "cuda_test");
+  const auto ended = check();
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.output, HasSubstr("cuda_test is missing"));
+}
+
+TEST(GpuCheckScript, ShellcheckHasNothingToSay) {
+  if (run_program({"which", "shellcheck"}).exit_code != 0) {
+    GTEST_SKIP() << "SKIPPED shellcheck is not installed";
+  }
+  const auto ended = run_program({"shellcheck", script});
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+}
+
+}  // namespace
+}  // namespace dllaunch
