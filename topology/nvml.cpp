@@ -4,40 +4,25 @@
 #include <array>
 #include <map>
 
-#include <fmt/format.h>
-
-#include "topology/shared_library.hpp"
+#include "topology/nvml_library.hpp"
 
 namespace dllaunch {
 namespace {
 
-// ---- the library's own structures, whose layout it promises to keep -----------------------------
+using Device = NvmlDevice;
+using PciInfo = NvmlPciInfo;
 
-using Device = void*;
-
-struct PciInfo {
-  char bus_id_legacy[16];
-  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
-  char bus_id[32];
-};
-
-constexpr int success = 0;
+constexpr int success = nvml_success;
 constexpr unsigned on = 1;
 constexpr unsigned p2p_read = 0;
 constexpr unsigned p2p_ok = 0;
 constexpr unsigned remote_is_gpu = 0;
 constexpr unsigned remote_is_switch = 2;
-constexpr unsigned most_devices = 1024;
 constexpr unsigned most_links = 64;
 
+/// What an old driver may lack.
 struct Nvml {
-  int (*init)() = nullptr;
-  const char* (*error_text)(int) = nullptr;
   int (*driver_version)(char*, unsigned) = nullptr;
-  int (*device_count)(unsigned*) = nullptr;
-  int (*device)(unsigned, Device*) = nullptr;
-  int (*pci)(Device, PciInfo*) = nullptr;
-  // These an old driver may lack.
   int (*name)(Device, char*, unsigned) = nullptr;
   int (*uuid)(Device, char*, unsigned) = nullptr;
   int (*mig_mode)(Device, unsigned* current, unsigned* pending) = nullptr;
@@ -50,16 +35,7 @@ struct Nvml {
   int (*p2p_status)(Device, Device, unsigned, unsigned*) = nullptr;
 };
 
-/// Names the first function that it cannot do without.
-std::string find_functions(const SharedLibrary& library, Nvml& nvml) {
-  if (!library.find("nvmlInit_v2", nvml.init)) return "nvmlInit_v2";
-  if (!library.find("nvmlDeviceGetCount_v2", nvml.device_count)) return "nvmlDeviceGetCount_v2";
-  if (!library.find("nvmlDeviceGetHandleByIndex_v2", nvml.device))
-    return "nvmlDeviceGetHandleByIndex_v2";
-  if (!library.find("nvmlDeviceGetPciInfo_v3", nvml.pci) &&
-      !library.find("nvmlDeviceGetPciInfo_v2", nvml.pci))
-    return "nvmlDeviceGetPciInfo_v3";
-  library.find("nvmlErrorString", nvml.error_text);
+void find_functions(const NvmlLibrary& library, Nvml& nvml) {
   library.find("nvmlSystemGetDriverVersion", nvml.driver_version);
   library.find("nvmlDeviceGetName", nvml.name);
   library.find("nvmlDeviceGetUUID", nvml.uuid);
@@ -71,20 +47,9 @@ std::string find_functions(const SharedLibrary& library, Nvml& nvml) {
   library.find("nvmlDeviceGetNvLinkRemoteDeviceType", nvml.link_remote_type);
   library.find("nvmlDeviceGetTopologyCommonAncestor", nvml.common_ancestor);
   library.find("nvmlDeviceGetP2PStatus", nvml.p2p_status);
-  return "";
 }
 
 // ---- one GPU --------------------------------------------------------------------------------
-
-std::string pci_text(const PciInfo& pci) {
-  return fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
-}
-
-std::string text_from(int (*ask)(Device, char*, unsigned), Device device) {
-  std::array<char, 128> text{};
-  if (ask == nullptr || ask(device, text.data(), text.size() - 1) != success) return "";
-  return text.data();
-}
 
 bool mig_is_on(const Nvml& nvml, Device device) {
   unsigned current = 0;
@@ -95,8 +60,8 @@ bool mig_is_on(const Nvml& nvml, Device device) {
 
 /// The GPU, or its MIG instances where it is cut into some.
 std::vector<Gpu> gpus_of(const Nvml& nvml, Device device, const std::string& pci) {
-  Gpu whole{.name = text_from(nvml.name, device), .vendor = "nvidia", .pci = pci};
-  whole.uuid = text_from(nvml.uuid, device);
+  Gpu whole{.name = nvml_text(nvml.name, device), .vendor = "nvidia", .pci = pci};
+  whole.uuid = nvml_text(nvml.uuid, device);
   if (!mig_is_on(nvml, device)) return {whole};
   whole.mode = "MIG";
   std::vector<Gpu> parts;
@@ -109,8 +74,8 @@ std::vector<Gpu> gpus_of(const Nvml& nvml, Device device, const std::string& pci
     if (nvml.mig_device(device, slot, &instance) != success) continue;
     auto part = whole;
     part.partition = static_cast<int>(parts.size());
-    part.uuid = text_from(nvml.uuid, instance);
-    if (const auto name = text_from(nvml.name, instance); !name.empty()) part.name = name;
+    part.uuid = nvml_text(nvml.uuid, instance);
+    if (const auto name = nvml_text(nvml.name, instance); !name.empty()) part.name = name;
     parts.push_back(std::move(part));
   }
   if (parts.empty()) return {whole};
@@ -138,7 +103,7 @@ NvLinks nvlinks_of(const Nvml& nvml, Device device) {
     if (nvml.link_remote_type != nullptr && nvml.link_remote_type(device, link, &type) != success)
       continue;
     if (type == remote_is_switch) ++links.to_switch;
-    if (type == remote_is_gpu) ++links.to_gpu[pci_text(remote)];
+    if (type == remote_is_gpu) ++links.to_gpu[nvml_pci_text(remote)];
   }
   return links;
 }
@@ -191,27 +156,21 @@ std::vector<GpuLink> links_of(const Nvml& nvml, const Whole& from, const std::ve
   return links;
 }
 
-std::string why_not(const Nvml& nvml, std::string_view call, int status) {
-  const char* text = nvml.error_text == nullptr ? nullptr : nvml.error_text(status);
-  if (text == nullptr) return fmt::format("{} failed with {}", call, status);
-  return fmt::format("{}: {}", call, text);
-}
-
-void read_devices(const Nvml& nvml, VendorLibrary& answer) {
-  unsigned count = 0;
-  if (const int status = nvml.device_count(&count); status != success) {
-    answer.why = why_not(nvml, "nvmlDeviceGetCount", status);
+void read_devices(const NvmlLibrary& library, const Nvml& nvml, VendorLibrary& answer) {
+  const auto count = library.count();
+  if (!count) {
+    answer.why = count.error().what;
     return;
   }
   std::vector<Whole> wholes;
   std::vector<std::vector<Gpu>> gpus;
-  for (unsigned i = 0; i < std::min(count, most_devices); ++i) {
+  for (unsigned i = 0; i < *count; ++i) {
     Whole whole{.number = static_cast<int>(i)};
     PciInfo pci{};
-    // A GPU that fell off the bus, or that the cgroup hides.
-    if (nvml.device(i, &whole.device) != success || nvml.pci(whole.device, &pci) != success)
-      continue;
-    whole.pci = pci_text(pci);
+    const auto device = library.device(i);
+    if (!device || !library.pci(*device, pci)) continue;
+    whole.device = *device;
+    whole.pci = nvml_pci_text(pci);
     whole.links = nvlinks_of(nvml, whole.device);
     gpus.push_back(gpus_of(nvml, whole.device, whole.pci));
     whole.is_cut = gpus.back().front().partition >= 0;
@@ -232,27 +191,17 @@ void read_devices(const Nvml& nvml, VendorLibrary& answer) {
 }  // namespace
 
 VendorLibrary read_nvml(const std::string& file) {
-  VendorLibrary answer{.name = "NVML", .file = file};
-  const SharedLibrary library(file);
-  answer.found = library.opened() || !library.why().empty();
-  if (!library.opened()) {
-    answer.why = library.why().empty() ? file + " is not on this machine" : library.why();
-    return answer;
-  }
+  const NvmlLibrary library(file);
+  VendorLibrary answer{
+      .name = "NVML", .file = file, .found = library.found(), .why = library.why()};
+  if (!answer.why.empty()) return answer;
   Nvml nvml;
-  if (const auto missing = find_functions(library, nvml); !missing.empty()) {
-    answer.why = fmt::format("{} has no {}", file, missing);
-    return answer;
-  }
-  if (const int status = nvml.init(); status != success) {
-    answer.why = why_not(nvml, "nvmlInit", status);
-    return answer;
-  }
+  find_functions(library, nvml);
   std::array<char, 128> driver{};
   if (nvml.driver_version != nullptr &&
       nvml.driver_version(driver.data(), driver.size() - 1) == success)
     answer.driver = driver.data();
-  read_devices(nvml, answer);
+  read_devices(library, nvml, answer);
   return answer;
 }
 

@@ -1,15 +1,12 @@
 #include "launcher/preflight/gpu_state.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 
-#include "topology/shared_library.hpp"
+#include "topology/nvml_library.hpp"
 
 namespace dllaunch {
 namespace {
@@ -17,37 +14,16 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// ---- NVML's own structures and numbers, whose layout it promises to keep -----------------------
+using Device = NvmlDevice;
 
-using Device = void*;
-
-struct PciInfo {
-  char bus_id_legacy[16];
-  unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
-  char bus_id[32];
-};
-
-struct MemoryInfo {
-  unsigned long long total, free, used;
-};
-
-constexpr int success = 0;
+constexpr int success = nvml_success;
 constexpr int too_small = 7;  // more processes than there is room for: none here
-constexpr unsigned sm_clock = 1;
-constexpr unsigned uncorrected = 1;
-constexpr unsigned since_boot = 0;
-constexpr unsigned most_devices = 1024;
 
+/// What an old driver may lack.
 struct Nvml {
-  int (*init)() = nullptr;
-  const char* (*error_text)(int) = nullptr;
-  int (*device_count)(unsigned*) = nullptr;
-  int (*device)(unsigned, Device*) = nullptr;
-  int (*pci)(Device, PciInfo*) = nullptr;
-  // These an old driver may lack.
   int (*name)(Device, char*, unsigned) = nullptr;
   int (*uuid)(Device, char*, unsigned) = nullptr;
-  int (*memory)(Device, MemoryInfo*) = nullptr;
+  int (*memory)(Device, NvmlMemory*) = nullptr;
   int (*processes)(Device, unsigned*, void*) = nullptr;
   int (*slowed)(Device, unsigned long long*) = nullptr;
   int (*set_clock)(Device, unsigned, unsigned*) = nullptr;
@@ -58,16 +34,7 @@ struct Nvml {
   int (*most_link_width)(Device, unsigned*) = nullptr;
 };
 
-/// Names the first function that it cannot do without.
-std::string find_functions(const SharedLibrary& library, Nvml& nvml) {
-  if (!library.find("nvmlInit_v2", nvml.init)) return "nvmlInit_v2";
-  if (!library.find("nvmlDeviceGetCount_v2", nvml.device_count)) return "nvmlDeviceGetCount_v2";
-  if (!library.find("nvmlDeviceGetHandleByIndex_v2", nvml.device))
-    return "nvmlDeviceGetHandleByIndex_v2";
-  if (!library.find("nvmlDeviceGetPciInfo_v3", nvml.pci) &&
-      !library.find("nvmlDeviceGetPciInfo_v2", nvml.pci))
-    return "nvmlDeviceGetPciInfo_v3";
-  library.find("nvmlErrorString", nvml.error_text);
+void find_functions(const NvmlLibrary& library, Nvml& nvml) {
   library.find("nvmlDeviceGetName", nvml.name);
   library.find("nvmlDeviceGetUUID", nvml.uuid);
   library.find("nvmlDeviceGetMemoryInfo", nvml.memory);
@@ -80,20 +47,13 @@ std::string find_functions(const SharedLibrary& library, Nvml& nvml) {
   library.find("nvmlDeviceGetRemappedRows", nvml.remapped);
   library.find("nvmlDeviceGetCurrPcieLinkWidth", nvml.link_width);
   library.find("nvmlDeviceGetMaxPcieLinkWidth", nvml.most_link_width);
-  return "";
-}
-
-std::string text_from(int (*ask)(Device, char*, unsigned), Device device) {
-  std::array<char, 128> text{};
-  if (ask == nullptr || ask(device, text.data(), text.size() - 1) != success) return "";
-  return text.data();
 }
 
 void put_clocks(const Nvml& nvml, Device device, Json& gpu) {
   unsigned value = 0;
-  if (nvml.set_clock != nullptr && nvml.set_clock(device, sm_clock, &value) == success)
+  if (nvml.set_clock != nullptr && nvml.set_clock(device, nvml_sm_clock, &value) == success)
     gpu["clock_mhz"] = value;
-  if (nvml.most_clock != nullptr && nvml.most_clock(device, sm_clock, &value) == success)
+  if (nvml.most_clock != nullptr && nvml.most_clock(device, nvml_sm_clock, &value) == success)
     gpu["most_mhz"] = value;
   unsigned long long reasons = 0;
   if (nvml.slowed != nullptr && nvml.slowed(device, &reasons) == success)
@@ -103,7 +63,7 @@ void put_clocks(const Nvml& nvml, Device device, Json& gpu) {
 void put_health(const Nvml& nvml, Device device, Json& gpu) {
   unsigned long long errors = 0;
   if (nvml.ecc_errors != nullptr &&
-      nvml.ecc_errors(device, uncorrected, since_boot, &errors) == success)
+      nvml.ecc_errors(device, nvml_uncorrected, nvml_since_boot, &errors) == success)
     gpu["ecc_errors"] = static_cast<std::uint64_t>(errors);
   unsigned corrected = 0;
   unsigned broken = 0;
@@ -121,12 +81,12 @@ void put_health(const Nvml& nvml, Device device, Json& gpu) {
     gpu["most_link_width"] = width;
 }
 
-Json state_of(const Nvml& nvml, Device device, unsigned index, const PciInfo& pci) {
+Json state_of(const Nvml& nvml, Device device, unsigned index, const NvmlPciInfo& pci) {
   Json gpu{{"index", index},
-           {"pci", fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device)},
-           {"name", text_from(nvml.name, device)},
-           {"uuid", text_from(nvml.uuid, device)}};
-  MemoryInfo memory{};
+           {"pci", nvml_pci_text(pci)},
+           {"name", nvml_text(nvml.name, device)},
+           {"uuid", nvml_text(nvml.uuid, device)}};
+  NvmlMemory memory{};
   if (nvml.memory != nullptr && nvml.memory(device, &memory) == success) {
     gpu["total_bytes"] = static_cast<std::uint64_t>(memory.total);
     gpu["used_bytes"] = static_cast<std::uint64_t>(memory.used);
@@ -139,12 +99,6 @@ Json state_of(const Nvml& nvml, Device device, unsigned index, const PciInfo& pc
   put_clocks(nvml, device, gpu);
   put_health(nvml, device, gpu);
   return gpu;
-}
-
-std::string why_not(const Nvml& nvml, std::string_view call, int status) {
-  const char* text = nvml.error_text == nullptr ? nullptr : nvml.error_text(status);
-  if (text == nullptr) return fmt::format("{} failed with {}", call, status);
-  return fmt::format("{}: {}", call, text);
 }
 
 /// The first line of a file; empty where it cannot be read.
@@ -182,39 +136,22 @@ std::vector<fs::path> entries_of(const std::string& folder) {
 }  // namespace
 
 Json read_nvml_states(const std::string& file) {
-  Json answer{{"found", false}, {"why", ""}, {"gpus", Json::array()}};
-  const SharedLibrary library(file);
-  if (!library.opened()) {
-    answer["found"] = !library.why().empty();
-    answer["why"] = library.why().empty() ? file + " is not on this machine" : library.why();
-    return answer;
-  }
-  answer["found"] = true;
+  const NvmlLibrary library(file);
+  Json answer{{"found", library.found()}, {"why", library.why()}, {"gpus", Json::array()}};
+  if (!library.why().empty()) return answer;
   Nvml nvml;
-  if (const auto missing = find_functions(library, nvml); !missing.empty()) {
-    answer["why"] = fmt::format("{} has no {}", file, missing);
+  find_functions(library, nvml);
+  const auto count = library.count();
+  if (!count) {
+    answer["why"] = count.error().what;
     return answer;
   }
-  if (const int status = nvml.init(); status != success) {
-    answer["why"] = why_not(nvml, "nvmlInit", status);
-    return answer;
-  }
-  unsigned count = 0;
-  if (const int status = nvml.device_count(&count); status != success) {
-    answer["why"] = why_not(nvml, "nvmlDeviceGetCount", status);
-    return answer;
-  }
-  for (unsigned i = 0; i < std::min(count, most_devices); ++i) {
-    Device device = nullptr;
-    PciInfo pci{};
-    // A GPU that fell off the bus, or that the cgroup hides.
-    const int status = nvml.device(i, &device);
-    if (status != success) {
-      answer["why"] = why_not(nvml, fmt::format("GPU {}", i), status);
-      continue;
-    }
-    if (nvml.pci(device, &pci) != success) continue;
-    answer["gpus"].push_back(state_of(nvml, device, i, pci));
+  for (unsigned i = 0; i < *count; ++i) {
+    const auto device = library.device(i);
+    NvmlPciInfo pci{};
+    if (!device) answer["why"] = device.error().what;
+    if (!device || !library.pci(*device, pci)) continue;
+    answer["gpus"].push_back(state_of(nvml, *device, i, pci));
   }
   return answer;
 }
