@@ -1,6 +1,9 @@
 // Stands in for libnvidia-ml.so.1 where there is no NVIDIA GPU: two GPUs and the faults that
 // pre-flight has to see. DLLAUNCH_FAKE_GPUS chooses: "" (both well), hang, no-driver, lost (the
-// second), full, hot, ecc, remap, narrow, old (a driver that knows only the least).
+// second), full, hot, ecc, remap, narrow, old (a driver that knows only the least); of sensors that
+// are read again and again also xid (two errors of the second, the latter twice), ecc-grows,
+// lost-later and hang-later (from the third reading on).
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -17,10 +20,21 @@ struct PciInfo {
 struct MemoryInfo {
   unsigned long long total, free, used;
 };
+struct EventData {
+  void* device;
+  unsigned long long type, data;
+  unsigned gpu_instance = ~0U, compute_instance = ~0U;
+};
 
 constexpr int not_supported = 3;
 constexpr int too_small = 7;
+constexpr int not_found = 6;
+constexpr int time_out = 10;
 constexpr int lost = 15;
+
+std::atomic<int> readings{0};
+std::atomic<int> events{0};
+std::atomic<int> ecc_readings{0};
 
 bool asked_for(std::string_view what) {
   const char* chosen = std::getenv("DLLAUNCH_FAKE_GPUS");
@@ -52,6 +66,55 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   if (asked_for("lost") && index == 1) return lost;
   *device = reinterpret_cast<void*>(static_cast<long>(index) + 1);
+  return 0;
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char* address, void** device) {
+  const std::string_view pci = address;
+  if (pci != "0000:07:00.0" && pci != "0000:0f:00.0") return not_found;
+  if (asked_for("lost") && pci == "0000:0f:00.0") return lost;
+  *device = reinterpret_cast<void*>(pci == "0000:07:00.0" ? 1L : 2L);
+  return 0;
+}
+int nvmlDeviceGetUtilizationRates(void* device, unsigned* percent) {
+  const int reading = ++readings;
+  if (asked_for("hang-later") && reading > 2)
+    for (;;) pause();
+  percent[0] = reinterpret_cast<long>(device) == 1 ? 75 : 50;
+  percent[1] = 10;
+  if (asked_for("lost-later") && reading > 2) return lost;
+  return asked_for("old") ? not_supported : 0;
+}
+int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  *milliwatts = reinterpret_cast<long>(device) == 1 ? 412500 : 300000;
+  return asked_for("old") ? not_supported : 0;
+}
+int nvmlDeviceGetEnforcedPowerLimit(void*, unsigned* milliwatts) {
+  *milliwatts = 700000;
+  return asked_for("old") ? not_supported : 0;
+}
+int nvmlDeviceGetClockInfo(void* device, unsigned, unsigned* mhz) {
+  *mhz = has(device, "hot") ? 660 : 1755;
+  return asked_for("old") ? not_supported : 0;
+}
+int nvmlDeviceGetTemperature(void* device, unsigned, unsigned* celsius) {
+  *celsius = has(device, "hot") ? 91 : 54;
+  return asked_for("old") ? not_supported : 0;
+}
+int nvmlEventSetCreate(void** set) {
+  *set = reinterpret_cast<void*>(1L);
+  return 0;
+}
+int nvmlEventSetFree(void*) {
+  return 0;
+}
+int nvmlDeviceRegisterEvents(void* device, unsigned long long types, void* set) {
+  if (types != 8 || asked_for("old")) return not_supported;
+  events = has(device, "xid") ? 3 : 0;
+  return set == nullptr ? not_found : 0;
+}
+int nvmlEventSetWait_v2(void*, EventData* event, unsigned) {
+  if (events == 0) return time_out;
+  *event = {.device = nullptr, .type = 8, .data = events-- == 3 ? 31ULL : 79ULL};
   return 0;
 }
 int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* pci) {
@@ -93,6 +156,7 @@ int nvmlDeviceGetMaxClockInfo(void*, unsigned, unsigned* mhz) {
 }
 int nvmlDeviceGetTotalEccErrors(void* device, unsigned, unsigned, unsigned long long* errors) {
   *errors = has(device, "ecc") ? 4 : 0;
+  if (has(device, "ecc-grows")) *errors = ++ecc_readings == 1 ? 1 : 3;
   return 0;
 }
 int nvmlDeviceGetRemappedRows(void* device, unsigned* corrected, unsigned* broken,
