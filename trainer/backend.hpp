@@ -137,6 +137,8 @@ class Backend {
   /// that this device lacks. Memory that is refused: std::bad_alloc.
   virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph,
                                                       const CompileOptions& options) = 0;
+  /// PCI address of the GPU that computes, "0000:c1:00.0"; empty: none does.
+  virtual std::string gpu() const { return {}; }
 };
 
 struct BackendEntry {

@@ -240,6 +240,15 @@ void EventLog::ranks(std::int64_t epoch, const EpochRanks& event) {
              .add("notes", straggler_lines(event, most_notes)));
 }
 
+void EventLog::gpus(std::int64_t epoch, const EpochGpus& event) {
+  if (file_ < 0 || event.empty()) return;
+  Line line("gpus");
+  line.add("epoch", epoch);
+  const Json fields = gpu_fields(event);
+  for (const auto& [name, value] : fields.items()) line.add(name.c_str(), value);
+  append(line);
+}
+
 void EventLog::checkpoint(const CheckpointEvent& event) {
   append(Line("checkpoint")
              .add("path", event.path)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "topology/result.hpp"
+#include "trainer/epoch_gpus.hpp"
 #include "trainer/stragglers.hpp"
 
 namespace dllaunch {
@@ -99,6 +100,8 @@ class EventLog {
   /// What ranks did with the epoch: quantiles over ranks and the eight that lost most, however many
   /// there are.
   void ranks(std::int64_t epoch, const EpochRanks& event);
+  /// How their GPUs were in it; nothing where there are none.
+  void gpus(std::int64_t epoch, const EpochGpus& event);
   void checkpoint(const CheckpointEvent& event);
   void checkpoint_failed(const CheckpointFailedEvent& event);
   /// `step`: the one of that checkpoint.

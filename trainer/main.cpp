@@ -149,6 +149,12 @@ int threads_asked_for() {
   return std::max(threads, 0);
 }
 
+/// Called on a thread that may be left behind: without the loggers, which end with the program.
+void tell_alarm(const std::string& who, const std::string& line) {
+  const std::string whole = fmt::format("dltrain: warning: {}: {}\n", who, line);
+  std::fwrite(whole.data(), 1, whole.size(), stderr);
+}
+
 /// One line to stderr, whole, and an event: any rank may be the one that speaks.
 void tell_stall(const StallNotice& notice, const std::filesystem::path& run_dir, Fence& fence) {
   const std::string line = notice.line + "\n";
@@ -231,6 +237,8 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       .bucket_sizes = measured_file(process_environment(), "bucket-sizes").value_or(""),
       .host = host_name(),
       .say = [](std::string_view line) { spdlog::info(line); },
+      .on_gpu_alarm = [who = fmt::format("rank {} on {}", env.rank, host_name())](
+                          const std::string& line) { tell_alarm(who, line); },
       .on_clock = [&](const ClockBounds& bounds) { timeline.add_clock(bounds); },
       .stop_requested = stop_was_requested};
   // Here, and not in main(): on the way there the communicator would end, and wait for its peers.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -94,10 +95,11 @@ void Reports::step(const StepEvent& event) {
   note(board_->write(scalars_record(now_s, event.step, scalars)), "tensorboard");
 }
 
-void Reports::epoch(const EpochEvent& event, const EpochRanks& ranks) {
+void Reports::epoch(const EpochEvent& event, const EpochRanks& ranks, const EpochGpus& gpus) {
   if (!may_write()) return;
   events_.epoch(event);
   events_.ranks(event.epoch, ranks);
+  events_.gpus(event.epoch, gpus);
   const auto numbers = numbers_of(event);
   if (csv_) {
     std::vector<std::optional<double>> values(numbers.size());
@@ -111,6 +113,7 @@ void Reports::epoch(const EpochEvent& event, const EpochRanks& ranks) {
         scalars.push_back({std::string(number.name), *number.value});
       }
     }
+    std::ranges::move(gpu_scalars(gpus), std::back_inserter(scalars));
     note(board_->write(scalars_record(unix_seconds(), event.step, scalars)), "tensorboard");
     histograms(event);
   }

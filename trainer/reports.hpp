@@ -35,7 +35,7 @@ class Reports {
 
   void start(const StartEvent& event);
   void step(const StepEvent& event);
-  void epoch(const EpochEvent& event, const EpochRanks& ranks);
+  void epoch(const EpochEvent& event, const EpochRanks& ranks, const EpochGpus& gpus);
   void validation(const Validation& measured);
   void checkpoint(const CheckpointEvent& event);
   void checkpoint_failed(const CheckpointFailedEvent& event);

@@ -15,6 +15,7 @@
 #include "trainer/dropout.hpp"
 #include "trainer/epoch_line.hpp"
 #include "trainer/frozen_parameters.hpp"
+#include "trainer/gpu_watch.hpp"
 #include "trainer/loader.hpp"
 #include "trainer/reports.hpp"
 #include "trainer/skipped_images.hpp"
@@ -99,6 +100,11 @@ class Training {
         buckets_(communicator, *session.arenas, reducer_, bucket_place(options, session),
                  tunes_buckets(options.prepare.config.runtime)),
         stragglers_(communicator, activity, options.host),
+        gpus_(communicator, {.pci = session.opened->gpu(),
+                             .host = options.host,
+                             .libraries = options.gpu_libraries,
+                             .period = options.gpu_period,
+                             .alarm = options.on_gpu_alarm}),
         skipped_(options.prepare.warn),
         checkpointing_(
             session, communicator, reports,
@@ -133,6 +139,7 @@ class Training {
   GradientReducer reducer_;
   BucketChoice buckets_;
   StragglerWatch stragglers_;
+  GpuWatch gpus_;
   SkippedImages skipped_;
   Checkpointing checkpointing_;
   std::string culprit_;            // the node that spoilt this rank's loss
@@ -168,6 +175,7 @@ Result<Pause> Training::train_epoch() {
   TrainPosition& at = session_.position;
   auto start = Clock::now();
   stragglers_.begin_epoch();
+  gpus_.begin_epoch();
   epoch_images_ = 0;
   training_s_ = 0;
   Loader loader(*session_.dataset, session_.normalization,
@@ -326,6 +334,7 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   apply_late_gradients();
   TrainPosition& at = session_.position;
   const EpochRanks ranks = stragglers_.end_epoch();
+  const EpochGpus gpus = gpus_.end_epoch(at.epoch + 1);
   options_.on_clock(measure_clock(communicator_, clock_identity()));
   const auto seen = static_cast<double>(at.images);
   EpochEvent event{
@@ -353,11 +362,12 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   event.seconds = seconds_since(epoch_start);
   event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
   event.images = epoch_images_;
-  reports_.epoch(event, ranks);
+  reports_.epoch(event, ranks, gpus);
   if (communicator_.rank() == 0) {
     options_.say(epoch_line(event, config_.epochs));
     constexpr std::size_t most_lines = 3;
     for (const auto& line : straggler_lines(ranks, most_lines)) options_.say(line);
+    for (const auto& line : gpus.notes) options_.prepare.warn(line);
   }
   return checkpointing_.due_after(event, pause == Pause::epoch_end);
 }

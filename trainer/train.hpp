@@ -1,6 +1,7 @@
 // The training loop of one rank.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "runtime/clock_bounds.hpp"
 #include "runtime/communicator.hpp"
+#include "topology/gpu_inventory.hpp"
 #include "topology/result.hpp"
 #include "trainer/session.hpp"
 
@@ -26,6 +28,11 @@ struct TrainOptions {
   std::filesystem::path bucket_sizes = {};  // file that remembers the best ones; empty: none
   std::string host;
   Say say = [](std::string_view) {};  // hears of progress, on rank 0
+  // Where a GPU computes, these read its sensors each period, and `on_gpu_alarm` hears of its
+  // errors at once: on a thread of its own that may outlive all else.
+  GpuLibraries gpu_libraries = {};
+  std::chrono::milliseconds gpu_period{1000};
+  std::function<void(const std::string& line)> on_gpu_alarm = {};
   // Hears how this rank's clock stands against rank 0's, at the start and after each epoch.
   std::function<void(const ClockBounds&)> on_clock = [](const ClockBounds&) {};
   // On every rank, after each step and at the beginning of each step:
