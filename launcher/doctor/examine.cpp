@@ -51,14 +51,16 @@ void add_bench(const Topology& topology, const NodeObservation& node, Report& re
   report.bench = nlohmann::ordered_json::array({bench_node(topology, cpus, node.host)});
 }
 
+/// What is the same for every step on the node is looked at once: its GPUs, and `bench`.
 Report report_on(World& world, Topology topology, NodeObservation node, const std::string& job,
-                 bool bench) {
+                 bool bench, bool gpus = true) {
   node.job = job;
   node.host = world.environment("SLURMD_NODENAME").value_or(world.host_name());
   node.shared_memory = observe_shared_memory();
   read_plan(world, node);
   allow_what_ranks_may_use(node.ranks, topology);
   auto report = report_of(topology, node);
+  if (gpus) report.gpus = read_gpu_rows(topology, node.host);
   if (bench) add_bench(topology, node, report);
   return report;
 }
@@ -128,7 +130,8 @@ Result<Report> examine_job(World& world, const std::string& job_id, bool bench) 
     if (node.ranks.empty()) continue;
     // Once a node: the CPUs of one step tell enough.
     const bool measure = bench && report.bench.is_null();
-    merge(report, report_on(world, *topology, std::move(node), job, measure));
+    const bool first = report.hosts.empty();
+    merge(report, report_on(world, *topology, std::move(node), job, measure, first));
   }
   if (!report.hosts.empty()) return report;
   // No step runs: what is left to look at is what a step would start from.

@@ -185,7 +185,7 @@ std::string verdict(const Report& report, bool color) {
 std::string render_report(const Report& report, int columns, bool color) {
   constexpr int narrowest = 60;
   const auto width = static_cast<std::size_t>(std::max(columns, narrowest));
-  auto text = table_of(report, color);
+  auto text = table_of(report, color) + render_gpus(report.gpus, color);
   const bool name_job = several_jobs(report);
   for (const auto& finding : report.findings) text += render(finding, width, color, name_job);
   for (const auto& [host, why] : report.unanswered)

@@ -143,6 +143,12 @@ void merge(Report& report, Report other) {
     if (std::find(report.hosts.begin(), report.hosts.end(), host) == report.hosts.end())
       report.hosts.push_back(std::move(host));
   std::move(other.ranks.begin(), other.ranks.end(), std::back_inserter(report.ranks));
+  for (auto& gpu : other.gpus) {
+    const bool known = std::any_of(report.gpus.begin(), report.gpus.end(), [&](const GpuRow& row) {
+      return row.host == gpu.host && row.pci == gpu.pci;
+    });
+    if (!known) report.gpus.push_back(std::move(gpu));
+  }
   std::move(other.unanswered.begin(), other.unanswered.end(),
             std::back_inserter(report.unanswered));
   for (auto& finding : other.findings) {
@@ -180,10 +186,13 @@ Json to_json(const Report& report) {
   for (const auto& row : report.ranks) ranks.push_back(to_json(row));
   Json findings = Json::array();
   for (const auto& finding : report.findings) findings.push_back(to_json(finding));
+  Json gpus = Json::array();
+  for (const auto& row : report.gpus) gpus.push_back(to_json(row));
   Json document = {{"host", report.hosts.empty() ? "" : report.hosts.front()},
                    {"hosts", report.hosts},
                    {"ranks", std::move(ranks)},
                    {"findings", std::move(findings)},
+                   {"gpus", std::move(gpus)},
                    {"bench", report.bench}};
   if (report.unanswered.empty()) return document;
   auto& unanswered = document["unanswered"] = Json::array();
@@ -220,6 +229,13 @@ Result<Report> report_from_json(const Json& document) {
                                .seen = item["seen"],
                                .cost = item["cost"],
                                .fix = item["fix"]});
+  }
+  const auto gpus = document.value("gpus", Json::array());
+  if (!gpus.is_array()) return no_report("`gpus` is not a list");
+  for (const auto& item : gpus) {
+    auto row = gpu_row_from_json(item);
+    if (!row) return no_report("a GPU that lacks something");
+    report.gpus.push_back(*std::move(row));
   }
   report.bench = document.value("bench", Json(nullptr));
   return report;

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "launcher/doctor/gpu_rows.hpp"
 #include "topology/diagnosis.hpp"
 
 namespace dllaunch {
@@ -31,6 +32,7 @@ struct Report {
   std::vector<std::string> hosts = {};
   std::vector<RankRow> ranks = {};
   std::vector<Finding> findings = {};
+  std::vector<GpuRow> gpus = {};
   std::vector<std::pair<std::string, std::string>> unanswered = {};  // host, why
   nlohmann::ordered_json bench = nullptr;  // a list, one entry a host; null: not measured
 };
@@ -45,8 +47,8 @@ void merge(Report& report, Report other);
 
 Level worst(const Report& report);
 
-/// contract.md `doctor --json`: host, ranks, findings, bench; where nodes did not answer, also
-/// those.
+/// contract.md `doctor --json`: host, ranks, findings, gpus, bench; where nodes did not answer,
+/// also those.
 nlohmann::ordered_json to_json(const Report& report);
 /// bad_request: not such a document.
 Result<Report> report_from_json(const nlohmann::ordered_json& document);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "launcher/execute/owned_process.hpp"
@@ -131,6 +132,20 @@ TEST_F(Doctor, LooksAtThisNode) {
   ASSERT_EQ(seen["ranks"].size(), 1u);
   EXPECT_EQ(seen["ranks"][0]["cpus"], to_list(*current_binding()));
   EXPECT_EQ(seen["host"], PosixWorld(Console{}).host_name());
+}
+
+/// Found by its name, as the driver's own.
+TEST_F(Doctor, ShowsHowTheGpusAre) {
+  std::filesystem::create_symlink(DLLAUNCH_FAKE_NVML_STATE, work_.path() + "/libnvidia-ml.so.1");
+  work_.environment = {{"LD_LIBRARY_PATH", work_.path()}, {"DLLAUNCH_FAKE_GPUS", "hot"}};
+  const auto gpus = answer({"doctor"}, 0)["gpus"];
+  ASSERT_EQ(gpus.size(), 2u) << gpus.dump(2);
+  EXPECT_EQ(gpus[0]["pci"], "0000:07:00.0");
+  EXPECT_EQ(gpus[0]["utilisation"], 0.75);
+  EXPECT_EQ(gpus[0]["throttled"], nlohmann::json::array());
+  EXPECT_EQ(gpus[1]["throttled"], nlohmann::json::parse(R"(["thermal", "hardware"])"));
+  EXPECT_EQ(gpus[1]["sm_clock_mhz"], 660);
+  EXPECT_THAT(work_.run({"doctor"}).out, HasSubstr("660 of 1980 MHz   91 C  thermal, hardware"));
 }
 
 TEST_F(Doctor, MeasuresWhenAsked) {

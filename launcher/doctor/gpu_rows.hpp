@@ -1,0 +1,41 @@
+// How a node's GPUs are now: utilisation, memory, power, clock, what slows them down, errors.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/gpu/gpu_reading.hpp"
+#include "topology/gpu_inventory.hpp"
+#include "topology/topology.hpp"
+
+namespace dllaunch {
+
+struct GpuRow {
+  std::string host = {};
+  int index = -1;
+  std::string pci = {};
+  std::string name = {};
+  GpuReading reading = {};
+};
+
+/// Of each NVIDIA and AMD GPU of `node`; one that is cut into parts counts once. Read in a child
+/// process, since drivers may crash or hang: then every row says so. Nothing is opened where there
+/// are none.
+std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
+                                  const GpuLibraries& libraries = {});
+
+/// {"host", "index", "pci", "name", "utilisation", "memory_used_bytes", "memory_total_bytes",
+/// "power_w", "power_limit_w", "sm_clock_mhz", "most_sm_clock_mhz", "temperature_c", "throttled":
+/// ["thermal"], "ecc_errors", "trouble"}; what is not known is null.
+nlohmann::ordered_json to_json(const GpuRow& row);
+/// Nothing where it is no such object.
+std::optional<GpuRow> gpu_row_from_json(const nlohmann::ordered_json& document);
+
+/// A table, those with trouble first; of more than 16 the first, and how many more there are. Empty
+/// without GPUs.
+std::string render_gpus(const std::vector<GpuRow>& rows, bool color);
+
+}  // namespace dllaunch
