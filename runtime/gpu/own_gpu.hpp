@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,13 @@ inline Result<int> take_own_gpu(const GpuWish& wish) {
       ErrorKind::unavailable,
       fmt::format("GPU {}: {}", (*seen)[static_cast<std::size_t>(*device)].pci, gpu_words(taken)),
       ""};
+}
+
+/// By which libraries other than the vendor's runtime find it, "0000:c1:00.0"; empty: it is not
+/// told.
+inline std::string address_of_gpu(int device) {
+  std::string address;
+  return gpu_pci_address(device, address) == gpu_success ? plain_pci_address(address) : "";
 }
 
 }  // namespace dllaunch

@@ -106,6 +106,7 @@ TEST_F(OnFakeGpus, EveryRankWorksOnItsOwn) {
   const std::vector<std::string> planned = {"0000:03:00.0", "0000:41:00.0", "0000:83:00.0",
                                             "0000:c1:00.0"};
   std::vector<std::string> got(planned.size());
+  std::vector<std::string> named(planned.size());
   std::vector<GpuStatus> foreign(planned.size(), gpu_success);
   void* shared = nullptr;
   ASSERT_EQ(gpu_set_device(0), gpu_success);
@@ -115,6 +116,7 @@ TEST_F(OnFakeGpus, EveryRankWorksOnItsOwn) {
     ranks.emplace_back([&, rank] {
       const auto taken = take_own_gpu({.pci = {planned[rank]}});
       if (!taken) return;
+      named[rank] = address_of_gpu(*taken);
       void* mine = nullptr;
       if (gpu_allocate(&mine, 64) != gpu_success) return;
       got[rank] = plain_pci_address(host_gpus().pci[static_cast<std::size_t>(host_gpu_of(mine))]);
@@ -124,6 +126,7 @@ TEST_F(OnFakeGpus, EveryRankWorksOnItsOwn) {
   }
   for (std::thread& rank : ranks) rank.join();
   EXPECT_EQ(got, planned);
+  EXPECT_EQ(named, planned) << "whose sensors are read";
   EXPECT_EQ(foreign, (std::vector{GpuStatus::wrong_device, GpuStatus::wrong_device,
                                   GpuStatus::wrong_device, gpu_success}));
   EXPECT_EQ(gpu_free(shared), gpu_success);

@@ -1,6 +1,7 @@
 // The module's one entry. dltrain and the module are built together: C++ passes between them.
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 
 #include "runtime/gpu/own_gpu.hpp"
@@ -46,6 +47,7 @@ class CudaBackend final : public Backend {
     std::string model;
     if (gpu_model(*device, model) != gpu_success) model = "unknown";
     auto backend = std::make_unique<CudaBackend>();
+    backend->pci_ = address_of_gpu(*device);
     auto opened = backend->math_.open(lookup, std::move(model));
     if (!opened) return std::move(opened).error();
     return std::unique_ptr<Backend>(std::move(backend));
@@ -55,8 +57,10 @@ class CudaBackend final : public Backend {
                                               const CompileOptions& options) override {
     return gpu::compile_for_gpu("cuda", graph, options, math_);
   }
+  std::string gpu() const override { return pci_; }
 
  private:
+  std::string pci_;
   CudaMath math_;
 };
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "runtime/gpu/gpu_sensors.hpp"
 #include "trainer/backend.hpp"
 #include "trainer/backends/cuda/module.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 
 using testing::AnyOf;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
 const BackendEntry& cuda() {
   return backends().front();
@@ -41,6 +43,17 @@ TEST(CudaBackend, SaysWhatIsMissingInOneLine) {
   EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(opened.error().what, HasSubstr("no GPU: "));
   EXPECT_EQ(opened.error().what.find('\n'), std::string::npos);
+}
+
+/// The sensors that training reads are those of the GPU that computes.
+TEST(CudaBackend, NamesTheGpuThatComputes) {
+  const auto opened = cuda().open();
+  if (!opened) GTEST_SKIP() << "SKIPPED " << opened.error().what;
+  const std::string pci = (*opened)->gpu();
+  EXPECT_THAT(pci, MatchesRegex("[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]"));
+  const auto sensors = GpuSensors::open(pci);
+  ASSERT_TRUE(sensors) << sensors.error().what;
+  EXPECT_GT((*sensors)->read().memory_used_bytes.value_or(0), 0U);
 }
 
 /// All that the module needs of dltrain is there: the loader says so before main() runs.
