@@ -71,6 +71,16 @@ void check_communicator(const YamlNode& root, std::vector<YamlProblem>& problems
   if (text_of(name, "") != "nccl") return;
   const auto problem = gpu_memory_problem(chosen_backends(root));
   if (!problem.empty()) problems.push_back({name->value->mark, problem});
+  const auto refuse = [&](std::string_view key, std::string_view without) {
+    const YamlEntry* entry = find(runtime->value.get(), key);
+    if (entry == nullptr || entry->value->text == without) return;
+    problems.push_back({entry->value->mark,
+                        fmt::format("runtime.{} needs gradients on the host, and allreduce nccl "
+                                    "reduces them on the GPU: use one or the other",
+                                    key)});
+  };
+  refuse("compression", "none");
+  refuse("gradient_lag", "0");
 }
 
 void check_precision(const YamlNode& root, std::vector<YamlProblem>& problems) {

@@ -52,6 +52,8 @@ struct ParameterSlot {
 /// from the last to the first, each node's weight before its bias.
 std::vector<ParameterSlot> plain_slots(const Graph& graph);
 
+class DeviceArenas;  // trainer/device_arenas.hpp
+
 /// Images and labels of one step. Rows count .. CompileOptions::batch-1 are absent: they may hold
 /// anything, give no loss and no gradient.
 struct Batch {
@@ -112,6 +114,9 @@ class Executable {
 
   /// Logits of the latest forward call, plain [count, classes]; for tests and prediction.
   virtual std::vector<double> logits() const = 0;
+
+  /// Where parameters may lie beside the device, and be updated; nullptr: only on the host.
+  virtual DeviceArenas* device_arenas() { return nullptr; }
 
   /// Runs body(0) .. body(count-1) on the threads that compute, in any order. Bodies do not throw.
   virtual void share(int count, const std::function<void(int)>& body) const {

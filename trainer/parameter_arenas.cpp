@@ -55,6 +55,12 @@ class SharedUpdate {
 
 constexpr std::align_val_t alignment{64};
 
+std::vector<bool> one_dimensional(const Executable& executable) {
+  std::vector<bool> flat;
+  for (const auto& slot : executable.slots()) flat.push_back(slot.shape.size() <= 1);
+  return flat;
+}
+
 ArenaLayout layout_of(const Executable& executable, std::size_t unit) {
   std::vector<std::size_t> elements;
   for (const auto& slot : executable.slots()) elements.push_back(slot.elements);
@@ -81,29 +87,50 @@ std::vector<std::string> table_rows(const Executable& executable) {
   return rows;
 }
 
-void ParameterArenas::Free::operator()(std::byte* memory) const {
-  ::operator delete[](memory, alignment);
-}
-
-ParameterArenas::Memory ParameterArenas::allocate(std::size_t bytes) {
+ParameterArenas::Memory ParameterArenas::allocate_on_host(std::size_t bytes) {
   auto* memory = static_cast<std::byte*>(::operator new[](bytes, alignment));
   std::memset(memory, 0, bytes);
-  return {std::unique_ptr<std::byte[], Free>(memory), {memory, bytes}};
+  const auto free = [](std::byte* at) { ::operator delete[](at, alignment); };
+  return {std::shared_ptr<std::byte>(memory, free), {memory, bytes}};
+}
+
+ParameterArenas::Memory ParameterArenas::allocate(std::size_t bytes) const {
+  if (device_ == nullptr) return allocate_on_host(bytes);
+  auto memory = device_->allocate(bytes);
+  std::byte* const first = memory.get();
+  return {std::move(memory), {first, bytes}};
+}
+
+/// Memory that collectives are about.
+ParameterArenas::Memory ParameterArenas::allocate_reduced(std::size_t bytes) const {
+  const bool alone = device_ != nullptr && communicator_.memory() == MemorySpace::host;
+  return alone ? allocate(bytes) : Memory{nullptr, communicator_.allocate(bytes)};
+}
+
+void ParameterArenas::copy(void* to, const void* from, std::size_t bytes) const {
+  if (device_ != nullptr) return device_->copy(to, from, bytes);
+  std::memcpy(to, from, bytes);
 }
 
 ParameterArenas::ParameterArenas(Executable& executable, Communicator& communicator,
                                  const OptimizerEntry& optimizer, const OptimizerOptions& options,
-                                 bool shard)
+                                 const ArenaOptions& arenas)
     : executable_(executable),
       communicator_(communicator),
       optimizer_(optimizer),
       options_(options),
-      layout_(layout_of(executable, shard ? unit_for(communicator.size()) : 1)),
-      shard_(shard),
-      trained_(executable.slots().size(), true),
-      gradients_(communicator.allocate(layout_.bytes())) {
+      layout_(layout_of(executable, arenas.shard ? unit_for(communicator.size()) : 1)),
+      shard_(arenas.shard),
+      trained_(executable.slots().size(), true) {
+  DeviceArenas* const device = executable.device_arenas();
+  const bool reachable = communicator.size() == 1 || communicator.memory() == MemorySpace::gpu;
+  if (device != nullptr && arenas.on_device && reachable) {
+    device_optimizer_ = device->optimizer(optimizer, options, layout_, one_dimensional(executable));
+    if (device_optimizer_ != nullptr) device_ = device;
+  }
+  gradients_ = allocate_reduced(layout_.bytes());
   if (shard_) {
-    weights_.push_back({nullptr, communicator.allocate(layout_.bytes())});
+    weights_.push_back(allocate_reduced(layout_.bytes()));
     buckets_ = plan(static_cast<double>(layout_.bytes()));
   } else {
     weights_.push_back(allocate(layout_.bytes()));
@@ -116,14 +143,20 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
   std::vector<void*> gradients;
   for (int slot = 0; slot < std::ssize(executable.slots()); ++slot) {
     weights.push_back(layout_.at(weights_[0].bytes, slot));
-    gradients.push_back(layout_.at(gradients_, slot));
+    gradients.push_back(layout_.at(gradients_.bytes, slot));
   }
   executable.attach(std::move(weights), std::move(gradients));
 }
 
 void ParameterArenas::initialise(const Graph& graph, std::uint64_t seed) {
   all_states_.clear();
-  for (const Memory& state : states_) std::memset(state.bytes.data(), 0, state.bytes.size());
+  for (const Memory& state : states_) {
+    if (device_ != nullptr) {
+      device_->clear(state.bytes.data(), state.bytes.size());
+    } else {
+      std::memset(state.bytes.data(), 0, state.bytes.size());
+    }
+  }
   for (int i = 0; i < std::ssize(executable_.slots()); ++i) {
     const auto& slot = executable_.slots()[static_cast<std::size_t>(i)];
     const auto& parameter = graph.parameters[static_cast<std::size_t>(slot.parameter)];
@@ -191,16 +224,16 @@ void ParameterArenas::gather_states() {
   all_states_.clear();
   const auto own = own_parts();
   for (std::size_t s = 0; s < states_.size(); ++s) {
-    if (root) all_states_.push_back(allocate(layout_.bytes()));
+    if (root) all_states_.push_back(allocate_on_host(layout_.bytes()));
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Memory bucket = allocate(buckets_[b].elements * size);
       const auto [offset, elements] = own[b].range;
-      std::memcpy(bucket.bytes.data() + (offset - buckets_[b].offset) * size, state_at(s, own[b]),
-                  elements * size);
+      copy(bucket.bytes.data() + (offset - buckets_[b].offset) * size, state_at(s, own[b]),
+           elements * size);
       communicator_.wait(communicator_.all_gather(bucket.bytes.data(), elements, layout_.type));
       if (root) {
-        std::memcpy(all_states_[s].bytes.data() + buckets_[b].offset * size, bucket.bytes.data(),
-                    bucket.bytes.size());
+        copy(all_states_[s].bytes.data() + buckets_[b].offset * size, bucket.bytes.data(),
+             bucket.bytes.size());
       }
     }
   }
@@ -214,14 +247,14 @@ void ParameterArenas::broadcast_states() {
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Memory bucket = allocate(buckets_[b].elements * size);
       if (!all_states_.empty()) {
-        std::memcpy(bucket.bytes.data(), all_states_[s].bytes.data() + buckets_[b].offset * size,
-                    bucket.bytes.size());
+        copy(bucket.bytes.data(), all_states_[s].bytes.data() + buckets_[b].offset * size,
+             bucket.bytes.size());
       }
       communicator_.wait(communicator_.broadcast(bucket.bytes.data(), buckets_[b].elements,
                                                  layout_.type, /*root=*/0));
       const auto [offset, elements] = own[b].range;
-      std::memcpy(state_at(s, own[b]), bucket.bytes.data() + (offset - buckets_[b].offset) * size,
-                  elements * size);
+      copy(state_at(s, own[b]), bucket.bytes.data() + (offset - buckets_[b].offset) * size,
+           elements * size);
     }
   }
   all_states_.clear();
@@ -254,9 +287,44 @@ void ParameterArenas::visit_pieces(const Own& own, Visit visit) {
     }
     visit(slot, ParameterUpdate{.elements = to - from,
                                 .weights = weights_[0].bytes.data() + from * size,
-                                .gradients = gradients_.data() + from * size,
+                                .gradients = gradients_.bytes.data() + from * size,
                                 .states = states,
                                 .one_dimensional = executable_.slots()[slot].shape.size() <= 1});
+  }
+}
+
+/// What is updated of this part, in pieces as long as can be: only frozen parameters cut it.
+std::vector<ParameterArenas::Own> ParameterArenas::trained_runs(const Own& own) const {
+  std::vector<Own> runs;
+  std::size_t from = own.range.offset;
+  const std::size_t end = own.range.offset + own.range.elements;
+  const auto close = [&](std::size_t to) {
+    if (to <= from) return;
+    runs.push_back({{from, to - from}, own.state_offset + (from - own.range.offset)});
+  };
+  for (std::size_t slot = 0; slot < layout_.offset.size(); ++slot) {
+    const std::size_t behind = layout_.offset[slot] + layout_.elements[slot];
+    if (trained_[slot] || behind <= from) continue;
+    if (layout_.offset[slot] >= end) break;
+    close(layout_.offset[slot]);
+    from = std::min(behind, end);
+  }
+  close(end);
+  return runs;
+}
+
+template <typename Visit>
+void ParameterArenas::visit_runs(const Own& own, Visit visit) {
+  const std::size_t size = bytes_of(layout_.type);
+  for (const Own& run : trained_runs(own)) {
+    std::vector<void*> states;
+    for (std::size_t s = 0; s < states_.size(); ++s) states.push_back(state_at(s, run));
+    const std::size_t from = run.range.offset * size;
+    visit(ArenaPart{.first = run.range.offset,
+                    .elements = run.range.elements,
+                    .weights = weights_[0].bytes.data() + from,
+                    .gradients = gradients_.bytes.data() + from,
+                    .states = states});
   }
 }
 
@@ -264,6 +332,10 @@ void ParameterArenas::visit_pieces(const Own& own, Visit visit) {
 void ParameterArenas::measure(const StepInfo& now) {
   sums_.assign(layout_.offset.size(), {});
   for (const Own& own : own_parts()) {
+    if (device_optimizer_ != nullptr) {
+      visit_runs(own, [&](const ArenaPart& part) { device_optimizer_->measure(now, part, sums_); });
+      continue;
+    }
     visit_pieces(own, [&](std::size_t slot, const ParameterUpdate& piece) {
       const SquareSums sums = optimizer_.measure(layout_.type, options_, now, piece);
       sums_[slot].weights += sums.weights;
@@ -282,21 +354,29 @@ void ParameterArenas::begin_update(const StepInfo& now) {
   if (optimizer_.measure != nullptr) measure(now);
   const auto own = own_parts();
   for (std::size_t i = 0; i < own.size(); ++i) {
-    SharedUpdate shared(bytes_of(layout_.type));
-    visit_pieces(own[i], [&](std::size_t slot, ParameterUpdate piece) {
-      if (!sums_.empty()) {
-        piece.weight_norm = std::sqrt(sums_[slot].weights);
-        piece.gradient_norm = std::sqrt(sums_[slot].gradients);
-      }
-      shared.add(piece);
-    });
-    executable_.share(shared.parts(), [&](int part) {
-      optimizer_.update(layout_.type, options_, now, shared.part(part));
-    });
+    update_own(now, own[i]);
     if (!shard_) continue;
     std::byte* weights = weights_[0].bytes.data() + buckets_[i].offset * bytes_of(layout_.type);
     gathering_.push_back(communicator_.all_gather(weights, own[i].range.elements, layout_.type));
   }
+}
+
+void ParameterArenas::update_own(const StepInfo& now, const Own& own) {
+  if (device_optimizer_ != nullptr) {
+    visit_runs(own, [&](const ArenaPart& part) { device_optimizer_->update(now, part, sums_); });
+    return;
+  }
+  SharedUpdate shared(bytes_of(layout_.type));
+  visit_pieces(own, [&](std::size_t slot, ParameterUpdate piece) {
+    if (!sums_.empty()) {
+      piece.weight_norm = std::sqrt(sums_[slot].weights);
+      piece.gradient_norm = std::sqrt(sums_[slot].gradients);
+    }
+    shared.add(piece);
+  });
+  executable_.share(shared.parts(), [&](int part) {
+    optimizer_.update(layout_.type, options_, now, shared.part(part));
+  });
 }
 
 void ParameterArenas::wait_for_weights() {
@@ -366,7 +446,9 @@ Result<Ok> ParameterArenas::load_weights(std::span<const Tensor> tensors) {
 Result<Ok> ParameterArenas::load_states(std::span<const Tensor> tensors) {
   if (!shard_) return load(states_, state_suffixes_, tensors);
   all_states_.clear();
-  for (std::size_t s = 0; s < states_.size(); ++s) all_states_.push_back(allocate(layout_.bytes()));
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    all_states_.push_back(allocate_on_host(layout_.bytes()));
+  }
   return load(all_states_, state_suffixes_, tensors);
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/communicator.hpp"
 #include "topology/result.hpp"
 #include "trainer/backend.hpp"
+#include "trainer/device_arenas.hpp"
 #include "trainer/optimizer.hpp"
 #include "trainer/safetensors.hpp"
 
@@ -22,13 +23,20 @@ namespace dllaunch {
 /// One row per slot for check_same_table: ranks that differ in one would mix up their gradients.
 std::vector<std::string> table_rows(const Executable& executable);
 
+struct ArenaOptions {
+  bool shard = false;
+  /// Arenas lie on the executable's device where the communicator reduces them there, or there is
+  /// one rank. False: gradients pass through the host on their way (compressed, or a step late).
+  bool on_device = true;
+};
+
 class ParameterArenas {
  public:
   /// Collective: gradients lie where `communicator` reduces them fastest. Attaches the executable
   /// to the arenas. Everything is zero. All arguments must outlive this.
   ParameterArenas(Executable& executable, Communicator& communicator,
                   const OptimizerEntry& optimizer, const OptimizerOptions& options,
-                  bool shard = false);
+                  const ArenaOptions& arenas = {});
 
   /// From now on updates leave the graph's frozen parameters as they are, to the last bit, and
   /// plan() leaves them out where it can. Before the first deal().
@@ -60,6 +68,7 @@ class ParameterArenas {
   /// Collective where sharded: rank 0 gets all state together, until the next begin_update().
   void gather_states();
   bool sharded() const { return shard_; }
+  bool on_device() const { return device_optimizer_ != nullptr; }
   bool directs() const { return optimizer_.directs; }
   std::size_t state_bytes() const;  // of the optimiser, on this rank
 
@@ -74,17 +83,18 @@ class ParameterArenas {
   Result<Ok> load_states(std::span<const Tensor> tensors);
 
   const ArenaLayout& layout() const { return layout_; }
-  std::span<std::byte> gradients() const { return gradients_; }
+  /// Of the device where on_device() says so.
+  std::span<std::byte> gradients() const { return gradients_.bytes; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const;
-  };
   struct Memory {
-    std::unique_ptr<std::byte[], Free> owner;
+    std::shared_ptr<std::byte> owner;  // nullptr: the communicator's
     std::span<std::byte> bytes;
   };
-  static Memory allocate(std::size_t bytes);
+  static Memory allocate_on_host(std::size_t bytes);
+  Memory allocate(std::size_t bytes) const;
+  Memory allocate_reduced(std::size_t bytes) const;
+  void copy(void* to, const void* from, std::size_t bytes) const;
 
   /// Elements of the arenas that this rank updates, and where their state begins.
   struct Own {
@@ -92,11 +102,16 @@ class ParameterArenas {
     std::size_t state_offset = 0;  // elements
   };
   std::vector<Own> own_parts() const;
+  std::vector<Own> trained_runs(const Own& own) const;
   std::size_t own_elements() const;
   /// Calls visit(slot's index, its piece) for the pieces of trained slots in this part.
   template <typename Visit>
   void visit_pieces(const Own& own, Visit visit);
   void measure(const StepInfo& now);
+  /// Calls visit(part) for the runs of this part, on the device.
+  template <typename Visit>
+  void visit_runs(const Own& own, Visit visit);
+  void update_own(const StepInfo& now, const Own& own);
   void broadcast_states();
   std::byte* state_at(std::size_t state, const Own& own) const;
 
@@ -111,13 +126,15 @@ class ParameterArenas {
   OptimizerOptions options_;
   ArenaLayout layout_;
   bool shard_;
-  std::vector<bool> trained_;       // per slot: not frozen
-  std::vector<Bucket> buckets_;     // sharded: what is dealt out
-  std::vector<Memory> weights_;     // one
-  std::vector<Memory> states_;      // one per name, of own elements only
-  std::vector<Memory> all_states_;  // sharded, on rank 0, at times: one per name, of all elements
+  std::unique_ptr<DeviceOptimizer> device_optimizer_;  // where the arenas are on the device
+  DeviceArenas* device_ = nullptr;                     // there too
+  std::vector<bool> trained_;                          // per slot: not frozen
+  std::vector<Bucket> buckets_;                        // sharded: what is dealt out
+  std::vector<Memory> weights_;                        // one
+  std::vector<Memory> states_;                         // one per name, of own elements only
+  std::vector<Memory> all_states_;  // sharded, on rank 0's host, at times: of all elements
   std::vector<std::string> state_suffixes_;
-  std::span<std::byte> gradients_;
+  Memory gradients_;
   std::vector<Pending> gathering_;  // weights, after begin_update()
   std::vector<SquareSums> sums_;    // of each slot, over all ranks; where the optimiser measures
 };

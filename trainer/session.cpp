@@ -54,18 +54,30 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   return changed ? std::move(graph) : std::move(changed).error();
 }
 
+/// What changes gradients before they travel does so in memory of the host; empty: nothing.
+std::string passes_host(const RuntimeConfig& runtime) {
+  if (runtime.compression != Compression::none) {
+    return fmt::format("runtime.compression {}", to_string(runtime.compression));
+  }
+  return runtime.gradient_lag > 0 ? "runtime.gradient_lag" : "";
+}
+
 Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator) {
   SumOverRanks sum;
   if (session.config.sync_batch_norm) sum = sum_over_ranks(communicator, session.activity);
   auto compiled = compile_model(session.config, session.graph, session.threads, sum);
   if (!compiled) return std::move(compiled).error();
   session.backend = std::move(compiled->backend);
-  if (communicator.memory() == MemorySpace::gpu && !compiled->gpu_memory) {
-    return Error{
-        ErrorKind::bad_request,
-        fmt::format("communicator {} reduces memory of a GPU, {} has its parameters on the host",
-                    communicator.name(), session.backend),
-        "use runtime.allreduce: auto"};
+  if (communicator.memory() == MemorySpace::gpu) {
+    std::string why = passes_host(session.config.runtime);
+    if (!why.empty()) why += " needs gradients on the host";
+    if (!compiled->gpu_memory) why = session.backend + " has its parameters on the host";
+    if (!why.empty()) {
+      return Error{
+          ErrorKind::bad_request,
+          fmt::format("communicator {} reduces memory of a GPU, {}", communicator.name(), why),
+          "use runtime.allreduce: auto"};
+    }
   }
   if (!compiled->passed_over.empty()) {
     warn(fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
@@ -257,9 +269,15 @@ Result<Ok> open_training(Session& session, const Say& warn, Communicator& commun
   auto same = check_same_table(communicator, rows);
   if (auto error = agree(communicator, error_of(same))) return *std::move(error);
 
-  session.arenas = std::make_unique<ParameterArenas>(*session.executable, communicator,
-                                                     *find_optimizer(config.optimizer),
-                                                     config.optimizer_options, config.shard);
+  session.arenas = std::make_unique<ParameterArenas>(
+      *session.executable, communicator, *find_optimizer(config.optimizer),
+      config.optimizer_options,
+      ArenaOptions{.shard = config.shard, .on_device = passes_host(config.runtime).empty()});
+  if (communicator.memory() == MemorySpace::gpu && !session.arenas->on_device()) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("optimizer {} does not run on a GPU", config.optimizer),
+                 "use runtime.allreduce: auto"};
+  }
   session.arenas->freeze(session.graph);
   session.arenas->deal(session.arenas->plan(bucket_bytes(config.runtime)));
   return fill_all(session, warn, communicator);

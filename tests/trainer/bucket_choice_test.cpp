@@ -32,7 +32,7 @@ struct Setting {
         backend(*backends().back().open()),
         executable(*backend->compile(graph, {.batch = 1, .threads = 1})),
         arenas(*executable, *communicator, *find_optimizer("sgd"), {.lr = 0.1, .momentum = 0.9},
-               shard),
+               {.shard = shard}),
         reducer(*communicator, arenas.layout(), arenas.gradients(), arenas.plan(25e6),
                 {.scatter = shard}) {}
 

@@ -28,7 +28,7 @@ std::map<std::string, Histogram> histograms_on(const BackendEntry& entry, const 
   auto communicator = *open_communicator("solo", RankEnv{});
   const OptimizerOptions options{.lr = 0.1};
   ParameterArenas arenas(*executable, *communicator, *find_optimizer(steps.optimizer), options,
-                         steps.shard);
+                         {.shard = steps.shard});
   graph.parameters[0].frozen = steps.frozen;
   arenas.freeze(graph);
   if (steps.shard) arenas.deal(arenas.plan(1e6));

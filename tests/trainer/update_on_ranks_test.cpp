@@ -26,7 +26,7 @@ struct Model {
       : graph(*models()[0].build({.channels = 1, .height = 28, .width = 28}, 10)),
         backend(*backends().back().open()),
         executable(*backend->compile(graph, {.batch = 1, .threads = 1})),
-        arenas(*executable, communicator, optimizer, how, shard) {
+        arenas(*executable, communicator, optimizer, how, {.shard = shard}) {
     EXPECT_TRUE(freeze_parameters(graph, freeze));
     arenas.freeze(graph);
     arenas.deal(arenas.plan(1e9));

@@ -10,9 +10,10 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu_api.hpp"
@@ -31,6 +32,11 @@ struct ncclConfig_t {
   int blocking = 1;
 };
 constexpr ncclConfig_t NCCL_CONFIG_INITIALIZER = {};
+
+constexpr std::int64_t host_all_reduce = 1;
+constexpr std::int64_t host_reduce_scatter = 2;
+constexpr std::int64_t host_all_gather = 3;
+constexpr std::int64_t host_broadcast = 4;
 
 /// A collective as one rank calls it. Plain numbers: they travel.
 struct HostCollective {
@@ -125,11 +131,19 @@ inline ncclResult_t ncclCommDeregister(ncclComm_t, void*) {
   return ncclSuccess;
 }
 
-/// What a stream does of a sum: first the ranks compare what they were asked for, then they add.
-class HostSum {
+/// What a stream does of a collective: first the ranks compare what they were asked for, then they
+/// do it.
+class HostWork {
  public:
-  HostSum(ncclComm_t comm, HostCollective call, float* data)
-      : comm_(comm), call_(call), data_(data), all_(static_cast<std::size_t>(comm->ranks)) {
+  using Start = std::function<void(MPI_Request&)>;
+
+  HostWork(ncclComm_t comm, const HostCollective& call, void* data, std::size_t bytes, Start start)
+      : comm_(comm),
+        call_(call),
+        data_(data),
+        bytes_(bytes),
+        start_(std::move(start)),
+        all_(static_cast<std::size_t>(comm->ranks)) {
     MPI_Iallgather(&call_, words, MPI_INT64_T, all_.data(), words, MPI_INT64_T, comm_->calls,
                    &compare_);
   }
@@ -141,10 +155,9 @@ class HostSum {
       MPI_Test(&compare_, &done, MPI_STATUS_IGNORE);
       if (done == 0) return false;
       if (!same()) return true;
-      MPI_Iallreduce(MPI_IN_PLACE, data_, static_cast<int>(call_.count), MPI_FLOAT, MPI_SUM,
-                     comm_->sums, &add_);
+      start_(move_);
     }
-    MPI_Test(&add_, &done, MPI_STATUS_IGNORE);
+    MPI_Test(&move_, &done, MPI_STATUS_IGNORE);
     return done != 0;
   }
 
@@ -158,7 +171,7 @@ class HostSum {
           "rank " + std::to_string(rank) + " brings " + std::to_string(all_[rank].count) +
           " numbers from byte " + std::to_string(all_[rank].offset) + ", rank 0 " +
           std::to_string(all_[0].count) + " from byte " + std::to_string(all_[0].offset));
-      std::fill_n(data_, call_.count, std::numeric_limits<float>::quiet_NaN());
+      std::memset(data_, 0xFF, bytes_);  // NaN
       return false;
     }
     return true;
@@ -166,50 +179,90 @@ class HostSum {
 
   ncclComm_t comm_;
   HostCollective call_;
-  float* data_;
+  void* data_;
+  std::size_t bytes_;
+  Start start_;
   std::vector<HostCollective> all_;
   MPI_Request compare_ = MPI_REQUEST_NULL;
-  MPI_Request add_ = MPI_REQUEST_NULL;
+  MPI_Request move_ = MPI_REQUEST_NULL;
 };
 
-/// In place, of floats: what gradients are.
-inline ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
-                                  ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                  GpuStream stream) {
-  if (from != to || type != ncclFloat32 || op != ncclSum) return ncclInvalidUsage;
+inline std::size_t host_bytes_of(ncclDataType_t type) {
+  constexpr std::array<std::size_t, 6> sizes = {4, 8, 2, 2, 8, 1};
+  return sizes[type];
+}
+
+/// `memory` of `count` elements, of which the collective is about all.
+inline ncclResult_t host_collective(HostCollective call, void* memory, ncclComm_t comm,
+                                    GpuStream stream, HostWork::Start start) {
   HostCollectives& seen = host_collectives();
-  const int device = host_gpu_of(to);
+  const int device = host_gpu_of(memory);
   if (device != comm->device || host_gpu_of_thread() != comm->device) {
     seen.complaints.emplace_back("memory of another device than the rank's own");
   }
   if (stream == nullptr || stream->follows != host_gpu_work()) {
     seen.complaints.emplace_back("it does not come after the GPU's work so far");
   }
-  const HostCollective call{.kind = 1,
-                            .offset = host_gpu_offset(to),
-                            .count = static_cast<std::int64_t>(count),
-                            .type = type,
-                            .op = op};
+  call.offset = host_gpu_offset(memory);
   seen.calls.push_back(call);
   if (stream == nullptr) return ncclInvalidUsage;
-  auto sum = std::make_shared<HostSum>(comm, call, static_cast<float*>(to));
-  stream->work.emplace_back([sum] { return sum->step(); });
+  const auto bytes =
+      static_cast<std::size_t>(call.count) * host_bytes_of(static_cast<ncclDataType_t>(call.type));
+  auto work = std::make_shared<HostWork>(comm, call, memory, bytes, std::move(start));
+  stream->work.emplace_back([work] { return work->step(); });
   ++stream->given;
   return ncclSuccess;
 }
 
-// The trainer asks for none of these on GPUs yet: who does first adds it.
-inline ncclResult_t ncclReduceScatter(const void*, void*, std::size_t, ncclDataType_t, ncclRedOp_t,
-                                      ncclComm_t, GpuStream) {
-  return ncclInvalidUsage;
+/// In place, of floats: what gradients are.
+inline ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
+                                  ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                  GpuStream stream) {
+  if (from != to || type != ncclFloat32 || op != ncclSum) return ncclInvalidUsage;
+  const auto elements = static_cast<int>(count);
+  return host_collective({.kind = host_all_reduce, .count = elements, .type = type, .op = op}, to,
+                         comm, stream, [=](MPI_Request& request) {
+                           MPI_Iallreduce(MPI_IN_PLACE, to, elements, MPI_FLOAT, MPI_SUM,
+                                          comm->sums, &request);
+                         });
 }
-inline ncclResult_t ncclAllGather(const void*, void*, std::size_t, ncclDataType_t, ncclComm_t,
-                                  GpuStream) {
-  return ncclInvalidUsage;
+
+/// As the communicator calls it: the result is the rank's own part of what it brings.
+inline ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count,
+                                      ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+                                      GpuStream stream) {
+  auto* const whole = static_cast<float*>(const_cast<void*>(from));
+  if (to != whole + static_cast<std::size_t>(comm->rank) * count) return ncclInvalidUsage;
+  if (type != ncclFloat32 || op != ncclSum) return ncclInvalidUsage;
+  const auto all = static_cast<int>(count) * comm->ranks;
+  return host_collective({.kind = host_reduce_scatter, .count = all, .type = type, .op = op}, whole,
+                         comm, stream, [=](MPI_Request& request) {
+                           MPI_Iallreduce(MPI_IN_PLACE, whole, all, MPI_FLOAT, MPI_SUM, comm->sums,
+                                          &request);
+                         });
 }
-inline ncclResult_t ncclBroadcast(const void*, void*, std::size_t, ncclDataType_t, int, ncclComm_t,
-                                  GpuStream) {
-  return ncclInvalidUsage;
+
+inline ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count,
+                                  ncclDataType_t type, ncclComm_t comm, GpuStream stream) {
+  const auto bytes = static_cast<int>(count * host_bytes_of(type));
+  if (from != static_cast<std::byte*>(to) + comm->rank * bytes) return ncclInvalidUsage;
+  const auto all = static_cast<std::int64_t>(count) * comm->ranks;
+  return host_collective({.kind = host_all_gather, .count = all, .type = type}, to, comm, stream,
+                         [=](MPI_Request& request) {
+                           MPI_Iallgather(MPI_IN_PLACE, 0, MPI_BYTE, to, bytes, MPI_BYTE,
+                                          comm->sums, &request);
+                         });
+}
+
+inline ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count,
+                                  ncclDataType_t type, int root, ncclComm_t comm,
+                                  GpuStream stream) {
+  if (from != to) return ncclInvalidUsage;
+  const auto bytes = static_cast<int>(count * host_bytes_of(type));
+  return host_collective(
+      {.kind = host_broadcast, .count = static_cast<std::int64_t>(count), .type = type, .op = root},
+      to, comm, stream,
+      [=](MPI_Request& request) { MPI_Ibcast(to, bytes, MPI_BYTE, root, comm->sums, &request); });
 }
 
 }  // namespace dllaunch

@@ -37,6 +37,7 @@ std::span<const BackendEntry> backends() {
                                         .version = version,
                                         .open = open,
                                         .precisions = gpu::precisions,
+                                        .gpu_memory = true,
                                         .caution = "a host in place of a GPU"},
                                        reference_backend};
   return table;

@@ -69,6 +69,7 @@ const BackendEntry cuda_backend{
     .open = open,
     .expected = has_driver,
     .precisions = gpu::precisions,
+    .gpu_memory = true,
     .caution =
         "backend cuda has been tested without a GPU only: compare its losses with device "
         "cpu before you trust them (docs/gpu.md)"};

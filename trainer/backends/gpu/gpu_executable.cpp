@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "trainer/backends/gpu/check.hpp"
+#include "trainer/backends/gpu/gpu_arenas.hpp"
 #include "trainer/backends/gpu/heavy_layers.hpp"
+#include "trainer/backends/gpu/loss_layer.hpp"
 #include "trainer/backends/gpu/norm_layers.hpp"
 #include "trainer/backends/gpu/operations.hpp"
 #include "trainer/backends/gpu/parameter_memory.hpp"
-#include "trainer/loss.hpp"
 
 namespace dllaunch::gpu {
 namespace {
@@ -38,6 +39,7 @@ class GpuExecutable final : public Executable {
         plan_(plan_steps(graph_, options_.batch)),
         parameters_(graph_),
         norms_(graph_, plan_, options_.sum_over_ranks, memory_),
+        loss_(graph_.loss, options_.batch, graph_.classes(), memory_),
         compute_weights_(graph_.parameters.size(), -1),
         written_(graph_.nodes.size()) {}
 
@@ -75,19 +77,20 @@ class GpuExecutable final : public Executable {
     for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
       run_forward(n, phase == Phase::train ? Statistics::of_batch : Statistics::running);
     }
+    auto* const outputs = memory_.at<float>(outputs_);
+    over(last(), Convert<T, float>{value(last()), outputs, false});
     check(gpu_last_error(), "forward");
-    read_logits();
-    const auto outputs = static_cast<std::size_t>(count_ * graph_.classes());
-    slopes_.assign(logits_.size(), 0);
-    return evaluate_loss(graph_.loss, batch, std::span(logits_).first(outputs),
-                         std::span(slopes_).first(outputs));
+    return loss_.forward(stream_, outputs, batch);
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (accumulate) parameters_.fetch_gradients(stream_);
     accumulate_ = accumulate;
     written_.assign(graph_.nodes.size(), false);
-    if (plan_.nodes.back().trains) put_slopes(scale);
+    if (plan_.nodes.back().trains) {
+      loss_.backward(stream_, scale, delta(last()));
+      written_.back() = true;
+    }
     int slot = 0;
     for (std::size_t n = graph_.nodes.size() - 1; n > 0; --n) {
       if (plan_.nodes[n].trains && !plan_.nodes[n].absorbed) run_backward(n);
@@ -109,8 +112,12 @@ class GpuExecutable final : public Executable {
     return {};
   }
 
+  DeviceArenas* device_arenas() override { return &arenas_; }
+
   std::vector<double> logits() const override {
-    return {logits_.begin(), logits_.begin() + count_ * graph_.classes()};
+    std::vector<float> here(static_cast<std::size_t>(count_ * graph_.classes()));
+    check(gpu_copy(here.data(), memory_.at<float>(outputs_), here.size() * sizeof(float)), "copy");
+    return {here.begin(), here.end()};
   }
 
  private:
@@ -118,6 +125,7 @@ class GpuExecutable final : public Executable {
   /// nullptr: nobody asks for it.
   T* delta(int n) const { return memory_.at<T>(deltas_[index(n)]); }
   const Volume& shape(int n) const { return plan_.nodes[index(n)].shape; }
+  int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
   int input(std::size_t n, std::size_t i = 0) const { return graph_.nodes[n].inputs[i]; }
   bool trains(int parameter) const { return !graph_.parameters[index(parameter)].frozen; }
   /// Whether what goes into delta(n) adds to what is there.
@@ -129,8 +137,6 @@ class GpuExecutable final : public Executable {
 
   void reserve();
   void take(const Batch& batch, Phase phase);
-  void read_logits();
-  void put_slopes(double scale);
   bool all_finite(std::size_t n);
 
   void run_forward(std::size_t n, NormLayers::Statistics statistics) {
@@ -191,7 +197,9 @@ class GpuExecutable final : public Executable {
   GpuStream stream_ = nullptr;  // the default one: NCCL's begins after what is on it
   DeviceMemory memory_;
   ParameterMemory parameters_;
+  GpuArenas arenas_{stream_};
   NormLayers norms_;
+  LossLayer loss_;
   HeavyLayers heavy_;
   std::vector<int> values_;  // pieces of memory_, by node
   std::vector<int> deltas_;
@@ -208,8 +216,6 @@ class GpuExecutable final : public Executable {
   Phase phase_ = Phase::train;
   int count_ = 0;
   std::uint64_t random_ = 0;
-  std::vector<double> logits_;  // [batch, classes]
-  std::vector<double> slopes_;
 };
 
 template <typename T>
@@ -234,8 +240,8 @@ void GpuExecutable<T>::reserve() {
     compute_weights_[index(weight)] = memory_.add(weights * sizeof(T));
   }
   images_ = memory_.add(static_cast<std::size_t>(shape(0).elements()) * sizeof(float), 0, 0);
-  logits_.resize(static_cast<std::size_t>(options_.batch * graph_.classes()));
-  outputs_ = memory_.add(logits_.size() * sizeof(float));
+  outputs_ =
+      memory_.add(static_cast<std::size_t>(options_.batch * graph_.classes()) * sizeof(float));
   found_ = memory_.add(sizeof(int));
   weight_delta_ = memory_.add(heavy_.weights() * sizeof(T));
   input_delta_ = memory_.add(heavy_.inputs() * sizeof(T));
@@ -267,29 +273,6 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
     check(gpu_clear_later(images + present, (all - present) * sizeof(float), stream_), "images");
   }
   over(0, ToChannelsLast<float, T>{images, value(0), shape(0), false});
-}
-
-template <typename T>
-void GpuExecutable<T>::read_logits() {
-  auto* const outputs = memory_.at<float>(outputs_);
-  const int last = static_cast<int>(graph_.nodes.size()) - 1;
-  over(last, Convert<T, float>{value(last), outputs, false});
-  std::vector<float> here(logits_.size());
-  check(gpu_copy_later(here.data(), outputs, here.size() * sizeof(float), stream_), "logits");
-  check(gpu_synchronise(stream_), "forward");
-  logits_.assign(here.begin(), here.end());
-}
-
-template <typename T>
-void GpuExecutable<T>::put_slopes(double scale) {
-  std::vector<float> here(slopes_.size());
-  std::ranges::transform(slopes_, here.begin(),
-                         [scale](double slope) { return static_cast<float>(scale * slope); });
-  auto* const outputs = memory_.at<float>(outputs_);
-  const int last = static_cast<int>(graph_.nodes.size()) - 1;
-  check(gpu_copy_later(outputs, here.data(), here.size() * sizeof(float), stream_), "slopes");
-  check(gpu_synchronise(stream_), "slopes");
-  over(last, Convert<float, T>{outputs, delta(last), adds(last)});
 }
 
 template <typename T>

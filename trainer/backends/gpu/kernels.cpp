@@ -3,6 +3,7 @@
 #include "gpu_for.hpp"
 #include "trainer/backends/gpu/elementwise_bodies.hpp"
 #include "trainer/backends/gpu/launch.hpp"
+#include "trainer/backends/gpu/loss_bodies.hpp"
 #include "trainer/backends/gpu/norm_bodies.hpp"
 #include "trainer/backends/gpu/optimizer_bodies.hpp"
 #include "trainer/backends/gpu/pooling_bodies.hpp"
@@ -70,6 +71,15 @@ template void launch(GpuStream, Count, const JoinSums<double>&);
 template void launch(GpuStream, Count, const PutSums<double>&);
 template void launch(GpuStream, Count, const NormBackward<float, double>&);
 template void launch(GpuStream, Count, const NormBackward<BFloat16, double>&);
+template void launch(GpuStream, Count, const SoftmaxRows&);
+template void launch(GpuStream, Count, const SoftmaxSlopes<float>&);
+template void launch(GpuStream, Count, const SoftmaxSlopes<BFloat16>&);
+template void launch(GpuStream, Count, const SigmoidRows&);
+template void launch(GpuStream, Count, const SigmoidSlopes<float>&);
+template void launch(GpuStream, Count, const SigmoidSlopes<BFloat16>&);
+template void launch(GpuStream, Count, const SquaredRows&);
+template void launch(GpuStream, Count, const SquaredSlopes<float>&);
+template void launch(GpuStream, Count, const SquaredSlopes<BFloat16>&);
 template void launch(GpuStream, Count, const SgdStep<float>&);
 template void launch(GpuStream, Count, const AdamStep<float>&);
 template void launch(GpuStream, Count, const RmspropStep<float>&);

@@ -17,12 +17,15 @@ struct ArenaElements {
   float* third;
 };
 
-/// Where parameters begin, for what differs between them: offsets[slot] .. offsets[slot + 1].
+/// Where parameters begin, for what differs between them: offsets[slot] .. offsets[slot + 1], the
+/// gap behind a slot being its own.
 struct SlotTable {
   const std::int64_t* offsets;
   std::int64_t count;
+  std::int64_t first;  // element of the arenas that index 0 is
 
-  constexpr std::int64_t slot_of(std::int64_t element) const {
+  constexpr std::int64_t slot_of(std::int64_t index) const {
+    const std::int64_t element = first + index;
     std::int64_t low = 0;
     std::int64_t high = count;
     while (high - low > 1) {
@@ -217,21 +220,26 @@ struct LambStep {
   }
 };
 
-/// Squares of one slot's weights and gradients in `parts` sums each: sums [slots, parts, 2]. Slot,
-/// part and element are dealt out so that neighbouring indexes read neighbouring elements.
+/// Squares of weights and gradients of the slots from `begin` on, as far as they lie within the
+/// arrays, in `parts` sums each: sums [slots, parts, 2]. Slot, part and element are dealt out so
+/// that neighbouring indexes read neighbouring elements.
 template <typename Real>
 struct SquareParts {
   const float* weights;
   const float* gradients;
+  std::int64_t elements;
   SlotTable slots;
+  std::int64_t begin;
   std::int64_t parts;
   Real* sums;
   constexpr void operator()(std::int64_t i) const {
-    const std::int64_t slot = i / parts;
+    const std::int64_t slot = begin + i / parts;
+    const std::int64_t from = slots.offsets[slot] - slots.first;
+    const std::int64_t to = slots.offsets[slot + 1] - slots.first;
+    const std::int64_t end = to < elements ? to : elements;
     Real of_weights = 0;
     Real of_gradients = 0;
-    for (std::int64_t e = slots.offsets[slot] + i % parts; e < slots.offsets[slot + 1];
-         e += parts) {
+    for (std::int64_t e = (from > 0 ? from : 0) + i % parts; e < end; e += parts) {
       const Real w = weights[e];
       const Real g = gradients[e];
       of_weights += w * w;
@@ -242,19 +250,19 @@ struct SquareParts {
   }
 };
 
-/// norms [slots, 2], from the sums in order.
+/// squares [slots, 2], from the sums in order.
 template <typename Real>
 struct JoinSquares {
   const Real* sums;
   std::int64_t parts;
-  Real* norms;
+  Real* squares;
   constexpr void operator()(std::int64_t i) const {
     const std::int64_t slot = i / 2;
     Real sum = 0;
     for (std::int64_t part = 0; part < parts; ++part) {
       sum += sums[2 * (slot * parts + part) + i % 2];
     }
-    norms[i] = std::sqrt(sum);
+    squares[i] = sum;
   }
 };
 

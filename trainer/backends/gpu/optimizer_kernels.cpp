@@ -51,6 +51,14 @@ RmspropStep<float> rmsprop(const OptimizerOptions& options, const StepInfo& now,
           narrow(options.momentum)};
 }
 
+ArenaElements elements_of_part(const ArenaPart& part) {
+  const auto state = [&](std::size_t i) {
+    return i < part.states.size() ? static_cast<float*>(part.states[i]) : nullptr;
+  };
+  return {static_cast<float*>(part.weights), static_cast<float*>(part.gradients), state(0),
+          state(1), state(2)};
+}
+
 RmspropWarmupStep<float> rmsprop_warmup(const OptimizerOptions& options, const StepInfo& now,
                                         const ArenaElements& of) {
   const double past = (now.epoch - options.center_epoch) / options.period_epochs;
@@ -74,48 +82,93 @@ bool GpuOptimizer::has(const OptimizerEntry& optimizer) {
 }
 
 GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptions& options,
-                           std::span<const std::size_t> elements,
-                           const std::vector<bool>& one_dimensional)
-    : optimizer_(optimizer), options_(options), one_dimensional_(one_dimensional) {
-  std::vector<std::int64_t> offsets = {0};
-  for (const std::size_t more : elements) {
-    offsets.push_back(offsets.back() + static_cast<std::int64_t>(more));
-  }
-  elements_ = offsets.back();
+                           const ArenaLayout& layout, const std::vector<bool>& one_dimensional,
+                           GpuStream stream)
+    : optimizer_(optimizer),
+      options_(options),
+      starts_(layout.offset.begin(), layout.offset.end()),
+      one_dimensional_(one_dimensional),
+      stream_(stream) {
+  starts_.push_back(static_cast<std::int64_t>(layout.total));
   if (optimizer.measure == nullptr) return;
-  const std::size_t slots = elements.size();
-  offsets_ = memory_.add(offsets.size() * sizeof(std::int64_t));
+  const std::size_t slots = layout.offset.size();
+  offsets_ = memory_.add(starts_.size() * sizeof(std::int64_t));
   factors_ = memory_.add(slots * sizeof(float));
   decays_ = memory_.add(slots * sizeof(float));
   sums_ = memory_.add(slots * static_cast<std::size_t>(2 * parts) * sizeof(double));
-  norms_ = memory_.add(2 * slots * sizeof(double));
+  squares_ = memory_.add(2 * slots * sizeof(double));
   const std::size_t bytes = memory_.place();
   if (memory_.allocate() != gpu_success) {
     throw OutOfGpuMemory(fmt::format("no {} bytes of the GPU for the optimiser", bytes));
   }
-  check(gpu_copy(memory_.at<std::int64_t>(offsets_), offsets.data(), memory_.bytes(offsets_)),
+  check(gpu_copy(memory_.at<std::int64_t>(offsets_), starts_.data(), memory_.bytes(offsets_)),
         "copy");
   std::vector<float> decays;
   for (const bool flat : one_dimensional) {
     decays.push_back(flat ? 0 : narrow(options.weight_decay));
   }
-  send(nullptr, decays_, decays);
+  send(decays_, decays);
 }
 
-void GpuOptimizer::send(GpuStream stream, int piece, std::span<const float> values) const {
-  check(gpu_copy_later(memory_.at<float>(piece), values.data(), values.size_bytes(), stream),
+void GpuOptimizer::send(int piece, std::span<const float> values) const {
+  check(gpu_copy_later(memory_.at<float>(piece), values.data(), values.size_bytes(), stream_),
         "copy");
-  check(gpu_synchronise(stream), "copy");
+  check(gpu_synchronise(stream_), "copy");
 }
 
-void GpuOptimizer::step(GpuStream stream, const StepInfo& now, float* weights, float* gradients,
-                        std::span<float* const> states) {
-  const auto state = [&](std::size_t i) { return i < states.size() ? states[i] : nullptr; };
-  const ArenaElements of{weights, gradients, state(0), state(1), state(2)};
-  const auto each = [&](const auto& body) { launch(stream, elements_, body); };
+SlotTable GpuOptimizer::slots_from(std::size_t first) const {
+  return {memory_.at<std::int64_t>(offsets_), static_cast<std::int64_t>(one_dimensional_.size()),
+          static_cast<std::int64_t>(first)};
+}
+
+/// The slots that a part has something of: from the first to before the second.
+std::pair<std::size_t, std::size_t> GpuOptimizer::slots_within(const ArenaPart& part) const {
+  const auto first = static_cast<std::int64_t>(part.first);
+  const auto end = static_cast<std::int64_t>(part.first + part.elements);
+  const auto begin = std::upper_bound(starts_.begin(), starts_.end() - 1, first);
+  const auto behind = std::lower_bound(starts_.begin(), starts_.end() - 1, end);
+  const auto index = [this](auto at) { return static_cast<std::size_t>(at - starts_.begin()); };
+  return {begin == starts_.begin() ? 0 : index(begin) - 1, index(behind)};
+}
+
+void GpuOptimizer::measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) {
+  const ArenaElements of = elements_of_part(part);
+  const auto elements = static_cast<std::int64_t>(part.elements);
+  const SlotTable table = slots_from(part.first);
+  if (optimizer_.directs) {
+    const BiasCorrection correction(options_, now.step);
+    launch(stream_, elements,
+           LambDirect<float>{of, table, memory_.at<float>(decays_), narrow(options_.betas[0]),
+                             narrow(options_.betas[1]), narrow(1 - options_.betas[0]),
+                             narrow(1 - options_.betas[1]), narrow(1 / correction.first),
+                             narrow(1 / correction.second), eps_of<float>(options_)});
+  }
+  const auto [begin, end] = slots_within(part);
+  const auto slots = static_cast<std::int64_t>(end - begin);
+  auto* const parted = memory_.at<double>(sums_);
+  auto* const joined = memory_.at<double>(squares_);
+  launch(stream_, slots * parts,
+         SquareParts<double>{of.weights, of.gradients, elements, table,
+                             static_cast<std::int64_t>(begin), parts, parted});
+  launch(stream_, 2 * slots, JoinSquares<double>{parted, parts, joined});
+  std::vector<double> here(2 * (end - begin));
+  check(gpu_copy_later(here.data(), joined, here.size() * sizeof(double), stream_), "norms");
+  check(gpu_synchronise(stream_), "norms");
+  for (std::size_t slot = begin; slot < end; ++slot) {
+    sums[slot].weights += here[2 * (slot - begin)];
+    sums[slot].gradients += here[2 * (slot - begin) + 1];
+  }
+}
+
+void GpuOptimizer::update(const StepInfo& now, const ArenaPart& part,
+                          std::span<const SquareSums> sums) {
+  if (optimizer_.measure != nullptr) return update_by_norms(now, part, sums);
+  const ArenaElements of = elements_of_part(part);
+  const auto each = [&](const auto& body) {
+    launch(stream_, static_cast<std::int64_t>(part.elements), body);
+  };
   const float eps = eps_of<float>(options_);
   const float decay = narrow(options_.weight_decay);
-  if (optimizer_.measure != nullptr) return step_with_norms(stream, now, of);
   if (optimizer_.name == "sgd") {
     each(SgdStep<float>{of, narrow(now.lr), narrow(options_.momentum), decay, options_.nesterov});
   } else if (optimizer_.name == "adam") {
@@ -135,52 +188,32 @@ void GpuOptimizer::step(GpuStream stream, const StepInfo& now, float* weights, f
   }
 }
 
-std::vector<double> GpuOptimizer::norms(GpuStream stream, const ArenaElements& of) {
-  const auto slots = static_cast<std::int64_t>(one_dimensional_.size());
-  const SlotTable table{memory_.at<std::int64_t>(offsets_), slots};
-  auto* const sums = memory_.at<double>(sums_);
-  auto* const joined = memory_.at<double>(norms_);
-  launch(stream, slots * parts, SquareParts<double>{of.weights, of.gradients, table, parts, sums});
-  launch(stream, 2 * slots, JoinSquares<double>{sums, parts, joined});
-  std::vector<double> here(static_cast<std::size_t>(2 * slots));
-  check(gpu_copy_later(here.data(), joined, memory_.bytes(norms_), stream), "copy of norms");
-  check(gpu_synchronise(stream), "norms");
-  return here;
-}
-
-void GpuOptimizer::step_with_norms(GpuStream stream, const StepInfo& now, const ArenaElements& of) {
+void GpuOptimizer::update_by_norms(const StepInfo& now, const ArenaPart& part,
+                                   std::span<const SquareSums> sums) {
   const bool lamb = optimizer_.name == "lamb";
-  const auto slots = static_cast<std::int64_t>(one_dimensional_.size());
-  const SlotTable table{memory_.at<std::int64_t>(offsets_), slots};
-  const auto* const decays = memory_.at<float>(decays_);
-  auto* const factors = memory_.at<float>(factors_);
-  if (lamb) {
-    const BiasCorrection correction(options_, now.step);
-    launch(stream, elements_,
-           LambDirect<float>{of, table, decays, narrow(options_.betas[0]),
-                             narrow(options_.betas[1]), narrow(1 - options_.betas[0]),
-                             narrow(1 - options_.betas[1]), narrow(1 / correction.first),
-                             narrow(1 / correction.second), eps_of<float>(options_)});
-  }
-  const std::vector<double> both = norms(stream, of);
   const bool inside = options_.lr_in_momentum;
   std::vector<float> rates;
   for (std::size_t slot = 0; slot < one_dimensional_.size(); ++slot) {
-    const double w = both[2 * slot];
-    const double g = both[2 * slot + 1];
+    const double w = std::sqrt(sums[slot].weights);
+    const double g = std::sqrt(sums[slot].gradients);
     double ratio = 1;
     if (!one_dimensional_[slot] && w > 0 && g > 0) {
       ratio = lamb ? w / g : options_.trust_coefficient * (w / (g + options_.weight_decay * w));
     }
     rates.push_back(narrow(lamb || inside ? now.lr * ratio : ratio));
   }
-  send(stream, factors_, rates);
-  if (lamb) return launch(stream, elements_, LambStep<float>{of, table, factors});
+  send(factors_, rates);
+  const ArenaElements of = elements_of_part(part);
+  const auto elements = static_cast<std::int64_t>(part.elements);
+  const SlotTable table = slots_from(part.first);
+  const auto* const factors = memory_.at<float>(factors_);
+  if (lamb) return launch(stream_, elements, LambStep<float>{of, table, factors});
   const bool corrected = options_.momentum_correction && now.previous_lr > 0;
   const double kept =
       corrected ? options_.momentum * (now.lr / now.previous_lr) : options_.momentum;
-  launch(stream, elements_,
-         LarsStep<float>{of, table, factors, decays, narrow(inside ? 1 : now.lr), narrow(kept)});
+  launch(stream_, elements,
+         LarsStep<float>{of, table, factors, memory_.at<float>(decays_),
+                         narrow(inside ? 1 : now.lr), narrow(kept)});
 }
 
 }  // namespace dllaunch::gpu

@@ -1,47 +1,50 @@
-// One optimiser step over arenas on a GPU. The trainer's arenas lie on the host yet: nobody but the
-// tests calls it.
+// The optimiser's step over arenas on a GPU.
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "gpu_api.hpp"
 #include "trainer/backends/gpu/device_memory.hpp"
 #include "trainer/backends/gpu/optimizer_bodies.hpp"
-#include "trainer/optimizer.hpp"
+#include "trainer/device_arenas.hpp"
 
 namespace dllaunch::gpu {
 
-/// All trained parameters, one behind the other, and what optimisers that look at whole parameters
-/// need beside the arenas.
-class GpuOptimizer {
+/// A kernel over all elements of a part; those that look at whole parameters (LARS, LAMB) wait for
+/// their norms. In float, also where the host computes in double and rounds.
+class GpuOptimizer final : public DeviceOptimizer {
  public:
-  /// elements[slot], one_dimensional[slot]. Allocates: OutOfGpuMemory.
+  /// Allocates what LARS and LAMB need beside the arenas: OutOfGpuMemory.
   GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptions& options,
-               std::span<const std::size_t> elements, const std::vector<bool>& one_dimensional);
+               const ArenaLayout& layout, const std::vector<bool>& one_dimensional,
+               GpuStream stream);
 
-  /// nullptr, or the same optimiser's name of which there are no kernels.
   static bool has(const OptimizerEntry& optimizer);
 
-  /// states in the order of OptimizerEntry::states. Enqueues; only LARS and LAMB wait, for norms.
-  void step(GpuStream stream, const StepInfo& now, float* weights, float* gradients,
-            std::span<float* const> states);
+  void measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) override;
+  void update(const StepInfo& now, const ArenaPart& part,
+              std::span<const SquareSums> sums) override;
 
  private:
-  void step_with_norms(GpuStream stream, const StepInfo& now, const ArenaElements& of);
-  std::vector<double> norms(GpuStream stream, const ArenaElements& of);
-  void send(GpuStream stream, int piece, std::span<const float> values) const;
+  void update_by_norms(const StepInfo& now, const ArenaPart& part,
+                       std::span<const SquareSums> sums);
+  SlotTable slots_from(std::size_t first) const;
+  std::pair<std::size_t, std::size_t> slots_within(const ArenaPart& part) const;
+  void send(int piece, std::span<const float> values) const;
 
   const OptimizerEntry& optimizer_;
   OptimizerOptions options_;
+  std::vector<std::int64_t> starts_;  // of slots in the arenas, and where the last one's gap ends
   std::vector<bool> one_dimensional_;
-  std::int64_t elements_ = 0;
+  GpuStream stream_;
   DeviceMemory memory_;
   int offsets_ = -1;
   int factors_ = -1;
   int decays_ = -1;
   int sums_ = -1;
-  int norms_ = -1;
+  int squares_ = -1;
 };
 
 }  // namespace dllaunch::gpu

@@ -76,12 +76,12 @@ std::vector<std::string> strays(const std::vector<std::string>& planned) {
 
 /// A network with its arenas and buckets, as the trainer's session makes them.
 struct Rank {
-  explicit Rank(Communicator& over)
+  explicit Rank(Communicator& over, bool shard = false, std::string_view optimizer = "sgd")
       : communicator(over),
         graph(graph_of(models()[0])),
         math(make_host_math()),
         executable(*compile_for_gpu("host_gpu", graph, {.batch = images_each}, *math)),
-        arenas(*executable, over, *find_optimizer("sgd"), {.lr = 0.1}),
+        arenas(*executable, over, *find_optimizer(optimizer), {.lr = 0.1}, {.shard = shard}),
         buckets(arenas.plan(20e3)) {
     arenas.freeze(graph);
     arenas.deal(buckets);
@@ -93,7 +93,8 @@ struct Rank {
 
   /// Gradients of this rank's own images, summed over the ranks through `collectives`.
   void step(int number, Communicator& collectives) {
-    GradientReducer reducer(collectives, arenas.layout(), arenas.gradients(), buckets);
+    GradientReducer reducer(collectives, arenas.layout(), arenas.gradients(), buckets,
+                            {.scatter = arenas.sharded()});
     const Images images(graph, images_each,
                         static_cast<unsigned>(number * most_ranks + communicator.rank()));
     executable->forward(images.batch(), Phase::train);
@@ -123,7 +124,7 @@ struct Rank {
 std::vector<std::pair<std::int64_t, std::int64_t>> reduced_pieces() {
   std::vector<std::pair<std::int64_t, std::int64_t>> pieces;
   for (const HostCollective& call : host_collectives().calls) {
-    pieces.emplace_back(call.offset, call.count);
+    if (call.kind == host_all_reduce) pieces.emplace_back(call.offset, call.count);
   }
   return pieces;
 }
@@ -144,6 +145,48 @@ TEST(GpuRanks, WithoutAddressesTheyGoInPciOrder) {
     EXPECT_EQ(host_collectives().devices[static_cast<std::size_t>(rank)],
               "0000:0" + std::to_string(rank + 1) + ":00.0");
   }
+}
+
+/// Sharded or not, the parameters lie on the GPU, are updated there, and are the same on all ranks
+/// after every step; shards come to the weights that whole arenas come to, checkpoints included.
+TEST(GpuRanks, ShardsOnTheGpuTrainAsWholeArenasDo) {
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  for (const std::string_view optimizer : {"adam", "lamb"}) {
+    SCOPED_TRACE(optimizer);
+    Rank whole(**opened, /*shard=*/false, optimizer);
+    Rank shared(**opened, /*shard=*/true, optimizer);
+    ASSERT_TRUE(whole.arenas.on_device() && shared.arenas.on_device());
+    for (int step = 1; step <= 3; ++step) {
+      for (Rank* const rank : {&whole, &shared}) {
+        rank->step(step, **opened);
+        rank->arenas.update({.lr = 0.01, .step = step});
+      }
+    }
+    shared.arenas.gather_states();
+    const auto host = all_ranks();
+    const auto expect_near = [&](const std::vector<Tensor>& seen,
+                                 const std::vector<Tensor>& wanted) {
+      ASSERT_EQ(seen.size(), wanted.size());
+      for (std::size_t t = 0; t < wanted.size(); ++t) {
+        ASSERT_EQ(seen[t].name, wanted[t].name);
+        const std::size_t count = wanted[t].data.size() / sizeof(float);
+        const auto* const a = reinterpret_cast<const float*>(seen[t].data.data());
+        const auto* const b = reinterpret_cast<const float*>(wanted[t].data.data());
+        for (std::size_t i = 0; i < count; ++i) {
+          ASSERT_NEAR(a[i], b[i], 1e-5 * (1 + std::abs(b[i]))) << wanted[t].name << ' ' << i;
+        }
+      }
+    };
+    expect_near(shared.arenas.weights(), whole.arenas.weights());
+    if (this_rank().rank == 0) expect_near(shared.arenas.states(), whole.arenas.states());
+    for (const Tensor& tensor : shared.arenas.weights()) {
+      auto of_rank_0 = tensor.data;
+      host->wait(host->broadcast(of_rank_0.data(), of_rank_0.size(), DType::u8, 0));
+      EXPECT_EQ(tensor.data, of_rank_0) << tensor.name;
+    }
+  }
+  EXPECT_THAT(host_collectives().complaints, IsEmpty());
 }
 
 TEST(GpuRanks, BucketsTravelInOneOrderAsTheyBecomeFinalAndEndAsSums) {

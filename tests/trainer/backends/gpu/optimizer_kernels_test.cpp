@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -11,7 +12,8 @@ namespace {
 
 const std::vector<std::size_t> sizes = {1000, 1, 37, 4096, 5};
 const std::vector<bool> flat = {false, true, true, false, false};
-constexpr std::size_t all = 5139;
+const ArenaLayout layout = lay_out(DType::f32, sizes);
+const std::size_t all = layout.total;
 
 struct Arenas {
   std::vector<float> weights;
@@ -24,8 +26,10 @@ Arenas random_arenas(std::size_t states) {
   std::normal_distribution<float> normal;
   Arenas arenas{std::vector<float>(all), std::vector<float>(all),
                 std::vector<std::vector<float>>(states, std::vector<float>(all))};
-  for (float& weight : arenas.weights) weight = normal(random);
-  std::fill(arenas.weights.end() - 5, arenas.weights.end(), 0.F);  // a norm of zero
+  for (std::size_t slot = 0; slot + 1 < sizes.size(); ++slot) {  // the last has a norm of zero
+    const auto first = arenas.weights.begin() + static_cast<std::ptrdiff_t>(layout.offset[slot]);
+    std::generate_n(first, sizes[slot], [&] { return normal(random); });
+  }
   return arenas;
 }
 
@@ -33,7 +37,10 @@ std::vector<float> gradients_of_step(int step) {
   std::mt19937 random(static_cast<unsigned>(100 + step));
   std::normal_distribution<float> normal(0, 0.3F);
   std::vector<float> gradients(all);
-  for (float& gradient : gradients) gradient = normal(random);
+  for (std::size_t slot = 0; slot < sizes.size(); ++slot) {
+    const auto first = gradients.begin() + static_cast<std::ptrdiff_t>(layout.offset[slot]);
+    std::generate_n(first, sizes[slot], [&] { return normal(random); });
+  }
   return gradients;
 }
 
@@ -43,8 +50,8 @@ StepInfo info(int step) {
 
 void step_on_host(const OptimizerEntry& optimizer, const OptimizerOptions& options,
                   const StepInfo& now, Arenas& arenas) {
-  std::size_t offset = 0;
   for (std::size_t slot = 0; slot < sizes.size(); ++slot) {
+    const std::size_t offset = layout.offset[slot];
     std::vector<void*> states;
     for (auto& state : arenas.states) states.push_back(state.data() + offset);
     ParameterUpdate piece{.elements = sizes[slot],
@@ -58,7 +65,6 @@ void step_on_host(const OptimizerEntry& optimizer, const OptimizerOptions& optio
       piece.gradient_norm = std::sqrt(sums.gradients);
     }
     optimizer.update(DType::f32, options, now, piece);
-    offset += sizes[slot];
   }
 }
 
@@ -68,18 +74,43 @@ void expect_near(const std::vector<float>& actual, const std::vector<float>& wan
   }
 }
 
-void expect_same_steps(const OptimizerEntry& optimizer, const OptimizerOptions& options) {
+/// As ranks of a sharded optimiser do: by parts that end wherever they happen to, norms summed
+/// over all of them.
+void step_on_device(GpuOptimizer& on_device, const OptimizerEntry& optimizer, const StepInfo& now,
+                    Arenas& arenas, std::span<const std::size_t> cuts) {
+  std::vector<std::vector<void*>> states;
+  std::vector<ArenaPart> parts;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    const std::size_t first = cuts[i];
+    auto& own = states.emplace_back();
+    for (auto& state : arenas.states) own.push_back(state.data() + first);
+    parts.push_back({.first = first,
+                     .elements = cuts[i + 1] - first,
+                     .weights = arenas.weights.data() + first,
+                     .gradients = arenas.gradients.data() + first,
+                     .states = own});
+  }
+  std::vector<SquareSums> sums;
+  if (optimizer.measure != nullptr) {
+    sums.resize(sizes.size());
+    for (const ArenaPart& part : parts) on_device.measure(now, part, sums);
+  }
+  for (const ArenaPart& part : parts) on_device.update(now, part, sums);
+}
+
+void expect_same_steps(const OptimizerEntry& optimizer, const OptimizerOptions& options,
+                       const std::vector<std::size_t>& cuts) {
   Arenas host = random_arenas(optimizer.states(options).size());
   Arenas device = host;
-  std::vector<float*> states;
-  for (auto& state : device.states) states.push_back(state.data());
-  GpuOptimizer on_device(optimizer, options, sizes, flat);
+  GpuOptimizer on_device(optimizer, options, layout, flat, nullptr);
   for (int step = 1; step <= 3; ++step) {
     host.gradients = device.gradients = gradients_of_step(step);
     step_on_host(optimizer, options, info(step), host);
-    on_device.step(nullptr, info(step), device.weights.data(), device.gradients.data(), states);
+    step_on_device(on_device, optimizer, info(step), device, cuts);
     expect_near(device.weights, host.weights);
-    for (std::size_t s = 0; s < states.size(); ++s) expect_near(device.states[s], host.states[s]);
+    for (std::size_t s = 0; s < host.states.size(); ++s) {
+      expect_near(device.states[s], host.states[s]);
+    }
   }
 }
 
@@ -113,18 +144,28 @@ TEST(OptimizerKernels, StepAsTheHostDoes) {
   for (const OptimizerEntry& optimizer : optimizers()) {
     for (const OptimizerOptions& options : variants(optimizer)) {
       SCOPED_TRACE(optimizer.name);
-      expect_same_steps(optimizer, options);
+      expect_same_steps(optimizer, options, {0, all});
     }
+  }
+}
+
+TEST(OptimizerKernels, PartsThatCutParametersGiveTheSame) {
+  const std::size_t third = layout.offset[3];
+  for (const OptimizerEntry& optimizer : optimizers()) {
+    SCOPED_TRACE(optimizer.name);
+    expect_same_steps(optimizer, variants(optimizer)[3], {0, 500, third, third + 1, 3000, all});
   }
 }
 
 TEST(OptimizerKernels, SlotsAreFoundAtTheirEdges) {
   const std::vector<std::int64_t> offsets = {0, 1000, 1001, 1038, 5134, 5139};
-  const SlotTable table{offsets.data(), 5};
-  for (std::int64_t slot = 0; slot < 5; ++slot) {
-    const auto at = static_cast<std::size_t>(slot);
-    EXPECT_EQ(table.slot_of(offsets[at]), slot);
-    EXPECT_EQ(table.slot_of(offsets[at + 1] - 1), slot);
+  for (const std::int64_t first : {0, 7}) {
+    const SlotTable table{offsets.data(), 5, first};
+    for (std::int64_t slot = first == 0 ? 0 : 1; slot < 5; ++slot) {
+      const auto at = static_cast<std::size_t>(slot);
+      EXPECT_EQ(table.slot_of(offsets[at] - first), slot);
+      EXPECT_EQ(table.slot_of(offsets[at + 1] - 1 - first), slot);
+    }
   }
 }
 

@@ -1,0 +1,51 @@
+// The loss and its slopes where the outputs are. A loss without kernels is the host's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu_api.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/backends/gpu/device_memory.hpp"
+#include "trainer/backends/gpu/loss_bodies.hpp"
+
+namespace dllaunch::gpu {
+
+class LossLayer {
+ public:
+  /// Its arrays are among `memory`'s, which outlives it.
+  LossLayer(const LossChoice& choice, int batch, std::int64_t outputs, DeviceMemory& memory);
+
+  /// Of the first batch.count rows of outputs [batch, outputs] on the device; there when it
+  /// returns. NaN and infinity pass through.
+  ForwardResult forward(GpuStream stream, const float* outputs, const Batch& batch);
+
+  /// d(scale * loss_sum)/d(outputs) of the latest forward() into `slopes` [batch, outputs], zero
+  /// for rows that were absent.
+  template <typename T>
+  void backward(GpuStream stream, double scale, T* slopes);
+
+ private:
+  enum class Kernels { none, softmax, sigmoid, squared };
+
+  void take_targets(GpuStream stream, const Batch& batch);
+  void compute_rows(GpuStream stream);
+  ForwardResult forward_on_host(GpuStream stream, const Batch& batch);
+  std::size_t elements(std::int64_t rows) const { return static_cast<std::size_t>(rows * width_); }
+
+  LossChoice choice_;
+  Kernels kernels_;
+  std::int64_t batch_;
+  std::int64_t width_;
+  DeviceMemory& memory_;
+  int labels_;
+  int values_;
+  int rows_;
+  const float* outputs_ = nullptr;
+  RowTargets targets_ = {};
+  std::int64_t present_ = 0;
+  std::vector<LossRow> row_losses_;  // as they came from the device
+  std::vector<double> host_slopes_;  // of a loss without kernels
+};
+
+}  // namespace dllaunch::gpu
