@@ -8,6 +8,8 @@ std::string_view to_string(Precision precision) {
       return "fp32";
     case Precision::fp64:
       return "fp64";
+    case Precision::tf32:
+      return "tf32";
     case Precision::bf16:
       return "bf16";
     case Precision::fp16:

@@ -16,7 +16,8 @@
 
 namespace dllaunch {
 
-enum class Precision { fp32, fp64, bf16, fp16 };  // fp64: only `reference`
+/// tf32: of GPUs; single, but products read 10 bits of mantissa. fp64: only `reference`.
+enum class Precision { fp32, fp64, tf32, bf16, fp16 };
 std::string_view to_string(Precision precision);
 
 /// Of convolutions, where a backend has the choice. Winograd's algorithm does fewer multiplications

@@ -42,7 +42,8 @@ std::optional<T> absent_when_null(const Json& value) {
 }
 
 Precision precision_named(const std::string& word) {
-  for (const auto precision : {Precision::fp64, Precision::bf16, Precision::fp16}) {
+  for (const auto precision :
+       {Precision::fp64, Precision::tf32, Precision::bf16, Precision::fp16}) {
     if (word == to_string(precision)) return precision;
   }
   return Precision::fp32;
@@ -194,6 +195,7 @@ std::vector<ConfigKey> compute_keys() {
        .kind = ValueKind::word,
        .initial = "fp32",
        .words = {{"fp32", "single"},
+                 {"tf32", "single, whose products read 10 bits of mantissa, on GPUs only"},
                  {"bf16",
                   "activations and their products bfloat16; weights, sums and the loss single"},
                  {"fp16", "half, with loss scaling: no backend of this build has it"},

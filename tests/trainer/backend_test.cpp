@@ -77,6 +77,7 @@ TEST(Backends, PlainSlotsRunFromTheLastNodeToTheFirst) {
 TEST(Backends, PrecisionsHaveTheNamesUsersType) {
   EXPECT_EQ(to_string(Precision::fp32), "fp32");
   EXPECT_EQ(to_string(Precision::fp64), "fp64");
+  EXPECT_EQ(to_string(Precision::tf32), "tf32");
   EXPECT_EQ(to_string(Precision::bf16), "bf16");
   EXPECT_EQ(to_string(Precision::fp16), "fp16");
 }
@@ -459,7 +460,7 @@ TEST_P(EveryBackend, TakesThePrecisionsItNamesAndRefusesTheOthersByName) {
   const auto& named = GetParam().precisions;
   EXPECT_FALSE(named.empty());
   for (const auto precision :
-       {Precision::fp32, Precision::fp64, Precision::bf16, Precision::fp16}) {
+       {Precision::fp32, Precision::fp64, Precision::tf32, Precision::bf16, Precision::fp16}) {
     SCOPED_TRACE(to_string(precision));
     const bool has = std::ranges::find(named, precision) != named.end();
     auto executable = (*backend)->compile(graph, {.batch = 1, .precision = precision});

@@ -185,8 +185,8 @@ TEST(Config, DoublePrecisionIsForTheReferenceOnly) {
 
 TEST(Config, ReadsPrecisionAndConvolution) {
   for (const auto& [word, precision] :
-       {std::pair("fp32", Precision::fp32), std::pair("bf16", Precision::bf16),
-        std::pair("fp16", Precision::fp16)}) {
+       {std::pair("fp32", Precision::fp32), std::pair("tf32", Precision::tf32),
+        std::pair("bf16", Precision::bf16), std::pair("fp16", Precision::fp16)}) {
     auto config = parse_config(R"({"model": "lenet", "precision": ")" + std::string(word) + "\"}");
     ASSERT_TRUE(config) << config.error().what;
     EXPECT_EQ(config->precision, precision);

@@ -1,5 +1,6 @@
 #include "tests/support/host_gpu/host_math.hpp"
 
+#include <bit>
 #include <cstring>
 
 namespace dllaunch::gpu {
@@ -10,6 +11,11 @@ constexpr std::size_t workspace_bytes = 96;
 void spoil(void* workspace) {
   if (host_gpu_of(workspace) != host_gpu_of_thread()) std::abort();
   std::memset(workspace, 0xFF, workspace_bytes);
+}
+
+/// What a tensor core reads of a float where TF32 is allowed.
+float factor_of(float x, bool tf32) {
+  return tf32 ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~std::uint32_t{0x1FFF}) : x;
 }
 
 template <typename T>
@@ -48,8 +54,8 @@ class HostConvolution final : public Convolution {
   }
 
  private:
-  static float at(const void* memory, std::int64_t i) {
-    return get(static_cast<const T*>(memory)[i]);
+  float at(const void* memory, std::int64_t i) const {
+    return factor_of(get(static_cast<const T*>(memory)[i]), shape_.tf32);
   }
   static void write(const std::vector<float>& sums, void* to) {
     for (std::size_t i = 0; i < sums.size(); ++i) set(static_cast<T*>(to)[i], sums[i]);
@@ -97,8 +103,9 @@ class HostProduct final : public Product {
       for (std::int64_t j = 0; j < s.columns; ++j) {
         float sum = 0;
         for (std::int64_t k = 0; k < s.depth; ++k) {
-          sum += get(left[s.transpose_a ? k * s.rows + i : i * s.depth + k]) *
-                 get(right[s.transpose_b ? j * s.depth + k : k * s.columns + j]);
+          const auto a_ik = left[s.transpose_a ? k * s.rows + i : i * s.depth + k];
+          const auto b_kj = right[s.transpose_b ? j * s.depth + k : k * s.columns + j];
+          sum += factor_of(get(a_ik), s.tf32) * factor_of(get(b_kj), s.tf32);
         }
         put(static_cast<Out*>(c)[i * s.columns + j], sum, add);
       }

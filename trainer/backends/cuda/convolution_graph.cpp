@@ -135,8 +135,8 @@ Result<ConvolutionGraph> convolution_graph(const gpu::ConvolutionShape& shape, P
   return graph;
 }
 
-bool is_welcome(std::span<const cudnnBackendNumericalNote_t> notes, DType type) {
-  return std::ranges::none_of(notes, [type](cudnnBackendNumericalNote_t note) {
+bool is_welcome(std::span<const cudnnBackendNumericalNote_t> notes, const gpu::Numerics& numerics) {
+  return std::ranges::none_of(notes, [&numerics](cudnnBackendNumericalNote_t note) {
     switch (note) {
       case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
@@ -148,7 +148,7 @@ bool is_welcome(std::span<const cudnnBackendNumericalNote_t> notes, DType type) 
         return true;
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
-        return type == DType::f32;
+        return numerics.type == DType::f32 && !numerics.tf32;
       default:
         return false;
     }
@@ -160,9 +160,9 @@ std::string text_of(const gpu::ConvolutionShape& shape, Pass pass) {
     return fmt::format("{}x{}x{}x{}x{}", v.rows, v.channels, v.depth, v.height, v.width);
   };
   const auto& [kernel, stride, padding] = shape.window;
-  return fmt::format("{},{},x{},y{},k{},s{},p{}", word_of(pass), to_string(shape.type),
-                     volume(shape.x), volume(shape.y), fmt::join(kernel, "x"),
-                     fmt::join(stride, "x"), fmt::join(padding, "x"));
+  return fmt::format("{},{},x{},y{},k{},s{},p{}", word_of(pass),
+                     shape.tf32 ? "tf32" : to_string(shape.type), volume(shape.x), volume(shape.y),
+                     fmt::join(kernel, "x"), fmt::join(stride, "x"), fmt::join(padding, "x"));
 }
 
 }  // namespace dllaunch::cudnn

@@ -35,11 +35,11 @@ struct ConvolutionGraph {
 Result<ConvolutionGraph> convolution_graph(const gpu::ConvolutionShape& shape, Pass pass);
 
 /// May an engine with these notes be taken? Never one whose sums come in another order each time;
-/// for fp32 none that rounds its inputs (TF32 among them); none that multiplies otherwise than the
-/// convolution says (Winograd, FFT), which rounds coarser.
-bool is_welcome(std::span<const cudnnBackendNumericalNote_t> notes, DType type);
+/// for fp32 none that rounds its inputs, which is what tf32 asks for; none that multiplies
+/// otherwise than the convolution says (Winograd, FFT), which rounds coarser.
+bool is_welcome(std::span<const cudnnBackendNumericalNote_t> notes, const gpu::Numerics& numerics);
 
-/// The key of what was measured: "fp32,x8x3x1x32x32,...": the same shape, the same text.
+/// The key of what was measured: "f32,x8x3x1x32x32,...": the same shape, the same text.
 std::string text_of(const gpu::ConvolutionShape& shape, Pass pass);
 
 }  // namespace dllaunch::cudnn

@@ -45,6 +45,7 @@ class CublasProduct final : public gpu::Product {
  public:
   CublasProduct(const Handle& handle, const gpu::ProductShape& shape)
       : handle_(handle),
+        tf32_(shape.tf32),
         by_(by_columns(shape)),
         first_(shape.in, by_.first_rows, by_.first_columns),
         second_(shape.in, by_.second_rows, by_.second_columns),
@@ -59,7 +60,8 @@ class CublasProduct final : public gpu::Product {
     for (const Layout* layout : {&first_, &second_, &result_}) {
       if (layout->status() != CUBLAS_STATUS_SUCCESS) return refusal("layout", layout->status());
     }
-    cublasStatus_t status = cublasLtMatmulDescCreate(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasStatus_t status = cublasLtMatmulDescCreate(
+        &product_, tf32_ ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (status != CUBLAS_STATUS_SUCCESS) return refusal("product", status);
     const std::pair<cublasLtMatmulDescAttributes_t, const cublasOperation_t*> ops[] = {
         {CUBLASLT_MATMUL_DESC_TRANSA, &by_.first_op},
@@ -109,6 +111,7 @@ class CublasProduct final : public gpu::Product {
   }
 
   const Handle& handle_;
+  bool tf32_;
   ColumnMajor by_;
   Layout first_;
   Layout second_;

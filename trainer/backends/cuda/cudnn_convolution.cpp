@@ -58,7 +58,7 @@ std::vector<Descriptor> engines_for(const Descriptor& graph, cudnnBackendHeurMod
   return engines;
 }
 
-bool may_take(const Descriptor& config, DType type) {
+bool may_take(const Descriptor& config, const gpu::Numerics& numerics) {
   const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = engine.raw();
   std::int64_t count = 0;
@@ -69,7 +69,7 @@ bool may_take(const Descriptor& config, DType type) {
   }
   const auto notes = engine.get<cudnnBackendNumericalNote_t>(
       CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-  return is_welcome(notes, type);
+  return is_welcome(notes, numerics);
 }
 
 std::optional<Plan> plan_with(const Handle& handle, const Descriptor& config) {
@@ -151,12 +151,12 @@ std::size_t fastest(const Handle& handle, const std::vector<Plan>& plans,
 
 /// Plans of welcome engines, the likeliest first; with `wanted` of the one at that position alone.
 std::vector<Plan> candidates(const Handle& handle, const std::vector<Descriptor>& engines,
-                             DType type, std::optional<std::int64_t> wanted) {
+                             const gpu::Numerics& numerics, std::optional<std::int64_t> wanted) {
   std::vector<Plan> plans;
   for (std::int64_t i = 0; i < std::ssize(engines) && plans.size() < most_candidates; ++i) {
     if (wanted && i != *wanted) continue;
     const Descriptor& engine = engines[static_cast<std::size_t>(i)];
-    if (!may_take(engine, type)) continue;
+    if (!may_take(engine, numerics)) continue;
     if (auto plan = plan_with(handle, engine)) {
       plan->position = i;
       plans.push_back(*std::move(plan));
@@ -181,14 +181,15 @@ Result<PassPlan> plan_pass(const Handle& handle, const PlanChoice& choice,
   const auto file = measured_file(choice.lookup, "convolutions");
   const std::string key =
       fmt::format("{},cudnn{},{}", choice.gpu, cudnnGetVersion(), text_of(shape, pass));
+  const gpu::Numerics numerics{.type = shape.type, .tf32 = shape.tf32};
   std::vector<Plan> plans;
   if (file) {
     const auto known = recall(*file, key);
     if (known && known->size() == 1)
-      plans = candidates(handle, made.engines, shape.type, known->front());
+      plans = candidates(handle, made.engines, numerics, known->front());
   }
   const bool is_new = plans.empty();
-  if (is_new) plans = candidates(handle, made.engines, shape.type, std::nullopt);
+  if (is_new) plans = candidates(handle, made.engines, numerics, std::nullopt);
   if (plans.empty()) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cuDNN has no engine for convolution {}", text_of(shape, pass)), ""};

@@ -44,7 +44,7 @@ class GpuExecutable final : public Executable {
         written_(graph_.nodes.size()) {}
 
   std::optional<Error> prepare(MathLibrary& library) {
-    if (auto error = heavy_.make(library, graph_, plan_, dtype_of(T{}))) return error;
+    if (auto error = heavy_.make(library, graph_, plan_, numerics())) return error;
     reserve();
     const std::size_t bytes = memory_.place();
     std::size_t free = 0;
@@ -127,6 +127,9 @@ class GpuExecutable final : public Executable {
   const Volume& shape(int n) const { return plan_.nodes[index(n)].shape; }
   int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
   int input(std::size_t n, std::size_t i = 0) const { return graph_.nodes[n].inputs[i]; }
+  Numerics numerics() const {
+    return {.type = dtype_of(T{}), .tf32 = options_.precision == Precision::tf32};
+  }
   bool trains(int parameter) const { return !graph_.parameters[index(parameter)].frozen; }
   /// Whether what goes into delta(n) adds to what is there.
   bool adds(int n) {
@@ -453,11 +456,13 @@ Result<std::unique_ptr<Executable>> compiled(const Graph& graph, const CompileOp
 Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, const Graph& graph,
                                                     const CompileOptions& options,
                                                     MathLibrary& library) {
-  if (options.precision == Precision::fp32) return compiled<float>(graph, options, library);
+  if (options.precision == Precision::fp32 || options.precision == Precision::tf32) {
+    return compiled<float>(graph, options, library);
+  }
   if (options.precision == Precision::bf16) return compiled<BFloat16>(graph, options, library);
   return Error{ErrorKind::bad_request,
                fmt::format("backend {} has no precision {}", backend, to_string(options.precision)),
-               "use fp32 or bf16"};
+               "use fp32, tf32 or bf16"};
 }
 
 }  // namespace dllaunch::gpu

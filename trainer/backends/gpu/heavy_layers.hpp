@@ -20,9 +20,9 @@ struct Heavy {
 
 class HeavyLayers {
  public:
-  /// Activations are of `type`. The library's error, with the node's name before it.
+  /// Activations are of numerics.type. The library's error, with the node's name before it.
   std::optional<Error> make(MathLibrary& library, const Graph& graph, const StepPlan& plan,
-                            DType type);
+                            const Numerics& numerics);
 
   const Heavy& at(std::size_t node) const { return layers_[node]; }
   bool has(std::size_t node) const {
@@ -35,9 +35,10 @@ class HeavyLayers {
 
  private:
   std::optional<Error> make_convolution(MathLibrary& library, const Graph& graph,
-                                        const StepPlan& plan, DType type, std::size_t n);
+                                        const StepPlan& plan, const Numerics& numerics,
+                                        std::size_t n);
   std::optional<Error> make_products(MathLibrary& library, const Graph& graph, const StepPlan& plan,
-                                     DType type, std::size_t n);
+                                     const Numerics& numerics, std::size_t n);
 
   std::vector<Heavy> layers_;
   std::size_t workspace_ = 0;

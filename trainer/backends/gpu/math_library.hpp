@@ -13,10 +13,18 @@
 
 namespace dllaunch::gpu {
 
-/// x and y channels last, weights [y.channels, kernel..., x.channels], all of `type`: f32 or bf16,
-/// and products added up in float. Which passes will be asked for.
+/// What a library is given and gives: f32 or bf16, products always added up in float.
+struct Numerics {
+  DType type = DType::f32;
+  bool tf32 = false;  // of f32: factors may be cut to 10 bits of mantissa
+  bool operator==(const Numerics&) const = default;
+};
+
+/// x and y channels last, weights [y.channels, kernel..., x.channels], all of `type`. Which passes
+/// will be asked for.
 struct ConvolutionShape {
   DType type = DType::f32;
+  bool tf32 = false;
   Volume x;
   Volume y;
   Window window;
@@ -48,6 +56,7 @@ struct ProductShape {
   bool transpose_b = false;
   DType in = DType::f32;
   DType out = DType::f32;
+  bool tf32 = false;
 };
 
 class Product {

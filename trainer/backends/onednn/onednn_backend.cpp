@@ -95,6 +95,10 @@ std::optional<Error> refusal(Precision precision) {
                    .hint = "use bf16, or fp32"};
     case Precision::fp64:
       break;
+    case Precision::tf32:
+      return Error{.kind = ErrorKind::bad_request,
+                   .what = what + ": it is a format of GPUs",
+                   .hint = "use fp32"};
   }
   return Error{.kind = ErrorKind::bad_request, .what = what, .hint = "use backend reference"};
 }

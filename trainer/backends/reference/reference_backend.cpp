@@ -255,6 +255,7 @@ class ReferenceBackend final : public Backend {
       case Precision::fp64:
         return std::unique_ptr<Executable>(
             std::make_unique<ReferenceExecutable<double>>(graph, options));
+      case Precision::tf32:
       case Precision::bf16:
       case Precision::fp16:
         break;

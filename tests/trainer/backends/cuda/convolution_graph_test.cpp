@@ -61,8 +61,9 @@ TEST(ConvolutionGraph, CudnnSeesWhatDoesNotFit) {
 }
 
 TEST(ConvolutionGraph, EnginesThatRoundOrShuffleAreNotWelcome) {
-  const auto welcome = [](std::vector<cudnnBackendNumericalNote_t> notes, DType type) {
-    return is_welcome(notes, type);
+  const auto welcome = [](std::vector<cudnnBackendNumericalNote_t> notes, DType type,
+                          bool tf32 = false) {
+    return is_welcome(notes, {.type = type, .tf32 = tf32});
   };
   EXPECT_TRUE(welcome({}, DType::f32));
   EXPECT_TRUE(welcome({CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, DType::bf16));
@@ -71,6 +72,9 @@ TEST(ConvolutionGraph, EnginesThatRoundOrShuffleAreNotWelcome) {
   EXPECT_FALSE(welcome({CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC},
                        DType::bf16));
   EXPECT_FALSE(welcome({CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4}, DType::f32));
+  EXPECT_TRUE(welcome({CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS},
+                      DType::f32, /*tf32=*/true));
+  EXPECT_FALSE(welcome({CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC}, DType::f32, /*tf32=*/true));
   EXPECT_TRUE(welcome({CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, DType::f32));
 }
 
@@ -78,12 +82,16 @@ TEST(ConvolutionGraph, KeysTellShapesApart) {
   std::set<std::string> keys;
   ConvolutionShape other = image;
   other.window.padding[2] = 0;
-  for (const ConvolutionShape& shape : {image, volume, other}) {
+  ConvolutionShape single = image;
+  single.type = DType::f32;
+  ConvolutionShape rounded = single;
+  rounded.tf32 = true;
+  for (const ConvolutionShape& shape : {image, volume, other, single, rounded}) {
     for (const Pass pass : {Pass::forward, Pass::backward_data, Pass::backward_weights}) {
       keys.insert(text_of(shape, pass));
     }
   }
-  EXPECT_EQ(keys.size(), 9u);
+  EXPECT_EQ(keys.size(), 15u);
   EXPECT_EQ(text_of(image, Pass::backward_data),
             "data,bf16,x8x16x1x32x30,y8x24x1x16x15,k1x3x3,s1x2x2,p0x1x1");
 }

@@ -154,6 +154,29 @@ TEST(GpuExecutableDeathTest, MemoryOfAnotherDeviceIsNotTouched) {
   EXPECT_EXIT(wrong(), testing::ExitedWithCode(70), "memory of another device");
 }
 
+/// Factors of every product are cut to 10 bits, and nothing else is.
+TEST(GpuExecutable, Tf32RoundsWhatLibrariesMultiply) {
+  const Graph graph = residual_graph();
+  const Images images(graph, 5);
+  Compiled single(backend_named("host_gpu"), graph, {.batch = 5});
+  Compiled rounded(backend_named("host_gpu"), graph, {.batch = 5, .precision = Precision::tf32});
+  const auto step = [&](Compiled& of) {
+    of.set_weights(random_weights(graph));
+    of->forward(images.batch(), Phase::train);
+    of->backward(1, false, [](int) {});
+  };
+  step(single);
+  step(rounded);
+  EXPECT_NE(rounded->logits(), single->logits());
+  EXPECT_LT(relative_error(rounded->logits(), single->logits()), 0.01);
+  const Tensors exact = single.gradients();
+  const Tensors near = rounded.gradients();
+  for (std::size_t p = 0; p < exact.size(); ++p) {
+    EXPECT_NE(near[p], exact[p]) << graph.parameters[p].name;
+    EXPECT_LT(relative_error(near[p], exact[p]), 0.05) << graph.parameters[p].name;
+  }
+}
+
 /// Against fp32, by what 8 bits of mantissa can hold.
 TEST(GpuExecutable, BFloat16IsNearFp32) {
   for (const OperationCase& one : operation_cases()) {
