@@ -119,6 +119,10 @@ class Executable {
   /// Where parameters may lie beside the device, and be updated; nullptr: only on the host.
   virtual DeviceArenas* device_arenas() { return nullptr; }
 
+  /// Memory of the host from which images come fastest, at least so many bytes; it lives by itself.
+  /// nullptr: any.
+  virtual std::shared_ptr<std::byte> image_memory(std::size_t) { return nullptr; }
+
   /// Runs body(0) .. body(count-1) on the threads that compute, in any order. Bodies do not throw.
   virtual void share(int count, const std::function<void(int)>& body) const {
     for (int i = 0; i < count; ++i) body(i);

@@ -16,7 +16,15 @@ bool is_bad_image(const Result<std::int32_t>& label) {
   return !label && label.error().kind == ErrorKind::bad_request;
 }
 
+std::shared_ptr<std::byte> memory_for(const LoaderOptions& options, std::size_t bytes) {
+  auto memory = options.memory ? options.memory(bytes) : nullptr;
+  if (memory != nullptr) return memory;
+  const auto plain = std::make_shared<std::vector<std::byte>>(bytes);
+  return {plain, plain->data()};
+}
+
 }  // namespace
+
 Loader::Loader(const Dataset& dataset, const Normalization& normalization,
                std::vector<std::int64_t> order, std::vector<Slice> slices, LoaderOptions options)
     : dataset_(dataset),
@@ -31,7 +39,9 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
   const auto workers = static_cast<std::size_t>(options.workers);
   ring_.resize(workers == 0 ? 1 : 2 * workers);
   for (auto& prepared : ring_) {
-    prepared.images.resize(static_cast<std::size_t>(options.batch_size) * preparation_.pixels());
+    const auto pixels = static_cast<std::size_t>(options.batch_size) * preparation_.pixels();
+    prepared.memory = memory_for(options, pixels * sizeof(float));
+    prepared.images = {reinterpret_cast<float*>(prepared.memory.get()), pixels};
     prepared.labels.resize(static_cast<std::size_t>(options.batch_size));
     prepared.targets.resize(static_cast<std::size_t>(options.batch_size) * targets_);
   }
@@ -113,7 +123,7 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
       const std::int64_t index =
           order_.empty() ? position : order_[static_cast<std::size_t>(position)];
       const auto at = static_cast<std::size_t>(into.count);
-      const Row row{.image = std::span(into.images).subspan(at * pixels, pixels),
+      const Row row{.image = into.images.subspan(at * pixels, pixels),
                     .targets = std::span(into.targets).subspan(at * targets_, targets_)};
       auto label = read_image(index, scratch, row, into.skipped);
       if (options_.skip_bad && is_bad_image(label)) continue;

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -24,6 +27,8 @@ struct LoaderOptions {
   int batch_size = 1;     // images a batch has room for
   bool skip_bad = false;  // goes on without bad images
   PreparationOptions preparation = {};
+  /// Where images are prepared: Executable::image_memory(). Absent, or nullptr from it: anywhere.
+  std::function<std::shared_ptr<std::byte>(std::size_t bytes)> memory = {};
 };
 
 /// Reads and prepares slices of an order, and hands them out in that order whatever the number
@@ -54,7 +59,8 @@ class Loader {
 
  private:
   struct Prepared {
-    std::vector<float> images;
+    std::shared_ptr<std::byte> memory;
+    std::span<float> images;
     std::vector<std::int32_t> labels;
     std::vector<float> targets;  // [batch_size, row]; empty where labels say all
     int count = 0;

@@ -347,6 +347,11 @@ Checkpoint snapshot(const Session& session) {
   return checkpoint;
 }
 
+std::function<std::shared_ptr<std::byte>(std::size_t)> image_memory(Executable* executable) {
+  if (executable == nullptr) return {};
+  return [executable](std::size_t bytes) { return executable->image_memory(bytes); };
+}
+
 LoaderOptions loader_options(const Session& session, Split split) {
   const TrainConfig& config = session.config;
   return {.split = split,
@@ -357,7 +362,8 @@ LoaderOptions loader_options(const Session& session, Split split) {
                           .crop = config.crop,
                           .flip = config.flip,
                           .seed = config.seed,
-                          .epoch = session.position.epoch}};
+                          .epoch = session.position.epoch},
+          .memory = image_memory(session.executable.get())};
 }
 
 }  // namespace dllaunch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -85,6 +86,9 @@ double bucket_bytes(const RuntimeConfig& runtime);
 /// The checkpoint that describes the session as it stands. On rank 0, where a sharded optimiser has
 /// gathered its states and ranks have averaged their buffers.
 Checkpoint snapshot(const Session& session);
+
+/// For loaders of an executable's batches; nullptr: of none.
+std::function<std::shared_ptr<std::byte>(std::size_t)> image_memory(Executable* executable);
 
 /// How the session's images of `split` are read in the epoch it is at.
 LoaderOptions loader_options(const Session& session, Split split);

@@ -82,6 +82,13 @@ inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
 inline GpuStatus gpu_free(void* memory) {
   return cudaFree(memory);
 }
+/// Pinned: of the host, and copied to the device without a detour.
+inline GpuStatus gpu_allocate_on_host(void** memory, std::size_t bytes) {
+  return cudaMallocHost(memory, bytes);
+}
+inline GpuStatus gpu_free_on_host(void* memory) {
+  return cudaFreeHost(memory);
+}
 inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
   return cudaMemset(memory, 0, bytes);
 }

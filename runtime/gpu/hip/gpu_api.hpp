@@ -81,6 +81,13 @@ inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
 inline GpuStatus gpu_free(void* memory) {
   return hipFree(memory);
 }
+/// Pinned: of the host, and copied to the device without a detour.
+inline GpuStatus gpu_allocate_on_host(void** memory, std::size_t bytes) {
+  return hipHostMalloc(memory, bytes, hipHostMallocDefault);
+}
+inline GpuStatus gpu_free_on_host(void* memory) {
+  return hipHostFree(memory);
+}
 inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
   return hipMemset(memory, 0, bytes);
 }

@@ -53,7 +53,10 @@ struct HostGpus {
   };
   std::map<const std::byte*, Piece> pieces = {};
   std::map<int, std::size_t> in_use = {};
-  std::size_t allocations = 0;  // since the beginning
+  std::size_t allocations = 0;                            // since the beginning
+  std::map<const void*, std::size_t> pinned_pieces = {};  // of the host
+  std::size_t pinned = 0;                                 // bytes of them
+  bool refuses_pinning = false;
   std::mutex mutex = {};
 };
 inline HostGpus& host_gpus() {
@@ -148,8 +151,21 @@ inline GpuStatus gpu_record(GpuEvent event, GpuStream stream) {
   *event = {.stream = stream, .at = stream == nullptr ? host_gpu_work() : stream->given};
   return gpu_success;
 }
+/// Until it has done so much of what it was given.
+inline void host_gpu_run(HostStream& stream, std::uint64_t until) {
+  while (stream.done < until) {
+    if (!stream.work.front()()) continue;
+    stream.work.pop_front();
+    ++stream.done;
+  }
+}
+/// The default stream does everything at once: so does what it waits for.
 inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
-  if (event->stream != nullptr) return GpuStatus::not_ready;  // nobody needs it here
+  if (event->stream != nullptr) {
+    host_gpu_run(*event->stream, event->at);
+    return gpu_success;
+  }
+  if (stream == nullptr) return gpu_success;
   stream->follows = std::max(stream->follows, event->at);
   return gpu_success;
 }
@@ -162,7 +178,8 @@ inline GpuStatus gpu_query(GpuEvent event) {
   }
   return stream->done >= event->at ? gpu_success : gpu_not_ready;
 }
-inline GpuStatus gpu_synchronise(GpuStream) {
+inline GpuStatus gpu_synchronise(GpuStream stream) {
+  if (stream != nullptr) host_gpu_run(*stream, stream->given);
   return gpu_success;
 }
 inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {
@@ -194,19 +211,48 @@ inline GpuStatus gpu_free(void* memory) {
   std::free(memory);
   return gpu_success;
 }
-inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream) {
+/// On the default stream now, on another as late as may be.
+inline void host_gpu_give(GpuStream stream, const std::function<void()>& work) {
+  if (stream == nullptr) {
+    ++host_gpu_work();
+    return work();
+  }
+  stream->work.emplace_back([work] {
+    work();
+    return true;
+  });
+  ++stream->given;
+}
+inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream stream) {
   if (!host_gpu_reaches(to) || !host_gpu_reaches(from)) return GpuStatus::wrong_device;
-  ++host_gpu_work();
-  std::memcpy(to, from, bytes);
+  host_gpu_give(stream, [=] { std::memcpy(to, from, bytes); });
   return gpu_success;
 }
 inline GpuStatus gpu_copy(void* to, const void* from, std::size_t bytes) {
   return gpu_copy_later(to, from, bytes, nullptr);
 }
-inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream) {
+inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream stream) {
   if (!host_gpu_reaches(memory)) return GpuStatus::wrong_device;
-  ++host_gpu_work();
-  std::memset(memory, 0, bytes);
+  host_gpu_give(stream, [=] { std::memset(memory, 0, bytes); });
+  return gpu_success;
+}
+inline GpuStatus gpu_allocate_on_host(void** memory, std::size_t bytes) {
+  HostGpus& gpus = host_gpus();
+  const std::lock_guard lock(gpus.mutex);
+  if (gpus.refuses_pinning) return GpuStatus::out_of_memory;
+  *memory = std::malloc(bytes);
+  gpus.pinned += bytes;
+  gpus.pinned_pieces[*memory] = bytes;
+  return gpu_success;
+}
+inline GpuStatus gpu_free_on_host(void* memory) {
+  HostGpus& gpus = host_gpus();
+  const std::lock_guard lock(gpus.mutex);
+  const auto found = gpus.pinned_pieces.find(memory);
+  if (found == gpus.pinned_pieces.end()) return GpuStatus::wrong_device;
+  gpus.pinned -= found->second;
+  gpus.pinned_pieces.erase(found);
+  std::free(memory);
   return gpu_success;
 }
 inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {

@@ -9,10 +9,12 @@
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/gpu_arenas.hpp"
 #include "trainer/backends/gpu/heavy_layers.hpp"
+#include "trainer/backends/gpu/image_transfer.hpp"
 #include "trainer/backends/gpu/loss_layer.hpp"
 #include "trainer/backends/gpu/norm_layers.hpp"
 #include "trainer/backends/gpu/operations.hpp"
 #include "trainer/backends/gpu/parameter_memory.hpp"
+#include "trainer/backends/gpu/pinned_pool.hpp"
 
 namespace dllaunch::gpu {
 namespace {
@@ -40,6 +42,7 @@ class GpuExecutable final : public Executable {
         parameters_(graph_),
         norms_(graph_, plan_, options_.sum_over_ranks, memory_),
         loss_(graph_.loss, options_.batch, graph_.classes(), memory_),
+        images_(static_cast<std::size_t>(shape(0).elements()), memory_),
         compute_weights_(graph_.parameters.size(), -1),
         written_(graph_.nodes.size()) {}
 
@@ -54,6 +57,7 @@ class GpuExecutable final : public Executable {
       throw OutOfGpuMemory(too_much_memory(options_.batch, bytes, free));
     }
     norms_.start();
+    images_.start();
     return std::nullopt;
   }
 
@@ -113,6 +117,7 @@ class GpuExecutable final : public Executable {
   }
 
   DeviceArenas* device_arenas() override { return &arenas_; }
+  std::shared_ptr<std::byte> image_memory(std::size_t bytes) override { return pinned_.take(bytes); }
 
   std::vector<double> logits() const override {
     std::vector<float> here(static_cast<std::size_t>(count_ * graph_.classes()));
@@ -198,17 +203,18 @@ class GpuExecutable final : public Executable {
   CompileOptions options_;
   StepPlan plan_;
   GpuStream stream_ = nullptr;  // the default one: NCCL's begins after what is on it
+  PinnedPool pinned_;
   DeviceMemory memory_;
   ParameterMemory parameters_;
   GpuArenas arenas_{stream_};
   NormLayers norms_;
   LossLayer loss_;
+  ImageTransfer images_;  // float [batch, c, h, w]
   HeavyLayers heavy_;
   std::vector<int> values_;  // pieces of memory_, by node
   std::vector<int> deltas_;
   std::vector<int> best_;             // of max poolings
   std::vector<int> compute_weights_;  // by parameter: as T; -1: the weights themselves serve
-  int images_ = -1;                   // float [batch, c, h, w]
   int outputs_ = -1;                  // float [batch, classes]
   int found_ = -1;                    // int
   int weight_delta_ = -1;             // T: of one convolution
@@ -242,7 +248,6 @@ void GpuExecutable<T>::reserve() {
         static_cast<std::size_t>(elements_of(graph_.parameters[index(weight)].shape));
     compute_weights_[index(weight)] = memory_.add(weights * sizeof(T));
   }
-  images_ = memory_.add(static_cast<std::size_t>(shape(0).elements()) * sizeof(float), 0, 0);
   outputs_ =
       memory_.add(static_cast<std::size_t>(options_.batch * graph_.classes()) * sizeof(float));
   found_ = memory_.add(sizeof(int));
@@ -257,6 +262,9 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   count_ = batch.count;
   random_ = batch.random;
   phase_ = phase;
+  const std::size_t present = static_cast<std::size_t>(count_ * elements_of(graph_.input_shape()));
+  assert(batch.images.size() >= present);
+  images_.send(batch.images.first(present));
   parameters_.fetch_weights(stream_);
   for (std::size_t p = 0; p < compute_weights_.size(); ++p) {
     if (compute_weights_[p] < 0) continue;
@@ -264,18 +272,8 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
            Convert<float, T>{parameters_.weight(static_cast<int>(p)),
                              memory_.at<T>(compute_weights_[p]), false});
   }
-  auto* const images = memory_.at<float>(images_);
-  const auto all = static_cast<std::size_t>(shape(0).elements());
-  const auto row = static_cast<std::size_t>(elements_of(graph_.input_shape()));
-  const std::size_t present = static_cast<std::size_t>(count_) * row;
-  assert(batch.images.size() >= present);
-  if (present > 0) {
-    check(gpu_copy_later(images, batch.images.data(), present * sizeof(float), stream_), "images");
-  }
-  if (present < all) {
-    check(gpu_clear_later(images + present, (all - present) * sizeof(float), stream_), "images");
-  }
-  over(0, ToChannelsLast<float, T>{images, value(0), shape(0), false});
+  over(0, ToChannelsLast<float, T>{images_.receive(stream_), value(0), shape(0), false});
+  images_.release(stream_);
 }
 
 template <typename T>
