@@ -256,6 +256,17 @@ Result<Ok> fill_all(Session& session, const Say& warn, Communicator& communicato
   return Ok{};
 }
 
+/// Collective. With `auto` a rank that cannot use its GPU computes on the CPU: all would wait for
+/// it in every step.
+Result<Ok> check_same_backend(const Session& session, Communicator& communicator) {
+  const std::array rows{"backend " + session.backend};
+  return check_same_table(communicator, rows,
+                          {.table = "what computes",
+                           .row = "backend",
+                           .hint = "with resources.device cuda a rank says why it cannot use its "
+                                   "GPU; with cpu all compute on CPUs"});
+}
+
 /// Collective. What makes the session ready to train, once its batch size is known.
 Result<Ok> open_training(Session& session, const Say& warn, Communicator& communicator) {
   const TrainConfig& config = session.config;
@@ -263,6 +274,8 @@ Result<Ok> open_training(Session& session, const Say& warn, Communicator& commun
   auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
   if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 
+  auto alike = check_same_backend(session, communicator);
+  if (auto error = agree(communicator, error_of(alike))) return *std::move(error);
   const std::string remark = session.executable->remark();
   if (communicator.rank() == 0 && !remark.empty()) warn(remark);
   const auto rows = table_rows(*session.executable);

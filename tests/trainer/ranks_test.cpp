@@ -278,6 +278,30 @@ TEST(Ranks, ALossThatIsNoNumberNamesItsRank) {
   EXPECT_EQ(events_of(folder.path(), "end").at(0)["status"], "failed");
 }
 
+/// As where one of the nodes has lost its GPU, and `auto` takes the CPU there.
+TEST(Ranks, ThatComputeOtherwiseAreToldSo) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  const auto rank_with = [&](const std::string& backend) {
+    auto job = small_job();
+    job["precision"] = "fp32";
+    job["backend"] = backend;
+    write_text(folder / backend / "train.json", job.dump());
+    return std::vector<std::string>{bin + "/dltrain", "--config",
+                                    (folder / backend / "train.json").string()};
+  };
+  auto command = on_ranks(1, rank_with("onednn"));
+  command.insert(command.end(), {":", "-np", "1"});
+  const auto other = rank_with("reference");
+  command.insert(command.end(), other.begin(), other.end());
+  const auto ended = run_program(command);
+  EXPECT_EQ(ended.exit_code, 2) << ended.output;
+  EXPECT_THAT(ended.output,
+              HasSubstr("what computes differs: backend: rank 1 has reference (plain loops), "
+                        "rank 0 has onednn ("));
+  EXPECT_THAT(ended.output, HasSubstr("with resources.device cuda a rank says why"));
+}
+
 TEST(Ranks, AgreeOnWhatAutoFinds) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
