@@ -111,16 +111,31 @@ void check_fine_tuning(const YamlNode& root, std::vector<YamlProblem>& problems)
                       "of them out"});
 }
 
+/// The trainer refuses these too (trainer/config.cpp), but after the wait in the queue.
 void check_compression(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* train = find(&root, "train");
   const YamlEntry* runtime = find(&root, "runtime");
   if (train == nullptr || runtime == nullptr) return;
   const YamlEntry* precision = find(train->value.get(), "precision");
   const YamlEntry* compression = find(runtime->value.get(), "compression");
-  if (precision == nullptr || precision->value->text != "fp64") return;
-  if (compression == nullptr || compression->value->text == "none") return;
-  problems.push_back({compression->value->mark,
-                      "runtime.compression: gradients of precision fp64 travel as they are"});
+  const YamlEntry* lag = find(runtime->value.get(), "gradient_lag");
+  const auto word = text_of(precision, "");
+  const bool compressed = text_of(compression, "none") != "none";
+  if (compressed && word == "fp64") {
+    problems.push_back({compression->value->mark,
+                        "runtime.compression: gradients of precision fp64 travel as they are"});
+  }
+  if (word != "fp16") return;
+  if (compressed) {
+    problems.push_back(
+        {compression->value->mark,
+         "runtime.compression: gradients of precision fp16 are scaled as they travel"});
+  }
+  if (text_of(lag, "0") != "0") {
+    problems.push_back({lag->value->mark,
+                        "runtime.gradient_lag: of precision fp16 no gradient comes late, since its "
+                        "scale may change"});
+  }
 }
 
 void check_container(const YamlNode& root, std::vector<YamlProblem>& problems) {

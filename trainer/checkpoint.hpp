@@ -18,6 +18,7 @@
 
 #include "topology/result.hpp"
 #include "trainer/dataset/dataset.hpp"
+#include "trainer/loss_scale.hpp"
 #include "trainer/safetensors.hpp"
 
 namespace dllaunch {
@@ -30,6 +31,7 @@ struct TrainPosition {
   double loss_sum = 0;      // over those images
   std::int64_t correct = 0;
   double lr = 0;  // of the latest step; 0: there was none, or an older program did not keep it
+  LossScale loss_scale = {};
 };
 
 struct Checkpoint {

@@ -76,6 +76,13 @@ std::map<std::string, double> metrics_of(const Json& state) {
   return state.value("metrics", std::map<std::string, double>());
 }
 
+/// Those of other precisions have none.
+LossScale loss_scale_of(const Json& state) {
+  const auto found = state.find("loss_scale");
+  if (found == state.end()) return {};
+  return {.factor = found->at("factor"), .good_steps = found->at("good_steps")};
+}
+
 Checkpoint checkpoint_of(const Json& state) {
   Checkpoint checkpoint;
   checkpoint.position = {.epoch = state.at("epoch"),
@@ -83,7 +90,8 @@ Checkpoint checkpoint_of(const Json& state) {
                          .images = state.at("sampler").at("position"),
                          .loss_sum = state.at("epoch_sums").at("loss"),
                          .correct = state.at("epoch_sums").at("correct"),
-                         .lr = state.value("lr", 0.0)};
+                         .lr = state.value("lr", 0.0),
+                         .loss_scale = loss_scale_of(state)};
   checkpoint.model = state.at("model");
   checkpoint.optimizer = state.at("optimizer");
   checkpoint.seed = state.at("rng").at("seed");

@@ -105,6 +105,10 @@ std::string render_state(const Checkpoint& checkpoint, const Stored& model,
   state["epoch"] = at.epoch;
   state["step"] = at.step;
   state["lr"] = at.lr;
+  if (at.loss_scale.factor != 0) {
+    state["loss_scale"] = {{"factor", at.loss_scale.factor},
+                           {"good_steps", at.loss_scale.good_steps}};
+  }
   state["sampler"] = {{"epoch", at.epoch}, {"position", at.images}};
   state["epoch_sums"] = {{"loss", at.loss_sum}, {"correct", at.correct}};
   state["rng"] = {{"seed", checkpoint.seed}};

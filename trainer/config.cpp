@@ -282,6 +282,15 @@ class Reader {
     if (config_.precision == Precision::fp64 && config_.runtime.compression != Compression::none) {
       problems_.push_back("runtime.compression: gradients of precision fp64 travel as they are");
     }
+    if (config_.precision == Precision::fp16 && config_.runtime.compression != Compression::none) {
+      problems_.push_back(
+          "runtime.compression: gradients of precision fp16 are scaled as they travel");
+    }
+    if (config_.precision == Precision::fp16 && config_.runtime.gradient_lag > 0) {
+      problems_.push_back(
+          "runtime.gradient_lag: of precision fp16 no gradient comes late, since its "
+          "scale may change");
+    }
     config_.data.seed = config_.seed;
   }
 

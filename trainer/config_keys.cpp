@@ -198,7 +198,7 @@ std::vector<ConfigKey> compute_keys() {
                  {"tf32", "single, whose products read 10 bits of mantissa, on GPUs only"},
                  {"bf16",
                   "activations and their products bfloat16; weights, sums and the loss single"},
-                 {"fp16", "half, with loss scaling: no backend of this build has it"},
+                 {"fp16", "as bf16 in half precision, with dynamic loss scaling; on GPUs only"},
                  {"fp64", "double, on backend reference only"}},
        .description = "floating-point format of the arithmetic",
        .store = [](auto& c, auto& v) { c.precision = precision_named(v); }},

@@ -26,6 +26,8 @@ class DeviceOptimizer {
  public:
   virtual ~DeviceOptimizer() = default;
 
+  /// Gradients of the part times `by`. False: one is no number. There when it returns.
+  virtual bool multiply_gradients(const ArenaPart& part, float by) = 0;
   /// Adds each slot's sums of squares within the part to sums[slot].
   virtual void measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) = 0;
   /// `sums` of the whole slots, over all ranks; empty: the optimiser does not measure.

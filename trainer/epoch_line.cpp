@@ -22,8 +22,13 @@ std::string epoch_line(const EpochEvent& event, std::int64_t epochs) {
   line += named("accuracy", event.val_accuracy);
   line += named("F1 micro", event.val_f1_micro);
   line += named("mean absolute error", event.val_mean_absolute_error);
-  return line + fmt::format(", {:.1f} s, {:.0f} images/s{}", event.seconds, event.images_per_s,
-                            render_skipped(event.skipped));
+  line += fmt::format(", {:.1f} s, {:.0f} images/s{}", event.seconds, event.images_per_s,
+                      render_skipped(event.skipped));
+  if (event.skipped_steps > 0) {
+    line += fmt::format(", {} step{} left out (loss scale {:g})", event.skipped_steps,
+                        event.skipped_steps == 1 ? "" : "s", event.loss_scale.value_or(0));
+  }
+  return line;
 }
 
 }  // namespace dllaunch

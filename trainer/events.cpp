@@ -199,23 +199,27 @@ void EventLog::step(const StepEvent& event) {
 }
 
 void EventLog::epoch(const EpochEvent& event) {
-  append(Line("epoch")
-             .add("epoch", event.epoch)
-             .add("loss", event.loss)
-             .add("accuracy", event.accuracy)
-             .add("val_loss", event.val_loss)
-             .add("val_accuracy", event.val_accuracy)
-             .add("seconds", event.seconds)
-             .add("images_per_s", event.images_per_s)
-             .add("images", event.images)
-             .add("val_top5_accuracy", event.val_top5_accuracy)
-             .add("val_f1_macro", event.val_f1_macro)
-             .add("val_f1_micro", event.val_f1_micro)
-             .add("val_mean_absolute_error", event.val_mean_absolute_error)
-             .add("val_mean_squared_error", event.val_mean_squared_error)
-             .add("step", event.step)
-             .add("lr", event.lr)
-             .add("skipped", event.skipped));
+  Line line("epoch");
+  line.add("epoch", event.epoch)
+      .add("loss", event.loss)
+      .add("accuracy", event.accuracy)
+      .add("val_loss", event.val_loss)
+      .add("val_accuracy", event.val_accuracy)
+      .add("seconds", event.seconds)
+      .add("images_per_s", event.images_per_s)
+      .add("images", event.images)
+      .add("val_top5_accuracy", event.val_top5_accuracy)
+      .add("val_f1_macro", event.val_f1_macro)
+      .add("val_f1_micro", event.val_f1_micro)
+      .add("val_mean_absolute_error", event.val_mean_absolute_error)
+      .add("val_mean_squared_error", event.val_mean_squared_error)
+      .add("step", event.step)
+      .add("lr", event.lr)
+      .add("skipped", event.skipped);
+  if (event.loss_scale) {
+    line.add("loss_scale", *event.loss_scale).add("skipped_steps", event.skipped_steps);
+  }
+  append(line);
 }
 
 void EventLog::ranks(std::int64_t epoch, const EpochRanks& event) {

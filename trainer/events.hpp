@@ -55,6 +55,8 @@ struct EpochEvent {
   double images_per_s = 0;        // training images of all ranks over the seconds of training
   std::int64_t images = 0;        // those: fewer than the epoch's where a resume began within it
   std::int64_t skipped = 0;       // bad images, validation's included
+  std::optional<double> loss_scale = {};  // of fp16, after its last step
+  std::int64_t skipped_steps = 0;         // of fp16: gradients overflowed
 };
 
 struct CheckpointEvent {

@@ -348,6 +348,26 @@ void ParameterArenas::measure(const StepInfo& now) {
       communicator_.all_reduce(sums_.data(), 2 * sums_.size(), DType::f64, ReduceOp::sum));
 }
 
+bool ParameterArenas::multiply_gradients(double by) {
+  const auto factor = static_cast<float>(by);
+  assert(layout_.type == DType::f32);
+  bool finite = true;
+  for (const Own& own : own_parts()) {
+    visit_runs(own, [&](const ArenaPart& part) {
+      if (device_optimizer_ != nullptr) {
+        finite = device_optimizer_->multiply_gradients(part, factor) && finite;
+        return;
+      }
+      const std::span gradients(static_cast<float*>(part.gradients), part.elements);
+      for (float& gradient : gradients) {
+        finite = finite && std::isfinite(gradient);
+        gradient *= factor;
+      }
+    });
+  }
+  return finite;
+}
+
 void ParameterArenas::begin_update(const StepInfo& now) {
   assert(gathering_.empty());
   all_states_.clear();

@@ -55,6 +55,9 @@ class ParameterArenas {
   /// Collective: every rank ends with rank 0's weights and optimiser state.
   void broadcast();
 
+  /// This rank's own gradients of trained slots times `by`. False: one of them is no number.
+  bool multiply_gradients(double by);
+
   /// One optimiser step over all slots. Collective where sharded; the weights that other ranks have
   /// updated are there after wait_for_weights(). An optimiser that measures leaves its directions
   /// where the gradients were.
@@ -108,7 +111,7 @@ class ParameterArenas {
   template <typename Visit>
   void visit_pieces(const Own& own, Visit visit);
   void measure(const StepInfo& now);
-  /// Calls visit(part) for the runs of this part, on the device.
+  /// Calls visit(part) for the runs of trained slots in this part.
   template <typename Visit>
   void visit_runs(const Own& own, Visit visit);
   void update_own(const StepInfo& now, const Own& own);

@@ -12,6 +12,7 @@
 #include "trainer/agreement.hpp"
 #include "trainer/dropout.hpp"
 #include "trainer/loader.hpp"
+#include "trainer/loss_scaling.hpp"
 
 namespace dllaunch {
 namespace {
@@ -25,7 +26,8 @@ class Trials {
         images_(session.dataset->size(Split::train)),
         reducer_(communicator, session.arenas->layout(), session.arenas->gradients(),
                  session.arenas->plan(bucket_bytes(session.config.runtime)),
-                 {.overlap = false, .scatter = session.arenas->sharded()}) {}
+                 {.overlap = false, .scatter = session.arenas->sharded()}),
+        scaling_(session.config.precision, scale_, *session.arenas, communicator) {}
 
   /// The loss before the step.
   Result<double> step(double rate, int number);
@@ -37,6 +39,8 @@ class Trials {
   Communicator& communicator_;
   std::int64_t images_;
   GradientReducer reducer_;
+  LossScale scale_;
+  LossScaling scaling_;
   std::optional<Loader> loader_;
   std::int64_t epoch_ = 0;
   std::int64_t position_ = 0;
@@ -55,7 +59,7 @@ Result<double> Trials::run_slices(double scale, std::size_t slices, int number) 
     }
     batch.random = batch_key({session_.config.seed, number, communicator_.rank(), i});
     loss += session_.executable->forward(batch, Phase::train).loss_sum;
-    session_.executable->backward(scale, /*accumulate=*/i > 0, [](int) {});
+    session_.executable->backward(scale * scaling_.factor(), /*accumulate=*/i > 0, [](int) {});
   }
   if (error) return *std::move(error);
   return loss;
@@ -80,7 +84,7 @@ Result<double> Trials::step(double rate, int number) {
   const auto all = static_cast<int>(session_.executable->slots().size());
   for (int slot = 0; slot < all; ++slot) reducer_.ready(slot);
   reducer_.finish();
-  if (std::isfinite(loss)) {
+  if (std::isfinite(loss) && scaling_.take_back()) {
     session_.arenas->update({.lr = rate, .step = number + 1, .previous_lr = rate});
   }
   position_ += count;

@@ -232,17 +232,22 @@ Result<Ok> fill(Session& session, const Say& warn) {
 }
 
 void broadcast_position(TrainPosition& position, Communicator& communicator) {
-  std::array<std::int64_t, 6> words{
-      position.epoch,   position.step,
-      position.images,  std::bit_cast<std::int64_t>(position.loss_sum),
-      position.correct, std::bit_cast<std::int64_t>(position.lr)};
+  std::array<std::int64_t, 8> words{position.epoch,
+                                    position.step,
+                                    position.images,
+                                    std::bit_cast<std::int64_t>(position.loss_sum),
+                                    position.correct,
+                                    std::bit_cast<std::int64_t>(position.lr),
+                                    std::bit_cast<std::int64_t>(position.loss_scale.factor),
+                                    position.loss_scale.good_steps};
   communicator.wait(communicator.broadcast(words.data(), words.size(), DType::i64, /*root=*/0));
   position = {.epoch = words[0],
               .step = words[1],
               .images = words[2],
               .loss_sum = std::bit_cast<double>(words[3]),
               .correct = words[4],
-              .lr = std::bit_cast<double>(words[5])};
+              .lr = std::bit_cast<double>(words[5]),
+              .loss_scale = {.factor = std::bit_cast<double>(words[6]), .good_steps = words[7]}};
 }
 
 /// Collective: weights, state and position as training begins with them.

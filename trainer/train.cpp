@@ -17,6 +17,7 @@
 #include "trainer/frozen_parameters.hpp"
 #include "trainer/gpu_watch.hpp"
 #include "trainer/loader.hpp"
+#include "trainer/loss_scaling.hpp"
 #include "trainer/reports.hpp"
 #include "trainer/skipped_images.hpp"
 #include "trainer/step_info.hpp"
@@ -99,6 +100,8 @@ class Training {
         reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, communicator)),
         buckets_(communicator, *session.arenas, reducer_, bucket_place(options, session),
                  tunes_buckets(options.prepare.config.runtime)),
+        scaling_(session.config.precision, session.position.loss_scale, *session.arenas,
+                 communicator),
         stragglers_(communicator, activity, options.host),
         gpus_(communicator, {.pci = session.opened->gpu(),
                              .host = options.host,
@@ -138,6 +141,7 @@ class Training {
   Reports& reports_;
   GradientReducer reducer_;
   BucketChoice buckets_;
+  LossScaling scaling_;
   StragglerWatch stragglers_;
   GpuWatch gpus_;
   SkippedImages skipped_;
@@ -243,7 +247,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
     sums.loss += result.loss_sum;
     sums.correct += result.correct;
     if (!last) {
-      executable.backward(scale, /*accumulate=*/i > 0, [](int) {});
+      executable.backward(scale * scaling_.factor(), /*accumulate=*/i > 0, [](int) {});
       continue;
     }
     // Known before the backward pass, so it travels while that runs, ahead of the buckets.
@@ -253,7 +257,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
     stragglers_.begin_exchange();
     buckets_.start();
     reducer_.begin();
-    executable.backward(scale, /*accumulate=*/i > 0, [this](int slot) {
+    executable.backward(scale * scaling_.factor(), /*accumulate=*/i > 0, [this](int slot) {
       if (slot != no_slot) reducer_.ready(slot);
       reducer_.progress();
     });
@@ -267,7 +271,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
   // Gradients that come a step late are still applied with the rate of their own step.
   const StepInfo theirs = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_, now) : now;
-  if (reduced.reduced) session_.arenas->begin_update(theirs);
+  if (reduced.reduced && scaling_.take_back()) session_.arenas->begin_update(theirs);
   // Of a sharded optimiser: who waits here waits for others, and for the network.
   activity_.enter(RankPhase::reduce);
   session_.arenas->wait_for_weights();
@@ -357,6 +361,10 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
     activity_.enter(RankPhase::between);
     tell(*measured, session_.judged, event);
     reports_.validation(*measured);
+  }
+  if (config_.precision == Precision::fp16) {
+    event.loss_scale = at.loss_scale.factor;
+    event.skipped_steps = scaling_.take_skipped();
   }
   if (config_.data.skip_bad) event.skipped = skipped_.take_sum(communicator_);
   event.seconds = seconds_since(epoch_start);

@@ -157,6 +157,29 @@ TEST(JobFile, TakesTimesAsSlurmDoes) {
   }
 }
 
+/// Whatever backends the build has.
+TEST(JobFile, TellsWhatTheTrainerWouldRefuseAfterTheQueue) {
+  const auto said = [](const std::string& keys) {
+    return render(parse("name: a\ntrain: {model: lenet" + keys + "}\n").problems, false);
+  };
+  const std::string scaled =
+      said(", precision: fp16}\nruntime: {compression: bf16, gradient_lag: 1");
+  EXPECT_NE(scaled.find("runtime.compression: gradients of precision fp16 are scaled"),
+            std::string::npos)
+      << scaled;
+  EXPECT_NE(scaled.find("runtime.gradient_lag: of precision fp16 no gradient comes late"),
+            std::string::npos)
+      << scaled;
+  const std::string on_gpu =
+      said("}\nruntime: {allreduce: nccl, compression: fp16, gradient_lag: 1");
+  for (const char* key : {"compression", "gradient_lag"}) {
+    EXPECT_NE(on_gpu.find(std::string("runtime.") + key + " needs gradients on the host"),
+              std::string::npos)
+        << on_gpu;
+  }
+  EXPECT_EQ(said("}\nruntime: {compression: fp16, gradient_lag: 1"), "");
+}
+
 TEST(JobFile, OverridesKeysBeforeItChecks) {
   const std::string text = "name: a\nresources: {nodes: -1}\ntrain: {model: cnn}\n";
   const auto parsed = parse(text, {"resources.nodes=4", "train.optimizer={lr: 0.5}",

@@ -225,6 +225,16 @@ TEST(Config, RefusesALongerLagAndDoublesInHalves) {
             "runtime.compression: gradients of precision fp64 travel as they are");
 }
 
+TEST(Config, RefusesWhatALossScaleWouldSpoil) {
+  auto config = parse_config(R"({"model": "lenet", "precision": "fp16",
+    "runtime": {"compression": "bf16", "gradient_lag": 1}})");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().what,
+            "runtime.compression: gradients of precision fp16 are scaled as they travel\n"
+            "runtime.gradient_lag: of precision fp16 no gradient comes late, since its scale may "
+            "change");
+}
+
 TEST(Config, RefusesWhatIsNoJsonObject) {
   EXPECT_THAT(parse_config("{").error().what, HasSubstr("not JSON: parse error at line 1"));
   EXPECT_EQ(parse_config("[]").error().what, "the document is no JSON object");

@@ -116,22 +116,33 @@ class HostProduct final : public Product {
   ProductShape shape_;
 };
 
+template <typename T>
+std::unique_ptr<Product> product_of(const ProductShape& shape) {
+  if (shape.out == DType::f32) return std::make_unique<HostProduct<T, float>>(shape);
+  return std::make_unique<HostProduct<T, T>>(shape);
+}
+
 class HostMath final : public MathLibrary {
  public:
   Result<std::unique_ptr<Convolution>> convolution(const ConvolutionShape& shape) override {
-    if (shape.type == DType::f32) {
-      return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<float>>(shape));
+    switch (shape.type) {
+      case DType::f16:
+        return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<Float16>>(shape));
+      case DType::bf16:
+        return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<BFloat16>>(shape));
+      default:
+        return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<float>>(shape));
     }
-    return std::unique_ptr<Convolution>(std::make_unique<HostConvolution<BFloat16>>(shape));
   }
   Result<std::unique_ptr<Product>> product(const ProductShape& shape) override {
-    if (shape.in == DType::f32) {
-      return std::unique_ptr<Product>(std::make_unique<HostProduct<float, float>>(shape));
+    switch (shape.in) {
+      case DType::f16:
+        return product_of<Float16>(shape);
+      case DType::bf16:
+        return product_of<BFloat16>(shape);
+      default:
+        return product_of<float>(shape);
     }
-    if (shape.out == DType::f32) {
-      return std::unique_ptr<Product>(std::make_unique<HostProduct<BFloat16, float>>(shape));
-    }
-    return std::unique_ptr<Product>(std::make_unique<HostProduct<BFloat16, BFloat16>>(shape));
   }
 };
 

@@ -9,6 +9,7 @@ namespace dllaunch::cudnn {
 namespace {
 
 cudnnDataType_t type_of(DType type) {
+  if (type == DType::f16) return CUDNN_DATA_HALF;
   return type == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
 }
 

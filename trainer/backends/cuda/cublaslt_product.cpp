@@ -13,6 +13,7 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 constexpr std::uint32_t alignment = 64;  // bytes, of slots in an arena: the least of all matrices
 
 cudaDataType_t type_of(DType type) {
+  if (type == DType::f16) return CUDA_R_16F;
   return type == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 

@@ -17,8 +17,14 @@ constexpr float get(float x) {
 constexpr float get(BFloat16 x) {
   return to_float(x);
 }
+constexpr float get(Float16 x) {
+  return to_float(x);
+}
 constexpr void set(float& to, float value) {
   to = value;
+}
+constexpr void set(Float16& to, float value) {
+  to = to_float16(value);
 }
 constexpr void set(BFloat16& to, float value) {
   to = to_bfloat16(value);

@@ -22,6 +22,9 @@ namespace {
 constexpr DType dtype_of(float) {
   return DType::f32;
 }
+constexpr DType dtype_of(Float16) {
+  return DType::f16;
+}
 constexpr DType dtype_of(BFloat16) {
   return DType::bf16;
 }
@@ -117,7 +120,9 @@ class GpuExecutable final : public Executable {
   }
 
   DeviceArenas* device_arenas() override { return &arenas_; }
-  std::shared_ptr<std::byte> image_memory(std::size_t bytes) override { return pinned_.take(bytes); }
+  std::shared_ptr<std::byte> image_memory(std::size_t bytes) override {
+    return pinned_.take(bytes);
+  }
 
   std::vector<double> logits() const override {
     std::vector<float> here(static_cast<std::size_t>(count_ * graph_.classes()));
@@ -458,9 +463,10 @@ Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, co
     return compiled<float>(graph, options, library);
   }
   if (options.precision == Precision::bf16) return compiled<BFloat16>(graph, options, library);
+  if (options.precision == Precision::fp16) return compiled<Float16>(graph, options, library);
   return Error{ErrorKind::bad_request,
                fmt::format("backend {} has no precision {}", backend, to_string(options.precision)),
-               "use fp32, tf32 or bf16"};
+               "use fp32, tf32, bf16 or fp16"};
 }
 
 }  // namespace dllaunch::gpu

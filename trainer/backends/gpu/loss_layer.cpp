@@ -110,5 +110,6 @@ void LossLayer::backward(GpuStream stream, double scale, T* slopes) {
 
 template void LossLayer::backward(GpuStream, double, float*);
 template void LossLayer::backward(GpuStream, double, BFloat16*);
+template void LossLayer::backward(GpuStream, double, Float16*);
 
 }  // namespace dllaunch::gpu

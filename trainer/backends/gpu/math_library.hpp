@@ -13,7 +13,7 @@
 
 namespace dllaunch::gpu {
 
-/// What a library is given and gives: f32 or bf16, products always added up in float.
+/// What a library is given and gives: f32, bf16 or f16, products always added up in float.
 struct Numerics {
   DType type = DType::f32;
   bool tf32 = false;  // of f32: factors may be cut to 10 bits of mantissa

@@ -189,9 +189,12 @@ void NormLayers::set_buffer(int index, std::span<const double> values) {
 
 template void NormLayers::forward(GpuStream, const NormPass<float>&, Statistics);
 template void NormLayers::forward(GpuStream, const NormPass<BFloat16>&, Statistics);
+template void NormLayers::forward(GpuStream, const NormPass<Float16>&, Statistics);
 template void NormLayers::backward(GpuStream, const NormPass<float>&);
 template void NormLayers::backward(GpuStream, const NormPass<BFloat16>&);
+template void NormLayers::backward(GpuStream, const NormPass<Float16>&);
 template void NormLayers::bias_backward(GpuStream, const Volume&, const float*, float*, bool);
 template void NormLayers::bias_backward(GpuStream, const Volume&, const BFloat16*, float*, bool);
+template void NormLayers::bias_backward(GpuStream, const Volume&, const Float16*, float*, bool);
 
 }  // namespace dllaunch::gpu

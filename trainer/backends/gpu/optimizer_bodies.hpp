@@ -40,6 +40,18 @@ struct SlotTable {
   }
 };
 
+/// `found` becomes 1 where one is no number.
+struct MultiplyGradients {
+  float* gradients;
+  float by;
+  int* found;
+  constexpr void operator()(std::int64_t i) const {
+    const float value = gradients[i];
+    gradients[i] = value * by;
+    if (!(value - value == 0)) *found = 1;
+  }
+};
+
 template <typename Real>
 struct SgdStep {
   ArenaElements of;

@@ -90,17 +90,18 @@ GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptio
       one_dimensional_(one_dimensional),
       stream_(stream) {
   starts_.push_back(static_cast<std::int64_t>(layout.total));
-  if (optimizer.measure == nullptr) return;
+  found_ = memory_.add(sizeof(int));
+  if (optimizer.measure == nullptr) {
+    allocate();
+    return;
+  }
   const std::size_t slots = layout.offset.size();
   offsets_ = memory_.add(starts_.size() * sizeof(std::int64_t));
   factors_ = memory_.add(slots * sizeof(float));
   decays_ = memory_.add(slots * sizeof(float));
   sums_ = memory_.add(slots * static_cast<std::size_t>(2 * parts) * sizeof(double));
   squares_ = memory_.add(2 * slots * sizeof(double));
-  const std::size_t bytes = memory_.place();
-  if (memory_.allocate() != gpu_success) {
-    throw OutOfGpuMemory(fmt::format("no {} bytes of the GPU for the optimiser", bytes));
-  }
+  allocate();
   check(gpu_copy(memory_.at<std::int64_t>(offsets_), starts_.data(), memory_.bytes(offsets_)),
         "copy");
   std::vector<float> decays;
@@ -108,6 +109,23 @@ GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptio
     decays.push_back(flat ? 0 : narrow(options.weight_decay));
   }
   send(decays_, decays);
+}
+
+void GpuOptimizer::allocate() {
+  const std::size_t bytes = memory_.place();
+  if (memory_.allocate() == gpu_success) return;
+  throw OutOfGpuMemory(fmt::format("no {} bytes of the GPU for the optimiser", bytes));
+}
+
+bool GpuOptimizer::multiply_gradients(const ArenaPart& part, float by) {
+  auto* const found = memory_.at<int>(found_);
+  check(gpu_clear_later(found, sizeof(int), stream_), "clear");
+  launch(stream_, static_cast<std::int64_t>(part.elements),
+         MultiplyGradients{static_cast<float*>(part.gradients), by, found});
+  int here = 0;
+  check(gpu_copy_later(&here, found, sizeof(int), stream_), "copy");
+  check(gpu_synchronise(stream_), "gradients");
+  return here == 0;
 }
 
 void GpuOptimizer::send(int piece, std::span<const float> values) const {

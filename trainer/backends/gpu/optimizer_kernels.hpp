@@ -16,13 +16,14 @@ namespace dllaunch::gpu {
 /// their norms. In float, also where the host computes in double and rounds.
 class GpuOptimizer final : public DeviceOptimizer {
  public:
-  /// Allocates what LARS and LAMB need beside the arenas: OutOfGpuMemory.
+  /// Allocates what it needs beside the arenas, which is little: OutOfGpuMemory.
   GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptions& options,
                const ArenaLayout& layout, const std::vector<bool>& one_dimensional,
                GpuStream stream);
 
   static bool has(const OptimizerEntry& optimizer);
 
+  bool multiply_gradients(const ArenaPart& part, float by) override;
   void measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) override;
   void update(const StepInfo& now, const ArenaPart& part,
               std::span<const SquareSums> sums) override;
@@ -30,6 +31,7 @@ class GpuOptimizer final : public DeviceOptimizer {
  private:
   void update_by_norms(const StepInfo& now, const ArenaPart& part,
                        std::span<const SquareSums> sums);
+  void allocate();
   SlotTable slots_from(std::size_t first) const;
   std::pair<std::size_t, std::size_t> slots_within(const ArenaPart& part) const;
   void send(int piece, std::span<const float> values) const;
@@ -40,6 +42,7 @@ class GpuOptimizer final : public DeviceOptimizer {
   std::vector<bool> one_dimensional_;
   GpuStream stream_;
   DeviceMemory memory_;
+  int found_ = -1;
   int offsets_ = -1;
   int factors_ = -1;
   int decays_ = -1;

@@ -7,6 +7,6 @@
 
 namespace dllaunch::gpu {
 
-constexpr std::array precisions{Precision::fp32, Precision::tf32, Precision::bf16};
+constexpr std::array precisions{Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16};
 
 }  // namespace dllaunch::gpu

@@ -177,24 +177,27 @@ TEST(GpuExecutable, Tf32RoundsWhatLibrariesMultiply) {
   }
 }
 
-/// Against fp32, by what 8 bits of mantissa can hold.
-TEST(GpuExecutable, BFloat16IsNearFp32) {
-  for (const OperationCase& one : operation_cases()) {
-    SCOPED_TRACE(one.name);
-    const Graph graph = one.graph();
-    const Images images(graph, 5);
-    Compiled single(backend_named("host_gpu"), graph, {.batch = 5});
-    Compiled half(backend_named("host_gpu"), graph, {.batch = 5, .precision = Precision::bf16});
-    single.set_weights(random_weights(graph));
-    half.set_weights(random_weights(graph));
-    const double wanted = single->forward(images.batch(), Phase::evaluate).loss_sum;
-    EXPECT_NEAR(half->forward(images.batch(), Phase::evaluate).loss_sum, wanted, 0.05 * wanted);
-    single->forward(images.batch(), Phase::train);
-    half->forward(images.batch(), Phase::train);
-    EXPECT_LT(relative_error(half->logits(), single->logits()), 0.06);
-    half->backward(1, false, [](int) {});
-    for (const auto& gradient : half.gradients()) {
-      for (const double value : gradient) ASSERT_TRUE(std::isfinite(value));
+/// Against fp32, by what 8 and 11 bits of mantissa can hold.
+TEST(GpuExecutable, HalvesAreNearFp32) {
+  const std::pair<Precision, double> halves[] = {{Precision::bf16, 0.06}, {Precision::fp16, 0.01}};
+  for (const auto& [precision, tolerance] : halves) {
+    for (const OperationCase& one : operation_cases()) {
+      SCOPED_TRACE(one.name + (" " + std::string(to_string(precision))));
+      const Graph graph = one.graph();
+      const Images images(graph, 5);
+      Compiled single(backend_named("host_gpu"), graph, {.batch = 5});
+      Compiled half(backend_named("host_gpu"), graph, {.batch = 5, .precision = precision});
+      single.set_weights(random_weights(graph));
+      half.set_weights(random_weights(graph));
+      const double wanted = single->forward(images.batch(), Phase::evaluate).loss_sum;
+      EXPECT_NEAR(half->forward(images.batch(), Phase::evaluate).loss_sum, wanted, 0.05 * wanted);
+      single->forward(images.batch(), Phase::train);
+      half->forward(images.batch(), Phase::train);
+      EXPECT_LT(relative_error(half->logits(), single->logits()), tolerance);
+      half->backward(1, false, [](int) {});
+      for (const auto& gradient : half.gradients()) {
+        for (const double value : gradient) ASSERT_TRUE(std::isfinite(value));
+      }
     }
   }
 }

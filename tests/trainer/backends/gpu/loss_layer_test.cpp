@@ -86,6 +86,7 @@ TEST(LossLayer, GivesWhatTheHostGives) {
           if (kind != TargetKind::class_index) of.targets = sets;
           expect_same<float>(choice, of, outputs, 2e-6);
           expect_same<BFloat16>(choice, of, outputs, 8e-3);
+          expect_same<Float16>(choice, of, outputs, 1e-3);
         }
       }
     }

@@ -1,0 +1,37 @@
+// The loss scale of a run at work, around every backward pass.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/communicator.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/loss_scale.hpp"
+#include "trainer/parameter_arenas.hpp"
+
+namespace dllaunch {
+
+class LossScaling {
+ public:
+  /// Of the run's own scale, which it changes. All outlive it.
+  LossScaling(Precision precision, LossScale& scale, ParameterArenas& arenas,
+              Communicator& communicator);
+
+  /// What a backward pass multiplies its loss by.
+  double factor() const { return scaled_ ? scale_.factor : 1; }
+
+  /// When the gradients are summed over ranks: divides them again. False: some overflowed, and the
+  /// step must be left out. The same on every rank; collective where the arenas are sharded.
+  bool take_back();
+
+  /// Steps left out since the latest call.
+  std::int64_t take_skipped();
+
+ private:
+  bool scaled_;
+  LossScale& scale_;
+  ParameterArenas& arenas_;
+  Communicator& communicator_;
+  std::int64_t skipped_ = 0;
+};
+
+}  // namespace dllaunch
