@@ -1,0 +1,156 @@
+// What hipcc made of kernels.cpp: machine code for AMD's GPUs, looked at where nothing can run it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cxxabi.h>
+#include <elf.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using testing::IsEmpty;
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// A number or a struct at a place in a file's bytes.
+template <typename T>
+T at(std::string_view bytes, std::size_t place) {
+  T value = {};
+  if (place > bytes.size() || bytes.size() - place < sizeof value) {
+    throw std::out_of_range("cut short at byte " + std::to_string(place));
+  }
+  std::memcpy(&value, bytes.data() + place, sizeof value);
+  return value;
+}
+std::string_view piece(std::string_view bytes, std::size_t place, std::size_t size) {
+  if (place > bytes.size() || bytes.size() - place < size) {
+    throw std::out_of_range("cut short at byte " + std::to_string(place));
+  }
+  return bytes.substr(place, size);
+}
+
+/// The code for one GPU, of those that clang has bundled in the host's object: the mark, how many
+/// there are, then of each its place, its size and its name. Empty: none.
+std::string_view code_for(std::string_view object, std::string_view gpu) {
+  constexpr std::string_view mark = "__CLANG_OFFLOAD_BUNDLE__";
+  const std::size_t begin = object.find(mark);
+  if (begin == std::string_view::npos) return {};
+  const std::string_view bundle = object.substr(begin);
+  std::size_t next = mark.size();
+  const auto count = at<std::uint64_t>(bundle, next);
+  next += sizeof count;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto place = at<std::uint64_t>(bundle, next);
+    const auto size = at<std::uint64_t>(bundle, next + 8);
+    const auto letters = at<std::uint64_t>(bundle, next + 16);
+    const std::string_view name = piece(bundle, next + 24, letters);
+    next += 24 + letters;
+    if (name.ends_with(gpu)) return piece(bundle, place, size);
+  }
+  return {};
+}
+
+struct Symbols {
+  std::set<std::string> defined;
+  std::set<std::string> undefined;
+};
+
+/// Of the tables that the loader reads and, where it is kept, that of the linker.
+Symbols symbols_of(std::string_view code) {
+  Symbols found;
+  const auto header = at<Elf64_Ehdr>(code, 0);
+  for (std::size_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = at<Elf64_Shdr>(code, header.e_shoff + i * sizeof(Elf64_Shdr));
+    if (section.sh_type != SHT_DYNSYM && section.sh_type != SHT_SYMTAB) continue;
+    const auto strings =
+        at<Elf64_Shdr>(code, header.e_shoff + section.sh_link * sizeof(Elf64_Shdr));
+    const std::string_view names = piece(code, strings.sh_offset, strings.sh_size);
+    for (std::size_t s = 1; s < section.sh_size / sizeof(Elf64_Sym); ++s) {
+      const auto symbol = at<Elf64_Sym>(code, section.sh_offset + s * sizeof(Elf64_Sym));
+      const std::string name = names.substr(symbol.st_name).data();
+      (symbol.st_shndx == SHN_UNDEF ? found.undefined : found.defined).insert(name);
+    }
+  }
+  return found;
+}
+
+std::string demangled(const std::string& name) {
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, nullptr), std::free);
+  return text ? text.get() : name;
+}
+
+/// "ReluForward<float>", of kernels of call_for_each() alone: each has a descriptor, NAME.kd.
+std::set<std::string> bodies_of(const std::set<std::string>& symbols) {
+  static const std::regex call(R"(^void dllaunch::call_for_each<(.*?) ?>\(long, )");
+  static const std::regex space(R"(dllaunch::(gpu::)?)");
+  std::set<std::string> bodies;
+  for (const std::string& symbol : symbols) {
+    if (!symbol.ends_with(".kd")) continue;
+    const std::string text = demangled(symbol.substr(0, symbol.size() - 3));
+    std::smatch match;
+    const bool is_call = std::regex_search(text, match, call);
+    bodies.insert(is_call ? std::regex_replace(match[1].str(), space, "") : text);
+  }
+  return bodies;
+}
+
+std::set<std::string> listed_bodies() {
+  static const std::regex line(R"(template void launch\(GpuStream, Count, const (.+)&\);)");
+  const std::string text =
+      read(std::string(DLLAUNCH_SOURCE_DIR) + "/trainer/backends/gpu/kernels.cpp");
+  std::set<std::string> bodies;
+  for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) {
+    bodies.insert((*it)[1]);
+  }
+  return bodies;
+}
+
+TEST(HipKernels, HoldEveryBodyForEveryGpuAndLackNothing) {
+  const std::string_view off = DLLAUNCH_HIP_OFF;
+  if (!off.empty()) GTEST_SKIP() << "SKIPPED no kernel has been compiled for AMD: " << off;
+  const std::string object = read(DLLAUNCH_HIP_KERNELS);
+  const std::set<std::string> listed = listed_bodies();
+  ASSERT_GT(listed.size(), 60U);
+  std::istringstream targets(DLLAUNCH_HIP_TARGETS);
+  int gpus = 0;
+  for (std::string gpu; targets >> gpu; ++gpus) {
+    const std::string_view code = code_for(object, gpu);
+    ASSERT_TRUE(code.starts_with(ELFMAG)) << "no code for " << gpu;
+    const Symbols symbols = symbols_of(code);
+    EXPECT_EQ(bodies_of(symbols.defined), listed) << gpu;
+    EXPECT_THAT(symbols.undefined, IsEmpty()) << gpu;
+    std::cout << "hipcc compiled " << listed.size() << " kernels for " << gpu << ", "
+              << code.size() / 1024 << " KiB\n";
+  }
+  EXPECT_GT(gpus, 0);
+}
+
+/// The look itself: it sees what is missing.
+TEST(HipKernels, AnObjectWithoutCodeOrCutShortIsSeen) {
+  EXPECT_TRUE(code_for("no bundle", "gfx90a").empty());
+  EXPECT_THROW(code_for("__CLANG_OFFLOAD_BUNDLE__", "gfx90a"), std::out_of_range);
+  EXPECT_THROW(symbols_of(ELFMAG), std::out_of_range);
+  EXPECT_EQ(bodies_of({"_ZN8dllaunch13call_for_eachINS_3gpu11ReluForwardIfEEEEvllT_.kd",
+                       "_ZN8dllaunch13call_for_eachINS_3gpu11ReluForwardIfEEEEvllT_", "other.kd"}),
+            (std::set<std::string>{"ReluForward<float>", "other"}));
+}
+
+}  // namespace
