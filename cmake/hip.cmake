@@ -3,6 +3,20 @@
 
 set(DLLAUNCH_HIP_ARCHITECTURES gfx90a CACHE STRING "AMD GPUs to compile kernels for: gfx90a;gfx908")
 
+# dllaunch_hip_works(WORKS): a ROCm that compiles nothing (no device libraries, another libstdc++) is none.
+function(dllaunch_hip_works works)
+  if(NOT DEFINED CACHE{DLLAUNCH_HIP_WORKS})
+    set(probe ${PROJECT_BINARY_DIR}/CMakeFiles/hip_probe)
+    file(WRITE ${probe}.cpp "#include <cmath>\n__global__ void probe(float* x) { *x = std::exp(*x); }\n")
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env HIP_PLATFORM=amd ${HIPCC} -x hip -std=c++20
+        --offload-arch=gfx90a -include hip/hip_runtime.h -c ${probe}.cpp -o ${probe}.o
+      RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET TIMEOUT 120)
+    string(COMPARE EQUAL "${failed}" 0 compiled)
+    set(DLLAUNCH_HIP_WORKS ${compiled} CACHE INTERNAL "hipcc compiles a kernel")
+  endif()
+  set(${works} ${DLLAUNCH_HIP_WORKS} PARENT_SCOPE)
+endfunction()
+
 macro(dllaunch_enable_hip)
   dllaunch_read_version(${HIP_INCLUDE_DIR}/hip/hip_version.h
     "define HIP_VERSION_(MAJOR|MINOR|PATCH) " DLLAUNCH_HIP_VERSION)

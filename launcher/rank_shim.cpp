@@ -211,9 +211,13 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
                               to_list(real_cpus(scene.node)), to_list(masks[local])));
 }
 
-std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankScene& scene) {
-  const auto local = static_cast<std::size_t>(scene.rank.local_rank);
-  if (planned.request.gpus == 0) return {};
+std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankScene& seen) {
+  const auto local = static_cast<std::size_t>(seen.rank.local_rank);
+  if (planned.request.gpus == 0 || seen.gpus_unknown) return {};
+  // A processor's own graphics is another vendor's than the node's GPUs, and no rank's.
+  RankScene scene = seen;
+  const bool others = !seen.gpus.empty() && seen.gpus.size() < seen.node.gpus.size();
+  scene.some_gpus = seen.some_gpus || others;
   if (has_planned_gpus(planned, scene)) return planned.gpus[local];
   PlacementRequest request = planned.request;
   request.ranks = scene.rank.local_world_size;
@@ -235,6 +239,17 @@ std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankSc
   return gpus;
 }
 
+/// Where a device cgroup counts from 0 again, numbers say nothing of addresses: Slurm tells the
+/// node's own beside them (gres.conf, ConstrainDevices), a container's runtime what it let in.
+bool is_renumbered(const EnvLookup& lookup) {
+  const auto container = lookup("NVIDIA_VISIBLE_DEVICES").value_or("all");
+  if (container != "all" && container != "void" && !container.empty()) return true;
+  const auto visible = lookup("CUDA_VISIBLE_DEVICES");
+  const auto step = lookup("SLURM_STEP_GPUS");
+  const auto own = step ? step : lookup("SLURM_JOB_GPUS");
+  return visible && own && *visible != *own;
+}
+
 void see_gpus(const EnvLookup& lookup, RankScene& scene) {
   RankObservation observation{.rank = scene.rank.rank,
                               .world_size = scene.rank.world_size,
@@ -247,7 +262,10 @@ void see_gpus(const EnvLookup& lookup, RankScene& scene) {
   const auto visible = visible_gpus(scene.node, observation);
   scene.gpus = visible.gpus;
   scene.gpu_count = visible.count;
-  scene.some_gpus = visible.identified && !visible.variable.empty() && !visible.gpus.empty();
+  const bool told = !visible.variable.empty();
+  scene.gpus_unknown =
+      !visible.identified || (told && visible.gpus.empty()) || is_renumbered(lookup);
+  scene.some_gpus = visible.identified && told && !visible.gpus.empty();
 }
 
 std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank,

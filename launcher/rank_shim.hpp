@@ -34,6 +34,7 @@ struct RankScene {
   Topology node = {};           // the real one
   std::vector<int> gpus = {};   // positions in `node` of those it sees, in the runtime's order
   bool some_gpus = false;       // a variable says which: `gpus` is not simply all of them
+  bool gpus_unknown = false;    // it sees some, or none, and nobody can tell by address which
   int gpu_count = 0;            // how many it sees, also where nobody knows which
   IdSet current = {};           // what it is bound to now
   bool bound_by_slurm = false;  // srun gave each task its own CPUs
@@ -62,7 +63,7 @@ RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene
 /// really here. By the GPUs alone, whatever the ranks are bound to: all ranks of a node decide
 /// alike, and no two take one GPU because one of them could not be bound. Empty: none, or nobody
 /// knows.
-std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankScene& scene);
+std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankScene& seen);
 
 /// Fills in which GPUs of its node the rank sees, by the VISIBLE_DEVICES variables: on a shared
 /// node Slurm gives any, not the first ones.

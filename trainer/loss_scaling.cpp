@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace dllaunch {
 
 LossScaling::LossScaling(Precision precision, LossScale& scale, ParameterArenas& arenas,
@@ -26,8 +28,24 @@ bool LossScaling::take_back() {
   return finite;
 }
 
-std::int64_t LossScaling::take_skipped() {
-  return std::exchange(skipped_, 0);
+std::optional<Error> LossScaling::begin_update(const StepInfo& now) {
+  const bool last = scaled_ && scale_.factor <= least_loss_scale;
+  if (take_back()) {
+    arenas_.begin_update(now);
+  } else if (last) {
+    return Error{
+        ErrorKind::unsatisfiable,
+        fmt::format("gradients of step {} are too large for fp16, with a loss scale of {:g}",
+                    now.step, least_loss_scale),
+        "use precision bf16 or fp32, or a smaller optimizer.lr"};
+  }
+  return std::nullopt;
+}
+
+void LossScaling::tell(EpochEvent& event) {
+  if (!scaled_) return;
+  event.loss_scale = scale_.factor;
+  event.skipped_steps = std::exchange(skipped_, 0);
 }
 
 }  // namespace dllaunch

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "runtime/communicator.hpp"
+#include "topology/result.hpp"
 #include "trainer/backend.hpp"
+#include "trainer/events.hpp"
 #include "trainer/loss_scale.hpp"
 #include "trainer/parameter_arenas.hpp"
 
@@ -23,8 +26,12 @@ class LossScaling {
   /// step must be left out. The same on every rank; collective where the arenas are sharded.
   bool take_back();
 
-  /// Steps left out since the latest call.
-  std::int64_t take_skipped();
+  /// take_back(), and an optimiser step where that may be. unsatisfiable, on every rank: gradients
+  /// overflow without any scale, as they would for ever.
+  std::optional<Error> begin_update(const StepInfo& now);
+
+  /// The scale, and the steps left out since the latest call.
+  void tell(EpochEvent& event);
 
  private:
   bool scaled_;

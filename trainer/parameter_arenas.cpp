@@ -123,7 +123,8 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
       shard_(arenas.shard),
       trained_(executable.slots().size(), true) {
   DeviceArenas* const device = executable.device_arenas();
-  const bool reachable = communicator.size() == 1 || communicator.memory() == MemorySpace::gpu;
+  // Of one rank only solo looks at nothing; the others copy their own part too.
+  const bool reachable = communicator.name() == "solo" || communicator.memory() == MemorySpace::gpu;
   if (device != nullptr && arenas.on_device && reachable) {
     device_optimizer_ = device->optimizer(optimizer, options, layout_, one_dimensional(executable));
     if (device_optimizer_ != nullptr) device_ = device;
@@ -226,7 +227,7 @@ void ParameterArenas::gather_states() {
   for (std::size_t s = 0; s < states_.size(); ++s) {
     if (root) all_states_.push_back(allocate_on_host(layout_.bytes()));
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      const Memory bucket = allocate(buckets_[b].elements * size);
+      const Memory bucket = allocate_on_host(buckets_[b].elements * size);
       const auto [offset, elements] = own[b].range;
       copy(bucket.bytes.data() + (offset - buckets_[b].offset) * size, state_at(s, own[b]),
            elements * size);
@@ -245,7 +246,7 @@ void ParameterArenas::broadcast_states() {
   const auto own = own_parts();
   for (std::size_t s = 0; s < states_.size(); ++s) {
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      const Memory bucket = allocate(buckets_[b].elements * size);
+      const Memory bucket = allocate_on_host(buckets_[b].elements * size);
       if (!all_states_.empty()) {
         copy(bucket.bytes.data(), all_states_[s].bytes.data() + buckets_[b].offset * size,
              bucket.bytes.size());

@@ -25,8 +25,8 @@ std::vector<std::string> table_rows(const Executable& executable);
 
 struct ArenaOptions {
   bool shard = false;
-  /// Arenas lie on the executable's device where the communicator reduces them there, or there is
-  /// one rank. False: gradients pass through the host on their way (compressed, or a step late).
+  /// Arenas lie on the executable's device where the communicator reduces them there, or is solo.
+  /// False: gradients pass through the host on their way (compressed, or a step late).
   bool on_device = true;
 };
 

@@ -79,6 +79,7 @@ Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator
           "use runtime.allreduce: auto"};
     }
   }
+  session.passed_over = compiled->passed_over;
   if (!compiled->passed_over.empty()) {
     warn(fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
   }
@@ -263,13 +264,17 @@ Result<Ok> fill_all(Session& session, const Say& warn, Communicator& communicato
 
 /// Collective. With `auto` a rank that cannot use its GPU computes on the CPU: all would wait for
 /// it in every step.
-Result<Ok> check_same_backend(const Session& session, Communicator& communicator) {
+Result<Ok> check_same_backend(const Session& session, const Say& warn, Communicator& communicator) {
   const std::array rows{"backend " + session.backend};
-  return check_same_table(communicator, rows,
-                          {.table = "what computes",
-                           .row = "backend",
-                           .hint = "with resources.device cuda a rank says why it cannot use its "
-                                   "GPU; with cpu all compute on CPUs"});
+  auto same = check_same_table(communicator, rows,
+                               {.table = "what computes",
+                                .row = "backend",
+                                .hint = "with resources.device cpu all compute on CPUs"});
+  // The reason is that rank's own: rank 0 may have none.
+  if (!same && communicator.rank() > 0 && !session.passed_over.empty()) {
+    warn(fmt::format("rank {}: {}", communicator.rank(), session.passed_over));
+  }
+  return same;
 }
 
 /// Collective. What makes the session ready to train, once its batch size is known.
@@ -279,7 +284,7 @@ Result<Ok> open_training(Session& session, const Say& warn, Communicator& commun
   auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
   if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
 
-  auto alike = check_same_backend(session, communicator);
+  auto alike = check_same_backend(session, warn, communicator);
   if (auto error = agree(communicator, error_of(alike))) return *std::move(error);
   const std::string remark = session.executable->remark();
   if (communicator.rank() == 0 && !remark.empty()) warn(remark);

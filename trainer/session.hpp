@@ -49,7 +49,8 @@ struct Session {
   Normalization normalization;
   TargetKind judged = TargetKind::class_index;  // how good the network is
   Graph graph;
-  std::string backend;  // "reference 1"
+  std::string backend;      // "reference 1"
+  std::string passed_over;  // why it is no faster one; empty: it is the first choice
   std::unique_ptr<Backend> opened;
   std::unique_ptr<Executable> executable;
   std::unique_ptr<ParameterArenas> arenas;

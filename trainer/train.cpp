@@ -271,7 +271,9 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
   // Gradients that come a step late are still applied with the rate of their own step.
   const StepInfo theirs = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_, now) : now;
-  if (reduced.reduced && scaling_.take_back()) session_.arenas->begin_update(theirs);
+  if (reduced.reduced) {
+    if (auto failure = scaling_.begin_update(theirs)) return *std::move(failure);
+  }
   // Of a sharded optimiser: who waits here waits for others, and for the network.
   activity_.enter(RankPhase::reduce);
   session_.arenas->wait_for_weights();
@@ -362,10 +364,7 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
     tell(*measured, session_.judged, event);
     reports_.validation(*measured);
   }
-  if (config_.precision == Precision::fp16) {
-    event.loss_scale = at.loss_scale.factor;
-    event.skipped_steps = scaling_.take_skipped();
-  }
+  scaling_.tell(event);
   if (config_.data.skip_bad) event.skipped = skipped_.take_sum(communicator_);
   event.seconds = seconds_since(epoch_start);
   event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;

@@ -48,6 +48,8 @@ Result<int> choose_gpu(std::span<const SeenGpu> seen, const GpuWish& wish) {
     const auto found = std::ranges::find(here, address);
     if (found != here.end()) return static_cast<int>(found - here.begin());
   }
+  // One GPU a task: whoever dealt it out knows better than an address from outside.
+  if (here.size() == 1) return 0;
   if (!wanted.empty()) return not_seen(wanted, here);
 
   std::vector<int> order(here.size());

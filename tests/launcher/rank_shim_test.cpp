@@ -104,6 +104,46 @@ TEST(RankShim, OnASharedNodeRanksGoBesideTheGpusTheySee) {
   EXPECT_EQ(bound(0, "2,3"), "0-3") << "the user's own masks";
 }
 
+/// An address that may be another GPU's is worse than none: without one, local ranks go in order.
+TEST(RankShim, NamesNoGpuWhereNumbersSayNothingOfAddresses) {
+  PlannedBinding planned{.masks = {}, .request = {.gpus = 2}};
+  auto here = scene(0, 2, node_of("numa:4 cores:4 gpus:4"));
+  for (auto& gpu : here.node.gpus) gpu.vendor = "nvidia";
+  const auto drives = [&](std::map<std::string, std::string> environment) {
+    see_gpus(
+        [&](const std::string& name) -> std::optional<std::string> {
+          const auto found = environment.find(name);
+          if (found == environment.end()) return std::nullopt;
+          return found->second;
+        },
+        here);
+    return choose_gpus(planned, here);
+  };
+  const std::vector<std::string> first = {here.node.gpus[0].pci};
+  EXPECT_EQ(drives({}), first);
+  EXPECT_EQ(drives({{"CUDA_VISIBLE_DEVICES", "0,1"}, {"SLURM_STEP_GPUS", "0,1"}}), first);
+  EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "0,1"}, {"SLURM_STEP_GPUS", "2,3"}}).empty())
+      << "a device cgroup counts from 0 again";
+  EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "0,1"}, {"SLURM_JOB_GPUS", "2,3"}}).empty());
+  EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", "GPU-1,GPU-2"}}).empty()) << "nobody asked NVML";
+  EXPECT_TRUE(drives({{"CUDA_VISIBLE_DEVICES", ""}}).empty()) << "it sees none";
+  EXPECT_TRUE(drives({{"NVIDIA_VISIBLE_DEVICES", "3"}}).empty()) << "a container with one of four";
+  EXPECT_EQ(drives({{"NVIDIA_VISIBLE_DEVICES", "all"}}), first);
+}
+
+/// The processor's own graphics comes first in PCI order, and computes for nobody.
+TEST(RankShim, NamesGpusOfTheVendorThatComputes) {
+  PlannedBinding planned{.masks = {}, .request = {.gpus = 2}};
+  for (const int rank : {0, 1}) {
+    auto here = scene(rank, 2, node_of("numa:2 cores:4 gpus:2"));
+    here.node.gpus[0].vendor = "nvidia";
+    here.node.gpus[1].vendor = "intel";
+    planned.gpus = {{here.node.gpus[0].pci}, {here.node.gpus[1].pci}};
+    see_gpus([](const std::string&) { return std::nullopt; }, here);
+    EXPECT_EQ(choose_gpus(planned, here), std::vector{here.node.gpus[0].pci}) << rank;
+  }
+}
+
 // One rank's mask alone may fit; the others' would then overlap with a new placement.
 TEST(RankShim, AllRanksOfANodeDecideAlike) {
   const PlannedBinding planned{.masks = {{0, 1}, {8, 9}}, .request = {}};

@@ -42,8 +42,12 @@ TEST(LossScaling, StepsThatOverflowAreLeftOutAndTold) {
   }
   EXPECT_GT(left_out, 5) << "2^30 is far too large";
   EXPECT_EQ(scale.factor, std::exp2(30 - left_out));
-  EXPECT_EQ(scaling.take_skipped(), left_out);
-  EXPECT_EQ(scaling.take_skipped(), 0);
+  EpochEvent event;
+  scaling.tell(event);
+  EXPECT_EQ(event.loss_scale, scale.factor);
+  EXPECT_EQ(event.skipped_steps, left_out);
+  scaling.tell(event);
+  EXPECT_EQ(event.skipped_steps, 0);
   EXPECT_NE(session->arenas->weights()[0].data, before[0].data);
 }
 
@@ -63,6 +67,26 @@ TEST(LossScaling, GradientsOfTheHostAreTakenBackToo) {
   gradients[1] = HUGE_VALF;
   EXPECT_FALSE(scaling.take_back());
   EXPECT_EQ(scale.factor, 2);
+}
+
+/// A run that leaves every step out is none that completes.
+TEST(LossScaling, GradientsThatNeverFitEndTheRun) {
+  const ScratchFolder folder;
+  auto communicator = *open_communicator("solo", RankEnv{});
+  auto session =
+      prepare({.config = small_config("reference"), .run_dir = folder.path()}, *communicator);
+  ASSERT_TRUE(session);
+  LossScale scale{.factor = 2};
+  LossScaling scaling(Precision::fp16, scale, *session->arenas, *communicator);
+  auto* const gradients = reinterpret_cast<float*>(session->arenas->gradients().data());
+  gradients[0] = HUGE_VALF;
+  EXPECT_FALSE(scaling.begin_update({.lr = 0.1, .step = 1})) << "a smaller scale may do";
+  EXPECT_EQ(scale.factor, 1);
+  const auto ended = scaling.begin_update({.lr = 0.1, .step = 2});
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->what, "gradients of step 2 are too large for fp16, with a loss scale of 1");
+  gradients[0] = 1;
+  EXPECT_FALSE(scaling.begin_update({.lr = 0.1, .step = 3}));
 }
 
 TEST(LossScaling, OtherPrecisionsHaveNoScale) {

@@ -46,6 +46,10 @@ TEST(DeviceChoice, WithoutAddressesGoesInPciOrder) {
   EXPECT_EQ(chosen(std::span(four).first(1), {.local_rank = 3}), 0) << "one GPU a task, or MIG";
 }
 
+TEST(DeviceChoice, TheOnlyOneIsTheRanksOwnWhateverItIsCalled) {
+  EXPECT_EQ(chosen(std::span(four).first(1), {.pci = {"0000:83:00.0"}, .local_rank = 1}), 0);
+}
+
 TEST(DeviceChoice, SaysWhatIsSeenInstead) {
   const auto hidden = choose_gpu(std::span(four).first(2), {.pci = {"0000:83:00.0"}});
   ASSERT_FALSE(hidden);
@@ -139,7 +143,7 @@ TEST_F(OnFakeGpus, OneLineSaysWhatIsWrong) {
   host_gpus().driver = 13000;
   host_gpus().pci.clear();
   EXPECT_EQ(take_own_gpu({}).error().what, "no GPU: host: none is visible");
-  host_gpus().pci = {"0000:01:00.0"};
+  host_gpus().pci = {"0000:01:00.0", "0000:03:00.0"};
   EXPECT_THAT(take_own_gpu({.pci = {"0000:02:00.0"}}).error().what,
               HasSubstr("no GPU: this rank's GPU 0000:02:00.0 is not among"));
 }

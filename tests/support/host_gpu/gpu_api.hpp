@@ -57,6 +57,7 @@ struct HostGpus {
   std::map<const void*, std::size_t> pinned_pieces = {};  // of the host
   std::size_t pinned = 0;                                 // bytes of them
   bool refuses_pinning = false;
+  std::uint64_t follows = 0;  // of the default stream, what a copy on another one comes after
   std::mutex mutex = {};
 };
 inline HostGpus& host_gpus() {
@@ -217,6 +218,7 @@ inline void host_gpu_give(GpuStream stream, const std::function<void()>& work) {
     ++host_gpu_work();
     return work();
   }
+  host_gpus().follows = stream->follows;
   stream->work.emplace_back([work] {
     work();
     return true;

@@ -69,7 +69,7 @@ const BackendEntry cuda_backend{
     .open = open,
     .expected = has_driver,
     .precisions = gpu::precisions,
-    .gpu_memory = true,
+    .gpu_memory = DLLAUNCH_HAS_NCCL != 0,  // nobody else reduces it
     .caution =
         "backend cuda has been tested without a GPU only: compare its losses with device "
         "cpu before you trust them (docs/gpu.md)"};

@@ -57,7 +57,11 @@ class DeviceMemory {
     return plan_.bytes;
   }
   GpuStatus allocate() {
-    return plan_.bytes == 0 ? gpu_success : gpu_allocate(&memory_, plan_.bytes);
+    if (plan_.bytes == 0) return gpu_success;
+    const GpuStatus status = gpu_allocate(&memory_, plan_.bytes);
+    // Whoever asked is told, and nobody later.
+    if (status != gpu_success) static_cast<void>(gpu_last_error());
+    return status;
   }
   template <typename T>
   T* at(int piece) const {

@@ -16,6 +16,7 @@
 #include "topology/placement.hpp"
 #include "topology/synthetic.hpp"
 #include "trainer/backends/gpu/gpu_executable.hpp"
+#include "trainer/loss_scaling.hpp"
 #include "trainer/parameter_arenas.hpp"
 
 namespace dllaunch::gpu {
@@ -187,6 +188,28 @@ TEST(GpuRanks, ShardsOnTheGpuTrainAsWholeArenasDo) {
     }
   }
   EXPECT_THAT(host_collectives().complaints, IsEmpty());
+}
+
+/// Each rank looks at its own shards: what one of them finds there all must know.
+TEST(GpuRanks, AnOverflowOnOneRankLeavesTheStepOutOnAll) {
+  const auto opened = open_on(own(planned_gpus()));
+  ASSERT_TRUE(opened) << opened.error().what;
+  Rank shared(**opened, /*shard=*/true);
+  LossScale scale{.factor = 4};
+  LossScaling scaling(Precision::fp16, scale, shared.arenas, **opened);
+  const int last = this_rank().world_size - 1;
+  shared.step(1, **opened);
+  if (this_rank().rank == last) {
+    const ArenaRange mine = part_of(shared.buckets[0], last, last + 1);
+    const float endless = HUGE_VALF;
+    auto* const gradients = reinterpret_cast<float*>(shared.arenas.gradients().data());
+    ASSERT_EQ(gpu_copy(gradients + mine.offset, &endless, sizeof endless), gpu_success);
+  }
+  EXPECT_FALSE(scaling.take_back());
+  EXPECT_EQ(scale.factor, 2);
+  shared.step(2, **opened);
+  EXPECT_TRUE(scaling.take_back());
+  EXPECT_EQ(scale, (LossScale{.factor = 2, .good_steps = 1}));
 }
 
 TEST(GpuRanks, BucketsTravelInOneOrderAsTheyBecomeFinalAndEndAsSums) {

@@ -50,6 +50,25 @@ TEST(ImageTransfer, IsOnAStreamOfItsOwn) {
   EXPECT_EQ(*transfer.images.receive(nullptr), 5);
 }
 
+/// Kernels that still read the images before must not find the next ones there.
+TEST(ImageTransfer, ComesAfterTheLastLookAtTheImagesBefore) {
+  Transfer transfer;
+  const std::vector<float> images(elements, 5);
+  for (int step = 0; step < 3; ++step) {
+    transfer.images.send(images);
+    transfer.images.receive(nullptr);
+    void* const kernel = transfer.memory.at<float>(0);
+    ASSERT_EQ(gpu_clear_later(kernel, 4, nullptr), gpu_success);  // stands for one that reads
+    transfer.images.release(nullptr);
+    const std::uint64_t released = host_gpu_work();
+    ASSERT_EQ(gpu_clear_later(kernel, 4, nullptr), gpu_success);  // the rest of the step
+    transfer.images.send(images);
+    EXPECT_EQ(host_gpus().follows, released) << "not before it, nor after the whole step";
+    transfer.images.receive(nullptr);
+    transfer.images.release(nullptr);
+  }
+}
+
 /// What has been sent and not received keeps nobody from ending, and nothing is written after.
 TEST(ImageTransfer, EndsWhileImagesAreOnTheirWay) {
   const std::vector<float> images(elements, 5);
