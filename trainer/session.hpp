@@ -1,8 +1,8 @@
 // Everything that must be there before the first step, made from a configuration.
 #pragma once
 
-#include <filesystem>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
