@@ -239,6 +239,8 @@ std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankSc
   return gpus;
 }
 
+namespace {
+
 /// Where a device cgroup counts from 0 again, numbers say nothing of addresses: Slurm tells the
 /// node's own beside them (gres.conf, ConstrainDevices), a container's runtime what it let in.
 bool is_renumbered(const EnvLookup& lookup) {
@@ -249,6 +251,8 @@ bool is_renumbered(const EnvLookup& lookup) {
   const auto own = step ? step : lookup("SLURM_JOB_GPUS");
   return visible && own && *visible != *own;
 }
+
+}  // namespace
 
 void see_gpus(const EnvLookup& lookup, RankScene& scene) {
   RankObservation observation{.rank = scene.rank.rank,
