@@ -44,11 +44,18 @@ endfunction()
 # Tests with threads of their own, for the tsan preset.
 add_custom_target(threads_tests)
 
-# dllaunch_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS words ...] [TIMEOUT seconds] [TIMED])
+# dllaunch_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS words ...] [TIMEOUT seconds] [TIMED]
+#               [COMPUTES])
 # One GoogleTest program NAME; CTest sees each of its tests by name. TIMED: it holds a library to times.
+# COMPUTES: it waits for no other process and reads no clock that matters, so another may run beside it.
 function(dllaunch_test name)
-  cmake_parse_arguments(ARG "TIMED" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TIMED;COMPUTES" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   dllaunch_patience(ARG_TIMEOUT)
+  # The presets run two at once: what is not said to compute has the machine to itself.
+  set(processors 2)
+  if(ARG_COMPUTES)
+    set(processors 1)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   dllaunch_program(${name})
   target_link_libraries(${name} PRIVATE GTest::gmock GTest::gtest_main ${ARG_LINK})
@@ -61,7 +68,7 @@ function(dllaunch_test name)
     target_compile_options(${name} PRIVATE -O0)
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" PROCESSORS ${processors})
   if("threads" IN_LIST ARG_LABELS)
     add_dependencies(threads_tests ${name})
   endif()
