@@ -42,6 +42,9 @@ void GradientReducer::set_buckets(std::vector<Bucket> buckets) {
   assert((buckets.empty() || buckets.back().last_slot < std::ssize(layout_.offset)) &&
          "slots that there are");
   buckets_ = std::move(buckets);
+  last_slots_.clear();
+  if (communicator_.size() == 1) return;
+  for (const Bucket& bucket : buckets_) last_slots_.push_back(bucket.last_slot);
 }
 
 void GradientReducer::begin() {

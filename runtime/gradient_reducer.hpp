@@ -39,6 +39,8 @@ class GradientReducer {
 
   /// From the next begin() on.
   void set_buckets(std::vector<Bucket> buckets);
+  /// Those whose ready() starts a bucket, ascending; none where nothing has to travel.
+  const std::vector<int>& last_slots() const { return last_slots_; }
 
   void begin();
   void ready(int slot);
@@ -69,6 +71,7 @@ class GradientReducer {
   Communicator& communicator_;
   ArenaLayout layout_;
   std::vector<Bucket> buckets_;
+  std::vector<int> last_slots_;
   ReducerOptions options_;
   GradientWire wire_;
   std::vector<bool> ready_;       // per slot

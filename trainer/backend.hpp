@@ -108,6 +108,10 @@ class Executable {
   /// parameters may be left as they are; their slots are reported all the same.
   virtual void backward(double scale, bool accumulate, const ReadyCallback& on_ready) = 0;
 
+  /// From the next backward() on it may hold on_ready back for all slots until one of these
+  /// (ascending) is final: what starts something. None: until all are. A hint.
+  virtual void hold_ready_until(std::span<const int>) {}
+
   /// Right after a forward(train) of `batch` whose loss is NaN or infinite: the first node in order
   /// that gave such a number or has a weight that is one, the input included; empty: none. Leaves
   /// everything as that forward() did; backward() may follow.

@@ -257,6 +257,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
     stragglers_.begin_exchange();
     buckets_.start();
     reducer_.begin();
+    executable.hold_ready_until(reducer_.last_slots());
     executable.backward(scale * scaling_.factor(), /*accumulate=*/i > 0, [this](int slot) {
       if (slot != no_slot) reducer_.ready(slot);
       reducer_.progress();

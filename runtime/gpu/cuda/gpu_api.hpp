@@ -14,6 +14,7 @@ namespace dllaunch {
 using GpuStatus = cudaError_t;
 using GpuStream = cudaStream_t;
 using GpuEvent = cudaEvent_t;
+using GpuRecording = cudaGraphExec_t;  // kernels and copies that are done again as they are
 
 constexpr GpuStatus gpu_success = cudaSuccess;
 constexpr GpuStatus gpu_not_ready = cudaErrorNotReady;
@@ -102,6 +103,29 @@ inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, G
 }
 inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream stream) {
   return cudaMemsetAsync(memory, 0, bytes, stream);
+}
+/// Keeps what the calling thread gives to `stream`, which is not the default one, and does none of
+/// it until gpu_end_recording(). Nothing may wait or allocate meanwhile.
+inline GpuStatus gpu_begin_recording(GpuStream stream) {
+  return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+}
+/// What was kept, for gpu_forget() in the end; nullptr after a failure.
+inline GpuStatus gpu_end_recording(GpuStream stream, GpuRecording& recording) {
+  cudaGraph_t graph = nullptr;
+  recording = nullptr;
+  const GpuStatus ended = cudaStreamEndCapture(stream, &graph);
+  if (ended != gpu_success) return ended;
+  const GpuStatus made = cudaGraphInstantiate(&recording, graph, 0);
+  if (made != gpu_success) recording = nullptr;
+  const GpuStatus gone = cudaGraphDestroy(graph);
+  return made != gpu_success ? made : gone;
+}
+/// Does all of it, in the order of a stream; returns at once.
+inline GpuStatus gpu_play(GpuRecording recording, GpuStream stream) {
+  return cudaGraphLaunch(recording, stream);
+}
+inline GpuStatus gpu_forget(GpuRecording recording) {
+  return cudaGraphExecDestroy(recording);
 }
 /// Bytes of the current device.
 inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {

@@ -12,13 +12,19 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/gpu/device_choice.hpp"
 
 namespace dllaunch {
 
-enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_device };
+enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_device, recording };
+/// What is done again as it was given: arguments by value stay what they were.
+struct HostRecording {
+  std::vector<std::function<void()>> work = {};
+};
+using GpuRecording = HostRecording*;
 /// What is given to a stream is done when somebody asks, in its order; the default one, nullptr,
 /// does it at once.
 struct HostStream {
@@ -57,7 +63,11 @@ struct HostGpus {
   std::map<const void*, std::size_t> pinned_pieces = {};  // of the host
   std::size_t pinned = 0;                                 // bytes of them
   bool refuses_pinning = false;
-  std::uint64_t follows = 0;  // of the default stream, what a copy on another one comes after
+  std::uint64_t follows = 0;   // of the default stream, what a copy on another one comes after
+  std::size_t kernels = 0;     // that were given one by one
+  std::size_t plays = 0;       // of recordings
+  std::size_t recordings = 0;  // that there are
+  bool refuses_recording = false;
   std::mutex mutex = {};
 };
 inline HostGpus& host_gpus() {
@@ -73,6 +83,32 @@ inline int& host_gpu_of_thread() {
 inline std::uint64_t& host_gpu_work() {
   thread_local std::uint64_t given = 0;
   return given;
+}
+/// The recording of this thread, and the stream to which it belongs.
+struct HostRecorder {
+  GpuStream stream = nullptr;
+  GpuRecording kept = nullptr;
+};
+inline HostRecorder& host_gpu_recorder() {
+  thread_local HostRecorder recorder;
+  return recorder;
+}
+inline bool host_gpu_records() {
+  return host_gpu_recorder().kept != nullptr;
+}
+/// Whether `work` was kept in place of being done. A stream that is not recorded would do it beside
+/// the recording, once.
+inline bool host_gpu_keeps(GpuStream stream, const std::function<void()>& work) {
+  if (!host_gpu_records()) return false;
+  if (stream != host_gpu_recorder().stream) std::abort();
+  host_gpu_recorder().kept->work.push_back(work);
+  return true;
+}
+/// What a library gives to a stream.
+inline void host_gpu_compute(GpuStream stream, const std::function<void()>& work) {
+  if (host_gpu_keeps(stream, work)) return;
+  ++host_gpus().kernels;
+  work();
 }
 /// The device that the byte lies on; -1: memory of the host.
 inline int host_gpu_of(const void* memory) {
@@ -112,6 +148,8 @@ inline const char* gpu_words(GpuStatus status) {
       return "no such device";
     case GpuStatus::wrong_device:
       return "memory of another device";
+    case GpuStatus::recording:
+      return "not while a stream is recorded";
   }
   return "";
 }
@@ -149,6 +187,7 @@ inline GpuStatus gpu_destroy_event(GpuEvent event) {
   return gpu_success;
 }
 inline GpuStatus gpu_record(GpuEvent event, GpuStream stream) {
+  if (host_gpu_records()) return GpuStatus::recording;
   *event = {.stream = stream, .at = stream == nullptr ? host_gpu_work() : stream->given};
   return gpu_success;
 }
@@ -162,6 +201,7 @@ inline void host_gpu_run(HostStream& stream, std::uint64_t until) {
 }
 /// The default stream does everything at once: so does what it waits for.
 inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
+  if (host_gpu_records()) return GpuStatus::recording;
   if (event->stream != nullptr) {
     host_gpu_run(*event->stream, event->at);
     return gpu_success;
@@ -180,6 +220,7 @@ inline GpuStatus gpu_query(GpuEvent event) {
   return stream->done >= event->at ? gpu_success : gpu_not_ready;
 }
 inline GpuStatus gpu_synchronise(GpuStream stream) {
+  if (host_gpu_records()) return GpuStatus::recording;
   if (stream != nullptr) host_gpu_run(*stream, stream->given);
   return gpu_success;
 }
@@ -191,6 +232,7 @@ inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {
   return gpu_success;
 }
 inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
+  if (host_gpu_records()) return GpuStatus::recording;
   HostGpus& gpus = host_gpus();
   const std::lock_guard lock(gpus.mutex);
   const int device = host_gpu_of_thread();
@@ -214,6 +256,7 @@ inline GpuStatus gpu_free(void* memory) {
 }
 /// On the default stream now, on another as late as may be.
 inline void host_gpu_give(GpuStream stream, const std::function<void()>& work) {
+  if (host_gpu_keeps(stream, work)) return;
   if (stream == nullptr) {
     ++host_gpu_work();
     return work();
@@ -259,6 +302,28 @@ inline GpuStatus gpu_free_on_host(void* memory) {
 }
 inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
   return gpu_clear_later(memory, bytes, nullptr);
+}
+inline GpuStatus gpu_begin_recording(GpuStream stream) {
+  if (stream == nullptr || host_gpu_records()) return GpuStatus::recording;
+  host_gpu_recorder() = {.stream = stream, .kept = new HostRecording};
+  ++host_gpus().recordings;
+  return gpu_success;
+}
+inline GpuStatus gpu_forget(GpuRecording recording) {
+  --host_gpus().recordings;
+  delete recording;
+  return gpu_success;
+}
+inline GpuStatus gpu_end_recording(GpuStream, GpuRecording& recording) {
+  recording = std::exchange(host_gpu_recorder(), {}).kept;
+  if (!host_gpus().refuses_recording) return gpu_success;
+  gpu_forget(std::exchange(recording, nullptr));
+  return GpuStatus::recording;
+}
+inline GpuStatus gpu_play(GpuRecording recording, GpuStream stream) {
+  ++host_gpus().plays;
+  for (const auto& work : recording->work) host_gpu_give(stream, work);
+  return gpu_success;
 }
 inline GpuStatus gpu_last_error() {
   return gpu_success;

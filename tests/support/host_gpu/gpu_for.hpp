@@ -9,9 +9,12 @@
 namespace dllaunch {
 
 template <typename Body>
-void gpu_for(GpuStream, std::int64_t count, const Body& body) {
-  ++host_gpu_work();
-  for (std::int64_t i = count; i-- > 0;) body(i);
+void gpu_for(GpuStream stream, std::int64_t count, const Body& body) {
+  const auto work = [count, body] {
+    ++host_gpu_work();
+    for (std::int64_t i = count; i-- > 0;) body(i);
+  };
+  host_gpu_compute(stream, work);
 }
 
 }  // namespace dllaunch

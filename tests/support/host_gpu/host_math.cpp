@@ -24,7 +24,22 @@ class HostConvolution final : public Convolution {
   explicit HostConvolution(const ConvolutionShape& shape) : shape_(shape) {}
   std::size_t workspace() const override { return workspace_bytes; }
 
-  void forward(GpuStream, const void* x, const void* w, void* y, void* workspace) override {
+  void forward(GpuStream stream, const void* x, const void* w, void* y, void* workspace) override {
+    host_gpu_compute(stream, [=, this] { forward_now(x, w, y, workspace); });
+  }
+  void backward_data(GpuStream stream, const void* dy, const void* w, void* dx,
+                     void* workspace) override {
+    if (!shape_.backward_data) std::abort();
+    host_gpu_compute(stream, [=, this] { backward_data_now(dy, w, dx, workspace); });
+  }
+  void backward_weights(GpuStream stream, const void* x, const void* dy, void* dw,
+                        void* workspace) override {
+    if (!shape_.backward_weights) std::abort();
+    host_gpu_compute(stream, [=, this] { backward_weights_now(x, dy, dw, workspace); });
+  }
+
+ private:
+  void forward_now(const void* x, const void* w, void* y, void* workspace) const {
     spoil(workspace);
     std::vector<float> sums(static_cast<std::size_t>(shape_.y.elements()));
     for_each_tap([&](std::int64_t iy, std::int64_t ix, std::int64_t iw) {
@@ -32,8 +47,7 @@ class HostConvolution final : public Convolution {
     });
     write(sums, y);
   }
-  void backward_data(GpuStream, const void* dy, const void* w, void* dx, void* workspace) override {
-    if (!shape_.backward_data) std::abort();
+  void backward_data_now(const void* dy, const void* w, void* dx, void* workspace) const {
     spoil(workspace);
     std::vector<float> sums(static_cast<std::size_t>(shape_.x.elements()));
     for_each_tap([&](std::int64_t iy, std::int64_t ix, std::int64_t iw) {
@@ -41,9 +55,7 @@ class HostConvolution final : public Convolution {
     });
     write(sums, dx);
   }
-  void backward_weights(GpuStream, const void* x, const void* dy, void* dw,
-                        void* workspace) override {
-    if (!shape_.backward_weights) std::abort();
+  void backward_weights_now(const void* x, const void* dy, void* dw, void* workspace) const {
     spoil(workspace);
     std::vector<float> sums(
         static_cast<std::size_t>(shape_.y.channels * shape_.window.elements() * shape_.x.channels));
@@ -52,8 +64,6 @@ class HostConvolution final : public Convolution {
     });
     write(sums, dw);
   }
-
- private:
   float at(const void* memory, std::int64_t i) const {
     return factor_of(get(static_cast<const T*>(memory)[i]), shape_.tf32);
   }
@@ -94,7 +104,13 @@ class HostProduct final : public Product {
   explicit HostProduct(const ProductShape& shape) : shape_(shape) {}
   std::size_t workspace() const override { return workspace_bytes; }
 
-  void run(GpuStream, const void* a, const void* b, void* c, bool add, void* workspace) override {
+  void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
+           void* workspace) override {
+    host_gpu_compute(stream, [=, this] { run_now(a, b, c, add, workspace); });
+  }
+
+ private:
+  void run_now(const void* a, const void* b, void* c, bool add, void* workspace) const {
     spoil(workspace);
     const auto& s = shape_;
     const auto* left = static_cast<const In*>(a);
@@ -112,7 +128,6 @@ class HostProduct final : public Product {
     }
   }
 
- private:
   ProductShape shape_;
 };
 

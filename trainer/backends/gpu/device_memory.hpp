@@ -69,6 +69,7 @@ class DeviceMemory {
     auto* const first = static_cast<std::byte*>(memory_);
     return reinterpret_cast<T*>(first + plan_.offsets[static_cast<std::size_t>(piece)]);
   }
+  bool empty() const { return pieces_.empty(); }
   std::size_t bytes(int piece) const { return bytes_[static_cast<std::size_t>(piece)]; }
 
  private:

@@ -81,12 +81,12 @@ struct Drop {
   const T* from;
   T* to;
   Volume shape;
-  DropoutMask mask;
+  const DropoutMask* mask;  // in memory, since it is another in every step
   float scale;
   bool add;
   constexpr void operator()(std::int64_t i) const {
     const auto element = static_cast<std::uint64_t>(plain_index(shape, i));
-    put(to[i], mask.keeps(element) ? get(from[i]) * scale : 0, add);
+    put(to[i], mask->keeps(element) ? get(from[i]) * scale : 0, add);
   }
 };
 

@@ -6,7 +6,10 @@
 #include <cassert>
 #include <utility>
 
+#include "runtime/rank_env.hpp"
+#include "trainer/backends/gpu/backward_pieces.hpp"
 #include "trainer/backends/gpu/check.hpp"
+#include "trainer/backends/gpu/dropout_masks.hpp"
 #include "trainer/backends/gpu/gpu_arenas.hpp"
 #include "trainer/backends/gpu/heavy_layers.hpp"
 #include "trainer/backends/gpu/image_transfer.hpp"
@@ -15,6 +18,7 @@
 #include "trainer/backends/gpu/operations.hpp"
 #include "trainer/backends/gpu/parameter_memory.hpp"
 #include "trainer/backends/gpu/pinned_pool.hpp"
+#include "trainer/backends/gpu/recordings.hpp"
 
 namespace dllaunch::gpu {
 namespace {
@@ -38,16 +42,19 @@ std::size_t index(int of) {
 template <typename T>
 class GpuExecutable final : public Executable {
  public:
-  GpuExecutable(Graph graph, CompileOptions options)
+  GpuExecutable(Graph graph, CompileOptions options, bool records)
       : graph_(std::move(graph)),
         options_(std::move(options)),
+        records_(records),
         plan_(plan_steps(graph_, options_.batch)),
         parameters_(graph_),
         norms_(graph_, plan_, options_.sum_over_ranks, memory_),
         loss_(graph_.loss, options_.batch, graph_.classes(), memory_),
         images_(static_cast<std::size_t>(shape(0).elements()), memory_),
+        masks_(graph_, memory_),
+        heavy_(memory_),
         compute_weights_(graph_.parameters.size(), -1),
-        written_(graph_.nodes.size()) {}
+        schedule_(graph_) {}
 
   std::optional<Error> prepare(MathLibrary& library) {
     if (auto error = heavy_.make(library, graph_, plan_, numerics())) return error;
@@ -68,6 +75,10 @@ class GpuExecutable final : public Executable {
   DType dtype() const override { return DType::f32; }
   void attach(std::vector<void*> weights, std::vector<void*> gradients) override {
     parameters_.attach(std::move(weights), std::move(gradients));
+    recordings_.clear();
+  }
+  void hold_ready_until(std::span<const int> slots) override {
+    if (schedule_.hold_until(slots)) recordings_.clear();
   }
   void to_plain(int slot, const void* arena, void* plain) const override {
     parameters_.to_plain(slot, arena, plain);
@@ -79,39 +90,44 @@ class GpuExecutable final : public Executable {
   void set_buffer(int i, std::span<const double> values) override { norms_.set_buffer(i, values); }
 
   ForwardResult forward(const Batch& batch, Phase phase) override {
-    using Statistics = NormLayers::Statistics;
     take(batch, phase);
-    for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
-      run_forward(n, phase == Phase::train ? Statistics::of_batch : Statistics::running);
-    }
     auto* const outputs = memory_.at<float>(outputs_);
-    over(last(), Convert<T, float>{value(last()), outputs, false});
+    loss_.take(stream_, outputs, batch);
+    const bool trains = phase == Phase::train;
+    if (trains) norms_.count_batch(count_);
+    run({.piece = trains ? train_forward : evaluate_forward}, [&] {
+      take_weights();
+      for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
+        run_forward(n, trains ? NormLayers::Statistics::of_batch : NormLayers::Statistics::running);
+      }
+      over(last(), Convert<T, float>{value(last()), outputs, false});
+      loss_.compute(stream_);
+    });
     check(gpu_last_error(), "forward");
-    return loss_.forward(stream_, outputs, batch);
+    return loss_.result(stream_, batch);
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (accumulate) parameters_.fetch_gradients(stream_);
     accumulate_ = accumulate;
-    written_.assign(graph_.nodes.size(), false);
-    if (plan_.nodes.back().trains) {
-      loss_.backward(stream_, scale, delta(last()));
-      written_.back() = true;
-    }
-    int slot = 0;
-    for (std::size_t n = graph_.nodes.size() - 1; n > 0; --n) {
-      if (plan_.nodes[n].trains && !plan_.nodes[n].absorbed) run_backward(n);
-      for (const int parameter : graph_.nodes[n].parameters) {
-        if (trains(parameter)) parameters_.give_gradient(stream_, slot);
-        on_ready(slot++);
+    int number = first_backward;
+    for (const BackwardPiece& piece : schedule_.pieces(repeats())) {
+      run({.piece = number++, .accumulate = accumulate, .scale = scale},
+          [&] { run_backward(piece, scale); });
+      for (int slot = piece.first_slot; slot < piece.first_slot + piece.slots; ++slot) {
+        if (trains(parameters_.slots()[index(slot)].parameter)) {
+          parameters_.give_gradient(stream_, slot);
+        }
+        on_ready(slot);
       }
-      if (graph_.nodes[n].parameters.empty()) on_ready(no_slot);
+      if (piece.slots == 0) on_ready(no_slot);
     }
     check(gpu_last_error(), "backward");
   }
 
   std::string first_non_finite(const Batch& batch) override {
     take(batch, Phase::train);
+    take_weights();
     for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (n > 0) run_forward(n, NormLayers::Statistics::as_they_are);
       if (!plan_.nodes[n].absorbed && !all_finite(n)) return graph_.nodes[n].name;
@@ -142,14 +158,29 @@ class GpuExecutable final : public Executable {
   }
   bool trains(int parameter) const { return !graph_.parameters[index(parameter)].frozen; }
   /// Whether what goes into delta(n) adds to what is there.
-  bool adds(int n) {
-    const bool there = written_[index(n)];
-    written_[index(n)] = true;
-    return there;
-  }
+  bool adds(int n) { return schedule_.adds(n); }
 
   void reserve();
   void take(const Batch& batch, Phase phase);
+  void take_weights();
+
+  // What a Take is of: pieces of the backward pass are counted on from here.
+  enum Piece { train_forward, evaluate_forward, first_backward };
+  /// Whether the kernels of this batch are those of the others: nothing of it is on the host, or
+  /// goes there on its way.
+  bool repeats() const {
+    return records_ && count_ == options_.batch && !options_.sum_over_ranks &&
+           loss_.has_kernels() && parameters_.are_on_device();
+  }
+  template <typename Enqueue>
+  void run(const Take& take, const Enqueue& enqueue) {
+    if (!repeats()) return enqueue();
+    recordings_.run(take, [&](GpuStream stream) {
+      stream_ = stream;
+      enqueue();
+      stream_ = nullptr;
+    });
+  }
   bool all_finite(std::size_t n);
 
   void run_forward(std::size_t n, NormLayers::Statistics statistics) {
@@ -158,6 +189,7 @@ class GpuExecutable final : public Executable {
     if (plan.norm >= 0) return norms_.forward(stream_, norm_pass(n), statistics);
     std::visit([&](const auto& op) { forward_of(op, n); }, graph_.nodes[n].op);
   }
+  void run_backward(const BackwardPiece& piece, double scale);
   void run_backward(std::size_t n) {
     if (plan_.nodes[n].norm >= 0) return run_norm_backward(n);
     std::visit([&](const auto& op) { backward_of(op, n); }, graph_.nodes[n].op);
@@ -167,15 +199,14 @@ class GpuExecutable final : public Executable {
 
   void forward_of(const Input&, std::size_t) {}
   void backward_of(const Input&, std::size_t) {}
-  // Those are run as norms.
-  void forward_of(const BatchNorm&, std::size_t) {}
+  void forward_of(const BatchNorm&, std::size_t) {}  // is run as a norm
   void backward_of(const BatchNorm&, std::size_t) {}
-  void forward_of(const Conv2d&, std::size_t n) { convolve(n); }
-  void forward_of(const Conv3d&, std::size_t n) { convolve(n); }
-  void backward_of(const Conv2d&, std::size_t n) { convolve_backward(n); }
-  void backward_of(const Conv3d&, std::size_t n) { convolve_backward(n); }
-  void forward_of(const Dense&, std::size_t n);
-  void backward_of(const Dense&, std::size_t n);
+  void forward_of(const Conv2d&, std::size_t n) { heavy_forward(n); }
+  void forward_of(const Conv3d&, std::size_t n) { heavy_forward(n); }
+  void forward_of(const Dense&, std::size_t n) { heavy_forward(n); }
+  void backward_of(const Conv2d&, std::size_t n) { heavy_backward(n); }
+  void backward_of(const Conv3d&, std::size_t n) { heavy_backward(n); }
+  void backward_of(const Dense&, std::size_t n) { heavy_backward(n); }
   void forward_of(const Add&, std::size_t n);
   void backward_of(const Add&, std::size_t n);
   void forward_of(const Dropout& op, std::size_t n);
@@ -192,8 +223,9 @@ class GpuExecutable final : public Executable {
     gpu::backward(op, v);
   }
   View<T> view(std::size_t n) const;
-  void convolve(std::size_t n);
-  void convolve_backward(std::size_t n);
+  HeavyPass<T> heavy_pass(std::size_t n) const;
+  void heavy_forward(std::size_t n);
+  void heavy_backward(std::size_t n);
   const T* compute_weight(int parameter) const;
   void add_bias(std::size_t n);
   void bias_backward(std::size_t n);
@@ -206,6 +238,7 @@ class GpuExecutable final : public Executable {
 
   Graph graph_;
   CompileOptions options_;
+  bool records_;
   StepPlan plan_;
   GpuStream stream_ = nullptr;  // the default one: NCCL's begins after what is on it
   PinnedPool pinned_;
@@ -215,6 +248,7 @@ class GpuExecutable final : public Executable {
   NormLayers norms_;
   LossLayer loss_;
   ImageTransfer images_;  // float [batch, c, h, w]
+  DropoutMasks masks_;
   HeavyLayers heavy_;
   std::vector<int> values_;  // pieces of memory_, by node
   std::vector<int> deltas_;
@@ -222,14 +256,12 @@ class GpuExecutable final : public Executable {
   std::vector<int> compute_weights_;  // by parameter: as T; -1: the weights themselves serve
   int outputs_ = -1;                  // float [batch, classes]
   int found_ = -1;                    // int
-  int weight_delta_ = -1;             // T: of one convolution
-  int input_delta_ = -1;              // T: of one convolution that adds
-  int workspace_ = -1;
-  std::vector<bool> written_;  // by node: delta() holds something
+  BackwardSchedule schedule_;
+  Recordings recordings_;
   bool accumulate_ = false;
+  bool has_targets_ = false;
   Phase phase_ = Phase::train;
   int count_ = 0;
-  std::uint64_t random_ = 0;
 };
 
 template <typename T>
@@ -256,29 +288,47 @@ void GpuExecutable<T>::reserve() {
   outputs_ =
       memory_.add(static_cast<std::size_t>(options_.batch * graph_.classes()) * sizeof(float));
   found_ = memory_.add(sizeof(int));
-  weight_delta_ = memory_.add(heavy_.weights() * sizeof(T));
-  input_delta_ = memory_.add(heavy_.inputs() * sizeof(T));
-  workspace_ = memory_.add(heavy_.workspace());
 }
 
 template <typename T>
 void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   assert(batch.count >= 0 && batch.count <= options_.batch);
   count_ = batch.count;
-  random_ = batch.random;
   phase_ = phase;
+  // Kernels of the loss know which of the two they read.
+  if (has_targets_ != !batch.targets.empty()) recordings_.clear();
+  has_targets_ = !batch.targets.empty();
   const std::size_t present = static_cast<std::size_t>(count_ * elements_of(graph_.input_shape()));
   assert(batch.images.size() >= present);
   images_.send(batch.images.first(present));
   parameters_.fetch_weights(stream_);
+  if (phase == Phase::train) masks_.draw(stream_, batch.random);
+  over(0, ToChannelsLast<float, T>{images_.receive(stream_), value(0), shape(0), false});
+  images_.release(stream_);
+}
+
+template <typename T>
+void GpuExecutable<T>::take_weights() {
   for (std::size_t p = 0; p < compute_weights_.size(); ++p) {
     if (compute_weights_[p] < 0) continue;
     launch(stream_, elements_of(graph_.parameters[p].shape),
            Convert<float, T>{parameters_.weight(static_cast<int>(p)),
                              memory_.at<T>(compute_weights_[p]), false});
   }
-  over(0, ToChannelsLast<float, T>{images_.receive(stream_), value(0), shape(0), false});
-  images_.release(stream_);
+}
+
+template <typename T>
+void GpuExecutable<T>::run_backward(const BackwardPiece& piece, double scale) {
+  schedule_.begin(piece);
+  if (piece.first_node == last() && plan_.nodes.back().trains) {
+    loss_.backward(stream_, scale, delta(last()));
+    adds(last());
+  }
+  for (int n = piece.first_node; n >= piece.last_node; --n) {
+    const NodePlan& plan = plan_.nodes[index(n)];
+    if (plan.trains && !plan.absorbed) run_backward(index(n));
+  }
+  schedule_.end(piece);
 }
 
 template <typename T>
@@ -350,55 +400,32 @@ void GpuExecutable<T>::bias_backward(std::size_t n) {
 }
 
 template <typename T>
-void GpuExecutable<T>::convolve(std::size_t n) {
-  heavy_.at(n).convolution->forward(stream_, value(input(n)),
-                                    compute_weight(graph_.nodes[n].parameters[0]),
-                                    value(static_cast<int>(n)), memory_.at<void*>(workspace_));
+HeavyPass<T> GpuExecutable<T>::heavy_pass(std::size_t n) const {
+  const int x = input(n);
+  const int y = static_cast<int>(n);
+  const int parameter = graph_.nodes[n].parameters[0];
+  return {.stream = stream_,
+          .x = value(x),
+          .weight = compute_weight(parameter),
+          .y = value(y),
+          .dy = delta(y),
+          .dx = delta(x),
+          .dweight = trains(parameter) ? parameters_.gradient(parameter) : nullptr,
+          .add_weights = accumulate_};
+}
+
+template <typename T>
+void GpuExecutable<T>::heavy_forward(std::size_t n) {
+  heavy_.forward(n, heavy_pass(n));
   add_bias(n);
 }
 
 template <typename T>
-void GpuExecutable<T>::convolve_backward(std::size_t n) {
-  const int x = input(n);
-  const int parameter = graph_.nodes[n].parameters[0];
-  Convolution& convolution = *heavy_.at(n).convolution;
-  const T* const dy = delta(static_cast<int>(n));
-  auto* const workspace = memory_.at<void*>(workspace_);
+void GpuExecutable<T>::heavy_backward(std::size_t n) {
+  HeavyPass<T> pass = heavy_pass(n);
+  if (pass.dx != nullptr) pass.add = adds(input(n));
   bias_backward(n);
-  if (trains(parameter)) {
-    auto* const dw = memory_.at<T>(weight_delta_);
-    convolution.backward_weights(stream_, value(x), dy, dw, workspace);
-    launch(stream_, elements_of(graph_.parameters[index(parameter)].shape),
-           Convert<T, float>{dw, parameters_.gradient(parameter), accumulate_});
-  }
-  if (delta(x) == nullptr) return;
-  const bool add = adds(x);
-  T* const dx = add ? memory_.at<T>(input_delta_) : delta(x);
-  convolution.backward_data(stream_, dy, compute_weight(parameter), dx, workspace);
-  if (add) over(x, Convert<T, T>{dx, delta(x), true});
-}
-
-template <typename T>
-void GpuExecutable<T>::forward_of(const Dense&, std::size_t n) {
-  heavy_.at(n).forward->run(stream_, value(input(n)), compute_weight(graph_.nodes[n].parameters[0]),
-                            value(static_cast<int>(n)), false, memory_.at<void*>(workspace_));
-  add_bias(n);
-}
-
-template <typename T>
-void GpuExecutable<T>::backward_of(const Dense&, std::size_t n) {
-  const int x = input(n);
-  const int parameter = graph_.nodes[n].parameters[0];
-  const T* const dy = delta(static_cast<int>(n));
-  auto* const workspace = memory_.at<void*>(workspace_);
-  bias_backward(n);
-  if (trains(parameter)) {
-    heavy_.at(n).backward_weights->run(stream_, dy, value(x), parameters_.gradient(parameter),
-                                       accumulate_, workspace);
-  }
-  if (delta(x) == nullptr) return;
-  heavy_.at(n).backward_data->run(stream_, dy, compute_weight(parameter), delta(x), adds(x),
-                                  workspace);
+  heavy_.backward(n, pass);
 }
 
 template <typename T>
@@ -433,23 +460,23 @@ template <typename T>
 void GpuExecutable<T>::forward_of(const Dropout& op, std::size_t n) {
   const View<T> v = view(n);
   if (phase_ == Phase::evaluate) return over_outputs(v, Convert<T, T>{v.x, v.y, false});
-  const DropoutMask mask(random_, graph_.nodes[n].name, op.rate);
-  over_outputs(v, Drop<T>{v.x, v.y, v.out, mask, static_cast<float>(1 / (1 - op.rate)), false});
+  over_outputs(
+      v, Drop<T>{v.x, v.y, v.out, masks_.at(n), static_cast<float>(1 / (1 - op.rate)), false});
 }
 
 template <typename T>
 void GpuExecutable<T>::backward_of(const Dropout& op, std::size_t n) {
   const View<T> v = view(n);
   if (v.dx == nullptr) return;
-  const DropoutMask mask(random_, graph_.nodes[n].name, op.rate);
-  over_inputs(
-      v, Drop<T>{v.dy, v.dx, v.in, mask, static_cast<float>(1 / (1 - op.rate)), adds(input(n))});
+  over_inputs(v, Drop<T>{v.dy, v.dx, v.in, masks_.at(n), static_cast<float>(1 / (1 - op.rate)),
+                         adds(input(n))});
 }
 
 template <typename T>
 Result<std::unique_ptr<Executable>> compiled(const Graph& graph, const CompileOptions& options,
                                              MathLibrary& library) {
-  auto executable = std::make_unique<GpuExecutable<T>>(graph, options);
+  const bool records = process_environment()("DLLAUNCH_GPU_GRAPHS") != "off";
+  auto executable = std::make_unique<GpuExecutable<T>>(graph, options, records);
   if (auto error = executable->prepare(library)) return *std::move(error);
   return std::unique_ptr<Executable>(std::move(executable));
 }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "trainer/backends/gpu/elementwise_bodies.hpp"
+#include "trainer/backends/gpu/launch.hpp"
+
 namespace dllaunch::gpu {
 namespace {
 
@@ -25,8 +28,53 @@ std::optional<Error> HeavyLayers::make(MathLibrary& library, const Graph& graph,
     }
     if (error) return std::move(*error).within(graph.nodes[n].name);
   }
+  weight_delta_ = memory_.add(weights_ * bytes_of(numerics.type));
+  input_delta_ = memory_.add(inputs_ * bytes_of(numerics.type));
+  workspace_ = memory_.add(workspace_bytes_);
   return std::nullopt;
 }
+
+template <typename T>
+void HeavyLayers::forward(std::size_t node, const HeavyPass<T>& pass) {
+  const Heavy& layer = layers_[node];
+  auto* const workspace = memory_.at<void*>(workspace_);
+  if (layer.convolution != nullptr) {
+    layer.convolution->forward(pass.stream, pass.x, pass.weight, pass.y, workspace);
+  } else {
+    layer.forward->run(pass.stream, pass.x, pass.weight, pass.y, false, workspace);
+  }
+}
+
+template <typename T>
+void HeavyLayers::backward(std::size_t node, const HeavyPass<T>& pass) {
+  const auto& [convolution, weights, inputs, unused, backward_data, backward_weights] =
+      layers_[node];
+  auto* const workspace = memory_.at<void*>(workspace_);
+  if (convolution == nullptr) {
+    if (pass.dweight != nullptr) {
+      backward_weights->run(pass.stream, pass.dy, pass.x, pass.dweight, pass.add_weights,
+                            workspace);
+    }
+    if (pass.dx == nullptr) return;
+    return backward_data->run(pass.stream, pass.dy, pass.weight, pass.dx, pass.add, workspace);
+  }
+  if (pass.dweight != nullptr) {
+    auto* const dw = memory_.at<T>(weight_delta_);
+    convolution->backward_weights(pass.stream, pass.x, pass.dy, dw, workspace);
+    launch(pass.stream, weights, Convert<T, float>{dw, pass.dweight, pass.add_weights});
+  }
+  if (pass.dx == nullptr) return;
+  T* const dx = pass.add ? memory_.at<T>(input_delta_) : pass.dx;
+  convolution->backward_data(pass.stream, pass.dy, pass.weight, dx, workspace);
+  if (pass.add) launch(pass.stream, inputs, Convert<T, T>{dx, pass.dx, true});
+}
+
+template void HeavyLayers::forward(std::size_t, const HeavyPass<float>&);
+template void HeavyLayers::forward(std::size_t, const HeavyPass<BFloat16>&);
+template void HeavyLayers::forward(std::size_t, const HeavyPass<Float16>&);
+template void HeavyLayers::backward(std::size_t, const HeavyPass<float>&);
+template void HeavyLayers::backward(std::size_t, const HeavyPass<BFloat16>&);
+template void HeavyLayers::backward(std::size_t, const HeavyPass<Float16>&);
 
 std::optional<Error> HeavyLayers::make_convolution(MathLibrary& library, const Graph& graph,
                                                    const StepPlan& plan, const Numerics& numerics,
@@ -42,10 +90,13 @@ std::optional<Error> HeavyLayers::make_convolution(MathLibrary& library, const G
                                    .backward_data = input.trains,
                                    .backward_weights = !weight.frozen});
   if (!made) return std::move(made).error();
-  workspace_ = std::max(workspace_, (*made)->workspace());
-  weights_ = std::max(weights_, static_cast<std::size_t>(elements_of(weight.shape)));
-  inputs_ = std::max(inputs_, static_cast<std::size_t>(input.shape.elements()));
-  layers_[n].convolution = *std::move(made);
+  workspace_bytes_ = std::max(workspace_bytes_, (*made)->workspace());
+  Heavy& layer = layers_[n];
+  layer = {.convolution = *std::move(made),
+           .weights = elements_of(weight.shape),
+           .inputs = input.shape.elements()};
+  weights_ = std::max(weights_, static_cast<std::size_t>(layer.weights));
+  inputs_ = std::max(inputs_, static_cast<std::size_t>(layer.inputs));
   return std::nullopt;
 }
 
@@ -64,7 +115,7 @@ std::optional<Error> HeavyLayers::make_products(MathLibrary& library, const Grap
   for (const auto& [shape, product] : wanted) {
     auto made = library.product(shape);
     if (!made) return std::move(made).error();
-    workspace_ = std::max(workspace_, (*made)->workspace());
+    workspace_bytes_ = std::max(workspace_bytes_, (*made)->workspace());
     *product = *std::move(made);
   }
   return std::nullopt;

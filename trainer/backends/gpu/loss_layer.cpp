@@ -38,16 +38,20 @@ void LossLayer::take_targets(GpuStream stream, const Batch& batch) {
   }
 }
 
-void LossLayer::compute_rows(GpuStream stream) {
+void LossLayer::compute(GpuStream stream) {
+  if (present_ == 0) return;
   auto* const rows = memory_.at<LossRow>(rows_);
   const auto smoothing = static_cast<float>(choice_.label_smoothing);
-  if (kernels_ == Kernels::softmax) {
-    assert(targets_.labels != nullptr);
-    launch(stream, present_, SoftmaxRows{outputs_, width_, targets_, smoothing, rows});
-  } else if (kernels_ == Kernels::sigmoid) {
-    launch(stream, present_, SigmoidRows{outputs_, width_, targets_, smoothing, rows});
-  } else {
-    launch(stream, present_, SquaredRows{outputs_, width_, targets_, rows});
+  switch (kernels_) {
+    case Kernels::softmax:
+      assert(targets_.labels != nullptr);
+      return launch(stream, present_, SoftmaxRows{outputs_, width_, targets_, smoothing, rows});
+    case Kernels::sigmoid:
+      return launch(stream, present_, SigmoidRows{outputs_, width_, targets_, smoothing, rows});
+    case Kernels::squared:
+      return launch(stream, present_, SquaredRows{outputs_, width_, targets_, rows});
+    case Kernels::none:
+      return;
   }
 }
 
@@ -59,13 +63,15 @@ ForwardResult LossLayer::forward_on_host(GpuStream stream, const Batch& batch) {
   return evaluate_loss(choice_, batch, std::vector<double>(here.begin(), here.end()), host_slopes_);
 }
 
-ForwardResult LossLayer::forward(GpuStream stream, const float* outputs, const Batch& batch) {
+void LossLayer::take(GpuStream stream, const float* outputs, const Batch& batch) {
   outputs_ = outputs;
   present_ = batch.count;
+  if (has_kernels() && present_ > 0) take_targets(stream, batch);
+}
+
+ForwardResult LossLayer::result(GpuStream stream, const Batch& batch) {
   if (present_ == 0) return {};
-  if (kernels_ == Kernels::none) return forward_on_host(stream, batch);
-  take_targets(stream, batch);
-  compute_rows(stream);
+  if (!has_kernels()) return forward_on_host(stream, batch);
   row_losses_.resize(static_cast<std::size_t>(present_));
   check(gpu_copy_later(row_losses_.data(), memory_.at<LossRow>(rows_),
                        row_losses_.size() * sizeof(LossRow), stream),

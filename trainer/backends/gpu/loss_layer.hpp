@@ -16,9 +16,15 @@ class LossLayer {
   /// Its arrays are among `memory`'s, which outlives it.
   LossLayer(const LossChoice& choice, int batch, std::int64_t outputs, DeviceMemory& memory);
 
-  /// Of the first batch.count rows of outputs [batch, outputs] on the device; there when it
-  /// returns. NaN and infinity pass through.
-  ForwardResult forward(GpuStream stream, const float* outputs, const Batch& batch);
+  /// forward() is these three, of the first batch.count rows of outputs [batch, outputs] on the
+  /// device: only the second is kernels alone, the same for as many rows and the same kind of
+  /// targets. The result is there when the third returns; NaN and infinity pass through.
+  void take(GpuStream stream, const float* outputs, const Batch& batch);
+  void compute(GpuStream stream);
+  ForwardResult result(GpuStream stream, const Batch& batch);
+
+  /// Whether a loss of this kind is computed by kernels alone.
+  bool has_kernels() const { return kernels_ != Kernels::none; }
 
   /// d(scale * loss_sum)/d(outputs) of the latest forward() into `slopes` [batch, outputs], zero
   /// for rows that were absent.
@@ -29,7 +35,6 @@ class LossLayer {
   enum class Kernels { none, softmax, sigmoid, squared };
 
   void take_targets(GpuStream stream, const Batch& batch);
-  void compute_rows(GpuStream stream);
   ForwardResult forward_on_host(GpuStream stream, const Batch& batch);
   std::size_t elements(std::int64_t rows) const { return static_cast<std::size_t>(rows * width_); }
 

@@ -48,6 +48,7 @@ NormLayers::NormLayers(const Graph& graph, const StepPlan& plan, const SumOverRa
     const std::size_t bytes = static_cast<std::size_t>(shape.channels) * sizeof(float);
     layers_[n] = {.op = *norm,
                   .channels = shape.channels,
+                  .pixels = shape.pixels(),
                   .mean = memory.add(bytes),
                   .inv_std = memory.add(bytes),
                   .running_mean = memory.add(2 * bytes),
@@ -75,6 +76,14 @@ void NormLayers::start() {
   }
 }
 
+void NormLayers::count_batch(std::int64_t rows) {
+  if (sum_over_ranks_) return;
+  for (Layer& layer : layers_) {
+    layer.count = static_cast<double>(rows * layer.pixels);
+    if (layer.count > 0) layer.batches += 1;
+  }
+}
+
 NormChannel NormLayers::channel(const Layer& layer, const float* weight, const float* bias) const {
   return {memory_.at<float>(layer.mean), memory_.at<float>(layer.inv_std), weight, bias};
 }
@@ -88,8 +97,8 @@ void NormLayers::measure(GpuStream stream, const NormPass<T>& pass, Layer& layer
   auto* const moments = memory_.at<double>(joined_);
   launch(stream, parts, ChunkMoments<T>{pass.x, chunks, means, means + parts});
   launch(stream, layer.channels, JoinMoments<double>{means, means + parts, chunks, moments});
-  layer.count = static_cast<double>(pixels);
   if (sum_over_ranks_) {
+    layer.count = static_cast<double>(pixels);
     const auto channels = static_cast<std::size_t>(layer.channels);
     change_on_host(stream, moments, 2 * channels, [&](std::vector<double>& values) {
       const auto middle = values.begin() + static_cast<std::ptrdiff_t>(channels);
@@ -99,9 +108,9 @@ void NormLayers::measure(GpuStream stream, const NormPass<T>& pass, Layer& layer
       std::ranges::copy(all.mean, values.begin());
       std::ranges::copy(all.squares, middle);
     });
+    if (layer.count > 0) layer.batches += 1;
   }
   if (layer.count == 0) return;
-  layer.batches += 1;
   launch(stream, layer.channels,
          TakeMoments<double>{moments, layer.channels, layer.count, layer.op.eps, layer.op.momentum,
                              memory_.at<float>(layer.mean), memory_.at<float>(layer.inv_std),

@@ -44,6 +44,9 @@ class NormLayers {
   void start();  // once the memory is there: buffers as the graph says
 
   enum class Statistics { of_batch, running, as_they_are };
+  /// Before the forward(of_batch) passes of a batch, which with sum_over_ranks count for
+  /// themselves.
+  void count_batch(std::int64_t rows);
   template <typename T>
   void forward(GpuStream stream, const NormPass<T>& pass, Statistics statistics);
   template <typename T>
@@ -59,7 +62,8 @@ class NormLayers {
   struct Layer {
     BatchNorm op;
     std::int64_t channels = 0;
-    int mean = -1;  // pieces of memory
+    std::int64_t pixels = 0;  // of an image
+    int mean = -1;            // pieces of memory
     int inv_std = -1;
     int running_mean = -1;
     int running_var = -1;

@@ -31,6 +31,9 @@ class ParameterMemory {
   void fetch_gradients(GpuStream stream) const;
   void give_gradient(GpuStream stream, int slot) const;
 
+  /// All arenas: nothing is ever copied.
+  bool are_on_device() const { return copies_.empty(); }
+
   /// On the GPU, of Graph::parameters[parameter].
   const float* weight(int parameter) const { return weights_[index(parameter)]; }
   float* gradient(int parameter) const { return gradients_[index(parameter)]; }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/support/host_gpu/host_math.hpp"
+#include "tests/trainer/backends/gpu/device_arena.hpp"
 #include "tests/trainer/compiled.hpp"
 #include "tests/trainer/operation_cases.hpp"
 #include "trainer/backends/gpu/device_memory.hpp"
@@ -24,27 +25,6 @@ Graph residual_graph() {
   }
   return {};
 }
-
-/// Arenas in the memory of the current device, as a communicator of GPUs gives them.
-class DeviceArena {
- public:
-  explicit DeviceArena(const std::vector<ParameterSlot>& slots) {
-    for (const ParameterSlot& slot : slots) {
-      void* memory = nullptr;
-      EXPECT_EQ(gpu_allocate(&memory, slot.elements * sizeof(float)), gpu_success);
-      pieces_.push_back(memory);
-    }
-  }
-  ~DeviceArena() {
-    for (void* piece : pieces_) EXPECT_EQ(gpu_free(piece), gpu_success);
-  }
-  DeviceArena(const DeviceArena&) = delete;
-  DeviceArena& operator=(const DeviceArena&) = delete;
-  const std::vector<void*>& pieces() const { return pieces_; }
-
- private:
-  std::vector<void*> pieces_;
-};
 
 struct Outcome {
   double loss = 0;

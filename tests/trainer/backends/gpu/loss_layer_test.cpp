@@ -48,7 +48,9 @@ Answer on_device(const LossChoice& choice, const Batch& of, const std::vector<fl
   memory.place();
   EXPECT_EQ(memory.allocate(), gpu_success);
   EXPECT_EQ(gpu_copy(memory.at<float>(there), outputs.data(), all * sizeof(float)), gpu_success);
-  Answer answer{.result = layer.forward(nullptr, memory.at<float>(there), of), .slopes = {}};
+  layer.take(nullptr, memory.at<float>(there), of);
+  layer.compute(nullptr);
+  Answer answer{.result = layer.result(nullptr, of), .slopes = {}};
   layer.backward(nullptr, 0.5, memory.at<T>(slopes));
   std::vector<T> here(all);
   EXPECT_EQ(gpu_copy(here.data(), memory.at<T>(slopes), all * sizeof(T)), gpu_success);

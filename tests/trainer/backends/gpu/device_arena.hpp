@@ -1,0 +1,34 @@
+// Arenas of tests on the fake device.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "gpu_api.hpp"
+#include "trainer/backend.hpp"
+
+namespace dllaunch::gpu {
+
+/// Arenas in the memory of the current device, as a communicator of GPUs gives them.
+class DeviceArena {
+ public:
+  explicit DeviceArena(const std::vector<ParameterSlot>& slots) {
+    for (const ParameterSlot& slot : slots) {
+      void* memory = nullptr;
+      EXPECT_EQ(gpu_allocate(&memory, slot.elements * sizeof(float)), gpu_success);
+      pieces_.push_back(memory);
+    }
+  }
+  ~DeviceArena() {
+    for (void* piece : pieces_) EXPECT_EQ(gpu_free(piece), gpu_success);
+  }
+  DeviceArena(const DeviceArena&) = delete;
+  DeviceArena& operator=(const DeviceArena&) = delete;
+  const std::vector<void*>& pieces() const { return pieces_; }
+
+ private:
+  std::vector<void*> pieces_;
+};
+
+}  // namespace dllaunch::gpu
