@@ -55,6 +55,16 @@ std::vector<ParameterSlot> plain_slots(const Graph& graph);
 
 class DeviceArenas;  // trainer/device_arenas.hpp
 
+/// Training steps by a device's own clock, in seconds.
+struct StepTimes {
+  double steps = 0;
+  double busy_s = 0;     // from the first kernel to the end of the update
+  double exposed_s = 0;  // of them: from the end of the backward pass to the update's beginning,
+                         // when only communication is under way
+  double gaps = 0;       // between two steps
+  double idle_s = 0;     // in them
+};
+
 /// Images and labels of one step. Rows count .. CompileOptions::batch-1 are absent: they may hold
 /// anything, give no loss and no gradient.
 struct Batch {
@@ -122,6 +132,9 @@ class Executable {
 
   /// Where parameters may lie beside the device, and be updated; nullptr: only on the host.
   virtual DeviceArenas* device_arenas() { return nullptr; }
+
+  /// Steps since the last call; none where the device has no clock, or does not update.
+  virtual StepTimes take_step_times() { return {}; }
 
   /// Memory of the host from which images come fastest, at least so many bytes; it lives by itself.
   /// nullptr: any.

@@ -48,7 +48,9 @@ constexpr Column columns[] = {
     {"sm_clock_mhz", [](const GpuUse& use) { return use.clock.mean(); }},
     {"lowest_clock_mhz", [](const GpuUse& use) { return least_of(use.loaded_clock); }},
     {"temperature_c", [](const GpuUse& use) { return if_any(use.temperature); }},
-    {"throttled", [](const GpuUse& use) { return use.slowed_share(); }}};
+    {"throttled", [](const GpuUse& use) { return use.slowed_share(); }},
+    {"idle_between_steps", [](const GpuUse& use) { return use.idle_share(); }},
+    {"exposed_ms", [](const GpuUse& use) { return use.exposed_ms(); }}};
 constexpr Column row_columns[] = {
     {"most_power_w", [](const GpuUse& use) { return most_of(use.power); }},
     {"power_limit_w", [](const GpuUse& use) { return if_any(use.power_limit); }},
@@ -238,6 +240,10 @@ std::vector<Scalar> gpu_scalars(const EpochGpus& gpus) {
   mean("gpu/sm_clock_MHz", [](const GpuUse& use) { return use.clock.mean(); });
   most(
       "gpu/throttled", [](const GpuUse& use) { return use.slowed_share(); }, 1);
+  most(
+      "gpu/idle_between_steps", [](const GpuUse& use) { return use.idle_share(); }, 1);
+  most(
+      "gpu/exposed_communication_ms", [](const GpuUse& use) { return use.exposed_ms(); }, 1);
   return scalars;
 }
 

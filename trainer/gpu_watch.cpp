@@ -45,10 +45,16 @@ void GpuWatch::begin_epoch() {
   if (sampler_) sampler_->restart();
 }
 
-EpochGpus GpuWatch::end_epoch(std::int64_t epoch) {
+EpochGpus GpuWatch::end_epoch(std::int64_t epoch, const StepTimes& times) {
   if (!any_) return {};
   std::vector<GpuUse> all(static_cast<std::size_t>(communicator_.size()));
-  if (sampler_) all[static_cast<std::size_t>(communicator_.rank())] = sampler_->take();
+  GpuUse& own = all[static_cast<std::size_t>(communicator_.rank())];
+  if (sampler_) own = sampler_->take();
+  own.steps = times.steps;
+  own.busy_s = times.busy_s;
+  own.exposed_s = times.exposed_s;
+  own.gaps = times.gaps;
+  own.idle_s = times.idle_s;
   communicator_.wait(communicator_.all_gather(all.data(), gpu_use_doubles, DType::f64));
   if (communicator_.rank() != 0) return {};
   EpochGpus gpus{.ranks = std::move(all), .hosts = names_.hosts, .pci = names_.pci};

@@ -9,6 +9,7 @@
 
 #include "runtime/communicator.hpp"
 #include "runtime/gpu/gpu_sampler.hpp"
+#include "trainer/backend.hpp"
 #include "trainer/epoch_gpus.hpp"
 
 namespace dllaunch {
@@ -30,8 +31,8 @@ class GpuWatch {
   GpuWatch(Communicator& communicator, GpuWatchOptions options);
 
   void begin_epoch();
-  /// Collective. `epoch` is 1-based.
-  EpochGpus end_epoch(std::int64_t epoch);
+  /// Collective. `epoch` is 1-based; `times` are of its steps on this rank's GPU.
+  EpochGpus end_epoch(std::int64_t epoch, const StepTimes& times = {});
 
  private:
   Communicator& communicator_;

@@ -341,7 +341,7 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   apply_late_gradients();
   TrainPosition& at = session_.position;
   const EpochRanks ranks = stragglers_.end_epoch();
-  const EpochGpus gpus = gpus_.end_epoch(at.epoch + 1);
+  const EpochGpus gpus = gpus_.end_epoch(at.epoch + 1, session_.executable->take_step_times());
   options_.on_clock(measure_clock(communicator_, clock_identity()));
   const auto seen = static_cast<double>(at.images);
   EpochEvent event{

@@ -23,6 +23,18 @@ std::optional<double> GpuUse::slowed_share() const {
   return slowed / slowdowns_known;
 }
 
+std::optional<double> GpuUse::idle_share() const {
+  if (gaps <= 0 || busy_s + idle_s <= 0) return std::nullopt;
+  // A part of an epoch has one gap less than steps.
+  const double gap_s = idle_s / gaps;
+  return gap_s / (gap_s + busy_s / steps);
+}
+
+std::optional<double> GpuUse::exposed_ms() const {
+  if (steps <= 0) return std::nullopt;
+  return exposed_s / steps * 1e3;
+}
+
 void GpuUseMeter::add(const GpuReading& reading, double at_s) {
   const double seconds = last_s_ ? std::clamp(at_s - *last_s_, 0.0, longest_gap_s) : 0;
   if (!began_s_) began_s_ = at_s;

@@ -45,12 +45,22 @@ struct GpuUse {
   double xids_known = 0;                                  // readings that tell them
   double xids = 0;                                        // how many
   std::array<double, 4> first_xids = {};                  // the first of them that differ; 0: none
+  // Not of sensors, but of whoever gives the GPU its work:
+  double steps = 0;      // whose times are known
+  double busy_s = 0;     // within them
+  double exposed_s = 0;  // of them: while it did nothing but wait for communication
+  double gaps = 0;       // between steps
+  double idle_s = 0;     // in them
 
   /// Of the time for which reasons are known: the share in which it was slowed down.
   std::optional<double> slowed_share() const;
+  /// Of a step and the gap before it: the share of the gap. Absent where there was none.
+  std::optional<double> idle_share() const;
+  /// Of a step.
+  std::optional<double> exposed_ms() const;
 };
 constexpr std::size_t gpu_use_doubles = sizeof(GpuUse) / sizeof(double);
-static_assert(gpu_use_doubles == 49, "gathered as an array of doubles");
+static_assert(gpu_use_doubles == 54, "gathered as an array of doubles");
 
 class GpuUseMeter {
  public:

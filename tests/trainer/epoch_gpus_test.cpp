@@ -93,8 +93,9 @@ TEST(EpochGpus, WhatIsNotKnownIsNull) {
   const auto fields = gpu_fields(gpus);
   EXPECT_EQ(fields["ranks"], 2);
   EXPECT_EQ(fields["answered"], 1);
-  for (const char* key : {"utilisation", "memory_bytes", "sm_clock_mhz", "temperature_c",
-                          "throttled", "throttled_seconds", "ecc_errors", "xids"}) {
+  for (const char* key :
+       {"utilisation", "memory_bytes", "sm_clock_mhz", "temperature_c", "throttled",
+        "throttled_seconds", "ecc_errors", "xids", "idle_between_steps", "exposed_ms"}) {
     EXPECT_TRUE(fields[key].is_null()) << key;
   }
   EXPECT_EQ(fields["power_w"][4], 100);
@@ -127,6 +128,26 @@ TEST(EpochGpus, AreCurves) {
   EXPECT_DOUBLE_EQ(shown["gpu/sm_clock_MHz"], 1485);
   EXPECT_DOUBLE_EQ(shown["gpu/throttled"], 0.4);
   EXPECT_TRUE(gpu_scalars({}).empty());
+}
+
+TEST(EpochGpus, TellWhereTheTimeOfStepsGoes) {
+  std::vector<GpuUse> uses(2, used(1, 600, 1980));
+  for (GpuUse& use : uses) {
+    use.steps = 10;
+    use.busy_s = 0.9;
+    use.gaps = 9;
+    use.idle_s = 0.009;
+  }
+  uses[1].exposed_s = 0.05;
+  uses[1].idle_s = 0.09;
+  const auto gpus = gpus_of(uses);
+  const auto fields = gpu_fields(gpus);
+  EXPECT_EQ(fields["idle_between_steps"], Json::parse("[0.011, 0.011, 0.1, 0.1, 0.1]"));
+  EXPECT_EQ(fields["exposed_ms"][4], 5);
+  std::map<std::string, double> shown;
+  for (const Scalar& scalar : gpu_scalars(gpus)) shown[scalar.tag] = scalar.value;
+  EXPECT_DOUBLE_EQ(shown["gpu/idle_between_steps"], 0.1);
+  EXPECT_DOUBLE_EQ(shown["gpu/exposed_communication_ms"], 5);
 }
 
 TEST(EpochGpus, AreOneEventAndNoneWithoutGpus) {

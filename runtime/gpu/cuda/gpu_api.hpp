@@ -61,6 +61,14 @@ inline GpuStatus gpu_destroy_stream(GpuStream stream) {
 inline GpuStatus gpu_create_event(GpuEvent& event) {
   return cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
 }
+/// One that keeps the time at which the device came to it.
+inline GpuStatus gpu_create_timed_event(GpuEvent& event) {
+  return cudaEventCreateWithFlags(&event, cudaEventDefault);
+}
+/// Between two of these, both of which the device has passed.
+inline GpuStatus gpu_milliseconds_between(float& milliseconds, GpuEvent from, GpuEvent to) {
+  return cudaEventElapsedTime(&milliseconds, from, to);
+}
 inline GpuStatus gpu_destroy_event(GpuEvent event) {
   return cudaEventDestroy(event);
 }

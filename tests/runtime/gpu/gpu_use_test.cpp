@@ -44,6 +44,22 @@ TEST(GpuUse, WhatNoReadingTellsIsNotZero) {
   EXPECT_EQ(use.temperature, 40);
 }
 
+TEST(GpuUse, SharesOfStepsNeedSteps) {
+  GpuUse use;
+  EXPECT_FALSE(use.idle_share());
+  EXPECT_FALSE(use.exposed_ms());
+  use.steps = 1;
+  use.busy_s = 0.09;
+  use.exposed_s = 0.002;
+  EXPECT_FALSE(use.idle_share()) << "one step has no gap";
+  EXPECT_DOUBLE_EQ(*use.exposed_ms(), 2);
+  use.steps = 3;
+  use.busy_s = 0.27;
+  use.gaps = 2;
+  use.idle_s = 0.02;
+  EXPECT_DOUBLE_EQ(*use.idle_share(), 0.1);
+}
+
 TEST(GpuUse, CountsSlowdownsByReason) {
   GpuSlowdowns hot;
   hot.add(GpuSlowdown::thermal);

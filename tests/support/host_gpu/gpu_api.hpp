@@ -37,6 +37,7 @@ using GpuStream = HostStream*;
 struct HostEvent {
   HostStream* stream = nullptr;
   std::uint64_t at = 0;  // what its stream had been given
+  float ms = 0;          // of the clock, on the default stream
 };
 using GpuEvent = HostEvent*;
 
@@ -68,6 +69,8 @@ struct HostGpus {
   std::size_t plays = 0;       // of recordings
   std::size_t recordings = 0;  // that there are
   bool refuses_recording = false;
+  float clock_ms = 0;  // stands still until a test moves it
+  bool busy = false;   // no event has been passed yet, say those that ask
   std::mutex mutex = {};
 };
 inline HostGpus& host_gpus() {
@@ -182,13 +185,23 @@ inline GpuStatus gpu_create_event(GpuEvent& event) {
   event = new HostEvent;
   return gpu_success;
 }
+inline GpuStatus gpu_create_timed_event(GpuEvent& event) {
+  return gpu_create_event(event);
+}
+inline GpuStatus gpu_milliseconds_between(float& milliseconds, GpuEvent from, GpuEvent to) {
+  if (host_gpus().busy) return gpu_not_ready;
+  milliseconds = to->ms - from->ms;
+  return gpu_success;
+}
 inline GpuStatus gpu_destroy_event(GpuEvent event) {
   delete event;
   return gpu_success;
 }
 inline GpuStatus gpu_record(GpuEvent event, GpuStream stream) {
   if (host_gpu_records()) return GpuStatus::recording;
-  *event = {.stream = stream, .at = stream == nullptr ? host_gpu_work() : stream->given};
+  *event = {.stream = stream,
+            .at = stream == nullptr ? host_gpu_work() : stream->given,
+            .ms = host_gpus().clock_ms};
   return gpu_success;
 }
 /// Until it has done so much of what it was given.
@@ -212,7 +225,7 @@ inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
 }
 inline GpuStatus gpu_query(GpuEvent event) {
   HostStream* const stream = event->stream;
-  if (stream == nullptr) return gpu_success;
+  if (stream == nullptr) return host_gpus().busy ? gpu_not_ready : gpu_success;
   while (!stream->work.empty() && stream->work.front()()) {
     stream->work.pop_front();
     ++stream->done;

@@ -40,7 +40,8 @@ std::unique_ptr<DeviceOptimizer> GpuArenas::optimizer(const OptimizerEntry& opti
                                                       const ArenaLayout& layout,
                                                       const std::vector<bool>& one_dimensional) {
   if (layout.type != DType::f32 || !GpuOptimizer::has(optimizer)) return nullptr;
-  return std::make_unique<GpuOptimizer>(optimizer, options, layout, one_dimensional, stream_);
+  return std::make_unique<GpuOptimizer>(optimizer, options, layout, one_dimensional, stream_,
+                                        clock_);
 }
 
 }  // namespace dllaunch::gpu

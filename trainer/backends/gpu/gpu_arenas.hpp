@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "gpu_api.hpp"
+#include "trainer/backends/gpu/step_clock.hpp"
 #include "trainer/device_arenas.hpp"
 
 namespace dllaunch::gpu {
@@ -11,7 +12,8 @@ namespace dllaunch::gpu {
 /// Of the device that is the thread's own. Everything is in the order of `stream`.
 class GpuArenas final : public DeviceArenas {
  public:
-  explicit GpuArenas(GpuStream stream) : stream_(stream) {}
+  /// `clock`, which outlives it, hears of updates.
+  GpuArenas(GpuStream stream, StepClock& clock) : stream_(stream), clock_(clock) {}
 
   /// OutOfGpuMemory.
   std::shared_ptr<std::byte> allocate(std::size_t bytes) override;
@@ -24,6 +26,7 @@ class GpuArenas final : public DeviceArenas {
 
  private:
   GpuStream stream_;
+  StepClock& clock_;
 };
 
 }  // namespace dllaunch::gpu

@@ -23,16 +23,6 @@
 namespace dllaunch::gpu {
 namespace {
 
-constexpr DType dtype_of(float) {
-  return DType::f32;
-}
-constexpr DType dtype_of(Float16) {
-  return DType::f16;
-}
-constexpr DType dtype_of(BFloat16) {
-  return DType::bf16;
-}
-
 std::size_t index(int of) {
   return static_cast<std::size_t>(of);
 }
@@ -122,6 +112,7 @@ class GpuExecutable final : public Executable {
       }
       if (piece.slots == 0) on_ready(no_slot);
     }
+    clock_.backward_ended();
     check(gpu_last_error(), "backward");
   }
 
@@ -136,6 +127,7 @@ class GpuExecutable final : public Executable {
   }
 
   DeviceArenas* device_arenas() override { return &arenas_; }
+  StepTimes take_step_times() override { return clock_.take(); }
   std::shared_ptr<std::byte> image_memory(std::size_t bytes) override {
     return pinned_.take(bytes);
   }
@@ -244,7 +236,8 @@ class GpuExecutable final : public Executable {
   PinnedPool pinned_;
   DeviceMemory memory_;
   ParameterMemory parameters_;
-  GpuArenas arenas_{stream_};
+  StepClock clock_;
+  GpuArenas arenas_{stream_, clock_};
   NormLayers norms_;
   LossLayer loss_;
   ImageTransfer images_;  // float [batch, c, h, w]
@@ -303,7 +296,9 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   images_.send(batch.images.first(present));
   parameters_.fetch_weights(stream_);
   if (phase == Phase::train) masks_.draw(stream_, batch.random);
-  over(0, ToChannelsLast<float, T>{images_.receive(stream_), value(0), shape(0), false});
+  const float* const images = images_.receive(stream_);
+  if (phase == Phase::train) clock_.forward_begins();  // what waits for images does nothing
+  over(0, ToChannelsLast<float, T>{images, value(0), shape(0), false});
   images_.release(stream_);
 }
 

@@ -13,6 +13,16 @@
 
 namespace dllaunch::gpu {
 
+constexpr DType dtype_of(float) {
+  return DType::f32;
+}
+constexpr DType dtype_of(Float16) {
+  return DType::f16;
+}
+constexpr DType dtype_of(BFloat16) {
+  return DType::bf16;
+}
+
 /// What a library is given and gives: f32, bf16 or f16, products always added up in float.
 struct Numerics {
   DType type = DType::f32;

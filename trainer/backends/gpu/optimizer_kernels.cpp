@@ -83,12 +83,13 @@ bool GpuOptimizer::has(const OptimizerEntry& optimizer) {
 
 GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptions& options,
                            const ArenaLayout& layout, const std::vector<bool>& one_dimensional,
-                           GpuStream stream)
+                           GpuStream stream, StepClock& clock)
     : optimizer_(optimizer),
       options_(options),
       starts_(layout.offset.begin(), layout.offset.end()),
       one_dimensional_(one_dimensional),
-      stream_(stream) {
+      stream_(stream),
+      clock_(clock) {
   starts_.push_back(static_cast<std::int64_t>(layout.total));
   found_ = memory_.add(sizeof(int));
   if (optimizer.measure == nullptr) {
@@ -118,6 +119,7 @@ void GpuOptimizer::allocate() {
 }
 
 bool GpuOptimizer::multiply_gradients(const ArenaPart& part, float by) {
+  clock_.update_begins();
   auto* const found = memory_.at<int>(found_);
   check(gpu_clear_later(found, sizeof(int), stream_), "clear");
   launch(stream_, static_cast<std::int64_t>(part.elements),
@@ -150,6 +152,7 @@ std::pair<std::size_t, std::size_t> GpuOptimizer::slots_within(const ArenaPart& 
 }
 
 void GpuOptimizer::measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) {
+  clock_.update_begins();
   const ArenaElements of = elements_of_part(part);
   const auto elements = static_cast<std::int64_t>(part.elements);
   const SlotTable table = slots_from(part.first);
@@ -180,7 +183,16 @@ void GpuOptimizer::measure(const StepInfo& now, const ArenaPart& part, std::span
 
 void GpuOptimizer::update(const StepInfo& now, const ArenaPart& part,
                           std::span<const SquareSums> sums) {
-  if (optimizer_.measure != nullptr) return update_by_norms(now, part, sums);
+  clock_.update_begins();
+  if (optimizer_.measure != nullptr) {
+    update_by_norms(now, part, sums);
+  } else {
+    update_by_elements(now, part);
+  }
+  clock_.update_ended();
+}
+
+void GpuOptimizer::update_by_elements(const StepInfo& now, const ArenaPart& part) {
   const ArenaElements of = elements_of_part(part);
   const auto each = [&](const auto& body) {
     launch(stream_, static_cast<std::int64_t>(part.elements), body);

@@ -8,6 +8,7 @@
 #include "gpu_api.hpp"
 #include "trainer/backends/gpu/device_memory.hpp"
 #include "trainer/backends/gpu/optimizer_bodies.hpp"
+#include "trainer/backends/gpu/step_clock.hpp"
 #include "trainer/device_arenas.hpp"
 
 namespace dllaunch::gpu {
@@ -19,7 +20,7 @@ class GpuOptimizer final : public DeviceOptimizer {
   /// Allocates what it needs beside the arenas, which is little: OutOfGpuMemory.
   GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptions& options,
                const ArenaLayout& layout, const std::vector<bool>& one_dimensional,
-               GpuStream stream);
+               GpuStream stream, StepClock& clock);
 
   static bool has(const OptimizerEntry& optimizer);
 
@@ -29,6 +30,7 @@ class GpuOptimizer final : public DeviceOptimizer {
               std::span<const SquareSums> sums) override;
 
  private:
+  void update_by_elements(const StepInfo& now, const ArenaPart& part);
   void update_by_norms(const StepInfo& now, const ArenaPart& part,
                        std::span<const SquareSums> sums);
   void allocate();
@@ -41,6 +43,7 @@ class GpuOptimizer final : public DeviceOptimizer {
   std::vector<std::int64_t> starts_;  // of slots in the arenas, and where the last one's gap ends
   std::vector<bool> one_dimensional_;
   GpuStream stream_;
+  StepClock& clock_;
   DeviceMemory memory_;
   int found_ = -1;
   int offsets_ = -1;

@@ -88,6 +88,33 @@ TEST(GpuArenas, TrainAsArenasOnTheHostDo) {
 }
 
 /// To the last bit, whatever the optimiser does to zero gradients: weight decay is on.
+/// By the fake device's clock, which stands still but where the test moves it.
+TEST(GpuArenas, StepsAreTimed) {
+  SmallRun run(small_graph(), "sgd", /*on_device=*/true);
+  const Images images(run.graph, 4);
+  const auto pass = [](float ms) { host_gpus().clock_ms += ms; };
+  static_cast<void>(run.executable->take_step_times());
+  for (int number = 1; number <= 6; ++number) {
+    for (const bool second : {false, true}) {
+      run.executable->forward(images.batch(), Phase::train);
+      pass(2);
+      run.executable->backward(0.25, second, [&](int) { pass(1); });
+    }
+    pass(3);  // for the other ranks
+    run.arenas->update({.lr = 0.01, .step = number, .epoch = 0.0, .previous_lr = 0.01});
+    pass(5);  // for images
+  }
+  const StepTimes times = run.executable->take_step_times();
+  int calls = 0;
+  run.executable->forward(images.batch(), Phase::train);
+  run.executable->backward(0.25, false, [&](int) { ++calls; });
+  EXPECT_EQ(times.steps, 6);
+  EXPECT_NEAR(times.busy_s, 6 * (2 * (2 + calls) + 3) * 1e-3, 1e-9);
+  EXPECT_NEAR(times.exposed_s, 6 * 3 * 1e-3, 1e-9);
+  EXPECT_EQ(times.gaps, 5);
+  EXPECT_NEAR(times.idle_s, 5 * 5 * 1e-3, 1e-9);
+}
+
 TEST(GpuArenas, FrozenParametersStay) {
   for (const std::string_view optimizer : {"sgd", "adamw", "lars", "lamb"}) {
     SCOPED_TRACE(optimizer);
@@ -141,7 +168,8 @@ TEST(GpuArenas, SayWhatTheGpuLacks) {
   host_gpus().bytes_each = host_gpus().in_use[0] + (std::size_t{3} << 20);
   std::string said;
   try {
-    GpuArenas arenas(nullptr);
+    StepClock clock;
+    GpuArenas arenas(nullptr, clock);
     static_cast<void>(arenas.allocate(std::size_t{8} << 20));
   } catch (const std::bad_alloc& refused) {
     said = refused.what();

@@ -102,7 +102,8 @@ void expect_same_steps(const OptimizerEntry& optimizer, const OptimizerOptions& 
                        const std::vector<std::size_t>& cuts) {
   Arenas host = random_arenas(optimizer.states(options).size());
   Arenas device = host;
-  GpuOptimizer on_device(optimizer, options, layout, flat, nullptr);
+  StepClock clock;
+  GpuOptimizer on_device(optimizer, options, layout, flat, nullptr, clock);
   for (int step = 1; step <= 3; ++step) {
     host.gradients = device.gradients = gradients_of_step(step);
     step_on_host(optimizer, options, info(step), host);
