@@ -106,6 +106,7 @@ GpuOptimizer::GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptio
   check(gpu_copy(memory_.at<std::int64_t>(offsets_), starts_.data(), memory_.bytes(offsets_)),
         "copy");
   std::vector<float> decays;
+  decays.reserve(one_dimensional.size());
   for (const bool flat : one_dimensional) {
     decays.push_back(flat ? 0 : narrow(options.weight_decay));
   }

@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "gpu_api.hpp"
 
@@ -16,7 +16,9 @@ struct Take {
   int piece = 0;
   bool accumulate = false;
   double scale = 0;
-  auto operator<=>(const Take&) const = default;
+  friend bool operator<(const Take& a, const Take& b) {
+    return std::tie(a.piece, a.accumulate, a.scale) < std::tie(b.piece, b.accumulate, b.scale);
+  }
 };
 
 /// A piece is done as it is the first time, when libraries load what they need and find out what is
