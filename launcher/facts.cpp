@@ -43,6 +43,16 @@ Error silent(std::string_view command, std::string_view why, ErrorKind kind) {
                "try again, or start on this machine alone with --local"};
 }
 
+/// Slurm's programs look for the file for a minute before they say that it is not there.
+std::optional<Error> missing_configuration(World& world) {
+  const auto file = world.environment("SLURM_CONF");
+  if (!file || file->empty() || world.look_at(*file).exists) return std::nullopt;
+  return Error{
+      ErrorKind::unavailable,
+      fmt::format("slurm is configured by SLURM_CONF={}, and there is no such file", *file),
+      "correct or unset SLURM_CONF, or start on this machine alone with --local"};
+}
+
 Result<CommandOutput> run_patiently(World& world, const std::vector<std::string>& argv,
                                     std::chrono::milliseconds longest = long_limit) {
   const SlowNote note(world,
@@ -140,6 +150,7 @@ Result<Facts> observe(World& world) {
   if (!world.find_program("sinfo") || !world.find_program("scontrol")) {
     facts.why_no_slurm = "sinfo is not installed";
   } else {
+    if (auto missing = missing_configuration(world)) return *std::move(missing);
     auto config = run_patiently(world, {"scontrol", "show", "config"}, first_limit);
     if (!config) return silent("scontrol show config", config.error().what, config.error().kind);
     if (config->exit_code == 0) {

@@ -123,6 +123,20 @@ TEST(Facts, ASilentControllerIsAnErrorWithAWayOut) {
   EXPECT_THAT(facts.error().hint, HasSubstr("--local"));
 }
 
+/// Slurm itself would say so a minute later.
+TEST(Facts, AConfigurationThatIsNotThereIsSeenAtOnce) {
+  auto world = cluster();
+  world.variables["SLURM_CONF"] = "/etc/gone/slurm.conf";
+  const auto facts = observe(world);
+  ASSERT_FALSE(facts);
+  EXPECT_EQ(facts.error().kind, ErrorKind::unavailable);
+  EXPECT_THAT(facts.error().what, HasSubstr("SLURM_CONF=/etc/gone/slurm.conf"));
+  EXPECT_THAT(facts.error().hint, HasSubstr("--local"));
+  EXPECT_THAT(world.ran, testing::IsEmpty());
+  world.files["/etc/gone/slurm.conf"] = "";
+  EXPECT_TRUE(observe(world));
+}
+
 TEST(Facts, AHangingControllerIsATimeout) {
   for (const auto* command : {"scontrol show config", "scontrol --all --oneliner show partition",
                               "scontrol --all --oneliner show node"}) {
