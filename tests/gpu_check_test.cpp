@@ -42,6 +42,12 @@ class GpuCheck : public testing::Test {
     put("bench_training",
         "read -r warm; read -r steps; echo '{\"step_s\": [9], \"cpu_s\": 1}'; printf '{\"step_s\": "
         "[0.5'; for i in $(seq 2 $steps); do printf ', 0.25'; done; echo '], \"cpu_s\": 1}'");
+    put("bench_roofline", "echo '{\"floor_s\": 1.250000e-01, \"bytes\": 1.5e+11}'");
+    put("python3",  // in place of beside_pytorch.py, too
+        R"sh([ "$2" = prepare ] && exit 0
+            echo '{"name": "'"$2"'-row", "value": 1.25, "verdict": "met"}'
+            echo "table: $2-row met"
+            echo "not measured: torch.compile: $2 (too old)")sh");
   }
 
   void put(const std::string& program, const std::string& commands) {
@@ -56,8 +62,12 @@ class GpuCheck : public testing::Test {
     return run_program(argv);
   }
 
-  RunningProgram::Ended check(const std::string& seconds = "60") {
-    return run({script, "--bin", folder("bin"), "--out", folder("out"), "--seconds", seconds});
+  RunningProgram::Ended check(const std::string& seconds = "60",
+                              const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{script,        "--bin",     folder("bin"), "--out",
+                                   folder("out"), "--seconds", seconds};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
   }
 
   nlohmann::json report() {
@@ -101,8 +111,73 @@ TEST_F(GpuCheck, LeavesATableAndOneJson) {
     EXPECT_DOUBLE_EQ(bench["images_per_s"], bench["batch"].get<double>() / 0.25) << bench;
   }
   EXPECT_THAT(ended.output, HasSubstr("resnet50-224-bf16"));
-  EXPECT_THAT(json["not_measured"], testing::Contains("fraction of the roofline"));
-  EXPECT_THAT(ended.output, HasSubstr("not measured: PyTorch on the same GPU, "));
+  EXPECT_THAT(ended.output, HasSubstr("not measured: GPU idle between steps, "));
+}
+
+TEST_F(GpuCheck, SetsWhatWasReachedBesideWhatIsAsked) {
+  const auto ended = check();
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  const auto rows = report()["must_reach"];
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0]["name"], "roofline-resnet50-224-bf16");
+  EXPECT_DOUBLE_EQ(rows[0]["value"], 0.5) << "0.125 s of 0.25";
+  EXPECT_EQ(rows[0]["verdict"], "stated");
+  EXPECT_DOUBLE_EQ(rows[0]["details"]["bytes"], 1.5e11);
+  std::size_t i = 0;
+  for (const std::string part : {"steps", "data", "start"}) {
+    EXPECT_EQ(rows[++i]["name"], part + "-row");
+    EXPECT_THAT(ended.output, HasSubstr("\n" + part + "-row met\n"));
+    EXPECT_THAT(report()["not_measured"],
+                testing::Contains("torch.compile: " + part + " (too old)"));
+  }
+}
+
+TEST_F(GpuCheck, ANumberThatFallsShortIsNoFailure) {
+  put("python3", "echo '{\"name\": \"slow\", \"value\": 0.5, \"verdict\": \"not met\"}'");
+  EXPECT_EQ(check().exit_code, 0);
+  EXPECT_EQ(report()["must_reach"][1]["verdict"], "not met");
+}
+
+TEST_F(GpuCheck, WithoutPythonTheRestRuns) {
+  const auto ended = check("60", {"--python", "no-such-python"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_EQ(report()["must_reach"].size(), 1U);
+  EXPECT_THAT(report()["not_measured"],
+              testing::Contains("beside PyTorch: steps (no no-such-python here)"));
+}
+
+TEST_F(GpuCheck, APartBesidePyTorchThatFailsOrHangsIsNamed) {
+  put("python3",
+      "case $2 in steps) echo 'Traceback'; exit 1 ;;\n"
+      "data) echo '{\"name\": \"torn'; exec sleep 600 ;;\n"
+      "start) echo '{\"name\": \"whole\", \"value\": null}'; exit 1 ;; esac");
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(check("6").exit_code, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
+  const auto json = report();
+  EXPECT_EQ(json["must_reach"].size(), 1U) << "there was no time for the start";
+  for (const char* part : {"steps", "data", "start"}) {
+    EXPECT_THAT(json["not_measured"].dump(), HasSubstr(std::string("beside PyTorch: ") + part));
+  }
+}
+
+TEST_F(GpuCheck, CachesThatCannotBeFilledAreAFailure) {
+  put("python3", "[ $2 = prepare ] && exit 1; echo '{\"name\": \"row\"}'");
+  const auto ended = check();
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.output, HasSubstr("PyTorch's caches"));
+}
+
+TEST_F(GpuCheck, AFloorWithoutSenseIsNoNumber) {
+  for (const std::string said :
+       {R"(echo 'bench_roofline: no GPU'; exit 1)", R"(echo '{"floor_s": soon}')",
+        R"(echo '{"floor_s": 1, "bytes": nan}')", R"(echo '{"floor_s": 1, "bytes": 2}'; exit 1)"}) {
+    put("bench_roofline", said);
+    EXPECT_EQ(check().exit_code, 1) << said;
+    EXPECT_TRUE(report()["must_reach"][0]["value"].is_null()) << said;
+    EXPECT_TRUE(report()["must_reach"][0]["verdict"].is_null()) << said;
+    EXPECT_THAT(report()["not_measured"].dump(), HasSubstr("fraction of the roofline")) << said;
+  }
 }
 
 TEST_F(GpuCheck, WhatTakesTooLongIsStoppedAndHasFailed) {
@@ -126,6 +201,9 @@ TEST_F(GpuCheck, APackRunsWithWhatItBrings) {
   EXPECT_TRUE(fs::exists(folder("pack/lib") / "libstdc++.so.6"));
   EXPECT_TRUE(fs::exists(folder("pack/lib/openmpi") / "mca_pml_ob1.so"));
   EXPECT_FALSE(fs::exists(folder("pack/lib") / "libc.so.6")) << "the machine's own";
+  for (const char* file : {"beside_pytorch.py", "torch_steps.py", "torch_models.py"}) {
+    EXPECT_TRUE(fs::exists(folder("pack/bench/gpu") / file)) << file;
+  }
 
   put("cuda_test", "exit 1");  // not the one in the pack
   put("nccl_test", "exit 1");

@@ -18,8 +18,10 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -81,15 +83,19 @@ class Trained {
         batch_(batch),
         ranks_(communicator.size()),
         arenas_(executable, communicator, *find_optimizer("sgd"),
-                {.lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4}, shard),
+                {.lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4}, {.shard = shard}),
         reducer_(communicator, arenas_.layout(), arenas_.gradients(), arenas_.plan(25 << 20),
                  {.scatter = shard}) {
     arenas_.deal(arenas_.plan(25 << 20));
     arenas_.initialise(graph, 1);
     std::mt19937 random(2);
     std::normal_distribution<float> normal;
-    images_.resize(static_cast<std::size_t>(batch * elements_of(graph.input_shape())));
-    for (float& pixel : images_) pixel = normal(random);
+    const auto pixels = static_cast<std::size_t>(batch * elements_of(graph.input_shape()));
+    memory_ = executable.image_memory(pixels * sizeof(float));
+    if (memory_ == nullptr) plain_.resize(pixels);
+    auto* const first = memory_ ? reinterpret_cast<float*>(memory_.get()) : plain_.data();
+    for (std::size_t i = 0; i < pixels; ++i) first[i] = normal(random);
+    images_ = {first, pixels};
     for (int i = 0; i < batch; ++i) {
       labels_.push_back(
           static_cast<std::int32_t>(random() % static_cast<unsigned>(graph.classes())));
@@ -146,7 +152,9 @@ class Trained {
   int ranks_;
   ParameterArenas arenas_;
   GradientReducer reducer_;
-  std::vector<float> images_;
+  std::vector<float> plain_;
+  std::shared_ptr<std::byte> memory_;  // in its place, where the device wants them elsewhere
+  std::span<const float> images_;
   std::vector<std::int32_t> labels_;
   std::int64_t steps_ = 0;
   double passes_s_ = 0;  // forward, backward, sums over ranks

@@ -2,6 +2,7 @@
 // and a stand-in for NVIDIA's library tells how the GPUs are.
 #include "trainer/gpu_watch.hpp"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,6 +71,24 @@ std::span<const BackendEntry> backends() {
 
 namespace {
 
+/// How often the sampler of this process has asked the stand-in.
+int readings_so_far() {
+  void* const library = ::dlopen(fake_nvml_state.c_str(), RTLD_NOW);
+  void* const count = library == nullptr ? nullptr : ::dlsym(library, "dllaunch_fake_readings");
+  return count == nullptr ? -1 : reinterpret_cast<int (*)()>(count)();
+}
+
+/// Until two more readings are complete: a third has begun. However slow the machine is.
+void wait_for_readings() {
+  const int before = readings_so_far();
+  ASSERT_GE(before, 0) << "the stand-in does not tell";
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (readings_so_far() < before + 3) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "nobody reads the sensors";
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
 class RanksOnGpus : public testing::Test {
  protected:
   void SetUp() override {
@@ -125,8 +144,10 @@ class RanksOnGpus : public testing::Test {
       const std::lock_guard<std::mutex> lock(heard->mutex);
       heard->lines.push_back(line);
     };
-    // Epochs of a third of a second, so that each has readings.
-    options.on_step = [](const StepReport&) { std::this_thread::sleep_for(50ms); };
+    // Every step has readings, so every epoch has.
+    options.on_step = [watched = backend == "gpu"](const StepReport&) {
+      if (watched) wait_for_readings();
+    };
     return train(options, *communicator_);
   }
 

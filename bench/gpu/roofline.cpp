@@ -1,0 +1,123 @@
+// The least time of a training step on this GPU: what the step computes and moves (step_costs.hpp)
+// against what the GPU is seen to do at most. scripts/gpu-check sets it beside the step's own time.
+//
+//   bench_roofline [KEY=VALUE]...       keys and defaults: see `defaults` below
+//   bench_roofline model=resnet50 size=224 batch=256 precision=bf16
+//   bench_roofline ceilings=1e15,3e12   operations and bytes a second of a GPU that is not here
+//   bench_roofline report=passes        every launch: operations, bytes, what holds it up
+//
+// One line of JSON: operations and bytes of a step, the ceilings, the seconds of the floor and
+// those of it that are held up by computing and by moving.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/gpu/ceilings.hpp"
+#include "runtime/gpu/own_gpu.hpp"
+#include "trainer/backends/cuda/cublaslt_product.hpp"
+
+namespace {
+
+using namespace dllaunch;
+
+std::map<std::string, std::string> defaults() {
+  return {{"model", "resnet50"},    {"batch", "256"},    {"channels", "3"},
+          {"size", "224"},          {"classes", "1000"}, {"precision", "bf16"},
+          {"ceilings", "measured"}, {"report", "floor"}};
+}
+
+/// What went wrong, and the end.
+[[noreturn]] void stop(const std::string& why) {
+  fmt::print(stderr, "bench_roofline: {}\n", why);
+  std::exit(1);
+}
+
+template <typename T>
+T value_or_stop(Result<T> result) {
+  if (!result) stop(result.error().what);
+  return *std::move(result);
+}
+
+template <typename T>
+T number(const std::string& text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [read, failed] = std::from_chars(text.data(), end, value);
+  if (failed != std::errc{} || read != end || !(value > 0)) stop("no number above 0: " + text);
+  return value;
+}
+
+gpu::Numerics numerics_of(const std::string& precision) {
+  if (precision == "bf16") return {.type = DType::bf16};
+  if (precision == "fp16") return {.type = DType::f16};
+  if (precision == "fp32" || precision == "tf32") return {.tf32 = precision == "tf32"};
+  stop("there is no precision " + precision);
+}
+
+gpu::Ceilings measured(const gpu::Numerics& numerics) {
+  const auto environment = process_environment();
+  const RankEnv rank = value_or_stop(read_rank_env(environment));
+  value_or_stop(take_own_gpu(read_gpu_wish(rank, environment)));
+  cublaslt::Handle handle;
+  value_or_stop(handle.open());
+  return value_or_stop(gpu::measure_ceilings(
+      [&](const gpu::ProductShape& shape) { return cublaslt::make_product(handle, shape); },
+      numerics));
+}
+
+gpu::Ceilings ceilings_of(const std::string& asked, const gpu::Numerics& numerics) {
+  if (asked == "measured") return measured(numerics);
+  const std::size_t comma = std::min(asked.find(','), asked.size() - 1);
+  return {.operations_per_s = number<double>(asked.substr(0, comma)),
+          .bytes_per_s = number<double>(asked.substr(comma + 1))};
+}
+
+int run(int argc, char** argv) {
+  auto options = defaults();
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t equals = std::min(word.find('='), word.size());
+    const auto found = options.find(word.substr(0, equals));
+    if (found == options.end() || equals + 1 >= word.size()) stop("no such option: " + word);
+    found->second = word.substr(equals + 1);
+  }
+  const auto whole = [&](const char* key) { return number<int>(options.at(key)); };
+  const auto model = std::ranges::find(models(), options.at("model"), &ModelEntry::name);
+  if (model == models().end()) stop("there is no model " + options.at("model"));
+  const int size = whole("size");
+  const Graph graph =
+      value_or_stop(model->build({whole("channels"), size, size}, whole("classes")));
+  const gpu::Numerics numerics = numerics_of(options.at("precision"));
+  const auto passes = gpu::step_costs(graph, {.batch = whole("batch"), .type = numerics.type});
+  const gpu::Ceilings ceilings = ceilings_of(options.at("ceilings"), numerics);
+  double operations = 0;
+  double bytes = 0;
+  for (const gpu::PassCost& pass : passes) {
+    operations += pass.operations;
+    bytes += pass.bytes;
+    if (options.at("report") != "passes") continue;
+    const gpu::Floor of = gpu::floor_of({&pass, 1}, ceilings);
+    fmt::print("{:9.3f} us {} {:.3e} {:.3e} {}\n", 1e6 * of.seconds(),
+               of.computing_s > 0 ? "computes" : "moves   ", pass.operations, pass.bytes,
+               pass.name);
+  }
+  const gpu::Floor floor = gpu::floor_of(passes, ceilings);
+  fmt::print(
+      "{{\"floor_s\": {:.6e}, \"computing_s\": {:.6e}, \"moving_s\": {:.6e}, \"operations\": "
+      "{:.6e}, "
+      "\"bytes\": {:.6e}, \"operations_per_s\": {:.4e}, \"bytes_per_s\": {:.4e}}}\n",
+      floor.seconds(), floor.computing_s, floor.moving_s, operations, bytes,
+      ceilings.operations_per_s, ceilings.bytes_per_s);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run(argc, argv);
+}

@@ -1,0 +1,94 @@
+// bench/gpu/ceilings.cpp on the host in place of a GPU: that it runs what it says and counts it.
+#include "bench/gpu/ceilings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "tests/support/host_gpu/host_math.hpp"
+
+namespace dllaunch::gpu {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr CeilingSizes small{.side = 24, .copied = 4096, .runs = 2, .rounds = 3};
+
+/// A product that takes at least so long, the first time of all much longer.
+class SlowProduct final : public Product {
+ public:
+  SlowProduct(std::unique_ptr<Product> computes, int& runs)
+      : computes_(std::move(computes)), runs_(runs) {}
+  std::size_t workspace() const override { return computes_->workspace(); }
+  void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
+           void* workspace) override {
+    std::this_thread::sleep_for(runs_++ == 0 ? 200ms : 5ms);
+    computes_->run(stream, a, b, c, add, workspace);
+  }
+
+ private:
+  std::unique_ptr<Product> computes_;
+  int& runs_;
+};
+
+class MeasuredCeilings : public testing::Test {
+ protected:
+  Result<Ceilings> measure(DType type, const CeilingSizes& sizes = small) {
+    const auto make = [this](const ProductShape& shape) -> Result<std::unique_ptr<Product>> {
+      asked_ = shape;
+      auto made = math_->product(shape);
+      if (!made) return made;
+      return std::unique_ptr<Product>(std::make_unique<SlowProduct>(*std::move(made), runs_));
+    };
+    return measure_ceilings(make, {.type = type}, sizes);
+  }
+
+  std::unique_ptr<MathLibrary> math_ = make_host_math();
+  ProductShape asked_;
+  int runs_ = 0;
+};
+
+TEST_F(MeasuredCeilings, AreOfTheFastestRound) {
+  for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+    runs_ = 0;
+    const auto ceilings = measure(type);
+    ASSERT_TRUE(ceilings) << ceilings.error().what;
+    EXPECT_EQ(runs_, 2 * (1 + 3)) << "a round that does not count, and three";
+    EXPECT_EQ(asked_.in, type);
+    EXPECT_EQ(asked_.depth, 24);
+    const double operations = 2.0 * 24 * 24 * 24;
+    EXPECT_LT(ceilings->operations_per_s, operations / 0.005);
+    EXPECT_GT(ceilings->operations_per_s, operations / 0.1) << "the slow first one counts not";
+    EXPECT_GT(ceilings->bytes_per_s, 0);
+  }
+  EXPECT_TRUE(host_gpus().pieces.empty()) << "what was allocated is given back";
+}
+
+TEST_F(MeasuredCeilings, OfASmallGpuCopyLess) {
+  const std::size_t there = std::exchange(host_gpus().bytes_each, std::size_t{64} << 10);
+  const auto ceilings = measure(DType::f32);  // two copies of 4 KiB, of 8 at most
+  const auto wanted = measure(DType::f32, {.side = 24, .copied = 1 << 30, .runs = 1, .rounds = 1});
+  const auto none = measure(DType::f32, {.side = 1024, .copied = 4096, .runs = 1, .rounds = 1});
+  host_gpus().bytes_each = there;
+  EXPECT_TRUE(ceilings) << ceilings.error().what;
+  EXPECT_TRUE(wanted) << wanted.error().what;
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().what, HasSubstr("12 MiB of the GPU to measure it with"));
+}
+
+TEST_F(MeasuredCeilings, SayWhatTheLibraryLacks) {
+  const auto refused = measure_ceilings(
+      [](const ProductShape&) -> Result<std::unique_ptr<Product>> {
+        return Error{ErrorKind::unavailable, "no such product", ""};
+      },
+      {.type = DType::bf16}, small);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what, "no such product");
+}
+
+}  // namespace
+}  // namespace dllaunch::gpu
