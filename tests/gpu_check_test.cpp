@@ -41,7 +41,8 @@ class GpuCheck : public testing::Test {
     put("dltrain", "echo '\"CUDA 13.0, cuDNN 9.19 on cuda\"'");
     put("bench_training",
         "read -r warm; read -r steps; echo '{\"step_s\": [9], \"cpu_s\": 1}'; printf '{\"step_s\": "
-        "[0.5'; for i in $(seq 2 $steps); do printf ', 0.25'; done; echo '], \"cpu_s\": 1}'");
+        "[0.5'; for i in $(seq 2 $steps); do printf ', 0.25'; done; echo '], \"cpu_s\": 1, "
+        "\"idle_share\": '${IDLE:-0.012500}', \"exposed_ms\": 0.0}'");
     put("bench_roofline", "echo '{\"floor_s\": 1.250000e-01, \"bytes\": 1.5e+11}'");
     put("python3",  // in place of beside_pytorch.py, too
         R"sh([ "$2" = prepare ] && exit 0
@@ -111,14 +112,14 @@ TEST_F(GpuCheck, LeavesATableAndOneJson) {
     EXPECT_DOUBLE_EQ(bench["images_per_s"], bench["batch"].get<double>() / 0.25) << bench;
   }
   EXPECT_THAT(ended.output, HasSubstr("resnet50-224-bf16"));
-  EXPECT_THAT(ended.output, HasSubstr("not measured: GPU idle between steps, "));
+  EXPECT_THAT(ended.output, HasSubstr("not measured: decoding of JPEG files, "));
 }
 
 TEST_F(GpuCheck, SetsWhatWasReachedBesideWhatIsAsked) {
   const auto ended = check();
   EXPECT_EQ(ended.exit_code, 0) << ended.output;
   const auto rows = report()["must_reach"];
-  ASSERT_EQ(rows.size(), 4U);
+  ASSERT_EQ(rows.size(), 5U);
   EXPECT_EQ(rows[0]["name"], "roofline-resnet50-224-bf16");
   EXPECT_DOUBLE_EQ(rows[0]["value"], 0.5) << "0.125 s of 0.25";
   EXPECT_EQ(rows[0]["verdict"], "stated");
@@ -129,6 +130,28 @@ TEST_F(GpuCheck, SetsWhatWasReachedBesideWhatIsAsked) {
     EXPECT_THAT(ended.output, HasSubstr("\n" + part + "-row met\n"));
     EXPECT_THAT(report()["not_measured"],
                 testing::Contains("torch.compile: " + part + " (too old)"));
+  }
+  EXPECT_EQ(rows[4]["name"], "idle-resnet50-224-bf16");
+  EXPECT_DOUBLE_EQ(rows[4]["value"], 0.0125);
+  EXPECT_EQ(rows[4]["verdict"], "met");
+  EXPECT_DOUBLE_EQ(report()["benchmarks"][0]["idle_between_steps"], 0.0125);
+}
+
+/// More than is asked is told as such, and a backend without a clock has no number.
+TEST_F(GpuCheck, IdleTimeIsJudgedOrMissing) {
+  for (const std::string said : {"0.020001", ""}) {
+    put("bench_training",
+        "read -r warm; read -r steps; printf '{\"step_s\": [0.5'; for i in $(seq 2 "
+        "$steps); do printf ', 0.25'; done; echo '], \"cpu_s\": 1" +
+            (said.empty() ? "" : ", \"idle_share\": " + said + ", \"exposed_ms\": 0") + "}'");
+    EXPECT_EQ(check().exit_code, 0);
+    const auto json = report();
+    if (said.empty()) {
+      EXPECT_THAT(json["not_measured"],
+                  testing::Contains("GPU idle between steps of resnet50-224-bf16"));
+    } else {
+      EXPECT_EQ(json["must_reach"][4]["verdict"], "not met");
+    }
   }
 }
 
@@ -141,7 +164,7 @@ TEST_F(GpuCheck, ANumberThatFallsShortIsNoFailure) {
 TEST_F(GpuCheck, WithoutPythonTheRestRuns) {
   const auto ended = check("60", {"--python", "no-such-python"});
   EXPECT_EQ(ended.exit_code, 0) << ended.output;
-  EXPECT_EQ(report()["must_reach"].size(), 1U);
+  EXPECT_EQ(report()["must_reach"].size(), 2U) << "the roofline's and the idle time";
   EXPECT_THAT(report()["not_measured"],
               testing::Contains("beside PyTorch: steps (no no-such-python here)"));
 }
@@ -155,7 +178,7 @@ TEST_F(GpuCheck, APartBesidePyTorchThatFailsOrHangsIsNamed) {
   EXPECT_EQ(check("6").exit_code, 1);
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(60));
   const auto json = report();
-  EXPECT_EQ(json["must_reach"].size(), 1U) << "there was no time for the start";
+  EXPECT_EQ(json["must_reach"].size(), 2U) << "there was no time for the start";
   for (const char* part : {"steps", "data", "start"}) {
     EXPECT_THAT(json["not_measured"].dump(), HasSubstr(std::string("beside PyTorch: ") + part));
   }
@@ -226,7 +249,7 @@ TEST_F(GpuCheck, ABenchmarkThatEndsEarlyHasNoNumber) {
   put("bench_training", "echo 'bench_training: out of memory' >&2; exit 1");
   EXPECT_EQ(check().exit_code, 1);
   const auto json = report();
-  ASSERT_EQ(json["benchmarks"].size(), 6U);
+  ASSERT_EQ(json["benchmarks"].size(), 8U);
   for (const auto& bench : json["benchmarks"]) EXPECT_TRUE(bench["images_per_s"].is_null());
 }
 

@@ -6,7 +6,8 @@
 //   mpirun -np 2 bench_training threads=1 batch=8 commands=/tmp/fifo   (rank R reads /tmp/fifo.R)
 //
 // Each line of commands is a number of steps; rank 0 answers with a line of JSON: the seconds of
-// each step, the CPU seconds of this rank, the largest memory this rank has held (MiB).
+// each step, the CPU seconds of this rank, the largest memory this rank has held (MiB); on a GPU
+// also the share of time between steps, and milliseconds of a step that wait for other ranks.
 // `report=steps` lists what a step runs instead; `report=times` says at the end what each piece of
 // it took.
 #include <fmt/format.h>
@@ -117,6 +118,8 @@ class Trained {
     update_s_ += std::chrono::duration<double>(Clock::now() - backward).count();
   }
 
+  StepTimes take_step_times() { return executable_.take_step_times(); }
+
   /// Prints the milliseconds of a step, piece by piece and kind by kind, means over all steps.
   void profile() const {
     std::map<std::string, double> kinds;
@@ -161,6 +164,15 @@ class Trained {
   double update_s_ = 0;
 };
 
+/// Of these steps, where the device has a clock.
+std::string device_times(const StepTimes& times) {
+  if (times.gaps == 0) return "";
+  const double idle_s = times.idle_s / times.gaps;
+  const double busy_s = times.busy_s / times.steps;
+  return fmt::format(", \"idle_share\": {:.6f}, \"exposed_ms\": {:.4f}", idle_s / (idle_s + busy_s),
+                     times.exposed_s / times.steps * 1e3);
+}
+
 void answer(Trained& trained, int steps, bool speaks) {
   std::vector<double> seconds;
   const std::clock_t cpu_before = std::clock();
@@ -171,8 +183,8 @@ void answer(Trained& trained, int steps, bool speaks) {
   }
   const double cpu_s = static_cast<double>(std::clock() - cpu_before) / CLOCKS_PER_SEC;
   if (!speaks) return;
-  fmt::print("{{\"step_s\": [{:.6f}], \"cpu_s\": {:.4f}, \"peak_mib\": {:.1f}}}\n",
-             fmt::join(seconds, ", "), cpu_s, peak_mib());
+  fmt::print("{{\"step_s\": [{:.6f}], \"cpu_s\": {:.4f}, \"peak_mib\": {:.1f}{}}}\n",
+             fmt::join(seconds, ", "), cpu_s, peak_mib(), device_times(trained.take_step_times()));
   std::fflush(stdout);
 }
 
