@@ -47,11 +47,11 @@ add_custom_target(threads_tests)
 # dllaunch_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS words ...] [TIMEOUT seconds] [TIMED]
 #               [COMPUTES])
 # One GoogleTest program NAME; CTest sees each of its tests by name. TIMED: it holds a library to times.
-# COMPUTES: it waits for no other process and reads no clock that matters, so another may run beside it.
+# COMPUTES: it waits for no other process and its clocks are patient, so another may run on the second core.
 function(dllaunch_test name)
   cmake_parse_arguments(ARG "TIMED;COMPUTES" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   dllaunch_patience(ARG_TIMEOUT)
-  # The presets run two at once: what is not said to compute has the machine to itself.
+  # The presets run two at once: a program that is not said to compute has both cores.
   set(processors 2)
   if(ARG_COMPUTES)
     set(processors 1)
@@ -92,9 +92,13 @@ function(dllaunch_mpi_test name)
     else()
       add_test(NAME ${name}.np${ranks} COMMAND ${CMAKE_COMMAND} -E echo "SKIPPED no mpirun")
     endif()
+    set(processors ${ranks})
+    if(ranks LESS 2)
+      set(processors 2)
+    endif()
     # Ranks outnumber cores here: those that wait must let the others run.
     set_tests_properties(${name}.np${ranks} PROPERTIES
-      SKIP_REGULAR_EXPRESSION "SKIPPED no mpirun" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ranks} LABELS mpi
+      SKIP_REGULAR_EXPRESSION "SKIPPED no mpirun" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${processors} LABELS mpi
       ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1")
   endforeach()
 endfunction()

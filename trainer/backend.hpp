@@ -60,7 +60,7 @@ struct StepTimes {
   double steps = 0;
   double busy_s = 0;     // from the first kernel to the end of the update
   double exposed_s = 0;  // of them: from the end of the backward pass to the update's beginning,
-                         // when only communication is under way
+                         // when it waits for communication and slower ranks
   double gaps = 0;       // between two steps
   double idle_s = 0;     // in them
 };

@@ -43,18 +43,19 @@ Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t re
   LoaderOptions options = loader_options(session, Split::train);
   options.memory = image_memory(&executable);
   options.batch_size = images;
-  constexpr int steps = 2;
+  // The last one is timed. In the second a GPU records its kernels.
+  const std::size_t steps = executable.device_arenas() != nullptr ? 3 : 2;
   Loader loader(*session.dataset, session.normalization, {},
                 std::vector<Slice>(steps, Slice{.begin = 0, .count = images}), options);
   BatchTrial trial{.images = images};
-  for (int i = 0; i < steps; ++i) {
+  for (std::size_t i = 0; i < steps; ++i) {
     const auto start = Clock::now();
     auto batch = loader.next();
     if (!batch && loader.out_of_memory()) throw std::bad_alloc();
     if (!batch) return std::move(batch).error();
     executable.forward(*batch, Phase::train);
     executable.backward(1.0 / images, /*accumulate=*/false, [](int) {});
-    arenas.update({.lr = config.optimizer_options.lr, .step = i + 1});
+    arenas.update({.lr = config.optimizer_options.lr, .step = static_cast<std::int64_t>(i) + 1});
     trial.images_per_s = images / std::chrono::duration<double>(Clock::now() - start).count();
   }
   // All of it may lie in memory that was freed before.

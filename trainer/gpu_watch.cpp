@@ -27,7 +27,7 @@ std::vector<Name> gather_names(Communicator& communicator, const GpuWatchOptions
 }  // namespace
 
 GpuWatch::GpuWatch(Communicator& communicator, GpuWatchOptions options)
-    : communicator_(communicator) {
+    : communicator_(communicator), steps_(std::move(options.steps)) {
   for (const Name& name : gather_names(communicator, options)) {
     any_ = any_ || name.pci[0] != '\0';
     if (communicator.rank() != 0) continue;
@@ -42,14 +42,16 @@ GpuWatch::GpuWatch(Communicator& communicator, GpuWatchOptions options)
 }
 
 void GpuWatch::begin_epoch() {
+  if (steps_) steps_();  // of whoever had the GPU before: the search for a rate, a validation
   if (sampler_) sampler_->restart();
 }
 
-EpochGpus GpuWatch::end_epoch(std::int64_t epoch, const StepTimes& times) {
+EpochGpus GpuWatch::end_epoch(std::int64_t epoch) {
   if (!any_) return {};
   std::vector<GpuUse> all(static_cast<std::size_t>(communicator_.size()));
   GpuUse& own = all[static_cast<std::size_t>(communicator_.rank())];
   if (sampler_) own = sampler_->take();
+  const StepTimes times = steps_ ? steps_() : StepTimes();
   own.steps = times.steps;
   own.busy_s = times.busy_s;
   own.exposed_s = times.exposed_s;

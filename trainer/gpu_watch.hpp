@@ -20,6 +20,7 @@ struct GpuWatchOptions {
   GpuLibraries libraries = {};
   std::chrono::milliseconds period{1000};
   std::function<void(const std::string& line)> alarm = {};  // as GpuSamplerOptions'
+  std::function<StepTimes()> steps = {};  // of this rank since it was asked last; empty: none
 };
 
 /// Where no rank computes on a GPU there is no thread, no library is opened, and nothing is
@@ -31,11 +32,12 @@ class GpuWatch {
   GpuWatch(Communicator& communicator, GpuWatchOptions options);
 
   void begin_epoch();
-  /// Collective. `epoch` is 1-based; `times` are of its steps on this rank's GPU.
-  EpochGpus end_epoch(std::int64_t epoch, const StepTimes& times = {});
+  /// Collective. `epoch` is 1-based.
+  EpochGpus end_epoch(std::int64_t epoch);
 
  private:
   Communicator& communicator_;
+  std::function<StepTimes()> steps_;
   std::optional<GpuSampler> sampler_;
   EpochGpus names_;   // hosts and addresses, on rank 0
   bool any_ = false;  // rank computes on a GPU

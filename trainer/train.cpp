@@ -107,7 +107,8 @@ class Training {
                              .host = options.host,
                              .libraries = options.gpu_libraries,
                              .period = options.gpu_period,
-                             .alarm = options.on_gpu_alarm}),
+                             .alarm = options.on_gpu_alarm,
+                             .steps = [this] { return session_.executable->take_step_times(); }}),
         skipped_(options.prepare.warn),
         checkpointing_(
             session, communicator, reports,
@@ -324,9 +325,8 @@ void Training::report_step(const StepSums& sums, std::int64_t count, double lr) 
   options_.on_step({.epoch = at.epoch + 1, .step = at.step, .loss = loss, .lr = lr});
   images_since_event_ += count;
   const double elapsed_s = seconds_since(last_event_);
-  constexpr double shortest_interval_s = 0.1;
   const bool epoch_ends = at.images == images_ || session_.finished();
-  if (reported_ && elapsed_s < shortest_interval_s && !epoch_ends) return;
+  if (reported_ && elapsed_s < 0.1 && !epoch_ends) return;  // ten a second at most
   reports_.step({.epoch = at.epoch + 1,
                  .step = at.step,
                  .loss = loss,
@@ -341,7 +341,7 @@ Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) 
   apply_late_gradients();
   TrainPosition& at = session_.position;
   const EpochRanks ranks = stragglers_.end_epoch();
-  const EpochGpus gpus = gpus_.end_epoch(at.epoch + 1, session_.executable->take_step_times());
+  const EpochGpus gpus = gpus_.end_epoch(at.epoch + 1);
   options_.on_clock(measure_clock(communicator_, clock_identity()));
   const auto seen = static_cast<double>(at.images);
   EpochEvent event{

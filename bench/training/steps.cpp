@@ -107,6 +107,7 @@ class Trained {
     const auto begin = Clock::now();
     executable_.forward({.images = images_, .labels = labels_, .count = batch_}, Phase::train);
     reducer_.begin();
+    executable_.hold_ready_until(reducer_.last_slots());
     executable_.backward(1.0 / (batch_ * ranks_), false, [this](int slot) {
       if (slot != no_slot) reducer_.ready(slot);
       reducer_.progress();

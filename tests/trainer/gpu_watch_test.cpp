@@ -181,6 +181,30 @@ TEST_F(RanksOnGpus, AreGatheredOnTheFirst) {
   }
 }
 
+/// Each rank's own steps, of this epoch alone.
+TEST_F(RanksOnGpus, TellWhereTheTimeOfTheirStepsGoes) {
+  auto options = on_a_gpu();
+  int asked = 0;
+  options.steps = [&] {
+    const double by = (++asked == 1 ? 1000 : 1) * (rank() + 1);
+    return StepTimes{
+        .steps = 2 * by, .busy_s = 3 * by, .exposed_s = 5 * by, .gaps = 7 * by, .idle_s = 11 * by};
+  };
+  GpuWatch watch(*communicator_, options);
+  watch.begin_epoch();
+  const EpochGpus gpus = watch.end_epoch(1);
+  EXPECT_EQ(asked, 2);
+  if (rank() != 0) return;
+  for (std::size_t i = 0; i < gpus.ranks.size(); ++i) {
+    const double by = static_cast<double>(i) + 1;
+    EXPECT_EQ(gpus.ranks[i].steps, 2 * by) << "not what was before the epoch";
+    EXPECT_EQ(gpus.ranks[i].busy_s, 3 * by);
+    EXPECT_EQ(gpus.ranks[i].exposed_s, 5 * by);
+    EXPECT_EQ(gpus.ranks[i].gaps, 7 * by);
+    EXPECT_EQ(gpus.ranks[i].idle_s, 11 * by);
+  }
+}
+
 TEST_F(RanksOnGpus, OneOnACpuIsLeftOut) {
   auto options = on_a_gpu();
   if (rank() == 0) options.pci = "";

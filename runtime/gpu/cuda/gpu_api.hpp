@@ -80,7 +80,10 @@ inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
   return cudaStreamWaitEvent(stream, event, 0);
 }
 inline GpuStatus gpu_query(GpuEvent event) {
-  return cudaEventQuery(event);
+  const GpuStatus state = cudaEventQuery(event);
+  // The answer "not yet" stays behind as an error; gpu_last_error() is to tell of failures.
+  if (state == gpu_not_ready) static_cast<void>(cudaGetLastError());
+  return state;
 }
 inline GpuStatus gpu_synchronise(GpuStream stream) {
   return cudaStreamSynchronize(stream);

@@ -79,7 +79,10 @@ inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
   return hipStreamWaitEvent(stream, event, 0);
 }
 inline GpuStatus gpu_query(GpuEvent event) {
-  return hipEventQuery(event);
+  const GpuStatus state = hipEventQuery(event);
+  // The answer "not yet" stays behind as an error; gpu_last_error() is to tell of failures.
+  if (state == gpu_not_ready) static_cast<void>(hipGetLastError());
+  return state;
 }
 inline GpuStatus gpu_synchronise(GpuStream stream) {
   return hipStreamSynchronize(stream);

@@ -23,7 +23,9 @@ enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_devic
 /// What is done again as it was given: arguments by value stay what they were.
 struct HostRecording {
   std::vector<std::function<void()>> work = {};
+  int device = 0;
 };
+constexpr std::size_t host_recording_bytes = 4096;  // of its device
 using GpuRecording = HostRecording*;
 /// What is given to a stream is done when somebody asks, in its order; the default one, nullptr,
 /// does it at once.
@@ -69,8 +71,9 @@ struct HostGpus {
   std::size_t plays = 0;       // of recordings
   std::size_t recordings = 0;  // that there are
   bool refuses_recording = false;
-  float clock_ms = 0;  // stands still until a test moves it
-  bool busy = false;   // no event has been passed yet, say those that ask
+  bool refuses_playing = false;
+  bool refuses_library_calls = false;  // while a stream is recorded
+  float clock_ms = 0;                  // stands still until a test moves it
   std::mutex mutex = {};
 };
 inline HostGpus& host_gpus() {
@@ -189,7 +192,6 @@ inline GpuStatus gpu_create_timed_event(GpuEvent& event) {
   return gpu_create_event(event);
 }
 inline GpuStatus gpu_milliseconds_between(float& milliseconds, GpuEvent from, GpuEvent to) {
-  if (host_gpus().busy) return gpu_not_ready;
   milliseconds = to->ms - from->ms;
   return gpu_success;
 }
@@ -225,7 +227,7 @@ inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
 }
 inline GpuStatus gpu_query(GpuEvent event) {
   HostStream* const stream = event->stream;
-  if (stream == nullptr) return host_gpus().busy ? gpu_not_ready : gpu_success;
+  if (stream == nullptr) return gpu_success;
   while (!stream->work.empty() && stream->work.front()()) {
     stream->work.pop_front();
     ++stream->done;
@@ -318,22 +320,34 @@ inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
 }
 inline GpuStatus gpu_begin_recording(GpuStream stream) {
   if (stream == nullptr || host_gpu_records()) return GpuStatus::recording;
-  host_gpu_recorder() = {.stream = stream, .kept = new HostRecording};
-  ++host_gpus().recordings;
+  host_gpu_recorder() = {.stream = stream,
+                         .kept = new HostRecording{.work = {}, .device = host_gpu_of_thread()}};
   return gpu_success;
 }
 inline GpuStatus gpu_forget(GpuRecording recording) {
-  --host_gpus().recordings;
+  HostGpus& gpus = host_gpus();
+  const std::lock_guard lock(gpus.mutex);
+  --gpus.recordings;
+  gpus.in_use[recording->device] -= host_recording_bytes;
   delete recording;
   return gpu_success;
 }
 inline GpuStatus gpu_end_recording(GpuStream, GpuRecording& recording) {
   recording = std::exchange(host_gpu_recorder(), {}).kept;
-  if (!host_gpus().refuses_recording) return gpu_success;
-  gpu_forget(std::exchange(recording, nullptr));
-  return GpuStatus::recording;
+  HostGpus& gpus = host_gpus();
+  const std::lock_guard lock(gpus.mutex);
+  std::size_t& in_use = gpus.in_use[recording->device];
+  const bool full = in_use + host_recording_bytes > gpus.bytes_each;
+  if (!gpus.refuses_recording && !full) {
+    in_use += host_recording_bytes;
+    ++gpus.recordings;
+    return gpu_success;
+  }
+  delete std::exchange(recording, nullptr);
+  return full ? GpuStatus::out_of_memory : GpuStatus::recording;
 }
 inline GpuStatus gpu_play(GpuRecording recording, GpuStream stream) {
+  if (host_gpus().refuses_playing) return GpuStatus::recording;
   ++host_gpus().plays;
   for (const auto& work : recording->work) host_gpu_give(stream, work);
   return gpu_success;

@@ -3,10 +3,19 @@
 #include <bit>
 #include <cstring>
 
+#include "trainer/backends/gpu/check.hpp"
+
 namespace dllaunch::gpu {
 namespace {
 
 constexpr std::size_t workspace_bytes = 96;
+
+/// As a library that cannot be recorded: it has done nothing.
+bool library_refuses() {
+  if (!host_gpus().refuses_library_calls || !host_gpu_records()) return false;
+  refused("host math", "not supported while a stream is recorded");
+  return true;
+}
 
 void spoil(void* workspace) {
   if (host_gpu_of(workspace) != host_gpu_of_thread()) std::abort();
@@ -25,16 +34,19 @@ class HostConvolution final : public Convolution {
   std::size_t workspace() const override { return workspace_bytes; }
 
   void forward(GpuStream stream, const void* x, const void* w, void* y, void* workspace) override {
+    if (library_refuses()) return;
     host_gpu_compute(stream, [=, this] { forward_now(x, w, y, workspace); });
   }
   void backward_data(GpuStream stream, const void* dy, const void* w, void* dx,
                      void* workspace) override {
     if (!shape_.backward_data) std::abort();
+    if (library_refuses()) return;
     host_gpu_compute(stream, [=, this] { backward_data_now(dy, w, dx, workspace); });
   }
   void backward_weights(GpuStream stream, const void* x, const void* dy, void* dw,
                         void* workspace) override {
     if (!shape_.backward_weights) std::abort();
+    if (library_refuses()) return;
     host_gpu_compute(stream, [=, this] { backward_weights_now(x, dy, dw, workspace); });
   }
 
@@ -106,6 +118,7 @@ class HostProduct final : public Product {
 
   void run(GpuStream stream, const void* a, const void* b, void* c, bool add,
            void* workspace) override {
+    if (library_refuses()) return;
     host_gpu_compute(stream, [=, this] { run_now(a, b, c, add, workspace); });
   }
 

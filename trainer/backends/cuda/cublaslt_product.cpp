@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "runtime/fatal.hpp"
+#include "trainer/backends/gpu/check.hpp"
 
 namespace dllaunch::cublaslt {
 namespace {
@@ -83,7 +83,9 @@ class CublasProduct final : public gpu::Product {
     const cublasStatus_t status = cublasLtMatmul(
         handle_.raw(), product_, &alpha, b, first_.raw(), a, second_.raw(), &beta, c, result_.raw(),
         c, result_.raw(), &chosen_.algo, workspace, chosen_.workspaceSize, stream);
-    if (status != CUBLAS_STATUS_SUCCESS) die("cuBLASLt", cublasLtGetStatusString(status));
+    if (status != CUBLAS_STATUS_SUCCESS) {
+      gpu::refused("cuBLASLt", cublasLtGetStatusString(status));
+    }
   }
 
  private:

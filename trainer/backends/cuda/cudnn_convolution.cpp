@@ -6,7 +6,6 @@
 #include <chrono>
 #include <limits>
 
-#include "runtime/fatal.hpp"
 #include "runtime/measured.hpp"
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/device_memory.hpp"
@@ -94,13 +93,13 @@ void execute(const Handle& handle, const Plan& plan, GpuStream stream, const voi
            std::span<const void* const>(pointers))
       .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace)
       .finish();
-  if (!pack.good()) die("cuDNN", pack.error().what);
+  if (!pack.good()) return gpu::refused("cuDNN", pack.error().what);
   cudnnStatus_t status = cudnnSetStream(handle.raw(), stream);
   if (status == CUDNN_STATUS_SUCCESS) {
     status = cudnnBackendExecute(handle.raw(), plan.plan.raw(), pack.raw());
   }
   if (status != CUDNN_STATUS_SUCCESS) {
-    die("cuDNN", fmt::format("convolution: {}", cudnnGetErrorString(status)));
+    gpu::refused("cuDNN", fmt::format("convolution: {}", cudnnGetErrorString(status)));
   }
 }
 

@@ -39,11 +39,10 @@ BackwardSchedule::BackwardSchedule(const Graph& graph)
   before_.back().resize(graph.nodes.size());
 }
 
-bool BackwardSchedule::hold_until(std::span<const int> last_slots) {
-  if (std::ranges::equal(last_slots, held_until_)) return false;
+void BackwardSchedule::hold_until(std::span<const int> last_slots) {
+  if (std::ranges::equal(last_slots, held_until_)) return;
   held_until_.assign(last_slots.begin(), last_slots.end());
   joined_ = joined_pieces(graph_, held_until_);
-  return true;
 }
 
 void BackwardSchedule::begin(const BackwardPiece& piece) {

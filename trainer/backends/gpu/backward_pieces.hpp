@@ -32,8 +32,8 @@ class BackwardSchedule {
   /// `graph` outlives it.
   explicit BackwardSchedule(const Graph& graph);
 
-  /// As Executable::hold_ready_until(). Whether joined pieces are others now.
-  bool hold_until(std::span<const int> last_slots);
+  /// As Executable::hold_ready_until().
+  void hold_until(std::span<const int> last_slots);
   const std::vector<BackwardPiece>& pieces(bool joined) const {
     return joined ? joined_ : of_nodes_;
   }

@@ -67,9 +67,7 @@ class GpuExecutable final : public Executable {
     parameters_.attach(std::move(weights), std::move(gradients));
     recordings_.clear();
   }
-  void hold_ready_until(std::span<const int> slots) override {
-    if (schedule_.hold_until(slots)) recordings_.clear();
-  }
+  void hold_ready_until(std::span<const int> slots) override { schedule_.hold_until(slots); }
   void to_plain(int slot, const void* arena, void* plain) const override {
     parameters_.to_plain(slot, arena, plain);
   }
@@ -85,7 +83,7 @@ class GpuExecutable final : public Executable {
     loss_.take(stream_, outputs, batch);
     const bool trains = phase == Phase::train;
     if (trains) norms_.count_batch(count_);
-    run({.piece = trains ? train_forward : evaluate_forward}, [&] {
+    run({.kind = trains ? Take::Kind::train : Take::Kind::evaluate}, [&] {
       take_weights();
       for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
         run_forward(n, trains ? NormLayers::Statistics::of_batch : NormLayers::Statistics::running);
@@ -100,10 +98,10 @@ class GpuExecutable final : public Executable {
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
     if (accumulate) parameters_.fetch_gradients(stream_);
     accumulate_ = accumulate;
-    int number = first_backward;
+    loss_.set_scale(stream_, scale);
     for (const BackwardPiece& piece : schedule_.pieces(repeats())) {
-      run({.piece = number++, .accumulate = accumulate, .scale = scale},
-          [&] { run_backward(piece, scale); });
+      run({Take::Kind::backward, piece.first_node, piece.last_node, accumulate},
+          [&] { run_backward(piece); });
       for (int slot = piece.first_slot; slot < piece.first_slot + piece.slots; ++slot) {
         if (trains(parameters_.slots()[index(slot)].parameter)) {
           parameters_.give_gradient(stream_, slot);
@@ -156,8 +154,6 @@ class GpuExecutable final : public Executable {
   void take(const Batch& batch, Phase phase);
   void take_weights();
 
-  // What a Take is of: pieces of the backward pass are counted on from here.
-  enum Piece { train_forward, evaluate_forward, first_backward };
   /// Whether the kernels of this batch are those of the others: nothing of it is on the host, or
   /// goes there on its way.
   bool repeats() const {
@@ -181,7 +177,7 @@ class GpuExecutable final : public Executable {
     if (plan.norm >= 0) return norms_.forward(stream_, norm_pass(n), statistics);
     std::visit([&](const auto& op) { forward_of(op, n); }, graph_.nodes[n].op);
   }
-  void run_backward(const BackwardPiece& piece, double scale);
+  void run_backward(const BackwardPiece& piece);
   void run_backward(std::size_t n) {
     if (plan_.nodes[n].norm >= 0) return run_norm_backward(n);
     std::visit([&](const auto& op) { backward_of(op, n); }, graph_.nodes[n].op);
@@ -313,10 +309,10 @@ void GpuExecutable<T>::take_weights() {
 }
 
 template <typename T>
-void GpuExecutable<T>::run_backward(const BackwardPiece& piece, double scale) {
+void GpuExecutable<T>::run_backward(const BackwardPiece& piece) {
   schedule_.begin(piece);
   if (piece.first_node == last() && plan_.nodes.back().trains) {
-    loss_.backward(stream_, scale, delta(last()));
+    loss_.backward(stream_, delta(last()));
     adds(last());
   }
   for (int n = piece.first_node; n >= piece.last_node; --n) {

@@ -78,7 +78,7 @@ struct SoftmaxSlopes {
   float smoothing;
   const LossRow* rows;
   std::int64_t present;
-  float scale;
+  const float* scale;  // in memory, since it may be another in every step
   T* slopes;
   constexpr void operator()(std::int64_t i) const {
     const std::int64_t n = i / width;
@@ -88,7 +88,7 @@ struct SoftmaxSlopes {
       slope = std::exp(outputs[i] - rows[n].largest) / static_cast<float>(rows[n].sum) - share;
       if (targets.labels[n] == i % width) slope -= 1 - smoothing;
     }
-    set(slopes[i], scale * slope);
+    set(slopes[i], *scale * slope);
   }
 };
 
@@ -123,7 +123,7 @@ struct SigmoidSlopes {
   RowTargets targets;
   float smoothing;
   std::int64_t present;
-  float scale;
+  const float* scale;  // in memory, since it may be another in every step
   T* slopes;
   constexpr void operator()(std::int64_t i) const {
     const std::int64_t n = i / width;
@@ -134,7 +134,7 @@ struct SigmoidSlopes {
       const float e = std::exp(x < 0 ? x : -x);
       slope = ((x < 0 ? e : 1) / (1 + e) - t) / static_cast<float>(width);
     }
-    set(slopes[i], scale * slope);
+    set(slopes[i], *scale * slope);
   }
 };
 
@@ -162,12 +162,12 @@ struct SquaredSlopes {
   std::int64_t width;
   RowTargets targets;
   std::int64_t present;
-  float scale;
+  const float* scale;  // in memory, since it may be another in every step
   T* slopes;
   constexpr void operator()(std::int64_t i) const {
     const std::int64_t n = i / width;
     const float error = n < present ? outputs[i] - targets.at(n, i % width, width) : 0;
-    set(slopes[i], scale * 2 * error / static_cast<float>(width));
+    set(slopes[i], *scale * 2 * error / static_cast<float>(width));
   }
 };
 

@@ -21,7 +21,8 @@ LossLayer::LossLayer(const LossChoice& choice, int batch, std::int64_t outputs,
       memory_(memory),
       labels_(memory.add(static_cast<std::size_t>(batch) * sizeof(std::int32_t))),
       values_(memory.add(elements(batch) * sizeof(float))),
-      rows_(memory.add(static_cast<std::size_t>(batch) * sizeof(LossRow))) {}
+      rows_(memory.add(static_cast<std::size_t>(batch) * sizeof(LossRow))),
+      scale_piece_(memory.add(sizeof(float))) {}
 
 void LossLayer::take_targets(GpuStream stream, const Batch& batch) {
   const auto send = [stream](auto* to, const auto& values) {
@@ -85,10 +86,15 @@ ForwardResult LossLayer::result(GpuStream stream, const Batch& batch) {
   return result;
 }
 
+void LossLayer::set_scale(GpuStream stream, double scale) {
+  scale_ = static_cast<float>(scale);
+  check(gpu_copy_later(memory_.at<float>(scale_piece_), &scale_, sizeof scale_, stream), "scale");
+}
+
 template <typename T>
-void LossLayer::backward(GpuStream stream, double scale, T* slopes) {
+void LossLayer::backward(GpuStream stream, T* slopes) {
   const std::int64_t all = batch_ * width_;
-  const auto by = static_cast<float>(scale);
+  const auto* const by = memory_.at<float>(scale_piece_);
   const auto smoothing = static_cast<float>(choice_.label_smoothing);
   switch (kernels_) {
     case Kernels::softmax:
@@ -106,7 +112,7 @@ void LossLayer::backward(GpuStream stream, double scale, T* slopes) {
   }
   std::vector<float> here(static_cast<std::size_t>(all));
   for (std::size_t i = 0; i < elements(present_); ++i) {
-    here[i] = static_cast<float>(scale * host_slopes_[i]);
+    here[i] = static_cast<float>(double{scale_} * host_slopes_[i]);
   }
   auto* const values = memory_.at<float>(values_);
   check(gpu_copy_later(values, here.data(), here.size() * sizeof(float), stream), "slopes");
@@ -114,8 +120,8 @@ void LossLayer::backward(GpuStream stream, double scale, T* slopes) {
   launch(stream, all, Convert<float, T>{values, slopes, false});
 }
 
-template void LossLayer::backward(GpuStream, double, float*);
-template void LossLayer::backward(GpuStream, double, BFloat16*);
-template void LossLayer::backward(GpuStream, double, Float16*);
+template void LossLayer::backward(GpuStream, float*);
+template void LossLayer::backward(GpuStream, BFloat16*);
+template void LossLayer::backward(GpuStream, Float16*);
 
 }  // namespace dllaunch::gpu

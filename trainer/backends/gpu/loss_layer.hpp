@@ -26,10 +26,11 @@ class LossLayer {
   /// Whether a loss of this kind is computed by kernels alone.
   bool has_kernels() const { return kernels_ != Kernels::none; }
 
-  /// d(scale * loss_sum)/d(outputs) of the latest forward() into `slopes` [batch, outputs], zero
-  /// for rows that were absent.
+  /// d(scale * loss_sum)/d(outputs) of the latest forward into `slopes` [batch, outputs], zero for
+  /// rows that were absent: kernels alone, the scale being there already.
+  void set_scale(GpuStream stream, double scale);
   template <typename T>
-  void backward(GpuStream stream, double scale, T* slopes);
+  void backward(GpuStream stream, T* slopes);
 
  private:
   enum class Kernels { none, softmax, sigmoid, squared };
@@ -46,6 +47,8 @@ class LossLayer {
   int labels_;
   int values_;
   int rows_;
+  int scale_piece_;
+  float scale_ = 1;
   const float* outputs_ = nullptr;
   RowTargets targets_ = {};
   std::int64_t present_ = 0;

@@ -125,6 +125,7 @@ bool GpuOptimizer::multiply_gradients(const ArenaPart& part, float by) {
   check(gpu_clear_later(found, sizeof(int), stream_), "clear");
   launch(stream_, static_cast<std::int64_t>(part.elements),
          MultiplyGradients{static_cast<float*>(part.gradients), by, found});
+  clock_.update_ended();  // unless one follows: fp16 leaves steps out
   int here = 0;
   check(gpu_copy_later(&here, found, sizeof(int), stream_), "copy");
   check(gpu_synchronise(stream_), "gradients");

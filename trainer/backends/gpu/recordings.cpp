@@ -3,16 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "trainer/backends/gpu/check.hpp"
 
 namespace dllaunch::gpu {
-namespace {
-
-/// Scales of a loss change seldom, but for as long as a run may last.
-constexpr std::size_t most_takes = 1024;
-
-}  // namespace
 
 Recordings::~Recordings() {
   clear();
@@ -26,34 +21,40 @@ void Recordings::clear() {
   takes_.clear();
 }
 
-void Recordings::refuse(GpuStatus status) {
-  trouble_ = gpu_words(status);
+void Recordings::give_up(const std::string& why) {
+  given_up_ = true;
   fmt::print(stderr, "warning: {} does not record kernels ({}): they are given one by one\n",
-             gpu_vendor_api, trouble_);
+             gpu_vendor_api, why);
   static_cast<void>(gpu_last_error());  // told here, and to nobody else
 }
 
 GpuRecording Recordings::record(const std::function<void(GpuStream)>& enqueue) {
   if (stream_ == nullptr) check(gpu_create_stream(stream_), "stream");
   if (const GpuStatus began = gpu_begin_recording(stream_); began != gpu_success) {
-    refuse(began);
+    give_up(gpu_words(began));
     return nullptr;
   }
+  recorded_calls() = {.recorded = true};
   enqueue(stream_);
+  const std::string refusal = std::exchange(recorded_calls(), {}).refusal;
   GpuRecording recording = nullptr;
-  if (const GpuStatus ended = gpu_end_recording(stream_, recording); ended != gpu_success) {
-    refuse(ended);
-  }
-  return recording;
+  const GpuStatus ended = gpu_end_recording(stream_, recording);
+  if (refusal.empty() && ended == gpu_success) return recording;
+  if (recording != nullptr) static_cast<void>(gpu_forget(recording));
+  give_up(refusal.empty() ? gpu_words(ended) : refusal);
+  return nullptr;
 }
 
 void Recordings::run(const Take& take, const std::function<void(GpuStream)>& enqueue) {
-  if (!trouble_.empty()) return enqueue(nullptr);
-  if (takes_.size() >= most_takes && !takes_.contains(take)) clear();
+  if (given_up_) return enqueue(nullptr);
   const auto [at, first] = takes_.try_emplace(take, nullptr);
   if (!first && at->second == nullptr) at->second = record(enqueue);
   if (at->second == nullptr) return enqueue(nullptr);
-  check(gpu_play(at->second, nullptr), "recorded kernels");
+  const GpuStatus played = gpu_play(at->second, nullptr);
+  if (played == gpu_success) return;
+  // A GPU without room for it has done nothing of it.
+  give_up(gpu_words(played));
+  enqueue(nullptr);
 }
 
 }  // namespace dllaunch::gpu

@@ -1,7 +1,6 @@
 // Kernels that are the same in every step, given to the GPU in one call: CUDA's graphs.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <map>
 #include <string>
@@ -13,17 +12,20 @@ namespace dllaunch::gpu {
 
 /// What the kernels of a piece of work depend on, beside what lies in memory of the GPU.
 struct Take {
-  int piece = 0;
+  enum class Kind { train, evaluate, backward };
+  Kind kind = Kind::train;
+  int first_node = 0;
+  int last_node = 0;
   bool accumulate = false;
-  double scale = 0;
   friend bool operator<(const Take& a, const Take& b) {
-    return std::tie(a.piece, a.accumulate, a.scale) < std::tie(b.piece, b.accumulate, b.scale);
+    return std::tie(a.kind, a.first_node, a.last_node, a.accumulate) <
+           std::tie(b.kind, b.first_node, b.last_node, b.accumulate);
   }
 };
 
-/// A piece is done as it is the first time, when libraries load what they need and find out what is
-/// fastest; the second time it is recorded, and from then on played. A GPU's library that refuses
-/// to record is no failure: all goes on as it began.
+/// A piece is done as it is the first time, when libraries load what they need; the second time it
+/// is recorded, and from then on played. A GPU or a library that refuses to record or to play is no
+/// failure: from then on all is done as it was the first time.
 class Recordings {
  public:
   Recordings() = default;
@@ -32,21 +34,18 @@ class Recordings {
   Recordings& operator=(const Recordings&) = delete;
 
   /// On the default stream. enqueue(stream) gives the same kernels with the same arguments whenever
-  /// it is called for this take, waits for nothing, and has no say in whether it is called.
+  /// it is called for this take, waits for nothing, and leaves nothing else behind that matters.
   void run(const Take& take, const std::function<void(GpuStream)>& enqueue);
   /// Forgets all.
   void clear();
 
-  /// Why nothing is recorded any more; empty: nothing was refused.
-  const std::string& trouble() const { return trouble_; }
-
  private:
   GpuRecording record(const std::function<void(GpuStream)>& enqueue);
-  void refuse(GpuStatus status);
+  void give_up(const std::string& why);
 
   GpuStream stream_ = nullptr;          // that is recorded
   std::map<Take, GpuRecording> takes_;  // nullptr: was done once
-  std::string trouble_;
+  bool given_up_ = false;
 };
 
 }  // namespace dllaunch::gpu

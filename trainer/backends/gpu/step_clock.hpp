@@ -10,7 +10,8 @@
 namespace dllaunch::gpu {
 
 /// A step begins with its first forward pass behind an update, and is over with the last update
-/// behind its backward passes. Marks cost an event each; nothing waits for them.
+/// behind its backward passes; a step that fp16 leaves out, with the look at its gradients. Marks
+/// cost an event each; only take() waits for the device.
 class StepClock {
  public:
   StepClock() = default;
@@ -24,8 +25,7 @@ class StepClock {
   void update_begins();
   void update_ended();
 
-  /// Of the steps since the last call, but for those that the device has not ended yet. The next
-  /// step has no gap before it.
+  /// Of the steps since the last call. The next step has no gap before it.
   StepTimes take();
 
  private:

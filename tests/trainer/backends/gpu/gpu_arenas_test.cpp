@@ -87,7 +87,6 @@ TEST(GpuArenas, TrainAsArenasOnTheHostDo) {
   }
 }
 
-/// To the last bit, whatever the optimiser does to zero gradients: weight decay is on.
 /// By the fake device's clock, which stands still but where the test moves it.
 TEST(GpuArenas, StepsAreTimed) {
   SmallRun run(small_graph(), "sgd", /*on_device=*/true);
@@ -115,6 +114,7 @@ TEST(GpuArenas, StepsAreTimed) {
   EXPECT_NEAR(times.idle_s, 5 * 5 * 1e-3, 1e-9);
 }
 
+/// To the last bit, whatever the optimiser does to zero gradients: weight decay is on.
 TEST(GpuArenas, FrozenParametersStay) {
   for (const std::string_view optimizer : {"sgd", "adamw", "lars", "lamb"}) {
     SCOPED_TRACE(optimizer);

@@ -100,6 +100,7 @@ struct Rank {
                         static_cast<unsigned>(number * most_ranks + communicator.rank()));
     executable->forward(images.batch(), Phase::train);
     reducer.begin();
+    executable->hold_ready_until(reducer.last_slots());
     executable->backward(1, false, [&](int slot) {
       if (slot != no_slot) reducer.ready(slot);
       reducer.progress();

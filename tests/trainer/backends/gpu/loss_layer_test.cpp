@@ -51,7 +51,8 @@ Answer on_device(const LossChoice& choice, const Batch& of, const std::vector<fl
   layer.take(nullptr, memory.at<float>(there), of);
   layer.compute(nullptr);
   Answer answer{.result = layer.result(nullptr, of), .slopes = {}};
-  layer.backward(nullptr, 0.5, memory.at<T>(slopes));
+  layer.set_scale(nullptr, 0.5);
+  layer.backward(nullptr, memory.at<T>(slopes));
   std::vector<T> here(all);
   EXPECT_EQ(gpu_copy(here.data(), memory.at<T>(slopes), all * sizeof(T)), gpu_success);
   for (const T& slope : here) answer.slopes.push_back(2 * get(slope));

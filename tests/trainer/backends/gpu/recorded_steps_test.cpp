@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <memory>
+#include <numeric>
 
 #include "tests/support/host_gpu/host_math.hpp"
 #include "tests/trainer/backends/gpu/device_arena.hpp"
@@ -43,12 +47,16 @@ class OnDevice {
       executable_->from_plain(static_cast<int>(s), rounded.data(), weights_->pieces()[s]);
     }
   }
-  std::vector<float> gradients() {
+  std::vector<float> gradient(int slot) const {
+    const auto s = static_cast<std::size_t>(slot);
+    std::vector<float> plain(executable_->slots()[s].elements);
+    executable_->to_plain(slot, gradients_->pieces()[s], plain.data());
+    return plain;
+  }
+  std::vector<float> gradients() const {
     std::vector<float> all;
-    const auto& slots = executable_->slots();
-    for (std::size_t s = 0; s < slots.size(); ++s) {
-      std::vector<float> plain(slots[s].elements);
-      executable_->to_plain(static_cast<int>(s), gradients_->pieces()[s], plain.data());
+    for (int slot = 0; slot < static_cast<int>(executable_->slots().size()); ++slot) {
+      const std::vector<float> plain = gradient(slot);
       all.insert(all.end(), plain.begin(), plain.end());
     }
     return all;
@@ -145,15 +153,25 @@ TEST(RecordedTraining, CallTwoThings) {
   }
 }
 
-/// A bucket's reduction starts as soon as its gradients are final, not when all are.
+/// A bucket's reduction starts as soon as its gradients are final, not when all are, and not
+/// before.
 TEST(RecordedTraining, TellOfGradientsWhereBucketsEnd) {
   const Graph graph = named("block_with_projection");
+  ::setenv("DLLAUNCH_GPU_GRAPHS", "off", 1);
+  OnDevice one_by_one(graph, {.batch = batch});
+  ::unsetenv("DLLAUNCH_GPU_GRAPHS");
   OnDevice trained(graph, {.batch = batch});
   const int slots = static_cast<int>(trained->slots().size());
   ASSERT_GT(slots, 4);
-  trained->hold_ready_until(std::vector{1, slots - 1});
-  const Images images(graph, batch);
-  for (int step = 0; step < 4; ++step) {
+  std::vector<int> all(static_cast<std::size_t>(slots));
+  std::iota(all.begin(), all.end(), 0);
+  for (unsigned step = 0; step < 12; ++step) {
+    // Whoever looks for the best size of buckets has others in every step.
+    const int first_bucket = step % 3 == 2 ? 3 : 1;
+    trained->hold_ready_until(std::vector{first_bucket, slots - 1});
+    const Images images(graph, batch, step);
+    one_by_one->forward(images.batch(), Phase::train);
+    one_by_one->backward(1, false, [](int) {});
     trained->forward(images.batch(), Phase::train);
     const std::size_t plays = host_gpus().plays;
     std::vector<int> ready;
@@ -162,13 +180,29 @@ TEST(RecordedTraining, TellOfGradientsWhereBucketsEnd) {
       if (slot == no_slot) return;
       ready.push_back(slot);
       played.push_back(host_gpus().plays - plays);
+      EXPECT_EQ(trained.gradient(slot), one_by_one.gradient(slot)) << "final when it is told";
     });
-    std::vector<int> all(static_cast<std::size_t>(slots));
-    for (int slot = 0; slot < slots; ++slot) all[static_cast<std::size_t>(slot)] = slot;
     EXPECT_EQ(ready, all);
-    if (step < 2) continue;
+    if (step < 6) continue;
     EXPECT_EQ(played[1], 1U) << "the second piece was not given yet";
     EXPECT_EQ(played.back(), 2U);
+  }
+}
+
+/// Whatever a real GPU or its libraries refuse: the run goes on, with the same bits.
+TEST(RecordedTraining, GoesOnWhereNothingIsRecorded) {
+  const Graph graph = named("block_with_projection");
+  const CompileOptions options{.batch = batch};
+  const auto wanted = train(graph, options, false);
+  for (bool* refusal : {&host_gpus().refuses_recording, &host_gpus().refuses_playing,
+                        &host_gpus().refuses_library_calls}) {
+    *refusal = true;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(train(graph, options, true), wanted);
+    const std::string said = testing::internal::GetCapturedStderr();
+    *refusal = false;
+    EXPECT_THAT(said, testing::StartsWith("warning: host does not record kernels ("));
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
   }
 }
 
@@ -189,6 +223,7 @@ TEST(RecordedTraining, AreNotMadeWhereTheHostTakesPart) {
   EXPECT_EQ(host_gpus().plays, plays);
 }
 
+/// A recording takes some of the GPU's memory, as those of real ones do; nothing else does.
 TEST(RecordedTraining, AllocateNothingAfterTheSecond) {
   const Graph graph = named("block_with_projection");
   OnDevice trained(graph, {.batch = batch});
