@@ -69,7 +69,9 @@ void check_communicator(const YamlNode& root, std::vector<YamlProblem>& problems
   const YamlEntry* runtime = find(&root, "runtime");
   const YamlEntry* name = runtime == nullptr ? nullptr : find(runtime->value.get(), "allreduce");
   if (text_of(name, "") != "nccl") return;
-  const auto problem = gpu_memory_problem(chosen_backends(root));
+  const YamlEntry* train = find(&root, "train");
+  const YamlEntry* precision = train == nullptr ? nullptr : find(train->value.get(), "precision");
+  const auto problem = gpu_memory_problem(chosen_backends(root), text_of(precision, "fp32"));
   if (!problem.empty()) problems.push_back({name->value->mark, problem});
   const auto refuse = [&](std::string_view key, std::string_view without) {
     const YamlEntry* entry = find(runtime->value.get(), key);

@@ -17,6 +17,10 @@ std::string_view vendor_of(std::string_view device) {
   return device == "cuda" ? "nvidia" : "amd";
 }
 
+bool trains_in(const TrainerBackend& backend, std::string_view precision) {
+  return std::ranges::find(backend.precisions, precision) != backend.precisions.end();
+}
+
 }  // namespace
 
 std::vector<TrainerBackend> trainer_backends(const Json& train_schema) {
@@ -65,10 +69,8 @@ bool drives_gpus_of(const Topology& node, const std::vector<std::string>& device
 
 std::string precision_problem(const std::vector<TrainerBackend>& choice,
                               std::string_view precision) {
-  if (choice.empty()) return {};
-  for (const TrainerBackend& one : choice) {
-    if (std::ranges::find(one.precisions, precision) != one.precisions.end()) return {};
-  }
+  const auto can = [&](const TrainerBackend& one) { return trains_in(one, precision); };
+  if (choice.empty() || std::ranges::any_of(choice, can)) return {};
   if (choice.size() > 1)
     return fmt::format(
         "train.precision {}: no backend of this build trains in it; use bf16, or fp32", precision);
@@ -76,9 +78,19 @@ std::string precision_problem(const std::vector<TrainerBackend>& choice,
                      fmt::join(choice.front().precisions, ", "));
 }
 
-std::string gpu_memory_problem(const std::vector<TrainerBackend>& choice) {
-  const bool can = std::ranges::any_of(choice, &TrainerBackend::gpu_memory);
-  if (can || choice.empty()) return {};
+std::string gpu_memory_problem(const std::vector<TrainerBackend>& choice,
+                               std::string_view precision) {
+  const auto can = [&](const TrainerBackend& one) {
+    return one.gpu_memory && trains_in(one, precision);
+  };
+  if (choice.empty() || std::ranges::any_of(choice, can)) return {};
+  if (std::ranges::any_of(choice, &TrainerBackend::gpu_memory)) {
+    if (!precision_problem(choice, precision).empty()) return {};  // that one is told
+    return fmt::format(
+        "runtime.allreduce nccl reduces memory of GPUs; what trains in precision {} has its "
+        "parameters in memory of the host: use auto, or another precision",
+        precision);
+  }
   return "runtime.allreduce nccl reduces memory of GPUs; this build's trainer has its parameters "
          "in memory of the host: use auto";
 }

@@ -41,6 +41,7 @@ bool drives_gpus_of(const Topology& node, const std::vector<std::string>& device
 std::string precision_problem(const std::vector<TrainerBackend>& choice,
                               std::string_view precision);
 /// The same of runtime.allreduce: nccl.
-std::string gpu_memory_problem(const std::vector<TrainerBackend>& choice);
+std::string gpu_memory_problem(const std::vector<TrainerBackend>& choice,
+                               std::string_view precision);
 
 }  // namespace dllaunch

@@ -177,6 +177,9 @@ TEST(JobFile, TellsWhatTheTrainerWouldRefuseAfterTheQueue) {
               std::string::npos)
         << on_gpu;
   }
+  const std::string doubles = said(", precision: fp64}\nruntime: {allreduce: nccl");
+  EXPECT_NE(doubles.find("runtime.allreduce nccl reduces memory of GPUs"), std::string::npos)
+      << doubles;
   EXPECT_EQ(said("}\nruntime: {compression: fp16, gradient_lag: 1"), "");
 }
 

@@ -62,11 +62,21 @@ TEST(TrainerBackends, APrecisionThatNoneHasIsAProblem) {
 }
 
 TEST(TrainerBackends, OnlyParametersOnGpusAreReducedThere) {
-  EXPECT_NE(gpu_memory_problem(both), "");
+  EXPECT_NE(gpu_memory_problem(both, "fp32"), "");
   auto later = both;
   later[0].gpu_memory = true;
-  EXPECT_EQ(gpu_memory_problem(later), "");
-  EXPECT_NE(gpu_memory_problem(backends_for(later, "auto", "cpu")), "");
+  EXPECT_EQ(gpu_memory_problem(later, "fp32"), "");
+  EXPECT_EQ(gpu_memory_problem(later, "bf16"), "");
+  EXPECT_NE(gpu_memory_problem(backends_for(later, "auto", "cpu"), "fp32"), "");
+}
+
+TEST(TrainerBackends, ReduceOnGpusOnlyWhatTheyComputeThere) {
+  auto later = both;
+  later[0].gpu_memory = true;
+  EXPECT_EQ(gpu_memory_problem(later, "fp64"),
+            "runtime.allreduce nccl reduces memory of GPUs; what trains in precision fp64 has its "
+            "parameters in memory of the host: use auto, or another precision");
+  EXPECT_EQ(gpu_memory_problem(later, "fp8"), "") << "precision_problem() tells that";
 }
 
 TEST(TrainerBackends, DriveTheGpusOfTheirVendor) {

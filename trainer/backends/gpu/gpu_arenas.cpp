@@ -2,11 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/device_memory.hpp"
 #include "trainer/backends/gpu/optimizer_kernels.hpp"
 
 namespace dllaunch::gpu {
+
+/// With room for weights, gradients and two states of the optimiser: few have more.
+std::string GpuArenas::what_would_fit(std::size_t bytes, std::size_t free) const {
+  if (beside_ == 0) return {};
+  constexpr int usual = 4;
+  const double to_come = static_cast<double>(bytes) * std::max(usual - given_, 1);
+  const auto beside = static_cast<double>(beside_);
+  const double fit = batch_ * (beside + static_cast<double>(free) - to_come) / beside;
+  const std::string images =
+      fit < 1 ? "" : fmt::format("; about {} would fit", static_cast<int>(fit));
+  return fmt::format(" beside batches of {} images{}", batch_, images);
+}
 
 std::shared_ptr<std::byte> GpuArenas::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
@@ -18,8 +32,10 @@ std::shared_ptr<std::byte> GpuArenas::allocate(std::size_t bytes) {
     check(gpu_memory(free, total), "memory");
     throw OutOfGpuMemory(
         fmt::format("an arena of the parameters needs {} MiB of the GPU, {} MiB are free",
-                    (bytes + (1 << 20) - 1) >> 20, free >> 20));
+                    (bytes + (1 << 20) - 1) >> 20, free >> 20) +
+        what_would_fit(bytes, free));
   }
+  ++given_;
   std::shared_ptr<std::byte> owned(static_cast<std::byte*>(memory),
                                    [](std::byte* at) { static_cast<void>(gpu_free(at)); });
   clear(memory, bytes);

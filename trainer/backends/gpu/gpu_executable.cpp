@@ -56,6 +56,7 @@ class GpuExecutable final : public Executable {
     if (bytes > free || memory_.allocate() != gpu_success) {
       throw OutOfGpuMemory(too_much_memory(options_.batch, bytes, free));
     }
+    arenas_.lie_beside(options_.batch, bytes);
     norms_.start();
     images_.start();
     return std::nullopt;

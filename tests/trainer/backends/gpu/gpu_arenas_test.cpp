@@ -178,5 +178,42 @@ TEST(GpuArenas, SayWhatTheGpuLacks) {
   EXPECT_EQ(said, "an arena of the parameters needs 8 MiB of the GPU, 3 MiB are free");
 }
 
+/// What fits only without its parameters is refused with a batch that fits with them.
+TEST(GpuArenas, SayWhichBatchWouldLeaveThemRoom) {
+  constexpr int batch = 64;
+  const Graph graph =
+      *std::ranges::find(models(), "lenet", &ModelEntry::name)->build({1, 28, 28}, 10);
+  const auto backend = *backend_named("host_gpu").open();
+  const auto solo = *open_communicator("solo", RankEnv{});
+  const std::size_t all = host_gpus().bytes_each;
+  const std::size_t before = host_gpus().in_use[0];
+  for (const std::string_view name : {"sgd", "adam", "lars"}) {
+    SCOPED_TRACE(name);
+    const OptimizerEntry& optimizer = *find_optimizer(name);
+    const auto refusal_of = [&](int images) -> std::string {
+      const auto executable = *backend->compile(graph, {.batch = images});
+      if (images == batch) {  // room for it, and for one arena and a half
+        const auto arena = static_cast<std::size_t>(graph.parameter_count()) * sizeof(float);
+        host_gpus().bytes_each = host_gpus().in_use[0] + arena * 3 / 2;
+      }
+      try {
+        const ParameterArenas arenas(*executable, *solo, optimizer, optimizer.defaults);
+        return {};
+      } catch (const std::bad_alloc& refused) {
+        return refused.what();
+      }
+    };
+    const std::string said = refusal_of(batch);
+    EXPECT_THAT(said, testing::HasSubstr(" beside batches of 64 images; about "));
+    const auto at = said.find("about ");
+    const int fits = at == std::string::npos ? 0 : std::stoi(said.substr(at + 6));
+    EXPECT_GT(fits, batch / 4);
+    EXPECT_LT(fits, batch);
+    EXPECT_EQ(refusal_of(fits * 9 / 10), "");
+    host_gpus().bytes_each = all;
+    EXPECT_EQ(host_gpus().in_use[0], before) << "all is given back";
+  }
+}
+
 }  // namespace
 }  // namespace dllaunch::gpu
