@@ -26,8 +26,48 @@ macro(dllaunch_enable_hip)
   target_include_directories(dllaunch_hip_library SYSTEM INTERFACE ${HIP_INCLUDE_DIR})
   target_compile_definitions(dllaunch_hip_library INTERFACE __HIP_PLATFORM_AMD__)
   target_link_libraries(dllaunch_hip_library INTERFACE ${HIP_LIBRARY})
-  dllaunch_capability(DLLAUNCH_HIP on
-    "HIP ${DLLAUNCH_HIP_VERSION}; ${DLLAUNCH_HIP_TARGETS}; compiled for tests, dltrain has no hip backend yet")
+  dllaunch_find_hip_math()
+  if(DLLAUNCH_HIP_BACKEND)
+    dllaunch_capability(DLLAUNCH_HIP on "${DLLAUNCH_HIP_VERSIONS}; ${DLLAUNCH_HIP_TARGETS}")
+  else()
+    dllaunch_capability(DLLAUNCH_HIP on
+      "HIP ${DLLAUNCH_HIP_VERSION}; ${DLLAUNCH_HIP_TARGETS}; for tests alone: ${DLLAUNCH_HIP_BACKEND_OFF}")
+  endif()
+endmacro()
+
+# MIOpen and rocBLAS, without which there is no backend. MIOpen names its solutions and leaves out those whose
+# sums come in another order each time since 2.18 (ROCm 5.3); rocBLAS takes a workspace since 2.45.
+macro(dllaunch_find_hip_math)
+  find_path(MIOPEN_INCLUDE_DIR miopen/miopen.h HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES include)
+  find_library(MIOPEN_LIBRARY MIOpen HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES lib)
+  find_path(ROCBLAS_INCLUDE_DIR rocblas/rocblas.h HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES include)
+  find_library(ROCBLAS_LIBRARY rocblas HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES lib)
+  set(missing "")
+  foreach(piece IN ITEMS MIOPEN_INCLUDE_DIR MIOPEN_LIBRARY ROCBLAS_INCLUDE_DIR ROCBLAS_LIBRARY)
+    if(NOT ${piece})
+      string(APPEND missing " ${piece}")
+    endif()
+  endforeach()
+  set(DLLAUNCH_HIP_BACKEND OFF)
+  set(DLLAUNCH_HIP_BACKEND_OFF "not found:${missing}; set ROCM_PATH")
+  if(NOT missing)
+    dllaunch_read_version(${MIOPEN_INCLUDE_DIR}/miopen/version.h
+      "define MIOPEN_VERSION_(MAJOR|MINOR|PATCH) " MIOPEN_VERSION)
+    dllaunch_read_version(${ROCBLAS_INCLUDE_DIR}/rocblas/internal/rocblas-version.h
+      "define ROCBLAS_VERSION_(MAJOR|MINOR|PATCH) " ROCBLAS_VERSION)
+    set(DLLAUNCH_HIP_VERSIONS
+      "HIP ${DLLAUNCH_HIP_VERSION}, MIOpen ${MIOPEN_VERSION}, rocBLAS ${ROCBLAS_VERSION}")
+    if(MIOPEN_VERSION VERSION_LESS 2.18 OR ROCBLAS_VERSION VERSION_LESS 2.45)
+      set(DLLAUNCH_HIP_BACKEND_OFF "${DLLAUNCH_HIP_VERSIONS}: needed are MIOpen 2.18 and rocBLAS 2.45")
+    else()
+      set(DLLAUNCH_HIP_BACKEND ON)
+      add_library(dllaunch_hip_math INTERFACE)
+      add_library(dllaunch::hip_math ALIAS dllaunch_hip_math)
+      target_include_directories(dllaunch_hip_math SYSTEM INTERFACE
+        ${MIOPEN_INCLUDE_DIR} ${ROCBLAS_INCLUDE_DIR})
+      target_link_libraries(dllaunch_hip_math INTERFACE ${MIOPEN_LIBRARY} ${ROCBLAS_LIBRARY})
+    endif()
+  endif()
 endmacro()
 
 # dllaunch_hip_object(SOURCE OBJECT): a rule that has hipcc compile it, device code included.

@@ -1,13 +1,10 @@
 #include "launcher/execute/stage_node.hpp"
 
 #include <fmt/format.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -15,6 +12,7 @@
 
 #include "launcher/run_dir.hpp"
 #include "launcher/stage.hpp"
+#include "topology/network_disk.hpp"
 
 namespace dllaunch {
 namespace {
@@ -23,21 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::hours copy_limit(24);  // the job's own limit comes before
 constexpr std::string_view folder_stem = "dllaunch-stage-";
-
-/// File systems that other machines see too. One that is not known counts as the node's own.
-bool on_network(const std::string& path) {
-  constexpr std::array<unsigned long, 11> network = {
-      NFS_SUPER_MAGIC,  SMB_SUPER_MAGIC, CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
-      CEPH_SUPER_MAGIC, AFS_SUPER_MAGIC, FUSE_SUPER_MAGIC,
-      0x0BD00BD0,   // Lustre
-      0x47504653,   // GPFS
-      0x19830326,   // BeeGFS
-      0xAAD7AAEA};  // PanFS
-  struct statfs info {};
-  if (statfs(path.c_str(), &info) != 0) return true;
-  return std::find(network.begin(), network.end(),
-                   static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFUL) != network.end();
-}
 
 bool has_plain_name(std::string_view path) {
   return path.starts_with('/') && std::all_of(path.begin(), path.end(), [](char c) {
@@ -194,7 +177,7 @@ std::string node_disk(World& world) {
     std::string path = world.environment(variable).value_or("");
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
     if (has_plain_name(path) && world.is_folder(path) && access(path.c_str(), W_OK | X_OK) == 0 &&
-        !on_network(path))
+        !lies_on_network(path))
       return path;
   }
   return "/tmp";

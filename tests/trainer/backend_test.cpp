@@ -54,7 +54,8 @@ TEST(Backends, AreListedFastestFirst) {
   std::vector<std::string_view> names;
   for (const BackendEntry& entry : backends()) {
     names.push_back(entry.name);
-    EXPECT_EQ(entry.device, entry.name == "cuda" ? "cuda" : "cpu");
+    const bool of_a_gpu = entry.name == "cuda" || entry.name == "hip";
+    EXPECT_EQ(entry.device, of_a_gpu ? entry.name : "cpu");
     EXPECT_FALSE(entry.version().empty());
   }
   ASSERT_FALSE(names.empty());

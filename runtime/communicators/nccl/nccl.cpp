@@ -3,18 +3,28 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
+
+#include "runtime/gpu/drivers.hpp"
 
 namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array modules = {"libdltrain_nccl.so", "libdltrain_rccl.so"};
+struct Module {
+  const char* file;
+  bool (*has_driver)();
+};
+/// The same source with either vendor's library; a build may have both.
+constexpr std::array modules = {Module{"libdltrain_nccl.so", has_nvidia_driver},
+                                Module{"libdltrain_rccl.so", has_amd_driver}};
 
 using Open = void (*)(NcclOpening&);
 
@@ -26,16 +36,23 @@ Error missing(std::string what) {
 Result<Open> load() {
   std::error_code unreadable;
   const fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
-  std::string why = fmt::format("this build has no nccl: no {} in {}", modules[0], folder.string());
-  for (const char* name : modules) {
-    if (!fs::exists(folder / name)) continue;
-    void* module = ::dlopen((folder / name).c_str(), RTLD_NOW | RTLD_LOCAL);
-    void* entry = module == nullptr ? nullptr : ::dlsym(module, "dllaunch_open_nccl");
-    if (entry != nullptr) return reinterpret_cast<Open>(entry);
-    const char* said = ::dlerror();
-    why = fmt::format("nccl cannot be loaded: {}", said == nullptr ? "no reason given" : said);
+  std::vector<Module> built;
+  for (const Module& module : modules) {
+    if (fs::exists(folder / module.file)) built.push_back(module);
   }
-  return missing(std::move(why));
+  if (built.empty()) {
+    return missing(
+        fmt::format("this build has no nccl: no {} in {}", modules[0].file, folder.string()));
+  }
+  // Of two, that of the GPUs which are here.
+  if (built.size() > 1)
+    std::ranges::stable_partition(built, [](auto& m) { return m.has_driver(); });
+  void* module = ::dlopen((folder / built[0].file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* entry = module == nullptr ? nullptr : ::dlsym(module, "dllaunch_open_nccl");
+  if (entry != nullptr) return reinterpret_cast<Open>(entry);
+  const char* said = ::dlerror();
+  return missing(
+      fmt::format("nccl cannot be loaded: {}", said == nullptr ? "no reason given" : said));
 }
 
 }  // namespace

@@ -171,6 +171,10 @@ inline GpuStatus gpu_pci_address(int device, std::string& address) {
   address = host_gpus().pci[static_cast<std::size_t>(device)];
   return gpu_success;
 }
+inline GpuStatus gpu_model(int, std::string& name) {
+  name = "Host in place of a GPU";
+  return gpu_success;
+}
 inline GpuStatus gpu_set_device(int device) {
   if (device < 0 || device >= static_cast<int>(host_gpus().pci.size())) return GpuStatus::no_device;
   host_gpu_of_thread() = device;

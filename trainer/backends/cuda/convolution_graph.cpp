@@ -1,8 +1,5 @@
 #include "trainer/backends/cuda/convolution_graph.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 namespace dllaunch::cudnn {
@@ -13,7 +10,7 @@ cudnnDataType_t type_of(DType type) {
   return type == DType::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
 }
 
-Descriptor tensor(std::int64_t id, DType type, const Extents& extents) {
+Descriptor tensor(std::int64_t id, DType type, const gpu::Extents& extents) {
   Descriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   made.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, type_of(type))
       .numbers(CUDNN_ATTR_TENSOR_DIMENSIONS, extents.sizes)
@@ -24,13 +21,9 @@ Descriptor tensor(std::int64_t id, DType type, const Extents& extents) {
   return made;
 }
 
-std::vector<std::int64_t> axes_of(const std::array<std::int64_t, 3>& all, bool flat) {
-  return {all.begin() + (flat ? 1 : 0), all.end()};
-}
-
 Descriptor convolution(const gpu::ConvolutionShape& shape) {
   const bool flat = is_flat(shape);
-  const auto padding = axes_of(shape.window.padding, flat);
+  const auto padding = gpu::axes_of(shape.window.padding, flat);
   const std::vector<std::int64_t> ones(padding.size(), 1);
   Descriptor made(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   made.number(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, static_cast<std::int64_t>(padding.size()))
@@ -39,7 +32,7 @@ Descriptor convolution(const gpu::ConvolutionShape& shape) {
       .numbers(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, padding)
       .numbers(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, padding)
       .numbers(CUDNN_ATTR_CONVOLUTION_DILATIONS, ones)
-      .numbers(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, axes_of(shape.window.stride, flat))
+      .numbers(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, gpu::axes_of(shape.window.stride, flat))
       .finish();
   return made;
 }
@@ -84,38 +77,7 @@ Names names_of(Pass pass) {
           CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
 }
 
-std::string_view word_of(Pass pass) {
-  switch (pass) {
-    case Pass::forward:
-      return "forward";
-    case Pass::backward_data:
-      return "data";
-    case Pass::backward_weights:
-      return "weights";
-  }
-  return "";
-}
-
 }  // namespace
-
-Extents extents_of(const gpu::Volume& v, bool flat) {
-  const std::int64_t row = v.pixels() * v.channels;
-  if (flat) {
-    return {{v.rows, v.channels, v.height, v.width}, {row, 1, v.width * v.channels, v.channels}};
-  }
-  return {{v.rows, v.channels, v.depth, v.height, v.width},
-          {row, 1, v.height * v.width * v.channels, v.width * v.channels, v.channels}};
-}
-
-gpu::Volume weights_of(const gpu::ConvolutionShape& shape) {
-  const auto& kernel = shape.window.kernel;
-  return {shape.y.channels, kernel[0], kernel[1], kernel[2], shape.x.channels};
-}
-
-bool is_flat(const gpu::ConvolutionShape& shape) {
-  return shape.x.depth == 1 && shape.y.depth == 1 && shape.window.kernel[0] == 1 &&
-         shape.window.padding[0] == 0;
-}
 
 Result<ConvolutionGraph> convolution_graph(const gpu::ConvolutionShape& shape, Pass pass) {
   const bool flat = is_flat(shape);
@@ -154,16 +116,6 @@ bool is_welcome(std::span<const cudnnBackendNumericalNote_t> notes, const gpu::N
         return false;
     }
   });
-}
-
-std::string text_of(const gpu::ConvolutionShape& shape, Pass pass) {
-  const auto volume = [](const gpu::Volume& v) {
-    return fmt::format("{}x{}x{}x{}x{}", v.rows, v.channels, v.depth, v.height, v.width);
-  };
-  const auto& [kernel, stride, padding] = shape.window;
-  return fmt::format("{},{},x{},y{},k{},s{},p{}", word_of(pass),
-                     shape.tf32 ? "tf32" : to_string(shape.type), volume(shape.x), volume(shape.y),
-                     fmt::join(kernel, "x"), fmt::join(stride, "x"), fmt::join(padding, "x"));
 }
 
 }  // namespace dllaunch::cudnn

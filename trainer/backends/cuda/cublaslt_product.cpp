@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "trainer/backends/gpu/check.hpp"
+#include "trainer/backends/gpu/column_major.hpp"
 
 namespace dllaunch::cublaslt {
 namespace {
@@ -44,10 +46,10 @@ class Layout {
 
 class CublasProduct final : public gpu::Product {
  public:
-  CublasProduct(const Handle& handle, const gpu::ProductShape& shape)
-      : handle_(handle),
+  CublasProduct(std::shared_ptr<const Handle> handle, const gpu::ProductShape& shape)
+      : handle_(std::move(handle)),
         tf32_(shape.tf32),
-        by_(by_columns(shape)),
+        by_(gpu::by_columns(shape)),
         first_(shape.in, by_.first_rows, by_.first_columns),
         second_(shape.in, by_.second_rows, by_.second_columns),
         result_(shape.out, by_.result_rows, by_.result_columns) {}
@@ -64,11 +66,12 @@ class CublasProduct final : public gpu::Product {
     cublasStatus_t status = cublasLtMatmulDescCreate(
         &product_, tf32_ ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (status != CUBLAS_STATUS_SUCCESS) return refusal("product", status);
-    const std::pair<cublasLtMatmulDescAttributes_t, const cublasOperation_t*> ops[] = {
-        {CUBLASLT_MATMUL_DESC_TRANSA, &by_.first_op},
-        {CUBLASLT_MATMUL_DESC_TRANSB, &by_.second_op}};
-    for (const auto& [name, op] : ops) {
-      status = cublasLtMatmulDescSetAttribute(product_, name, op, sizeof *op);
+    const std::pair<cublasLtMatmulDescAttributes_t, bool> transposed[] = {
+        {CUBLASLT_MATMUL_DESC_TRANSA, by_.first_transposed},
+        {CUBLASLT_MATMUL_DESC_TRANSB, by_.second_transposed}};
+    for (const auto& [name, is_transposed] : transposed) {
+      const cublasOperation_t op = is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+      status = cublasLtMatmulDescSetAttribute(product_, name, &op, sizeof op);
       if (status != CUBLAS_STATUS_SUCCESS) return refusal("product", status);
     }
     return choose();
@@ -81,8 +84,8 @@ class CublasProduct final : public gpu::Product {
     const float alpha = 1;
     const float beta = add ? 1 : 0;
     const cublasStatus_t status = cublasLtMatmul(
-        handle_.raw(), product_, &alpha, b, first_.raw(), a, second_.raw(), &beta, c, result_.raw(),
-        c, result_.raw(), &chosen_.algo, workspace, chosen_.workspaceSize, stream);
+        handle_->raw(), product_, &alpha, b, first_.raw(), a, second_.raw(), &beta, c,
+        result_.raw(), c, result_.raw(), &chosen_.algo, workspace, chosen_.workspaceSize, stream);
     if (status != CUBLAS_STATUS_SUCCESS) {
       gpu::refused("cuBLASLt", cublasLtGetStatusString(status));
     }
@@ -104,7 +107,7 @@ class CublasProduct final : public gpu::Product {
     int count = 0;
     if (status == CUBLAS_STATUS_SUCCESS) {
       status =
-          cublasLtMatmulAlgoGetHeuristic(handle_.raw(), product_, first_.raw(), second_.raw(),
+          cublasLtMatmulAlgoGetHeuristic(handle_->raw(), product_, first_.raw(), second_.raw(),
                                          result_.raw(), result_.raw(), wish, 1, &chosen_, &count);
     }
     cublasLtMatmulPreferenceDestroy(wish);
@@ -113,9 +116,9 @@ class CublasProduct final : public gpu::Product {
     return Ok{};
   }
 
-  const Handle& handle_;
+  std::shared_ptr<const Handle> handle_;
   bool tf32_;
-  ColumnMajor by_;
+  gpu::ColumnMajor by_;
   Layout first_;
   Layout second_;
   Layout result_;
@@ -125,17 +128,6 @@ class CublasProduct final : public gpu::Product {
 
 }  // namespace
 
-ColumnMajor by_columns(const gpu::ProductShape& s) {
-  return {.first_op = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-          .second_op = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-          .first_rows = s.transpose_b ? s.depth : s.columns,
-          .first_columns = s.transpose_b ? s.columns : s.depth,
-          .second_rows = s.transpose_a ? s.rows : s.depth,
-          .second_columns = s.transpose_a ? s.depth : s.rows,
-          .result_rows = s.columns,
-          .result_columns = s.rows};
-}
-
 Result<Ok> Handle::open() {
   const cublasStatus_t status = cublasLtCreate(&raw_);
   if (status == CUBLAS_STATUS_SUCCESS) return Ok{};
@@ -143,9 +135,9 @@ Result<Ok> Handle::open() {
   return refusal("start", status);
 }
 
-Result<std::unique_ptr<gpu::Product>> make_product(const Handle& handle,
+Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<const Handle> handle,
                                                    const gpu::ProductShape& shape) {
-  auto made = std::make_unique<CublasProduct>(handle, shape);
+  auto made = std::make_unique<CublasProduct>(std::move(handle), shape);
   auto prepared = made->prepare();
   if (!prepared) return std::move(prepared).error();
   return std::unique_ptr<gpu::Product>(std::move(made));

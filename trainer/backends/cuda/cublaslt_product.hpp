@@ -9,21 +9,6 @@
 
 namespace dllaunch::cublaslt {
 
-/// A product as cuBLASLt counts, by columns: what lies row by row is there its own transpose, so
-/// c = a b is asked for as c' = b' a'. `first` is our b, `second` our a.
-struct ColumnMajor {
-  cublasOperation_t first_op = CUBLAS_OP_N;
-  cublasOperation_t second_op = CUBLAS_OP_N;
-  // Rows, columns; the distance of columns is the number of rows.
-  std::int64_t first_rows = 0;
-  std::int64_t first_columns = 0;
-  std::int64_t second_rows = 0;
-  std::int64_t second_columns = 0;
-  std::int64_t result_rows = 0;
-  std::int64_t result_columns = 0;
-};
-ColumnMajor by_columns(const gpu::ProductShape& shape);
-
 class Handle {
  public:
   Handle() = default;
@@ -39,9 +24,9 @@ class Handle {
   cublasLtHandle_t raw_ = nullptr;
 };
 
-/// The handle outlives it. Sums are in float and products not rounded to TF32. unavailable: no
+/// It keeps the handle. Sums are in float and products not rounded to TF32. unavailable: no
 /// algorithm takes this shape.
-Result<std::unique_ptr<gpu::Product>> make_product(const Handle& handle,
+Result<std::unique_ptr<gpu::Product>> make_product(std::shared_ptr<const Handle> handle,
                                                    const gpu::ProductShape& shape);
 
 }  // namespace dllaunch::cublaslt

@@ -3,26 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <limits>
+#include <array>
+#include <optional>
+#include <utility>
 
-#include "runtime/measured.hpp"
 #include "trainer/backends/gpu/check.hpp"
-#include "trainer/backends/gpu/device_memory.hpp"
 
 namespace dllaunch::cudnn {
 namespace {
 
 using gpu::ConvolutionShape;
 
-constexpr std::size_t most_engines = 32;    // that the heuristics name
-constexpr std::size_t most_candidates = 8;  // that are tried out, the likeliest first
-constexpr std::int64_t most_workspace = std::int64_t{1} << 30;
+constexpr std::size_t most_engines = 32;  // that the heuristics name
 
 /// An engine made ready for one pass of one shape.
 struct Plan {
   Descriptor plan{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR};
-  std::int64_t workspace = 0;
+  std::size_t workspace = 0;
   std::int64_t position = 0;  // among what the heuristics named
 };
 
@@ -78,8 +75,9 @@ std::optional<Plan> plan_with(const Handle& handle, const Descriptor& config) {
       .finish();
   const auto bytes =
       made.plan.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64);
-  if (bytes.empty() || bytes.front() > most_workspace) return std::nullopt;
-  made.workspace = bytes.front();
+  if (bytes.empty()) return std::nullopt;
+  made.workspace = static_cast<std::size_t>(bytes.front());
+  if (made.workspace > gpu::most_workspace) return std::nullopt;
   return made;
 }
 
@@ -103,56 +101,22 @@ void execute(const Handle& handle, const Plan& plan, GpuStream stream, const voi
   }
 }
 
-/// Seconds of one call, the best of three; the first, which may compile kernels, does not count.
-double seconds_of(const Handle& handle, const Plan& plan, const std::array<void*, 4>& memory) {
-  double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < 4; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    execute(handle, plan, nullptr, memory[0], memory[1], memory[2], memory[3]);
-    gpu::check(gpu_synchronise(nullptr), "trial of a convolution");
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    if (round > 0) best = std::min(best, took.count());
-  }
-  return best;
-}
-
-/// The fastest on zeros, in memory of its own; the likeliest where there is no room to try.
+/// Of plans that are all welcome.
 std::size_t fastest(const Handle& handle, const std::vector<Plan>& plans,
                     const ConvolutionShape& shape) {
-  if (plans.size() == 1) return 0;
-  const std::size_t each = bytes_of(shape.type);
-  const auto bytes = [each](const gpu::Volume& v) {
-    return static_cast<std::size_t>(v.elements()) * each;
-  };
-  std::int64_t workspace = 0;
-  for (const Plan& plan : plans) workspace = std::max(workspace, plan.workspace);
-  gpu::DeviceMemory memory;
-  const std::array<int, 4> pieces = {
-      memory.add(bytes(shape.x)), memory.add(bytes(weights_of(shape))), memory.add(bytes(shape.y)),
-      memory.add(static_cast<std::size_t>(workspace))};
-  const std::size_t all = memory.place();
-  if (memory.allocate() != gpu_success) {
-    static_cast<void>(gpu_last_error());
-    return 0;
-  }
-  gpu::check(gpu_clear_later(memory.at<void*>(pieces[0]), all, nullptr), "clear");
-  std::array<void*, 4> at{};
-  for (std::size_t i = 0; i < at.size(); ++i) at[i] = memory.at<void*>(pieces[i]);
-  std::size_t best = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const double seconds = seconds_of(handle, plans[i], at);
-    if (seconds < least) best = i;
-    least = std::min(least, seconds);
-  }
-  return best;
+  std::vector<std::size_t> workspaces;
+  for (const Plan& plan : plans) workspaces.push_back(plan.workspace);
+  return gpu::fastest_way(
+      shape, workspaces, [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
+        execute(handle, plans[i], nullptr, memory.x, memory.w, memory.y, memory.workspace);
+      });
 }
 
 /// Plans of welcome engines, the likeliest first; with `wanted` of the one at that position alone.
 std::vector<Plan> candidates(const Handle& handle, const std::vector<Descriptor>& engines,
                              const gpu::Numerics& numerics, std::optional<std::int64_t> wanted) {
   std::vector<Plan> plans;
-  for (std::int64_t i = 0; i < std::ssize(engines) && plans.size() < most_candidates; ++i) {
+  for (std::int64_t i = 0; i < std::ssize(engines) && plans.size() < gpu::most_candidates; ++i) {
     if (wanted && i != *wanted) continue;
     const Descriptor& engine = engines[static_cast<std::size_t>(i)];
     if (!may_take(engine, numerics)) continue;
@@ -164,7 +128,7 @@ std::vector<Plan> candidates(const Handle& handle, const std::vector<Descriptor>
   return plans;
 }
 
-Result<PassPlan> plan_pass(const Handle& handle, const PlanChoice& choice,
+Result<PassPlan> plan_pass(const Handle& handle, const gpu::PlanChoice& choice,
                            const ConvolutionShape& shape, Pass pass) {
   auto operation = convolution_graph(shape, pass);
   if (!operation) return std::move(operation).error();
@@ -177,15 +141,12 @@ Result<PassPlan> plan_pass(const Handle& handle, const PlanChoice& choice,
   for (Descriptor& more : engines_for(made.graph, CUDNN_HEUR_MODE_FALLBACK)) {
     made.engines.push_back(std::move(more));
   }
-  const auto file = measured_file(choice.lookup, "convolutions");
   const std::string key =
       fmt::format("{},cudnn{},{}", choice.gpu, cudnnGetVersion(), text_of(shape, pass));
   const gpu::Numerics numerics{.type = shape.type, .tf32 = shape.tf32};
   std::vector<Plan> plans;
-  if (file) {
-    const auto known = recall(*file, key);
-    if (known && known->size() == 1)
-      plans = candidates(handle, made.engines, numerics, known->front());
+  if (const auto known = gpu::known_way(choice, key)) {
+    plans = candidates(handle, made.engines, numerics, known);
   }
   const bool is_new = plans.empty();
   if (is_new) plans = candidates(handle, made.engines, numerics, std::nullopt);
@@ -195,23 +156,22 @@ Result<PassPlan> plan_pass(const Handle& handle, const PlanChoice& choice,
   }
   const std::size_t best = fastest(handle, plans, shape);
   made.chosen = std::move(plans[best]);
-  // A cache that cannot be written costs the next start its trials and nothing else.
-  if (is_new && file) static_cast<void>(keep(*file, key, std::array{made.chosen.position}));
+  if (is_new) gpu::keep_way(choice, key, made.chosen.position);
   return made;
 }
 
 class CudnnConvolution final : public gpu::Convolution {
  public:
-  explicit CudnnConvolution(const Handle& handle) : handle_(handle) {}
+  explicit CudnnConvolution(std::shared_ptr<const Handle> handle) : handle_(std::move(handle)) {}
 
-  Result<Ok> prepare(const PlanChoice& choice, const ConvolutionShape& shape) {
+  Result<Ok> prepare(const gpu::PlanChoice& choice, const ConvolutionShape& shape) {
     const std::pair<Pass, std::optional<PassPlan>*> wanted[] = {
         {Pass::forward, &forward_},
         {Pass::backward_data, shape.backward_data ? &data_ : nullptr},
         {Pass::backward_weights, shape.backward_weights ? &weights_ : nullptr}};
     for (const auto& [pass, plan] : wanted) {
       if (plan == nullptr) continue;
-      auto made = plan_pass(handle_, choice, shape, pass);
+      auto made = plan_pass(*handle_, choice, shape, pass);
       if (!made) return std::move(made).error();
       workspace_ = std::max(workspace_, made->chosen.workspace);
       *plan = *std::move(made);
@@ -219,25 +179,25 @@ class CudnnConvolution final : public gpu::Convolution {
     return Ok{};
   }
 
-  std::size_t workspace() const override { return static_cast<std::size_t>(workspace_); }
+  std::size_t workspace() const override { return workspace_; }
   void forward(GpuStream stream, const void* x, const void* w, void* y, void* workspace) override {
-    execute(handle_, forward_->chosen, stream, x, w, y, workspace);
+    execute(*handle_, forward_->chosen, stream, x, w, y, workspace);
   }
   void backward_data(GpuStream stream, const void* dy, const void* w, void* dx,
                      void* workspace) override {
-    execute(handle_, data_->chosen, stream, dx, w, dy, workspace);
+    execute(*handle_, data_->chosen, stream, dx, w, dy, workspace);
   }
   void backward_weights(GpuStream stream, const void* x, const void* dy, void* dw,
                         void* workspace) override {
-    execute(handle_, weights_->chosen, stream, x, dw, dy, workspace);
+    execute(*handle_, weights_->chosen, stream, x, dw, dy, workspace);
   }
 
  private:
-  const Handle& handle_;
+  std::shared_ptr<const Handle> handle_;
   std::optional<PassPlan> forward_;
   std::optional<PassPlan> data_;
   std::optional<PassPlan> weights_;
-  std::int64_t workspace_ = 0;
+  std::size_t workspace_ = 0;
 };
 
 }  // namespace
@@ -250,10 +210,10 @@ Result<Ok> Handle::open() {
                fmt::format("cuDNN cannot start: {}", cudnnGetErrorString(status)), ""};
 }
 
-Result<std::unique_ptr<gpu::Convolution>> make_convolution(const Handle& handle,
-                                                           const PlanChoice& choice,
+Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<const Handle> handle,
+                                                           const gpu::PlanChoice& choice,
                                                            const ConvolutionShape& shape) {
-  auto made = std::make_unique<CudnnConvolution>(handle);
+  auto made = std::make_unique<CudnnConvolution>(std::move(handle));
   auto prepared = made->prepare(choice, shape);
   if (!prepared) return std::move(prepared).error();
   return std::unique_ptr<gpu::Convolution>(std::move(made));

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
-#include "runtime/rank_env.hpp"
 #include "trainer/backends/cuda/convolution_graph.hpp"
+#include "trainer/backends/gpu/convolution_choice.hpp"
 
 namespace dllaunch::cudnn {
 
@@ -27,16 +26,9 @@ class Handle {
   cudnnHandle_t raw_ = nullptr;
 };
 
-/// What was the fastest is kept, by GPU model, library version and shape, where measured_file()
-/// says; nothing is measured again where that is known.
-struct PlanChoice {
-  EnvLookup lookup;
-  std::string gpu;  // model
-};
-
-/// The handle and the choice outlive it. unavailable: no engine takes this shape.
-Result<std::unique_ptr<gpu::Convolution>> make_convolution(const Handle& handle,
-                                                           const PlanChoice& choice,
+/// It keeps the handle. unavailable: no engine takes this shape.
+Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<const Handle> handle,
+                                                           const gpu::PlanChoice& choice,
                                                            const gpu::ConvolutionShape& shape);
 
 }  // namespace dllaunch::cudnn

@@ -1,24 +1,20 @@
 // The module's one entry. dltrain and the module are built together: C++ passes between them.
-#include <fmt/format.h>
-
-#include <string>
 #include <utility>
 
-#include "runtime/gpu/own_gpu.hpp"
 #include "trainer/backends/cuda/cublaslt_product.hpp"
 #include "trainer/backends/cuda/cudnn_convolution.hpp"
-#include "trainer/backends/cuda/module.hpp"
-#include "trainer/backends/gpu/gpu_executable.hpp"
+#include "trainer/backends/gpu/gpu_backend.hpp"
+#include "trainer/backends/gpu/precisions.hpp"
 
 namespace dllaunch {
 namespace {
 
 class CudaMath final : public gpu::MathLibrary {
  public:
-  Result<Ok> open(EnvLookup lookup, std::string model) {
-    choice_ = {std::move(lookup), std::move(model)};
-    auto opened = cudnn_.open();
-    return opened ? cublaslt_.open() : opened;
+  explicit CudaMath(gpu::PlanChoice choice) : choice_(std::move(choice)) {}
+  Result<Ok> open() {
+    auto opened = cudnn_->open();
+    return opened ? cublaslt_->open() : opened;
   }
   Result<std::unique_ptr<gpu::Convolution>> convolution(
       const gpu::ConvolutionShape& shape) override {
@@ -29,44 +25,27 @@ class CudaMath final : public gpu::MathLibrary {
   }
 
  private:
-  cudnn::Handle cudnn_;
-  cublaslt::Handle cublaslt_;
-  cudnn::PlanChoice choice_;
+  std::shared_ptr<cudnn::Handle> cudnn_ = std::make_shared<cudnn::Handle>();
+  std::shared_ptr<cublaslt::Handle> cublaslt_ = std::make_shared<cublaslt::Handle>();
+  gpu::PlanChoice choice_;
 };
 
-class CudaBackend final : public Backend {
- public:
-  static Result<std::unique_ptr<Backend>> open(const RankEnv& rank, const EnvLookup& lookup) {
-    if (auto problem = version_problem({.name = "cuDNN",
-                                        .found = static_cast<int>(cudnnGetVersion()),
-                                        .needed = CUDNN_VERSION})) {
-      return *std::move(problem);
-    }
-    auto device = take_own_gpu(read_gpu_wish(rank, lookup));
-    if (!device) return std::move(device).error();
-    std::string model;
-    if (gpu_model(*device, model) != gpu_success) model = "unknown";
-    auto backend = std::make_unique<CudaBackend>();
-    backend->pci_ = address_of_gpu(*device);
-    auto opened = backend->math_.open(lookup, std::move(model));
-    if (!opened) return std::move(opened).error();
-    return std::unique_ptr<Backend>(std::move(backend));
-  }
-
-  Result<std::unique_ptr<Executable>> compile(const Graph& graph,
-                                              const CompileOptions& options) override {
-    return gpu::compile_for_gpu("cuda", graph, options, math_);
-  }
-  std::string gpu() const override { return pci_; }
-
- private:
-  std::string pci_;
-  CudaMath math_;
-};
+Result<std::unique_ptr<gpu::MathLibrary>> open_math(gpu::PlanChoice choice) {
+  auto math = std::make_unique<CudaMath>(std::move(choice));
+  auto opened = math->open();
+  if (!opened) return std::move(opened).error();
+  return std::unique_ptr<gpu::MathLibrary>(std::move(math));
+}
 
 }  // namespace
 }  // namespace dllaunch
 
-extern "C" void dllaunch_open_cuda(dllaunch::CudaOpening& opening) {
-  opening.opened = dllaunch::CudaBackend::open(opening.rank, opening.lookup);
+extern "C" void dllaunch_open_cuda(dllaunch::gpu::GpuOpening& opening) {
+  const dllaunch::gpu::GpuVendor cuda{.backend = "cuda",
+                                      .precisions = dllaunch::gpu::precisions,
+                                      .libraries = {{.name = "cuDNN",
+                                                     .found = static_cast<int>(cudnnGetVersion()),
+                                                     .needed = CUDNN_VERSION}},
+                                      .open_math = dllaunch::open_math};
+  opening.opened = open_gpu_backend(cuda, opening);
 }

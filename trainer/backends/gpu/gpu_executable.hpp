@@ -13,7 +13,6 @@ namespace dllaunch::gpu {
 
 /// One of gpu::precisions; bad_request: another, by name. The current device is the rank's own. All
 /// memory but that of attach() is allocated here, in one piece: OutOfGpuMemory says what would fit.
-/// The library outlives the executable.
 Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, const Graph& graph,
                                                     const CompileOptions& options,
                                                     MathLibrary& library);

@@ -77,7 +77,7 @@ class Product {
                    void* workspace) = 0;
 };
 
-/// bad_request or unavailable: what the library cannot do, by name. Outlives what it makes.
+/// bad_request or unavailable: what the library cannot do, by name. What it makes may outlive it.
 class MathLibrary {
  public:
   virtual ~MathLibrary() = default;

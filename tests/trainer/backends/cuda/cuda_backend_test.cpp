@@ -11,7 +11,7 @@
 
 #include "runtime/gpu/gpu_sensors.hpp"
 #include "trainer/backend.hpp"
-#include "trainer/backends/cuda/module.hpp"
+#include "trainer/backends/gpu/gpu_opening.hpp"
 
 namespace dllaunch {
 namespace {
@@ -69,9 +69,9 @@ TEST(CudaBackend, TheModuleItselfSaysThatThereIsNoGpu) {
   void* module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(module, nullptr) << ::dlerror();
   const auto entry =
-      reinterpret_cast<void (*)(CudaOpening&)>(::dlsym(module, "dllaunch_open_cuda"));
+      reinterpret_cast<void (*)(gpu::GpuOpening&)>(::dlsym(module, "dllaunch_open_cuda"));
   ASSERT_NE(entry, nullptr);
-  CudaOpening opening{.rank = {}, .lookup = [](const std::string&) { return std::nullopt; }};
+  gpu::GpuOpening opening{.rank = {}, .lookup = [](const std::string&) { return std::nullopt; }};
   entry(opening);
   ASSERT_TRUE(opening.opened.has_value());
   if (*opening.opened) GTEST_SKIP() << "SKIPPED there is one";

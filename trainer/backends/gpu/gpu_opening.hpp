@@ -1,4 +1,4 @@
-// What passes between dltrain and libdltrain_cuda.so.
+// What passes between dltrain and the module of a GPU backend.
 #pragma once
 
 #include <memory>
@@ -7,12 +7,12 @@
 #include "runtime/rank_env.hpp"
 #include "trainer/backend.hpp"
 
-namespace dllaunch {
+namespace dllaunch::gpu {
 
-struct CudaOpening {
+struct GpuOpening {
   RankEnv rank = {};
   EnvLookup lookup = {};
   std::optional<Result<std::unique_ptr<Backend>>> opened = {};
 };
 
-}  // namespace dllaunch
+}  // namespace dllaunch::gpu

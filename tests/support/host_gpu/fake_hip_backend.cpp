@@ -1,0 +1,48 @@
+// The hip backend as its module has it, on the host: kernels, descriptors and columns
+// are its own, MIOpen and rocBLAS fakes that compute what they are asked for. The table of a test
+// program, in which it stands beside `reference`.
+#include <vector>
+
+#include "tests/support/host_gpu/fake_libraries.hpp"
+#include "trainer/backend.hpp"
+#include "trainer/backends/gpu/gpu_opening.hpp"
+#include "trainer/backends/hip/precisions.hpp"
+
+extern "C" void dllaunch_open_hip(dllaunch::gpu::GpuOpening& opening);
+
+namespace dllaunch {
+namespace {
+
+/// Now the one good solution, now the other, so that none is tried out: loops on a host take their
+/// time. Nothing is kept from one test to the next: no cache.
+Result<std::unique_ptr<Backend>> open() {
+  static int turn = 0;
+  auto& named = fake_miopen().solutions;
+  named = FakeMiopen().solutions;
+  std::erase(named, turn++ % 2 == 0 ? fake_direct : fake_implicit);
+  gpu::GpuOpening opening{.rank = {}, .lookup = [](const std::string&) { return std::nullopt; }};
+  dllaunch_open_hip(opening);
+  return *std::move(opening.opened);
+}
+
+std::string version() {
+  return "fakes of MIOpen and rocBLAS";
+}
+
+}  // namespace
+
+extern const BackendEntry reference_backend;
+
+std::span<const BackendEntry> backends() {
+  static const BackendEntry table[] = {{.name = "hip",
+                                        .device = "hip",
+                                        .version = version,
+                                        .open = open,
+                                        .precisions = hip::precisions,
+                                        .gpu_memory = true,
+                                        .caution = "a host in place of a GPU"},
+                                       reference_backend};
+  return table;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,77 @@
+// The fake MIOpen and rocBLAS as tests set them and look at them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <miopen/miopen.h>
+
+#include "runtime/dtype.hpp"
+#include "runtime/float16.hpp"
+
+namespace dllaunch {
+
+/// Solutions by number. Those that may not be taken give NaN.
+constexpr std::uint64_t fake_winograd = 7;
+constexpr std::uint64_t fake_fft = 9;
+constexpr std::uint64_t fake_shuffled = 21;    // named only where order may change
+constexpr std::uint64_t fake_rounded = 23;     // named only where f16 may be rounded to bf16
+constexpr std::uint64_t fake_tf32 = 25;        // named only where f32 may be, from MIOpen 3.5.2 on
+constexpr std::uint64_t fake_uncompiled = 37;  // its compilation fails
+constexpr std::uint64_t fake_hungry = 41;      // asks for more than anybody has
+constexpr std::uint64_t fake_implicit = 31;    // with a workspace
+constexpr std::uint64_t fake_direct = 35;      // without
+
+struct FakeMiopen {
+  std::vector<std::size_t> version = {MIOPEN_VERSION_MAJOR, MIOPEN_VERSION_MINOR,
+                                      MIOPEN_VERSION_PATCH};
+  bool starts = true;
+  /// In the order in which they are named; fake_shuffled and the like where the convolution allows.
+  std::vector<std::uint64_t> solutions = {fake_winograd,   fake_fft,      fake_hungry,
+                                          fake_uncompiled, fake_tf32,     fake_shuffled,
+                                          fake_rounded,    fake_implicit, fake_direct};
+  std::map<std::uint64_t, std::chrono::milliseconds> takes = {};  // of a solution, at least
+  std::vector<std::uint64_t> runs = {};                           // since the beginning
+  std::vector<miopenAcceleratorQueue_t> streams = {};             // that it was told
+};
+inline FakeMiopen& fake_miopen() {
+  static FakeMiopen fake;
+  return fake;
+}
+
+struct FakeRocblas {
+  std::string version = "4.2.1.5f2e1a";
+  bool starts = true;
+  std::size_t products = 0;
+  std::size_t without_workspace = 0;   // of them
+  std::vector<void*> workspaces = {};  // that it was told
+};
+inline FakeRocblas& fake_rocblas() {
+  static FakeRocblas fake;
+  return fake;
+}
+
+/// One element of memory of a type.
+inline float fake_read(const void* memory, DType type, std::ptrdiff_t i) {
+  if (type == DType::f16) return to_float(static_cast<const Float16*>(memory)[i]);
+  if (type == DType::bf16) return to_float(static_cast<const BFloat16*>(memory)[i]);
+  return static_cast<const float*>(memory)[i];
+}
+inline void fake_write(void* memory, DType type, std::ptrdiff_t i, float value) {
+  if (type == DType::f16) {
+    static_cast<Float16*>(memory)[i] = to_float16(value);
+  } else if (type == DType::bf16) {
+    static_cast<BFloat16*>(memory)[i] = to_bfloat16(value);
+  } else {
+    static_cast<float*>(memory)[i] = value;
+  }
+}
+/// Of the current thread's device.
+inline bool fake_on_device(const void* memory) {
+  return host_gpu_of(memory) == host_gpu_of_thread();
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,2 @@
+// The fake MIOpen's version comes from the build (tests/trainer/CMakeLists.txt).
+#pragma once

@@ -1,0 +1,9 @@
+// A module as dltrain loads one, that answers with what it was given.
+#include "trainer/backends/gpu/gpu_opening.hpp"
+
+extern "C" void answer_opening(dllaunch::gpu::GpuOpening& opening) {
+  opening.opened = dllaunch::Error{dllaunch::ErrorKind::unavailable,
+                                   "rank " + std::to_string(opening.rank.rank) + " of " +
+                                       opening.lookup("DLLAUNCH_ANSWER").value_or("nobody"),
+                                   ""};
+}

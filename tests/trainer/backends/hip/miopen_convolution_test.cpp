@@ -1,0 +1,252 @@
+// What is asked of MIOpen, by a fake that computes what the descriptors say and has solutions that
+// may not be taken; backend_test.cpp compares all that it gives with `reference`.
+#include "trainer/backends/hip/miopen_convolution.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "tests/support/host_gpu/fake_libraries.hpp"
+#include "tests/support/host_gpu/host_math.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "trainer/backends/gpu/convolution_extents.hpp"
+#include "trainer/backends/gpu/device_memory.hpp"
+
+namespace dllaunch::miopen {
+namespace {
+
+using gpu::ConvolutionShape;
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Every extent, stride and padding another number: who exchanges two is seen.
+const ConvolutionShape image{.type = DType::f32,
+                             .x = {2, 1, 9, 7, 3},
+                             .y = {2, 1, 5, 8, 4},
+                             .window = {{1, 3, 2}, {1, 2, 1}, {0, 1, 1}}};
+const ConvolutionShape volume{.type = DType::f32,
+                              .x = {2, 7, 6, 5, 3},
+                              .y = {2, 4, 7, 4, 2},
+                              .window = {{3, 2, 4}, {2, 1, 1}, {1, 1, 1}}};
+
+/// x, weights, y and a workspace on the device; numbers small enough for exact sums in all types.
+class Arrays {
+ public:
+  Arrays(const ConvolutionShape& shape, std::size_t workspace) : type_(shape.type) {
+    volumes_ = {shape.x, weights_of(shape), shape.y};
+    for (const gpu::Volume& v : volumes_) pieces_.push_back(memory_.add(4 * count(v)));
+    pieces_.push_back(memory_.add(workspace));
+    memory_.place();
+    EXPECT_EQ(memory_.allocate(), gpu_success);
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t at = 0; at < count(volumes_[i]); ++at) {
+        fake_write((*this)[i], type_, static_cast<std::ptrdiff_t>(at),
+                   static_cast<float>(at * (i + 3) % 5) - 2);
+      }
+    }
+  }
+  void* operator[](std::size_t i) const { return memory_.at<void*>(pieces_[i]); }
+  std::vector<float> values(std::size_t i) const {
+    std::vector<float> all;
+    for (std::size_t at = 0; at < count(volumes_[i]); ++at) {
+      all.push_back(fake_read((*this)[i], type_, static_cast<std::ptrdiff_t>(at)));
+    }
+    return all;
+  }
+
+ private:
+  static std::size_t count(const gpu::Volume& v) { return static_cast<std::size_t>(v.elements()); }
+  DType type_;
+  std::vector<gpu::Volume> volumes_;
+  gpu::DeviceMemory memory_;
+  std::vector<int> pieces_;
+};
+
+/// What the three passes of one and the same convolution give.
+std::vector<std::vector<float>> results(gpu::Convolution& made, const ConvolutionShape& shape) {
+  std::vector<std::vector<float>> all;
+  const auto workspace = std::max<std::size_t>(made.workspace(), 1);
+  const Arrays forward(shape, workspace);
+  made.forward(nullptr, forward[0], forward[1], forward[2], forward[3]);
+  all.push_back(forward.values(2));
+  const Arrays data(shape, workspace);
+  made.backward_data(nullptr, data[2], data[1], data[0], data[3]);
+  all.push_back(data.values(0));
+  const Arrays weights(shape, workspace);
+  made.backward_weights(nullptr, weights[0], weights[2], weights[1], weights[3]);
+  all.push_back(weights.values(1));
+  return all;
+}
+
+class MiopenConvolution : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake_miopen() = {};
+    const auto opened = handle->open();
+    ASSERT_TRUE(opened) << opened.error().what;
+  }
+  void TearDown() override { fake_miopen() = {}; }
+
+  gpu::PlanChoice choice() const {
+    return {[this](const std::string& name) -> std::optional<std::string> {
+              if (name == "XDG_CACHE_HOME") return folder.path();
+              return std::nullopt;
+            },
+            "gfx90a"};
+  }
+  std::unique_ptr<gpu::Convolution> convolution(const ConvolutionShape& shape) {
+    auto made = make_convolution(handle, choice(), shape);
+    EXPECT_TRUE(made) << (made ? "" : made.error().what);
+    return *std::move(made);
+  }
+  std::shared_ptr<Handle> handle = std::make_shared<Handle>();
+  TemporaryFolder folder;
+};
+
+TEST_F(MiopenConvolution, ComputesWhatTheShapeSays) {
+  const auto host = gpu::make_host_math();
+  for (const ConvolutionShape& one : {image, volume}) {
+    for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+      for (const std::uint64_t solution : {fake_direct, fake_implicit}) {
+        ConvolutionShape shape = one;
+        shape.type = type;
+        SCOPED_TRACE(text_of(shape, gpu::Pass::forward));
+        fake_miopen().solutions = {solution};
+        const auto made = convolution(shape);
+        const auto wanted = host->convolution(shape);
+        EXPECT_EQ(made->workspace(), solution == fake_implicit ? 192U : 0U);
+        EXPECT_EQ(results(*made, shape), results(**wanted, shape));
+      }
+    }
+  }
+}
+
+TEST_F(MiopenConvolution, TakesNoSolutionThatRoundsOrShuffles) {
+  for (const auto& version : {std::vector<std::size_t>{3, 2, 0}, {3, 5, 2}, {4, 0, 0}}) {
+    for (const DType type : {DType::f32, DType::f16}) {
+      fake_miopen().version = version;
+      ConvolutionShape shape = image;
+      shape.type = type;
+      const auto made = convolution(shape);
+      for (const auto& values : results(*made, shape)) {
+        EXPECT_THAT(values, Each(testing::Truly([](float x) { return std::isfinite(x); })));
+      }
+    }
+  }
+  const std::set<std::uint64_t> taken(fake_miopen().runs.begin(), fake_miopen().runs.end());
+  EXPECT_EQ(taken, (std::set<std::uint64_t>{fake_implicit, fake_direct})) << "both are tried";
+}
+
+TEST_F(MiopenConvolution, TakesTheFastestAndRemembersIt) {
+  for (const auto& [slow, fast] :
+       {std::pair(fake_implicit, fake_direct), std::pair(fake_direct, fake_implicit)}) {
+    const TemporaryFolder own;
+    const gpu::PlanChoice kept{[&own](const std::string& name) -> std::optional<std::string> {
+                                 if (name == "XDG_CACHE_HOME") return own.path();
+                                 return std::nullopt;
+                               },
+                               "gfx90a"};
+    ConvolutionShape shape = image;
+    shape.backward_data = false;
+    shape.backward_weights = false;
+    fake_miopen() = {.takes = {{slow, std::chrono::milliseconds(30)}}};
+    const auto run_once = [&] {
+      auto made = make_convolution(handle, kept, shape);
+      ASSERT_TRUE(made);
+      const Arrays arrays(shape, 192);
+      fake_miopen().runs.clear();
+      (*made)->forward(nullptr, arrays[0], arrays[1], arrays[2], arrays[3]);
+      EXPECT_EQ(fake_miopen().runs, std::vector<std::uint64_t>{fast});
+    };
+    run_once();
+    // Now the other one is faster, and nobody asks.
+    fake_miopen().takes = {{fast, std::chrono::milliseconds(30)}};
+    run_once();
+    // Another MIOpen may be another matter.
+    fake_miopen().version = {3, 9, 9};
+    auto made = make_convolution(handle, kept, shape);
+    EXPECT_THAT(fake_miopen().runs, Contains(slow)) << "it is tried again";
+  }
+}
+
+TEST_F(MiopenConvolution, WhatWasRememberedAndIsGoneIsTriedAnew) {
+  fake_miopen().solutions = {fake_direct};
+  convolution(image);
+  fake_miopen().solutions = {fake_implicit};
+  const auto made = convolution(image);
+  EXPECT_EQ(made->workspace(), 192U);
+}
+
+TEST_F(MiopenConvolution, PassesThatNobodyAsksForAreNotPrepared) {
+  ConvolutionShape shape = image;
+  shape.backward_data = false;
+  shape.backward_weights = false;
+  fake_miopen().takes = {{fake_direct, std::chrono::milliseconds(5)}};
+  convolution(shape);
+  const std::size_t forward_alone = fake_miopen().runs.size();
+  fake_miopen().runs.clear();
+  convolution(volume);
+  EXPECT_GT(fake_miopen().runs.size(), 2 * forward_alone);
+}
+
+TEST_F(MiopenConvolution, KeepsTheHandle) {
+  const auto made = convolution(image);
+  handle.reset();
+  results(*made, image);
+}
+
+TEST_F(MiopenConvolution, TellsAStreamOnce) {
+  const auto made = convolution(image);
+  EXPECT_THAT(fake_miopen().streams, IsEmpty()) << "the default stream is its own";
+  GpuStream stream = nullptr;
+  ASSERT_EQ(gpu_create_stream(stream), gpu_success);
+  const Arrays arrays(image, 192);
+  for (int i = 0; i < 2; ++i) made->forward(stream, arrays[0], arrays[1], arrays[2], arrays[3]);
+  EXPECT_EQ(fake_miopen().streams, std::vector<GpuStream>{stream});
+  ASSERT_EQ(gpu_destroy_stream(stream), gpu_success);
+}
+
+TEST_F(MiopenConvolution, RefusesWhatItCannotDo) {
+  fake_miopen().solutions = {fake_winograd, fake_fft};
+  const auto none = make_convolution(handle, choice(), image);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(none.error().what,
+            "MIOpen has no solution for convolution forward,f32,x2x3x1x9x7,y2x4x1x5x8,k1x3x2,"
+            "s1x2x1,p0x1x1");
+  ConvolutionShape rounded = image;
+  rounded.tf32 = true;
+  const auto tf32 = make_convolution(handle, choice(), rounded);
+  ASSERT_FALSE(tf32);
+  EXPECT_EQ(tf32.error().kind, ErrorKind::bad_request);
+  ConvolutionShape large = image;
+  large.x.rows = large.y.rows = std::int64_t{1} << 31;
+  const auto beyond = make_convolution(handle, choice(), large);
+  ASSERT_FALSE(beyond);
+  EXPECT_THAT(beyond.error().what, HasSubstr("does not fit its numbers"));
+}
+
+TEST(MiopenHandle, SaysThatItCannotStart) {
+  fake_miopen() = {.starts = false};
+  Handle handle;
+  const auto opened = handle.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().what, "MIOpen cannot start: the fake does not take that");
+  fake_miopen() = {};
+}
+
+TEST(MiopenAlgorithms, OnlyDirectSumsAreWelcome) {
+  EXPECT_TRUE(is_welcome(miopenConvolutionAlgoGEMM));
+  EXPECT_TRUE(is_welcome(miopenConvolutionAlgoDirect));
+  EXPECT_TRUE(is_welcome(miopenConvolutionAlgoImplicitGEMM));
+  EXPECT_FALSE(is_welcome(miopenConvolutionAlgoFFT));
+  EXPECT_FALSE(is_welcome(miopenConvolutionAlgoWinograd));
+}
+
+}  // namespace
+}  // namespace dllaunch::miopen

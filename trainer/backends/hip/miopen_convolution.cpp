@@ -1,0 +1,334 @@
+#include "trainer/backends/hip/miopen_convolution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trainer/backends/gpu/check.hpp"
+#include "trainer/backends/gpu/convolution_extents.hpp"
+
+namespace dllaunch::miopen {
+namespace {
+
+using gpu::ConvolutionShape;
+using gpu::Pass;
+
+/// From this version on convolutions of float may multiply in TF32, and an attribute of this number
+/// says whether; headers of older versions do not name it.
+constexpr int knows_tf32 = 30502;
+constexpr int math_type = 3;
+constexpr int pedantic = 1;
+
+/// MIOpen names them by what AMD measured, or by an estimate, and compiles each before it can run.
+constexpr std::size_t most_tried = 3;
+
+miopenDataType_t type_of(DType type) {
+  if (type == DType::f16) return miopenHalf;
+  return type == DType::bf16 ? miopenBFloat16 : miopenFloat;
+}
+
+Error refusal(std::string_view call, miopenStatus_t status) {
+  return {ErrorKind::unavailable, fmt::format("MIOpen: {}: {}", call, miopenGetErrorString(status)),
+          ""};
+}
+
+template <typename Raw, miopenStatus_t (*create)(Raw*), miopenStatus_t (*destroy)(Raw)>
+class Descriptor {
+ public:
+  Descriptor() { status_ = create(&raw_); }
+  ~Descriptor() {
+    if (raw_ != nullptr) destroy(raw_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Raw raw() const { return raw_; }
+  miopenStatus_t status() const { return status_; }
+
+ private:
+  Raw raw_ = nullptr;
+  miopenStatus_t status_ = miopenStatusSuccess;
+};
+using Tensor = Descriptor<miopenTensorDescriptor_t, miopenCreateTensorDescriptor,
+                          miopenDestroyTensorDescriptor>;
+using Window = Descriptor<miopenConvolutionDescriptor_t, miopenCreateConvolutionDescriptor,
+                          miopenDestroyConvolutionDescriptor>;
+
+/// MIOpen counts in int. Nothing: one of them does not fit.
+std::optional<std::vector<int>> ints_of(const std::vector<std::int64_t>& numbers) {
+  std::vector<int> ints;
+  for (const std::int64_t number : numbers) {
+    if (number > std::numeric_limits<int>::max()) return std::nullopt;
+    ints.push_back(static_cast<int>(number));
+  }
+  return ints;
+}
+
+/// Whose turn an array is: x, weights and y, or their gradients.
+enum class Role { x, w, y };
+
+/// The three passes have functions of the same kinds: of two tensors that are read and one that is
+/// written, in the pass's own order.
+struct Calls {
+  decltype(&miopenConvolutionForwardGetSolutionCount) count;
+  decltype(&miopenConvolutionForwardGetSolution) solutions;
+  decltype(&miopenConvolutionForwardCompileSolution) compile;
+  decltype(&miopenConvolutionForwardImmediate) run;
+  Role first;
+  Role second;
+  Role result;
+};
+const Calls& calls_of(Pass pass) {
+  static const Calls forward{miopenConvolutionForwardGetSolutionCount,
+                             miopenConvolutionForwardGetSolution,
+                             miopenConvolutionForwardCompileSolution,
+                             miopenConvolutionForwardImmediate,
+                             Role::w,
+                             Role::x,
+                             Role::y};
+  static const Calls data{miopenConvolutionBackwardDataGetSolutionCount,
+                          miopenConvolutionBackwardDataGetSolution,
+                          miopenConvolutionBackwardDataCompileSolution,
+                          miopenConvolutionBackwardDataImmediate,
+                          Role::y,
+                          Role::w,
+                          Role::x};
+  static const Calls weights{miopenConvolutionBackwardWeightsGetSolutionCount,
+                             miopenConvolutionBackwardWeightsGetSolution,
+                             miopenConvolutionBackwardWeightsCompileSolution,
+                             miopenConvolutionBackwardWeightsImmediate,
+                             Role::y,
+                             Role::x,
+                             Role::w};
+  if (pass == Pass::forward) return forward;
+  return pass == Pass::backward_data ? data : weights;
+}
+
+class MiopenConvolution final : public gpu::Convolution {
+ public:
+  MiopenConvolution(std::shared_ptr<Handle> handle, const ConvolutionShape& shape)
+      : handle_(std::move(handle)), shape_(shape) {}
+
+  Result<Ok> prepare(const gpu::PlanChoice& choice) {
+    auto described = describe();
+    for (const auto& [pass, wanted] :
+         {std::pair(Pass::forward, true), std::pair(Pass::backward_data, shape_.backward_data),
+          std::pair(Pass::backward_weights, shape_.backward_weights)}) {
+      if (!described) break;
+      if (wanted) described = choose(choice, pass);
+    }
+    return described;
+  }
+
+  std::size_t workspace() const override {
+    std::size_t most = 0;
+    for (const miopenConvSolution_t& solution : chosen_) {
+      most = std::max(most, solution.workspace_size);
+    }
+    return most;
+  }
+  void forward(GpuStream stream, const void* x, const void* w, void* y, void* workspace) override {
+    run(Pass::forward, stream, w, x, y, workspace);
+  }
+  void backward_data(GpuStream stream, const void* dy, const void* w, void* dx,
+                     void* workspace) override {
+    run(Pass::backward_data, stream, dy, w, dx, workspace);
+  }
+  void backward_weights(GpuStream stream, const void* x, const void* dy, void* dw,
+                        void* workspace) override {
+    run(Pass::backward_weights, stream, dy, x, dw, workspace);
+  }
+
+ private:
+  miopenTensorDescriptor_t tensor(Role role) const {
+    return tensors_[static_cast<std::size_t>(role)].raw();
+  }
+  miopenConvSolution_t& chosen(Pass pass) { return chosen_[static_cast<std::size_t>(pass)]; }
+
+  Result<Ok> describe() {
+    const bool flat = is_flat(shape_);
+    const gpu::Volume volumes[] = {shape_.x, weights_of(shape_), shape_.y};
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].status() != miopenStatusSuccess) {
+        return refusal("tensor", tensors_[i].status());
+      }
+      const gpu::Extents extents = extents_of(volumes[i], flat);
+      const auto sizes = ints_of(extents.sizes);
+      const auto strides = ints_of(extents.strides);
+      if (!sizes || !strides) {
+        return Error{ErrorKind::bad_request,
+                     fmt::format("MIOpen: convolution {} does not fit its numbers",
+                                 text_of(shape_, Pass::forward)),
+                     "use a smaller batch_size"};
+      }
+      const miopenStatus_t status = miopenSetTensorDescriptor(
+          tensors_[i].raw(), type_of(shape_.type), static_cast<int>(sizes->size()), sizes->data(),
+          strides->data());
+      if (status != miopenStatusSuccess) return refusal("tensor", status);
+    }
+    return describe_window(flat);
+  }
+
+  Result<Ok> describe_window(bool flat) {
+    const auto padding = ints_of(gpu::axes_of(shape_.window.padding, flat));
+    const auto stride = ints_of(gpu::axes_of(shape_.window.stride, flat));
+    if (!padding || !stride) return refusal("window", miopenStatusBadParm);
+    const std::vector<int> ones(padding->size(), 1);
+    miopenStatus_t status = window_.status();
+    if (status == miopenStatusSuccess) {
+      status = miopenInitConvolutionNdDescriptor(window_.raw(), static_cast<int>(padding->size()),
+                                                 padding->data(), stride->data(), ones.data(),
+                                                 miopenConvolution);
+    }
+    if (status != miopenStatusSuccess) return refusal("window", status);
+    // On gfx90a MIOpen would round factors of f16 to bf16 on the way back.
+    std::vector<std::pair<int, int>> wishes = {{MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1},
+                                               {MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL, 0}};
+    if (loaded_version() >= knows_tf32) wishes.emplace_back(math_type, pedantic);
+    for (const auto& [name, value] : wishes) {
+      status = miopenSetConvolutionAttribute(window_.raw(),
+                                             static_cast<miopenConvolutionAttrib_t>(name), value);
+      if (status != miopenStatusSuccess) return refusal("exact convolution", status);
+    }
+    return Ok{};
+  }
+
+  /// The welcome ones that compile, the likeliest first; with `wanted` that one alone.
+  std::vector<miopenConvSolution_t> candidates(Pass pass, std::optional<std::int64_t> wanted) {
+    const Calls& call = calls_of(pass);
+    std::size_t count = 0;
+    if (call.count(handle_->raw(), tensor(call.first), tensor(call.second), window_.raw(),
+                   tensor(call.result), &count) != miopenStatusSuccess) {
+      return {};
+    }
+    std::vector<miopenConvSolution_t> all(count);
+    if (call.solutions(handle_->raw(), tensor(call.first), tensor(call.second), window_.raw(),
+                       tensor(call.result), all.size(), &count,
+                       all.data()) != miopenStatusSuccess) {
+      return {};
+    }
+    all.resize(std::min(count, all.size()));
+    std::erase_if(all, [&wanted](const miopenConvSolution_t& one) {
+      return !is_welcome(one.algorithm) || one.workspace_size > gpu::most_workspace ||
+             (wanted && static_cast<std::int64_t>(one.solution_id) != *wanted);
+    });
+    std::vector<miopenConvSolution_t> ready;
+    for (const miopenConvSolution_t& one : all) {
+      if (ready.size() < most_tried && compiles(pass, one)) ready.push_back(one);
+    }
+    return ready;
+  }
+
+  /// Its kernels are there when it runs for the first time; what cannot be compiled is not there.
+  bool compiles(Pass pass, const miopenConvSolution_t& solution) {
+    const Calls& call = calls_of(pass);
+    return call.compile(handle_->raw(), tensor(call.first), tensor(call.second), window_.raw(),
+                        tensor(call.result), solution.solution_id) == miopenStatusSuccess;
+  }
+
+  Result<Ok> choose(const gpu::PlanChoice& choice, Pass pass) {
+    const std::string key =
+        fmt::format("{},miopen{},{}", choice.gpu, loaded_version(), text_of(shape_, pass));
+    const auto known = gpu::known_way(choice, key);
+    auto solutions = candidates(pass, known);
+    const bool is_new = !known || solutions.empty();
+    if (known && solutions.empty()) solutions = candidates(pass, std::nullopt);
+    if (solutions.empty()) {
+      return Error{ErrorKind::unavailable,
+                   fmt::format("MIOpen has no solution for convolution {}", text_of(shape_, pass)),
+                   ""};
+    }
+    std::vector<std::size_t> workspaces;
+    for (const auto& one : solutions) workspaces.push_back(one.workspace_size);
+    const std::size_t best = gpu::fastest_way(
+        shape_, workspaces, [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
+          chosen(pass) = solutions[i];
+          try_out(pass, memory);
+        });
+    chosen(pass) = solutions[best];
+    if (is_new) {
+      gpu::keep_way(choice, key, static_cast<std::int64_t>(solutions[best].solution_id));
+    }
+    return Ok{};
+  }
+
+  void try_out(Pass pass, const gpu::ConvolutionMemory& memory) {
+    const std::array<void*, 3> by_role = {memory.x, memory.w, memory.y};
+    const auto at = [&by_role](Role role) { return by_role[static_cast<std::size_t>(role)]; };
+    const Calls& call = calls_of(pass);
+    run(pass, nullptr, at(call.first), at(call.second), at(call.result), memory.workspace);
+  }
+
+  void run(Pass pass, GpuStream stream, const void* first, const void* second, void* result,
+           void* workspace) {
+    const Calls& call = calls_of(pass);
+    const miopenConvSolution_t& solution = chosen(pass);
+    miopenStatus_t status = handle_->use(stream);
+    if (status == miopenStatusSuccess) {
+      // It minds a workspace of no bytes.
+      status = call.run(handle_->raw(), tensor(call.first), first, tensor(call.second), second,
+                        window_.raw(), tensor(call.result), result,
+                        solution.workspace_size > 0 ? workspace : nullptr, solution.workspace_size,
+                        solution.solution_id);
+    }
+    if (status != miopenStatusSuccess) {
+      gpu::refused("MIOpen", fmt::format("convolution: {}", miopenGetErrorString(status)));
+    }
+  }
+
+  std::shared_ptr<Handle> handle_;
+  ConvolutionShape shape_;
+  std::array<Tensor, 3> tensors_;
+  Window window_;
+  std::array<miopenConvSolution_t, 3> chosen_ = {};
+};
+
+}  // namespace
+
+int loaded_version() {
+  std::size_t major = 0;
+  std::size_t minor = 0;
+  std::size_t patch = 0;
+  if (miopenGetVersion(&major, &minor, &patch) != miopenStatusSuccess) return 0;
+  return static_cast<int>(major * 10000 + minor * 100 + patch);
+}
+
+bool is_welcome(miopenConvAlgorithm_t algorithm) {
+  return algorithm == miopenConvolutionAlgoGEMM || algorithm == miopenConvolutionAlgoDirect ||
+         algorithm == miopenConvolutionAlgoImplicitGEMM;
+}
+
+Result<Ok> Handle::open() {
+  const miopenStatus_t status = miopenCreate(&raw_);
+  if (status == miopenStatusSuccess) return Ok{};
+  raw_ = nullptr;
+  return Error{ErrorKind::unavailable,
+               fmt::format("MIOpen cannot start: {}", miopenGetErrorString(status)), ""};
+}
+
+miopenStatus_t Handle::use(GpuStream stream) {
+  if (stream == stream_) return miopenStatusSuccess;
+  const miopenStatus_t status = miopenSetStream(raw_, stream);
+  if (status == miopenStatusSuccess) stream_ = stream;
+  return status;
+}
+
+Result<std::unique_ptr<gpu::Convolution>> make_convolution(std::shared_ptr<Handle> handle,
+                                                           const gpu::PlanChoice& choice,
+                                                           const ConvolutionShape& shape) {
+  if (shape.tf32) {
+    return Error{ErrorKind::bad_request, "MIOpen: convolutions in TF32 are not asked for", ""};
+  }
+  auto made = std::make_unique<MiopenConvolution>(std::move(handle), shape);
+  auto prepared = made->prepare(choice);
+  if (!prepared) return std::move(prepared).error();
+  return std::unique_ptr<gpu::Convolution>(std::move(made));
+}
+
+}  // namespace dllaunch::miopen

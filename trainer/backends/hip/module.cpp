@@ -1,0 +1,61 @@
+// The module's one entry. dltrain and the module are built together: C++ passes between them.
+#include <miopen/version.h>
+
+#include <utility>
+
+#include "trainer/backends/gpu/gpu_backend.hpp"
+#include "trainer/backends/hip/miopen_convolution.hpp"
+#include "trainer/backends/hip/precisions.hpp"
+#include "trainer/backends/hip/rocblas_product.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr int miopen_needed =
+    MIOPEN_VERSION_MAJOR * 10000 + MIOPEN_VERSION_MINOR * 100 + MIOPEN_VERSION_PATCH;
+constexpr int rocblas_needed =
+    ROCBLAS_VERSION_MAJOR * 10000 + ROCBLAS_VERSION_MINOR * 100 + ROCBLAS_VERSION_PATCH;
+
+class HipMath final : public gpu::MathLibrary {
+ public:
+  explicit HipMath(gpu::PlanChoice choice) : choice_(std::move(choice)) {}
+  Result<Ok> open() {
+    auto opened = miopen_->open();
+    return opened ? rocblas_->open() : opened;
+  }
+  Result<std::unique_ptr<gpu::Convolution>> convolution(
+      const gpu::ConvolutionShape& shape) override {
+    return miopen::make_convolution(miopen_, choice_, shape);
+  }
+  Result<std::unique_ptr<gpu::Product>> product(const gpu::ProductShape& shape) override {
+    return rocblas::make_product(rocblas_, shape);
+  }
+
+ private:
+  std::shared_ptr<miopen::Handle> miopen_ = std::make_shared<miopen::Handle>();
+  std::shared_ptr<rocblas::Handle> rocblas_ = std::make_shared<rocblas::Handle>();
+  gpu::PlanChoice choice_;
+};
+
+Result<std::unique_ptr<gpu::MathLibrary>> open_math(gpu::PlanChoice choice) {
+  auto math = std::make_unique<HipMath>(std::move(choice));
+  auto opened = math->open();
+  if (!opened) return std::move(opened).error();
+  return std::unique_ptr<gpu::MathLibrary>(std::move(math));
+}
+
+}  // namespace
+}  // namespace dllaunch
+
+extern "C" void dllaunch_open_hip(dllaunch::gpu::GpuOpening& opening) {
+  const dllaunch::gpu::GpuVendor hip{.backend = "hip",
+                                     .precisions = dllaunch::hip::precisions,
+                                     .libraries = {{.name = "MIOpen",
+                                                    .found = dllaunch::miopen::loaded_version(),
+                                                    .needed = dllaunch::miopen_needed},
+                                                   {.name = "rocBLAS",
+                                                    .found = dllaunch::rocblas::loaded_version(),
+                                                    .needed = dllaunch::rocblas_needed}},
+                                     .open_math = dllaunch::open_math};
+  opening.opened = open_gpu_backend(hip, opening);
+}
