@@ -58,6 +58,7 @@ struct HostGpus {
   std::size_t pinned = 0;                                 // bytes of them
   bool refuses_pinning = false;
   std::uint64_t follows = 0;  // of the default stream, what a copy on another one comes after
+  std::size_t beside = 0;     // bytes copied on other streams than the default one, so far
   std::mutex mutex = {};
 };
 inline HostGpus& host_gpus() {
@@ -227,6 +228,7 @@ inline void host_gpu_give(GpuStream stream, const std::function<void()>& work) {
 }
 inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream stream) {
   if (!host_gpu_reaches(to) || !host_gpu_reaches(from)) return GpuStatus::wrong_device;
+  if (stream != nullptr) host_gpus().beside += bytes;
   host_gpu_give(stream, [=] { std::memcpy(to, from, bytes); });
   return gpu_success;
 }

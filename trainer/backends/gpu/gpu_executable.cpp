@@ -9,7 +9,7 @@
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/gpu_arenas.hpp"
 #include "trainer/backends/gpu/heavy_layers.hpp"
-#include "trainer/backends/gpu/image_transfer.hpp"
+#include "trainer/backends/gpu/image_input.hpp"
 #include "trainer/backends/gpu/loss_layer.hpp"
 #include "trainer/backends/gpu/norm_layers.hpp"
 #include "trainer/backends/gpu/operations.hpp"
@@ -45,7 +45,7 @@ class GpuExecutable final : public Executable {
         parameters_(graph_),
         norms_(graph_, plan_, options_.sum_over_ranks, memory_),
         loss_(graph_.loss, options_.batch, graph_.classes(), memory_),
-        images_(static_cast<std::size_t>(shape(0).elements()), memory_),
+        images_(shape(0), memory_),
         compute_weights_(graph_.parameters.size(), -1),
         written_(graph_.nodes.size()) {}
 
@@ -87,7 +87,9 @@ class GpuExecutable final : public Executable {
     auto* const outputs = memory_.at<float>(outputs_);
     over(last(), Convert<T, float>{value(last()), outputs, false});
     check(gpu_last_error(), "forward");
-    return loss_.forward(stream_, outputs, batch);
+    const ForwardResult result = loss_.forward(stream_, outputs, batch);
+    images_.send_ahead(batch);  // travel while the GPU does the rest of the step
+    return result;
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
@@ -123,6 +125,7 @@ class GpuExecutable final : public Executable {
   std::shared_ptr<std::byte> image_memory(std::size_t bytes) override {
     return pinned_.take(bytes);
   }
+  bool takes_bytes(const ImageRecipe& recipe) const override { return images_.takes(recipe); }
 
   std::vector<double> logits() const override {
     std::vector<float> here(static_cast<std::size_t>(count_ * graph_.classes()));
@@ -214,7 +217,7 @@ class GpuExecutable final : public Executable {
   GpuArenas arenas_{stream_};
   NormLayers norms_;
   LossLayer loss_;
-  ImageTransfer images_;  // float [batch, c, h, w]
+  ImageInput images_;
   HeavyLayers heavy_;
   std::vector<int> values_;  // pieces of memory_, by node
   std::vector<int> deltas_;
@@ -267,9 +270,7 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   count_ = batch.count;
   random_ = batch.random;
   phase_ = phase;
-  const std::size_t present = static_cast<std::size_t>(count_ * elements_of(graph_.input_shape()));
-  assert(batch.images.size() >= present);
-  images_.send(batch.images.first(present));
+  images_.send(batch);
   parameters_.fetch_weights(stream_);
   for (std::size_t p = 0; p < compute_weights_.size(); ++p) {
     if (compute_weights_[p] < 0) continue;
@@ -277,8 +278,7 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
            Convert<float, T>{parameters_.weight(static_cast<int>(p)),
                              memory_.at<T>(compute_weights_[p]), false});
   }
-  over(0, ToChannelsLast<float, T>{images_.receive(stream_), value(0), shape(0), false});
-  images_.release(stream_);
+  images_.unpack(stream_, value(0));
 }
 
 template <typename T>
