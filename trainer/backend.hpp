@@ -54,6 +54,8 @@ struct ParameterSlot {
 std::vector<ParameterSlot> plain_slots(const Graph& graph);
 
 class DeviceArenas;  // trainer/device_arenas.hpp
+struct ByteImages;   // trainer/byte_images.hpp
+struct ImageRecipe;
 
 /// Training steps by a device's own clock, in seconds.
 struct StepTimes {
@@ -73,6 +75,10 @@ struct Batch {
   int count = 0;                         // 0 .. batch
   std::span<const float> targets = {};   // [batch, classes], in place of labels where not empty
   std::uint64_t random = 0;              // key of what is drawn at random in training
+  /// In place of `images`, which is empty then, for an executable that takes_bytes().
+  const ByteImages* bytes = nullptr;
+  /// Those of the next batch, most likely, where they are there already.
+  const ByteImages* ahead = nullptr;
 };
 
 struct ForwardResult {
@@ -139,6 +145,10 @@ class Executable {
   /// Memory of the host from which images come fastest, at least so many bytes; it lives by itself.
   /// nullptr: any.
   virtual std::shared_ptr<std::byte> image_memory(std::size_t) { return nullptr; }
+
+  /// Does it prepare images itself, from bytes and by this recipe? It sees what CPUs make of them,
+  /// to float's last bits.
+  virtual bool takes_bytes(const ImageRecipe&) const { return false; }
 
   /// Runs body(0) .. body(count-1) on the threads that compute, in any order. Bodies do not throw.
   virtual void share(int count, const std::function<void(int)>& body) const {

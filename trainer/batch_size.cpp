@@ -41,7 +41,7 @@ Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t re
                          config.optimizer_options);
   arenas.initialise(session.graph, config.seed);
   LoaderOptions options = loader_options(session, Split::train);
-  options.memory = image_memory(&executable);
+  options.destination = destination_of(&executable);
   options.batch_size = images;
   // The last one is timed. In the second a GPU records its kernels.
   const std::size_t steps = executable.device_arenas() != nullptr ? 3 : 2;

@@ -1,6 +1,7 @@
 #include "trainer/image_preparation.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "trainer/random.hpp"
 
@@ -25,8 +26,10 @@ ImagePreparation::ImagePreparation(const Dataset& dataset, const Normalization& 
   width_ = static_cast<std::size_t>(shape.width);
   read_height_ = static_cast<std::size_t>(own.height);
   read_width_ = static_cast<std::size_t>(own.width);
-  rows_ = resize_axis(own.height, shape.height);
-  columns_ = resize_axis(own.width, shape.width);
+  ImageRecipe recipe{.from = own,
+                     .levels = {},
+                     .rows = resize_axis(own.height, shape.height),
+                     .columns = resize_axis(own.width, shape.width)};
   for (std::size_t c = 0; c < channels_; ++c) {
     const double mean = normalization.mean[c];
     const double std = normalization.std[c];
@@ -34,9 +37,10 @@ ImagePreparation::ImagePreparation(const Dataset& dataset, const Normalization& 
     scale_.push_back(static_cast<float>(1 / std));
     shift_.push_back(static_cast<float>(-mean / std));
     for (int value = 0; value < 256; ++value) {
-      levels_.push_back(static_cast<float>((value / 255.0 - mean) / std));
+      recipe.levels.push_back(static_cast<float>((value / 255.0 - mean) / std));
     }
   }
+  recipe_ = std::make_shared<const ImageRecipe>(std::move(recipe));
 }
 
 Result<std::int32_t> ImagePreparation::prepare(Split split, std::int64_t index, Scratch& scratch,
@@ -52,12 +56,12 @@ Result<std::int32_t> ImagePreparation::prepare(Split split, std::int64_t index, 
     return label;
   }
   if (!resizes) {
-    cut(index, scratch.read, image);
+    cut(cut_of(split, index), scratch.read, image);
     return label;
   }
   scratch.resized.resize(pixels());
   resize(scratch.read, scratch, scratch.resized);
-  cut(index, scratch.resized, image);
+  cut(cut_of(split, index), scratch.resized, image);
   return label;
 }
 
@@ -76,7 +80,7 @@ Result<std::int32_t> ImagePreparation::read(Split split, std::int64_t index, Scr
   scratch.bytes.resize(dataset_.pixels());
   auto label = dataset_.read(split, index, scratch.bytes);
   for (std::size_t c = 0; label && c < channels_; ++c) {
-    const float* levels = levels_.data() + c * 256;
+    const float* levels = recipe_->levels.data() + c * 256;
     for (std::size_t p = c * plane; p < (c + 1) * plane; ++p) image[p] = levels[scratch.bytes[p]];
   }
   return label;
@@ -84,46 +88,57 @@ Result<std::int32_t> ImagePreparation::read(Split split, std::int64_t index, Scr
 
 void ImagePreparation::resize(std::span<const float> from, Scratch& scratch,
                               std::span<float> to) const {
+  const AxisResize& rows = recipe_->rows;
+  const AxisResize& columns = recipe_->columns;
   scratch.row.resize(read_width_);
   std::size_t at = 0;
   for (std::size_t c = 0; c < channels_; ++c) {
     const float* plane = from.data() + c * read_height_ * read_width_;
     for (std::size_t y = 0; y < height_; ++y) {
-      const float* upper = plane + static_cast<std::size_t>(rows_.from[y]) * read_width_;
-      const float* lower = upper + static_cast<std::size_t>(rows_.step[y]) * read_width_;
-      const float below = rows_.weight[y];
+      const float* upper = plane + static_cast<std::size_t>(rows.from[y]) * read_width_;
+      const float* lower = upper + static_cast<std::size_t>(rows.step[y]) * read_width_;
+      const float below = rows.weight[y];
       for (std::size_t x = 0; x < read_width_; ++x) {
         scratch.row[x] = upper[x] * (1 - below) + lower[x] * below;
       }
       for (std::size_t x = 0; x < width_; ++x, ++at) {
-        const float* left = scratch.row.data() + columns_.from[x];
-        to[at] = left[0] * (1 - columns_.weight[x]) + left[columns_.step[x]] * columns_.weight[x];
+        const float* left = scratch.row.data() + columns.from[x];
+        to[at] = left[0] * (1 - columns.weight[x]) + left[columns.step[x]] * columns.weight[x];
       }
     }
   }
 }
 
-void ImagePreparation::cut(std::int64_t index, std::span<const float> from,
-                           std::span<float> to) const {
+ImageCut ImagePreparation::cut_of(Split split, std::int64_t index) const {
+  if (split != Split::train) return {};
   const std::uint64_t key = random_bits(key_, static_cast<std::uint64_t>(index));
-  const auto places = static_cast<std::uint64_t>(options_.crop) * 2 + 1;
-  const auto down = static_cast<std::int64_t>(random_below(random_bits(key, 0), places));
-  const auto right = static_cast<std::int64_t>(random_below(random_bits(key, 1), places));
-  const bool flipped = options_.flip && random_bits(key, 2) >> 63 != 0;
+  const auto place = [&](std::uint64_t of) {
+    const auto places = static_cast<std::uint64_t>(options_.crop) * 2 + 1;
+    const auto at = static_cast<std::int64_t>(random_below(random_bits(key, of), places));
+    return static_cast<std::int32_t>(at - options_.crop);
+  };
+  const bool mirrored = options_.flip && random_bits(key, 2) >> 63 != 0;
+  return {.down = place(0),
+          .right = place(1),
+          .kind = mirrored ? ImageCut::Kind::mirrored : ImageCut::Kind::upright};
+}
+
+void ImagePreparation::cut(const ImageCut& piece, std::span<const float> from,
+                           std::span<float> to) const {
   const auto height = static_cast<std::int64_t>(height_);
   const auto width = static_cast<std::int64_t>(width_);
   for (std::size_t c = 0; c < channels_; ++c) {
     const float* plane = from.data() + c * height_ * width_;
     float* out = to.data() + c * height_ * width_;
     for (std::int64_t y = 0; y < height; ++y, out += width) {
-      const std::int64_t row = y + down - options_.crop;
+      const std::int64_t row = y + piece.down;
       std::fill(out, out + width, black_[c]);
       if (row < 0 || row >= height) continue;
-      const std::int64_t shift = right - options_.crop;  // out[x] is the row's [x + shift]
+      const std::int64_t shift = piece.right;  // out[x] is the row's [x + shift]
       const std::int64_t begin = std::clamp<std::int64_t>(-shift, 0, width);
       const std::int64_t end = std::clamp<std::int64_t>(width - shift, 0, width);
       if (begin < end) std::copy_n(plane + row * width + begin + shift, end - begin, out + begin);
-      if (flipped) std::reverse(out, out + width);
+      if (piece.kind == ImageCut::Kind::mirrored) std::reverse(out, out + width);
     }
   }
 }

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "topology/result.hpp"
-#include "trainer/dataset/bilinear.hpp"
+#include "trainer/byte_images.hpp"
 #include "trainer/dataset/dataset.hpp"
 
 namespace dllaunch {
@@ -47,11 +48,16 @@ class ImagePreparation {
   Result<std::int32_t> prepare(Split split, std::int64_t index, Scratch& scratch,
                                std::span<float> image) const;
 
+  /// For who prepares images elsewhere, out of a data set's bytes: read(), cut_of() and the recipe
+  /// make of an image what prepare() makes of it.
+  const std::shared_ptr<const ImageRecipe>& recipe() const { return recipe_; }
+  ImageCut cut_of(Split split, std::int64_t index) const;
+
  private:
   Result<std::int32_t> read(Split split, std::int64_t index, Scratch& scratch,
                             std::span<float> image) const;
   void resize(std::span<const float> from, Scratch& scratch, std::span<float> to) const;
-  void cut(std::int64_t index, std::span<const float> from, std::span<float> to) const;
+  void cut(const ImageCut& piece, std::span<const float> from, std::span<float> to) const;
 
   const Dataset& dataset_;
   PreparationOptions options_;
@@ -60,13 +66,11 @@ class ImagePreparation {
   std::size_t width_;
   std::size_t read_height_;
   std::size_t read_width_;
-  std::vector<float> levels_;  // of bytes: [channels][256], what a pixel's value becomes
-  std::vector<float> scale_;   // of floats: a pixel becomes pixel * scale + shift
+  std::shared_ptr<const ImageRecipe> recipe_;
+  std::vector<float> scale_;  // of floats: a pixel becomes pixel * scale + shift
   std::vector<float> shift_;
   std::vector<float> black_;  // per channel: what 0 becomes
-  AxisResize rows_;
-  AxisResize columns_;
-  std::uint64_t key_;  // of this epoch
+  std::uint64_t key_;         // of this epoch
 };
 
 }  // namespace dllaunch

@@ -1,6 +1,7 @@
 #include "trainer/loader.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <exception>
 #include <new>
@@ -17,7 +18,8 @@ bool is_bad_image(const Result<std::int32_t>& label) {
 }
 
 std::shared_ptr<std::byte> memory_for(const LoaderOptions& options, std::size_t bytes) {
-  auto memory = options.memory ? options.memory(bytes) : nullptr;
+  const auto& asked = options.destination.memory;
+  auto memory = asked ? asked(bytes) : nullptr;
   if (memory != nullptr) return memory;
   const auto plain = std::make_shared<std::vector<std::byte>>(bytes);
   return {plain, plain->data()};
@@ -25,10 +27,24 @@ std::shared_ptr<std::byte> memory_for(const LoaderOptions& options, std::size_t 
 
 }  // namespace
 
+ImageDestination destination_of(Executable* executable) {
+  if (executable == nullptr) return {};
+  return {.memory = [executable](std::size_t bytes) { return executable->image_memory(bytes); },
+          .takes_bytes =
+              [executable](const ImageRecipe& recipe) { return executable->takes_bytes(recipe); }};
+}
+
+bool only_reads(const Dataset& dataset, const ImagePreparation& preparation,
+                const ImageDestination& destination) {
+  return !dataset.floats() && destination.takes_bytes &&
+         destination.takes_bytes(*preparation.recipe());
+}
+
 Loader::Loader(const Dataset& dataset, const Normalization& normalization,
                std::vector<std::int64_t> order, std::vector<Slice> slices, LoaderOptions options)
     : dataset_(dataset),
       preparation_(dataset, normalization, options.preparation),
+      only_reads_(only_reads(dataset, preparation_, options.destination)),
       targets_(dataset.targets() == TargetKind::class_index
                    ? 0
                    : static_cast<std::size_t>(dataset.classes())),
@@ -38,13 +54,7 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
       options_(options) {
   const auto workers = static_cast<std::size_t>(options.workers);
   ring_.resize(workers == 0 ? 1 : 2 * workers);
-  for (auto& prepared : ring_) {
-    const auto pixels = static_cast<std::size_t>(options.batch_size) * preparation_.pixels();
-    prepared.memory = memory_for(options, pixels * sizeof(float));
-    prepared.images = {reinterpret_cast<float*>(prepared.memory.get()), pixels};
-    prepared.labels.resize(static_cast<std::size_t>(options.batch_size));
-    prepared.targets.resize(static_cast<std::size_t>(options.batch_size) * targets_);
-  }
+  for (auto& prepared : ring_) reserve(prepared);
   // Where the system refuses more threads, those that run do all of the work, without any next()
   // does it: the batches are the same.
   threads_.reserve(workers);
@@ -52,6 +62,37 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
     for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error&) {
   }
+}
+
+void Loader::reserve(Prepared& prepared) const {
+  const auto rows = static_cast<std::size_t>(options_.batch_size);
+  prepared.labels.resize(rows);
+  prepared.targets.resize(rows * targets_);
+  if (!only_reads_) {
+    const std::size_t pixels = rows * preparation_.pixels();
+    prepared.memory = memory_for(options_, pixels * sizeof(float));
+    prepared.images = {reinterpret_cast<float*>(prepared.memory.get()), pixels};
+    return;
+  }
+  const std::size_t cuts = rows * sizeof(ImageCut);
+  const std::size_t pixels = rows * dataset_.pixels();
+  prepared.memory = memory_for(options_, cuts + pixels);
+  std::byte* const at = prepared.memory.get();
+  prepared.cuts = {reinterpret_cast<ImageCut*>(at), rows};
+  prepared.pixels = {reinterpret_cast<std::uint8_t*>(at + cuts), pixels};
+}
+
+Loader::Row Loader::row(Prepared& prepared, int at) const {
+  const auto i = static_cast<std::size_t>(at);
+  Row row;
+  row.targets = std::span(prepared.targets).subspan(i * targets_, targets_);
+  if (only_reads_) {
+    row.pixels = prepared.pixels.subspan(i * dataset_.pixels(), dataset_.pixels());
+    row.cut = &prepared.cuts[i];
+  } else {
+    row.image = prepared.images.subspan(i * preparation_.pixels(), preparation_.pixels());
+  }
+  return row;
 }
 
 Loader::~Loader() {
@@ -86,7 +127,9 @@ void Loader::work() {
 
 Result<std::int32_t> Loader::prepare_image(std::int64_t index, ImagePreparation::Scratch& scratch,
                                            const Row& row) const {
-  auto label = preparation_.prepare(options_.split, index, scratch, row.image);
+  auto label = only_reads_ ? dataset_.read(options_.split, index, row.pixels)
+                           : preparation_.prepare(options_.split, index, scratch, row.image);
+  if (only_reads_) *row.cut = preparation_.cut_of(options_.split, index);
   if (!label || targets_ == 0) return label;
   auto targets = dataset_.read_targets(options_.split, index, row.targets);
   return targets ? std::move(label) : std::move(targets).error();
@@ -112,7 +155,6 @@ Result<std::int32_t> Loader::read_image(std::int64_t index, ImagePreparation::Sc
 }
 
 void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const {
-  const std::size_t pixels = preparation_.pixels();
   into.count = 0;
   into.error.reset();
   into.out_of_memory = false;
@@ -122,19 +164,17 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
       const std::int64_t position = slice.begin + i;
       const std::int64_t index =
           order_.empty() ? position : order_[static_cast<std::size_t>(position)];
-      const auto at = static_cast<std::size_t>(into.count);
-      const Row row{.image = into.images.subspan(at * pixels, pixels),
-                    .targets = std::span(into.targets).subspan(at * targets_, targets_)};
-      auto label = read_image(index, scratch, row, into.skipped);
+      auto label = read_image(index, scratch, row(into, into.count), into.skipped);
       if (options_.skip_bad && is_bad_image(label)) continue;
       if (!label) {
         into.error = std::move(label).error();
         if (!options_.skip_bad) into.error = with_skip_hint(*std::move(into.error));
         return;
       }
-      into.labels[at] = *label;
+      into.labels[static_cast<std::size_t>(into.count)] = *label;
       ++into.count;
     }
+    if (only_reads_) tell_bytes(into);
   } catch (const std::exception& problem) {
     into.out_of_memory = dynamic_cast<const std::bad_alloc*>(&problem) != nullptr;
     into.error =
@@ -142,28 +182,42 @@ void Loader::prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Pre
   }
 }
 
-Result<Batch> Loader::hand_out(Prepared& prepared) {
+void Loader::tell_bytes(Prepared& prepared) const {
+  static std::atomic<std::uint64_t> batches = 0;
+  const auto rows = static_cast<std::size_t>(prepared.count);
+  prepared.bytes = {.pixels = prepared.pixels.first(rows * dataset_.pixels()),
+                    .cuts = prepared.cuts.first(rows),
+                    .recipe = preparation_.recipe(),
+                    .memory = prepared.memory,
+                    .number = ++batches};
+}
+
+Result<Batch> Loader::hand_out(Prepared& prepared, const Prepared* ahead) {
   skipped_.insert(skipped_.end(), prepared.skipped.begin(), prepared.skipped.end());
   out_of_memory_ = prepared.out_of_memory;
   if (prepared.error) return *prepared.error;
+  const bool known = only_reads_ && ahead != nullptr && !ahead->error;
   return Batch{.images = prepared.images,
                .labels = prepared.labels,
                .count = prepared.count,
-               .targets = prepared.targets};
+               .targets = prepared.targets,
+               .bytes = only_reads_ ? &prepared.bytes : nullptr,
+               .ahead = known ? &ahead->bytes : nullptr};
 }
 
 Result<Batch> Loader::next() {
   assert(consumed_ < slices_.size() && "one call per slice");
   if (threads_.empty()) {
     prepare(slices_[consumed_++], scratch_, ring_[0]);
-    return hand_out(ring_[0]);
+    return hand_out(ring_[0], nullptr);
   }
   std::unique_lock lock(mutex_);
   const std::size_t mine = consumed_++;
   changed_.notify_all();  // the previous batch is given back by this call
   Prepared& prepared = ring_[mine % ring_.size()];
   changed_.wait(lock, [&] { return claimed_ > mine && prepared.ready; });
-  return hand_out(prepared);
+  const Prepared& following = ring_[(mine + 1) % ring_.size()];
+  return hand_out(prepared, claimed_ > mine + 1 && following.ready ? &following : nullptr);
 }
 
 }  // namespace dllaunch

@@ -21,18 +21,31 @@
 
 namespace dllaunch {
 
+/// What an executable says of the images that it wants; absent, or nullptr from `memory`: prepared
+/// ones, in any memory.
+struct ImageDestination {
+  std::function<std::shared_ptr<std::byte>(std::size_t bytes)> memory = {};
+  std::function<bool(const ImageRecipe&)> takes_bytes = {};
+};
+/// nullptr: of none. The executable must outlive it.
+ImageDestination destination_of(Executable* executable);
+
+/// Are images only read, and handed out as bytes, since whoever gets them prepares them?
+bool only_reads(const Dataset& dataset, const ImagePreparation& preparation,
+                const ImageDestination& destination);
+
 struct LoaderOptions {
   Split split = Split::train;
   int workers = 2;        // at most; 0: next() does the work itself
   int batch_size = 1;     // images a batch has room for
   bool skip_bad = false;  // goes on without bad images
   PreparationOptions preparation = {};
-  /// Where images are prepared: Executable::image_memory(). Absent, or nullptr from it: anywhere.
-  std::function<std::shared_ptr<std::byte>(std::size_t bytes)> memory = {};
+  ImageDestination destination = {};
 };
 
 /// Reads and prepares slices of an order, and hands them out in that order whatever the number
 /// of workers. At most two batches a worker wait at any time. Destroying it at any moment is fine.
+/// Images that are bytes are only read where who takes them prepares them.
 ///
 /// A bad training image (bad_request) that is skipped is replaced by the next good one of the data
 /// set, so that batches stay whole; a bad validation image is left out. Both follow from the data
@@ -60,7 +73,10 @@ class Loader {
  private:
   struct Prepared {
     std::shared_ptr<std::byte> memory;
-    std::span<float> images;
+    std::span<float> images;         // or:
+    std::span<std::uint8_t> pixels;  // [batch_size, channels, height, width] as read
+    std::span<ImageCut> cuts;        // [batch_size]
+    ByteImages bytes;                // of those, the present ones
     std::vector<std::int32_t> labels;
     std::vector<float> targets;  // [batch_size, row]; empty where labels say all
     int count = 0;
@@ -70,22 +86,28 @@ class Loader {
     std::vector<Error> skipped;
   };
 
-  /// Where an image goes, and what is known of it.
+  /// Where an image goes, prepared or as it is, and what is known of it.
   struct Row {
     std::span<float> image;
+    std::span<std::uint8_t> pixels;
+    ImageCut* cut = nullptr;
     std::span<float> targets;
   };
 
+  void reserve(Prepared& prepared) const;
+  Row row(Prepared& prepared, int at) const;
   void work();
   void prepare(const Slice& slice, ImagePreparation::Scratch& scratch, Prepared& into) const;
   Result<std::int32_t> read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
                                   const Row& row, std::vector<Error>& skipped) const;
   Result<std::int32_t> prepare_image(std::int64_t index, ImagePreparation::Scratch& scratch,
                                      const Row& row) const;
-  Result<Batch> hand_out(Prepared& prepared);
+  void tell_bytes(Prepared& prepared) const;
+  Result<Batch> hand_out(Prepared& prepared, const Prepared* ahead);
 
   const Dataset& dataset_;
   ImagePreparation preparation_;
+  bool only_reads_;      // images are handed out as bytes
   std::size_t targets_;  // numbers of an image beside its label
   std::int64_t images_;  // of the split
   std::vector<std::int64_t> order_;

@@ -370,11 +370,6 @@ Checkpoint snapshot(const Session& session) {
   return checkpoint;
 }
 
-std::function<std::shared_ptr<std::byte>(std::size_t)> image_memory(Executable* executable) {
-  if (executable == nullptr) return {};
-  return [executable](std::size_t bytes) { return executable->image_memory(bytes); };
-}
-
 LoaderOptions loader_options(const Session& session, Split split) {
   const TrainConfig& config = session.config;
   return {.split = split,
@@ -386,7 +381,14 @@ LoaderOptions loader_options(const Session& session, Split split) {
                           .flip = config.flip,
                           .seed = config.seed,
                           .epoch = session.position.epoch},
-          .memory = image_memory(session.executable.get())};
+          .destination = destination_of(session.executable.get())};
+}
+
+std::string preparation_words(const Session& session) {
+  const LoaderOptions options = loader_options(session, Split::train);
+  const ImagePreparation preparation(*session.dataset, session.normalization, options.preparation);
+  const bool there = only_reads(*session.dataset, preparation, options.destination);
+  return there ? ", which prepares the images" : "";
 }
 
 }  // namespace dllaunch

@@ -88,10 +88,10 @@ double bucket_bytes(const RuntimeConfig& runtime);
 /// gathered its states and ranks have averaged their buffers.
 Checkpoint snapshot(const Session& session);
 
-/// For loaders of an executable's batches; nullptr: of none.
-std::function<std::shared_ptr<std::byte>(std::size_t)> image_memory(Executable* executable);
-
 /// How the session's images of `split` are read in the epoch it is at.
 LoaderOptions loader_options(const Session& session, Split split);
+
+/// For who reads what computes: that it prepares the images as well; empty: CPUs do.
+std::string preparation_words(const Session& session);
 
 }  // namespace dllaunch

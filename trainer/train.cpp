@@ -413,7 +413,7 @@ void announce(const TrainOptions& options, const Session& session, Reports& repo
       start.frozen > 0 ? fmt::format(", {} of them frozen", start.frozen) : "",
       session.config.dataset, start.images, start.val_images, start.ranks,
       start.ranks == 1 ? "rank" : "ranks", start.global_batch, start.steps_per_epoch,
-      session.backend));
+      session.backend + preparation_words(session)));
   if (!session.started_with.empty()) options.say(session.started_with);
   if (session.resumed_from.empty()) return;
   options.say(fmt::format("resumed from {} at epoch {}, step {}{}", session.resumed_from,

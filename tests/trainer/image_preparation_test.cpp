@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "trainer/random.hpp"
 
@@ -189,6 +190,62 @@ TEST(ImagePreparation, ValidationImagesAreOnlyResized) {
     const PreparationOptions moved{.image_size = 12, .crop = 4, .flip = true};
     EXPECT_EQ(prepared(dataset, moved, index, Split::validation),
               prepared(dataset, {.image_size = 12}, index, Split::validation));
+  }
+}
+
+/// Pixel (y, x) as the recipe and the cut have it, written out.
+float by_recipe(const ImageRecipe& recipe, const ImageCut& cut, const std::uint8_t* plane,
+                const float* levels, int y, int x) {
+  const auto size = [](const AxisResize& axis) { return static_cast<int>(axis.from.size()); };
+  const int row = y + cut.down;
+  const int column =
+      (cut.kind == ImageCut::Kind::mirrored ? size(recipe.columns) - 1 - x : x) + cut.right;
+  const bool inside =
+      row >= 0 && row < size(recipe.rows) && column >= 0 && column < size(recipe.columns);
+  if (!inside) return levels[0];
+  const auto of = [](const AxisResize& axis, int at) {
+    const auto i = static_cast<std::size_t>(at);
+    return std::tuple(axis.from[i], axis.from[i] + axis.step[i], axis.weight[i]);
+  };
+  const auto [upper, lower, below] = of(recipe.rows, row);
+  const auto [left, right, beside] = of(recipe.columns, column);
+  const auto level = [&](int r, int c) { return levels[plane[r * recipe.from.width + c]]; };
+  const float at_left = level(upper, left) * (1 - below) + level(lower, left) * below;
+  const float at_right = level(upper, right) * (1 - below) + level(lower, right) * below;
+  return at_left * (1 - beside) + at_right * beside;
+}
+
+TEST(ImagePreparation, RecipeAndCutSayAllThatIsDone) {
+  const Normalization normalization{.mean = {0.1, 0.5, 0.9}, .std = {0.2, 1, 3}};
+  for (const auto& [height, width, size] :
+       {std::tuple{6, 5, 0}, {6, 5, 9}, {7, 7, 4}, {1, 3, 2}, {5, 5, 5}}) {
+    const Tagged dataset({.channels = 3, .height = height, .width = width}, false);
+    PreparationOptions options{.crop = 2, .flip = true, .epoch = 4};
+    if (size > 0) options.image_size = size;
+    const ImagePreparation preparation(dataset, normalization, options);
+    const ImageRecipe& recipe = *preparation.recipe();
+    EXPECT_EQ(recipe.resizes(), size > 0 && (height != size || width != size));
+    const auto area = static_cast<std::size_t>(height * width);
+    std::vector<std::uint8_t> bytes(3 * area);
+    std::vector<float> image(preparation.pixels());
+    ImagePreparation::Scratch scratch;
+    for (std::int64_t index = 0; index < 40; ++index) {
+      const Split split = index % 4 == 0 ? Split::validation : Split::train;
+      ASSERT_TRUE(dataset.read(split, index, bytes));
+      ASSERT_TRUE(preparation.prepare(split, index, scratch, image));
+      const ImageCut cut = preparation.cut_of(split, index);
+      std::size_t at = 0;
+      for (std::size_t c = 0; c < 3; ++c) {
+        for (std::size_t y = 0; y < recipe.rows.from.size(); ++y) {
+          for (std::size_t x = 0; x < recipe.columns.from.size(); ++x, ++at) {
+            ASSERT_NEAR(image[at],
+                        by_recipe(recipe, cut, &bytes[c * area], &recipe.levels[c * 256],
+                                  static_cast<int>(y), static_cast<int>(x)),
+                        2e-6);
+          }
+        }
+      }
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <set>
 #include <stdexcept>
 
 #include "tests/trainer/address_space.hpp"
@@ -93,6 +94,84 @@ TEST(Loader, CropsAndFlipsTheSameAtAnyNumberOfWorkers) {
     if (workers == 0) first = seen;
     EXPECT_EQ(seen, first) << workers << " workers";
   }
+}
+
+bool anything(const ImageRecipe&) {
+  return true;
+}
+
+/// What is handed out instead of images, and where it lies.
+TEST(Loader, OnlyReadsForWhoPreparesImages) {
+  const Numbered dataset(50);
+  const auto order = epoch_order(3, 0, 50);
+  const PreparationOptions options{.image_size = 5, .crop = 3, .flip = true, .epoch = 2};
+  const ImagePreparation preparation(dataset, plain, options);
+  for (const int workers : {0, 1, 5}) {
+    std::set<const std::byte*> pieces;
+    const auto memory = [&](std::size_t bytes) {
+      EXPECT_EQ(bytes, 4 * (12 + sizeof(ImageCut)));
+      const std::shared_ptr<std::byte[]> made(new std::byte[bytes]);
+      pieces.insert(made.get());
+      return std::shared_ptr<std::byte>(made, made.get());
+    };
+    Loader loader(dataset, plain, order, slices_of(50, 4),
+                  {.workers = workers,
+                   .batch_size = 4,
+                   .preparation = options,
+                   .destination = {.memory = memory, .takes_bytes = anything}});
+    std::size_t at = 0;
+    std::set<std::uint64_t> numbers{0};
+    for (std::size_t i = 0; i < 13; ++i) {
+      auto batch = loader.next();
+      ASSERT_TRUE(batch && batch->bytes != nullptr);
+      EXPECT_TRUE(batch->images.empty());
+      const ByteImages& bytes = *batch->bytes;
+      ASSERT_EQ(bytes.cuts.size(), static_cast<std::size_t>(batch->count));
+      ASSERT_EQ(bytes.pixels.size(), bytes.cuts.size() * 12);
+      EXPECT_TRUE(pieces.contains(bytes.memory.get()));
+      EXPECT_EQ(bytes.recipe->from.width, 3);
+      EXPECT_EQ(bytes.recipe->columns.from.size(), 5u);
+      EXPECT_TRUE(numbers.insert(bytes.number).second) << "of another batch";
+      for (std::size_t k = 0; k < bytes.cuts.size(); ++k, ++at) {
+        EXPECT_EQ(batch->labels[k], order[at]);
+        EXPECT_EQ(bytes.pixels[k * 12 + 11], order[at]);
+        const ImageCut wanted = preparation.cut_of(Split::train, order[at]);
+        EXPECT_EQ(bytes.cuts[k].down, wanted.down);
+        EXPECT_EQ(bytes.cuts[k].right, wanted.right);
+        EXPECT_EQ(bytes.cuts[k].kind, wanted.kind);
+      }
+    }
+  }
+}
+
+/// A batch that is read already is told one call before its turn.
+TEST(Loader, TellsWhichBytesComeNext) {
+  const Numbered dataset(20);
+  const auto loader_of = [&](int workers) {
+    return Loader(dataset, plain, {}, slices_of(20, 2),
+                  {.workers = workers,
+                   .batch_size = 2,
+                   .destination = {.memory = {}, .takes_bytes = anything}});
+  };
+  for (const int workers : {1, 3}) {
+    Loader loader = loader_of(workers);
+    int told = 0;
+    std::uint64_t next = 0;
+    for (int i = 0; i < 10; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      auto batch = loader.next();
+      ASSERT_TRUE(batch);
+      if (next != 0) {
+        EXPECT_EQ(batch->bytes->number, next);
+      }
+      next = batch->ahead == nullptr ? 0 : batch->ahead->number;
+      told += next != 0 ? 1 : 0;
+    }
+    EXPECT_EQ(next, 0u) << "nothing comes after the last";
+    EXPECT_GT(told, 0) << workers << " workers";
+  }
+  Loader alone = loader_of(0);
+  EXPECT_EQ(alone.next()->ahead, nullptr) << "it is read when its turn comes";
 }
 
 TEST(Loader, WithoutAnOrderPositionsAreImages) {

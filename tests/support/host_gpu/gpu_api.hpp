@@ -74,6 +74,7 @@ struct HostGpus {
   bool refuses_playing = false;
   bool refuses_library_calls = false;  // while a stream is recorded
   float clock_ms = 0;                  // stands still until a test moves it
+  std::size_t beside = 0;              // bytes copied on other streams than the default one, so far
   std::mutex mutex = {};
 };
 inline HostGpus& host_gpus() {
@@ -289,6 +290,7 @@ inline void host_gpu_give(GpuStream stream, const std::function<void()>& work) {
 }
 inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream stream) {
   if (!host_gpu_reaches(to) || !host_gpu_reaches(from)) return GpuStatus::wrong_device;
+  if (stream != nullptr) host_gpus().beside += bytes;
   host_gpu_give(stream, [=] { std::memcpy(to, from, bytes); });
   return gpu_success;
 }

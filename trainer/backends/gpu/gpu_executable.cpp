@@ -12,7 +12,7 @@
 #include "trainer/backends/gpu/dropout_masks.hpp"
 #include "trainer/backends/gpu/gpu_arenas.hpp"
 #include "trainer/backends/gpu/heavy_layers.hpp"
-#include "trainer/backends/gpu/image_transfer.hpp"
+#include "trainer/backends/gpu/image_input.hpp"
 #include "trainer/backends/gpu/loss_layer.hpp"
 #include "trainer/backends/gpu/norm_layers.hpp"
 #include "trainer/backends/gpu/operations.hpp"
@@ -40,7 +40,7 @@ class GpuExecutable final : public Executable {
         parameters_(graph_),
         norms_(graph_, plan_, options_.sum_over_ranks, memory_),
         loss_(graph_.loss, options_.batch, graph_.classes(), memory_),
-        images_(static_cast<std::size_t>(shape(0).elements()), memory_),
+        images_(shape(0), memory_),
         masks_(graph_, memory_),
         heavy_(memory_),
         compute_weights_(graph_.parameters.size(), -1),
@@ -93,7 +93,9 @@ class GpuExecutable final : public Executable {
       loss_.compute(stream_);
     });
     check(gpu_last_error(), "forward");
-    return loss_.result(stream_, batch);
+    const ForwardResult result = loss_.result(stream_, batch);
+    images_.send_ahead(batch);  // travel while the GPU does the rest of the step
+    return result;
   }
 
   void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
@@ -130,6 +132,7 @@ class GpuExecutable final : public Executable {
   std::shared_ptr<std::byte> image_memory(std::size_t bytes) override {
     return pinned_.take(bytes);
   }
+  bool takes_bytes(const ImageRecipe& recipe) const override { return images_.takes(recipe); }
 
   std::vector<double> logits() const override {
     std::vector<float> here(static_cast<std::size_t>(count_ * graph_.classes()));
@@ -237,7 +240,7 @@ class GpuExecutable final : public Executable {
   GpuArenas arenas_{stream_, clock_};
   NormLayers norms_;
   LossLayer loss_;
-  ImageTransfer images_;  // float [batch, c, h, w]
+  ImageInput images_;
   DropoutMasks masks_;
   HeavyLayers heavy_;
   std::vector<int> values_;  // pieces of memory_, by node
@@ -288,15 +291,12 @@ void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
   // Kernels of the loss know which of the two they read.
   if (has_targets_ != !batch.targets.empty()) recordings_.clear();
   has_targets_ = !batch.targets.empty();
-  const std::size_t present = static_cast<std::size_t>(count_ * elements_of(graph_.input_shape()));
-  assert(batch.images.size() >= present);
-  images_.send(batch.images.first(present));
+  images_.send(batch);
   parameters_.fetch_weights(stream_);
   if (phase == Phase::train) masks_.draw(stream_, batch.random);
-  const float* const images = images_.receive(stream_);
+  images_.wait(stream_);
   if (phase == Phase::train) clock_.forward_begins();  // what waits for images does nothing
-  over(0, ToChannelsLast<float, T>{images, value(0), shape(0), false});
-  images_.release(stream_);
+  images_.unpack(stream_, value(0));
 }
 
 template <typename T>

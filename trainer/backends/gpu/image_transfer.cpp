@@ -4,9 +4,6 @@
 
 namespace dllaunch::gpu {
 
-ImageTransfer::ImageTransfer(std::size_t elements, DeviceMemory& memory)
-    : elements_(elements), memory_(memory), images_(memory.add(elements * sizeof(float))) {}
-
 ImageTransfer::~ImageTransfer() {
   if (copies_ == nullptr) return;
   static_cast<void>(gpu_synchronise(copies_));
@@ -22,27 +19,28 @@ void ImageTransfer::start() {
   release(nullptr);
 }
 
-void ImageTransfer::send(std::span<const float> images) {
-  auto* const there = memory_.at<float>(images_);
+void ImageTransfer::send(std::initializer_list<Part> parts) {
   check(gpu_wait_for(copies_, released_), "wait");
-  if (!images.empty()) {
-    check(gpu_copy_later(there, images.data(), images.size_bytes(), copies_), "images");
-  }
-  if (images.size() < elements_) {
-    check(gpu_clear_later(there + images.size(), (elements_ - images.size()) * sizeof(float),
-                          copies_),
-          "images");
+  for (const Part& part : parts) {
+    auto* const to = memory_.at<std::byte>(part.to);
+    const std::size_t sent = part.from.size();
+    if (sent > 0) check(gpu_copy_later(to, part.from.data(), sent, copies_), "images");
+    if (sent >= part.bytes) continue;
+    check(gpu_clear_later(to + sent, part.bytes - sent, copies_), "images");
   }
   check(gpu_record(sent_, copies_), "record");
 }
 
-const float* ImageTransfer::receive(GpuStream stream) {
+void ImageTransfer::receive(GpuStream stream) {
   check(gpu_wait_for(stream, sent_), "wait");
-  return memory_.at<float>(images_);
 }
 
 void ImageTransfer::release(GpuStream stream) {
   check(gpu_record(released_, stream), "record");
+}
+
+void ImageTransfer::wait() {
+  check(gpu_synchronise(copies_), "images");
 }
 
 }  // namespace dllaunch::gpu

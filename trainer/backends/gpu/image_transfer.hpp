@@ -1,7 +1,9 @@
-// Images on their way to the GPU, while it still computes the step before.
+// Copies to the GPU while it still computes: on a stream of their own, into arrays that kernels of
+// another stream read.
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <span>
 
 #include "gpu_api.hpp"
@@ -11,8 +13,8 @@ namespace dllaunch::gpu {
 
 class ImageTransfer {
  public:
-  /// Room for `elements` in `memory`, its own all the time; `memory` outlives this.
-  ImageTransfer(std::size_t elements, DeviceMemory& memory);
+  /// `memory` outlives this.
+  explicit ImageTransfer(DeviceMemory& memory) : memory_(memory) {}
   ~ImageTransfer();
   ImageTransfer(const ImageTransfer&) = delete;
   ImageTransfer& operator=(const ImageTransfer&) = delete;
@@ -20,18 +22,23 @@ class ImageTransfer {
   /// Once the memory is there.
   void start();
 
-  /// Sends images, zeros behind them; they must stay until what comes after receive() has been
-  /// waited for. On a stream of its own: only the latest release() comes before it.
-  void send(std::span<const float> images);
-  /// What `stream` is given from now on finds them here.
-  const float* receive(GpuStream stream);
-  /// What `stream` has been given so far was the last to read them.
+  struct Part {
+    int to = -1;  // a piece of the memory
+    std::span<const std::byte> from = {};
+    std::size_t bytes = 0;  // zeros behind `from`, up to so many
+  };
+  /// What is sent must stay until what comes after receive(), or wait(), has been waited for. Only
+  /// the latest release() and what was sent earlier come before it.
+  void send(std::initializer_list<Part> parts);
+  /// What `stream` is given from now on finds all that was sent.
+  void receive(GpuStream stream);
+  /// What `stream` has been given so far was the last to read it.
   void release(GpuStream stream);
+  /// Until all that was sent is there.
+  void wait();
 
  private:
-  std::size_t elements_;
   DeviceMemory& memory_;
-  int images_;
   GpuStream copies_ = nullptr;
   GpuEvent sent_ = nullptr;
   GpuEvent released_ = nullptr;

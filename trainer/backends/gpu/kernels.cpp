@@ -2,6 +2,7 @@
 // gpu_for.hpp, and tests do so with the host's compiler.
 #include "gpu_for.hpp"
 #include "trainer/backends/gpu/elementwise_bodies.hpp"
+#include "trainer/backends/gpu/image_bodies.hpp"
 #include "trainer/backends/gpu/launch.hpp"
 #include "trainer/backends/gpu/loss_bodies.hpp"
 #include "trainer/backends/gpu/norm_bodies.hpp"
@@ -50,6 +51,9 @@ template void launch(GpuStream, Count, const ToChannelsLast<float, BFloat16>&);
 template void launch(GpuStream, Count, const ToChannelsLast<float, Float16>&);
 template void launch(GpuStream, Count, const ToChannelsLast<BFloat16, BFloat16>&);
 template void launch(GpuStream, Count, const ToChannelsLast<Float16, Float16>&);
+template void launch(GpuStream, Count, const PrepareImages<float>&);
+template void launch(GpuStream, Count, const PrepareImages<BFloat16>&);
+template void launch(GpuStream, Count, const PrepareImages<Float16>&);
 template void launch(GpuStream, Count, const ToChannelsFirst<float>&);
 template void launch(GpuStream, Count, const ToChannelsFirst<BFloat16>&);
 template void launch(GpuStream, Count, const ToChannelsFirst<Float16>&);
