@@ -117,7 +117,7 @@ TEST_F(BesidePyTorch, TheRatioIsToTheFasterWay) {
   EXPECT_EQ(told.exit_code, 0) << told.all;
   ASSERT_EQ(told.rows.size(), 1U);
   const json& row = told.rows[0];
-  EXPECT_EQ(row["name"], "resnet50-224-bf16");
+  EXPECT_EQ(row["name"], "resnet50-224-bf16 / PyTorch");
   EXPECT_DOUBLE_EQ(row["value"], 0.3 / 0.25);
   EXPECT_DOUBLE_EQ(row["ours"], 256 / 0.25);
   EXPECT_DOUBLE_EQ(row["pytorch"]["graph"], 256 / 0.5);
@@ -201,7 +201,7 @@ TEST_F(BesidePyTorch, DataIsReadByBothFromTheSameFiles) {
   const Told told = run("data", {"images=1500"});
   EXPECT_EQ(told.exit_code, 0) << told.all;
   ASSERT_EQ(told.rows.size(), 1U) << told.all;
-  EXPECT_EQ(told.rows[0]["name"], "resnet50v2-cifar10-128-bf16");
+  EXPECT_EQ(told.rows[0]["name"], "resnet50v2-cifar10-128-bf16 / PyTorch");
   EXPECT_NEAR(told.rows[0]["value"], 1.6, 0.01);
   EXPECT_EQ(told.rows[0]["verdict"], "met");
   const fs::path file = folder() / "cifar10" / "data_batch_1.bin";

@@ -184,6 +184,15 @@ TEST_F(GpuCheck, APartBesidePyTorchThatFailsOrHangsIsNamed) {
   }
 }
 
+TEST_F(GpuCheck, APartBesidePyTorchThatSaysNothingIsAFailure) {
+  for (const std::string end : {"exit 0", "exit 1", "echo '{\"name\": \"row\"}'; exit 1"}) {
+    put("python3", "[ $2 = steps ] && { " + end + "; }; echo '{\"name\": \"row\"}'");
+    const auto ended = check();
+    EXPECT_EQ(ended.exit_code, 1) << end;
+    EXPECT_THAT(ended.output, testing::ContainsRegex("beside PyTorch: steps +FAILED")) << end;
+  }
+}
+
 TEST_F(GpuCheck, CachesThatCannotBeFilledAreAFailure) {
   put("python3", "[ $2 = prepare ] && exit 1; echo '{\"name\": \"row\"}'");
   const auto ended = check();

@@ -19,6 +19,7 @@ Python; without a PyTorch that has CUDA the rows tell ours alone.
 import json
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -127,15 +128,17 @@ class Part:
             verdict = "met" if (ratio <= asked if small else ratio >= asked) else "not met"
             if verdict == "met" and set(theirs) != set(self.torch["ways"]):
                 verdict = "not settled"
+        name += " / PyTorch"
         found = {"name": name, "value": ratio, "unit": "x", "asked": f"at {'most' if small else 'least'} {asked}"}
         found.update(verdict=verdict, ours=ours, pytorch=theirs, of_both=unit, details=details)
         if self.torch:
             found["pytorch_version"] = self.torch["version"]
-        beside = ", ".join(f"{way} {value:.1f}" for way, value in theirs.items()) or "no PyTorch"
+        digits = 2 if small else 1
+        beside = ", ".join(f"{way} {value:.{digits}f}" for way, value in theirs.items()) or "no PyTorch"
         told = "-" if ratio is None else f"{ratio:.3f} x"
         print(json.dumps(found))
-        print(f"table: {name:34} {told:>9}  asked {found['asked']}: {verdict or 'not measured'}"
-              f"  (ours {ours:.1f} {unit}; {beside})", flush=True)  # fmt: skip
+        print(f"table: {name:38} {told:>9}  asked {found['asked']}: {verdict or 'not measured'}"
+              f"  (ours {ours:.{digits}f} {unit}; {beside})", flush=True)  # fmt: skip
 
 
 def step_seconds(found, wanted):
@@ -249,6 +252,7 @@ def train(part, keys):
         json.dump({**base, **keys}, file)
     began = time.time()
     part.program([part.bin + "/dltrain", "--config", run + "/train.json"])
+    shutil.rmtree(run + "/checkpoints", ignore_errors=True)
     try:
         with open(run + "/events.jsonl") as file:
             events = [json.loads(line) for line in file]
