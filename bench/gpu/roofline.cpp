@@ -14,6 +14,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -63,8 +64,8 @@ gpu::Ceilings measured(const gpu::Numerics& numerics) {
   const auto environment = process_environment();
   const RankEnv rank = value_or_stop(read_rank_env(environment));
   value_or_stop(take_own_gpu(read_gpu_wish(rank, environment)));
-  cublaslt::Handle handle;
-  value_or_stop(handle.open());
+  const auto handle = std::make_shared<cublaslt::Handle>();
+  value_or_stop(handle->open());
   return value_or_stop(gpu::measure_ceilings(
       [&](const gpu::ProductShape& shape) { return cublaslt::make_product(handle, shape); },
       numerics));
