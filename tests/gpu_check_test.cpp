@@ -205,6 +205,7 @@ TEST_F(GpuCheck, AFloorWithoutSenseIsNoNumber) {
        {R"(echo 'bench_roofline: no GPU'; exit 1)", R"(echo '{"floor_s": soon}')",
         R"(echo '{"floor_s": 1, "bytes": nan}')", R"(echo '{"floor_s": 1, "bytes": 2}'; exit 1)"}) {
     put("bench_roofline", said);
+    fs::remove_all(folder("out"));
     EXPECT_EQ(check().exit_code, 1) << said;
     EXPECT_TRUE(report()["must_reach"][0]["value"].is_null()) << said;
     EXPECT_TRUE(report()["must_reach"][0]["verdict"].is_null()) << said;

@@ -53,7 +53,8 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
       slices_(std::move(slices)),
       options_(options) {
   const auto workers = static_cast<std::size_t>(options.workers);
-  ring_.resize(workers == 0 ? 1 : 2 * workers);
+  // The one that is read, the one that comes next, and one to work on.
+  ring_.resize(workers == 0 ? 1 : std::max<std::size_t>(3, 2 * workers));
   for (auto& prepared : ring_) reserve(prepared);
   // Where the system refuses more threads, those that run do all of the work, without any next()
   // does it: the batches are the same.

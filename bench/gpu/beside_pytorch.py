@@ -35,7 +35,7 @@ DEFAULTS = {
     "size": "224",  # of resnet50's images
     "classes": "1000",
     "resized": "128",  # CIFAR-10's images
-    "images": "50000",
+    "images": "100000",  # so that neither comes to their end within the steps
     "workers": str(max(1, min(16, (os.cpu_count() or 2) - 1))),
     "data_steps": "150",
     "skipped": "20",  # before them
@@ -263,8 +263,9 @@ def train(part, keys):
 
 def data(part):
     keys, folder = of_cifar(part), make_cifar(part)
-    skipped, wanted = part.number("skipped"), part.number("data_steps")
-    workers = part.number("workers")
+    workers, wanted = part.number("workers"), part.number("data_steps")
+    # At least what workers may have ready before the clock starts.
+    skipped = max(part.number("skipped"), 2 * workers + 2)
 
     def ours():
         dataset = {"kind": "cifar10", "path": folder, "image_size": part.number("resized"), "workers": workers}

@@ -45,7 +45,8 @@ inline GpuStatus gpu_pci_address(int device, std::string& address) {
 inline GpuStatus gpu_model(int device, std::string& name) {
   hipDeviceProp_t about = {};
   const GpuStatus status = hipGetDeviceProperties(&about, device);
-  name = &about.name[0];
+  // The name alone may be the same for all ("AMD Radeon Graphics").
+  name = std::string(&about.name[0]) + " " + &about.gcnArchName[0];
   return status;
 }
 inline GpuStatus gpu_set_device(int device) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct FakeMiopen {
   std::vector<std::uint64_t> solutions = {fake_winograd,   fake_fft,      fake_hungry,
                                           fake_uncompiled, fake_tf32,     fake_shuffled,
                                           fake_rounded,    fake_implicit, fake_direct};
+  std::set<std::uint64_t> fails = {};                             // that compile, and do not run
   std::map<std::uint64_t, std::chrono::milliseconds> takes = {};  // of a solution, at least
   std::vector<std::uint64_t> runs = {};                           // since the beginning
   std::vector<miopenAcceleratorQueue_t> streams = {};             // that it was told

@@ -223,6 +223,7 @@ miopenStatus_t run(miopenHandle_t handle, const Problem& problem, const void* fi
                    const void* second, void* result, const miopenTensorDescriptor& to,
                    void* workspace, std::size_t workspace_size, std::uint64_t solution) {
   if (!compiled().contains(problem.key(solution))) return miopenStatusUnknownError;
+  if (fake_miopen().fails.contains(solution)) return miopenStatusUnknownError;
   for (const void* memory : {first, second, static_cast<const void*>(result)}) {
     if (!fake_on_device(memory)) return miopenStatusBadParm;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "trainer/backends/gpu/check.hpp"
@@ -81,8 +82,9 @@ std::optional<Plan> plan_with(const Handle& handle, const Descriptor& config) {
   return made;
 }
 
-void execute(const Handle& handle, const Plan& plan, GpuStream stream, const void* x, const void* w,
-             const void* y, void* workspace) {
+/// What cuDNN says where it does not do it; empty: it does.
+std::string try_to_execute(const Handle& handle, const Plan& plan, GpuStream stream, const void* x,
+                           const void* w, const void* y, void* workspace) {
   const std::array<std::int64_t, 3> ids = {id_of_x, id_of_w, id_of_y};
   const std::array<const void*, 3> pointers = {x, w, y};
   Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
@@ -91,25 +93,32 @@ void execute(const Handle& handle, const Plan& plan, GpuStream stream, const voi
            std::span<const void* const>(pointers))
       .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, workspace)
       .finish();
-  if (!pack.good()) return gpu::refused("cuDNN", pack.error().what);
+  if (!pack.good()) return pack.error().what;
   cudnnStatus_t status = cudnnSetStream(handle.raw(), stream);
   if (status == CUDNN_STATUS_SUCCESS) {
     status = cudnnBackendExecute(handle.raw(), plan.plan.raw(), pack.raw());
   }
-  if (status != CUDNN_STATUS_SUCCESS) {
-    gpu::refused("cuDNN", fmt::format("convolution: {}", cudnnGetErrorString(status)));
-  }
+  if (status == CUDNN_STATUS_SUCCESS) return {};
+  return fmt::format("convolution: {}", cudnnGetErrorString(status));
+}
+
+void execute(const Handle& handle, const Plan& plan, GpuStream stream, const void* x, const void* w,
+             const void* y, void* workspace) {
+  std::string why = try_to_execute(handle, plan, stream, x, w, y, workspace);
+  if (!why.empty()) gpu::refused("cuDNN", std::move(why));
 }
 
 /// Of plans that are all welcome.
-std::size_t fastest(const Handle& handle, const std::vector<Plan>& plans,
-                    const ConvolutionShape& shape) {
+std::optional<gpu::Fastest> fastest(const Handle& handle, const std::vector<Plan>& plans,
+                                    const ConvolutionShape& shape) {
   std::vector<std::size_t> workspaces;
   for (const Plan& plan : plans) workspaces.push_back(plan.workspace);
-  return gpu::fastest_way(
-      shape, workspaces, [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
-        execute(handle, plans[i], nullptr, memory.x, memory.w, memory.y, memory.workspace);
-      });
+  return gpu::fastest_way(shape, workspaces,
+                          [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
+                            return try_to_execute(handle, plans[i], nullptr, memory.x, memory.w,
+                                                  memory.y, memory.workspace)
+                                .empty();
+                          });
 }
 
 /// Plans of welcome engines, the likeliest first; with `wanted` of the one at that position alone.
@@ -154,9 +163,14 @@ Result<PassPlan> plan_pass(const Handle& handle, const gpu::PlanChoice& choice,
     return Error{ErrorKind::unavailable,
                  fmt::format("cuDNN has no engine for convolution {}", text_of(shape, pass)), ""};
   }
-  const std::size_t best = fastest(handle, plans, shape);
-  made.chosen = std::move(plans[best]);
-  if (is_new) gpu::keep_way(choice, key, made.chosen.position);
+  const auto best = fastest(handle, plans, shape);
+  if (!best) {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("every engine of cuDNN fails at convolution {}", text_of(shape, pass)),
+                 ""};
+  }
+  made.chosen = std::move(plans[best->way]);
+  if (is_new && best->settled) gpu::keep_way(choice, key, made.chosen.position);
   return made;
 }
 

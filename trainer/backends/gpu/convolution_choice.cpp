@@ -17,11 +17,15 @@ constexpr const char* measured_name = "convolutions";
 constexpr double hopeless = 3;  // times the least so far: not tried again
 
 /// Seconds of one call, the best of three; the first, which may compile kernels, does not count.
-double seconds_of(const std::function<void()>& call, double least) {
+/// Without end where a call fails.
+double seconds_of(const std::function<bool()>& call, double least) {
   double best = std::numeric_limits<double>::infinity();
   for (int round = 0; round < 4; ++round) {
     const auto start = std::chrono::steady_clock::now();
-    call();
+    if (!call()) {
+      static_cast<void>(gpu_last_error());  // it is not the next one's
+      return std::numeric_limits<double>::infinity();
+    }
     check(gpu_synchronise(nullptr), "trial of a convolution");
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     if (round == 0) continue;
@@ -46,9 +50,9 @@ void keep_way(const PlanChoice& choice, const std::string& key, std::int64_t way
   if (file) static_cast<void>(keep(*file, key, std::array{way}));
 }
 
-std::size_t fastest_way(const ConvolutionShape& shape, std::span<const std::size_t> workspaces,
-                        const std::function<void(std::size_t, const ConvolutionMemory&)>& try_way) {
-  if (workspaces.size() == 1) return 0;
+std::optional<Fastest> fastest_way(const ConvolutionShape& shape,
+                                   std::span<const std::size_t> workspaces, const TryWay& try_way) {
+  if (workspaces.size() == 1) return Fastest{.way = 0, .settled = true};
   const std::size_t each = bytes_of(shape.type);
   const auto bytes = [each](const Volume& v) {
     return static_cast<std::size_t>(v.elements()) * each;
@@ -58,18 +62,22 @@ std::size_t fastest_way(const ConvolutionShape& shape, std::span<const std::size
       memory.add(bytes(shape.x)), memory.add(bytes(weights_of(shape))), memory.add(bytes(shape.y)),
       memory.add(*std::ranges::max_element(workspaces))};
   memory.place();
-  if (memory.allocate() != gpu_success) return 0;
+  if (memory.allocate() != gpu_success) return Fastest{};
   std::array<void*, 4> at{};
   for (std::size_t i = 0; i < at.size(); ++i) {
     at[i] = memory.at<void*>(pieces[i]);
     const std::size_t size = memory.bytes(pieces[i]);
     if (size > 0) check(gpu_clear_later(at[i], size, nullptr), "clear");
   }
-  std::size_t best = 0;
+  std::optional<Fastest> best;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < workspaces.size(); ++i) {
-    const double seconds = seconds_of([&] { try_way(i, {at[0], at[1], at[2], at[3]}); }, least);
-    if (seconds < least) best = i;
+    const double seconds = seconds_of(
+        [&] {
+          return try_way(i, {at[0], at[1], at[2], at[3]});
+        },
+        least);
+    if (seconds < least) best = Fastest{.way = i, .settled = true};
     least = std::min(least, seconds);
   }
   return best;

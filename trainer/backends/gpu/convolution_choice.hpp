@@ -36,9 +36,17 @@ struct ConvolutionMemory {
   void* workspace = nullptr;
 };
 
-/// The index of the fastest on zeros, in memory of its own: workspaces[i] is what way i asks for,
-/// and try_way(i, memory) has the default stream do it. The first where there is no room to try.
-std::size_t fastest_way(const ConvolutionShape& shape, std::span<const std::size_t> workspaces,
-                        const std::function<void(std::size_t, const ConvolutionMemory&)>& try_way);
+struct Fastest {
+  std::size_t way = 0;
+  bool settled = false;  // false: there was no room to try them, another start may choose otherwise
+};
+
+/// Has the default stream compute the convolution in way i; false: the library did not.
+using TryWay = std::function<bool(std::size_t i, const ConvolutionMemory& memory)>;
+
+/// The fastest on zeros, in memory of its own: workspaces[i] is what way i asks for. Ways that fail
+/// are out; nullopt: all did. The first where there is no room to try, or no other.
+std::optional<Fastest> fastest_way(const ConvolutionShape& shape,
+                                   std::span<const std::size_t> workspaces, const TryWay& try_way);
 
 }  // namespace dllaunch::gpu

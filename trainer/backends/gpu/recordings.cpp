@@ -9,9 +9,19 @@
 
 namespace dllaunch::gpu {
 
+namespace {
+
+/// One for all of a thread's recordings, and for good: handles of libraries go on knowing it.
+GpuStream recorded_stream() {
+  thread_local GpuStream stream = nullptr;
+  if (stream == nullptr) check(gpu_create_stream(stream), "stream");
+  return stream;
+}
+
+}  // namespace
+
 Recordings::~Recordings() {
   clear();
-  if (stream_ != nullptr) static_cast<void>(gpu_destroy_stream(stream_));
 }
 
 void Recordings::clear() {
@@ -29,16 +39,16 @@ void Recordings::give_up(const std::string& why) {
 }
 
 GpuRecording Recordings::record(const std::function<void(GpuStream)>& enqueue) {
-  if (stream_ == nullptr) check(gpu_create_stream(stream_), "stream");
-  if (const GpuStatus began = gpu_begin_recording(stream_); began != gpu_success) {
+  const GpuStream stream = recorded_stream();
+  if (const GpuStatus began = gpu_begin_recording(stream); began != gpu_success) {
     give_up(gpu_words(began));
     return nullptr;
   }
   recorded_calls() = {.recorded = true};
-  enqueue(stream_);
+  enqueue(stream);
   const std::string refusal = std::exchange(recorded_calls(), {}).refusal;
   GpuRecording recording = nullptr;
-  const GpuStatus ended = gpu_end_recording(stream_, recording);
+  const GpuStatus ended = gpu_end_recording(stream, recording);
   if (refusal.empty() && ended == gpu_success) return recording;
   if (recording != nullptr) static_cast<void>(gpu_forget(recording));
   give_up(refusal.empty() ? gpu_words(ended) : refusal);

@@ -43,7 +43,6 @@ class Recordings {
   GpuRecording record(const std::function<void(GpuStream)>& enqueue);
   void give_up(const std::string& why);
 
-  GpuStream stream_ = nullptr;          // that is recorded
   std::map<Take, GpuRecording> takes_;  // nullptr: was done once
   bool given_up_ = false;
 };

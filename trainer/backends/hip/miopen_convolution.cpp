@@ -246,37 +246,48 @@ class MiopenConvolution final : public gpu::Convolution {
     }
     std::vector<std::size_t> workspaces;
     for (const auto& one : solutions) workspaces.push_back(one.workspace_size);
-    const std::size_t best = gpu::fastest_way(
-        shape_, workspaces, [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
-          chosen(pass) = solutions[i];
-          try_out(pass, memory);
-        });
-    chosen(pass) = solutions[best];
-    if (is_new) {
-      gpu::keep_way(choice, key, static_cast<std::int64_t>(solutions[best].solution_id));
+    const auto best = gpu::fastest_way(shape_, workspaces,
+                                       [&](std::size_t i, const gpu::ConvolutionMemory& memory) {
+                                         chosen(pass) = solutions[i];
+                                         return try_out(pass, memory);
+                                       });
+    if (!best) {
+      return Error{
+          ErrorKind::unavailable,
+          fmt::format("every solution of MIOpen fails at convolution {}", text_of(shape_, pass)),
+          ""};
+    }
+    chosen(pass) = solutions[best->way];
+    if (is_new && best->settled) {
+      gpu::keep_way(choice, key, static_cast<std::int64_t>(chosen(pass).solution_id));
     }
     return Ok{};
   }
 
-  void try_out(Pass pass, const gpu::ConvolutionMemory& memory) {
+  bool try_out(Pass pass, const gpu::ConvolutionMemory& memory) {
     const std::array<void*, 3> by_role = {memory.x, memory.w, memory.y};
     const auto at = [&by_role](Role role) { return by_role[static_cast<std::size_t>(role)]; };
     const Calls& call = calls_of(pass);
-    run(pass, nullptr, at(call.first), at(call.second), at(call.result), memory.workspace);
+    return try_to_run(pass, nullptr, at(call.first), at(call.second), at(call.result),
+                      memory.workspace) == miopenStatusSuccess;
+  }
+
+  miopenStatus_t try_to_run(Pass pass, GpuStream stream, const void* first, const void* second,
+                            void* result, void* workspace) {
+    const Calls& call = calls_of(pass);
+    const miopenConvSolution_t& solution = chosen(pass);
+    const miopenStatus_t status = handle_->use(stream);
+    if (status != miopenStatusSuccess) return status;
+    // It minds a workspace of no bytes.
+    return call.run(handle_->raw(), tensor(call.first), first, tensor(call.second), second,
+                    window_.raw(), tensor(call.result), result,
+                    solution.workspace_size > 0 ? workspace : nullptr, solution.workspace_size,
+                    solution.solution_id);
   }
 
   void run(Pass pass, GpuStream stream, const void* first, const void* second, void* result,
            void* workspace) {
-    const Calls& call = calls_of(pass);
-    const miopenConvSolution_t& solution = chosen(pass);
-    miopenStatus_t status = handle_->use(stream);
-    if (status == miopenStatusSuccess) {
-      // It minds a workspace of no bytes.
-      status = call.run(handle_->raw(), tensor(call.first), first, tensor(call.second), second,
-                        window_.raw(), tensor(call.result), result,
-                        solution.workspace_size > 0 ? workspace : nullptr, solution.workspace_size,
-                        solution.solution_id);
-    }
+    const miopenStatus_t status = try_to_run(pass, stream, first, second, result, workspace);
     if (status != miopenStatusSuccess) {
       gpu::refused("MIOpen", fmt::format("convolution: {}", miopenGetErrorString(status)));
     }

@@ -5,6 +5,7 @@
 #include <miopen/miopen.h>
 
 #include <memory>
+#include <optional>
 
 #include "trainer/backends/gpu/convolution_choice.hpp"
 #include "trainer/backends/gpu/math_library.hpp"
@@ -32,7 +33,7 @@ class Handle {
 
  private:
   miopenHandle_t raw_ = nullptr;
-  GpuStream stream_ = nullptr;
+  std::optional<GpuStream> stream_ = {};  // it may begin on one of its own
 };
 
 /// May a solution of this kind be taken? None that multiplies otherwise than the convolution says

@@ -21,37 +21,63 @@ const ConvolutionShape shape{.type = DType::f32,
 TEST(ConvolutionChoice, IsTheFastestOnZeros) {
   const std::vector<std::size_t> workspaces = {64, 4096, 0};
   for (std::size_t fast = 0; fast < workspaces.size(); ++fast) {
-    const std::size_t chosen =
+    const auto chosen =
         fastest_way(shape, workspaces, [&](std::size_t way, const ConvolutionMemory& memory) {
           for (const auto& [array, elements] :
                {std::pair(memory.x, 400), std::pair(memory.w, 80'000), std::pair(memory.y, 200)}) {
-            ASSERT_TRUE(gpu_owns(array));
+            EXPECT_TRUE(gpu_owns(array));
             const auto* const values = static_cast<const float*>(array);
-            ASSERT_EQ(values[0], 0);
-            ASSERT_EQ(values[elements - 1], 0);
+            EXPECT_EQ(values[0], 0);
+            EXPECT_EQ(values[elements - 1], 0);
           }
           std::memset(memory.workspace, 0xFF, workspaces[way]);
           if (way != fast) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          return true;
         });
-    EXPECT_EQ(chosen, fast);
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->way, fast);
+    EXPECT_TRUE(chosen->settled);
   }
 }
 
 TEST(ConvolutionChoice, TheOnlyOneAndTheFirstWithoutRoomAreNotTried) {
-  const auto never = [](std::size_t, const ConvolutionMemory&) { FAIL(); };
-  EXPECT_EQ(fastest_way(shape, std::vector<std::size_t>{64}, never), 0U);
+  const auto never = [](std::size_t, const ConvolutionMemory&) {
+    ADD_FAILURE() << "tried";
+    return true;
+  };
+  const auto alone = fastest_way(shape, std::vector<std::size_t>{64}, never);
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->way, 0U);
+  EXPECT_TRUE(alone->settled);
   const std::size_t all = host_gpus().bytes_each;
   host_gpus().bytes_each = 1000;
-  EXPECT_EQ(fastest_way(shape, std::vector<std::size_t>{64, 64}, never), 0U);
+  const auto first = fastest_way(shape, std::vector<std::size_t>{64, 64}, never);
   host_gpus().bytes_each = all;
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->way, 0U);
+  EXPECT_FALSE(first->settled) << "an empty GPU is to be asked again";
+}
+
+/// A library may take a convolution and fail at it.
+TEST(ConvolutionChoice, WaysThatFailAreOut) {
+  for (std::size_t works = 0; works < 3; ++works) {
+    const auto chosen =
+        fastest_way(shape, std::vector<std::size_t>{0, 0, 0},
+                    [&](std::size_t way, const ConvolutionMemory&) { return way == works; });
+    ASSERT_TRUE(chosen);
+    EXPECT_EQ(chosen->way, works);
+  }
+  EXPECT_FALSE(fastest_way(shape, std::vector<std::size_t>{0, 0},
+                           [](std::size_t, const ConvolutionMemory&) { return false; }));
 }
 
 TEST(ConvolutionChoice, OneThatIsHopelessIsTriedOnce) {
   int calls = 0;
   fastest_way(shape, std::vector<std::size_t>{0, 0}, [&](std::size_t way, const auto&) {
-    if (way == 0) return;
+    if (way == 0) return true;
     ++calls;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return true;
   });
   EXPECT_EQ(calls, 2) << "the first call may compile";
 }

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include "gpu_api.hpp"
 #include "tests/trainer/compiled.hpp"
@@ -106,6 +108,32 @@ TEST(ImageTraining, BytesTravelOnce) {
   const std::size_t before = host_gpus().beside;
   steps(compiled, source.loader({.memory = gpu.memory}, 1));
   EXPECT_EQ(host_gpus().beside - before, images * 28 * 28 * sizeof(float));
+}
+
+/// Behind the loss of a step the images of the next are on their way, and then they are there.
+TEST(ImageTraining, BytesTravelAhead) {
+  const Source source;
+  const Graph graph = lenet();
+  Compiled compiled(backend_named("host_gpu"), graph, {.batch = rows});
+  compiled.set_weights(random_weights(graph));
+  Loader loader = source.loader(destination_of(&*compiled), 3);
+  std::size_t ahead = 0;
+  for (int b = 0; b < batches; ++b) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // workers read the next one
+    auto batch = loader.next();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->ahead != nullptr, b + 1 < batches);
+    const std::size_t queued = host_gpus().beside;
+    compiled->forward(*batch, Phase::train);
+    const std::size_t next =
+        batch->ahead == nullptr ? 0 : batch->ahead->pixels.size() + 12 * batch->ahead->cuts.size();
+    if (b > 0) {
+      EXPECT_EQ(host_gpus().beside - queued, next) << "its own were there";
+    }
+    ahead += next;
+    compiled->backward(1, false, [](int) {});
+  }
+  EXPECT_GT(ahead, 0U);
 }
 
 TEST(ImageTraining, FindsInputsThatAreNotFinite) {
