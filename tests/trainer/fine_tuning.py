@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from torch_networks import ResNet50, cifar_images
+from torch_networks import cifar_images, torch_models
 
 TYPES = {
     "F64": torch.float64,
@@ -96,7 +96,7 @@ def write(path, classes):
 
 def write_resnet(path):
     torch.manual_seed(7)
-    tensors = ResNet50(3, 32, 10).half().state_dict()
+    tensors = torch_models.ResNet50(3, 10).half().state_dict()
     write_tensors(path, tensors)
 
 
