@@ -34,6 +34,15 @@ std::string what_is_there(const YamlNode& node) {
   return "";
 }
 
+/// Whether quotes alone make the value wrong: without them it would be the number, or the true or
+/// false, that belongs here.
+bool fits_unquoted(const Json& schema, const YamlNode& node) {
+  if (node.kind != YamlKind::scalar || node.plain || node.text.empty()) return false;
+  YamlNode bare = node;
+  bare.plain = true;
+  return accept_scalar(schema, bare).has_value();
+}
+
 /// One thing to try, where the value suggests one.
 std::string suggestion(const Json& schema, const YamlNode& node) {
   if (node.kind != YamlKind::scalar) return "";
@@ -213,8 +222,12 @@ Json SchemaWalk::scalar(const Json& schema, const std::string& path, const YamlN
   if (node.kind == YamlKind::scalar || node.kind == YamlKind::null) {
     if (auto value = accept_scalar(schema, node)) return *std::move(value);
   }
-  report(node.mark, fmt::format("{} must be {}, got {}{}", path.empty() ? whole_ : path,
-                                describe(schema), what_is_there(node), suggestion(schema, node)));
+  const std::string got =
+      fits_unquoted(schema, node)
+          ? fmt::format("the text {}; write it without quotes", what_is_there(node))
+          : what_is_there(node) + suggestion(schema, node);
+  report(node.mark,
+         fmt::format("{} must be {}, got {}", path.empty() ? whole_ : path, describe(schema), got));
   return nullptr;
 }
 

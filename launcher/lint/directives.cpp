@@ -13,6 +13,23 @@ bool is_space(char c) {
   return std::isspace(static_cast<unsigned char>(c)) != 0;
 }
 
+/// Whether the words behind `sbatch` in a comment say how to submit a script: they name one, or go
+/// on in the next line.
+bool is_command_line(std::string_view words) {
+  std::vector<Text> options;
+  for (std::size_t i = 0; i < words.size();) {
+    if (is_space(words[i])) {
+      ++i;
+      continue;
+    }
+    if (words[i] == '#') break;
+    const std::size_t end = std::min(words.find_first_of(" \t\r", i), words.size());
+    options.emplace_back(words.substr(i, end - i), i);
+    i = end;
+  }
+  return !parse_slurm_options(options, SlurmProgram::sbatch).others.empty();
+}
+
 /// Lines that people write when they mean #SBATCH and sbatch sees a comment. "##SBATCH" is how a
 /// directive is put aside.
 bool is_mistyped(std::string_view line) {
@@ -23,14 +40,16 @@ bool is_mistyped(std::string_view line) {
   ++i;
   const bool apart = i < line.size() && (line[i] == ' ' || line[i] == '\t');
   while (i < line.size() && (line[i] == ' ' || line[i] == '\t')) ++i;
+  const std::size_t begin = i;
   std::string word;
   while (i < line.size() && std::isalpha(static_cast<unsigned char>(line[i])) != 0) {
     word += static_cast<char>(std::toupper(static_cast<unsigned char>(line[i])));
     ++i;
   }
+  const bool program = line.substr(begin, i - begin) == "sbatch";
   while (i < line.size() && (line[i] == ' ' || line[i] == '\t')) ++i;
   const bool option = i + 1 < line.size() && line[i] == '-' && line[i + 1] != ' ';
-  if (!option) return false;
+  if (!option || (program && is_command_line(line.substr(i)))) return false;
   if (word == "SBATCH") return indented || apart || !line.starts_with(magic);
   static const std::vector<std::string> meant = {"SBATCH"};
   return !apart && nearest_name(word, meant).has_value();

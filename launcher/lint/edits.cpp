@@ -34,6 +34,31 @@ std::size_t line_end(std::string_view text, std::size_t at) {
   return newline == std::string_view::npos ? text.size() : newline + 1;
 }
 
+bool works(std::span<const Text> words) {
+  static const std::array<std::string_view, 24> idle = {
+      "hostname", "nvidia-smi", "rocm-smi", "amd-smi", "env",   "printenv", "echo",   "mkdir",
+      "cp",       "rsync",      "rm",       "tar",     "true",  "date",     "lstopo", "lscpu",
+      "numactl",  "taskset",    "cat",      "ls",      "sleep", "unzip",    "mv",     "nproc"};
+  const std::size_t program = skip_wrappers(words, 0);
+  if (program >= words.size()) return !words.empty();
+  const std::string name = base_name(words[program]);
+  // python -c "import torch; print(...)"
+  if (is_python(name) && program + 1 < words.size()) return words[program + 1].bytes() != "-c";
+  return std::find(idle.begin(), idle.end(), name) == idle.end();
+}
+
+/// The commands of the shell text or wrapper script that each rank of the step runs; empty where
+/// the script shows none.
+std::span<const RanCommand> rank_commands(const Script& script, const Launch& launch) {
+  if (launch.command->per_rank) return {};
+  // The walk puts them right behind the launch.
+  const std::span<const RanCommand> all = script.run.commands;
+  const auto behind = all.subspan(static_cast<std::size_t>(launch.command - all.data()) + 1);
+  const auto end = std::find_if_not(behind.begin(), behind.end(),
+                                    [](const RanCommand& command) { return command.per_rank; });
+  return behind.first(static_cast<std::size_t>(end - behind.begin()));
+}
+
 }  // namespace
 
 void Report::add(std::size_t at, std::string message, std::string fix, std::vector<Edit> edits) {
@@ -98,15 +123,20 @@ std::optional<Edit> remove_step_option(const Script& script, const Launch& launc
   return Edit{begin, range->end, ""};
 }
 
-bool does_work(const Launch& launch) {
-  static const std::array<std::string_view, 24> idle = {
-      "hostname", "nvidia-smi", "rocm-smi", "amd-smi", "env",   "printenv", "echo",   "mkdir",
-      "cp",       "rsync",      "rm",       "tar",     "true",  "date",     "lstopo", "lscpu",
-      "numactl",  "taskset",    "cat",      "ls",      "sleep", "unzip",    "mv",     "nproc"};
-  const std::size_t program = skip_wrappers(launch.ranks, 0);
-  if (program >= launch.ranks.size()) return !launch.ranks.empty();
-  const std::string name = base_name(launch.ranks[program]);
-  return std::find(idle.begin(), idle.end(), name) == idle.end();
+bool does_work(const Script& script, const Launch& launch) {
+  const auto commands = rank_commands(script, launch);
+  if (commands.empty()) return works(launch.ranks);
+  return std::any_of(commands.begin(), commands.end(),
+                     [](const RanCommand& command) { return works(command.words); });
+}
+
+bool may_start_workers(const Script& script, const Launch& launch) {
+  const auto commands = rank_commands(script, launch);
+  const bool hidden = commands.empty() && hides_program(launch.ranks);
+  return hidden || starts_workers(launch.ranks) ||
+         std::any_of(commands.begin(), commands.end(), [](const RanCommand& command) {
+           return starts_workers(command.words) || hides_program(command.words);
+         });
 }
 
 }  // namespace dllaunch::lint

@@ -25,11 +25,10 @@ void ShellRunner::Fields::finish() {
   started = empty_quotes = empty_list = false;
 }
 
-std::vector<Text> ShellRunner::expand(const Word& word, bool& complete) {
+std::vector<Text> ShellRunner::expand(const Word& word) {
   Fields fields;
   for (const Part& part : word.parts) expand_part(part, fields);
   fields.finish();
-  complete = complete && fields.complete;
   return std::move(fields.words);
 }
 
@@ -92,7 +91,6 @@ void ShellRunner::expand_part(const Part& part, Fields& fields) {
 }
 
 void ShellRunner::add_hole(const std::string& name, const Part& part, Fields& fields) {
-  if (!part.quoted && !fields.started) fields.complete = false;
   fields.current.add_hole(name, where(part.begin));
   fields.started = true;
 }
@@ -116,7 +114,6 @@ void ShellRunner::add_value(const Text& value, bool quoted, Fields& fields) {
     std::size_t end = i;
     while (end < bytes.size() && !is_blank_or_newline(bytes[end])) ++end;
     const Text piece = value.part(i, end - i);
-    if (!fields.started && bytes[i] == Text::hole) fields.complete = false;
     fields.current.append(piece);
     fields.started = true;
     i = end;

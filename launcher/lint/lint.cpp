@@ -15,6 +15,37 @@ std::string_view to_string(Severity severity) {
   return severity == Severity::error ? "error" : "warning";
 }
 
+/// Compared with the judgements in tests/fixtures/lint/public_scripts.txt by their test.
+constexpr std::string_view measured =
+    R"(
+## How much it finds
+
+Measured on 79 public job scripts (training, data preparation, benchmarks) on 2026-11-23. Every
+finding was judged by reading its script; faults without a finding were looked for by hand in all
+directives, launch lines, ports, addresses and GPU and thread variables, and with `bash -n`. The
+judgements are `tests/fixtures/lint/public_scripts.txt`. A fault counts once per script and rule;
+a log folder counts as missing where the script does not stand beside it. None of the findings is
+a false alarm. Found, of all scripts that have the fault:
+
+| id | found |
+| --- | --- |
+| `cpus-per-task-lost` | 19 of 20 |
+| `directive-duplicate` | 1 of 1 |
+| `master-port` | 26 of 26 |
+| `no-srun` | 1 of 1 |
+| `no-time-limit` | 32 of 32 |
+| `not-a-script` | 1 of 1 |
+| `output-folder` | 14 of 14 |
+| `rank-expanded-early` | 1 of 1 |
+| `unclosed` | 1 of 1 |
+
+The one that is missed stands behind a quote that has no end, where lint stops reading as bash
+does. None of the 79 has a fault of the other rules, so their recall is not known from here; each
+has a script that it must find and one that it must let pass in `tests/fixtures/lint/rules/`. Not
+looked for at all: a `done` or `fi` without its beginning (1 of the 79), a log folder on a file
+system that is not mounted where lint runs (5 of the 79).
+)";
+
 /// NUL is the mark for something unknown in Text; in a script it is an error of its own.
 std::string without_nul(std::string_view text) {
   std::string clean(text);
@@ -179,7 +210,7 @@ std::string render_rules_markdown() {
   for (const Rule& rule : rules()) {
     page += fmt::format("| `{}` | {} | {} |\n", rule.id, to_string(rule.severity), rule.summary);
   }
-  return page;
+  return page + std::string(measured);
 }
 
 }  // namespace dllaunch::lint

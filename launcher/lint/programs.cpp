@@ -143,6 +143,23 @@ bool starts_workers(std::span<const Text> words) {
   });
 }
 
+bool hides_program(std::span<const Text> words) {
+  const std::size_t program = skip_wrappers(words, 0);
+  if (program >= words.size()) return false;
+  const std::string name = base_name(words[program]);
+  if (name.empty() || name.ends_with(".sh")) return true;
+  if (is_shell(name)) return shell_text_index(words, program) == words.size();
+  // singularity exec IMAGE $LAUNCHER train.py
+  static constexpr std::array<std::string_view, 5> containers = {"singularity", "apptainer",
+                                                                 "podman", "docker", "shifter"};
+  const std::span<const Text> behind = words.subspan(program + 1);
+  return is_one_of(name, containers) &&
+         std::none_of(behind.begin(), behind.end(),
+                      [](const Text& word) { return is_python(base_name(word)); }) &&
+         std::any_of(behind.begin(), behind.end(),
+                     [](const Text& word) { return base_name(word).empty(); });
+}
+
 std::size_t shell_text_index(std::span<const Text> words, std::size_t begin) {
   if (begin >= words.size() || !is_shell(base_name(words[begin]))) return words.size();
   for (std::size_t i = begin + 1; i < words.size(); ++i) {

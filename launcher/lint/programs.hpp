@@ -27,6 +27,10 @@ bool is_python(std::string_view program);
 /// torch.distributed.run, accelerate launch, deepspeed.
 bool starts_workers(std::span<const Text> words);
 
+/// Whether the script does not show what the words run in the end: the program is unknown, or a
+/// shell script of its own file.
+bool hides_program(std::span<const Text> words);
+
 /// The text of `bash -c TEXT` (any order of options); the size of `words` where there is none.
 std::size_t shell_text_index(std::span<const Text> words, std::size_t begin);
 

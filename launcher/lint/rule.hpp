@@ -94,8 +94,12 @@ std::optional<Edit> add_step_option(const Launch& launch, const std::string& opt
 std::optional<Edit> remove_step_option(const Script& script, const Launch& launch,
                                        const GivenOption& option);
 
-/// The command does something with GPUs or CPUs, as far as one can see: not hostname, mkdir, ...
-bool does_work(const Launch& launch);
+/// Whether the step does something with GPUs or CPUs, as far as the script shows: not hostname,
+/// mkdir, python -c, ...
+bool does_work(const Script& script, const Launch& launch);
+/// Whether a rank of the step may start the workers of its node by itself: it runs torchrun or the
+/// like, also behind `bash -c '$LAUNCHER ...'`, or a program that the script does not show.
+bool may_start_workers(const Script& script, const Launch& launch);
 /// 1-based.
 std::size_t line_of(std::string_view text, std::size_t at);
 

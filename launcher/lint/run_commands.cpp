@@ -47,18 +47,16 @@ bool declares(const std::vector<Text>& words) {
 }  // namespace
 
 bool ShellRunner::run_command(const Node& node) {
-  bool complete = true;
   std::vector<Text> words;
   for (const Word& word : node.words) {
-    for (Text& text : expand(word, complete)) words.push_back(std::move(text));
+    for (Text& text : expand(word)) words.push_back(std::move(text));
   }
   for (const std::string& name : node.names) {
     note_read(name, where(node.begin));
     forget(name);
   }
   for (const Redirection& redirection : node.redirections) {
-    bool ignored = true;
-    expand(redirection.target, ignored);
+    expand(redirection.target);
   }
   keep_documents(node);
   if (node.words.empty()) {
@@ -69,15 +67,15 @@ bool ShellRunner::run_command(const Node& node) {
     run_declaration(node, words);
     return true;
   }
-  if (node.assignments.empty()) return run_words(node, words, complete);
+  if (node.assignments.empty()) return run_words(node, words);
   const std::size_t mark = variables_.mark();
   for (const Assignment& assignment : node.assignments) assign(assignment, true);
-  const bool goes_on = run_words(node, words, complete);
+  const bool goes_on = run_words(node, words);
   variables_.roll_back(mark);
   return goes_on;
 }
 
-bool ShellRunner::run_words(const Node& node, const std::vector<Text>& words, bool complete) {
+bool ShellRunner::run_words(const Node& node, const std::vector<Text>& words) {
   if (words.empty()) return true;
   const auto function = functions_.find(words[0].bytes());
   if (function != functions_.end()) return call_function(function->second, words);
@@ -90,7 +88,6 @@ bool ShellRunner::run_words(const Node& node, const std::vector<Text>& words, bo
     command.words = words;
     command.begin = where(node.begin);
     command.end = where(node.end);
-    command.complete = complete;
     command.per_rank = per_rank_;
     command.background = background_;
     command.in_loop = loops_ > 0;
@@ -176,16 +173,15 @@ void ShellRunner::keep_documents(const Node& node) {
   for (const HereDocument& document : node.documents) {
     const Text body = expand_whole(document.parts);
     if (!body.bytes().starts_with("#!")) continue;
-    bool ignored = true;
     for (const Redirection& redirection : node.redirections) {
       if (redirection.operation != ">" && redirection.operation != ">|") continue;
-      for (const Text& target : expand(redirection.target, ignored)) {
+      for (const Text& target : expand(redirection.target)) {
         if (!file_name(target).empty()) files_[file_name(target)] = body;
       }
     }
     if (node.words.size() < 2) continue;
-    const std::vector<Text> command = expand(node.words[0], ignored);
-    const std::vector<Text> target = expand(node.words.back(), ignored);
+    const std::vector<Text> command = expand(node.words[0]);
+    const std::vector<Text> target = expand(node.words.back());
     const bool tee = command.size() == 1 && target.size() == 1 && base_name(command[0]) == "tee";
     if (tee && !file_name(target[0]).empty()) files_[file_name(target[0])] = body;
   }
@@ -224,7 +220,6 @@ void ShellRunner::assign(const Assignment& assignment, bool exported) {
 }
 
 void ShellRunner::assign_array(const Assignment& assignment, Value& value) {
-  bool complete = true;
   value.array = true;
   const ValuePtr before = variables_.find(assignment.name);
   if (assignment.append && before && before->set) {
@@ -237,7 +232,7 @@ void ShellRunner::assign_array(const Assignment& assignment, Value& value) {
     }
   }
   for (const Word& word : assignment.elements) {
-    for (Text& text : expand(word, complete)) value.elements.push_back(std::move(text));
+    for (Text& text : expand(word)) value.elements.push_back(std::move(text));
   }
   constexpr std::size_t most_elements = 256;
   if (value.elements.size() > most_elements) value.elements.resize(most_elements);

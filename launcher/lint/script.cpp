@@ -74,8 +74,7 @@ void collect_launches(Script& script) {
                             command.words.end());
     if (launch.program == "srun") {
       launch.options = parse_slurm_options(launch.arguments, SlurmProgram::srun);
-      launch.options.complete =
-          launch.options.complete && command.complete && launch.options.problems.empty();
+      launch.options.complete = launch.options.complete && launch.options.problems.empty();
       launch.ranks.assign(
           launch.arguments.begin() + static_cast<std::ptrdiff_t>(launch.options.program),
           launch.arguments.end());

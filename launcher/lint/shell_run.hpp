@@ -17,7 +17,6 @@ struct RanCommand {
   std::vector<Text> words = {};
   std::size_t begin = 0;
   std::size_t end = 0;
-  bool complete = true;     // false: an unknown $variable may stand for more words
   bool per_rank = false;    // runs in every rank: inside `srun bash -c '...'` or a wrapper script
   bool background = false;  // followed by &
   bool in_loop = false;

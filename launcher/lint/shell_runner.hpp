@@ -49,11 +49,10 @@ class ShellRunner {
     bool started = false;
     bool empty_quotes = false;  // "" makes a word
     bool empty_list = false;    // "${none[@]}" makes none
-    bool complete = true;
 
     void finish();
   };
-  std::vector<Text> expand(const Word& word, bool& complete);
+  std::vector<Text> expand(const Word& word);
   Text expand_whole(const std::vector<Part>& parts);
   void expand_part(const Part& part, Fields& fields);
   void expand_variable(const Part& part, Fields& fields);
@@ -77,7 +76,7 @@ class ShellRunner {
   bool walk_loop(const Node& node);
   void walk_aside(const Node& node);
   bool run_command(const Node& node);
-  bool run_words(const Node& node, const std::vector<Text>& words, bool complete);
+  bool run_words(const Node& node, const std::vector<Text>& words);
   bool keeps(std::span<const Text> words);
   void keep_documents(const Node& node);
   void assign(const Assignment& assignment, bool exported);

@@ -136,8 +136,7 @@ bool ShellRunner::walk_choice(const Node& node) {
 }
 
 bool ShellRunner::walk_cases(const Node& node) {
-  bool complete = true;
-  for (const Word& word : node.words) expand(word, complete);
+  for (const Word& word : node.words) expand(word);
   const std::size_t mark = variables_.mark();
   std::vector<Variables::Changes> ways = {{}};
   for (const Node& arm : node.children) {
@@ -168,17 +167,15 @@ bool ShellRunner::walk_and_or(const Node& node) {
 }
 
 bool ShellRunner::walk_loop(const Node& node) {
-  bool complete = true;
   std::vector<Text> items;
   for (const Word& word : node.words) {
-    for (Text& item : expand(word, complete)) items.push_back(std::move(item));
+    for (Text& item : expand(word)) items.push_back(std::move(item));
   }
   std::set<std::string> changed;
   assigned_names(node, changed);
   for (const std::string& name : changed) forget(name);
   const std::size_t mark = variables_.mark();
-  if (node.kind == NodeKind::each && items.size() == 1 && complete && items[0].known() &&
-      !node.name.empty()) {
+  if (node.kind == NodeKind::each && items.size() == 1 && items[0].known() && !node.name.empty()) {
     Value value;
     value.text = items[0];
     store(node.name, std::move(value));

@@ -4,6 +4,8 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -40,11 +42,22 @@ std::string what_it_does(const Job& job) {
                      job.train.value(Json::json_pointer("/dataset/kind"), "its data set"));
 }
 
+/// The limit with what its numbers are: minutes, or the form of Slurm's that it is written in.
+std::string time_with_unit(const std::string& time) {
+  const auto colons = static_cast<std::size_t>(std::count(time.begin(), time.end(), ':'));
+  if (time.find('-') != std::string::npos) {
+    constexpr std::array forms = {"D-HH", "D-HH:MM", "D-HH:MM:SS"};
+    return fmt::format("{} ({})", time, forms.at(colons));
+  }
+  if (colons == 0) return time + (time == "1" ? " minute" : " minutes");
+  return fmt::format("{} ({})", time, colons == 1 ? "MM:SS" : "HH:MM:SS");
+}
+
 std::string summary(const Job& job) {
   return fmt::format("  {}: {}\n  nodes {}, ranks per node {}, device {}, time {}\n", job.name,
                      what_it_does(job), job.resources.nodes,
                      count_or_auto(job.resources.ranks_per_node), job.resources.device,
-                     job.resources.time.value_or("left to Slurm"));
+                     job.resources.time ? time_with_unit(*job.resources.time) : "left to Slurm");
 }
 
 Result<int> answer_in_json(World& world, const Options& options) {

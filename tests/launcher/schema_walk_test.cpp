@@ -152,6 +152,19 @@ TEST(SchemaWalk, ListsHaveASizeAndItemsABound) {
             "8 rate must be a number from 0 to less than 1, got '1'\n");
 }
 
+TEST(SchemaWalk, SaysThatAQuotedNumberIsText) {
+  EXPECT_EQ(walk("{need: a, list: ['2']}").problems,
+            "1:18 list[0] must be a whole number, got the text '2'; write it without quotes\n");
+  EXPECT_EQ(walk("{need: a, list: [\"2\"]}").problems,
+            "1:18 list[0] must be a whole number, got the text '2'; write it without quotes\n");
+  EXPECT_EQ(walk("{need: a, block: {flag: 'true'}}").problems,
+            "1:25 block.flag must be true or false, got the text 'true'; write it without "
+            "quotes\n");
+  EXPECT_EQ(walk("{need: a, list: ['x', '']}").problems,
+            "1:18 list[0] must be a whole number, got 'x'\n"
+            "1:23 list[1] must be a whole number, got ''\n");
+}
+
 TEST(SchemaWalk, TellsOfAllProblemsInFileOrder) {
   EXPECT_EQ(walk("block:\n  flga: true\nflag: true\nlist: [a, {}]\nzzz: 1\ncount: 1\ncount: 2\n")
                 .problems,

@@ -60,6 +60,24 @@ TEST(Validate, SaysOkAndWhatTheJobIs) {
   EXPECT_EQ(world.noted, "");
 }
 
+TEST(Validate, GivesTheTimeAUnit) {
+  const auto time_of = [](const std::string& limit) {
+    FakeWorld world;
+    world.files["a.yaml"] = "name: a\nrun: x\nresources: {time: " + limit + "}\n";
+    EXPECT_EQ(*call(world, {"validate", "a.yaml"}), 0) << limit;
+    const std::size_t at = world.printed.rfind(", time ");
+    return world.printed.substr(at + 2);
+  };
+  EXPECT_EQ(time_of("90"), "time 90 minutes\n");
+  EXPECT_EQ(time_of("'90'"), "time 90 minutes\n");
+  EXPECT_EQ(time_of("1"), "time 1 minute\n");
+  EXPECT_EQ(time_of("'10:30'"), "time 10:30 (MM:SS)\n");
+  EXPECT_EQ(time_of("'01:30:00'"), "time 01:30:00 (HH:MM:SS)\n");
+  EXPECT_EQ(time_of("2-12"), "time 2-12 (D-HH)\n");
+  EXPECT_EQ(time_of("'2-12:30'"), "time 2-12:30 (D-HH:MM)\n");
+  EXPECT_EQ(time_of("'2-12:30:00'"), "time 2-12:30:00 (D-HH:MM:SS)\n");
+}
+
 TEST(Validate, PrintsEveryProblemAndFails) {
   FakeWorld world;
   world.files["a.yaml"] = "name: a\nruns: x\n";

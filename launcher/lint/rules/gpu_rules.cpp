@@ -15,6 +15,20 @@ constexpr std::string_view cost =
     "are "
     "off, without a word";
 
+bool says_tasks(const ParsedOptions& options) {
+  constexpr std::array<std::string_view, 4> counts = {"ntasks", "ntasks-per-node", "ntasks-per-gpu",
+                                                      "gpus"};
+  return std::any_of(counts.begin(), counts.end(),
+                     [&](std::string_view name) { return last_option(options, name) != nullptr; });
+}
+
+/// Whether anybody says how many tasks there are; otherwise Slurm starts one a node.
+bool says_tasks(const Script& script) {
+  return says_tasks(script.directives.parsed) ||
+         std::any_of(script.launches.begin(), script.launches.end(),
+                     [](const Launch& launch) { return says_tasks(launch.options); });
+}
+
 bool one_task_a_node(const Request& request) {
   return request.tasks_per_node() == 1;
 }
@@ -76,9 +90,10 @@ void check_directives(const Script& script, Report& report) {
 
 void check_hidden(const Subject& subject, Report& report) {
   const Script& script = subject.script;
+  if (!says_tasks(script)) return;
   check_directives(script, report);
   for (const Launch& launch : script.launches) {
-    if (launch.program != "srun" || !does_work(launch) || report.full()) continue;
+    if (launch.program != "srun" || !does_work(script, launch) || report.full()) continue;
     const Request step = step_request(script, launch);
     if (one_task_a_node(step) || step.tasks() == 1) continue;
     if (const GivenOption* option = last_option(launch.options, "gpus-per-task");

@@ -254,7 +254,7 @@ void check_extra(const Subject& subject, Report& report) {
   for (const CpuBind& bind : subject.binds) {
     const long tasks = listed_tasks(subject, bind);
     const auto masks = static_cast<long>(bind.items.size());
-    if (tasks < 1 || masks <= tasks || !does_work(*bind.launch)) continue;
+    if (tasks < 1 || masks <= tasks || !does_work(subject.script, *bind.launch)) continue;
     report.add(bind.list.source(0),
                fmt::format("{} CPU masks for {} task{} a node: the last {} never used", masks,
                            tasks, tasks == 1 ? "" : "s",

@@ -86,10 +86,17 @@ std::string address_fault(const Assigned& assigned) {
   return "";
 }
 
+/// Whether a program or another line of the script can see the value.
+bool is_used(const Script& script, const Assigned& assigned) {
+  return assigned.exported || assigned.per_rank || script.run.sources_files ||
+         script.run.read.contains(assigned.name);
+}
+
 void check_address(const Subject& subject, Report& report) {
   if (subject.script.request.nodes < 2) return;
   for (const Assigned& assigned : subject.script.run.assignments) {
     if (assigned.name != "MASTER_ADDR" || report.full()) continue;
+    if (!is_used(subject.script, assigned)) continue;
     const std::string fault = address_fault(assigned);
     if (fault.empty()) continue;
     std::vector<Edit> edits;
@@ -120,6 +127,7 @@ void report_port(std::size_t at, const Text& port, std::vector<Edit> edits, Repo
 void check_port(const Subject& subject, Report& report) {
   for (const Assigned& assigned : subject.script.run.assignments) {
     if (assigned.name != "MASTER_PORT" || !is_port(assigned.value) || report.full()) continue;
+    if (!is_used(subject.script, assigned)) continue;
     std::vector<Edit> edits;
     const std::size_t digits = assigned.value.source(0);
     const bool expands = digits > 0 && subject.script.text[digits - 1] != '\'';

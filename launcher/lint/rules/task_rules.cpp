@@ -38,7 +38,8 @@ void check_tasks_nodes(const Subject& subject, Report& report) {
 
 void check_tasks_gpus(const Subject& subject, Report& report) {
   for (const Launch& launch : subject.script.launches) {
-    if (!is_step(launch) || !does_work(launch) || starts_workers(launch.ranks)) continue;
+    if (!is_step(launch) || !does_work(subject.script, launch)) continue;
+    if (may_start_workers(subject.script, launch)) continue;
     const Request step = step_request(subject.script, launch);
     const long tasks = step.tasks_per_node();
     const long gpus = subject.script.request.node_gpus();
@@ -53,7 +54,8 @@ void check_tasks_gpus(const Subject& subject, Report& report) {
 
 void check_idle_gpus(const Subject& subject, Report& report) {
   for (const Launch& launch : subject.script.launches) {
-    if (!is_step(launch) || !does_work(launch) || starts_workers(launch.ranks)) continue;
+    if (!is_step(launch) || !does_work(subject.script, launch)) continue;
+    if (may_start_workers(subject.script, launch)) continue;
     const auto own = [&](std::string_view name) {
       return last_option(launch.options, name) != nullptr;
     };
@@ -152,7 +154,8 @@ void check_cpus_lost(const Subject& subject, Report& report) {
   if (given == nullptr || script.request.cpus_per_task == 1) return;
   const std::string value = given->value.bytes();
   for (const Launch& launch : script.launches) {
-    if (!is_step(launch) || !launch.options.complete || !does_work(launch)) continue;
+    if (!is_step(launch) || !launch.options.complete || !does_work(subject.script, launch))
+      continue;
     if (last_option(launch.options, "cpus-per-task") != nullptr ||
         last_option(launch.options, "cpus-per-gpu") != nullptr) {
       continue;
