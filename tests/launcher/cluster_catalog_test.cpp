@@ -91,6 +91,8 @@ TEST(ClusterCatalog, TellsWhatIsWrongWithTheUsersFile) {
                                             "'modules'?"));
   world.noted.clear();
   EXPECT_EQ(read_profiles(world).size(), embedded_cluster_profiles().size());
+  world.noted.clear();
+  EXPECT_TRUE(read_candidates(world, Facts{}).empty());
   EXPECT_THAT(world.noted, HasSubstr("warning: cluster profile not used: " + path + ":2:1"));
 }
 
@@ -107,6 +109,13 @@ std::string recognised(const Facts& facts) {
   FakeWorld world;
   const auto profiles = read_profiles(world);
   const auto* profile = recognise(profiles, facts);
+  // Those that are not read in full are those that do not fit.
+  std::vector<std::string> fitting;
+  for (const auto& one : profiles)
+    if (!recognised_by(one, facts).empty()) fitting.push_back(one.name);
+  std::vector<std::string> candidates;
+  for (const auto& one : read_candidates(world, facts)) candidates.push_back(one.name);
+  EXPECT_EQ(candidates, fitting);
   return profile == nullptr ? "none" : profile->name;
 }
 
