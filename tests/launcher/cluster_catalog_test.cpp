@@ -124,6 +124,8 @@ TEST(Recognise, ByTheNameTheClusterGivesItself) {
   EXPECT_EQ(recognised(cluster("frontier", "login12.frontier", {"batch", "extended"})), "frontier");
   EXPECT_EQ(recognised(cluster("perlmutter", "login21", {"gpu_ss11", "cpu_ss11"})), "perlmutter");
   EXPECT_EQ(recognised(cluster("juwels", "jwlogin22.juwels", {"booster"})), "juwels-booster");
+  EXPECT_EQ(recognised(cluster("leonardo", "login05.leonardo.local", {"boost_usr_prod"})),
+            "leonardo-booster");
   EXPECT_EQ(recognised(cluster("frontier", "frontier00042", {"batch"})), "frontier")
       << "on a compute node too";
 }
@@ -137,6 +139,7 @@ TEST(Recognise, ByHostAndPartitionsWhereNoNameIsKnown) {
 TEST(Recognise, PartitionsTellPartsOfOneClusterApart) {
   EXPECT_EQ(recognised(cluster("juwels", "jwlogin03", {"batch", "devel"})), "none")
       << "the Cluster module, not the Booster";
+  EXPECT_EQ(recognised(cluster("leonardo", "login05.leonardo.local", {"dcgp_usr_prod"})), "none");
   EXPECT_EQ(recognised(cluster("lumi", "uan01", {"standard", "small"})), "none");
 }
 
