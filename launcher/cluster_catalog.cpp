@@ -105,6 +105,42 @@ Evidence evidence_for(const ClusterProfile& profile, const Facts& facts) {
   return evidence;
 }
 
+/// The lines of a built-in profile by which it is recognised: a tenth of it.
+std::string signs_of(std::string_view text) {
+  std::string signs;
+  bool wanted = false;
+  while (!text.empty()) {
+    const auto line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    text.remove_prefix(line.size());
+    if (!line.starts_with(' '))
+      wanted = line.starts_with("name:") || line.starts_with("scheduler:") ||
+               line.starts_with("recognise:");
+    if (wanted) signs += line;
+  }
+  return signs;
+}
+
+bool may_fit(const ProfileText& found, const Facts& facts) {
+  if (found.file != built_in) return true;
+  const auto parsed = parse_cluster_profile(signs_of(found.text), found.file);
+  return !parsed.profile || evidence_for(*parsed.profile, facts).weight() > 0;
+}
+
+std::vector<ClusterProfile> read_all(World& world, const std::vector<ProfileText>& texts) {
+  std::vector<ClusterProfile> all;
+  for (const auto& found : texts) {
+    auto parsed = parse_cluster_profile(found.text, found.file);
+    if (parsed.profile) {
+      all.push_back(*std::move(parsed.profile));
+      continue;
+    }
+    const auto& first = parsed.problems.front();
+    world.note(fmt::format("dllaunch: warning: cluster profile not used: {}:{}:{}: {}\n",
+                           first.file, first.line, first.column, first.message));
+  }
+  return all;
+}
+
 bool is_sure(const ClusterProfile& profile, const std::string& key) {
   return std::none_of(profile.unverified.begin(), profile.unverified.end(),
                       [&key](const auto& doubt) { return doubt.first == key; });
@@ -163,18 +199,13 @@ Result<ClusterProfile> find_profile(World& world, const std::string& name) {
 }
 
 std::vector<ClusterProfile> read_profiles(World& world, bool own) {
-  std::vector<ClusterProfile> all;
-  for (const auto& found : profile_texts(world, own)) {
-    auto parsed = parse_cluster_profile(found.text, found.file);
-    if (parsed.profile) {
-      all.push_back(*std::move(parsed.profile));
-      continue;
-    }
-    const auto& first = parsed.problems.front();
-    world.note(fmt::format("dllaunch: warning: cluster profile not used: {}:{}:{}: {}\n",
-                           first.file, first.line, first.column, first.message));
-  }
-  return all;
+  return read_all(world, profile_texts(world, own));
+}
+
+std::vector<ClusterProfile> read_candidates(World& world, const Facts& facts, bool own) {
+  auto texts = profile_texts(world, own);
+  std::erase_if(texts, [&](const ProfileText& found) { return !may_fit(found, facts); });
+  return read_all(world, texts);
 }
 
 std::string recognised_by(const ClusterProfile& profile, const Facts& facts) {

@@ -43,6 +43,10 @@ Result<ClusterProfile> find_profile(World& world, const std::string& name);
 /// Every profile that can be read; what is wrong with the others is noted in a line each.
 std::vector<ClusterProfile> read_profiles(World& world, bool own = true);
 
+/// The profiles that recognise() may choose for these facts, and of the built-in ones no others: to
+/// read them all takes longer than the rest of a plan.
+std::vector<ClusterProfile> read_candidates(World& world, const Facts& facts, bool own = true);
+
 /// "it calls itself lumi and has partition standard-g"; empty where it is another cluster, or
 /// nobody can tell. Pure, as is recognise().
 std::string recognised_by(const ClusterProfile& profile, const Facts& facts);

@@ -50,6 +50,7 @@ struct JobEnvironment {
 struct JobBinding {
   BindPolicy policy = BindPolicy::closest;
   BindMode mode = BindMode::cores;
+  BindCores cores = BindCores::automatic;
   RankOrder order = RankOrder::gpu;
   bool smt = false;
   std::string reserve = "auto";

@@ -94,6 +94,7 @@ JobBinding binding_from(const Json& block) {
   JobBinding binding;
   binding.policy = parsed(parse_bind_policy(block["policy"].get<std::string>()));
   binding.mode = parsed(parse_bind_mode(block["mode"].get<std::string>()));
+  binding.cores = parsed(parse_bind_cores(block["cores"].get<std::string>()));
   binding.order = parsed(parse_rank_order(block["order"].get<std::string>()));
   binding.smt = block["smt"];
   binding.reserve = reserve_from(block["reserve"]);

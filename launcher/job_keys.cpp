@@ -106,7 +106,8 @@ std::vector<JobKey> resource_keys() {
       {.path = "resources.cpus_per_rank",
        .rules = automatic_or(whole(1, 65536)),
        .initial = "auto",
-       .doc = "cores of each rank; auto: its fair share of the usable cores"},
+       .doc = "cores of each rank, near ones first; auto: its fair share of those that "
+              "binding.cores deals out"},
       {.path = "resources.time",
        .rules = time,
        .initial = nullptr,
@@ -271,6 +272,11 @@ std::vector<JobKey> binding_keys() {
        .rules = words({"cores", "core", "numa"}),
        .initial = "cores",
        .doc = "cores: a share of them; core: a single one a rank; numa: whole NUMA nodes"},
+      {.path = "binding.cores",
+       .rules = words({"auto", "near", "fill"}),
+       .initial = "auto",
+       .doc = "near: only cores beside the rank's GPU; fill: these first, then what is left of the "
+              "node; auto: near, or fill up to resources.cpus_per_rank"},
       {.path = "binding.order",
        .rules = words({"gpu", "numa"}),
        .initial = "gpu",

@@ -254,6 +254,7 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
                   .cores_per_rank = job.resources.cpus_per_rank.value_or(0),
                   .policy = binding.policy,
                   .mode = binding.mode,
+                  .cores = binding.cores,
                   .order = binding.order,
                   .smt = binding.smt,
                   .reserve = binding.reserve == "auto" ? plan.origin.reserve : binding.reserve,
@@ -278,6 +279,10 @@ Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
   plan.warnings.insert(plan.warnings.end(), plan.placement.warnings.begin(),
                        plan.placement.warnings.end());
   return Ok{};
+}
+
+std::string idle_words(const Placement& placement) {
+  return placement.idle + "; binding.cores: fill deals them out after the near ones";
 }
 
 std::vector<std::string> shim(const LaunchPlan& plan) {

@@ -25,6 +25,7 @@ std::string_view word(BindMode mode) {
 ordered_json to_json(const PlacementRequest& request) {
   return {{"policy", to_string(request.policy)},
           {"mode", word(request.mode)},
+          {"cores", to_string(request.cores)},
           {"order", request.order == RankOrder::gpu ? "gpu" : "numa"},
           {"gpus", request.gpus},
           {"cores_per_rank", request.cores_per_rank},

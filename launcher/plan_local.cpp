@@ -54,6 +54,7 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
       gpus_to_use(job, static_cast<int>(plan.topology.gpus.size()), "this machine", plan);
   if (!gpus) return gpus.error();
   if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
+  if (!plan.placement.idle.empty()) plan.warnings.push_back(idle_words(plan.placement));
 
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
     return std::move(good).error();

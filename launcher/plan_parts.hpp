@@ -37,6 +37,9 @@ Result<int> gpus_to_use(const Job& job, int have, std::string_view where, Launch
 /// Places the ranks on plan.topology and fills ranks_per_node, request, placement and warnings.
 Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan);
 
+/// Which cores stay idle, why, and what to write to use them; for a placement that leaves some.
+std::string idle_words(const Placement& placement);
+
 /// Where there can be none; a warning tells `why`.
 void leave_out_spare_nodes(std::string_view why, LaunchPlan& plan);
 

@@ -69,6 +69,19 @@ int cpus_per_task(const Job& job, const CpuCounting& cpus, int gpus_of_node, int
   return share >= cpus.core ? share - share % cpus.core : share;
 }
 
+/// Of a part of a node Slurm chooses the cores, so that nothing is known about the others.
+void warn_of_idle_cores(const Job& job, const ClusterProfile* profile, const TaskCpus& cpus,
+                        LaunchPlan& plan) {
+  if (!job.resources.exclusive || plan.placement.idle.empty()) return;
+  auto words = idle_words(plan.placement);
+  if (profile == nullptr || profile->scheduler == "slurm")
+    words += fmt::format(
+        " (--cpus-per-task={} counts them all the same: a step that asks for fewer does not get "
+        "the whole node)",
+        cpus.count);
+  plan.warnings.push_back(std::move(words));
+}
+
 /// 123 or 123_4, an array's task. Anything else is a run, which `dllaunch run` looks up.
 bool is_job_id(std::string_view text) {
   return !text.empty() && text.front() != '_' && text.back() != '_' &&
@@ -268,6 +281,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
 
   TaskCpus cpus{.counting = cpu_counting(job, facts.profile.get(), nodes->shape)};
   cpus.count = cpus_per_task(job, cpus.counting, nodes->shape.gpus, *gpus, plan.ranks_per_node);
+  warn_of_idle_cores(job, facts.profile.get(), cpus, plan);
   const int wanted = cpus.count * plan.ranks_per_node;
   const bool overcommit = wanted > cpus.counting.usable;
   if (overcommit && job.resources.cpus_per_rank)

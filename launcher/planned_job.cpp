@@ -105,7 +105,7 @@ Result<Facts> facts_of_named(World& world, const PlanOptions& options, const std
 /// `own`: the user's profiles too.
 Result<Facts> recognised(World& world, Facts facts, bool own) {
   if (facts.profile) return facts;
-  const auto profiles = read_profiles(world, own);
+  const auto profiles = read_candidates(world, facts, own);
   const auto* profile = recognise(profiles, facts);
   if (profile == nullptr) return facts;
   if (profile->scheduler != "slurm")

@@ -109,10 +109,13 @@ Result<PlacementRequest> read_request(const Json& object) {
   if (!policy) return std::move(policy).error();
   auto mode = parse_bind_mode(word(object, "mode", "cores"));
   if (!mode) return std::move(mode).error();
+  auto cores = parse_bind_cores(word(object, "cores", "auto"));
+  if (!cores) return std::move(cores).error();
   auto order = parse_rank_order(word(object, "order", "gpu"));
   if (!order) return std::move(order).error();
   request.policy = *policy;
   request.mode = *mode;
+  request.cores = *cores;
   request.order = *order;
   request.gpus = number(object, "gpus", -1);
   request.cores_per_rank = number(object, "cores_per_rank", 0);

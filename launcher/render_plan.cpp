@@ -95,6 +95,7 @@ std::string render_plan(const LaunchPlan& plan) {
                         plan.ranks_per_node - 1);
   if (plan.launcher == Launcher::slurm)
     text += fmt::format("  topology: {}\n", origin_words(plan.origin));
+  if (!plan.placement.reach.empty()) text += fmt::format("  cores: {}\n", plan.placement.reach);
   if (!plan.profile.empty())
     text += fmt::format("  cluster: {}, profile {}\n", plan.cluster, plan.profile);
   for (const auto& line : describe_stage(plan.stage, !plan.train_json.empty(), plan.nodes))

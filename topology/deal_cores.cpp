@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "topology/fill_cores.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -179,6 +181,22 @@ void deal_threads(const std::vector<ShareUnit>& cores, const std::vector<Group>&
                              ": fewer usable CPUs are local to them");
 }
 
+// More ranks than near cores where ranks may reach farther: one each for the first ranks, the
+// others get far ones.
+void deal_single_cores(const std::vector<ShareUnit>& cores, const std::vector<Group>& groups,
+                       const PlacementRequest& request, DealtCores& dealt) {
+  const auto claims = claims_on(cores, groups);
+  IdSet taken;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    for (const int rank : groups[g].ranks) {
+      const auto free = std::ranges::find_if(
+          claims[g].units, [&](int unit) { return !taken.contains(cores[at(unit)].core); });
+      if (free == claims[g].units.end()) break;
+      taken.insert(cores[at(*free)].core);
+      dealt.cpus[at(rank)] = chosen_cpus({cores[at(*free)]}, request);
+    }
+}
+
 void deal_groups(const UsableNode& node, std::vector<Group> groups, const PlacementRequest& request,
                  DealtCores& dealt) {
   for (auto& component : connected(std::move(groups))) {
@@ -197,7 +215,10 @@ void deal_groups(const UsableNode& node, std::vector<Group> groups, const Placem
     }
     for (auto& other : others)
       for (const auto& group : crowd) other.domain -= group.domain;
-    deal_threads(cores_of(node, crowd), crowd, request, dealt);
+    if (reaches_far(request) && std::ssize(dealt.cpus) <= std::ssize(node.cores))
+      deal_single_cores(cores_of(node, crowd), crowd, request, dealt);
+    else
+      deal_threads(cores_of(node, crowd), crowd, request, dealt);
     deal_groups(node, std::move(others), request, dealt);
   }
 }
@@ -212,6 +233,11 @@ void describe_domains(const UsableNode& node, const std::vector<Group>& groups, 
       dealt.ranks_in_domain[at(r)] = static_cast<int>(group.ranks.size());
     }
   }
+}
+
+// All ranks in one group that may use every core: some have to share, whatever is near.
+Group whole_node(const UsableNode& node, const std::vector<Group>& groups) {
+  return {node.cpus, ranks_of(groups)};
 }
 
 void warn_of_split_cores(const UsableNode& node, DealtCores& dealt) {
@@ -273,12 +299,22 @@ std::string describe_sharing(const std::vector<IdSet>& cpus, const std::vector<i
 DealtCores deal_cores(const UsableNode& node, const std::vector<Seat>& seats,
                       const PlacementRequest& request) {
   DealtCores dealt{.cpus = std::vector<IdSet>(seats.size()),
+                   .far = std::vector<IdSet>(seats.size()),
                    .cores_in_domain = std::vector<int>(seats.size(), 0),
                    .ranks_in_domain = std::vector<int>(seats.size(), 0),
                    .warnings = {}};
   auto groups = group_by_domain(seats);
   describe_domains(node, groups, dealt);
+  if (reaches_far(request) && seats.size() > node.cores.size()) groups = {whole_node(node, groups)};
   deal_groups(node, std::move(groups), request, dealt);
+  if (reaches_far(request)) {
+    if (seats.size() <= node.cores.size()) leave_one_for_each(node, dealt.cpus);
+    const auto more = fill_cores(node, seats, dealt.cpus, request);
+    for (std::size_t r = 0; r < seats.size(); ++r) {
+      dealt.cpus[r] |= more[r];
+      dealt.far[r] = more[r] - seats[r].domain;
+    }
+  }
   warn_of_split_cores(node, dealt);
   if (request.cores_per_rank > 0 && request.mode != BindMode::core)
     warn_of_short_shares(node, request.cores_per_rank, dealt);

@@ -10,7 +10,8 @@ namespace dllaunch {
 
 struct DealtCores {
   std::vector<IdSet> cpus;            // of each seat
-  std::vector<int> cores_in_domain;   // usable ones that each seat could have had
+  std::vector<IdSet> far;             // of these, dealt after the near ones
+  std::vector<int> cores_in_domain;   // usable ones near each seat
   std::vector<int> ranks_in_domain;   // seats with the same domain
   std::vector<std::string> warnings;  // sentences
 };

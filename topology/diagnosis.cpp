@@ -87,6 +87,9 @@ constexpr RuleEntry table[] = {
       "the rest belongs to the system or other jobs"},
      not_all_cpus},
     {{"A25", "not all could be read", "rules that need it did not look"}, not_all_read},
+    {{"A26", "cores of the job idle",
+      "data workers and threads crowd on the others, and these are paid for"},
+     idle_cores},
 };
 
 constexpr auto names = [] {

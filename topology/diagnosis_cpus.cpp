@@ -22,6 +22,51 @@ std::string gpus_text(const Scene& scene, const std::vector<int>& gpus) {
   return text;
 }
 
+int number_in(const std::string* text) {
+  if (text == nullptr) return 0;
+  int number = 0;
+  std::from_chars(text->data(), text->data() + text->size(), number);
+  return number;
+}
+
+IdSet cpus_of_ranks(const Scene& scene) {
+  IdSet all;
+  for (const auto& rank : scene.node.ranks) all |= rank.cpus;
+  return all;
+}
+
+/// One CPU a core, of `cores` that the job may use, where no rank runs.
+IdSet cores_without_rank(const Scene& scene, const IdSet& cores) {
+  const auto taken = cpus_of_ranks(scene);
+  IdSet idle;
+  for (const auto& core : scene.topology.cores)
+    if (const auto usable = core.cpus & cores & scene.topology.allowed_cpus;
+        !usable.empty() && !core.cpus.intersects(taken))
+      idle.insert(usable.first());
+  return idle;
+}
+
+/// How many of its node's CPUs Slurm gave to the step that no rank runs on; as many as there are
+/// where Slurm does not say. Without a cgroup a job of a part of a node may run on all of it.
+int cpus_left(const Scene& scene) {
+  const int given = number_in(variable(scene, 0, "SLURM_CPUS_ON_NODE"));
+  if (given == 0) return scene.topology.allowed_cpus.size();
+  const auto taken = cpus_of_ranks(scene);
+  int used = 0;
+  for (const auto& core : scene.topology.cores)
+    if (core.cpus.intersects(taken)) used += core.cpus.size();
+  return given - used;
+}
+
+/// Its near cores and then some that are beside no GPU, when ranks have all that is near: the node
+/// has no better ones to give.
+bool filled_up(const Scene& scene, const RankObservation& rank, const IdSet& local) {
+  IdSet beside_any;
+  for (const auto& gpu : scene.topology.gpus) beside_any |= gpu.cpus;
+  return local.intersects(rank.cpus) && !(rank.cpus - local).intersects(beside_any) &&
+         cores_without_rank(scene, local).empty();
+}
+
 bool placed_as_advised(const Scene& scene, int i) {
   const auto* advised = scene.advised(i);
   return advised != nullptr && scene.rank(i).cpus == advised->cpus;
@@ -40,13 +85,6 @@ bool too_few_cpus(const Scene& scene, int i, int j) {
   const auto* one = scene.advised(i);
   const auto* other = scene.advised(j);
   return one != nullptr && other != nullptr && one->cpus.intersects(other->cpus);
-}
-
-int number_in(const std::string* text) {
-  if (text == nullptr) return 0;
-  int number = 0;
-  std::from_chars(text->data(), text->data() + text->size(), number);
-  return number;
 }
 
 /// "0-3 8,12-20:4" of GOMP_CPU_AFFINITY; strides are passed over, the range stays.
@@ -105,6 +143,7 @@ std::vector<Found> far_from_gpu(const Scene& scene) {
     }
     // Where no CPU beside the GPU may be used, no binding helps.
     if (!local.intersects(scene.topology.allowed_cpus) || local.contains(rank.cpus)) continue;
+    if (filled_up(scene, rank, local)) continue;
     auto& found = local.intersects(rank.cpus) ? partly : wholly;
     note(found, scene, i,
          fmt::format("runs on {} ({}), beside {} ({}) are {}", cpu_words(rank.cpus),
@@ -222,6 +261,39 @@ std::vector<Found> reserved_used(const Scene& scene) {
                        scene.node.request->reserve));
   }
   return only(std::move(found));
+}
+
+std::vector<Found> idle_cores(const Scene& scene) {
+  const auto& request = scene.node.request;
+  // Who asks for so many cores, for near ones or for masks leaves the others idle on purpose.
+  const bool on_purpose =
+      request && (request->cores == BindCores::near || request->cores_per_rank > 0 ||
+                  request->mode == BindMode::core || request->policy == BindPolicy::none ||
+                  request->policy == BindPolicy::explicit_masks);
+  if (on_purpose || scene.node.ranks.empty()) return {};
+  IdSet given;  // to this step; another step of the job may use the rest
+  for (const auto& rank : scene.node.ranks) {
+    given |= rank.cpuset.empty() ? scene.topology.allowed_cpus : rank.cpuset;
+    const bool ours_to_judge = request || rank.launcher == "slurm";
+    if (rank.rank < 0 || rank.cpus.empty() || !ours_to_judge) return {};
+    if (rank.local_world_size > scene.count()) return {};  // the others may have them
+  }
+  auto usable = scene.topology.allowed_cpus & given;
+  if (request)
+    if (const auto reserved = reserved_cpus(scene.topology, request->reserve)) usable -= *reserved;
+  const auto idle = cores_without_rank(scene, usable);
+  if (std::min(idle.size(), cpus_left(scene)) < scene.count()) return {};  // not one for each
+  Scene filled = scene;
+  PlacementRequest wish = request.value_or(PlacementRequest{});
+  wish.ranks = scene.count();
+  wish.cores = BindCores::fill;
+  wish.gpus = std::min(wish.gpus, static_cast<int>(std::ssize(scene.topology.gpus)));
+  if (auto placed = place_ranks(scene.topology, wish)) filled.advice = *std::move(placed);
+  return {{.level = Level::warn,
+           .ranks = {},
+           .seen = {fmt::format("no rank runs on {}, {} cores that the job may use",
+                                cpu_words(idle), idle.size())},
+           .fix = fix_binding(filled, "cores: fill")}};
 }
 
 std::vector<Found> stray_threads(const Scene& scene) {

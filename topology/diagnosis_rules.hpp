@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "topology/diagnosis.hpp"
@@ -47,8 +48,9 @@ std::string cpu_words(const IdSet& cpus);                       // "CPU 3", "CPU
 std::string numa_words(const IdSet& nodes);                     // "NUMA node 3", "NUMA nodes 0-1"
 std::string gpu_words(const Topology& topology, int position);  // "GPU 3 (0000:c1:00.0)"
 std::string size_words(std::uint64_t bytes);                    // "64 MiB"
-/// The flags that bind all ranks of this node as place_ranks() would.
-std::string fix_binding(const Scene& scene);
+/// The flags that bind all ranks of this node as the scene's advice does, which a job file's
+/// `binding` gets by `key`.
+std::string fix_binding(const Scene& scene, std::string_view key = "policy: closest");
 /// The value of a variable of the i-th rank; null when it is not set.
 const std::string* variable(const Scene& scene, int i, const char* name);
 
@@ -59,6 +61,7 @@ std::vector<Found> unbound(const Scene& scene);
 std::vector<Found> split_siblings(const Scene& scene);
 std::vector<Found> too_many_threads(const Scene& scene);
 std::vector<Found> reserved_used(const Scene& scene);
+std::vector<Found> idle_cores(const Scene& scene);
 std::vector<Found> stray_threads(const Scene& scene);
 std::vector<Found> openmp_elsewhere(const Scene& scene);
 // diagnosis_gpus.cpp

@@ -107,7 +107,7 @@ std::string size_words(std::uint64_t bytes) {
   return fmt::format("{} KiB", bytes / kib);
 }
 
-std::string fix_binding(const Scene& scene) {
+std::string fix_binding(const Scene& scene, std::string_view key) {
   constexpr std::size_t longest = 300;
   if (!scene.advice) return "bind one rank per GPU: `dllaunch bind` prints the masks";
   auto masks = "--cpu-bind=" + srun_cpu_bind(*scene.advice);
@@ -117,17 +117,16 @@ std::string fix_binding(const Scene& scene) {
   const bool by_srun = std::any_of(scene.node.ranks.begin(), scene.node.ranks.end(),
                                    [](const auto& rank) { return rank.launcher == "slurm"; });
   const bool part = scene.topology.allowed_cpus != scene.topology.cpus();
-  if (by_srun && !part)
-    return fmt::format("srun {}; in a job file: binding: {{policy: closest}}", masks);
+  if (by_srun && !part) return fmt::format("srun {}; in a job file: binding: {{{}}}", masks, key);
   if (by_srun)
     return fmt::format(
         "srun --cpu-bind=none dllaunch exec -- CMD, which binds inside the CPUs given ({}); in a "
-        "job file: binding: {{policy: closest}}",
-        masks.substr(masks.find('=') + 1));
+        "job file: binding: {{{}}}",
+        masks.substr(masks.find('=') + 1), key);
   return fmt::format(
       "mpirun --bind-to none dllaunch exec -- CMD, which binds as srun's {} would; in a job file: "
-      "binding: {{policy: closest}}",
-      masks);
+      "binding: {{{}}}",
+      masks, key);
 }
 
 const std::string* variable(const Scene& scene, int i, const char* name) {

@@ -52,23 +52,73 @@ std::string numa_words(const IdSet& numa) {
   return fmt::format("NUMA node{} {}", numa.size() == 1 ? "" : "s", to_list(numa));
 }
 
+int cores_among(const UsableNode& node, const IdSet& cpus) {
+  return static_cast<int>(
+      std::count_if(node.cores.begin(), node.cores.end(),
+                    [&](const ShareUnit& core) { return core.cpus.intersects(cpus); }));
+}
+
 std::string why_words(const UsableNode& node, const Seat& seat, const RankPlacement& rank,
                       int cores_in_domain, int ranks_in_domain) {
-  int cores = 0;
-  for (const auto& core : node.cores)
-    if (core.cpus.intersects(rank.cpus)) ++cores;
+  const auto near = rank.cpus - rank.far;
+  const int cores = cores_among(node, near);
+  const auto numa = numa_words(node.topology.numa_of(near.empty() ? seat.domain : near));
   std::string words;
   if (seat.gpus.empty())
-    words = fmt::format("no GPU: {} of {} usable cores on {}", cores, cores_in_domain,
-                        numa_words(rank.numa));
+    words = fmt::format("no GPU: {} of {} usable cores on {}", cores, cores_in_domain, numa);
   else if (seat.widened.empty())
     words = fmt::format("{} of {} usable cores local to {} on {}", cores, cores_in_domain,
-                        gpu_words(node.topology, seat.gpus), numa_words(rank.numa));
+                        gpu_words(node.topology, seat.gpus), numa);
   else
     words = fmt::format("no CPU local to {} is usable: {} of {} usable cores of {}",
                         gpu_words(node.topology, seat.gpus), cores, cores_in_domain, seat.widened);
   if (ranks_in_domain > 1) words += fmt::format(", which {} ranks divide", ranks_in_domain);
+  if (!rank.far.empty())
+    words += fmt::format(", then {} farther on {}", cores_among(node, rank.far),
+                         numa_words(node.topology.numa_of(rank.far)));
   return words;
+}
+
+std::string ranks_words(const IdSet& ranks) {
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", to_list(ranks));
+}
+
+std::string cpus_words(const IdSet& cpus) {
+  return fmt::format("CPU{} {}", cpus.size() == 1 ? "" : "s", to_list(cpus));
+}
+
+// Which ranks have far CPUs, and what for.
+std::string reach_words(const Placement& placement, const PlacementRequest& request) {
+  IdSet ranks;
+  IdSet far;
+  for (const auto& rank : placement.ranks) {
+    if (rank.far.empty()) continue;
+    ranks.insert(rank.local_rank);
+    far |= rank.far;
+  }
+  if (ranks.empty()) return "";
+  const auto why =
+      request.cores_per_rank > 0
+          ? fmt::format("{} cores a rank are asked for, fewer are near", request.cores_per_rank)
+          : std::string("cores: fill leaves none idle");
+  return fmt::format("near cores first, then far ones for {} ({}): {}", ranks_words(ranks),
+                     cpus_words(far), why);
+}
+
+// Cores that nobody gets though nobody asked for fewer than there are.
+std::string idle_words(const UsableNode& node, const Placement& placement,
+                       const PlacementRequest& request) {
+  if (request.cores != BindCores::automatic || request.cores_per_rank > 0 ||
+      request.mode == BindMode::core)
+    return "";
+  IdSet taken;
+  for (const auto& rank : placement.ranks) taken |= rank.cpus;
+  IdSet idle;
+  for (const auto& core : node.cores)
+    if (!core.cpus.intersects(taken)) idle |= request.smt ? core.cpus : IdSet{core.cpus.first()};
+  if (idle.empty()) return "";
+  return fmt::format("{} of {} usable cores stay idle ({}): no GPU of these ranks is beside them",
+                     cores_among(node, idle), node.cores.size(), cpus_words(idle));
 }
 
 // ---- policies -------------------------------------------------------------------------------
@@ -133,8 +183,8 @@ Placement place_bound(const UsableNode& node, std::vector<Seat> seats,
   Placement placement{.policy = request.policy, .ranks = {}, .warnings = std::move(dealt.warnings)};
   for (int r = 0; r < std::ssize(seats); ++r) {
     auto& seat = seats[at(r)];
-    RankPlacement rank{
-        .local_rank = r, .gpus = seat.gpus, .cpus = std::move(dealt.cpus[at(r)]), .numa = {}};
+    RankPlacement rank{.local_rank = r, .gpus = seat.gpus, .cpus = std::move(dealt.cpus[at(r)])};
+    rank.far = std::move(dealt.far[at(r)]);
     rank.numa = node.topology.numa_of(rank.cpus);
     rank.why =
         why_words(node, seat, rank, dealt.cores_in_domain[at(r)], dealt.ranks_in_domain[at(r)]);
@@ -145,6 +195,8 @@ Placement place_bound(const UsableNode& node, std::vector<Seat> seats,
                       r, gpu_words(node.topology, seat.gpus), to_list(rank.cpus), seat.widened));
     placement.ranks.push_back(std::move(rank));
   }
+  placement.reach = reach_words(placement, request);
+  placement.idle = idle_words(node, placement, request);
   return placement;
 }
 
@@ -184,6 +236,9 @@ constexpr std::array<std::pair<std::string_view, BindPolicy>, 4> policies{
      {"spread", BindPolicy::spread},
      {"none", BindPolicy::none},
      {"explicit", BindPolicy::explicit_masks}}};
+
+constexpr std::array<std::pair<std::string_view, BindCores>, 3> core_choices{
+    {{"auto", BindCores::automatic}, {"near", BindCores::near}, {"fill", BindCores::fill}}};
 
 }  // namespace
 
@@ -241,6 +296,10 @@ Result<BindMode> parse_bind_mode(std::string_view word) {
   return parse_word(word, "binding mode", modes);
 }
 
+Result<BindCores> parse_bind_cores(std::string_view word) {
+  return parse_word(word, "choice of cores", core_choices);
+}
+
 Result<RankOrder> parse_rank_order(std::string_view word) {
   constexpr std::array<std::pair<std::string_view, RankOrder>, 2> orders{
       {{"gpu", RankOrder::gpu}, {"numa", RankOrder::numa}}};
@@ -251,6 +310,12 @@ std::string_view to_string(BindPolicy policy) {
   for (const auto& [name, value] : policies)
     if (value == policy) return name;
   return "closest";
+}
+
+std::string_view to_string(BindCores cores) {
+  for (const auto& [name, value] : core_choices)
+    if (value == cores) return name;
+  return "auto";
 }
 
 }  // namespace dllaunch

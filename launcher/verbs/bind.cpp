@@ -29,6 +29,7 @@ struct Options {
   int ranks = 0;
   std::string policy = "closest";
   std::string mode = "cores";
+  std::string cores = "auto";
   std::string order = "gpu";
   std::string reserve = "auto";
   bool smt = false;
@@ -47,12 +48,15 @@ Result<PlacementRequest> request_from(const Options& options) {
   }
   auto mode = parse_bind_mode(options.mode);
   if (!mode) return std::move(mode).error();
+  auto cores = parse_bind_cores(options.cores);
+  if (!cores) return std::move(cores).error();
   auto order = parse_rank_order(options.order);
   if (!order) return std::move(order).error();
   PlacementRequest request;
   request.ranks = options.ranks;
   request.policy = *policy;
   request.mode = *mode;
+  request.cores = *cores;
   request.order = *order;
   request.smt = options.smt;
   request.reserve = options.reserve;
@@ -76,8 +80,10 @@ Result<int> show_binding(World& world, const Options& options) {
   if (!hosts) return hosts.error();
   const auto topology = named_topology(world, options.topology);
   if (!topology) return topology.error();
-  const auto placement = place_ranks(*topology, *request);
-  if (!placement) return placement.error();
+  auto placement = place_ranks(*topology, *request);
+  if (!placement) return std::move(placement).error();
+  if (!placement->idle.empty())
+    placement->warnings.push_back(placement->idle + "; --cores fill deals them out after the rest");
   if (options.json) {
     world.print(to_json(*topology, *placement).dump(2) + "\n");
     return exit_code::success;
@@ -100,6 +106,10 @@ VerbBody declare(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--mode", options->mode, "a share of the cores, a single core, whole NUMA nodes")
       ->type_name("cores|core|numa")
+      ->capture_default_str();
+  app.add_option("--cores", options->cores,
+                 "only those near the GPU (auto, near), or then the rest")
+      ->type_name("auto|near|fill")
       ->capture_default_str();
   app.add_flag("--smt", options->smt, "all hardware threads of a core, not only its first");
   app.add_option("--reserve", options->reserve,

@@ -70,7 +70,13 @@ TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
       "srun --cpu-bind=mask_cpu:0x1,0x2 bash -c 'touch good.$SLURM_PROCID; sleep 60' &\n"
       "wait_for ^good 4\n"
       "doctor --json > good_json; echo $? > good_code\n"
-      "touch done; kill %2; wait\n");
+      "kill $!; wait\n"
+      "srun --ntasks=2 --ntasks-per-node=1 --cpu-bind=mask_cpu:0x1 bash -c 'touch "
+      "lone.$SLURM_PROCID; "
+      "sleep 60' &\n"
+      "wait_for ^lone 2\n"
+      "doctor --json > lone_json\n"
+      "touch done; kill $!; wait\n");
   const auto idle = document("idle");
   EXPECT_EQ(idle["hosts"], nlohmann::json::parse(R"(["n1", "n2"])")) << work_.text_of("job.out");
   EXPECT_EQ(idle["ranks"].size(), 2u);
@@ -89,6 +95,13 @@ TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
 
   EXPECT_EQ(work_.text_of("good_code"), "0\n");
   EXPECT_EQ(document("good_json")["ranks"].size(), 4u);
+  EXPECT_THAT(document("good_json")["findings"].dump(), testing::Not(HasSubstr("A26")));
+  const auto lone = document("lone_json")["findings"];
+  const auto node = nlohmann::json::parse(work_.run({"topo", "--json"}).out, nullptr, false);
+  if (node["cores"].size() > 1 && node["cores"][0]["cpus"] == "0") {  // CPU 1 is another core
+    EXPECT_THAT(lone.dump(), HasSubstr("A26")) << lone.dump(2);
+    EXPECT_THAT(lone.dump(), HasSubstr("no rank runs on CPU")) << lone.dump(2);
+  }
 }
 
 TEST_F(DoctorOnSlurm, FromTheLoginNodeARunOfOursIsWellBound) {

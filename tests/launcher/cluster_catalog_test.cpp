@@ -91,6 +91,8 @@ TEST(ClusterCatalog, TellsWhatIsWrongWithTheUsersFile) {
                                             "'modules'?"));
   world.noted.clear();
   EXPECT_EQ(read_profiles(world).size(), embedded_cluster_profiles().size());
+  world.noted.clear();
+  EXPECT_TRUE(read_candidates(world, Facts{}).empty());
   EXPECT_THAT(world.noted, HasSubstr("warning: cluster profile not used: " + path + ":2:1"));
 }
 
@@ -107,6 +109,13 @@ std::string recognised(const Facts& facts) {
   FakeWorld world;
   const auto profiles = read_profiles(world);
   const auto* profile = recognise(profiles, facts);
+  // Those that are not read in full are those that do not fit.
+  std::vector<std::string> fitting;
+  for (const auto& one : profiles)
+    if (!recognised_by(one, facts).empty()) fitting.push_back(one.name);
+  std::vector<std::string> candidates;
+  for (const auto& one : read_candidates(world, facts)) candidates.push_back(one.name);
+  EXPECT_EQ(candidates, fitting);
   return profile == nullptr ? "none" : profile->name;
 }
 
@@ -115,6 +124,8 @@ TEST(Recognise, ByTheNameTheClusterGivesItself) {
   EXPECT_EQ(recognised(cluster("frontier", "login12.frontier", {"batch", "extended"})), "frontier");
   EXPECT_EQ(recognised(cluster("perlmutter", "login21", {"gpu_ss11", "cpu_ss11"})), "perlmutter");
   EXPECT_EQ(recognised(cluster("juwels", "jwlogin22.juwels", {"booster"})), "juwels-booster");
+  EXPECT_EQ(recognised(cluster("leonardo", "login05.leonardo.local", {"boost_usr_prod"})),
+            "leonardo-booster");
   EXPECT_EQ(recognised(cluster("frontier", "frontier00042", {"batch"})), "frontier")
       << "on a compute node too";
 }
@@ -128,6 +139,7 @@ TEST(Recognise, ByHostAndPartitionsWhereNoNameIsKnown) {
 TEST(Recognise, PartitionsTellPartsOfOneClusterApart) {
   EXPECT_EQ(recognised(cluster("juwels", "jwlogin03", {"batch", "devel"})), "none")
       << "the Cluster module, not the Booster";
+  EXPECT_EQ(recognised(cluster("leonardo", "login05.leonardo.local", {"dcgp_usr_prod"})), "none");
   EXPECT_EQ(recognised(cluster("lumi", "uan01", {"standard", "small"})), "none");
 }
 

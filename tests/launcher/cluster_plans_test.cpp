@@ -126,6 +126,7 @@ TEST(ClusterPlans, CpusPerTaskIsTheSitesOwnCount) {
   EXPECT_EQ(no_smt("lumi-g"), "7 1");
   EXPECT_EQ(no_smt("frontier"), "7 1");
   EXPECT_EQ(no_smt("juwels-booster"), "12 1");
+  EXPECT_EQ(no_smt("leonardo-booster"), "8 ");
   EXPECT_EQ(no_smt("perlmutter"), "32 ");
   EXPECT_EQ(no_smt("marenostrum5-acc"), "20 ");
   EXPECT_EQ(no_smt("cte-power"), "40 ");
@@ -295,6 +296,72 @@ TEST(ClusterPlans, MareNostrum5IsThePublishedMap) {
   EXPECT_EQ(srun_map_cpu(plan.placement), "map_cpu:0,20,40,60");
   EXPECT_EQ(to_list(plan.placement.ranks.at(1).numa), "0");
   EXPECT_EQ(to_list(plan.placement.ranks.at(2).numa), "1");
+}
+
+Job asking_for_cores(std::optional<int> cpus_per_rank, BindCores cores = BindCores::automatic) {
+  auto job = run_job();
+  job.resources.cpus_per_rank = cpus_per_rank;
+  job.binding.cores = cores;
+  return job;
+}
+
+const std::string idle_half =
+    "16 of 32 usable cores stay idle (CPUs 16-31): no GPU of these ranks is beside them; "
+    "binding.cores: fill deals them out after the near ones (--cpus-per-task=8 counts them all the "
+    "same: a step that asks for fewer does not get the whole node)";
+
+// CINECA's pages: 32 cores, four GPUs; all of them beside the first half of the cores.
+TEST(ClusterPlans, LeonardoBoosterSaysWhichHalfIdles) {
+  for (const auto mode : {BindMode::cores, BindMode::numa}) {
+    auto job = run_job();
+    job.binding.mode = mode;
+    const auto plan = plan_on("leonardo-booster", job);
+    EXPECT_THAT(cpus_of(plan), ElementsAre("0-3", "4-7", "8-11", "12-15"));
+    EXPECT_EQ(option_of(plan, "--cpus-per-task"), "8");
+    EXPECT_THAT(plan.warnings, Contains(idle_half));
+    EXPECT_THAT(render_plan(plan), HasSubstr("warning: " + idle_half));
+  }
+  auto part = run_job();
+  part.resources.exclusive = false;
+  EXPECT_THAT(plan_on("leonardo-booster", part).warnings, testing::IsEmpty())
+      << "of a part of a node Slurm chooses the cores";
+  const auto near = plan_on("leonardo-booster", asking_for_cores({}, BindCores::near));
+  EXPECT_THAT(near.warnings, testing::IsEmpty()) << "asked for";
+}
+
+// Whichever way the cores are asked for: what is bound is what --cpus-per-task says.
+TEST(ClusterPlans, LeonardoBoosterFilledOrAskedForEightIsAllBound) {
+  for (const auto& job : {asking_for_cores({}, BindCores::fill), asking_for_cores(8),
+                          asking_for_cores(8, BindCores::fill)}) {
+    const auto plan = plan_on("leonardo-booster", job);
+    EXPECT_THAT(cpus_of(plan), ElementsAre("0-3,16-19", "4-7,20-23", "8-11,24-27", "12-15,28-31"));
+    for (const auto& rank : plan.placement.ranks)
+      EXPECT_EQ(std::to_string(rank.cpus.size()), option_of(plan, "--cpus-per-task"));
+    EXPECT_EQ(cpu_bind_of(plan), "--cpu-bind=mask_cpu:0xf000f,0xf000f0,0xf000f00,0xf000f000");
+    EXPECT_THAT(plan.warnings, testing::IsEmpty());
+    EXPECT_THAT(render_plan(plan),
+                HasSubstr("cores: near cores first, then far ones for ranks 0-3 (CPUs 16-31): "));
+  }
+  const auto near = plan_on("leonardo-booster", asking_for_cores(8, BindCores::near));
+  EXPECT_THAT(cpus_of(near), ElementsAre("0-3", "4-7", "8-11", "12-15"));
+  EXPECT_THAT(near.warnings, Contains(HasSubstr("fewer than the 8 cores asked for")));
+}
+
+// Every cluster's node, filled: no CPU twice, none over, and as many as --cpus-per-task says.
+TEST(ClusterPlans, FillUsesEveryCoreOfEveryCluster) {
+  for (const auto& profile : embedded_cluster_profiles()) {
+    const std::string name(profile.name);
+    const auto plan = plan_on(name, asking_for_cores({}, BindCores::fill));
+    IdSet bound;
+    for (const auto& rank : plan.placement.ranks) {
+      EXPECT_FALSE(bound.intersects(rank.cpus)) << name;
+      bound |= rank.cpus;
+    }
+    for (const auto& core : plan.topology.cores)
+      EXPECT_TRUE(bound.intersects(core.cpus) || !core.cpus.intersects(plan.topology.allowed_cpus))
+          << name << ": nobody has CPUs " << to_list(core.cpus);
+    EXPECT_THAT(plan.warnings, testing::Each(testing::Not(HasSubstr("idle")))) << name;
+  }
 }
 
 // No site's page was at hand: as on Lassen, the same machine type, two GPUs a socket.

@@ -104,6 +104,7 @@ TEST(JobFile, HasTheDefaultsOfTheContract) {
   EXPECT_EQ(job.resources.time, std::nullopt);
   EXPECT_TRUE(job.resources.exclusive);
   EXPECT_EQ(job.binding.policy, BindPolicy::closest);
+  EXPECT_EQ(job.binding.cores, BindCores::automatic);
   EXPECT_EQ(job.binding.reserve, "auto");
   EXPECT_EQ(job.recovery.signal, "USR2");
   EXPECT_EQ(job.train["batch_size"], 32);

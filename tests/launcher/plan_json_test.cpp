@@ -28,13 +28,14 @@ TEST(PlanJson, LocallySrunIsEmptyAndMpirunHoldsTheCommand) {
 TEST(PlanJson, KeepsWhatThePlacementWasAskedFor) {
   auto job = run_job();
   job.binding.mode = BindMode::numa;
+  job.binding.cores = BindCores::fill;
   job.binding.order = RankOrder::numa;
   job.binding.smt = true;
   job.resources.cpus_per_rank = 2;
   const auto asked = to_json(planned(job, one_machine("cores:4 gpus:2"))).at("placement");
   EXPECT_EQ(asked.dump(),
-            R"({"policy":"closest","mode":"numa","order":"numa","gpus":2,"cores_per_rank":2,)"
-            R"("smt":true,"reserve":"auto"})");
+            R"({"policy":"closest","mode":"numa","cores":"fill","order":"numa","gpus":2,)"
+            R"("cores_per_rank":2,"smt":true,"reserve":"auto"})");
 }
 
 }  // namespace

@@ -46,6 +46,19 @@ TEST(RankShim, PlacesAnewOnASmallerNode) {
   EXPECT_EQ(second.note, "rank 1 on n1: planned CPUs 4-7, this node allows 0-3: bound to 2-3");
 }
 
+TEST(RankShim, FillsTheNodeThatItFindsWhereThePlanSaysSo) {
+  auto node = node_of("numa:2 cores:4 gpus:2");
+  node.gpus[1].cpus = node.gpus[0].cpus;
+  auto planned = read_planned_binding(
+      R"({"binding": {"policy": "closest", "ranks": [{"mask": "0x3"}, {"mask": "0xc"}]},
+          "topology": {"exact": false}, "placement": {"policy": "closest", "cores": "fill"}})");
+  ASSERT_TRUE(planned) << planned.error().what;
+  EXPECT_EQ(to_list(choose_binding(*planned, scene(0, 2, node)).cpus), "0-1,4-5");
+  EXPECT_EQ(choose_binding(*planned, scene(1, 2, node)).cores, 4);
+  EXPECT_FALSE(read_planned_binding(
+      R"({"binding": {"policy": "closest"}, "placement": {"cores": "some"}})"));
+}
+
 // GPU 0 hangs off the second NUMA node, which Slurm's counts do not say.
 TEST(RankShim, APlanMadeOfCountsIsMadeAnewOnTheNode) {
   auto node = node_of("numa:2 cores:4 gpus:2");
@@ -224,6 +237,7 @@ TEST(RankShim, ReadsAPlan) {
   EXPECT_EQ(planned->request.policy, BindPolicy::spread);
   EXPECT_EQ(planned->request.mode, BindMode::core);
   EXPECT_EQ(planned->request.order, RankOrder::numa);
+  EXPECT_EQ(planned->request.cores, BindCores::automatic) << "a plan of before that key";
   EXPECT_TRUE(planned->request.smt);
   EXPECT_EQ(planned->request.cores_per_rank, 2);
   EXPECT_TRUE(planned->exact) << "a plan that does not say where its topology is from";

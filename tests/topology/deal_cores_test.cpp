@@ -49,11 +49,31 @@ TEST(DealCores, FewerCoresAreCloseOrSpread) {
 }
 
 TEST(DealCores, SaysWhenLocalCoresAreFewerThanAsked) {
-  const auto dealt = deal(fixture("gpus-on-one-package.json"), 2, {.cores_per_rank = 12});
+  const auto node = fixture("gpus-on-one-package.json");
+  const auto dealt = deal(node, 2, {.cores_per_rank = 12, .cores = BindCores::near});
   EXPECT_EQ(lists(dealt), (Lists{"0-8", "9-17"}));
   EXPECT_EQ(dealt.warnings,
             (Lists{"ranks 0-1 get fewer than the 12 cores asked for: no more are local to their "
                    "GPUs"}));
+}
+
+TEST(DealCores, CoresThatAreAskedForMayBeFar) {
+  const auto dealt = deal(fixture("gpus-on-one-package.json"), 2, {.cores_per_rank = 12});
+  EXPECT_EQ(lists(dealt), (Lists{"0-8,18-20", "9-17,21-23"}));
+  EXPECT_EQ(to_list(dealt.far[0]), "18-20");
+  EXPECT_EQ(dealt.warnings, Lists{});
+}
+
+TEST(DealCores, FarCoresComeBeforeThreadsAndSharing) {
+  auto node = machine("cores:6 threads:2 gpus:1");
+  node.gpus[0].cpus = {0, 1, 6, 7};
+  EXPECT_EQ(lists(deal(node, 3)), (Lists{"0", "1", "7"})) << "two ranks on one core";
+  const auto filled = deal(node, 3, {.cores = BindCores::fill});
+  EXPECT_EQ(lists(filled), (Lists{"0,2", "1,3", "4-5"}));
+  EXPECT_EQ(filled.warnings, Lists{});
+  EXPECT_EQ(lists(deal(node, 8, {.cores = BindCores::fill})),
+            (Lists{"0", "1", "2", "3", "4", "10", "5", "11"}))
+      << "threads of the whole node where its cores are too few";
 }
 
 TEST(DealCores, DealsThreadsBeforeAnyoneShares) {

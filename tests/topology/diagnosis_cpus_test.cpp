@@ -160,5 +160,69 @@ TEST(OpenMpElsewhere, ReadsGompCpuAffinity) {
   EXPECT_EQ(verdict_of(two_sockets(), node, "A22"), "WARN 1");
 }
 
+TEST(FarFromGpu, AFilledNodeHasNoBetterCpus) {
+  const auto node = fixture("leonardo-booster.json");
+  const auto filled = each({"0-3,16-19", "4-7,20-23", "8-11,24-27", "12-15,28-31"});
+  EXPECT_EQ(verdict_of(node, ranks_on(node, filled), "A01"), "");
+  const auto wasteful = each({"0-1,16-19", "4-7,20-23", "8-11,24-27", "12-15,28-31"});
+  EXPECT_EQ(verdict_of(node, ranks_on(node, wasteful), "A01"), "WARN 0-3") << "2 and 3 are free";
+  EXPECT_EQ(verdict_of(two_sockets(), ranks_on(two_sockets(), each({"0-8", "9-15"})), "A01"),
+            "WARN 0")
+      << "CPU 8 is beside the other GPU";
+}
+
+TEST(IdleCores, AreNamedWithWhatUsesThem) {
+  const auto node = fixture("leonardo-booster.json");
+  const auto near = ranks_as_placed(node, *place_ranks(node, {}));
+  EXPECT_EQ(verdict_of(node, near, "A26"), "WARN");
+  const auto finding = finding_of(node, near, "A26");
+  EXPECT_EQ(finding.seen, "no rank runs on CPUs 16-31, 16 cores that the job may use");
+  EXPECT_THAT(finding.fix, HasSubstr("srun --cpu-bind=mask_cpu:0xf000f,0xf000f0,0xf000f00,"
+                                     "0xf000f000; in a job file: binding: {cores: fill}"));
+}
+
+TEST(IdleCores, AreSilentWhereNobodyCouldHaveOneMore) {
+  const auto node = fixture("leonardo-booster.json");
+  const auto filled = *place_ranks(node, {.cores = BindCores::fill});
+  EXPECT_EQ(verdict_of(node, ranks_as_placed(node, filled), "A26"), "");
+  const auto all_but_three = each({"0-3,16-18", "4-7,19-22", "8-11,23-25", "12-15,26-28"});
+  EXPECT_EQ(verdict_of(node, ranks_on(node, all_but_three), "A26"), "") << "three for four ranks";
+  auto part = node;
+  part.allowed_cpus = cpus("0-15");
+  EXPECT_EQ(verdict_of(part, ranks_as_placed(node, *place_ranks(node, {})), "A26"), "")
+      << "the others are not the job's";
+  auto half = ranks_as_placed(node, *place_ranks(node, {}));
+  for (auto& rank : half.ranks) rank.environment["SLURM_CPUS_ON_NODE"] = "16";
+  EXPECT_EQ(verdict_of(node, half, "A26"), "") << "nor are they where no cgroup says so";
+  for (auto& rank : half.ranks) rank.environment["SLURM_CPUS_ON_NODE"] = "32";
+  EXPECT_EQ(verdict_of(node, half, "A26"), "WARN");
+  auto step = ranks_as_placed(node, *place_ranks(node, {}));
+  for (auto& rank : step.ranks) rank.cpuset = cpus("0-15");
+  EXPECT_EQ(verdict_of(node, step, "A26"), "") << "another step may run there";
+  EXPECT_EQ(verdict_of(node, ranks_on(node, each({"0-31", "0-31", "0-31", "0-31"})), "A26"), "");
+}
+
+TEST(IdleCores, AreSilentWhereTheyWereLeftOnPurpose) {
+  const auto node = fixture("leonardo-booster.json");
+  auto near = ranks_as_placed(node, *place_ranks(node, {}));
+  near.request = PlacementRequest{};
+  EXPECT_EQ(verdict_of(node, near, "A26"), "WARN") << "auto is nobody's word";
+  near.request = PlacementRequest{.cores = BindCores::near};
+  EXPECT_EQ(verdict_of(node, near, "A26"), "");
+  near.request = PlacementRequest{.cores_per_rank = 4};
+  EXPECT_EQ(verdict_of(node, near, "A26"), "");
+  near.request = PlacementRequest{.mode = BindMode::core};
+  EXPECT_EQ(verdict_of(node, near, "A26"), "");
+  near.request = PlacementRequest{.reserve = "16-31"};
+  EXPECT_EQ(verdict_of(node, near, "A26"), "");
+  near.request.reset();
+  near.ranks.pop_back();
+  EXPECT_EQ(verdict_of(node, near, "A26"), "") << "a rank was not seen";
+  for (auto& rank : near.ranks) rank.local_world_size = 3;
+  EXPECT_EQ(verdict_of(node, near, "A26"), "WARN");
+  for (auto& rank : near.ranks) rank.launcher = "openmpi";
+  EXPECT_EQ(verdict_of(node, near, "A26"), "") << "a machine that others use as well";
+}
+
 }  // namespace
 }  // namespace dllaunch

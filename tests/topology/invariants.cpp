@@ -90,6 +90,12 @@ void expect_gpus_dealt(const Topology& topology, const PlacementRequest& request
   }
 }
 
+// Whether ranks get cores beyond what is near, once that is dealt.
+bool reaches_far(const PlacementRequest& request) {
+  return request.cores == BindCores::fill ||
+         (request.cores == BindCores::automatic && request.cores_per_rank > 0);
+}
+
 bool says_share(const Placement& placement) {
   return std::any_of(placement.warnings.begin(), placement.warnings.end(),
                      [](const std::string& w) { return w.find("share") != std::string::npos; });
@@ -153,6 +159,60 @@ class Crowd {
   std::vector<bool> member_;
 };
 
+// A far core only where no near one is left, whole to a rank, and to those that have the fewest.
+void expect_near_before_far(const PlacementRequest& request, const Placement& placement,
+                            const std::vector<int>& core_by_cpu,
+                            const std::vector<IdSet>& domains) {
+  const int wanted = request.mode == BindMode::core ? 1 : request.cores_per_rank;
+  IdSet taken;
+  std::vector<int> counts;
+  for (const auto& rank : placement.ranks) {
+    IdSet cores;
+    for (const int cpu : rank.cpus.ids()) cores.insert(core_by_cpu[at(cpu)]);
+    taken |= cores;
+    counts.push_back(cores.size());
+  }
+  int least = 1 << 20;  // of those that could take one more
+  for (const int count : counts)
+    if (wanted == 0 || count < wanted) least = std::min(least, count);
+  for (int r = 0; r < std::ssize(placement.ranks); ++r) {
+    const auto& rank = placement.ranks[at(r)];
+    EXPECT_TRUE(rank.cpus.contains(rank.far));
+    EXPECT_TRUE(wanted == 0 || counts[at(r)] <= wanted) << counts[at(r)] << " cores";
+    if (rank.far.empty()) continue;
+    EXPECT_LE(counts[at(r)] - 1, least) << "rank " << r << " took what a poorer one lacks";
+    // One rank a NUMA node, without GPUs: what is near is its node, of all that it may get.
+    if (rank.gpus.empty()) continue;
+    EXPECT_FALSE(rank.far.intersects(domains[at(r)])) << "near CPUs are called far";
+    for (const int cpu : domains[at(r)].ids())
+      EXPECT_TRUE(taken.contains(core_by_cpu[at(cpu)]))
+          << "rank " << r << " has far CPUs " << to_list(rank.far) << ", near CPU " << cpu
+          << " is free";
+  }
+}
+
+// Nobody lacks a core that was asked for, and fill leaves none over.
+void expect_cores_used(const PlacementRequest& request, const Placement& placement,
+                       const std::vector<int>& core_by_cpu, const IdSet& usable) {
+  IdSet cores;
+  IdSet taken;
+  for (const int cpu : usable.ids()) cores.insert(core_by_cpu[at(cpu)]);
+  for (const auto& rank : placement.ranks) {
+    IdSet own;
+    for (const int cpu : rank.cpus.ids()) own.insert(core_by_cpu[at(cpu)]);
+    taken |= own;
+    if (reaches_far(request) && request.cores_per_rank > 0 && request.mode != BindMode::core) {
+      EXPECT_EQ(own.size(), request.cores_per_rank) << "rank " << rank.local_rank;
+    }
+  }
+  const bool all = request.cores_per_rank == 0 && request.mode != BindMode::core;
+  if (request.cores == BindCores::fill && all) {
+    EXPECT_EQ(to_list(taken), to_list(cores));
+  }
+  const bool says = request.cores == BindCores::automatic && all && taken != cores;
+  EXPECT_EQ(!placement.idle.empty(), says) << placement.idle;
+}
+
 void expect_sharing_only_in_need(const Placement& placement, const std::vector<int>& core_by_cpu,
                                  const std::vector<IdSet>& domains) {
   std::map<int, int> owner;
@@ -203,7 +263,8 @@ void expect_l3_borders_kept(const Topology& topology, const Placement& placement
     for (const auto r : ranks) {
       IdSet touched;
       for (const auto& core : topology.cores)
-        if (core.cpus.intersects(placement.ranks[r].cpus)) touched.insert(core.l3);
+        if (core.cpus.intersects(placement.ranks[r].cpus - placement.ranks[r].far))
+          touched.insert(core.l3);
       EXPECT_EQ(at(touched.size()), whole ? l3s / ranks.size() : 1)
           << "rank " << r << " on CPUs " << to_list(placement.ranks[r].cpus)
           << " crosses an L3 border of " << list;
@@ -220,6 +281,11 @@ void expect_promises_kept(const Topology& topology, const PlacementRequest& requ
   std::vector<IdSet> domains;
   std::map<std::string, std::vector<int>> cores_by_domain;
   expect_gpus_dealt(topology, request, placement);
+  IdSet usable_cores;
+  for (const int cpu : usable.ids()) usable_cores.insert(core_by_cpu[at(cpu)]);
+  // Ranks that may reach farther share only where the whole node has too few cores.
+  const bool far = reaches_far(request);
+  const bool whole = far && std::ssize(placement.ranks) > usable_cores.size();
   for (int r = 0; r < std::ssize(placement.ranks); ++r) {
     const auto& rank = placement.ranks[at(r)];
     EXPECT_EQ(rank.local_rank, r);
@@ -230,12 +296,14 @@ void expect_promises_kept(const Topology& topology, const PlacementRequest& requ
     EXPECT_EQ(rank.nic.empty(), topology.nics.empty());
 
     const auto local = local_cpus(topology, rank) & usable;
-    if (!local.empty() && request.mode != BindMode::numa) {
-      EXPECT_TRUE(local.contains(rank.cpus))
+    if (!local.empty() && request.mode != BindMode::numa && !whole) {
+      EXPECT_TRUE(local.contains(rank.cpus - rank.far))
           << "rank " << r << " has " << to_list(rank.cpus) << ", local is " << to_list(local);
     }
-    domains.push_back(domain_of(topology, request, rank, usable));
-    EXPECT_TRUE(domains.back().contains(rank.cpus)) << "rank " << r << " left its domain";
+    domains.push_back(whole ? usable : domain_of(topology, request, rank, usable));
+    EXPECT_TRUE(domains.back().contains(rank.cpus - rank.far))
+        << "rank " << r << " left its domain";
+    EXPECT_TRUE(far || rank.far.empty()) << to_list(rank.far);
     IdSet cores;
     for (const int cpu : rank.cpus.ids()) cores.insert(core_by_cpu[at(cpu)]);
     if (!request.smt) {
@@ -243,7 +311,11 @@ void expect_promises_kept(const Topology& topology, const PlacementRequest& requ
     }
     cores_by_domain[to_list(local)].push_back(cores.size());
   }
-  expect_sharing_only_in_need(placement, core_by_cpu, domains);
+  if (far) expect_near_before_far(request, placement, core_by_cpu, domains);
+  expect_cores_used(request, placement, core_by_cpu, usable);
+  // Where far cores are to be had, nobody competes for near ones.
+  const auto reach = far ? std::vector<IdSet>(domains.size(), usable) : domains;
+  expect_sharing_only_in_need(placement, core_by_cpu, reach);
   if (request.mode != BindMode::cores || request.cores_per_rank > 0) return;
   // A core of which only some threads are local to a GPU cannot be counted in cores.
   for (const auto& gpu : topology.gpus)

@@ -21,7 +21,9 @@ void try_request(const Topology& node, const PlacementRequest& request) {
   SCOPED_TRACE(node.source + ": " + std::to_string(request.ranks) + " ranks, mode " +
                std::to_string(static_cast<int>(request.mode)) + ", order " +
                std::to_string(static_cast<int>(request.order)) + (request.smt ? ", smt, " : ", ") +
-               std::string(to_string(request.policy)) + ", reserve " + request.reserve);
+               std::string(to_string(request.policy)) + ", cores " +
+               std::string(to_string(request.cores)) + " " +
+               std::to_string(request.cores_per_rank) + ", reserve " + request.reserve);
   const auto placement = place_ranks(node, request);
   if (placement)
     expect_promises_kept(node, request, *placement);
@@ -33,6 +35,23 @@ bool full_run() {
   return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
 }
 
+// Near first and then the rest, all of it or as much as is asked for.
+void try_far_requests(const Topology& node, int ranks) {
+  const auto cores =
+      static_cast<int>(std::count_if(node.cores.begin(), node.cores.end(), [&](const Core& core) {
+        return core.cpus.intersects(node.allowed_cpus);
+      }));
+  const int share = ranks > 0 ? cores / ranks : 0;
+  for (const auto mode : {BindMode::cores, BindMode::core, BindMode::numa})
+    for (const bool smt : {false, true})
+      try_request(node, {.ranks = ranks, .mode = mode, .cores = BindCores::fill, .smt = smt});
+  if (share == 0) return;
+  for (const auto choice : {BindCores::automatic, BindCores::near, BindCores::fill})
+    try_request(node, {.ranks = ranks, .cores_per_rank = share, .cores = choice});
+  for (const int wanted : {1, (share + 1) / 2})
+    try_request(node, {.ranks = ranks, .cores_per_rank = wanted, .smt = true});
+}
+
 void try_all_requests(const Topology& node) {
   const auto gpus = static_cast<int>(node.gpus.size());
   const int most = 2 * (gpus > 0 ? gpus : static_cast<int>(node.cores.size()));
@@ -40,6 +59,7 @@ void try_all_requests(const Topology& node) {
     try_request(node, {.ranks = ranks});
     // The other options matter less there.
     if (ranks > 16 && (!full_run() || ranks % 16 != 0)) continue;
+    try_far_requests(node, ranks);
     for (const auto mode : {BindMode::cores, BindMode::core, BindMode::numa})
       for (const auto order : {RankOrder::gpu, RankOrder::numa})
         for (const bool smt : {false, true})
@@ -143,10 +163,13 @@ TEST(PlacementInvariants, HoldOnRandomMachines) {
     if (random.one_in(3)) request.policy = BindPolicy::spread;
     if (random.one_in(4)) request.reserve = "first-core-per-l3";
     if (random.one_in(4)) request.cores_per_rank = 1 + random.below(4);
+    const auto choices = std::array{BindCores::automatic, BindCores::near, BindCores::fill};
+    request.cores = choices[static_cast<std::size_t>(random.below(3))];
     SCOPED_TRACE("machine " + std::to_string(i) + ": " + to_json(node).dump());
     SCOPED_TRACE("ranks " + std::to_string(request.ranks) + ", mode " +
                  std::to_string(static_cast<int>(request.mode)) + ", reserve " + request.reserve +
-                 ", cores " + std::to_string(request.cores_per_rank));
+                 ", cores " + std::string(to_string(request.cores)) + " " +
+                 std::to_string(request.cores_per_rank));
     const auto placement = place_ranks(node, request);
     if (!placement) {
       EXPECT_EQ(placement.error().kind, ErrorKind::unsatisfiable) << placement.error().what;

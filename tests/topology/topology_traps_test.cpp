@@ -19,7 +19,8 @@
 //                                          discover_hwloc: LeavesDisallowedCpusOut;
 //                                          hybrid-cores.json
 // 12 L3s that do not divide                placement_invariants over l3-does-not-divide.json
-// 13 all GPUs on one package               placement_invariants over gpus-on-one-package.json
+// 13 all GPUs on one package               placement_invariants over gpus-on-one-package.json;
+//                                          fill_cores: all
 // 14 GPUs spread unevenly, two vendors     placement: UnevenGpusShareUnevenly; two-vendors.json;
 //                                          discover_hwloc: CountsEachVendorForItself
 // 15 allowed CPUs and memory disjoint      placement: NeedsNoMemoryBesideItsCpus

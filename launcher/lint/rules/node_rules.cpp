@@ -145,6 +145,32 @@ bool ranks_follow_gpus(const Subject& subject, const CpuBind& bind, long tasks) 
   return true;
 }
 
+/// One CPU of each core that jobs may use and of which no mask names any.
+IdSet cores_without_mask(const Topology& node, const IdSet& masks) {
+  IdSet idle;
+  for (const Core& core : node.cores) {
+    const IdSet usable = core.cpus & node.allowed_cpus;
+    if (!usable.empty() && !core.cpus.intersects(masks)) idle.insert(usable.first());
+  }
+  return idle;
+}
+
+IdSet cpus_of(const CpuBind& bind) {
+  IdSet all;
+  for (const BindItem& item : bind.items) all |= item.cpus;
+  return all;
+}
+
+/// A mask of near CPUs and then some that are beside no GPU, where the masks leave no near core
+/// over: the node has no better ones to give.
+bool filled_up(const Topology& node, const CpuBind& bind, const IdSet& mask, const IdSet& near,
+               const IdSet& far) {
+  IdSet beside_any;
+  for (const Gpu& gpu : node.gpus) beside_any |= gpu.cpus;
+  return mask.intersects(near) && !far.intersects(beside_any) &&
+         !cores_without_mask(node, cpus_of(bind)).intersects(near);
+}
+
 void check_far(const Subject& subject, Report& report) {
   if (!subject.around.topology) return;
   const Topology& node = *subject.around.topology;
@@ -157,7 +183,9 @@ void check_far(const Subject& subject, Report& report) {
       const IdSet& near = node.gpus[rank].cpus;
       if (!near.intersects(node.allowed_cpus)) continue;  // nothing better is to be had
       // CPUs that no job may use are told of elsewhere.
-      bad.add(rank, bind.items[rank], (bind.items[rank].cpus & node.allowed_cpus) - near);
+      const IdSet far = (bind.items[rank].cpus & node.allowed_cpus) - near;
+      if (filled_up(node, bind, bind.items[rank].cpus, near, far)) continue;
+      bad.add(rank, bind.items[rank], far);
     }
     if (bad.first == nullptr || report.full()) continue;
     const auto first = static_cast<std::size_t>(bad.ranks.first());
@@ -172,6 +200,40 @@ void check_far(const Subject& subject, Report& report) {
                     to_list(node.gpus[first].cpus)),
         report);
   }
+}
+
+/// How many of these cores no site keeps for itself: a node's description need not say that it
+/// keeps the first one of each L3.
+int surely_usable(const Topology& node, IdSet cores) {
+  for (const Core& core : node.cores)
+    if (core.opens_l3) cores -= core.cpus;
+  return cores.size();
+}
+
+void check_idle(const Subject& subject, Report& report) {
+  const Script& script = subject.script;
+  if (!subject.around.topology || !script.request.exclusive) return;
+  const Topology& node = *subject.around.topology;
+  // Steps beside each other may divide the node.
+  IdSet masks;
+  const CpuBind* widest = nullptr;
+  for (const CpuBind& bind : subject.binds) {
+    if (!bind.good()) return;
+    masks |= cpus_of(bind);
+    const bool wider = widest == nullptr || bind.items.size() > widest->items.size();
+    // map_cpu names where a rank begins, and for many programs that is all they need.
+    if (!bind.map && wider && does_work(*bind.launch)) widest = &bind;
+  }
+  if (widest == nullptr) return;
+  const IdSet idle = cores_without_mask(node, masks);
+  const auto ranks = static_cast<int>(widest->items.size());
+  if (surely_usable(node, idle) < ranks) return;  // not one for each
+  report.add(
+      widest->items.front().text.source(0),
+      fmt::format("the CPU masks leave {} of {} cores idle (CPU{} {}), which this job has "
+                  "to itself",
+                  idle.size(), node.cores.size(), idle.size() == 1 ? "" : "s", to_list(idle)),
+      "`dllaunch bind --cores fill --topology` computes masks that use them too");
 }
 
 void check_cpus(const Subject& subject, Report& report) {
@@ -241,6 +303,10 @@ constexpr Rule table[] = {
      "With `--topology`: a mask or `map_cpu` names CPUs that jobs may not use.", check_reserved},
     {"mask-far", Severity::error, "With `--topology`: a rank's CPUs are not those next to its GPU.",
      check_far},
+    {"mask-idle", Severity::warning,
+     "With `--topology`: the masks of a job with whole nodes leave a core or more for each rank "
+     "idle.",
+     check_idle},
     {"node-cpus", Severity::error, "With `--topology`: more CPUs than the node has for jobs.",
      check_cpus},
     {"node-gpus", Severity::error, "With `--topology`: more GPUs than the node has.", check_gpus},
