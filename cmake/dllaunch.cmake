@@ -67,7 +67,9 @@ function(dllaunch_test name)
   if(NOT ARG_TIMED AND NOT "${ARG_LINK}" MATCHES "dllaunch::(compute|runtime|trainer)(;|$)")
     target_compile_options(${name} PRIVATE -O0)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+  # A parameterised test is listed by the name that its suite gives it. CMake would append the value, which
+  # GoogleTest prints as bytes where it knows no better.
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" PROCESSORS ${processors})
   if("threads" IN_LIST ARG_LABELS)
     add_dependencies(threads_tests ${name})

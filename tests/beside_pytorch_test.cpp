@@ -310,8 +310,8 @@ TEST_F(BesideRealPyTorch, TheNetworksHaveOurNumberOfParameters) {
       {"model=resnet50 classes=1000", 25557032}, {"model=resnet50v2 classes=10", 23539850}};
   for (const auto& [model, parameters] : cases) {
     const auto ended = run_program({"sh", "-c",
-                                    "echo 1 | PYTHONDONTWRITEBYTECODE=1 " + python + " " + scripts +
-                                        "torch_steps.py steps " + model +
+                                    "echo 1 | PYTHONDONTWRITEBYTECODE=1 " + python + " '" +
+                                        scripts + "torch_steps.py' steps " + model +
                                         " batch=2 size=32 device=cpu precision=bf16"});
     EXPECT_EQ(ended.exit_code, 0) << ended.output;
     const std::size_t line = ended.output.rfind('{');

@@ -172,7 +172,8 @@ TEST_P(BindFormats, TheScriptIsBash) {
   EXPECT_EQ(said[1], "a b c");
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, BindFormats, testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Ranks, BindFormats, testing::Values(1, 2, 3),
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace dllaunch

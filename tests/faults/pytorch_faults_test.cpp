@@ -97,7 +97,9 @@ TEST_P(PyTorchFaults, ARankOfAScriptIsStopped) {
 
 /// A minute less 35 seconds of grace: asked after 25 seconds, start by start.
 TEST_P(PyTorchFaults, AScriptNearsItsTimeLimit) {
-  start_script(200, {"resources.time=1", "recovery.grace_seconds=35"});
+  start_script(60,
+               {"resources.time=1", "recovery.grace_seconds=35", "runtime.stall_abort_seconds=90"});
+  hold_until_asked(1);
   expect_script_healed(HasSubstr("back into the queue"), 200s);
 }
 

@@ -234,6 +234,21 @@ class SupervisedFaults : public testing::TestWithParam<int> {
     // To signal 0 would be to signal this program's whole group.
     return found.empty() ? std::numeric_limits<pid_t>::max() : found.front();
   }
+  /// Stops a rank until a signal waits for it, so that no machine is fast enough to end the run
+  /// before its time limit comes near. A rank that is gone was asked already.
+  void hold_until_asked(int number) const {
+    for (const pid_t held : processes_of(work_->run_dir(), number)) {
+      kill(held, SIGSTOP);
+      EXPECT_TRUE(happens_within(std::chrono::seconds(90), [held] {
+        const auto status = bytes_of(fmt::format("/proc/{}/status", held));
+        constexpr std::string_view key = "ShdPnd:\t";
+        const auto pending = status.find(key);
+        return pending == std::string::npos ||
+               std::stoull(status.substr(pending + key.size(), 16), nullptr, 16) != 0;
+      })) << journal();
+      kill(held, SIGCONT);
+    }
+  }
   std::vector<pid_t> supervisors() const {
     return programs_of(work_->run_dir(), "/dllaunch", "supervise");
   }

@@ -97,9 +97,9 @@ TEST_P(SupervisedFaults, TheNewestCheckpointIsDamaged) {
 /// A minute less 50 seconds of grace: the ranks are asked after ten seconds at most, and the job
 /// goes back into the queue, until all is trained.
 TEST_P(SupervisedFaults, TheTimeLimitComesNear) {
-  epochs_ = 12;
-  work_->start(words(*work_, training,
-                     {"resources.time=1", "recovery.grace_seconds=50", "train.epochs=12"}));
+  start_training(
+      {"resources.time=1", "recovery.grace_seconds=50", "runtime.stall_abort_seconds=60"});
+  hold_until_asked(1);
   expect_healed(HasSubstr("ended before its time limit"), Ge(1), 240s);
   EXPECT_THAT(journal(), HasSubstr("ended before its time limit; back into the queue"));
 }

@@ -15,6 +15,11 @@
 #include "tests/support/golden.hpp"
 
 namespace dllaunch {
+
+static void PrintTo(const EmbeddedProfile& one, std::ostream* out) {
+  *out << one.name;
+}
+
 namespace {
 
 using testing::ElementsAre;

@@ -104,13 +104,13 @@ TEST_F(Program, ColoursOnlyOnRequestOrOnATerminal) {
 
 TEST_F(Program, NoticesThatItsResultGotLost) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "unavailable: /dev/full";
-  const auto output = world_.run({"sh", "-c", program_ + " schema > /dev/full"}, 60s);
+  const auto output = world_.run({"sh", "-c", "\"$0\" schema > /dev/full", program_}, 60s);
   EXPECT_EQ(output->exit_code, 3);
   EXPECT_EQ(output->err, "dllaunch: cannot write the result: No space left on device\n");
 }
 
 TEST_F(Program, RunsWithoutStandardStreams) {
-  const auto output = world_.run({"sh", "-c", program_ + " --version <&- 2>&-"}, 60s);
+  const auto output = world_.run({"sh", "-c", "\"$0\" --version <&- 2>&-", program_}, 60s);
   EXPECT_EQ(output->exit_code, 0);
 }
 

@@ -54,16 +54,20 @@ struct Machine {
   const char* options;
 };
 
+void PrintTo(const Machine& one, std::ostream* out) {
+  *out << one.name;
+}
+
 class Scale : public testing::TestWithParam<Machine> {};
 
 TEST_P(Scale, PlansTheWholeMachineInATenthOfASecond) {
   const TemporaryFolder folder;
   const auto facts = folder.path() + "/facts";
-  const auto made = PosixWorld(Console{}).run(
-      {"sh", "-c",
-       std::string("python3 " DLLAUNCH_SOURCE_DIR "/bench/scale/make_facts ") + GetParam().options +
-           " > '" + facts + "'"},
-      60s);
+  const auto made =
+      PosixWorld(Console{}).run({"sh", "-c",
+                                 "python3 '" DLLAUNCH_SOURCE_DIR "/bench/scale/make_facts' " +
+                                     std::string(GetParam().options) + " > '" + facts + "'"},
+                                60s);
   ASSERT_TRUE(made && made->exit_code == 0) << (made ? made->err : made.error().what);
   for (const char* verb : {"plan", "script"}) {
     const auto spent = spent_on({DLLAUNCH_BIN_DIR "/dllaunch", verb,

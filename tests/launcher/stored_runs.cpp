@@ -5,7 +5,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "launcher/run_index.hpp"
@@ -16,13 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 }  // namespace
-
-Result<std::string> DiskWorld::read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || fs::is_directory(path))
-    return Error{ErrorKind::unavailable, "cannot read " + path, ""};
-  return std::string{std::istreambuf_iterator<char>(file), {}};
-}
 
 RunPlace::RunPlace() {
   world.variables["XDG_STATE_HOME"] = folder_.path() + "/state";

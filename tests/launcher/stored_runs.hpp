@@ -3,16 +3,10 @@
 
 #include <string>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/launcher/disk_world.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
-
-/// Files are the disk's own; everything else is FakeWorld's.
-class DiskWorld : public FakeWorld {
- public:
-  Result<std::string> read_file(const std::string& path) override;
-};
 
 struct RunToStore {
   std::string folder;           // below the place

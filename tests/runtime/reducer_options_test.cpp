@@ -280,6 +280,10 @@ const std::vector<Way> other_ways = {
     {"nodes_of_2", [] { return in_nodes_of(2); }},
     {"nodes_of_3", [] { return in_nodes_of(3); }}};
 
+void PrintTo(const Way& one, std::ostream* out) {
+  *out << one.name;
+}
+
 class EveryWay : public testing::TestWithParam<Way> {};
 
 /// Sums of another order round elsewhere; `unit` is the last place of a number near 1.

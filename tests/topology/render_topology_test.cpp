@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -31,7 +32,12 @@ TEST_P(RenderedMachine, LooksAsItDid) {
 INSTANTIATE_TEST_SUITE_P(Fixtures, RenderedMachine,
                          testing::Combine(testing::Values("eight-gcds-low-noise", "gpus-3-1-3-1",
                                                           "hbm-flat"),
-                                          testing::Values(80, 120)));
+                                          testing::Values(80, 120)),
+                         [](const auto& tested) {
+                           std::string name = std::get<0>(tested.param);
+                           std::ranges::replace(name, '-', '_');
+                           return name + "_" + std::to_string(std::get<1>(tested.param));
+                         });
 
 TEST(RenderTopology, SaysWhatIsNotAllowed) {
   const auto page = render_topology(fixture("memory-elsewhere.json"), 100, false);

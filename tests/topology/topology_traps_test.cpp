@@ -69,6 +69,10 @@ struct Flavour {
   int index;  // of the second of two GPUs, whose number is 3 where it has one
 };
 
+void PrintTo(const Flavour& one, std::ostream* out) {
+  *out << one.name;
+}
+
 class GpuFlavours : public testing::TestWithParam<Flavour> {};
 
 TEST_P(GpuFlavours, EveryFlavourIsOneGpu) {

@@ -8,6 +8,7 @@
 
 #include "tests/trainer/compiled.hpp"
 #include "tests/trainer/operation_cases.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "tests/trainer/compiled.hpp"
+#include "tests/trainer/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {

@@ -150,7 +150,7 @@ TEST(Dltrain, MakesDataAndPrintsItsLineAlone) {
   const ScratchFolder folder;
   const std::string to = (folder / "made").string();
   const auto ended =
-      run_program({"sh", "-c", dltrain + " --make-data " + to + " 20 8 2 1 2>/dev/null"});
+      run_program({"sh", "-c", "\"$0\" --make-data \"$1\" 20 8 2 1 2>/dev/null", dltrain, to});
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_EQ(ended.output, "dataset: {kind: npy, path: " + to + ", classes: 2}\n");
 }

@@ -2,11 +2,16 @@
 // backends(), over which backend_test.cpp goes and skips aloud what has no device here.
 #pragma once
 
+#include <ostream>
 #include <vector>
 
 #include "trainer/backend.hpp"
 
 namespace dllaunch {
+
+inline void PrintTo(const BackendEntry& entry, std::ostream* out) {
+  *out << entry.name;
+}
 
 /// In the order of backends(): fastest first, `reference` last.
 inline const std::vector<BackendEntry>& usable_backends() {

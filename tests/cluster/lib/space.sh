@@ -104,7 +104,7 @@ new_dev() {  # a /dev with its own shared memory and $2 GPUs that exist in name 
   mount --rbind "$dev" /dev
 }
 
-new_tmp() {  # a node's own /tmp, in which DIR and the --share folders are still where they were
+new_tmp() {  # a node's own /tmp, in which DIR, the --share folders and this checkout are where they were
   local path
   mkdir -m 1777 "$1/tmp"
   for path in "$dir" "${shares[@]}"; do

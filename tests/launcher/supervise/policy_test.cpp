@@ -24,6 +24,10 @@ struct Case {
   const char* reason;
 };
 
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.name;
+}
+
 class Policy : public testing::TestWithParam<Case> {};
 
 TEST_P(Policy, Decides) {

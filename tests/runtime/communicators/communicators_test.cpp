@@ -145,6 +145,10 @@ double reduced(int ranks, std::size_t i, ReduceOp op) {
 const std::vector<std::size_t> sizes = {0, 1, 2, 3, 7, 8, 63, 64, 65, 1000, 4097};
 constexpr ReduceOp every_op[] = {ReduceOp::sum, ReduceOp::average, ReduceOp::min, ReduceOp::max};
 
+void PrintTo(const Opener& one, std::ostream* out) {
+  *out << one.name;
+}
+
 class EveryCommunicator : public testing::TestWithParam<Opener> {
  protected:
   void SetUp() override {

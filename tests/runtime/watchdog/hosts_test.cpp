@@ -25,7 +25,7 @@ int in_shell(const std::string& command) {
 }
 
 std::string hosts_script() {
-  return std::string(DLLAUNCH_SOURCE_DIR) + "/bench/hosts/hosts ";
+  return "'" DLLAUNCH_SOURCE_DIR "/bench/hosts/hosts' ";
 }
 
 class StallsBetweenHosts : public testing::Test {
@@ -41,7 +41,7 @@ class StallsBetweenHosts : public testing::Test {
   static std::vector<std::string> on_hosts(const std::string& words) {
     return {"bash", "-c",
             settings + hosts_script() + "run " + std::to_string(hosts) + " " +
-                std::to_string(ranks_per_host) + " " + stalling_ranks_program() + " " + words};
+                std::to_string(ranks_per_host) + " '" + stalling_ranks_program() + "' " + words};
   }
 };
 

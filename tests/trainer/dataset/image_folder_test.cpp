@@ -188,7 +188,8 @@ TEST(ImageFolder, RealPhotographsHaveTheColoursOfCifar10) {
   const fs::path shared = fs::path(DLLAUNCH_SOURCE_DIR) / "../shared/data/cifar10-jpeg.tar";
   if (!fs::exists(shared)) GTEST_SKIP() << "no " << shared;
   const ScratchFolder folder;
-  const std::string unpack = "tar -xf " + shared.string() + " -C " + folder.path().string();
+  const std::string unpack =
+      "tar -xf '" + shared.string() + "' -C '" + folder.path().string() + "'";
   ASSERT_EQ(std::system(unpack.c_str()), 0);
   DatasetOptions options;
   options.path = (folder / "cifar10-jpeg").string();

@@ -58,8 +58,10 @@ TEST(CudaBackend, NamesTheGpuThatComputes) {
 
 /// All that the module needs of dltrain is there: the loader says so before main() runs.
 TEST(CudaBackend, DltrainHasWhatItsModuleNeeds) {
-  const std::string run = "LD_BIND_NOW=1 LD_PRELOAD=" + folder() + "/libdltrain_cuda.so " +
-                          folder() + "/dltrain --version > /dev/null";
+  // LD_PRELOAD separates names by spaces, so a folder whose name has one is entered.
+  const std::string run = "cd '" + folder() +
+                          "' && LD_BIND_NOW=1 LD_PRELOAD=./libdltrain_cuda.so "
+                          "./dltrain --version > /dev/null";
   EXPECT_EQ(std::system(run.c_str()), 0);
 }
 
