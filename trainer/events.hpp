@@ -117,6 +117,9 @@ class EventLog {
 
   int file_ = -1;
   std::int64_t generation_ = 0;
+  /// Unix seconds of an event = this + the steady clock: the difference of two events of one life
+  /// is the time that passed, also where an administrator or NTP sets the wall clock in between.
+  double clock_offset_ = 0;
   bool torn_ = false;     // the file ends within a line
   bool refused_ = false;  // said already
 };
