@@ -227,6 +227,8 @@ std::string render_status(const RunStatusView& status) {
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
                                               clock_time(status.checkpoint_age_s.value_or(0))));
+  for (const auto& refused : status.ledger.refused())
+    text += line_of("refused", shown_line(fmt::format("{}: {}", refused.path, refused.why)));
   text += line_of("supervisor", status.supervisor);
   text += goodput_words(status);
   text += restart_lines(status);

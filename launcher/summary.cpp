@@ -39,6 +39,7 @@ bool RunLedger::take(const Event& event) {
   if (std::holds_alternative<StartEvent>(event)) {
     end_status_.clear();
     stall_.reset();
+    refused_.clear();
     first_epoch_comes_ = true;
   }
   if (const auto* step = std::get_if<StepEvent>(&event)) {
@@ -55,6 +56,9 @@ bool RunLedger::take(const Event& event) {
       work.seconds += images / *epoch->images_per_s;
       first_epoch_comes_ = false;
     }
+  } else if (const auto* refused = std::get_if<CheckpointRefusedEvent>(&event)) {
+    constexpr std::size_t most_kept = 8;
+    if (refused_.size() < most_kept) refused_.push_back(*refused);
   } else if (const auto* stall = std::get_if<StallEvent>(&event)) {
     if (!stall_ && stall->state != "died") ++stalls_;
     stall_ = stall->state == "over" ? std::nullopt : std::optional(*stall);

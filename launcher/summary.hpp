@@ -40,6 +40,8 @@ class RunLedger {
   /// The last thing said of a stall or a death that is not over; nothing: all went on.
   const std::optional<StallEvent>& stall() const { return stall_; }
   int stalls() const { return stalls_; }
+  /// Checkpoints that the newest start passed over, at most eight.
+  const std::vector<CheckpointRefusedEvent>& refused() const { return refused_; }
   bool ended() const { return !end_status_.empty(); }
   bool trained() const { return steps_ > 0; }
 
@@ -78,6 +80,7 @@ class RunLedger {
   std::string end_status_;
   std::optional<StallEvent> stall_;
   int stalls_ = 0;
+  std::vector<CheckpointRefusedEvent> refused_;
   double step_images_ = 0;    // of step events, whether lost later or not
   double image_seconds_ = 0;  // in which they were trained on
   struct Work {

@@ -282,6 +282,10 @@ void EventLog::checkpoint_failed(const CheckpointFailedEvent& event) {
              .add("why", event.why));
 }
 
+void EventLog::checkpoint_refused(std::string_view path, std::string_view why) {
+  append(Line("checkpoint_refused").add("path", path).add("why", why));
+}
+
 void EventLog::restart(std::string_view reason, std::string_view from, std::int64_t step) {
   append(Line("restart").add("reason", reason).add("from", from).add("step", step));
 }

@@ -224,6 +224,20 @@ TEST(Summary, TellsRestartsWithReasonsTimesAndWhatTheyLost) {
             std::string::npos);
 }
 
+TEST(Summary, RememberWhatTheNewestStartRefused) {
+  RunLedger ledger;
+  const auto refused = [](int step) {
+    return CheckpointRefusedEvent{.time = 1, .path = "step-" + std::to_string(step), .why = "x"};
+  };
+  ledger.take(StartEvent{.time = 1});
+  for (int step = 0; step < 20; ++step) ledger.take(refused(step));
+  EXPECT_EQ(ledger.refused().size(), 8u);
+  ledger.take(StartEvent{.time = 2});
+  EXPECT_TRUE(ledger.refused().empty());
+  ledger.take(refused(7));
+  EXPECT_EQ(ledger.refused().at(0).path, "step-7");
+}
+
 TEST(Summary, ARunOfVeryManyEpochsRemembersTheNewest) {
   RunLedger ledger;
   ledger.take(StartEvent{.time = 1});
