@@ -89,6 +89,10 @@ Event checkpoint_failed(const Json& line, double time) {
       .time = time, .step = whole(line, "step").value_or(0), .why = text(line, "why")};
 }
 
+Event checkpoint_refused(const Json& line, double time) {
+  return CheckpointRefusedEvent{.time = time, .path = text(line, "path"), .why = text(line, "why")};
+}
+
 Event restart(const Json& line, double time) {
   return RestartEvent{.time = time,
                       .reason = text(line, "reason"),
@@ -136,6 +140,7 @@ std::optional<Event> parse_event(std::string_view line) {
       {"ranks", ranks},
       {"checkpoint", checkpoint},
       {"checkpoint_failed", checkpoint_failed},
+      {"checkpoint_refused", checkpoint_refused},
       {"restart", restart},
       {"stall", stall},
       {"end", end}};

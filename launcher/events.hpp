@@ -78,6 +78,14 @@ struct CheckpointFailedEvent {
   std::int64_t generation = 0;
 };
 
+/// The resume passed over a checkpoint that is not sound.
+struct CheckpointRefusedEvent {
+  double time = 0;
+  std::string path = {};
+  std::string why = {};
+  std::int64_t generation = 0;
+};
+
 struct RestartEvent {
   double time = 0;
   std::string reason = {};
@@ -104,8 +112,9 @@ struct EndEvent {
   std::int64_t generation = 0;
 };
 
-using Event = std::variant<StartEvent, StepEvent, EpochEvent, RanksEvent, CheckpointEvent,
-                           CheckpointFailedEvent, RestartEvent, StallEvent, EndEvent>;
+using Event =
+    std::variant<StartEvent, StepEvent, EpochEvent, RanksEvent, CheckpointEvent,
+                 CheckpointFailedEvent, CheckpointRefusedEvent, RestartEvent, StallEvent, EndEvent>;
 
 double time_of(const Event& event);
 std::int64_t generation_of(const Event& event);

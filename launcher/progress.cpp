@@ -174,6 +174,12 @@ void Progress::on(const CheckpointFailedEvent& event) {
                   first_bytes(shown_line(event.why), most_shown)));
 }
 
+void Progress::on(const CheckpointRefusedEvent& event) {
+  constexpr std::size_t most_shown = 300;
+  say(fmt::format("refused {}: {}", shown_line(relative(event.path)),
+                  first_bytes(shown_line(event.why), most_shown)));
+}
+
 void Progress::on(const RestartEvent& event) {
   const bool resumed = event.reason == "resume";
   std::string line =

@@ -46,6 +46,7 @@ class Progress {
   void on(const RanksEvent& event);
   void on(const CheckpointEvent& event);
   void on(const CheckpointFailedEvent& event);
+  void on(const CheckpointRefusedEvent& event);
   void on(const RestartEvent& event);
   void on(const StallEvent& event);
   void on(const EndEvent& event);

@@ -62,12 +62,14 @@ RunLedger read_ledger(const StoredRun& run) {
   return ledger;
 }
 
-Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains) {
-  auto summary = summarize(ledger, outcome.status, outcome.seconds, ranks);
+Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains,
+                   double most_seconds) {
+  auto summary = summarize(ledger, outcome.status, outcome.seconds, ranks, most_seconds);
   summary.queue_seconds = outcome.queue_seconds;
   // A requeued trainer that resumed has said so itself: the same restart is counted once.
   summary.restarts = std::max(summary.restarts, outcome.restarts);
   if (trains) summary.epochs = ledger.epochs();
+  summary.tasks = outcome.tasks;
   summary.reason = outcome.reason;
   summary.first_error = outcome.first_error;
   summary.advice = outcome.advice;
@@ -94,7 +96,8 @@ Result<std::optional<Settled>> read_end(World& world, const StoredRun& run) {
   const auto ledger = read_ledger(run);
   auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, ledger);
   add_times(ended.empty() ? SlurmJob{} : ended.front(), seconds_of(ended), outcome);
-  auto summary = to_json(summary_of(outcome, ledger, run.plan.ranks(), run.trains));
+  auto summary = to_json(summary_of(outcome, ledger, run.plan.ranks(), run.trains,
+                                    seconds_since_began(run.dir, run.plan.launcher)));
   return std::optional(Settled{std::move(outcome), std::move(summary), ended, ledger.end_status()});
 }
 

@@ -19,7 +19,10 @@ namespace dllaunch {
 /// when all went well.
 std::string render_failure(const Outcome& outcome);
 
-Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains);
+/// `most_seconds`: that can have passed since the run was submitted or started,
+/// seconds_since_began().
+Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains,
+                   double most_seconds = RunLedger::no_bound);
 
 /// What an earlier run in the directory did is remembered, what this one did is added up.
 RunLedger read_ledger(const StoredRun& run);

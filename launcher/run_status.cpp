@@ -146,7 +146,9 @@ std::optional<double> goodput_of(const RunStatusView& status, double now_s) {
     return stored->get<double>();
   const History& history = status.ledger.history();
   const double span = is_over(view) ? history.span_seconds() : history.span_until(now_s);
-  return status.ledger.goodput(std::max(span, view.seconds.value_or(0)));
+  const double most =
+      view.run.began_at_s > 0 ? std::max(0.0, now_s - view.run.began_at_s) : RunLedger::no_bound;
+  return status.ledger.goodput(std::max(std::min(span, most), view.seconds.value_or(0)), most);
 }
 
 std::string goodput_words(const RunStatusView& status) {
@@ -225,6 +227,8 @@ std::string render_status(const RunStatusView& status) {
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
                                               clock_time(status.checkpoint_age_s.value_or(0))));
+  for (const auto& refused : status.ledger.refused())
+    text += line_of("refused", shown_line(fmt::format("{}: {}", refused.path, refused.why)));
   text += line_of("supervisor", status.supervisor);
   text += goodput_words(status);
   text += restart_lines(status);

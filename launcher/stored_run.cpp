@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
+#include <limits>
 
 #include "launcher/execute/slurm_job.hpp"
 
@@ -19,6 +21,10 @@ double changed_at_s(const std::string& path) {
   if (stat(path.c_str(), &info) != 0) return 0;
   return static_cast<double>(info.st_mtim.tv_sec) +
          1e-9 * static_cast<double>(info.st_mtim.tv_nsec);
+}
+
+double began_at_s(const RunDir& dir, Launcher launcher) {
+  return changed_at_s(launcher == Launcher::local ? dir.plan_json() : dir.job_id());
 }
 
 Json read_json(World& world, const std::string& path) {
@@ -112,11 +118,17 @@ Result<StoredRun> read_stored_run(World& world, const std::string& path) {
     run.epochs = train["epochs"].get<std::int64_t>();
   if (const auto id = world.read_file(run.dir.job_id())) {
     run.job_id = job_id_in(*id).value_or("");
-    run.began_at_s = changed_at_s(run.dir.job_id());
   }
-  if (run.plan.launcher == Launcher::local) run.began_at_s = changed_at_s(run.dir.plan_json());
+  run.began_at_s = began_at_s(run.dir, run.plan.launcher);
   run.summary = read_json(world, run.dir.summary());
   return run;
+}
+
+double seconds_since_began(const RunDir& dir, Launcher launcher) {
+  const double began = began_at_s(dir, launcher);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return began > 0 ? std::max(0.0, std::chrono::duration<double>(now).count() - began)
+                   : std::numeric_limits<double>::infinity();
 }
 
 std::string stored_status(const StoredRun& run) {

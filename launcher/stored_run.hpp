@@ -28,6 +28,10 @@ struct StoredRun {
 /// bad_request: the directory holds no run, or a plan.json that makes no sense.
 Result<StoredRun> read_stored_run(World& world, const std::string& path);
 
+/// Seconds from the run's submission, or its start here, until now, by the file system's clock and
+/// ours; infinite where it never began.
+double seconds_since_began(const RunDir& dir, Launcher launcher);
+
 /// What `run` would say of it: the run's status in summary.json; empty: not there.
 std::string stored_status(const StoredRun& run);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "launcher/progress.hpp"
+#include "launcher/shell_quote.hpp"
 
 namespace dllaunch {
 namespace {
@@ -38,6 +39,7 @@ bool RunLedger::take(const Event& event) {
   if (std::holds_alternative<StartEvent>(event)) {
     end_status_.clear();
     stall_.reset();
+    refused_.clear();
     first_epoch_comes_ = true;
   }
   if (const auto* step = std::get_if<StepEvent>(&event)) {
@@ -54,6 +56,9 @@ bool RunLedger::take(const Event& event) {
       work.seconds += images / *epoch->images_per_s;
       first_epoch_comes_ = false;
     }
+  } else if (const auto* refused = std::get_if<CheckpointRefusedEvent>(&event)) {
+    constexpr std::size_t most_kept = 8;
+    if (refused_.size() < most_kept) refused_.push_back(*refused);
   } else if (const auto* stall = std::get_if<StallEvent>(&event)) {
     if (!stall_ && stall->state != "died") ++stalls_;
     stall_ = stall->state == "over" ? std::nullopt : std::optional(*stall);
@@ -87,8 +92,8 @@ void RunLedger::forget_lost_epochs() {
   while (!epochs_.empty() && epochs_.back().step > history_.step()) epochs_.pop_back();
 }
 
-std::optional<double> RunLedger::goodput(double wall_seconds) const {
-  const double wall = std::max(wall_seconds, history_.span_seconds());
+std::optional<double> RunLedger::goodput(double wall_seconds, double most_seconds) const {
+  const double wall = std::max(wall_seconds, std::min(history_.span_seconds(), most_seconds));
   if (!trained() || wall <= 0) return std::nullopt;
   return std::clamp(step_seconds() / wall, 0.0, 1.0);
 }
@@ -101,14 +106,15 @@ std::optional<double> RunLedger::images_per_s() const {
   return std::nullopt;
 }
 
-Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks) {
+Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks,
+                  double most_seconds) {
   Summary summary{.status = status, .seconds = seconds, .queue_seconds = {}, .ranks = ranks};
   summary.images_per_s = ledger.images_per_s();
   summary.first_epoch_excluded = ledger.first_epoch_excluded();
   summary.val_accuracy = ledger.val_accuracy();
   summary.restarts = ledger.restarts();
   summary.stalls = ledger.stalls();
-  summary.goodput = ledger.goodput(seconds);
+  summary.goodput = ledger.goodput(seconds, most_seconds);
   const History& history = ledger.history();
   summary.lost_steps = history.lost_steps();
   summary.lost_seconds = history.lost_seconds();
@@ -129,6 +135,8 @@ Json to_json(const Summary& summary) {
   const auto add = [&](const char* key, const std::string& words) {
     if (!words.empty()) document[key] = words;
   };
+  for (const auto& [status, count] : summary.tasks)
+    document["tasks"][std::string(to_string(status))] = count;
   if (summary.images_per_s) document["first_epoch_excluded"] = summary.first_epoch_excluded;
   if (summary.stalls > 0) document["stalls"] = summary.stalls;
   if (!summary.restart_list.empty()) {
@@ -145,9 +153,27 @@ Json to_json(const Summary& summary) {
   return document;
 }
 
+namespace {
+
+/// "2 ranks"; of an array "10 tasks", or "10 tasks (8 completed, 2 failed)".
+std::string what_ended(const Summary& summary) {
+  if (summary.tasks.empty())
+    return fmt::format("{} rank{}", summary.ranks, summary.ranks == 1 ? "" : "s");
+  int all = 0;
+  std::string how;
+  for (const auto& [status, count] : summary.tasks) {
+    all += count;
+    how += fmt::format("{}{} {}", how.empty() ? "" : ", ", count, to_string(status));
+  }
+  const std::string tasks = fmt::format("{} task{}", all, all == 1 ? "" : "s");
+  return summary.status == RunStatus::completed ? tasks : fmt::format("{} ({})", tasks, how);
+}
+
+}  // namespace
+
 std::string render_summary(const Summary& summary, const SummaryPlaces& places) {
   std::string text(to_string(summary.status));
-  text += fmt::format(": {} rank{}", summary.ranks, summary.ranks == 1 ? "" : "s");
+  text += ": " + what_ended(summary);
   if (summary.epochs) {
     text += fmt::format(", {} epoch{}", *summary.epochs, *summary.epochs == 1 ? "" : "s");
   }
@@ -162,6 +188,9 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
   if (summary.lost_steps > 0) text += fmt::format(", {} steps lost", summary.lost_steps);
   if (summary.stalls > 0) text += fmt::format(", stalls {}", summary.stalls);
   text += "\n  run         " + places.run_dir + "\n";
+  if (!summary.tasks.empty())
+    text += fmt::format("  logs        {}/task-N/out of task N; all: dllaunch logs {}\n",
+                        places.run_dir, shell_quote(places.run_dir));
   if (!places.checkpoint.empty()) text += "  checkpoint  " + places.checkpoint + "\n";
   if (summary.status != RunStatus::completed && !places.next.empty()) {
     text += fmt::format("  next        {}   {}\n", places.next,

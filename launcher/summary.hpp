@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,13 +40,16 @@ class RunLedger {
   /// The last thing said of a stall or a death that is not over; nothing: all went on.
   const std::optional<StallEvent>& stall() const { return stall_; }
   int stalls() const { return stalls_; }
+  /// Checkpoints that the newest start passed over, at most eight.
+  const std::vector<CheckpointRefusedEvent>& refused() const { return refused_; }
   bool ended() const { return !end_status_.empty(); }
   bool trained() const { return steps_ > 0; }
 
   /// Useful step time over wall time, 0 .. 1; the definition stands in history.hpp. `wall_seconds`:
-  /// without the queue; where it is less than what the events span, it is that. Nothing without a
-  /// step.
-  std::optional<double> goodput(double wall_seconds) const;
+  /// without the queue; where it is less than what the events span, it is that, up to
+  /// `most_seconds`: the clocks of two lives' nodes may differ by years. Nothing without a step.
+  std::optional<double> goodput(double wall_seconds, double most_seconds = no_bound) const;
+  static constexpr double no_bound = std::numeric_limits<double>::infinity();
 
   /// Training images of all ranks over the seconds of training, over the epochs but the first after
   /// each start, which pays for compiling, first reads and tuning. Where there are no others, over
@@ -75,6 +80,7 @@ class RunLedger {
   std::string end_status_;
   std::optional<StallEvent> stall_;
   int stalls_ = 0;
+  std::vector<CheckpointRefusedEvent> refused_;
   double step_images_ = 0;    // of step events, whether lost later or not
   double image_seconds_ = 0;  // in which they were trained on
   struct Work {
@@ -86,11 +92,15 @@ class RunLedger {
   bool first_epoch_comes_ = true;
 };
 
+/// How many tasks of an array ended how; empty: no array.
+using TaskCounts = std::map<RunStatus, int>;
+
 struct Summary {
   RunStatus status = RunStatus::completed;
   double seconds = 0;                        // wall time, queue excluded
   std::optional<double> queue_seconds = {};  // absent locally
-  int ranks = 1;
+  int ranks = 1;                             // of an array in each task
+  TaskCounts tasks = {};
   std::optional<std::int64_t> epochs = {};  // absent with `run:`
   std::optional<double> images_per_s = {};
   bool first_epoch_excluded = false;  // from images_per_s
@@ -106,7 +116,9 @@ struct Summary {
   std::string advice = {};                 // what to change; empty: nobody knows
 };
 
-Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks);
+/// `seconds`, `most_seconds`: as in RunLedger::goodput.
+Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks,
+                  double most_seconds = RunLedger::no_bound);
 
 /// contract.md "summary.json"; of a run that did not complete also why.
 nlohmann::ordered_json to_json(const Summary& summary);

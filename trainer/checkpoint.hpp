@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "topology/result.hpp"
@@ -95,18 +96,24 @@ struct RefusedCheckpoint {
 struct CheckpointSearch {
   std::optional<FoundCheckpoint> found;    // the newest sound one
   std::vector<RefusedCheckpoint> refused;  // newer than that, newest first
+  /// The folder, or a checkpoint newer than any sound one, cannot be read now, and so may be sound:
+  /// nothing was found then. Kind unavailable.
+  std::optional<Error> unreadable;
 };
 
 /// Looks through `folder`; one that does not exist holds nothing.
 CheckpointSearch find_newest_checkpoint(const std::filesystem::path& folder);
 
-/// Step directories in `folder`, newest first.
+/// Step directories in `folder`, newest first; none where there is no folder. `failed`: it cannot
+/// be listed to its end.
+std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder,
+                                                    std::error_code& failed);
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
-/// bad_request: what is damaged or missing, named.
+/// bad_request: what is damaged or missing, named. unavailable: a file that cannot be read now.
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& step_directory);
 
-/// The `metrics` of a step, from its state.json alone. bad_request: it is damaged or missing.
+/// The `metrics` of a step, from its state.json alone. Errors as read_checkpoint().
 Result<std::map<std::string, double>> read_metrics(const std::filesystem::path& step_directory);
 
 /// XXH64 of a file's content as 16 hexadecimal digits.

@@ -45,10 +45,13 @@ Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final,
   for (int i = 0; i < most_tries; ++i) {
     if (fs::exists(final, failed)) {
       const bool swapped = exchange(temporary, final) == 0;
-      if (swapped || read_checkpoint(final)) {
+      const auto there = swapped ? Result<Checkpoint>(Checkpoint()) : read_checkpoint(final);
+      if (there) {
         fs::remove_all(temporary, failed);
         return Ok{};
       }
+      // It may be sound: what cannot be read is not removed.
+      if (there.error().kind == ErrorKind::unavailable) return there.error();
       // Under a temporary name it is nobody's any more.
       const fs::path aside = fs::path(temporary.string() + "-unsound");
       fs::remove_all(aside, failed);

@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <fstream>
 #include <regex>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "trainer/checkpoint.hpp"
+#include "trainer/whole_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -17,21 +17,16 @@ Error unsound(std::string what) {
   return {ErrorKind::bad_request, std::move(what), ""};
 }
 
-Result<std::vector<std::byte>> read_file(const fs::path& file) {
-  const std::string name = file.filename().string();
-  std::error_code failed;
-  const auto size = fs::file_size(file, failed);
-  if (failed) return unsound(name + " is missing");
-  std::ifstream in(file, std::ios::binary);
-  std::vector<std::byte> content(size);
-  in.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(size));
-  if (!in) return unsound(name + " cannot be read");
-  return content;
+/// The largest model of anybody's has some thousand names of classes; the rest is numbers.
+Result<Ok> judge_state(std::uint64_t bytes) {
+  constexpr std::uint64_t most = 256 << 20;
+  if (bytes <= most) return Ok{};
+  return unsound(fmt::format("state.json has {} bytes: none is larger than {}", bytes, most));
 }
 
 /// The document, once its own checksum holds: after that every field is as it was written.
 Result<Json> read_state(const fs::path& file) {
-  auto content = read_file(file);
+  auto content = read_whole_file(file, judge_state);
   if (!content) return std::move(content).error();
   std::string text(reinterpret_cast<const char*>(content->data()), content->size());
   const std::size_t found = text.rfind(checksum_of_itself);
@@ -55,14 +50,14 @@ Result<Json> read_state(const fs::path& file) {
 
 Result<TensorFile> read_tensors(const fs::path& file, const Json& state) {
   const std::string name = file.filename().string();
-  auto content = read_file(file);
-  if (!content) return std::move(content).error();
   const auto bytes = state.at("bytes").at(name).get<std::uint64_t>();
-  if (content->size() != bytes) {
+  const auto judge = [&](std::uint64_t size) -> Result<Ok> {
+    if (size == bytes) return Ok{};
     return unsound(fmt::format("{} is {}: {} of {} bytes", name,
-                               content->size() < bytes ? "truncated" : "too long", content->size(),
-                               bytes));
-  }
+                               size < bytes ? "truncated" : "too long", size, bytes));
+  };
+  auto content = read_whole_file(file, judge);
+  if (!content) return std::move(content).error();
   if (checksum(*content) != state.at("checksums").at(name).get<std::string>()) {
     return unsound(name + " is damaged: its checksum does not hold");
   }
@@ -133,13 +128,13 @@ Result<Checkpoint> read_checkpoint(const fs::path& step_directory) {
   }
 }
 
-std::vector<fs::path> list_checkpoints(const fs::path& folder) {
+std::vector<fs::path> list_checkpoints(const fs::path& folder, std::error_code& failed) {
   static const std::regex form("step-[0-9]{8,}");
   std::vector<fs::path> paths;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder, failed)) {
-    if (std::regex_match(entry.path().filename().string(), form)) paths.push_back(entry.path());
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    if (std::regex_match(at->path().filename().string(), form)) paths.push_back(at->path());
   }
+  if (failed == std::errc::no_such_file_or_directory) failed.clear();
   std::sort(paths.begin(), paths.end(), [](const fs::path& a, const fs::path& b) {
     const std::string one = a.filename().string();
     const std::string other = b.filename().string();
@@ -147,6 +142,20 @@ std::vector<fs::path> list_checkpoints(const fs::path& folder) {
   });
   return paths;
 }
+
+std::vector<fs::path> list_checkpoints(const fs::path& folder) {
+  std::error_code ignored;
+  return list_checkpoints(folder, ignored);
+}
+
+namespace {
+
+Error unreadable(const fs::path& path, const std::string& why) {
+  return {ErrorKind::unavailable, fmt::format("cannot read {}: {}", path.string(), why),
+          "see that its file system works and that you may read it, then run again: it resumes"};
+}
+
+}  // namespace
 
 CheckpointSearch find_newest_checkpoint(const fs::path& folder) {
   // An earlier life of the run that has not stopped yet may put a newer one there and remove the
@@ -156,7 +165,11 @@ CheckpointSearch find_newest_checkpoint(const fs::path& folder) {
   for (int i = 0; i < most_tries; ++i) {
     search = {};
     bool gone = false;
-    for (const auto& path : list_checkpoints(folder)) {
+    std::error_code failed;
+    const auto steps = list_checkpoints(folder, failed);
+    if (failed) search.unreadable = unreadable(folder, failed.message());
+    for (const auto& path : steps) {
+      if (search.unreadable) break;
       auto checkpoint = read_checkpoint(path);
       if (checkpoint) {
         search.found = FoundCheckpoint{path, *std::move(checkpoint)};
@@ -164,6 +177,10 @@ CheckpointSearch find_newest_checkpoint(const fs::path& folder) {
       }
       std::error_code unknown;
       gone = gone || (!fs::exists(path, unknown) && !unknown);
+      if (checkpoint.error().kind == ErrorKind::unavailable) {
+        search.unreadable = unreadable(path, checkpoint.error().what);
+        break;
+      }
       search.refused.push_back({path, checkpoint.error().what});
     }
     if (!gone) break;

@@ -26,7 +26,9 @@ constexpr std::array<CheckpointMetric, 9> metrics{{
 
 /// Newest first. What lies beyond `newest` is from a future that was given up.
 std::vector<fs::path> steps_up_to(const fs::path& folder, const fs::path& newest) {
-  auto steps = list_checkpoints(folder);
+  std::error_code failed;
+  auto steps = list_checkpoints(folder, failed);
+  if (failed) return {};
   const auto same = [&](const fs::path& step) { return step.filename() == newest.filename(); };
   steps.erase(steps.begin(), std::ranges::find_if(steps, same));
   return steps;
@@ -79,6 +81,18 @@ std::optional<BestCheckpoint> find_best_checkpoint(const fs::path& folder, std::
   return best;
 }
 
+namespace {
+
+/// What cannot be read now may be the best one.
+bool may_be_judged(const std::vector<fs::path>& steps) {
+  return std::ranges::all_of(steps, [](const fs::path& step) {
+    const auto read = read_metrics(step);
+    return read || read.error().kind != ErrorKind::unavailable;
+  });
+}
+
+}  // namespace
+
 std::optional<fs::path> prune_checkpoints(const fs::path& folder, const fs::path& newest,
                                           const Retention& retention, std::int64_t generation) {
   std::optional<fs::path> best;
@@ -86,8 +100,10 @@ std::optional<fs::path> prune_checkpoints(const fs::path& folder, const fs::path
     if (auto found = find_best_checkpoint(folder, retention.best, newest)) best = found->path;
   }
   if (best) link_best(folder, *best, generation);
+  const auto steps = steps_up_to(folder, newest);
+  if (!retention.best.empty() && !may_be_judged(steps)) return best;
   int kept = 0;
-  for (const auto& step : steps_up_to(folder, newest)) {
+  for (const auto& step : steps) {
     if (++kept > retention.keep && step != best) discard(step, generation);
   }
   return best;

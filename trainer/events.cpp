@@ -92,14 +92,21 @@ Json straggler_row(const EpochRanks& event, const Straggler& late) {
   return row;
 }
 
+/// Seconds that the wall clock is ahead of the one that never jumps.
+double wall_clock_offset() {
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  const auto steady = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(wall).count() -
+         std::chrono::duration<double>(steady).count();
+}
+
 }  // namespace
 
 /// One event under construction; dump() turns NaN and infinity into null.
 class EventLog::Line {
  public:
   explicit Line(std::string_view event) {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    json_["time"] = std::chrono::duration<double>(now).count();
+    json_["time"] = 0;  // the first key; append() sets it
     json_["event"] = event;
   }
 
@@ -127,6 +134,7 @@ class EventLog::Line {
 Result<EventLog> EventLog::open(const std::filesystem::path& file, std::int64_t generation) {
   EventLog log;
   log.generation_ = generation;
+  log.clock_offset_ = wall_clock_offset();
   log.file_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (log.file_ < 0) {
     return Error{ErrorKind::unavailable,
@@ -138,12 +146,14 @@ Result<EventLog> EventLog::open(const std::filesystem::path& file, std::int64_t 
 EventLog::EventLog(EventLog&& other) noexcept
     : file_(std::exchange(other.file_, -1)),
       generation_(other.generation_),
+      clock_offset_(other.clock_offset_),
       torn_(other.torn_),
       refused_(other.refused_) {}
 
 EventLog& EventLog::operator=(EventLog&& other) noexcept {
   std::swap(file_, other.file_);
   std::swap(generation_, other.generation_);
+  std::swap(clock_offset_, other.clock_offset_);
   std::swap(torn_, other.torn_);
   std::swap(refused_, other.refused_);
   return *this;
@@ -155,6 +165,8 @@ EventLog::~EventLog() {
 
 void EventLog::append(Line& line) {
   if (file_ < 0) return;
+  const auto steady = std::chrono::steady_clock::now().time_since_epoch();
+  line.add("time", clock_offset_ + std::chrono::duration<double>(steady).count());
   if (generation_ > 0) line.add("generation", generation_);
   const std::string text = (torn_ ? "\n" : "") + line.text();
   ssize_t written = -1;
@@ -268,6 +280,10 @@ void EventLog::checkpoint_failed(const CheckpointFailedEvent& event) {
              .add("epoch", event.epoch)
              .add("step", event.step)
              .add("why", event.why));
+}
+
+void EventLog::checkpoint_refused(std::string_view path, std::string_view why) {
+  append(Line("checkpoint_refused").add("path", path).add("why", why));
 }
 
 void EventLog::restart(std::string_view reason, std::string_view from, std::int64_t step) {

@@ -106,6 +106,8 @@ class EventLog {
   void gpus(std::int64_t epoch, const EpochGpus& event);
   void checkpoint(const CheckpointEvent& event);
   void checkpoint_failed(const CheckpointFailedEvent& event);
+  /// A checkpoint that is not sound, and so was passed over by the resume.
+  void checkpoint_refused(std::string_view path, std::string_view why);
   /// `step`: the one of that checkpoint.
   void restart(std::string_view reason, std::string_view from, std::int64_t step);
   void stall(const StallEvent& event);
@@ -117,6 +119,9 @@ class EventLog {
 
   int file_ = -1;
   std::int64_t generation_ = 0;
+  /// Unix seconds of an event = this + the steady clock: the difference of two events of one life
+  /// is the time that passed, also where an administrator or NTP sets the wall clock in between.
+  double clock_offset_ = 0;
   bool torn_ = false;     // the file ends within a line
   bool refused_ = false;  // said already
 };

@@ -67,6 +67,7 @@ bool Reports::may_write() const {
 void Reports::start(const StartEvent& event) {
   if (!may_write()) return;
   events_.start(event);
+  for (const auto& [path, why] : session_->refused) events_.checkpoint_refused(path.string(), why);
   if (!session_->resumed_from.empty()) {
     events_.restart("resume", session_->resumed_from, session_->position.step);
   }

@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "trainer/whole_file.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -164,17 +166,44 @@ Result<std::map<std::string, std::string>> read_metadata(const Json& entry) {
   return metadata;
 }
 
-Result<std::string_view> header_text(std::span<const std::byte> content) {
-  if (content.size() < length_bytes) return broken("truncated: no room for the header's length");
+/// Of the `bytes` of a file that begins with `start`.
+Result<std::uint64_t> header_length(std::span<const std::byte> start, std::uint64_t bytes) {
+  if (start.size() < length_bytes) return broken("truncated: no room for the header's length");
   std::uint64_t length = 0;
   for (std::size_t i = length_bytes; i-- > 0;) {
-    length = length << 8 | std::to_integer<std::uint64_t>(content[i]);
+    length = length << 8 | std::to_integer<std::uint64_t>(start[i]);
   }
   if (length > longest_header) return broken(fmt::format("a header of {} bytes", length));
-  if (length > content.size() - length_bytes) return broken("truncated within the header");
-  const auto* text = reinterpret_cast<const char*>(content.data() + length_bytes);
-  if (length == 0 || *text != '{') return broken("the header does not begin with {");
-  return std::string_view(text, length);
+  if (length > bytes - length_bytes) return broken("truncated within the header");
+  return length;
+}
+
+struct Layout {
+  std::vector<Located> located;  // in the order of their data, which they cover
+  std::map<std::string, std::string> metadata;
+};
+
+/// `text`: the header. `buffer_bytes`: of the data behind it.
+Result<Layout> read_layout(std::string_view text, std::uint64_t buffer_bytes) {
+  if (text.empty() || text.front() != '{') return broken("the header does not begin with {");
+  auto header = parse_without_duplicates(text);
+  if (!header) return std::move(header).error();
+  Layout layout;
+  for (const auto& [name, entry] : header->items()) {
+    if (name == "__metadata__") {
+      auto metadata = read_metadata(entry);
+      if (!metadata) return std::move(metadata).error();
+      layout.metadata = *std::move(metadata);
+      continue;
+    }
+    auto found = read_entry(name, entry, buffer_bytes);
+    if (!found) return std::move(found).error().within("tensor '" + shown_name(name) + "'");
+    layout.located.push_back(*std::move(found));
+  }
+  if (auto covered = check_coverage(layout.located, buffer_bytes); !covered) {
+    return std::move(covered).error();
+  }
+  return layout;
 }
 
 }  // namespace
@@ -217,29 +246,14 @@ std::string render_safetensors_header(TensorFile& file) {
 }
 
 Result<TensorFile> parse_safetensors(std::span<const std::byte> content) {
-  auto text = header_text(content);
-  if (!text) return std::move(text).error();
-  auto header = parse_without_duplicates(*text);
-  if (!header) return std::move(header).error();
-
-  const auto buffer = content.subspan(length_bytes + text->size());
-  TensorFile file;
-  std::vector<Located> located;
-  for (const auto& [name, entry] : header->items()) {
-    if (name == "__metadata__") {
-      auto metadata = read_metadata(entry);
-      if (!metadata) return std::move(metadata).error();
-      file.metadata = *std::move(metadata);
-      continue;
-    }
-    auto found = read_entry(name, entry, buffer.size());
-    if (!found) return std::move(found).error().within("tensor '" + shown_name(name) + "'");
-    located.push_back(*std::move(found));
-  }
-  if (auto covered = check_coverage(located, buffer.size()); !covered) {
-    return std::move(covered).error();
-  }
-  for (auto& [tensor, range] : located) {
+  const auto length = header_length(content, content.size());
+  if (!length) return length.error();
+  const auto* text = reinterpret_cast<const char*>(content.data() + length_bytes);
+  const auto buffer = content.subspan(length_bytes + *length);
+  auto layout = read_layout({text, *length}, buffer.size());
+  if (!layout) return std::move(layout).error();
+  TensorFile file{.tensors = {}, .metadata = std::move(layout->metadata)};
+  for (auto& [tensor, range] : layout->located) {
     const auto bytes = buffer.subspan(range.begin, range.end - range.begin);
     tensor.data.assign(bytes.begin(), bytes.end());
     file.tensors.push_back(std::move(tensor));
@@ -249,24 +263,45 @@ Result<TensorFile> parse_safetensors(std::span<const std::byte> content) {
   return file;
 }
 
-Result<TensorFile> read_safetensors(const std::filesystem::path& path) {
-  std::error_code failed;
-  const auto size = std::filesystem::file_size(path, failed);
-  if (failed) {
-    return Error{ErrorKind::bad_request,
-                 fmt::format("cannot read {}: {}", path.string(), failed.message()),
-                 "name a .safetensors file"};
-  }
+namespace {
+
+/// Looks at the header alone: a file of 200 GB that is no safetensors file is not read.
+Result<Ok> judge_header(const std::filesystem::path& path, std::uint64_t bytes) {
   std::ifstream in(path, std::ios::binary);
-  std::vector<std::byte> content(size);
-  in.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(size));
-  if (!in) return broken(fmt::format("cannot read {}", path.string()));
-  auto file = parse_safetensors(content);
-  if (file) return file;
-  Error error = std::move(file).error().within(path.string());
-  error.hint =
+  std::array<char, length_bytes> start{};
+  in.read(start.data(), start.size());
+  const auto read = std::as_bytes(std::span(start)).first(static_cast<std::size_t>(in.gcount()));
+  const auto length = header_length(read, bytes);
+  if (!length) return length.error();
+  std::string text(*length, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  auto layout = read_layout(text, bytes - length_bytes - *length);
+  if (!layout) return std::move(layout).error();
+  return Ok{};
+}
+
+}  // namespace
+
+Result<TensorFile> read_safetensors(const std::filesystem::path& path) {
+  constexpr const char* name_one = "name a .safetensors file";
+  if (std::error_code failed; !std::filesystem::exists(path, failed)) {
+    if (!failed) failed = std::make_error_code(std::errc::no_such_file_or_directory);
+    return Error{ErrorKind::bad_request,
+                 fmt::format("cannot read {}: {}", path.string(), failed.message()), name_one};
+  }
+  constexpr const char* how =
       "PyTorch writes such a file with safetensors.torch.save_file(model.state_dict(), FILE)";
-  return error;
+  const auto named = [&](Error error) {
+    error = std::move(error).within(path.string());
+    if (error.kind == ErrorKind::bad_request) error.hint = how;
+    return error;
+  };
+  const auto content =
+      read_whole_file(path, [&](std::uint64_t bytes) { return judge_header(path, bytes); });
+  if (!content) return named(content.error());
+  auto file = parse_safetensors(*content);
+  if (!file) return named(std::move(file).error());
+  return file;
 }
 
 }  // namespace dllaunch

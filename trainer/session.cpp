@@ -4,6 +4,9 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <chrono>
+#include <functional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -124,19 +127,23 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
 
 /// The folder where steps of `path` are: a run's, a `checkpoints`, or nothing for a step itself.
 CheckpointSearch search_path(const fs::path& path) {
-  if (fs::exists(path / "state.json")) {
+  std::error_code unknown;
+  if (fs::exists(path / "state.json", unknown)) {
     auto checkpoint = read_checkpoint(path);
-    if (!checkpoint) return {std::nullopt, {{path, checkpoint.error().what}}};
-    return {FoundCheckpoint{path, *std::move(checkpoint)}, {}};
+    if (checkpoint) return {FoundCheckpoint{path, *std::move(checkpoint)}, {}, {}};
+    if (checkpoint.error().kind != ErrorKind::unavailable)
+      return {std::nullopt, {{path, checkpoint.error().what}}, {}};
+    return {std::nullopt, {}, std::move(checkpoint).error().within(path.string())};
   }
-  return find_newest_checkpoint(fs::is_directory(path / "checkpoints") ? path / "checkpoints"
-                                                                       : path);
+  return find_newest_checkpoint(
+      fs::is_directory(path / "checkpoints", unknown) ? path / "checkpoints" : path);
 }
 
 /// Old checkpoints of a run that begins anew would be taken for its own by the next resume.
 Result<Ok> set_aside(const fs::path& folder) {
-  if (list_checkpoints(folder).empty()) return Ok{};
   std::error_code failed;
+  const bool none = list_checkpoints(folder, failed).empty() && !failed;
+  if (none) return Ok{};
   fs::path aside;
   for (int i = 1; aside.empty() || fs::exists(aside); ++i) {
     aside = fs::path(folder.string() + fmt::format(".{}", i));
@@ -147,23 +154,63 @@ Result<Ok> set_aside(const fs::path& folder) {
                fmt::format("cannot move {} aside: {}", folder.string(), failed.message()), ""};
 }
 
+/// Repeats `search` while something in it is unreadable, as long as `patience` lasts: a file system
+/// may be away for a moment.
+CheckpointSearch search_patiently(const std::function<CheckpointSearch()>& search,
+                                  std::chrono::milliseconds patience, const Say& warn) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds pause(200);
+  const auto give_up_at = Clock::now() + patience;
+  CheckpointSearch result = search();
+  if (result.unreadable) warn(result.unreadable->what + ": waiting");
+  while (result.unreadable && Clock::now() < give_up_at) {
+    std::this_thread::sleep_for(pause);
+    result = search();
+  }
+  return result;
+}
+
+void tell_refused(const CheckpointSearch& search, Session& session, const Say& warn) {
+  session.refused = search.refused;
+  for (const auto& refused : search.refused) {
+    warn(fmt::format("refused {}: {}", refused.path.string(), refused.why));
+  }
+}
+
+/// Beginning anew would train for days what is there already, and remove it at last.
+Error none_is_sound(const CheckpointSearch& search) {
+  constexpr std::size_t most_named = 8;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(most_named, search.refused.size()); ++i) {
+    list += fmt::format("\n  {}: {}", search.refused[i].path.string(), search.refused[i].why);
+  }
+  if (search.refused.size() > most_named)
+    list += fmt::format("\n  and {} more", search.refused.size() - most_named);
+  return {ErrorKind::bad_request, "none of the run's checkpoints is sound:" + list,
+          "repair one, or train from the start with train.resume: none, which keeps them aside"};
+}
+
 /// nullopt: train from the start.
-Result<std::optional<FoundCheckpoint>> choose_checkpoint(const Session& session, const Say& warn) {
+Result<std::optional<FoundCheckpoint>> choose_checkpoint(Session& session,
+                                                         std::chrono::milliseconds patience,
+                                                         const Say& warn) {
   const std::string& resume = session.config.resume;
   if (resume == "none") {
     if (auto moved = set_aside(session.checkpoints()); !moved) return std::move(moved).error();
     return std::optional<FoundCheckpoint>();
   }
   // A restarted run goes on from its own state, wherever it once began.
-  auto own = find_newest_checkpoint(session.checkpoints());
-  for (const auto& [path, why] : own.refused)
-    warn(fmt::format("refused {}: {}", path.string(), why));
-  if (own.found || resume == "auto") return std::move(own.found);
+  const auto in_run = [&] { return find_newest_checkpoint(session.checkpoints()); };
+  auto own = search_patiently(in_run, patience, warn);
+  if (own.unreadable) return *std::move(own.unreadable);
+  tell_refused(own, session, warn);
+  if (own.found) return std::move(own.found);
+  if (!own.refused.empty()) return none_is_sound(own);
+  if (resume == "auto") return std::optional<FoundCheckpoint>();
 
-  auto other = search_path(resume);
-  for (const auto& [path, why] : other.refused) {
-    warn(fmt::format("refused {}: {}", path.string(), why));
-  }
+  auto other = search_patiently([&] { return search_path(resume); }, patience, warn);
+  if (other.unreadable) return *std::move(other.unreadable);
+  tell_refused(other, session, warn);
   if (other.found) return std::move(other.found);
   return Error{ErrorKind::bad_request, fmt::format("resume: {} holds no sound checkpoint", resume),
                "name a run's directory, its checkpoints/ or one step-NNNNNNNN"};
@@ -206,12 +253,12 @@ Result<Ok> begin_anew(Session& session) {
 }
 
 /// Rank 0's part: weights, state and position, from a checkpoint or as they begin.
-Result<Ok> fill(Session& session, const Say& warn) {
+Result<Ok> fill(Session& session, std::chrono::milliseconds patience, const Say& warn) {
   if (session.fence != nullptr) {
     if (auto ours = session.fence->check(); !ours) return ours;
   }
   remove_leftovers(session.checkpoints(), session.generation());
-  auto chosen = choose_checkpoint(session, warn);
+  auto chosen = choose_checkpoint(session, patience, warn);
   if (!chosen) return std::move(chosen).error();
   if (!*chosen) return begin_anew(session);
 
@@ -252,9 +299,12 @@ void broadcast_position(TrainPosition& position, Communicator& communicator) {
 }
 
 /// Collective: weights, state and position as training begins with them.
-Result<Ok> fill_all(Session& session, const Say& warn, Communicator& communicator) {
+Result<Ok> fill_all(Session& session, std::chrono::milliseconds patience, const Say& warn,
+                    Communicator& communicator) {
   std::optional<Error> unfilled;
-  if (communicator.rank() == 0) unfilled = error_of(fill(session, warn));
+  if (communicator.rank() == 0) {
+    unfilled = error_of(fill(session, patience, warn));
+  }
   if (auto error = agree(communicator, std::move(unfilled))) return *std::move(error);
   session.arenas->broadcast();
   broadcast_buffers(session.graph, *session.executable, communicator);
@@ -278,7 +328,9 @@ Result<Ok> check_same_backend(const Session& session, const Say& warn, Communica
 }
 
 /// Collective. What makes the session ready to train, once its batch size is known.
-Result<Ok> open_training(Session& session, const Say& warn, Communicator& communicator) {
+Result<Ok> open_training(Session& session, const PrepareOptions& options,
+                         Communicator& communicator) {
+  const Say& warn = options.warn;
   const TrainConfig& config = session.config;
   const Say unsaid = [](std::string_view) {};
   auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
@@ -303,7 +355,7 @@ Result<Ok> open_training(Session& session, const Say& warn, Communicator& commun
   }
   session.arenas->freeze(session.graph);
   session.arenas->deal(session.arenas->plan(bucket_bytes(config.runtime)));
-  return fill_all(session, warn, communicator);
+  return fill_all(session, options.storage_patience, warn, communicator);
 }
 
 }  // namespace
@@ -331,7 +383,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (session.stopped) return session;
   const bool finds_rate = options.config.find.lr && !choices->lr;
   if (options.config.find.lr && choices->lr) take_rate(session.config, *choices->lr);
-  if (auto opened = open_training(session, options.warn, communicator); !opened) {
+  if (auto opened = open_training(session, options, communicator); !opened) {
     return std::move(opened).error();
   }
   if (!finds_rate) return session;
@@ -341,7 +393,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
   if (session.stopped) return session;
   // As if nothing had been tried.
   const Say nothing_new = [](std::string_view) {};
-  auto filled = fill_all(session, nothing_new, communicator);
+  auto filled = fill_all(session, options.storage_patience, nothing_new, communicator);
   return filled ? Result<Session>(std::move(session)) : std::move(filled).error();
 }
 

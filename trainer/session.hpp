@@ -32,6 +32,8 @@ struct PrepareOptions {
   Say warn = [](std::string_view) {};  // hears of every checkpoint that was refused
   Say say = [](std::string_view) {};   // hears of progress on this node
   std::function<bool()> stop_requested = [] { return false; };  // asked while `auto` is found
+  /// So long a checkpoint that cannot be read is waited for: its file system may be away.
+  std::chrono::milliseconds storage_patience = std::chrono::seconds(30);
   // Both outlive the session and may be absent:
   Activity* activity = nullptr;  // told what this rank does
   Fence* fence = nullptr;        // asked before rank 0 writes
@@ -55,7 +57,8 @@ struct Session {
   std::unique_ptr<Executable> executable;
   std::unique_ptr<ParameterArenas> arenas;
   TrainPosition position;
-  std::string resumed_from;  // path of a checkpoint; empty: from the start
+  std::string resumed_from;                // path of a checkpoint; empty: from the start
+  std::vector<RefusedCheckpoint> refused;  // on rank 0: those passed over for resumed_from
   std::string started_with;  // a line about weights of a file; empty: from the seed or resumed
   bool stopped = false;      // on request, before it was ready to train
 

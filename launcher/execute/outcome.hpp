@@ -15,6 +15,7 @@ struct Outcome {
   std::string reason = {};               // one clear sentence; empty when completed
   std::string first_error = {};          // "rank 3 on n2: ValueError: bad"; empty: no log shows one
   std::vector<std::string> others = {};  // a line for each further task of an array that failed
+  TaskCounts tasks = {};                 // of an array
   std::string advice = {};               // what to change; empty: nobody knows
   std::string log = {};                  // the file `excerpt` is from; empty: none
   std::vector<std::string> excerpt = {};

@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view name_stem = "dllaunch-";
 constexpr std::size_t random_letters = 6;
+/// In every scratch folder: a user's own dllaunch-backup has a name of the same form.
+constexpr const char* marker = ".dllaunch-scratch";
 
 bool has_scratch_name(const std::string& name) {
   return name.starts_with(name_stem) && name.size() == name_stem.size() + random_letters;
@@ -36,6 +38,12 @@ int lock_folder(const std::string& path) {
   return -1;
 }
 
+bool is_marked(int folder) {
+  struct stat info {};
+  return fstatat(folder, marker, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) &&
+         info.st_uid == geteuid();
+}
+
 bool is_older(int folder, std::chrono::seconds age) {
   struct stat info {};
   return fstat(folder, &info) == 0 && std::time(nullptr) - info.st_mtime >= age.count();
@@ -50,6 +58,8 @@ ScratchFolder::ScratchFolder(const std::string& below) {
   if (mkdtemp(path.data()) == nullptr) return;
   path_ = path;
   lock_ = lock_folder(path);
+  const int mark = openat(lock_, marker, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (mark >= 0) close(mark);
 }
 
 ScratchFolder::~ScratchFolder() {
@@ -72,7 +82,7 @@ int sweep_scratch(const std::string& below, std::chrono::seconds age) {
     const int lock = lock_folder(at->path().string());
     if (lock < 0) continue;
     std::error_code failed;
-    if (is_older(lock, age)) fs::remove_all(at->path(), failed);
+    if (is_marked(lock) && is_older(lock, age)) fs::remove_all(at->path(), failed);
     removed += fs::exists(at->path(), failed) ? 0 : 1;
     close(lock);
   }

@@ -161,7 +161,9 @@ class JobWatch {
     int running = 0;
     for (const auto& job : jobs) (is_waiting_state(job.state) ? waiting : running) += tasks_in(job);
     running_ = running > 0;
-    const auto text = fmt::format("job {}: {} running, {} waiting", id_, tasks(running), waiting);
+    most_tasks_ = std::max(most_tasks_, running + waiting);
+    const auto text = fmt::format("job {}: {} running, {} waiting, {} over", id_, tasks(running),
+                                  waiting, most_tasks_ - running - waiting);
     if (text != tasks_told_) follower_.say(text);
     tasks_told_ = text;
   }
@@ -234,6 +236,7 @@ class JobWatch {
   std::optional<Clock::time_point> give_up_at_;
   std::vector<SlurmJob> end_;  // of an array several
   std::string tasks_told_;
+  int most_tasks_ = 0;  // seen at once: the first look sees all but those that are over already
 };
 
 }  // namespace

@@ -125,6 +125,14 @@ std::optional<JournalDecision> given_up(const RunDir& run, const SlurmJob& job) 
   return ours ? std::move(last) : std::nullopt;
 }
 
+/// A process of the job ran out of memory, and the work was completed all the same. Slurm calls the
+/// job OUT_OF_MEMORY (exit code 0:125) whatever its script returns.
+bool recovered_from_memory(const RunDir& run, const SlurmJob& job) {
+  if (job.state != "OUT_OF_MEMORY") return false;
+  const auto last = given_up(run, job);
+  return last && last->status == RunStatus::completed;
+}
+
 /// The supervisor starts the ranks anew in the same job: what the newest did is the end.
 std::string of_newest_attempt(const std::string& job_words) {
   const auto mark = job_words.rfind(attempt_mark);
@@ -261,6 +269,7 @@ Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob&
   if (job.state == "COMPLETED") {
     return ledger.end_status() == "cancelled" ? saved_and_stopped(plan, job) : Outcome{};
   }
+  if (recovered_from_memory(run, job)) return {};
   const auto verdict = verdicts.find(job.state);
   if (verdict == verdicts.end()) {
     Outcome failed = explain_failed(plan, run, job, job_words);
@@ -317,12 +326,17 @@ Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::stri
                       const std::vector<SlurmJob>& tasks) {
   constexpr std::size_t most_named = 8;
   const auto failed = failed_tasks(plan, run, id, tasks);
-  if (failed.empty()) return {};
+  TaskCounts counts;
+  for (const auto& task : failed) ++counts[task.outcome.status];
+  if (failed.size() < tasks.size())
+    counts[RunStatus::completed] = static_cast<int>(tasks.size() - failed.size());
+  if (failed.empty()) return {.tasks = std::move(counts)};
   auto first = std::find_if(failed.begin(), failed.end(), [](const EndedTask& task) {
     return task.outcome.status != RunStatus::cancelled;
   });
   if (first == failed.end()) first = failed.begin();
   Outcome outcome = first->outcome;
+  outcome.tasks = std::move(counts);
   if (!outcome.first_error.empty())
     outcome.first_error = fmt::format("task {}: {}", first->number, outcome.first_error);
   std::string list;

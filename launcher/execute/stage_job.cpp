@@ -67,12 +67,20 @@ Result<Ok> pack_directory(World& world, const std::string& source, const std::st
               "pack " + source);
 }
 
+/// Sends one file to all nodes; the nodes are told its checksum.
+Result<Ok> send_parcel(World& world, StageJob& job, const std::string& from,
+                       const std::string& name) {
+  auto checksum = file_checksum(from);
+  if (!checksum) return std::move(checksum).error();
+  job.request.parcels.push_back({name, *std::move(checksum)});
+  return send(world, job, from, parcel_path(job.request.folder, name));
+}
+
 /// Sends what is to be read once only. `packed` is a name for what has to be packed before.
-Result<Ok> send_parcels(World& world, const StageJob& job, const std::string& packed) {
-  const auto& folder = job.request.folder;
+Result<Ok> send_parcels(World& world, StageJob& job, const std::string& packed) {
   if (!job.programs.empty()) {
     if (auto done = pack_programs(world, job.programs, packed); !done) return done;
-    if (auto done = send(world, job, packed, programs_parcel(folder)); !done) return done;
+    if (auto done = send_parcel(world, job, packed, programs_parcel()); !done) return done;
   }
   if (!job.broadcast) return Ok{};
   for (const auto& source : job.request.sources) {
@@ -81,7 +89,7 @@ Result<Ok> send_parcels(World& world, const StageJob& job, const std::string& pa
     if (directory) {
       if (auto done = pack_directory(world, source, packed); !done) return done;
     }
-    auto done = send(world, job, directory ? packed : source, source_parcel(folder, source));
+    auto done = send_parcel(world, job, directory ? packed : source, source_parcel(source));
     if (!done) return done;
   }
   return Ok{};
@@ -107,9 +115,24 @@ std::vector<std::string> on_every_node(const StageJob& job,
   return argv;
 }
 
+/// Parcels are sent into the private folder, which has to be there before.
+Result<Ok> make_folders(World& world, StageJob& job) {
+  job.request.made = true;
+  const auto& folder = job.request.folder;
+  if (job.nodes > 1)
+    return call(world, on_every_node(job, {"--here", "--make", "--to", folder}), "stage");
+  if (auto made = make_stage_folder(world, folder); !made) return made;
+  return make_parcel_folder(world, folder);
+}
+
 Result<Ok> fill_nodes(World& world, const StageJob& job) {
   if (job.nodes == 1) return stage_on_this_node(world, job.request);
   std::vector<std::string> command = {"--here", "--to", job.request.folder};
+  if (job.request.made) command.emplace_back("--made");
+  for (const auto& parcel : job.request.parcels) {
+    command.emplace_back("--parcel");
+    command.push_back(word_of(parcel));
+  }
   if (!job.request.run_dir.empty()) {
     command.emplace_back("--run-dir");
     command.push_back(job.request.run_dir);
@@ -121,17 +144,21 @@ Result<Ok> fill_nodes(World& world, const StageJob& job) {
 
 }  // namespace
 
-Result<Ok> stage_on_all_nodes(World& world, const StageJob& job) {
+Result<Ok> stage_on_all_nodes(World& world, StageJob job) {
   const auto missing = missing_sources(job.request.sources);
   if (!missing.empty())
     return Error{ErrorKind::unavailable, "stage: " + missing.front(),
                  "check `stage:` in the job file"};
-  const std::string packed = job.request.folder + ".packed";
-  auto done = send_parcels(world, job, packed);
-  std::error_code ignored;
-  fs::remove(packed, ignored);
-  if (done) done = fill_nodes(world, job);
-  return done;
+  const bool sends = !job.programs.empty() || (job.broadcast && !job.request.sources.empty());
+  if (sends) {
+    if (auto made = make_folders(world, job); !made) return made;
+    const std::string packed = parcel_path(job.request.folder, "packed");
+    auto sent = send_parcels(world, job, packed);
+    std::error_code ignored;
+    fs::remove(packed, ignored);
+    if (!sent) return sent;
+  }
+  return fill_nodes(world, job);
 }
 
 Result<Ok> pack_programs(World& world, const std::vector<std::string>& programs,

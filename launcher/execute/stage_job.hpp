@@ -18,7 +18,7 @@ struct StageJob {
 
 /// Returns when every node has everything. What is there after a failure, the keeper removes.
 /// unavailable: in the words of the nodes that could not.
-Result<Ok> stage_on_all_nodes(World& world, const StageJob& job);
+Result<Ok> stage_on_all_nodes(World& world, StageJob job);
 
 /// A tar with bin/: the programs and the modules beside them (libNAME_*.so), and lib/: the shared
 /// libraries they need that the nodes' systems do not have.

@@ -1,5 +1,6 @@
 #include "launcher/execute/stage_node.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <random>
 
 #include "launcher/run_dir.hpp"
 #include "launcher/stage.hpp"
@@ -113,6 +115,19 @@ Result<Ok> take_run_files(World& world, const StageRequest& request, const std::
   return Ok{};
 }
 
+/// The path of the parcel that the job's own broadcast brought, once its checksum holds; empty:
+/// none was sent.
+Result<std::string> own_parcel(World& world, const StageRequest& request, const std::string& name) {
+  const auto sent = std::find_if(request.parcels.begin(), request.parcels.end(),
+                                 [&](const Parcel& parcel) { return parcel.name == name; });
+  if (sent == request.parcels.end()) return std::string();
+  const auto path = parcel_path(request.folder, name);
+  const auto checksum = file_checksum(path);
+  if (!checksum) return failed(world, "stage " + name, checksum.error().what, request.folder);
+  if (*checksum == sent->checksum) return path;
+  return failed(world, "stage " + name, "what arrived is not what was sent", request.folder);
+}
+
 /// A parcel holds a source as sbcast sent it: an archive, a packed directory, or a plain file.
 Result<Ok> open_parcel(World& world, const std::string& parcel, const std::string& source,
                        const std::string& folder) {
@@ -135,22 +150,24 @@ Result<Ok> open_parcel(World& world, const std::string& parcel, const std::strin
 Result<Ok> fill(World& world, const StageRequest& request) {
   const std::string own = request.folder + "/.dllaunch";
   if (auto made = make_folder(world, own); !made) return made;
-  std::error_code error;
-  const auto programs = programs_parcel(request.folder);
-  if (fs::exists(programs, error)) {
-    auto done = unpack(world, ArchiveKind::tar, programs, own, "unpack the programs");
-    fs::remove(programs, error);
+  auto programs = own_parcel(world, request, programs_parcel());
+  if (!programs) return std::move(programs).error();
+  if (!programs->empty()) {
+    auto done = unpack(world, ArchiveKind::tar, *programs, own, "unpack the programs");
     if (!done) return done;
   }
   if (!request.run_dir.empty()) {
     if (auto done = take_run_files(world, request, own); !done) return done;
   }
   for (const auto& source : request.sources) {
-    const auto parcel = source_parcel(request.folder, source);
-    auto done = fs::exists(parcel, error) ? open_parcel(world, parcel, source, request.folder)
-                                          : take_source(world, source, request.folder);
+    auto parcel = own_parcel(world, request, source_parcel(source));
+    if (!parcel) return std::move(parcel).error();
+    auto done = parcel->empty() ? take_source(world, source, request.folder)
+                                : open_parcel(world, *parcel, source, request.folder);
     if (!done) return done;
   }
+  std::error_code ignored;
+  fs::remove_all(parcel_folder(request.folder), ignored);
   return Ok{};
 }
 
@@ -166,8 +183,53 @@ void remove_tree(const std::string& folder, std::error_code& error) {
   fs::remove_all(folder, error);
 }
 
-bool is_ours(const std::string& folder) {
+bool has_our_name(const std::string& folder) {
   return folder.starts_with('/') && fs::path(folder).filename().string().starts_with(folder_stem);
+}
+
+Error not_ours(const std::string& folder, const std::string& why) {
+  return {ErrorKind::bad_request, fmt::format("{} is no folder for staging: {}", folder, why), ""};
+}
+
+/// A directory, no link, of this user and closed to all others. Ok also where there is none.
+Result<Ok> check_ours(const std::string& folder) {
+  if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return Ok{};
+  if (file < 0) return not_ours(folder, std::strerror(errno));
+  struct stat info {};
+  const bool known = fstat(file, &info) == 0;
+  close(file);
+  constexpr mode_t others = 077;
+  if (!known || info.st_uid != geteuid()) return not_ours(folder, "it is another user's");
+  if ((info.st_mode & others) != 0) return not_ours(folder, "it is open to other users");
+  return Ok{};
+}
+
+/// A node that lost power, or whose slurmd was killed, keeps what a start of the same job copied.
+void remove_earlier(const std::string& folder) {
+  const fs::path ours(folder);
+  const std::string name = ours.filename().string();
+  const auto job = name.substr(0, name.rfind('-') + 1);
+  if (job.size() <= folder_stem.size()) return;
+  std::error_code ended;
+  for (fs::directory_iterator at(ours.parent_path(), ended), end; !ended && at != end;
+       at.increment(ended)) {
+    const bool earlier = at->path().filename().string().starts_with(job) && at->path() != ours;
+    if (!earlier) continue;
+    // Another user's folder of such a name stays.
+    const auto ignored = remove_stage(at->path().string());
+  }
+}
+
+/// Whether no other user can rename what is ours in it: root's or our own, and sticky where others
+/// may write.
+bool is_safe_parent(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return false;
+  if (info.st_uid != 0 && info.st_uid != geteuid()) return false;
+  constexpr mode_t written_by_others = 022;
+  return (info.st_mode & written_by_others) == 0 || (info.st_mode & S_ISVTX) != 0;
 }
 
 }  // namespace
@@ -177,22 +239,19 @@ std::string node_disk(World& world) {
     std::string path = world.environment(variable).value_or("");
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
     if (has_plain_name(path) && world.is_folder(path) && access(path.c_str(), W_OK | X_OK) == 0 &&
-        !lies_on_network(path))
+        !lies_on_network(path) && is_safe_parent(path))
       return path;
   }
   return "/tmp";
 }
 
-std::string stage_folder(const std::string& disk, const std::string& job_id) {
-  return fmt::format("{}/{}{}", disk, folder_stem, job_id);
+std::string stage_folder(const std::string& disk, const std::string& id) {
+  return fmt::format("{}/{}{}", disk, folder_stem, id);
 }
 
-std::string source_parcel(const std::string& folder, const std::string& source) {
-  return fmt::format("{}.{}.parcel", folder, staged_name(source));
-}
-
-std::string programs_parcel(const std::string& folder) {
-  return folder + ".programs";
+std::string own_stage_id(const std::string& job_id) {
+  std::random_device source;
+  return fmt::format("{}-{:08x}{:08x}", job_id, source(), source());
 }
 
 Result<Ok> take_source(World& world, const std::string& source, const std::string& folder) {
@@ -211,17 +270,23 @@ Result<Ok> take_source(World& world, const std::string& source, const std::strin
   return done;
 }
 
+Result<Ok> make_stage_folder(World& world, const std::string& folder) {
+  if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
+  remove_earlier(folder);
+  return make_folder(world, folder);
+}
+
+Result<Ok> make_parcel_folder(World& world, const std::string& folder) {
+  return make_folder(world, parcel_folder(folder));
+}
+
 Result<Ok> stage_on_this_node(World& world, const StageRequest& request) {
-  if (!is_ours(request.folder))
-    return Error{ErrorKind::bad_request, request.folder + " is no folder for staging", ""};
-  // A requeued job may come back to a node that lost power with the first copy on it.
-  std::error_code error;
-  remove_tree(request.folder, error);
-  if (error)
-    return failed(world, "remove what an earlier start left in " + request.folder, error.message(),
-                  request.folder);
-  if (auto made = make_folder(world, request.folder); !made) return made;
-  auto done = fill(world, request);
+  if (!request.made) {
+    if (auto made = make_stage_folder(world, request.folder); !made) return made;
+  }
+  auto done = check_ours(request.folder);
+  if (!done) return done;
+  done = fill(world, request);
   if (!done) {
     if (auto removed = remove_stage(request.folder); !removed) world.note(removed.error().what);
   }
@@ -229,20 +294,12 @@ Result<Ok> stage_on_this_node(World& world, const StageRequest& request) {
 }
 
 Result<Ok> remove_stage(const std::string& folder) {
-  if (!is_ours(folder))
-    return Error{ErrorKind::bad_request, folder + " is no folder for staging", ""};
+  if (auto ours = check_ours(folder); !ours) return ours;
   std::error_code error;
   remove_tree(folder, error);
-  const std::string problem = error ? error.message() : "";
-  const fs::path parcels = folder + ".";
-  for (fs::directory_iterator at(parcels.parent_path(), error), end; !error && at != end;
-       at.increment(error)) {
-    std::error_code ignored;
-    if (at->path().filename().string().starts_with(parcels.filename().string()))
-      fs::remove_all(at->path(), ignored);
-  }
-  if (!problem.empty())
-    return Error{ErrorKind::unavailable, fmt::format("cannot remove {}: {}", folder, problem), ""};
+  if (error)
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot remove {}: {}", folder, error.message()), ""};
   return Ok{};
 }
 

@@ -22,6 +22,8 @@ constexpr int most_lives = 3;
 constexpr int look_ms = 1000;  // a signal that wakes nobody is survived
 constexpr int fork_tries = 60;
 
+pid_t own_guardian = 0;  // of this process; 0: it has none
+
 pid_t start(const std::function<int()>& work) {
   std::fflush(nullptr);
   const pid_t guardian = getpid();
@@ -29,6 +31,7 @@ pid_t start(const std::function<int()>& work) {
   if (pid != 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != guardian) _exit(exit_code::job_failed);
+  own_guardian = guardian;
   const int code = work();
   std::fflush(nullptr);
   _exit(code);
@@ -92,6 +95,10 @@ int guard(const SupervisorSignals& signals, const std::function<int()>& work) {
     end_what_is_left();
   }
   return exit_code::job_failed;
+}
+
+bool guardian_was_killed() {
+  return own_guardian != 0 && getppid() != own_guardian;
 }
 
 }  // namespace dllaunch

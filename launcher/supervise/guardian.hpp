@@ -14,4 +14,8 @@ namespace dllaunch {
 /// before the next life. `work` blocks no other signals than `signals` does.
 int guard(const SupervisorSignals& signals, const std::function<int()>& work);
 
+/// True in `work` when its guardian was killed. The kernel then sends `work` a SIGTERM, which looks
+/// like that of a person who cancels.
+bool guardian_was_killed();
+
 }  // namespace dllaunch

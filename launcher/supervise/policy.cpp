@@ -284,6 +284,13 @@ bool is_final(int code) {
   return code == exit_code::do_not_requeue || code == exit_code::bad_request;
 }
 
+Decision without_restart(Decision decision) {
+  if (decision.next != Next::restart) return decision;
+  decision.next = Next::requeue;
+  decision.ask_slurm = true;
+  return decision;
+}
+
 std::string describe(const Attempt& attempt) {
   switch (attempt.cause) {
     case Cause::completed:

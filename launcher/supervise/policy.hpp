@@ -75,6 +75,10 @@ struct Decision {
 Decision decide(const std::vector<Attempt>& history, const RecoverySettings& settings,
                 std::optional<double> seconds_left);
 
+/// The decision where the batch script ends with the supervisor's guardian: a restart, which is
+/// impossible in this allocation, becomes a requeue.
+Decision without_restart(Decision decision);
+
 /// Before the first start of a supervisor: a stop, or nothing. The last attempt may have no end,
 /// for its supervisor was killed, and Slurm brings a job back whatever was decided about it.
 /// `same_allocation`: it has not since the last attempt.

@@ -15,6 +15,7 @@
 #include "launcher/first_error.hpp"
 #include "launcher/run_lease.hpp"
 #include "launcher/stored_run.hpp"
+#include "launcher/supervise/guardian.hpp"
 #include "launcher/supervise/journal.hpp"
 #include "launcher/supervise/old_ranks.hpp"
 #include "launcher/supervise/put_back.hpp"
@@ -244,7 +245,8 @@ class Supervisor {
   }
 
   Cause cause_of_signal(int signal) const {
-    return is_warning(signal, run_, allocation_end_) ? Cause::time_limit : Cause::cancelled;
+    if (is_warning(signal, run_, allocation_end_)) return Cause::time_limit;
+    return guardian_was_killed() ? Cause::cut_short : Cause::cancelled;
   }
 
   /// Ranks start on fit nodes only. A decision: there are too few of them here.
@@ -297,6 +299,7 @@ class Supervisor {
     judge(*end, here.allocation, begun, logs, attempt);
     const auto of_storage = decide_of_storage(attempt);
     auto decision = of_storage ? *of_storage : decide(history_, run_.recovery, seconds_left());
+    if (guardian_was_killed()) decision = without_restart(std::move(decision));
     if (attempt.cause == Cause::superseded) return give_way(end->words);
     // To ask Slurm may have taken long.
     if (auto words = lease_lost(); !words.empty()) return give_way(words);
@@ -348,6 +351,10 @@ class Supervisor {
 
   /// Slurm's TERM may end the ranks before srun says what it was for. It leaves us little time.
   void look_who_cancelled(Attempt& attempt) {
+    if (guardian_was_killed()) {
+      attempt.cause = Cause::cut_short;
+      attempt.words = "the process that guards its supervisor was killed";
+    }
     if (run_.allocation.job.empty()) return;
     const auto record = ask_of_job(world_, run_.allocation, std::chrono::seconds(3));
     if (!record) return;

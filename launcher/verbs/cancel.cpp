@@ -118,7 +118,8 @@ Result<int> cancel_slurm(const Options& options, const StoredRun& run, World& wo
   auto outcome = end_job(options, run, follower, world);
   if (!outcome) return std::move(outcome).error();
   if (!owner_of(run.dir)) {
-    const auto summary = summary_of(*outcome, follower.ledger(), run.plan.ranks(), run.trains);
+    const auto summary = summary_of(*outcome, follower.ledger(), run.plan.ranks(), run.trains,
+                                    seconds_since_began(run.dir, run.plan.launcher));
     auto written = write_file(run.dir.summary(), summary_text(summary));
     if (!written) world.note("dllaunch: warning: " + written.error().what + "\n");
   }

@@ -149,7 +149,8 @@ std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
 Result<int> finish(const RunOptions& options, const Planned& planned, const RunDir& run,
                    const Outcome& outcome, const RunLedger& ledger, World& world) {
   const auto summary =
-      summary_of(outcome, ledger, planned.plan.ranks(), !planned.job.train.is_null());
+      summary_of(outcome, ledger, planned.plan.ranks(), !planned.job.train.is_null(),
+                 seconds_since_began(run, planned.plan.launcher));
   world.note(render_failure(outcome));
   if (outcome.taken_over) return outcome.exit_code;
   world.print(render_summary(summary, {.run_dir = run.path,
@@ -190,8 +191,9 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
   }
   if (attached) settings.attached_at_s = attached->since_s;
   Follower follower(world, run, settings);
-  follower.note(fmt::format("{}: {} rank{} {}, {}", plan.name, plan.ranks(),
-                            plan.ranks() == 1 ? "" : "s",
+  follower.note(fmt::format("{}: {}{} rank{}{} {}, {}", plan.name,
+                            plan.array ? fmt::format("array {} of ", *plan.array) : "",
+                            plan.ranks(), plan.ranks() == 1 ? "" : "s", plan.array ? " a task" : "",
                             slurm ? "on " + node_words(plan) : "on this machine", run.path));
   const auto watch = slurm_settings(options, world);
   auto outcome = attached ? attach_slurm(plan, run, attached->id, follower, world, watch)

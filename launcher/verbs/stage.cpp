@@ -31,6 +31,8 @@ struct StageOptions {
   bool folder = false;
   std::string keep;
   bool here = false;
+  bool make = false;
+  std::vector<std::string> parcels;
   StageJob job;
 };
 
@@ -76,18 +78,32 @@ Result<int> stage_all(StageOptions options, World& world) {
   return exit_code::success;
 }
 
+Result<Ok> stage_here(const StageOptions& options, World& world) {
+  auto request = options.job.request;
+  if (options.make) {
+    auto made = make_stage_folder(world, request.folder);
+    return made ? make_parcel_folder(world, request.folder) : made;
+  }
+  for (const auto& word : options.parcels) {
+    auto parcel = parcel_of(word);
+    if (!parcel) return std::move(parcel).error();
+    request.parcels.push_back(*std::move(parcel));
+  }
+  return stage_on_this_node(world, request);
+}
+
 Result<int> stage(const StageOptions& options, World& world) {
   if (options.folder) {
     const auto id = job_id(world);
     if (!id) return id.error();
-    world.print(stage_folder(node_disk(world), *id) + "\n");
+    world.print(stage_folder(node_disk(world), own_stage_id(*id)) + "\n");
     return exit_code::success;
   }
   if (!options.keep.empty()) return keep(options.keep);
   if (options.job.request.folder.empty())
     return Error{ErrorKind::bad_request, "stage: where to?", "--to \"$DLLAUNCH_STAGE\""};
   if (!options.here) return stage_all(options, world);
-  auto done = stage_on_this_node(world, options.job.request);
+  auto done = stage_here(options, world);
   if (!done) return std::move(done).error();
   return exit_code::success;
 }
@@ -109,6 +125,14 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--run-dir", job.request.run_dir, "the run's directory: plan.json and train.json")
       ->type_name("DIR");
   app.add_flag("--here", options->here, "on this node alone");
+  app.add_flag("--make", options->make, "only make the folder, for parcels to be sent there")
+      ->group("");
+  app.add_flag("--made", job.request.made, "the folder was made by --make")->group("");
+  app.add_option("--parcel", options->parcels, "what was sent there, with its checksum")
+      ->type_name("NAME=CHECKSUM")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group("");
   app.add_option("SOURCE", job.request.sources, "directories, archives or files, after --");
   return [options](World& world) { return stage(*options, world); };
 }

@@ -251,6 +251,9 @@ TEST_F(SlurmFollow, AnArraysTasksAreToldApart) {
   EXPECT_THAT(ended.err, ContainsRegex("first error: task 1: rank 1 on n[12]: ValueError: bad "
                                        "shape\n"));
   EXPECT_THAT(ended.err, HasSubstr("task-1/out/rank-0001-n"));
+  EXPECT_THAT(ended.err, HasSubstr("many: array 0-2 of 2 ranks a task on "));
+  EXPECT_THAT(ended.out, HasSubstr("failed: 3 tasks (2 completed, 1 failed), "));
+  EXPECT_THAT(ended.out, HasSubstr("/task-N/out of task N; all: dllaunch logs "));
   const auto logs = run({"logs", "many"});
   EXPECT_THAT(logs.out, HasSubstr("task 0: ranks 0-1: task 0\n"));
   EXPECT_THAT(logs.out, HasSubstr("task 2: ranks 0-1: task 2\n"));

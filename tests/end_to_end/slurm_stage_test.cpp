@@ -19,8 +19,8 @@ using testing::HasSubstr;
 class SlurmStage : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    cluster_ = std::make_unique<TestCluster>(
-        std::vector<std::string>{"--nodes", "2", "--cpus", "2", "--user", "alice"});
+    cluster_ = std::make_unique<TestCluster>(std::vector<std::string>{
+        "--nodes", "2", "--cpus", "2", "--user", "alice", "--user", "mallory"});
   }
   static void TearDownTestSuite() { cluster_.reset(); }
 
@@ -53,10 +53,12 @@ class SlurmStage : public testing::Test {
                             keys),
             "--run-dir", work_->run_dir()};
   }
+  /// But for what mallory put there.
   static std::string on_nodes() {
     std::string all;
     for (const char* node : {"n1", "n2"})
-      all += cluster_->on_node(node, {"sh", "-c", "ls -d /tmp/dllaunch-stage-* 2> /dev/null"});
+      all += cluster_->on_node(node, {"find", "/tmp", "-maxdepth", "1", "-name", "dllaunch-stage-*",
+                                      "!", "-user", "mallory"});
     return all;
   }
   static bool nothing_stays() {
@@ -81,7 +83,7 @@ TEST_F(SlurmStage, RanksReadTheirNodesOwnCopyAndItIsRemoved) {
   EXPECT_THAT(ended.err, HasSubstr("n1 from the directory"));
   EXPECT_THAT(ended.err, HasSubstr("n2 from the directory"));
   const auto id = work_->job_id();
-  EXPECT_THAT(ended.err, HasSubstr("/tmp/dllaunch-stage-" + id + " 700"));
+  EXPECT_THAT(ended.err, testing::ContainsRegex("/tmp/dllaunch-stage-" + id + "-[0-9a-f]+ 700"));
   EXPECT_TRUE(nothing_stays()) << on_nodes();
   const auto log = work_->text_of("run/slurm-" + id + ".out");
   EXPECT_THAT(log, HasSubstr(": sources 2, programs 0, nodes 2"));
@@ -123,6 +125,34 @@ TEST_F(SlurmStage, SentByBroadcastWithThePrograms) {
   EXPECT_FALSE(events_of(run_dir, "checkpoint").empty());
   EXPECT_TRUE(fs::exists(run_dir + "/checkpoints"));
   EXPECT_TRUE(nothing_stays()) << on_nodes();
+}
+
+/// Another user knows the number of the next job, and what its folder was called before.
+TEST_F(SlurmStage, AnotherUsersParcelsAreNotUnpacked) {
+  fs::permissions(work_->path(), fs::perms::all);
+  work_->before = cluster_->login("alice");
+  work_->environment.emplace_back("HOME", "/nonexistent");
+  std::ofstream(work_->path() + "/data/train.sh") << "echo alice trains\n";
+  std::ofstream(work_->path() + "/precious") << "precious\n";
+  fs::permissions(work_->path() + "/precious", fs::perms::all);
+  const std::string plant =
+      "setpriv --reuid mallory --regid mallory --clear-groups sh -c '"
+      "mkdir -p /tmp/evil && echo echo mallory trains > /tmp/evil/train.sh; "
+      "for n in $(seq 1 400); do s=/tmp/dllaunch-stage-$n; tar -C /tmp/evil -cf $s.data.parcel .; "
+      "cp $s.data.parcel $s.programs; mkdir -p $s $s.packed.d/bin; "
+      "ln -s " +
+      work_->path() + "/precious $s.packed.d/bin/dllaunch; chmod -R a+rwX $s*; done'";
+  for (const char* node : {"n1", "n2"}) cluster_->on_node(node, {"sh", "-c", plant});
+  const auto planted = cluster_->on_node("n1", {"sh", "-c", "ls /tmp | grep -c stage.*parcel"});
+  EXPECT_EQ(planted, "400");
+  const auto ended =
+      work_->run(args("stage: [data, programs]\nrun: [bash, '{stage}/data/train.sh']\n"));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("alice trains"));
+  EXPECT_EQ(ended.err.find("mallory"), std::string::npos) << ended.err;
+  EXPECT_EQ(work_->text_of("precious"), "precious\n");
+  for (const char* node : {"n1", "n2"})
+    cluster_->on_node(node, {"sh", "-c", "rm -rf /tmp/evil /tmp/dllaunch-stage-*"});
 }
 
 TEST_F(SlurmStage, CancelledItIsRemovedToo) {

@@ -60,6 +60,9 @@ std::string whole_run(const ProgressStyle& style) {
   show(epoch(2, 190));
   show(
       RestartEvent{.time = 191, .reason = "rank 1 died", .from = "/run/checkpoints/step-00000010"});
+  show(CheckpointRefusedEvent{.time = 192,
+                              .path = "/run/checkpoints/step-00000015",
+                              .why = "model.safetensors is truncated: 50 of 200 bytes"});
   show(RanksEvent{.time = 255, .epoch = 2, .notes = {"rank 3 on n1: computes 1.31 x the median"}});
   show(StallEvent{.time = 260, .late_ranks = {1, 3}, .collective = "all_reduce", .seconds = 60});
   show(StallEvent{.time = 260.5,

@@ -175,6 +175,36 @@ TEST(Summary, WhatARestartLostCountsNeitherAsWorkNorAsEpochs) {
   EXPECT_FALSE(RunLedger().goodput(20));
 }
 
+/// The second life's node has a clock that is 20 years ahead.
+TEST(Summary, GoodputCountsNoMoreThanCanHavePassed) {
+  constexpr double twenty_years = 175'200 * 3600.0;
+  RunLedger ledger;
+  ledger.take(StartEvent{.time = 100, .generation = 1});
+  ledger.take(StepEvent{.time = 110, .epoch = 1, .step = 10, .generation = 1});
+  ledger.take(StartEvent{.time = twenty_years, .generation = 2});
+  ledger.take(StepEvent{.time = twenty_years + 10, .epoch = 1, .step = 20, .generation = 2});
+  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 20);
+  EXPECT_EQ(ledger.goodput(30, /*most_seconds=*/40), 0.5);
+  EXPECT_EQ(ledger.goodput(50, /*most_seconds=*/40), 0.4) << "measured";
+}
+
+/// One rank is not what an array is.
+TEST(Summary, AnArrayIsToldByItsTasks) {
+  auto summary = summarize(RunLedger(), RunStatus::completed, 2, 1);
+  summary.tasks = {{RunStatus::completed, 10}};
+  const auto places = SummaryPlaces{"/runs/a", "", "dllaunch run a"};
+  EXPECT_EQ(render_summary(summary, places),
+            "completed: 10 tasks, 2.0 s\n  run         /runs/a\n"
+            "  logs        /runs/a/task-N/out of task N; all: dllaunch logs /runs/a\n");
+  EXPECT_EQ(to_json(summary)["tasks"].dump(), R"({"completed":10})");
+  summary.tasks = {{RunStatus::completed, 8}, {RunStatus::failed, 1}, {RunStatus::timeout, 1}};
+  summary.status = RunStatus::failed;
+  const auto text = render_summary(summary, places);
+  EXPECT_TRUE(text.starts_with("failed: 10 tasks (8 completed, 1 failed, 1 timeout), 2.0 s\n"))
+      << text;
+  EXPECT_FALSE(to_json(Summary()).contains("tasks"));
+}
+
 TEST(Summary, TellsRestartsWithReasonsTimesAndWhatTheyLost) {
   const auto summary = summarize(restarted(), RunStatus::failed, 40, 2);
   const auto json = to_json(summary);
@@ -192,6 +222,20 @@ TEST(Summary, TellsRestartsWithReasonsTimesAndWhatTheyLost) {
   EXPECT_TRUE(restart["down_seconds"].is_null());
   EXPECT_NE(render_summary(summary, {}).find(", goodput 30 %, restarts 1, 8 steps lost\n"),
             std::string::npos);
+}
+
+TEST(Summary, RememberWhatTheNewestStartRefused) {
+  RunLedger ledger;
+  const auto refused = [](int step) {
+    return CheckpointRefusedEvent{.time = 1, .path = "step-" + std::to_string(step), .why = "x"};
+  };
+  ledger.take(StartEvent{.time = 1});
+  for (int step = 0; step < 20; ++step) ledger.take(refused(step));
+  EXPECT_EQ(ledger.refused().size(), 8u);
+  ledger.take(StartEvent{.time = 2});
+  EXPECT_TRUE(ledger.refused().empty());
+  ledger.take(refused(7));
+  EXPECT_EQ(ledger.refused().at(0).path, "step-7");
 }
 
 TEST(Summary, ARunOfVeryManyEpochsRemembersTheNewest) {

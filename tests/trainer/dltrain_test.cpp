@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/trainer/idx_bytes.hpp"
 #include "tests/trainer/run_program.hpp"
@@ -153,6 +156,27 @@ TEST(Dltrain, MakesDataAndPrintsItsLineAlone) {
       run_program({"sh", "-c", "\"$0\" --make-data \"$1\" 20 8 2 1 2>/dev/null", dltrain, to});
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_EQ(ended.output, "dataset: {kind: npy, path: " + to + ", classes: 2}\n");
+}
+
+/// The wall clock runs 100,000 times as fast as time: the training seems to take hours, goodput
+/// counts what it took.
+TEST(Dltrain, EventsTellTimeThatPassedWhateverTheWallClockDoes) {
+  const std::string library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+  if (!fs::exists(library)) GTEST_SKIP() << "libfaketime is not installed";
+  const ScratchFolder folder;
+  write_text(folder / "run" / "train.json", small_job().dump());
+  const auto began = std::chrono::steady_clock::now();
+  const auto ended = run_program({"env", "LD_PRELOAD=" + library, "FAKETIME=+0 x100000",
+                                  "DONT_FAKE_MONOTONIC=1", "FAKETIME_DONT_FAKE_MONOTONIC=1",
+                                  dltrain, "--config", (folder / "run" / "train.json").string()});
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  std::istringstream lines(read_text(folder / "run" / "events.jsonl"));
+  std::vector<double> times;
+  for (std::string line; std::getline(lines, line);) times.push_back(Json::parse(line)["time"]);
+  ASSERT_GE(times.size(), 3u);
+  EXPECT_TRUE(std::ranges::is_sorted(times));
+  EXPECT_LE(times.back() - times.front(), took.count());
 }
 
 /// oneDNN's sums depend on how many threads share them, so the number is fixed.

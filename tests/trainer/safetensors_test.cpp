@@ -198,6 +198,21 @@ TEST(Safetensors, AFileThatIsNoneIsNamed) {
   EXPECT_EQ(read_safetensors(folder / "w.safetensors")->tensors.size(), 4u);
 }
 
+/// 200 GB of zeros, and a header that is sound before 200 GB that belong to no tensor.
+TEST(Safetensors, AFileThatIsNoneIsNotReadToItsEnd) {
+  const ScratchFolder folder;
+  constexpr std::uint64_t huge = 200'000'000'000;
+  write_text(folder / "zeros.safetensors", "");
+  write_text(folder / "longer.safetensors", render(example()));
+  for (const char* name : {"zeros.safetensors", "longer.safetensors"}) {
+    std::filesystem::resize_file(folder / name, huge);
+    const auto refused = read_safetensors(folder / name);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::bad_request);
+    EXPECT_THAT(refused.error().what, HasSubstr(name));
+  }
+}
+
 /// Reads the file with Python's struct and json, or with safetensors itself where that is there.
 constexpr const char* reader = R"(
 import json, struct, sys

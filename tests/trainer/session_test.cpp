@@ -2,7 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <optional>
+
+#include "tests/support/other_user.hpp"
 #include "tests/trainer/small_training.hpp"
 #include "tests/trainer/usable_backends.hpp"
 
@@ -22,7 +27,12 @@ Result<Session> prepare_small(const TrainConfig& config, const std::filesystem::
   const auto warn = [warnings](std::string_view line) {
     if (warnings != nullptr) warnings->emplace_back(line);
   };
-  return prepare({.config = config, .run_dir = run_dir, .threads = 1, .warn = warn}, *kept.back());
+  return prepare({.config = config,
+                  .run_dir = run_dir,
+                  .threads = 1,
+                  .warn = warn,
+                  .storage_patience = std::chrono::milliseconds(300)},
+                 *kept.back());
 }
 
 TEST(Session, TakesTheFirstBackendThatCan) {
@@ -122,6 +132,106 @@ TEST_F(Resuming, ADamagedOneIsNamedAndThePreviousOneUsed) {
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_THAT(warnings[0],
               HasSubstr("refused " + newest.string() + ": model.safetensors is truncated: 1000"));
+}
+
+/// Permissions for `nobody`, who is the process where a test asks for that: root passes them all.
+void give_to_all(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  fs::permissions(folder, fs::perms::all);
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    fs::permissions(entry.path(), fs::perms::all);
+}
+
+/// It may be sound, and it is the newest: to begin anew, or with an older one, would lose it.
+TEST_F(Resuming, ACheckpointThatCannotBeReadIsNotPassedOver) {
+  give_to_all(folder_.path());
+  const auto newest = run_dir() / "checkpoints" / "step-00000014";
+  const auto was = std::filesystem::perms::all;
+  const auto none = std::filesystem::perms::none;
+  const std::vector<std::pair<std::filesystem::path, std::filesystem::perms>> closed = {
+      {newest / "state.json", none},
+      {newest / "model.safetensors", none},
+      {newest, none},
+      // What is in it can be entered and not listed.
+      {run_dir() / "checkpoints",
+       std::filesystem::perms::owner_write | std::filesystem::perms::owner_exec}};
+  for (const auto& [path, mode] : closed) {
+    std::filesystem::permissions(path, mode);
+    std::vector<std::string> warnings;
+    Result<Session> session = [&] {
+      const OtherUser nobody;
+      return prepare_small(config_, run_dir(), &warnings);
+    }();
+    std::filesystem::permissions(path, was);
+    ASSERT_FALSE(session) << path;
+    EXPECT_EQ(session.error().kind, ErrorKind::unavailable) << session.error().what;
+    EXPECT_THAT(session.error().what, HasSubstr("Permission denied"));
+    EXPECT_THAT(session.error().what, HasSubstr("cannot read " + run_dir().string()));
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_THAT(warnings[0], HasSubstr(": waiting"));
+    EXPECT_EQ(list_checkpoints(run_dir() / "checkpoints").size(), 2u);
+  }
+}
+
+TEST_F(Resuming, ACheckpointThatCannotBeReadForAMomentIsWaitedFor) {
+  give_to_all(folder_.path());
+  const auto file = run_dir() / "checkpoints" / "step-00000014" / "state.json";
+  std::filesystem::permissions(file, std::filesystem::perms::none);
+  std::optional<Session> session;
+  {
+    const OtherUser nobody;
+    static std::vector<std::unique_ptr<Communicator>> kept;
+    kept.push_back(alone());
+    bool mended = false;
+    // The warning that it waits is the moment at which the file system comes back.
+    const auto warn = [&](std::string_view) {
+      if (geteuid() == 65534 && seteuid(0) != 0) return;
+      std::filesystem::permissions(file, std::filesystem::perms::all);
+      mended = true;
+    };
+    auto prepared = prepare({.config = config_,
+                             .run_dir = run_dir(),
+                             .threads = 1,
+                             .warn = warn,
+                             .storage_patience = std::chrono::seconds(60)},
+                            *kept.back());
+    ASSERT_TRUE(prepared) << prepared.error().what;
+    EXPECT_TRUE(mended);
+    session = *std::move(prepared);
+  }
+  EXPECT_EQ(session->position.step, 14);
+}
+
+TEST_F(Resuming, WhereNoneIsSoundNothingBeginsAnewUnasked) {
+  for (const char* step : {"step-00000007", "step-00000014"})
+    std::filesystem::resize_file(run_dir() / "checkpoints" / step / "model.safetensors", 1000);
+  auto session = prepare_small(config_, run_dir());
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().kind, ErrorKind::bad_request);
+  for (const char* words : {"none of the run's checkpoints is sound", "step-00000014: model",
+                            "step-00000007: model.safetensors is truncated: 1000 of"})
+    EXPECT_THAT(session.error().what, HasSubstr(words));
+  EXPECT_THAT(session.error().hint, HasSubstr("resume: none"));
+  config_.resume = "none";
+  auto anew = prepare_small(config_, run_dir());
+  ASSERT_TRUE(anew) << anew.error().what;
+  EXPECT_EQ(list_checkpoints(run_dir() / "checkpoints.1").size(), 2u) << "kept aside";
+}
+
+/// Neither is read: their sizes are enough to pass them over.
+TEST_F(Resuming, FilesOfAbsurdSizesAreNotRead) {
+  const auto newest = run_dir() / "checkpoints" / "step-00000014";
+  const auto expect_refused = [&](const std::string& why) {
+    auto session = prepare_small(config_, run_dir());
+    ASSERT_TRUE(session) << session.error().what;
+    EXPECT_EQ(session->position.step, 7);
+    ASSERT_EQ(session->refused.size(), 1u);
+    EXPECT_THAT(session->refused[0].why, HasSubstr(why));
+  };
+  std::filesystem::resize_file(newest / "model.safetensors", 200'000'000'000);
+  expect_refused("model.safetensors is too long: 200000000000 of");
+  std::filesystem::resize_file(newest / "state.json", 3'000'000'000);
+  expect_refused("state.json has 3000000000 bytes");
 }
 
 TEST_F(Resuming, APathIsARunItsCheckpointsOrOneStep) {

@@ -27,6 +27,11 @@ TEST(ScratchFolder, IsGoneWithItsOwner) {
 TEST(ScratchFolder, WhatAKilledOneLeftIsSweptAndWhatIsHeldStays) {
   const TemporaryFolder base;
   const fs::path left = base.path() + "/dllaunch-abcdef";
+  {
+    // As one that was killed leaves it.
+    const ScratchFolder made(base.path());
+    fs::copy(made.path(), left, fs::copy_options::recursive);
+  }
   fs::create_directories(left / "deep");
   const fs::path others = base.path() + "/dllaunch-stage-7";
   fs::create_directories(others);
@@ -38,6 +43,23 @@ TEST(ScratchFolder, WhatAKilledOneLeftIsSweptAndWhatIsHeldStays) {
   const ScratchFolder held(base.path());
   EXPECT_EQ(sweep_scratch(base.path(), std::chrono::seconds(0)), 0);
   EXPECT_TRUE(fs::exists(held.path()));
+}
+
+/// Six letters behind "dllaunch-", as mkdtemp() makes them.
+TEST(ScratchFolder, AUsersOwnFolderIsNotSwept) {
+  const TemporaryFolder base;
+  for (const char* name : {"dllaunch-backup", "dllaunch-master", "dllaunch-models"}) {
+    const fs::path folder = fs::path(base.path()) / name;
+    fs::create_directories(folder);
+    std::ofstream(folder / "thesis.tex") << "x";
+  }
+  const fs::path linked = base.path() + "/dllaunch-linked";
+  fs::create_directories(linked);
+  fs::create_symlink("thesis.tex", linked / ".dllaunch-scratch");
+  EXPECT_EQ(sweep_scratch(base.path(), std::chrono::seconds(0)), 0);
+  const ScratchFolder next(base.path());
+  EXPECT_TRUE(fs::exists(base.path() + "/dllaunch-backup/thesis.tex"));
+  EXPECT_TRUE(fs::exists(linked));
 }
 
 TEST(ScratchFolder, ThatCannotBeMadeIsEmpty) {

@@ -123,6 +123,26 @@ TEST_F(SlurmOutcomeTest, StatesComeWithTheirParticulars) {
             "job 7 ran out of memory on n1");
 }
 
+/// The supervisor was killed for its memory, and its successor completed the run. Slurm remembers
+/// the first only.
+TEST_F(SlurmOutcomeTest, AJobThatCompletedAfterItRanOutOfMemoryIsCompleted) {
+  const auto decided = [this](const std::string& job, Next next, RunStatus status) {
+    const auto line = line_of(
+        JournalDecision{
+            .time = 1, .job = job, .allocation = 0, .next = next, .reason = "x", .status = status},
+        std::nullopt);
+    ASSERT_TRUE(append_to_journal(run_, line));
+  };
+  decided("6", Next::stop, RunStatus::completed);
+  EXPECT_EQ(of("OUT_OF_MEMORY", 0, 125).status, RunStatus::out_of_memory) << "another job's word";
+  decided("7", Next::stop, RunStatus::out_of_memory);
+  EXPECT_EQ(of("OUT_OF_MEMORY", 0, 125).status, RunStatus::out_of_memory);
+  decided("7", Next::stop, RunStatus::completed);
+  EXPECT_EQ(of("OUT_OF_MEMORY", 0, 125).status, RunStatus::completed);
+  EXPECT_EQ(of("OUT_OF_MEMORY", 0, 125).exit_code, 0);
+  EXPECT_EQ(of("TIMEOUT").status, RunStatus::timeout);
+}
+
 TEST_F(SlurmOutcomeTest, AnArraysFailuresAreToldLikeASingleJobs) {
   plan_.array = "0-2";
   plan_.sbatch = {{"--output", run_.path + "/slurm-%A_%a.out"}};
@@ -150,6 +170,16 @@ TEST_F(SlurmOutcomeTest, AnArraysFailuresAreToldLikeASingleJobs) {
             (std::vector<std::string>{"task 2: rank 1 on n2 exited with code 7; first error: rank "
                                       "1 on n2: ValueError: of 2"}));
   EXPECT_EQ(outcome.log, task_dir(run_, "1").out() + "/rank-0001-n2.log");
+  EXPECT_EQ(outcome.tasks, (TaskCounts{{RunStatus::completed, 1}, {RunStatus::failed, 2}}));
+}
+
+TEST_F(SlurmOutcomeTest, AnArrayThatCompletedSaysOfHowManyTasks) {
+  plan_.array = "0-1";
+  SlurmJob task;
+  task.state = "COMPLETED";
+  const auto outcome = explain_jobs(plan_, run_, "7", {task, task}, ledger_);
+  EXPECT_EQ(outcome.status, RunStatus::completed);
+  EXPECT_EQ(outcome.tasks, (TaskCounts{{RunStatus::completed, 2}}));
 }
 
 TEST_F(SlurmOutcomeTest, ACancelledTaskDoesNotHideOneThatFailed) {

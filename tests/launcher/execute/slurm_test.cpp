@@ -261,8 +261,8 @@ TEST_F(SlurmTest, AnArrayIsToldByNumbers) {
   const auto outcome = execute();
   ASSERT_TRUE(outcome);
   EXPECT_EQ(world_.noted,
-            "submitted job 5\njob 5: 2 tasks running, 3 waiting\njob 5: 1 task running, 0 "
-            "waiting\n");
+            "submitted job 5\njob 5: 2 tasks running, 3 waiting, 0 over\n"
+            "job 5: 1 task running, 0 waiting, 4 over\n");
   EXPECT_EQ(outcome->status, RunStatus::failed);
   EXPECT_EQ(outcome->exit_code, 1);
   EXPECT_EQ(outcome->reason,

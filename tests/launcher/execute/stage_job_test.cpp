@@ -43,12 +43,13 @@ class StageOnAllNodes : public testing::Test {
   }
   std::string at(const std::string& name) const { return here_.path() + "/" + name; }
   std::string node_part() const {
-    return "srun --overlap --mpi=none --nodes=3 --ntasks=3 --ntasks-per-node=1 --cpus-per-task=1 "
-           "--cpu-bind=none --kill-on-bad-exit=0 /opt/dllaunch stage --here --to "
-           "/tmp/dllaunch-stage-7 --run-dir /runs/r -- " +
-           at("data") + " " + at("a.tar");
+    return on_nodes + "--here --to /tmp/dllaunch-stage-7 --run-dir /runs/r -- " + at("data") + " " +
+           at("a.tar");
   }
 
+  const std::string on_nodes =
+      "srun --overlap --mpi=none --nodes=3 --ntasks=3 --ntasks-per-node=1 --cpus-per-task=1 "
+      "--cpu-bind=none --kill-on-bad-exit=0 /opt/dllaunch stage ";
   const TemporaryFolder here_;
   StageJob job_;
   FakeWorld world_;
@@ -59,17 +60,30 @@ TEST_F(StageOnAllNodes, AFewReadForThemselves) {
   EXPECT_THAT(joined(world_.ran), ElementsAre(node_part()));
 }
 
+/// Into a folder that is private before anything is sent, each with its checksum.
 TEST_F(StageOnAllNodes, ManyAreSentWhatWasReadOnce) {
   job_.broadcast = true;
-  ASSERT_TRUE(stage_on_all_nodes(world_, job_));
-  EXPECT_THAT(
-      joined(world_.ran),
-      ElementsAre("tar --create --dereference --force-local --file /tmp/dllaunch-stage-7.packed "
-                  "--directory " +
-                      at("data") + " .",
-                  "sbcast --force /tmp/dllaunch-stage-7.packed /tmp/dllaunch-stage-7.data.parcel",
-                  "sbcast --force " + at("a.tar") + " /tmp/dllaunch-stage-7.a.parcel",
-                  node_part()));
+  job_.request.folder = at("dllaunch-stage-7");
+  const std::string parcels = job_.request.folder + "/.parcels/";
+  fs::create_directories(parcels);
+  world_.respond = [&](const std::vector<std::string>& argv) {
+    if (argv[0] == "tar") std::ofstream(parcels + "packed") << "packed";
+    return Result<CommandOutput>(CommandOutput{});
+  };
+  std::ofstream(at("packed")) << "packed";
+  const auto packed = "source-data=" + *file_checksum(at("packed"));
+  const auto archive = "source-a=" + *file_checksum(at("a.tar"));
+  const auto done = stage_on_all_nodes(world_, job_);
+  ASSERT_TRUE(done) << done.error().what;
+  const std::string to = " --to " + job_.request.folder;
+  EXPECT_THAT(joined(world_.ran),
+              ElementsAre(on_nodes + "--here --make" + to,
+                          "tar --create --dereference --force-local --file " + parcels +
+                              "packed --directory " + at("data") + " .",
+                          "sbcast --force " + parcels + "packed " + parcels + "source-data",
+                          "sbcast --force " + at("a.tar") + " " + parcels + "source-a",
+                          on_nodes + "--here" + to + " --made --parcel " + packed + " --parcel " +
+                              archive + " --run-dir /runs/r -- " + at("data") + " " + at("a.tar")));
 }
 
 TEST_F(StageOnAllNodes, TheNodesWordsAreToldAFewOfThem) {
@@ -90,6 +104,7 @@ TEST_F(StageOnAllNodes, TheNodesWordsAreToldAFewOfThem) {
 
 TEST_F(StageOnAllNodes, SlurmsOwnWordsWhereNoNodeSaysAnything) {
   job_.broadcast = true;
+  job_.request.sources = {at("a.tar")};
   world_.respond = [](const std::vector<std::string>& argv) {
     if (argv[0] != "sbcast") return Result<CommandOutput>(CommandOutput{});
     return Result<CommandOutput>(

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -26,7 +27,7 @@ class StageNode : public testing::Test {
     std::ofstream(source() + "/deep/er/zwei ä") << "2";
   }
   std::string source() const { return here_.path() + "/data set"; }
-  std::string folder() const { return here_.path() + "/dllaunch-stage-7"; }
+  std::string folder() const { return here_.path() + "/dllaunch-stage-7-ab"; }
   std::string staged(const std::string& name) const {
     std::ifstream file(folder() + "/" + name);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -38,6 +39,22 @@ class StageNode : public testing::Test {
   }
   Result<Ok> stage(const std::vector<std::string>& sources, const std::string& run_dir = "") {
     return stage_on_this_node(world_, {.folder = folder(), .sources = sources, .run_dir = run_dir});
+  }
+
+  /// The folder as a broadcast leaves it.
+  void make_with_parcels() {
+    ASSERT_TRUE(make_stage_folder(world_, folder()));
+    ASSERT_TRUE(make_parcel_folder(world_, folder()));
+    shell(
+        "tar -cf 'dllaunch-stage-7-ab/.parcels/source-data set' --transform s,one,sent, -C 'data "
+        "set' . && mkdir -p p/bin && echo x > p/bin/dltrain && tar -cf "
+        "dllaunch-stage-7-ab/.parcels/programs -C p .");
+  }
+  StageRequest with_parcels(const std::vector<std::string>& names) const {
+    StageRequest request{.folder = folder(), .made = true, .sources = {source()}};
+    for (const auto& name : names)
+      request.parcels.push_back({name, *file_checksum(parcel_path(folder(), name))});
+    return request;
   }
 
   const TemporaryFolder here_;
@@ -92,15 +109,67 @@ TEST_F(StageNode, ZipAndZstdWhereTheirToolsAre) {
 }
 
 TEST_F(StageNode, ParcelsComeBeforeTheSource) {
-  shell(
-      "tar -cf 'dllaunch-stage-7.data set.parcel' --transform s,one,sent, -C 'data set' . && "
-      "mkdir -p p/bin && echo x > p/bin/dltrain && tar -cf dllaunch-stage-7.programs -C p .");
-  ASSERT_TRUE(stage({source()}));
+  make_with_parcels();
+  const auto request = with_parcels({"source-data set", "programs"});
+  const auto done = stage_on_this_node(world_, request);
+  ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(staged("data set/sent"), "1");
   EXPECT_EQ(staged("data set/one"), "");
   EXPECT_EQ(staged(".dllaunch/bin/dltrain"), "x\n");
-  EXPECT_FALSE(fs::exists(source_parcel(folder(), source())));
-  EXPECT_FALSE(fs::exists(programs_parcel(folder())));
+  EXPECT_FALSE(fs::exists(parcel_folder(folder())));
+}
+
+/// The names are no secret, and /tmp is everybody's.
+TEST_F(StageNode, WhatTheJobDidNotSendIsNotUnpacked) {
+  shell(
+      "mkdir evil && echo -n bad > evil/one && tar -cf 'dllaunch-stage-7-ab.data set.parcel' -C "
+      "evil . && tar -cf dllaunch-stage-7-ab.programs -C evil .");
+  ASSERT_TRUE(stage({source()}));
+  EXPECT_EQ(staged("data set/one"), "1");
+  EXPECT_EQ(staged(".dllaunch/one"), "");
+  ASSERT_TRUE(remove_stage(folder()));
+  // In the folder itself, but not of this start: nobody told a checksum.
+  make_with_parcels();
+  ASSERT_TRUE(
+      stage_on_this_node(world_, {.folder = folder(), .made = true, .sources = {source()}}));
+  EXPECT_EQ(staged("data set/one"), "1");
+  EXPECT_FALSE(fs::exists(folder() + "/.dllaunch/bin"));
+}
+
+TEST_F(StageNode, AParcelThatArrivedOtherwiseThanItWasSentIsRefused) {
+  make_with_parcels();
+  auto request = with_parcels({"source-data set", "programs"});
+  shell("echo more >> 'dllaunch-stage-7-ab/.parcels/source-data set'");
+  const auto done = stage_on_this_node(world_, request);
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().what, HasSubstr("what arrived is not what was sent"));
+  EXPECT_FALSE(fs::exists(folder()));
+}
+
+TEST_F(StageNode, AFolderThatAnotherMadeIsNeverAdopted) {
+  fs::create_directory(folder());
+  const auto taken = stage({source()});
+  ASSERT_FALSE(taken);
+  EXPECT_THAT(taken.error().what, HasSubstr("cannot make " + folder() + ": File exists"));
+  EXPECT_TRUE(fs::is_empty(folder()));
+  const auto refused = [this](const std::string& why) {
+    const auto filled =
+        stage_on_this_node(world_, {.folder = folder(), .made = true, .sources = {source()}});
+    const auto removed = remove_stage(folder());
+    EXPECT_TRUE(!filled && filled.error().what.find(why) != std::string::npos) << why;
+    EXPECT_TRUE(!removed && removed.error().what.find(why) != std::string::npos) << why;
+  };
+  fs::permissions(folder(), fs::perms::owner_all | fs::perms::others_read);
+  refused("it is open to other users");
+  fs::permissions(folder(), fs::perms::owner_all);
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(folder().c_str(), 65534, 65534), 0);
+    refused("it is another user's");
+  }
+  fs::remove(folder());
+  fs::create_directory_symlink(source(), folder());
+  refused("is no folder for staging: ");
+  EXPECT_TRUE(fs::exists(source() + "/one"));
 }
 
 TEST_F(StageNode, TheTrainersInputKnowsTheFolder) {
@@ -109,12 +178,14 @@ TEST_F(StageNode, TheTrainersInputKnowsTheFolder) {
   EXPECT_EQ(staged(".dllaunch/train.json"), R"({"path": ")" + folder() + R"(/data set"})");
 }
 
-TEST_F(StageNode, AgainItBeginsAnew) {
+/// Of a node that lost power, say; another job's are left alone.
+TEST_F(StageNode, WhatAnEarlierStartOfTheJobLeftIsRemoved) {
+  shell(
+      "mkdir -m 700 dllaunch-stage-7-cd dllaunch-stage-77-ab dllaunch-stage-7 && mkdir -m 500 "
+      "dllaunch-stage-7-cd/data");
   ASSERT_TRUE(stage({source()}));
-  std::ofstream(folder() + "/data set/left over") << "x";
-  shell("chmod a-w dllaunch-stage-7/'data set'");
-  ASSERT_TRUE(stage({source()}));
-  EXPECT_EQ(staged("data set/left over"), "");
+  EXPECT_FALSE(fs::exists(here_.path() + "/dllaunch-stage-7-cd"));
+  EXPECT_TRUE(fs::exists(here_.path() + "/dllaunch-stage-77-ab"));
   EXPECT_EQ(staged("data set/one"), "1");
 }
 
@@ -143,15 +214,13 @@ TEST_F(StageNode, AFullDiskIsSaidSo) {
   EXPECT_THAT(full.error().hint, HasSubstr("TMPDIR"));
 }
 
-TEST_F(StageNode, RemovesReadOnlyFoldersAndParcelsAndNothingElse) {
+TEST_F(StageNode, RemovesReadOnlyFoldersAndNothingElse) {
   ASSERT_TRUE(stage({source()}));
   chmod((folder() + "/data set/deep").c_str(), 0500);
-  std::ofstream(source_parcel(folder(), "/x/y")) << "half";
-  fs::create_directories(here_.path() + "/dllaunch-stage-77");
+  fs::create_directories(folder() + "7");
   ASSERT_TRUE(remove_stage(folder()));
   EXPECT_FALSE(fs::exists(folder()));
-  EXPECT_FALSE(fs::exists(source_parcel(folder(), "/x/y")));
-  EXPECT_TRUE(fs::exists(here_.path() + "/dllaunch-stage-77"));
+  EXPECT_TRUE(fs::exists(folder() + "7"));
   EXPECT_TRUE(remove_stage(folder()));
   EXPECT_FALSE(remove_stage(source()));
   EXPECT_TRUE(fs::exists(source()));
@@ -168,6 +237,12 @@ TEST_F(StageNode, TheDiskIsTheSitesThenTheUsersThenTmp) {
   EXPECT_EQ(node_disk(world), here_.path() + "/own");
   world.variables["SLURM_TMPDIR"] = "/not/there";
   EXPECT_EQ(node_disk(world), here_.path());
+  // Whoever owns it, or may write there, could put another folder in the place of ours.
+  fs::permissions(here_.path() + "/own", fs::perms::all);
+  world.variables["SLURM_TMPDIR"] = here_.path() + "/own";
+  EXPECT_EQ(node_disk(world), here_.path());
+  fs::permissions(here_.path() + "/own", fs::perms::all | fs::perms::sticky_bit);
+  EXPECT_EQ(node_disk(world), here_.path() + "/own");
   world.variables = {{"TMPDIR", source()}};  // a blank in it: no name for any command
   world.folders.insert(source());
   EXPECT_EQ(node_disk(world), "/tmp");

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -10,6 +11,7 @@
 
 #include "launcher/events.hpp"
 #include "launcher/execute/descendants.hpp"
+#include "launcher/supervise/guardian.hpp"
 #include "launcher/supervise/journal.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
 
@@ -49,6 +51,30 @@ TEST(Supervisor, ARankThatDiesOnceIsStartedAgain) {
   ASSERT_EQ(journal.history.size(), 2u);
   EXPECT_EQ(journal.history[0].dead.rank, 1);
   EXPECT_EQ(journal.history[1].cause, Cause::completed);
+}
+
+/// The kernel sends the supervisor a SIGTERM then, but no person asked it to stop.
+TEST(Supervisor, AKilledGuardianIsNotACancellation) {
+  Supervised place;
+  const auto run = place.run("echo up > up; exec sleep 60", command_recovery(3));
+  const pid_t guardian = fork();
+  if (guardian == 0) {
+    const SupervisorSignals signals(SIGUSR2);
+    _exit(guard(signals, [&] { return supervise(place.world, run); }));
+  }
+  const auto within_a_minute = [](const auto& condition) {
+    for (int i = 0; i < 6000 && !condition(); ++i) usleep(10'000);
+    return condition();
+  };
+  ASSERT_TRUE(within_a_minute([&] { return std::filesystem::exists(place.dir().path + "/up"); }));
+  kill(guardian, SIGKILL);
+  waitpid(guardian, nullptr, 0);
+  ASSERT_TRUE(within_a_minute([&] { return read_journal(place.dir()).last.has_value(); }));
+  const auto journal = read_journal(place.dir());
+  ASSERT_EQ(journal.history.size(), 1u);
+  EXPECT_EQ(journal.history[0].cause, Cause::cut_short);
+  EXPECT_EQ(journal.last->next, Next::requeue) << "its batch script ends with it";
+  EXPECT_THAT(journal.last->reason, HasSubstr("guards its supervisor was killed"));
 }
 
 TEST(Supervisor, ACommandOfWhichNobodySaidAnythingIsNot) {

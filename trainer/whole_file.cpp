@@ -1,0 +1,61 @@
+#include "trainer/whole_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+namespace dllaunch {
+namespace {
+
+Error unreadable(const std::string& name, int why) {
+  const bool absent = why == ENOENT || why == ENOTDIR || why == ELOOP;
+  if (absent) return {ErrorKind::bad_request, name + " is missing", ""};
+  return {ErrorKind::unavailable, fmt::format("{} cannot be read: {}", name, std::strerror(why)),
+          ""};
+}
+
+Result<std::vector<std::byte>> read_open_file(int file, const std::string& name,
+                                              const JudgeSize& judge) {
+  struct stat info {};
+  if (::fstat(file, &info) != 0) return unreadable(name, errno);
+  if (!S_ISREG(info.st_mode)) return Error{ErrorKind::bad_request, name + " is no file", ""};
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (auto good = judge(size); !good) return std::move(good).error();
+  std::vector<std::byte> content;
+  try {
+    content.resize(size);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("{} has {} bytes, for which there is no memory", name, size), ""};
+  }
+  for (std::size_t done = 0; done < content.size();) {
+    const ssize_t count = ::read(file, content.data() + done, content.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return unreadable(name, errno);
+    if (count == 0) {
+      return Error{ErrorKind::bad_request, name + " became shorter while it was read", ""};
+    }
+    done += static_cast<std::size_t>(count);
+  }
+  return content;
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> read_whole_file(const std::filesystem::path& path,
+                                               const JudgeSize& judge) {
+  const std::string name = path.filename().string();
+  // A FIFO that has no writer would be waited for.
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return unreadable(name, errno);
+  auto content = read_open_file(file, name, judge);
+  ::close(file);
+  return content;
+}
+
+}  // namespace dllaunch
