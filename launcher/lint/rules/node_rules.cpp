@@ -222,7 +222,7 @@ void check_idle(const Subject& subject, Report& report) {
     masks |= cpus_of(bind);
     const bool wider = widest == nullptr || bind.items.size() > widest->items.size();
     // map_cpu names where a rank begins, and for many programs that is all they need.
-    if (!bind.map && wider && does_work(*bind.launch)) widest = &bind;
+    if (!bind.map && wider && does_work(subject.script, *bind.launch)) widest = &bind;
   }
   if (widest == nullptr) return;
   const IdSet idle = cores_without_mask(node, masks);
