@@ -17,7 +17,8 @@ class PosixWorld : public World {
                             std::chrono::milliseconds limit) override;
   std::optional<std::string> find_program(std::string_view name) override;
   std::optional<std::string> environment(std::string_view name) override;
-  /// At most 64 MiB, else bad_request.
+  /// At most 64 MiB, else bad_request; a file's size is judged before it is read. Pipes only below
+  /// /dev/fd and as /dev/stdin: elsewhere one stands in a file's place, and would be waited for.
   Result<std::string> read_file(const std::string& path) override;
   bool is_folder(const std::string& path) override;
   PathState look_at(const std::string& path) override;
