@@ -16,6 +16,7 @@
 #include <filesystem>
 
 #include "launcher/child_process.hpp"
+#include "launcher/terminal_text.hpp"
 #include "topology/discover_hwloc.hpp"
 
 namespace dllaunch {
@@ -82,6 +83,15 @@ Result<std::string> text_of(int file, const std::string& path) {
     if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));
   }
   return too_large(path);
+}
+
+void write_text(std::FILE* to, std::string_view text, const TerminalCommands& commands) {
+  if (is_terminal_text(text)) {
+    std::fwrite(text.data(), 1, text.size(), to);
+    return;
+  }
+  const std::string shown = terminal_text(text, commands);
+  std::fwrite(shown.data(), 1, shown.size(), to);
 }
 
 }  // namespace
@@ -160,13 +170,17 @@ std::string PosixWorld::host_name() {
 }
 
 void PosixWorld::print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (prints_a_file_ && !console_.terminal_out) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return;
+  }
+  write_text(stdout, text, {.colors = console_.color_out, .redraw = false});
 }
 
 void PosixWorld::note(std::string_view text) {
   // What was printed before must not appear after it where both go to one terminal.
   std::fflush(stdout);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  write_text(stderr, text, {.colors = console_.color_err, .redraw = console_.terminal_err});
 }
 
 }  // namespace dllaunch

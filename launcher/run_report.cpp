@@ -39,7 +39,7 @@ void append(std::string& line, const std::string& part) {
 
 std::string summary_lines(const StoredRun& run) {
   const Json& summary = run.summary;
-  std::string text = run.dir.path + "\n";
+  std::string text = shown_line(run.dir.path) + "\n";
   if (summary.is_null()) return text + "  no summary yet: dllaunch status tells how it stands\n";
   std::string line;
   append(line, words(at(summary, "status")));

@@ -14,6 +14,7 @@
 #include "launcher/daemon/page.hpp"
 #include "launcher/daemon/run_text.hpp"
 #include "launcher/run_status.hpp"
+#include "launcher/terminal_text.hpp"
 #include "launcher/version.hpp"
 
 namespace dllaunch {
@@ -21,11 +22,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Paths and logs may be any bytes, JSON is UTF-8.
+/// Paths and logs may be any bytes, JSON is UTF-8. curl prints it to a terminal.
 ApiAnswer json_answer(const Json& document, int status = 200) {
   return {.status = status,
           .type = "application/json",
-          .body = document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+          .body = terminal_text(document.dump(-1, ' ', /*ensure_ascii=*/false,
+                                              Json::error_handler_t::replace)) +
                   "\n"};
 }
 

@@ -99,7 +99,8 @@ TEST_F(FollowTest, OutputThatCameFasterThanItWasReadGoesOutInParts) {
   MeasuringWorld world;
   Follower follower(world, run_, {.ranks = 1, .show_logs = true});
   std::string text;
-  while (text.size() < (std::size_t{24} << 20)) text += "a line of a usual length, as programs do\n";
+  while (text.size() < (std::size_t{24} << 20))
+    text += "a line of a usual length, as programs do\n";
   append("out/rank-0000-vm.log", text);
   follower.poll();
   follower.finish();
