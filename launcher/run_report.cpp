@@ -12,6 +12,7 @@
 #include "launcher/line_tail.hpp"
 #include "launcher/log_line.hpp"
 #include "launcher/progress.hpp"
+#include "launcher/stored_json.hpp"
 #include "launcher/summary.hpp"
 
 namespace dllaunch {
@@ -134,7 +135,7 @@ nlohmann::ordered_json last_ranks_event(const std::string& events_path) {
     for (auto& line : events.read()) take(std::move(line));
   } while (events.behind());
   take(events.take_rest());
-  return told.empty() ? Json() : Json::parse(told.back().line, nullptr, /*allow_exceptions=*/false);
+  return told.empty() ? Json() : json_object_in(told.back().line);
 }
 
 std::string render_run_report(const StoredRun& run, const nlohmann::ordered_json& ranks) {

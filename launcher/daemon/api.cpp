@@ -14,6 +14,7 @@
 #include "launcher/daemon/page.hpp"
 #include "launcher/daemon/run_text.hpp"
 #include "launcher/run_status.hpp"
+#include "launcher/stored_json.hpp"
 #include "launcher/terminal_text.hpp"
 #include "launcher/version.hpp"
 
@@ -113,20 +114,6 @@ Result<std::optional<RunRecord>> find_run(Store& store, const std::string& word)
   if (problem != std::errc() || end != digits.data() + digits.size())
     return std::optional<RunRecord>();
   return store.find_id(id);
-}
-
-/// Writing JSON recurses, and a thread's stack is small.
-bool is_too_deep(const Json& document) {
-  constexpr std::size_t deepest = 64;
-  std::vector<std::pair<const Json*, std::size_t>> left = {{&document, 1}};
-  while (!left.empty()) {
-    const auto [part, depth] = left.back();
-    left.pop_back();
-    if (depth > deepest) return true;
-    if (!part->is_structured()) continue;
-    for (const auto& inner : *part) left.emplace_back(&inner, depth + 1);
-  }
-  return false;
 }
 
 /// Ranks to GPUs, CPUs and NUMA nodes: what plan.json says of one node.
