@@ -123,6 +123,8 @@ Result<Parsed> parse_verb(const Verb& verb, std::vector<std::string> args) {
     failure.hint = "dllaunch " + std::string(verb.name) + " --help";
     return std::move(failure).within(verb.name);
   }
+  const CLI::Option* fix = app.get_option_no_throw("--fix");
+  command.prints_a_file = verb.name == "script" || (fix != nullptr && fix->count() > 0);
   command.color = color_words.at(globals.color);
   command.verbosity = globals.quiet ? -1 : globals.verbose ? 1 : 0;
   return Parsed{std::move(command)};

@@ -18,6 +18,7 @@ struct Command {
   const Verb* verb = nullptr;
   ColorChoice color = ColorChoice::automatic;
   int verbosity = 0;
+  bool prints_a_file = false;  // a script or a patch: its bytes matter
   VerbBody body;
   std::shared_ptr<CLI::App> app;  // the body may look at it
 };

@@ -52,8 +52,13 @@ void Follower::write(const std::string& text) {
 
 void Follower::poll() {
   read_events();
-  if (settings_.show_logs) say_all(output_.poll(unix_seconds()));
-  write(progress_.draw(unix_seconds()));
+  // A part at a time goes out, so that a command that writes fast does not fill our memory.
+  constexpr int most_parts = 16;
+  int parts = 0;
+  do {
+    if (settings_.show_logs) say_all(output_.poll(unix_seconds()));
+    write(progress_.draw(unix_seconds()));
+  } while (output_.behind() && ++parts < most_parts);
 }
 
 void Follower::waiting(const std::string& what) {
@@ -76,7 +81,10 @@ void Follower::say(const std::string& line) {
 
 void Follower::finish() {
   read_events();
-  if (settings_.show_logs) say_all(output_.finish());
+  do {
+    if (settings_.show_logs) say_all(output_.finish());
+    write(progress_.draw(unix_seconds()));
+  } while (output_.behind());
   write(progress_.finish());
 }
 

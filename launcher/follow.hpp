@@ -28,7 +28,7 @@ class Follower {
   /// What the directory already holds of an earlier run is skipped, but for what its events sum to.
   Follower(World& world, const RunDir& run, const FollowSettings& settings);
 
-  /// Reads what is new and shows it. Cheap when nothing is.
+  /// Reads what is new and shows it, in bounded time and memory. Cheap when nothing is.
   void poll();
   /// What we wait for, in place of progress that is not there yet.
   void waiting(const std::string& what);

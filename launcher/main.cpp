@@ -11,6 +11,7 @@
 
 #include "launcher/command_line.hpp"
 #include "launcher/posix_world.hpp"
+#include "launcher/terminal_text.hpp"
 
 namespace {
 
@@ -50,8 +51,8 @@ Console observe_console(ColorChoice color, int verbosity) {
 int report(const Error& error, bool color) {
   const char* name = color ? "\033[1;31mdllaunch:\033[0m" : "dllaunch:";
   std::fflush(stdout);
-  std::fprintf(stderr, "%s %s\n", name, error.what.c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
+  std::fprintf(stderr, "%s %s\n", name, terminal_text(error.what).c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", terminal_text(error.hint).c_str());
   return exit_code_of(error.kind);
 }
 
@@ -77,7 +78,7 @@ int main(int argc, char** argv) {
     return flushed(exit_code::success);
   }
   const auto& command = std::get<Command>(*parsed);
-  PosixWorld world(observe_console(command.color, command.verbosity));
+  PosixWorld world(observe_console(command.color, command.verbosity), command.prints_a_file);
   const auto code = command.body(world);
   return flushed(code ? *code : report(code.error(), world.console().color_err));
 }

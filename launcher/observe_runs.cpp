@@ -33,6 +33,8 @@ std::vector<RunView> observe_runs(World& world, std::size_t most_over) {
   std::size_t over = 0;
   for (const auto& path : known_runs(world)) {
     auto run = read_stored_run(world, path);
+    if (!run && run.error().kind == ErrorKind::unavailable)
+      world.note("dllaunch: warning: " + run.error().what + "\n");
     if (!run || (!run->summary.is_null() && ++over > most_over)) continue;
     runs.push_back(*std::move(run));
   }

@@ -16,6 +16,7 @@
 #include <filesystem>
 
 #include "launcher/child_process.hpp"
+#include "launcher/terminal_text.hpp"
 #include "topology/discover_hwloc.hpp"
 
 namespace dllaunch {
@@ -39,6 +40,58 @@ std::string absolute(const std::string& path) {
 Error cannot_read(const std::string& path, int error) {
   return {ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, std::strerror(error)),
           ""};
+}
+
+Error too_large(const std::string& path) {
+  return {ErrorKind::bad_request, fmt::format("{} is larger than {} MiB", path, most_bytes >> 20),
+          ""};
+}
+
+/// Of a shell's <(command), or standard input: the user asks to wait for these. A pipe elsewhere
+/// stands where a file should be.
+bool is_a_stream_of_ours(const std::string& path) {
+  constexpr std::string_view devices = "/dev/";
+  const bool in_dev = path.starts_with(devices) && path.find('/', devices.size()) == path.npos;
+  return in_dev || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
+/// What can be read without waiting, and whose size allows it.
+Result<Ok> judge(int file, const std::string& path) {
+  struct stat info {};
+  if (fstat(file, &info) != 0) return cannot_read(path, errno);
+  if (S_ISDIR(info.st_mode)) return cannot_read(path, EISDIR);
+  if (S_ISREG(info.st_mode)) {
+    if (info.st_size > static_cast<off_t>(most_bytes)) return too_large(path);
+    return Ok{};
+  }
+  if (!is_a_stream_of_ours(path))
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot read {}: it is a pipe or a device, not a file", path),
+                 "for what a command prints: <(COMMAND), or /dev/stdin"};
+  fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
+  return Ok{};
+}
+
+Result<std::string> text_of(int file, const std::string& path) {
+  if (auto readable = judge(file, path); !readable) return std::move(readable).error();
+  std::string text;
+  std::array<char, 65536> piece;
+  while (text.size() <= most_bytes) {
+    const ssize_t got = read(file, piece.data(), piece.size());
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR) return cannot_read(path, errno);
+    if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return too_large(path);
+}
+
+void write_text(std::FILE* to, std::string_view text, const TerminalCommands& commands) {
+  if (is_terminal_text(text)) {
+    std::fwrite(text.data(), 1, text.size(), to);
+    return;
+  }
+  const std::string shown = terminal_text(text, commands);
+  std::fwrite(shown.data(), 1, shown.size(), to);
 }
 
 }  // namespace
@@ -78,25 +131,10 @@ std::optional<std::string> PosixWorld::environment(std::string_view name) {
 }
 
 Result<std::string> PosixWorld::read_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return cannot_read(path, errno);
-
-  std::string text;
-  std::array<char, 65536> piece{};
-  int error = 0;
-  while (error == 0 && text.size() <= most_bytes) {
-    errno = 0;
-    const std::size_t got = std::fread(piece.data(), 1, piece.size(), file);
-    text.append(piece.data(), got);
-    if (got < piece.size() && std::feof(file) != 0) break;
-    if (std::ferror(file) != 0) error = errno != 0 ? errno : EIO;
-  }
-  std::fclose(file);
-  if (error != 0) return cannot_read(path, error);
-  if (text.size() > most_bytes) {
-    return Error{ErrorKind::bad_request,
-                 fmt::format("{} is larger than {} MiB", path, most_bytes >> 20), ""};
-  }
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return cannot_read(path, errno);
+  auto text = text_of(file, path);
+  close(file);
   return text;
 }
 
@@ -132,13 +170,17 @@ std::string PosixWorld::host_name() {
 }
 
 void PosixWorld::print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (prints_a_file_ && !console_.terminal_out) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return;
+  }
+  write_text(stdout, text, {.colors = console_.color_out, .redraw = false});
 }
 
 void PosixWorld::note(std::string_view text) {
   // What was printed before must not appear after it where both go to one terminal.
   std::fflush(stdout);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  write_text(stderr, text, {.colors = console_.color_err, .redraw = console_.terminal_err});
 }
 
 }  // namespace dllaunch

@@ -96,7 +96,7 @@ void Progress::on(const StartEvent& event) {
   epoch_ = 0;
   step_.reset();
   std::string line;
-  append(line, ", ", event.model);
+  append(line, ", ", shown_line(event.model));
   if (event.parameters) {
     std::string parameters = rate(static_cast<double>(*event.parameters)) + " parameters";
     if (event.frozen.value_or(0) > 0)
@@ -110,7 +110,7 @@ void Progress::on(const StartEvent& event) {
   }
   if (event.global_batch) append(line, ", ", fmt::format("global batch {}", *event.global_batch));
   if (!line.empty()) say(line);
-  if (!event.init_from.empty()) say("weights from " + event.init_from);
+  if (!event.init_from.empty()) say("weights from " + shown_line(event.init_from));
 }
 
 void Progress::begin_epoch(std::int64_t epoch, double time) {
@@ -159,7 +159,7 @@ void Progress::on(const EpochEvent& event) {
 }
 
 void Progress::on(const RanksEvent& event) {
-  for (const auto& note : event.notes) say(note);
+  for (const auto& note : event.notes) say(shown_line(note));
 }
 
 void Progress::on(const CheckpointEvent& event) {
@@ -183,8 +183,10 @@ void Progress::on(const CheckpointRefusedEvent& event) {
 void Progress::on(const RestartEvent& event) {
   const bool resumed = event.reason == "resume";
   std::string line =
-      resumed ? "resumed"
-              : "restarted: " + (event.reason.empty() ? "reason unknown" : event.reason) + ",";
+      resumed
+          ? "resumed"
+          : "restarted: " + (event.reason.empty() ? "reason unknown" : shown_line(event.reason)) +
+                ",";
   if (!event.from.empty()) line += " from " + relative(event.from);
   if (line.ends_with(',')) line.pop_back();
   say(line);
@@ -196,7 +198,7 @@ void Progress::on(const StallEvent& event) {
     return say(std::string(first_bytes(shown_line(event.line), most_shown)));
   }
   std::string line = "stalled";
-  if (!event.collective.empty()) line += " in " + event.collective;
+  if (!event.collective.empty()) line += " in " + shown_line(event.collective);
   line += event.late_ranks.size() == 1 ? ", waiting for rank " : ", waiting for ranks ";
   line += join_ranks(event.late_ranks);
   if (event.seconds) line += fmt::format(" for {:.0f} s", *event.seconds);
@@ -293,7 +295,7 @@ std::string Progress::finish() {
 
 std::string Progress::relative(const std::string& path) const {
   const std::string folder = style_.run_dir + "/";
-  return path.starts_with(folder) ? path.substr(folder.size()) : path;
+  return shown_line(path.starts_with(folder) ? path.substr(folder.size()) : path);
 }
 
 std::string Progress::dim(const std::string& text) const {

@@ -13,6 +13,7 @@ namespace fs = std::filesystem;
 /// Of one log at a time, so that the ranks' lines stay near each other in a long text.
 constexpr std::size_t block_bytes = 65536;
 constexpr std::size_t bytes_a_poll = std::size_t{4} << 20;
+constexpr std::size_t bytes_a_line = 2 * sizeof(std::string);
 /// A log a rank up to 256; above, one a node: never many files to look at.
 constexpr std::size_t most_logs = 8192;
 
@@ -79,7 +80,8 @@ void RankOutput::read(double now_s) {
     std::size_t most_lines = 0;
     for (auto& [name, log] : logs_) {
       auto lines = log.tail.read(block);
-      spent += log.tail.behind() ? block : 0;
+      // A short line takes more memory than it has bytes.
+      spent += (log.tail.behind() ? block : 0) + lines.size() * bytes_a_line;
       behind_ = behind_ || log.tail.behind();
       most_lines = std::max(most_lines, lines.size());
       if (!lines.empty()) fresh.emplace_back(&log.source, std::move(lines));
@@ -123,9 +125,8 @@ std::vector<std::string> RankOutput::poll(double now_s) {
 
 std::vector<std::string> RankOutput::finish() {
   find_logs();
-  do {
-    read(0);
-  } while (behind_);
+  read(0);
+  if (behind_) return shown(merger_.ripe(0));
   for (auto& [name, log] : logs_) {
     const std::string rest = log.tail.take_rest();
     if (!rest.empty()) take(log.source, rest, 0);

@@ -31,9 +31,9 @@ class RankOutput {
 
   /// The lines to show at `now_s`, in any clock.
   std::vector<std::string> poll(double now_s);
-  /// Whether poll() left something unread: call it again at once.
+  /// Whether poll() or finish() left something unread: call it again at once.
   bool behind() const { return behind_; }
-  /// Everything that is left, unfinished last lines included.
+  /// The next part of what is left; the last part has the unfinished last lines.
   std::vector<std::string> finish();
 
  private:

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/execute/slurm_job.hpp"
+#include "launcher/log_line.hpp"
 #include "launcher/progress.hpp"
 #include "launcher/run_view.hpp"
 #include "launcher/utf8.hpp"
@@ -86,7 +87,11 @@ Row row_of(const RunView& view) {
 
 std::string render_runs(const std::vector<RunView>& views, int columns) {
   std::vector<Row> rows = {{"RUN", "JOB", "STATE", "TIME", "NODESxRANKS", "WHERE", "PROGRESS"}};
-  for (const auto& view : views) rows.push_back(row_of(view));
+  for (const auto& view : views) {
+    rows.push_back(row_of(view));
+    // A line end in somebody's name would be a row of its own.
+    for (auto& cell : rows.back()) cell = shown_line(cell);
+  }
   std::array<int, 7> widths{};
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {

@@ -143,7 +143,7 @@ void forget_summary(const RunDir& run) {
 }
 
 std::optional<RunOwner> owner_of(const RunDir& run) {
-  const int fd = open((run.path + "/.lock").c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open((run.path + "/.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   std::array<char, 300> text{};

@@ -4,13 +4,15 @@
 
 #include <array>
 #include <deque>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 
 #include "launcher/history.hpp"
+#include "launcher/line_tail.hpp"
 #include "launcher/log_line.hpp"
 #include "launcher/progress.hpp"
+#include "launcher/stored_json.hpp"
 #include "launcher/summary.hpp"
 
 namespace dllaunch {
@@ -38,7 +40,7 @@ void append(std::string& line, const std::string& part) {
 
 std::string summary_lines(const StoredRun& run) {
   const Json& summary = run.summary;
-  std::string text = run.dir.path + "\n";
+  std::string text = shown_line(run.dir.path) + "\n";
   if (summary.is_null()) return text + "  no summary yet: dllaunch status tells how it stands\n";
   std::string line;
   append(line, words(at(summary, "status")));
@@ -120,16 +122,20 @@ nlohmann::ordered_json last_ranks_event(const std::string& events_path) {
   constexpr std::size_t most_kept = 64;
   std::deque<Told> told;
   History history;
-  std::ifstream in(events_path);
-  for (std::string line; std::getline(in, line);) {
+  const auto take = [&](std::string line) {
     const auto event = parse_event(line);
-    if (!event || !history.take(*event)) continue;
+    if (!event || !history.take(*event)) return;
     while (!told.empty() && told.back().step > history.step()) told.pop_back();
-    if (!std::holds_alternative<RanksEvent>(*event)) continue;
-    told.push_back({history.step(), line});
+    if (!std::holds_alternative<RanksEvent>(*event)) return;
+    told.push_back({history.step(), std::move(line)});
     if (told.size() > most_kept) told.pop_front();
-  }
-  return told.empty() ? Json() : Json::parse(told.back().line, nullptr, /*allow_exceptions=*/false);
+  };
+  LineTail events(events_path);
+  do {
+    for (auto& line : events.read()) take(std::move(line));
+  } while (events.behind());
+  take(events.take_rest());
+  return told.empty() ? Json() : json_object_in(told.back().line);
 }
 
 std::string render_run_report(const StoredRun& run, const nlohmann::ordered_json& ranks) {

@@ -73,7 +73,7 @@ std::string size_words(std::uint64_t bytes) {
 }
 
 std::string line_of(std::string_view title, const std::string& text) {
-  return text.empty() ? "" : fmt::format("  {:12}{}\n", title, text);
+  return text.empty() ? "" : fmt::format("  {:12}{}\n", title, shown_line(text));
 }
 
 std::string state_words(const RunView& view) {
@@ -210,7 +210,7 @@ RunStatusView status_of(RunView view, RunLedger ledger, double now_s) {
 std::string render_status(const RunStatusView& status) {
   const auto& view = status.view;
   const auto& plan = view.run.plan;
-  std::string text = fmt::format("{}: {}\n", plan.name, state_words(view));
+  std::string text = shown_line(fmt::format("{}: {}", plan.name, state_words(view))) + "\n";
   if (is_over(view)) {
     text += line_of("first error", word_in_summary(status, "first_error"));
     text += line_of("why", word_in_summary(status, "reason"));
@@ -218,7 +218,7 @@ std::string render_status(const RunStatusView& status) {
   }
   text += line_of("run", view.run.dir.path);
   text += line_of("job", view.run.job_id);
-  text += line_of("daemon", shown_line(status.daemon));
+  text += line_of("daemon", status.daemon);
   if (view.owner && view.owner->pid > 0)
     text +=
         line_of("followed by", fmt::format("process {} on {}", view.owner->pid, view.owner->host));

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "launcher/execute/slurm_job.hpp"
+#include "launcher/stored_json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,10 +28,12 @@ double began_at_s(const RunDir& dir, Launcher launcher) {
   return changed_at_s(launcher == Launcher::local ? dir.plan_json() : dir.job_id());
 }
 
-Json read_json(World& world, const std::string& path) {
-  const auto text = world.read_file(path);
-  auto document = text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
-  return document.is_object() ? document : Json();
+/// Null where there is none, or it is damaged.
+Result<Json> read_json(World& world, const std::string& path) {
+  constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  auto text = read_run_file(world, path, most_bytes);
+  if (!text) return std::move(text).error();
+  return text->empty() ? Json() : json_object_in(*text);
 }
 
 std::string word(const Json& object, const char* key) {
@@ -107,20 +110,26 @@ LaunchPlan read_plan(const Json& document, const RunDir& dir) {
 
 Result<StoredRun> read_stored_run(World& world, const std::string& path) {
   StoredRun run{.dir = {.path = path, .resumed = true}, .plan = {}, .summary = {}};
-  const Json document = read_json(world, run.dir.plan_json());
-  if (document.is_null())
+  const auto document = read_json(world, run.dir.plan_json());
+  if (!document) return document.error();
+  if (document->is_null())
     return Error{ErrorKind::bad_request, fmt::format("{} holds no run: no plan.json in it", path),
                  "dllaunch ps lists the runs"};
-  run.plan = read_plan(document, run.dir);
-  const Json train = read_json(world, run.dir.train_json());
-  run.trains = !train.is_null();
-  if (train.contains("epochs") && train["epochs"].is_number_integer())
-    run.epochs = train["epochs"].get<std::int64_t>();
-  if (const auto id = world.read_file(run.dir.job_id())) {
-    run.job_id = job_id_in(*id).value_or("");
-  }
+  run.plan = read_plan(*document, run.dir);
+  const auto train = read_json(world, run.dir.train_json());
+  if (!train) return train.error();
+  run.trains = !train->is_null();
+  if (const auto epochs = train->find("epochs");
+      epochs != train->end() && epochs->is_number_integer())
+    run.epochs = epochs->get<std::int64_t>();
+  constexpr std::size_t longest_id = 4096;
+  const auto id = read_run_file(world, run.dir.job_id(), longest_id);
+  if (!id) return id.error();
+  run.job_id = job_id_in(*id).value_or("");
   run.began_at_s = began_at_s(run.dir, run.plan.launcher);
-  run.summary = read_json(world, run.dir.summary());
+  auto summary = read_json(world, run.dir.summary());
+  if (!summary) return std::move(summary).error();
+  run.summary = *std::move(summary);
   return run;
 }
 

@@ -18,18 +18,21 @@ void each_character(std::string_view text, See see) {
   }
 }
 
-std::string visible(std::string_view character) {
-  const auto first = static_cast<unsigned char>(character.front());
-  if (character == "\n") return "\\n";
-  if (character == "\t") return "\\t";
-  if (character == "\r") return "\\r";
-  const bool lone_byte = character.size() == 1 && first >= 0x80;
-  if (first < 0x20 || first == 0x7f || lone_byte) return fmt::format("\\x{:02x}", first);
-  // U+0080 .. U+009F are control characters too.
-  const bool high_control =
-      character.size() == 2 && first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
-  if (high_control) return fmt::format("\\x{:02x}", static_cast<unsigned char>(character[1]));
-  return std::string(character);
+/// The number of a character of two bytes or more.
+std::uint32_t point_of(std::string_view character) {
+  std::uint32_t point =
+      static_cast<unsigned char>(character[0]) & (0xffU >> (character.size() + 1));
+  for (const char byte : character.substr(1)) {
+    point = (point << 6U) | (static_cast<unsigned char>(byte) & 0x3fU);
+  }
+  return point;
+}
+
+bool is_high_control(std::uint32_t point) {
+  const bool turns_text = point == 0x061c || point == 0x200e || point == 0x200f ||
+                          (point >= 0x202a && point <= 0x202e) ||
+                          (point >= 0x2066 && point <= 0x2069);
+  return (point >= 0x7f && point < 0xa0) || turns_text;
 }
 
 }  // namespace
@@ -41,12 +44,10 @@ std::size_t utf8_length(std::string_view text) {
   const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
   if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
 
-  std::uint32_t point = first & (0xffU >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte & 0xc0U) != 0x80U) return 0;
-    point = (point << 6U) | (byte & 0x3fU);
+    if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U) return 0;
   }
+  const std::uint32_t point = point_of(text.substr(0, length));
   const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000);
   const bool surrogate = point >= 0xd800 && point <= 0xdfff;
   return overlong || surrogate || point > 0x10ffff ? 0 : length;
@@ -72,6 +73,17 @@ std::string_view first_bytes(std::string_view text, std::size_t most) {
   return text.substr(0, most);
 }
 
+std::string visible(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character.front());
+  if (character == "\n") return "\\n";
+  if (character == "\t") return "\\t";
+  if (character == "\r") return "\\r";
+  const bool lone_byte = character.size() == 1 && first >= 0x80;
+  if (first < 0x20 || lone_byte) return fmt::format("\\x{:02x}", first);
+  const std::uint32_t point = character.size() == 1 ? first : point_of(character);
+  return is_high_control(point) ? fmt::format("\\u{:04x}", point) : std::string(character);
+}
+
 std::string in_quotes(std::string_view text) {
   constexpr int most = 60;
   std::string shown = "'";
@@ -88,6 +100,8 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
+  const auto is_plain = [](char c) { return (c >= ' ' && c <= '~') || c == '\t'; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
   std::string shown;
   each_character(text, [&](std::string_view character) {
     shown += character == "\t" ? "\t" : visible(character);

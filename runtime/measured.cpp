@@ -1,12 +1,16 @@
 #include "runtime/measured.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <sstream>
 #include <system_error>
+
+#include "topology/regular_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,9 +28,22 @@ std::string as_word(std::string_view key) {
   return word;
 }
 
+std::string beginning_of(const fs::path& file) {
+  const int opened = open_regular_file(file.string());
+  if (opened < 0) return "";
+  struct stat info {};
+  constexpr off_t most_bytes = most_lines * (longest_line + 1);
+  const off_t size = fstat(opened, &info) == 0 ? std::min(info.st_size, most_bytes) : 0;
+  std::string text(static_cast<std::size_t>(size), '\0');
+  const ssize_t got = pread(opened, text.data(), text.size(), 0);
+  close(opened);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
 std::vector<std::string> lines_of(const fs::path& file) {
   std::vector<std::string> lines;
-  std::ifstream in(file);
+  std::istringstream in(beginning_of(file));
   for (std::string line; lines.size() < most_lines && std::getline(in, line);) {
     if (line.size() <= longest_line) lines.push_back(std::move(line));
   }

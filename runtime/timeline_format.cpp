@@ -8,6 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "topology/regular_file.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -300,7 +302,8 @@ std::size_t TimelineLayout::clock_bytes() {
 
 Result<TimelineReader> TimelineReader::open(const std::string& path) {
   TimelineReader reader;
-  reader.file_.reset(std::fopen(path.c_str(), "re"));
+  const int file = open_regular_file(path);
+  if (file >= 0) reader.file_.reset(fdopen(file, "r"));
   if (!reader.file_) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot read {}: {}", path, std::strerror(errno)), ""};

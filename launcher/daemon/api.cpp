@@ -14,6 +14,8 @@
 #include "launcher/daemon/page.hpp"
 #include "launcher/daemon/run_text.hpp"
 #include "launcher/run_status.hpp"
+#include "launcher/stored_json.hpp"
+#include "launcher/terminal_text.hpp"
 #include "launcher/version.hpp"
 
 namespace dllaunch {
@@ -21,11 +23,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Paths and logs may be any bytes, JSON is UTF-8.
+/// Paths and logs may be any bytes, JSON is UTF-8. curl prints it to a terminal.
 ApiAnswer json_answer(const Json& document, int status = 200) {
   return {.status = status,
           .type = "application/json",
-          .body = document.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+          .body = terminal_text(document.dump(-1, ' ', /*ensure_ascii=*/false,
+                                              Json::error_handler_t::replace)) +
                   "\n"};
 }
 
@@ -111,20 +114,6 @@ Result<std::optional<RunRecord>> find_run(Store& store, const std::string& word)
   if (problem != std::errc() || end != digits.data() + digits.size())
     return std::optional<RunRecord>();
   return store.find_id(id);
-}
-
-/// Writing JSON recurses, and a thread's stack is small.
-bool is_too_deep(const Json& document) {
-  constexpr std::size_t deepest = 64;
-  std::vector<std::pair<const Json*, std::size_t>> left = {{&document, 1}};
-  while (!left.empty()) {
-    const auto [part, depth] = left.back();
-    left.pop_back();
-    if (depth > deepest) return true;
-    if (!part->is_structured()) continue;
-    for (const auto& inner : *part) left.emplace_back(&inner, depth + 1);
-  }
-  return false;
 }
 
 /// Ranks to GPUs, CPUs and NUMA nodes: what plan.json says of one node.

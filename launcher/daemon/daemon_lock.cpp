@@ -44,7 +44,7 @@ std::string own_host() {
 /// When the signature was renewed last, by the file system's clock. Opened anew: a network file
 /// system may answer for an open file from its cache.
 std::pair<long, long> renewed_at(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info {};
   if (fd < 0 || fstat(fd, &info) != 0) info = {};
   if (fd >= 0) close(fd);
@@ -120,7 +120,7 @@ DaemonLock::~DaemonLock() {
 }
 
 std::optional<LockHolder> holder_of(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   std::optional<LockHolder> holder;
   if (flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) holder = signature_in(fd);

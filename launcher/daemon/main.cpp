@@ -13,6 +13,7 @@
 #include "launcher/daemon/daemon.hpp"
 #include "launcher/execute/background.hpp"
 #include "launcher/posix_world.hpp"
+#include "launcher/terminal_text.hpp"
 #include "launcher/verb.hpp"
 
 namespace {
@@ -20,8 +21,8 @@ namespace {
 using namespace dllaunch;
 
 int report(const Error& error) {
-  std::fprintf(stderr, "dllaunch: %s\n", error.what.c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", error.hint.c_str());
+  std::fprintf(stderr, "dllaunch: %s\n", terminal_text(error.what).c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", terminal_text(error.hint).c_str());
   return error.kind == ErrorKind::bad_request ? exit_code::bad_request : exit_code::environment;
 }
 
@@ -48,7 +49,7 @@ int wait_for_child(int from_child, const std::string& log) {
     return exit_code::environment;
   }
   const int code = std::atoi(said.c_str());
-  std::fputs(said.c_str() + line + 1, code == 0 ? stdout : stderr);
+  std::fputs(terminal_text(said.c_str() + line + 1).c_str(), code == 0 ? stdout : stderr);
   return std::fflush(stdout) == 0 ? code : exit_code::environment;
 }
 

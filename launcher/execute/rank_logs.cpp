@@ -1,10 +1,13 @@
 #include "launcher/execute/rank_logs.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+
+#include "topology/regular_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -54,14 +57,15 @@ std::string host_of_rank(const RunDir& run, int rank) {
 }
 
 std::string file_end(const std::string& path, std::size_t most) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return "";
-  const auto size = static_cast<std::streamoff>(file.tellg());
-  const auto take = std::min(size, static_cast<std::streamoff>(most));
-  file.seekg(size - take);
+  const int file = open_regular_file(path);
+  if (file < 0) return "";
+  struct stat info {};
+  const off_t size = fstat(file, &info) == 0 ? info.st_size : 0;
+  const off_t take = std::min(size, static_cast<off_t>(most));
   std::string text(static_cast<std::size_t>(take), '\0');
-  file.read(text.data(), take);
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  const ssize_t got = pread(file, text.data(), text.size(), size - take);
+  close(file);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   const auto line = take < size ? text.find('\n') : std::string::npos;
   return line == std::string::npos ? text : text.substr(line + 1);
 }

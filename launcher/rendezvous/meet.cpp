@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <thread>
 
+#include "launcher/execute/rank_logs.hpp"
 #include "launcher/rendezvous/desk.hpp"
 #include "launcher/rendezvous/reachable_address.hpp"
 #include "launcher/rendezvous/reserved_port.hpp"
@@ -70,9 +70,8 @@ std::optional<MeetingPoint> published(const MeetingRequest& request) {
   // NFS remembers for half a minute that a file was not there; a look at its folder corrects that.
   const int folder = open((request.run_dir + "/.rendezvous").c_str(), O_RDONLY | O_CLOEXEC);
   if (folder >= 0) close(folder);
-  std::ifstream file(file_of(request));
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  auto point = parse_meeting_point(text, request.start_name);
+  constexpr std::size_t most_bytes = 65536;
+  auto point = parse_meeting_point(file_end(file_of(request), most_bytes), request.start_name);
   if (!point) return std::nullopt;
   return *std::move(point);
 }

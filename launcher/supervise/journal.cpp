@@ -14,6 +14,7 @@
 
 #include "launcher/execute/rank_logs.hpp"
 #include "launcher/utf8.hpp"
+#include "topology/regular_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -161,7 +162,7 @@ Journal parse_journal(std::string_view text) {
 
 bool is_readable(const RunDir& run) {
   for (const auto& path : {path_of(run), marker_of(run)}) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = open_regular_file(path);
     if (file < 0 && errno == ENOENT) continue;
     char byte = 0;
     const bool good = file >= 0 && read(file, &byte, 1) >= 0;

@@ -73,7 +73,11 @@ class Output {
 
   void finish(World& world) {
     print(world);
-    for (auto& [task, output] : outputs_) print_lines(task, output.finish(), world);
+    for (auto& [task, output] : outputs_) {
+      do {
+        print_lines(task, output.finish(), world);
+      } while (output.behind());
+    }
   }
 
  private:

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using testing::HasSubstr;
+using testing::Not;
 using Json = nlohmann::json;
 
 bool full() {
@@ -148,6 +149,43 @@ TEST_F(DaemonTest, OneThatHangsIsStoppedAllTheSame) {
   const auto stopped = work_.run({"daemon", "stop"});
   EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("was killed"));
+}
+
+/// Whatever file of a run or of the index it is: `ps`, `status` and the daemon go on.
+TEST_F(DaemonTest, APipeInAFilesPlaceHangsNobody) {
+  store_run("good");
+  const std::vector<std::string> files = {
+      "events.jsonl", "summary.json", "job.id",     "train.json", "supervisor.jsonl",
+      "finished.job", ".lock",        "job.sbatch", "job.yaml",   "out/n1.log"};
+  for (const auto& file : files) {
+    const auto path = store_run("bad-" + std::to_string(&file - files.data())) + "/" + file;
+    fs::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0) << path;
+  }
+  ASSERT_EQ(mkfifo((work_.path() + "/state/dllaunch/runs/pipe.run").c_str(), 0600), 0);
+  const auto listed = work_.run({"ps", "--all", "--json"});
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_EQ(Json::parse(listed.out, nullptr, false).size(), files.size() + 1);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto run = work_.path() + "/runs/bad-" + std::to_string(i);
+    EXPECT_EQ(work_.run({"status", run}).exit_code, 0) << files[i];
+    EXPECT_EQ(work_.run({"logs", run}).exit_code, 0) << files[i];
+    EXPECT_EQ(work_.run({"report", run}).exit_code, 0) << files[i];
+  }
+
+  ASSERT_EQ(start().exit_code, 0);
+  EXPECT_TRUE(happens_within(
+      20s, [&] { return ask("/v1/runs?limit=100")["runs"].size() == files.size() + 1; }));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto run = "/v1/runs/bad-" + std::to_string(i);
+    EXPECT_TRUE(ask(run).contains("id")) << files[i];
+    ask(run + "/curve");
+    ask(run + "/events");
+    ask(run + "/logs/n1.log");
+  }
+  const auto stopped = work_.run({"daemon", "stop"});
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
+  EXPECT_THAT(stopped.err, Not(HasSubstr("was killed")));
 }
 
 TEST_F(DaemonTest, ADamagedStoreIsToldAndLeftAlone) {

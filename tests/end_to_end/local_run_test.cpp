@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -173,6 +175,31 @@ TEST_F(LocalRun, ADeadRankIsTellingWhyAndWhatToChange) {
   EXPECT_THAT(summary()["first_error"], HasSubstr("ModuleNotFoundError"));
   EXPECT_THAT(summary()["advice"], HasSubstr("environment.activate"));
   EXPECT_THAT(work_.run({"status", work_.run_dir()}).out, HasSubstr("first error rank 1 on "));
+}
+
+/// Lines that are as short as can be cost their reader the most.
+TEST_F(LocalRun, MuchOutputTakesLittleMemory) {
+  const auto file = work_.file("much.yaml",
+                               "name: much\nresources: {ranks_per_node: 1, device: cpu}\n"
+                               "run: [bash, -c, 'yes | head -c 32000000']\n");
+  const auto peak_kib = [](pid_t pid) {
+    std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("VmHWM:")) return std::atol(line.c_str() + 6);
+    }
+    return 0L;
+  };
+  work_.start(args(file));
+  long most = 0;
+  while (work_.running()) {
+    most = std::max(most, peak_kib(work_.pid()));
+    pause_briefly();
+  }
+  const auto ended = work_.wait();
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_GE(std::count(ended.err.begin(), ended.err.end(), 'y'), 16'000'000);
+  EXPECT_GT(most, 0);
+  EXPECT_LT(most, 100 << 10);
 }
 
 TEST_F(LocalRun, InterruptedSavesAndLeavesNothing) {

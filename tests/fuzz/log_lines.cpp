@@ -35,6 +35,10 @@ bool harmless(std::string_view text) {
     const auto second = length > 1 ? static_cast<unsigned char>(text[1]) : 0U;
     if ((first < 0x20 && first != '\t') || first == 0x7f) return false;
     if (first == 0xc2 && second < 0xa0) return false;
+    const auto character = text.substr(0, length);
+    if (character == "\u061c" || character == "\u200e" || character == "\u200f") return false;
+    if (character >= "\u202a" && character <= "\u202e") return false;
+    if (character >= "\u2066" && character <= "\u2069") return false;
     text.remove_prefix(length);
   }
   return true;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -81,6 +82,30 @@ TEST_F(FollowTest, OneRankNeedsNoPrefix) {
   append("out/rank-0000-vm.log", "hello\n");
   follower.finish();
   EXPECT_EQ(world_.noted, "hello\n");
+}
+
+/// Keeps of what it is told only how much that was.
+class MeasuringWorld : public FakeWorld {
+ public:
+  void note(std::string_view text) override {
+    most = std::max(most, text.size());
+    all += text.size();
+  }
+  std::size_t most = 0;
+  std::size_t all = 0;
+};
+
+TEST_F(FollowTest, OutputThatCameFasterThanItWasReadGoesOutInParts) {
+  MeasuringWorld world;
+  Follower follower(world, run_, {.ranks = 1, .show_logs = true});
+  std::string text;
+  while (text.size() < (std::size_t{24} << 20))
+    text += "a line of a usual length, as programs do\n";
+  append("out/rank-0000-vm.log", text);
+  follower.poll();
+  follower.finish();
+  EXPECT_EQ(world.all, text.size());
+  EXPECT_LT(world.most, std::size_t{12} << 20);
 }
 
 TEST_F(FollowTest, QuietShowsOnlyWhatNobodyShouldMiss) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -144,6 +147,37 @@ TEST_F(PosixWorldTest, ReadsFilesOrNamesTheReason) {
             "cannot read /no/such: No such file or directory");
   EXPECT_EQ(world_.read_file("/tmp").error().what, "cannot read /tmp: Is a directory");
   EXPECT_EQ(world_.read_file("/dev/zero").error().what, "/dev/zero is larger than 64 MiB");
+}
+
+TEST_F(PosixWorldTest, APipeInAFilesPlaceIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  const auto pipe = folder.path() + "/plan.json";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(world_.read_file(pipe).error().what,
+            "cannot read " + pipe + ": it is a pipe or a device, not a file");
+  std::filesystem::create_symlink("/dev/zero", folder.path() + "/zero");
+  EXPECT_EQ(world_.read_file(folder.path() + "/zero").error().kind, ErrorKind::unavailable);
+}
+
+TEST_F(PosixWorldTest, APipeThatAShellHandsOverIsReadToItsEnd) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(50ms);
+    EXPECT_EQ(write(ends[1], "name: x\n", 8), 8);
+    close(ends[1]);
+  });
+  EXPECT_EQ(*world_.read_file("/dev/fd/" + std::to_string(ends[0])), "name: x\n");
+  writer.join();
+  close(ends[0]);
+}
+
+TEST_F(PosixWorldTest, AFilesSizeIsJudgedBeforeItIsRead) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() + "/summary.json";
+  std::ofstream(path) << "{}";
+  std::filesystem::resize_file(path, std::uintmax_t{200} << 30);
+  EXPECT_EQ(world_.read_file(path).error().what, path + " is larger than 64 MiB");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "launcher/command_line.hpp"
 #include "launcher/posix_world.hpp"
@@ -100,6 +101,79 @@ TEST_F(Program, ColoursOnlyOnRequestOrOnATerminal) {
   EXPECT_EQ(call({"validate", bad}).err.find('\033'), std::string::npos);
   EXPECT_NE(call({"--color=always", "validate", bad}).err.find('\033'), std::string::npos);
   EXPECT_NE(call({"validate", bad, "--color", "always"}).err.find('\033'), std::string::npos);
+}
+
+/// What others wrote: of a run, of its files, of its logs, of a script, on the command line.
+TEST_F(Program, ForeignTextDoesNotCommandTheTerminal) {
+  const std::string evil = "\x1b]0;owned\x07\x1b[8m \u009b2J \u202etxt.exe\u2066\x7f\nroot ok";
+  const auto json = [](const std::string& text) { return nlohmann::json(text).dump(); };
+  const auto run = folder_ + "/runs/ev\x1b[8mil\u202e";
+  fs::create_directories(run + "/out");
+  std::ofstream(run + "/plan.json")
+      << R"({"name": )" << json(evil) << R"(, "launcher": "local", "nodes": 1})";
+  std::ofstream(run + "/summary.json") << R"({"status": )" << json(evil) << R"(, "reason": )"
+                                       << json(evil) << R"(, "advice": )" << json(evil) << "}";
+  std::ofstream(run + "/supervisor.jsonl")
+      << R"({"time": 9e9, "event": "decision", "job": "", "next": "stop", "reason": )" << json(evil)
+      << "}\n";
+  std::ofstream(run + "/events.jsonl")
+      << R"({"time": 9e9, "event": "restart", "reason": )" << json(evil) << "}\n"
+      << R"({"time": 9e9, "event": "ranks", "notes": [)" << json(evil) << "]}\n";
+  std::ofstream(run + "/out/rank-0000-\x1b[8m\u202e.log") << "last \u009b2J\u202e \x1b]0;x\x07\n";
+  const auto script =
+      file("evil.sbatch", "#!/bin/bash\n#SBATCH --\x1b[8m\u202e=1\nsrun " + evil + "\n");
+  const auto job = file("evil.yaml", "na\u202e\u009bme: a\nrun: hostname\n");
+
+  const std::vector<std::vector<std::string>> commands = {{"ps"},
+                                                          {"ps", "--json"},
+                                                          {"status", run},
+                                                          {"status", "--json", run},
+                                                          {"report", run},
+                                                          {"report", "--json", run},
+                                                          {"logs", run},
+                                                          {"cancel", run},
+                                                          {"lint", script},
+                                                          {"lint", "--json", script},
+                                                          {"validate", job},
+                                                          {"validate", "--json", job},
+                                                          {"plan", job},
+                                                          {"status", evil},
+                                                          {evil},
+                                                          {"validate", evil},
+                                                          {"doctor", run},
+                                                          {"info", evil}};
+  for (auto command : commands) {
+    const bool is_json = command.size() > 1 && command[1] == "--json";
+    for (const bool color : {false, true}) {
+      std::vector<std::string> words = {"env", "-C", folder_, "XDG_STATE_HOME=" + folder_,
+                                        program_};
+      if (color) words.emplace_back("--color=always");
+      words.insert(words.end(), command.begin(), command.end());
+      const auto output = world_.run(words, 60s);
+      ASSERT_TRUE(output);
+      const auto text = output->out + output->err;
+      EXPECT_NE(text, "");
+      for (const char* obeyed :
+           {"\x1b]", "\x1b[8m", "\x07", "\u009b", "\u202e", "\u2066", "\x7f"}) {
+        EXPECT_EQ(text.find(obeyed), std::string::npos) << command[0] << ": " << text;
+      }
+      EXPECT_TRUE(color || text.find('\x1b') == std::string::npos) << command[0] << ": " << text;
+      EXPECT_TRUE(!is_json || nlohmann::json::accept(output->out)) << output->out;
+    }
+  }
+  const auto status = call({"status", "--json", run});
+  EXPECT_EQ(nlohmann::json::parse(status.out)["name"], evil) << "JSON keeps its meaning";
+  EXPECT_EQ(call({"status", run}).out.find("\nroot ok"), std::string::npos) << "no line of its own";
+}
+
+TEST_F(Program, AScriptIntoAFileKeepsItsBytes) {
+  const auto example = std::string(DLLAUNCH_SOURCE_DIR) + "/examples/lumi-g.yaml";
+  const std::string setup = "echo '\u200f\u05e9\u05dc\u05d5\u05dd'";
+  const auto script = call({"script", example, "--set", "environment.setup=" + setup});
+  EXPECT_EQ(script.exit_code, 0) << script.err;
+  EXPECT_NE(script.out.find(setup), std::string::npos) << script.out;
+  const auto dos = file("dos.sbatch", "#!/bin/bash\r\n#SBATCH -n 1\r\nsrun true\r\n");
+  EXPECT_NE(call({"lint", "--fix", dos}).out.find("-#!/bin/bash\r\n"), std::string::npos);
 }
 
 TEST_F(Program, NoticesThatItsResultGotLost) {

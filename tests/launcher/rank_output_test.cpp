@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -116,8 +117,34 @@ TEST_F(RankOutputTest, ALongLogIsReadInPieces) {
   EXPECT_TRUE(output.behind());
   EXPECT_LT(count, 150000u);
   while (output.behind()) count += output.poll(1).size();
-  count += output.finish().size();
+  do {
+    count += output.finish().size();
+  } while (output.behind());
   EXPECT_EQ(count, 200000u);
+}
+
+// However short the lines are, what is held at a time is bounded.
+TEST_F(RankOutputTest, WhatIsLeftComesInPartsOfBoundedSize) {
+  for (const std::string line : {"y\n", "a line of a usual length, as a program prints it\n"}) {
+    std::string text;
+    while (text.size() < (std::size_t{8} << 20)) text += line;
+    for (const bool several : {false, true}) {
+      const TemporaryFolder folder;
+      std::ofstream(folder.path() + "/rank-0000-n1.log") << text;
+      RankOutput output(folder.path(), {.several = several});
+      std::size_t count = 0;
+      std::size_t most_bytes = 0;
+      do {
+        const auto part = output.finish();
+        std::size_t bytes = part.capacity() * sizeof(std::string);
+        for (const auto& each : part) bytes += each.size();
+        most_bytes = std::max(most_bytes, bytes);
+        count += part.size();
+      } while (output.behind());
+      EXPECT_EQ(count, text.size() / line.size());
+      EXPECT_LT(most_bytes, std::size_t{12} << 20) << line;
+    }
+  }
 }
 
 }  // namespace

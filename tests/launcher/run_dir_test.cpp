@@ -113,6 +113,12 @@ TEST(RunDir, NewestCheckpointIsACompleteOne) {
   EXPECT_EQ(newest_checkpoint(run), run.checkpoints() + "/step-00000010");
 }
 
+TEST(RunDir, APipeInTheLocksPlaceIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder.path() + "/.lock").c_str(), 0600), 0);
+  EXPECT_FALSE(owner_of({.path = folder.path()}));
+}
+
 TEST(RunDir, TheLockNamesItsOwner) {
   const TemporaryFolder folder;
   const RunDir run{.path = folder.path()};

@@ -1,6 +1,7 @@
 #include "launcher/run_report.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -89,6 +90,13 @@ TEST(RunReport, TakesTheLastEventOfRanks) {
   // Being written.
   std::ofstream(path, std::ios::app) << R"({"time":2,"event":"ranks","epo)";
   EXPECT_EQ(last_ranks_event(path)["epoch"], 2);
+}
+
+TEST(RunReport, APipeIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() + "/events.jsonl";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_TRUE(last_ranks_event(path).is_null());
 }
 
 TEST(RunReport, TakesTheLastEventOfRanksThatCounts) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <random>
 
@@ -53,6 +54,31 @@ TEST(StoredRun, AnotherFolderIsNoRun) {
 }
 
 // A directory that somebody edited, or that a full disk cut, is survived.
+TEST(StoredRun, WhatIsTooLargeIsRefusedByName) {
+  for (const char* name : {"plan.json", "train.json", "summary.json", "job.id"}) {
+    RunPlace place;
+    const auto path =
+        place.store({.folder = "r", .job_id = "7", .status = "failed", .trains = true});
+    ASSERT_TRUE(read_stored_run(place.world, path));
+    std::filesystem::resize_file(path + "/" + name, std::uintmax_t{17} << 20);
+    const auto run = read_stored_run(place.world, path);
+    ASSERT_FALSE(run) << name;
+    EXPECT_EQ(run.error().kind, ErrorKind::unavailable);
+    EXPECT_TRUE(run.error().what.starts_with(path + "/" + name + " is larger than "));
+  }
+}
+
+TEST(StoredRun, WhatIsNestedTooDeepIsDamage) {
+  RunPlace place;
+  const auto path = place.store({.folder = "r", .job_id = "7", .status = "failed"});
+  constexpr std::size_t deep = 500'000;
+  std::ofstream(path + "/summary.json") << R"({"status": "completed", "a": )"
+                                        << std::string(deep, '[') << std::string(deep, ']') << "}";
+  const auto run = read_stored_run(place.world, path);
+  ASSERT_TRUE(run);
+  EXPECT_TRUE(run->summary.is_null());
+}
+
 TEST(StoredRun, DamagedFilesAreSurvived) {
   RunPlace place;
   const auto path = place.store(

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -64,6 +65,11 @@ TEST_F(TimelineSourcesTest, SayWhatIsLeftOutAndWhy) {
               testing::UnorderedElementsAre("rank-00000.json: of an earlier start with 8 ranks",
                                             "rank-00001.json: says that it is rank 0's",
                                             "rank-00007.json: no timeline of a rank"));
+}
+
+TEST_F(TimelineSourcesTest, APipeIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo((folder_.path() + "/rank-0000.json").c_str(), 0600), 0);
+  EXPECT_FALSE(find_timelines(folder_.path()));
 }
 
 TEST_F(TimelineSourcesTest, WithoutAnyThereIsAnErrorThatHelps) {

@@ -32,9 +32,11 @@ TEST(Utf8, NoCharacterIsCutInTwo) {
 }
 
 TEST(Utf8, QuotesWhatATerminalWouldObey) {
-  EXPECT_EQ(in_quotes("a\nb\x1b[31m\xff\xc2\x9b"), "'a\\nb\\x1b[31m\\xff\\x9b'");
+  EXPECT_EQ(in_quotes("a\nb\x1b[31m\xff\xc2\x9b"), "'a\\nb\\x1b[31m\\xff\\u009b'");
   EXPECT_EQ(in_quotes(std::string(61, 'x')), "'" + std::string(60, 'x') + "...'");
   EXPECT_EQ(printable("a\tb\r"), "a\tb\\r");
+  EXPECT_EQ(printable("moc.\u202egnp\u2066\u200f\u061c\x7f"),
+            "moc.\\u202egnp\\u2066\\u200f\\u061c\\u007f");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "runtime/measured.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <random>
@@ -64,6 +65,12 @@ TEST(Measured, DamageHoldsNothing) {
   EXPECT_FALSE(recall(file, "a"));
   EXPECT_TRUE(keep(file, "a", Values{4}));
   EXPECT_EQ(recall(file, "a"), Values{4});
+}
+
+TEST(Measured, APipeIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder.path() + "/file").c_str(), 0600), 0);
+  EXPECT_FALSE(recall(folder.path() + "/file", "key"));
 }
 
 TEST(Measured, SaysWhoRefuses) {

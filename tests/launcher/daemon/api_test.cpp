@@ -184,6 +184,14 @@ TEST_F(ApiTest, BytesThatAreNoTextComeAsJson) {
   EXPECT_FALSE(json("/v1/runs/a").is_discarded());
 }
 
+TEST_F(ApiTest, WhatATerminalWouldObeyComesAsEscapes) {
+  auto run = add("a");
+  run.reason = "\x1b[31m \u009b \u202e";
+  ASSERT_TRUE(store_->save(run));
+  EXPECT_THAT(get("/v1/runs").body, HasSubstr(R"("\u001b[31m \u009b \u202e")"));
+  EXPECT_EQ(json("/v1/runs")["runs"][0]["reason"], run.reason);
+}
+
 TEST_F(ApiTest, PageAndMetrics) {
   add("a");
   EXPECT_THAT(get("/").body, HasSubstr("nonce=\"@NONCE@\""));

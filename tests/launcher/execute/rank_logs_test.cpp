@@ -1,6 +1,7 @@
 #include "launcher/execute/rank_logs.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -31,6 +32,13 @@ TEST_F(RankLogsTest, NamesGoBothWays) {
   log("rank-0003-n7.log", "");
   EXPECT_EQ(host_of_rank(run_, 3), "n7");
   EXPECT_EQ(host_of_rank(run_, 4), "");
+}
+
+TEST_F(RankLogsTest, APipeInALogsPlaceIsNotWaitedFor) {
+  const auto pipe = run_.out() + "/rank-0001-n1.log";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(file_end(pipe, 100), "");
+  EXPECT_TRUE(excerpt_of(run_, {.rank = 1}, 10).lines.empty());
 }
 
 TEST_F(RankLogsTest, TheDeadRanksLogIsQuoted) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -192,6 +193,14 @@ TEST(Journal, WhatCannotBeReadIsNotNothing) {
   EXPECT_TRUE(is_readable(run));
   std::filesystem::create_directory(folder.path() + "/finished.job");
   EXPECT_FALSE(is_readable(run));
+}
+
+TEST(Journal, APipeInItsPlaceIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  ASSERT_EQ(mkfifo((run.path + "/supervisor.jsonl").c_str(), 0600), 0);
+  EXPECT_FALSE(is_readable(run));
+  EXPECT_FALSE(read_journal(run).last);
 }
 
 TEST(Journal, RoomThatIsTakenAheadIsNotContent) {
