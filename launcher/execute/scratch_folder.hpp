@@ -26,8 +26,8 @@ class ScratchFolder {
 /// TMPDIR where it is a folder, else /tmp.
 std::string temporary_folder();
 
-/// Removes the scratch folders in `below`, known by a marker file, that no process holds and that are
-/// older than `age`: one just made may not be locked yet. Returns how many.
+/// Removes the scratch folders in `below`, known by a marker file, that no process holds and that
+/// are older than `age`: one just made may not be locked yet. Returns how many.
 int sweep_scratch(const std::string& below, std::chrono::seconds age);
 
 }  // namespace dllaunch

@@ -222,14 +222,18 @@ void remove_earlier(const std::string& folder) {
   }
 }
 
+/// Whether users other than its owner can rename what is ours in it.
+bool others_can_rename(const struct stat& parent) {
+  constexpr mode_t written_by_others = 022;
+  return (parent.st_mode & written_by_others) != 0 && (parent.st_mode & S_ISVTX) == 0;
+}
+
 /// Whether no other user can rename what is ours in it: root's or our own, and sticky where others
 /// may write.
 bool is_safe_parent(const std::string& path) {
   struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return false;
-  if (info.st_uid != 0 && info.st_uid != geteuid()) return false;
-  constexpr mode_t written_by_others = 022;
-  return (info.st_mode & written_by_others) == 0 || (info.st_mode & S_ISVTX) != 0;
+  return stat(path.c_str(), &info) == 0 && (info.st_uid == 0 || info.st_uid == geteuid()) &&
+         !others_can_rename(info);
 }
 
 }  // namespace
@@ -272,6 +276,16 @@ Result<Ok> take_source(World& world, const std::string& source, const std::strin
 
 Result<Ok> make_stage_folder(World& world, const std::string& folder) {
   if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
+  // The disk was chosen on the first node; here the same path may have another mode.
+  const auto parent = fs::path(folder).parent_path().string();
+  struct stat info {};
+  if (stat(parent.c_str(), &info) == 0 && others_can_rename(info)) {
+    auto unsafe = failed(world, "make " + folder,
+                         "other users may rename it: " + parent + " has no sticky bit", folder);
+    unsafe.hint =
+        "name a disk that is safe on every node: environment.variables: {TMPDIR: /its/path}";
+    return unsafe;
+  }
   remove_earlier(folder);
   return make_folder(world, folder);
 }

@@ -139,17 +139,19 @@ TEST_F(SlurmStage, AnotherUsersParcelsAreNotUnpacked) {
       "setpriv --reuid mallory --regid mallory --clear-groups sh -c '"
       "mkdir -p /tmp/evil && echo echo mallory trains > /tmp/evil/train.sh; "
       "for n in $(seq 1 400); do s=/tmp/dllaunch-stage-$n; tar -C /tmp/evil -cf $s.data.parcel .; "
-      "cp $s.data.parcel $s.programs; mkdir -p $s $s.packed.d/bin; "
-      "ln -s " +
-      work_->path() + "/precious $s.packed.d/bin/dllaunch; chmod -R a+rwX $s*; done'";
+      "mkdir -p $s.packed.d/bin $s.packed.d/lib; chmod 777 $s.packed.d/lib; ln -s " +
+      work_->path() + "/precious $s.packed.d/bin/dllaunch; done'";
   for (const char* node : {"n1", "n2"}) cluster_->on_node(node, {"sh", "-c", plant});
   const auto planted = cluster_->on_node("n1", {"sh", "-c", "ls /tmp | grep -c stage.*parcel"});
   EXPECT_EQ(planted, "400");
-  const auto ended =
-      work_->run(args("stage: [data, programs]\nrun: [bash, '{stage}/data/train.sh']\n"));
-  EXPECT_EQ(ended.exit_code, 0) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr("alice trains"));
-  EXPECT_EQ(ended.err.find("mallory"), std::string::npos) << ended.err;
+  for (const std::string what : {"data", "data, programs"}) {
+    auto words = args("stage: [" + what + "]\nrun: [bash, '{stage}/data/train.sh']\n");
+    words.back() += std::to_string(what.size());
+    const auto ended = work_->run(words);
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("alice trains"));
+    EXPECT_EQ(ended.err.find("mallory trains"), std::string::npos) << ended.err;
+  }
   EXPECT_EQ(work_->text_of("precious"), "precious\n");
   for (const char* node : {"n1", "n2"})
     cluster_->on_node(node, {"sh", "-c", "rm -rf /tmp/evil /tmp/dllaunch-stage-*"});

@@ -172,6 +172,17 @@ TEST_F(StageNode, AFolderThatAnotherMadeIsNeverAdopted) {
   EXPECT_TRUE(fs::exists(source() + "/one"));
 }
 
+/// Where others may rename the folder, its mode protects nothing: each node looks for itself.
+TEST_F(StageNode, ADiskOnWhichOthersRenameIsRefused) {
+  shell("chmod 777 .");
+  const auto refused = stage({source()});
+  shell("chmod 1777 .");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().what, HasSubstr("has no sticky bit"));
+  EXPECT_FALSE(fs::exists(folder()));
+  EXPECT_TRUE(stage({source()}));
+}
+
 TEST_F(StageNode, TheTrainersInputKnowsTheFolder) {
   std::ofstream(here_.path() + "/train.json") << R"({"path": "{stage}/data set"})";
   ASSERT_TRUE(stage({}, here_.path()));
