@@ -52,7 +52,8 @@ TEST(Events, ReadsEveryKind) {
   EXPECT_EQ(std::get<StallEvent>(*told).state, "over");
   EXPECT_EQ(std::get<StallEvent>(*told).line, "on");
 
-  for (const char* kind : {"checkpoint", "checkpoint_failed", "checkpoint_refused", "restart", "end"}) {
+  for (const char* kind :
+       {"checkpoint", "checkpoint_failed", "checkpoint_refused", "restart", "end"}) {
     EXPECT_TRUE(parse_event(std::string(R"({"time":5,"event":")") + kind + "\"}")) << kind;
   }
 }
