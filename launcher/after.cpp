@@ -50,6 +50,8 @@ Result<Ok> add_run(World& world, const std::string& entry, const std::string& pa
   if (view.state == "unknown")
     return Error{ErrorKind::unavailable, fmt::format("after: {}: Slurm does not answer", entry),
                  ""};
+  if (view.state == "elsewhere")
+    return check_cluster(world, view.run.dir, view.run.job_id).error().within("after: " + entry);
   if (view.state == "ended") {
     auto settled = settle_run(world, view.run);
     if (!settled) return std::move(settled).error();

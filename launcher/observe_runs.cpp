@@ -26,6 +26,12 @@ Queue ask_queue(World& world, const std::string& id) {
   return {};
 }
 
+/// A job that this cluster does not have may be of another one.
+void look_elsewhere(World& world, RunView& view) {
+  if (view.state != "ended") return;
+  if (!check_cluster(world, view.run.dir, view.run.job_id)) view.state = "elsewhere";
+}
+
 }  // namespace
 
 std::vector<RunView> observe_runs(World& world, std::size_t most_over) {
@@ -43,13 +49,20 @@ std::vector<RunView> observe_runs(World& world, std::size_t most_over) {
   const double now = unix_seconds();
   std::vector<RunView> views;
   views.reserve(runs.size());
-  for (auto& run : runs) views.push_back(view_run(std::move(run), queue, now));
+  for (auto& run : runs) {
+    views.push_back(view_run(std::move(run), queue, now));
+    look_elsewhere(world, views.back());
+  }
   return views;
 }
 
 RunView observe_run(World& world, StoredRun run) {
-  const Queue queue = may_be_queued(run) ? ask_queue(world, run.job_id) : Queue{};
-  return view_run(std::move(run), queue, unix_seconds());
+  // Where a summary was written too early, the job lives all the same, and is what counts.
+  const bool ask = run.plan.launcher == Launcher::slurm && !run.job_id.empty();
+  const Queue queue = ask ? ask_queue(world, run.job_id) : Queue{};
+  auto view = view_run(std::move(run), queue, unix_seconds());
+  look_elsewhere(world, view);
+  return view;
 }
 
 }  // namespace dllaunch

@@ -82,10 +82,10 @@ std::string summary_text(const Summary& summary) {
 
 Result<std::optional<Settled>> read_end(World& world, const StoredRun& run) {
   if (run.plan.launcher != Launcher::slurm || run.job_id.empty()) return std::optional<Settled>();
-  auto queued = job_of_run(run.dir, world);
+  auto queued = job_of_run(run.plan, run.dir, world);
   if (!queued) return std::move(queued).error();
   bool silent = false;
-  const auto ended = finished_jobs(world, run.job_id, &silent);
+  const auto ended = finished_jobs(world, identity_of(run.plan, run.dir, run.job_id), &silent);
   // Whoever does not answer may know: nothing is concluded from that.
   if (silent && !*queued)
     return Error{ErrorKind::unavailable,

@@ -77,7 +77,8 @@ std::string line_of(std::string_view title, const std::string& text) {
 }
 
 std::string state_words(const RunView& view) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> words = {{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> words = {{
+      {"elsewhere", "elsewhere: its job is of another cluster, RUN/job.json says of which"},
       {"ended", "ended; nobody followed it to its end"},
       {"died", "died: the dllaunch that ran it was killed before it could write a summary"},
       {"unknown", "unknown: Slurm does not answer"},

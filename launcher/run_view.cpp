@@ -78,7 +78,7 @@ std::string joined_nodes(const std::vector<QueuedJob>& jobs) {
 }
 
 void view_slurm(const Queue& queue, RunView& view) {
-  view.jobs = jobs_of(queue, view.run.job_id);
+  view.jobs = jobs_of(queue, identity_of(view.run.plan, view.run.dir, view.run.job_id));
   view.state = word_of(view.jobs);
   view.where = joined_nodes(view.jobs);
   for (const auto& job : view.jobs) {
@@ -130,13 +130,16 @@ RunPoint read_point(const StoredRun& run) {
   return point;
 }
 
-std::vector<QueuedJob> jobs_of(const Queue& queue, const std::string& id) {
+std::vector<QueuedJob> jobs_of(const Queue& queue, const JobIdentity& ours) {
   std::vector<QueuedJob> jobs;
+  const auto& id = ours.id;
   if (id.empty()) return jobs;
-  std::copy_if(
-      queue.jobs.begin(), queue.jobs.end(), std::back_inserter(jobs), [&](const QueuedJob& job) {
-        return job.id == id || job.id.starts_with(id + "_") || job.id.starts_with(id + "+");
-      });
+  std::copy_if(queue.jobs.begin(), queue.jobs.end(), std::back_inserter(jobs),
+               [&](const QueuedJob& job) {
+                 const bool number =
+                     job.id == id || job.id.starts_with(id + "_") || job.id.starts_with(id + "+");
+                 return number && is_same_job(ours, job.origin);
+               });
   return jobs;
 }
 
@@ -161,8 +164,9 @@ RunView view_run(StoredRun run, const Queue& queue, double now_s) {
 }
 
 bool is_over(const RunView& view) {
-  constexpr std::array<std::string_view, 7> words = {
-      "pending", "running", "suspended", "completing", "unknown", "submitting", "not submitted"};
+  constexpr std::array<std::string_view, 8> words = {"pending",    "running",      "suspended",
+                                                     "completing", "unknown",      "elsewhere",
+                                                     "submitting", "not submitted"};
   return std::find(words.begin(), words.end(), view.state) == words.end();
 }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "launcher/events.hpp"
+#include "launcher/job_identity.hpp"
 #include "launcher/slurm_text.hpp"
 #include "launcher/stored_run.hpp"
 #include "launcher/world.hpp"
@@ -31,7 +32,7 @@ void take_event(const Event& event, RunPoint& point);
 
 /// One word of: pending, running, completing, completed, failed, cancelled, timeout, preempted,
 /// node_fail, out_of_memory, ended (nobody followed it to its end), died (a dllaunch here that was
-/// killed), unknown (Slurm does not answer).
+/// killed), unknown (Slurm does not answer), elsewhere (its job is of another cluster).
 struct RunView {
   StoredRun run;
   std::string state;
@@ -48,8 +49,9 @@ struct Queue {
   std::vector<QueuedJob> jobs = {};
 };
 
-/// The queue's entries of one job, tasks of an array included.
-std::vector<QueuedJob> jobs_of(const Queue& queue, const std::string& id);
+/// The queue's entries of one job, tasks of an array included; not those of another job that has
+/// the same number.
+std::vector<QueuedJob> jobs_of(const Queue& queue, const JobIdentity& job);
 
 /// Without its point. Looks at the run's lock only.
 RunView view_state(StoredRun run, const Queue& queue, double now_s);

@@ -317,7 +317,8 @@ QueuedJob as_queued(const SlurmJob& job) {
           .start = job.start,
           .elapsed = {},
           .nodes = job.nodes,
-          .reason = job.reason};
+          .reason = job.reason,
+          .origin = job.origin};
 }
 
 }  // namespace dllaunch

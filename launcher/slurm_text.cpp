@@ -246,6 +246,8 @@ SlurmJob job_of(const Record& record) {
   job.output = text_or_empty(record.get("StdOut"));
   job.array_job = text_or_empty(record.get("ArrayJobId"));
   job.array_task = text_or_empty(record.get("ArrayTaskId"));
+  const std::string command = text_or_empty(record.get("Command"));
+  if (!command.empty()) job.origin = std::string(record.get("JobName")) + "|" + command;
   return job;
 }
 
@@ -368,6 +370,20 @@ std::vector<SlurmAssociation> parse_associations(std::string_view text) {
   return associations;
 }
 
+namespace {
+
+/// What stands behind the first `fields` separators: a name or a path may have one, too.
+std::string rest_after(std::string_view line, int fields) {
+  for (; fields > 0; --fields) {
+    const auto at = line.find('|');
+    if (at == std::string_view::npos) return "";
+    line.remove_prefix(at + 1);
+  }
+  return std::string(line.substr(0, line.find_last_not_of(" \r\t") + 1));
+}
+
+}  // namespace
+
 std::vector<QueuedJob> parse_queue(std::string_view text) {
   std::vector<QueuedJob> jobs;
   for (const auto line : split(text, '\n')) {
@@ -379,7 +395,8 @@ std::vector<QueuedJob> parse_queue(std::string_view text) {
                     .start = text_or_empty(parts[2]),
                     .elapsed = text_or_empty(parts[3]),
                     .nodes = text_or_empty(parts[4]),
-                    .reason = text_or_empty(parts[5])});
+                    .reason = text_or_empty(parts[5]),
+                    .origin = rest_after(line, 6)});
   }
   return jobs;
 }

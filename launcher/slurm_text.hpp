@@ -95,14 +95,15 @@ struct SlurmAssociation {
 std::vector<SlurmAssociation> parse_associations(std::string_view text);
 
 /// `squeue --noheader --format=` this: no field of it holds what a user wrote.
-constexpr std::string_view queue_format = "%i|%T|%S|%M|%N|%r";
+constexpr std::string_view queue_format = "%i|%T|%S|%M|%N|%r|%j|%o";
 struct QueuedJob {
   std::string id;     // "123", "123_4", "74_[0-3%2]"
   std::string state;  // "PENDING", "RUNNING", ...
   std::string start;  // "2026-11-20T19:57:21"; empty when Slurm cannot say
   std::string elapsed;
-  std::string nodes;   // a host list; empty while pending
-  std::string reason;  // "Priority"; empty for None
+  std::string nodes;        // a host list; empty while pending
+  std::string reason;       // "Priority"; empty for None
+  std::string origin = {};  // "NAME|COMMAND": whose job it is, job_identity.hpp; empty: not said
 };
 std::vector<QueuedJob> parse_queue(std::string_view text);
 
@@ -123,6 +124,7 @@ struct SlurmJob {
   std::string output;        // StdOut
   std::string array_job;     // of an array's task: the array's id, and
   std::string array_task;    // its number, "3"; of tasks that wait together "2-9%2"
+  std::string origin = {};   // as QueuedJob::origin
   std::string cancelled_by;  // a user's name or number; from accounting only
 };
 std::vector<SlurmJob> parse_slurm_jobs(std::string_view text);

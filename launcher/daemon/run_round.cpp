@@ -175,7 +175,9 @@ void RunWatch::leave_away(LiveRun& run) {
 /// A file system may be away for a while, a directory that was removed for ever: without a job in
 /// the queue nobody asks for it meanwhile.
 void RunWatch::miss(LiveRun& run, double now_s) {
-  const bool queued = !queue_.answered || !jobs_of(queue_, run.record.job_id).empty();
+  const bool queued =
+      !queue_.answered ||
+      !jobs_of(queue_, identity_of(run.files.plan, run.files.dir, run.record.job_id)).empty();
   if (run.away_since_s == 0 && (!queued || run.record.job_id.empty())) run.away_since_s = now_s;
   if (run.away_since_s == 0 || now_s - run.away_since_s < week_s) return;
   run.record.over = true;

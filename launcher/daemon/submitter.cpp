@@ -14,6 +14,7 @@
 
 #include "launcher/daemon/policy.hpp"
 #include "launcher/execute/slurm_job.hpp"
+#include "launcher/job_identity.hpp"
 #include "launcher/option_edits.hpp"
 #include "launcher/run_dir.hpp"
 #include "launcher/slurm_wishes.hpp"
@@ -174,6 +175,7 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
     auto kept = write_file(dir.job_id(), job_id + "\n");
     if (!kept) world_.note("dllaunch: warning: " + kept.error().what + "\n");
   }
+  remember_cluster(world_, dir, job_id);
   submission.state = SubmissionState::submitted;
   submission.job_id = job_id;
   run.job_id = job_id;

@@ -37,12 +37,13 @@ std::string tasks(int count) {
 class JobWatch {
  public:
   JobWatch(const LaunchPlan& plan, Follower& follower, World& world, const SlurmSettings& settings,
-           std::string id)
+           JobIdentity job)
       : plan_(plan),
         follower_(follower),
         world_(world),
         settings_(settings),
-        id_(std::move(id)),
+        job_(std::move(job)),
+        id_(job_.id),
         pause_(settings.first_look),
         last_answer_(Clock::now()) {}
 
@@ -83,12 +84,16 @@ class JobWatch {
     last_answer_ = now;
     if (silence_told_) follower_.say("dllaunch: Slurm answers again");
     silence_told_ = false;
-    std::erase_if(*queued, [](const QueuedJob& job) { return is_final_state(job.state); });
+    // Should Slurm forget the job, and give its number to another, that is not ours to follow or
+    // end.
+    std::erase_if(*queued, [this](const QueuedJob& job) {
+      return is_final_state(job.state) || !is_same_job(job_, job.origin);
+    });
     if (!queued->empty()) {
       plan_.array ? show_tasks(*queued) : show(queued->front());
       return Ok{};
     }
-    end_ = finished_jobs(world_, id_);
+    end_ = finished_jobs(world_, job_);
     // Gone from the queue but, to scontrol, still completing: the next look will tell.
     over_ = std::all_of(end_.begin(), end_.end(),
                         [](const SlurmJob& job) { return is_final_state(job.state); });
@@ -117,7 +122,7 @@ class JobWatch {
   void look_for_restarts(const QueuedJob& job, bool waits) {
     const std::string seen = job.state + (waits ? job.reason : job.start);
     if (std::exchange(seen_state_, seen) == seen) return;
-    const auto record = finished_job(world_, id_);
+    const auto record = finished_job(world_, job_);
     const int restarts = record ? record->restarts : restarts_;
     const bool more = restarts > std::exchange(restarts_, std::max(restarts_, restarts));
     const bool left = waits && running_;
@@ -218,7 +223,8 @@ class JobWatch {
   Follower& follower_;
   World& world_;
   const SlurmSettings& settings_;
-  std::string id_;
+  JobIdentity job_;
+  const std::string& id_;
 
   milliseconds pause_;
   Clock::time_point next_look_ = Clock::now();
@@ -241,18 +247,21 @@ class JobWatch {
 
 }  // namespace
 
-Result<std::optional<QueuedJob>> job_of_run(const RunDir& run, World& world) {
+Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
+                                            World& world) {
   auto text = world.read_file(run.job_id());
   const auto id = text ? job_id_in(*text) : std::nullopt;
   if (!id) return std::optional<QueuedJob>();  // none was submitted
   auto queued = queued_jobs(world, *id);
   if (!queued)
     return std::move(queued).error().within("is job " + *id + " of this run still there");
+  const auto ours = identity_of(plan, run, *id);
   for (auto& job : *queued) {
-    if (is_final_state(job.state)) continue;
+    if (is_final_state(job.state) || !is_same_job(ours, job.origin)) continue;
     job.id = *id;
     return std::optional<QueuedJob>(std::move(job));
   }
+  if (auto here = check_cluster(world, run, *id); !here) return std::move(here).error();
   return std::optional<QueuedJob>();
 }
 
@@ -263,6 +272,7 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
   forget_summary(run);
   auto kept = write_file(run.job_id(), *id + "\n");
   if (!kept) follower.say("dllaunch: " + kept.error().what);
+  remember_cluster(world, run, *id);
   follower.say(fmt::format("submitted job {}", *id));
   if (settings.detach) {
     Outcome outcome;
@@ -270,14 +280,15 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
     return outcome;
   }
 
-  return attach_slurm(plan, run, *id, follower, world, settings);
+  return attach_slurm(plan, run, identity_of(plan, run, *id), follower, world, settings);
 }
 
-Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const JobIdentity& job,
                              Follower& follower, World& world, const SlurmSettings& settings) {
+  const auto& id = job.id;
   const StopSignals signals;
   const auto began = Clock::now();
-  JobWatch watch(plan, follower, world, settings, id);
+  JobWatch watch(plan, follower, world, settings, job);
   auto followed = watch.follow(signals);
   follower.finish();
   if (!followed) return std::move(followed).error();
@@ -295,10 +306,10 @@ Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const st
   }
   if (!watch.given_up().empty() && outcome.status == RunStatus::cancelled)
     outcome.reason = watch.given_up();
-  const SlurmJob job = watch.end().empty() ? SlurmJob{} : watch.end().front();
+  const SlurmJob ended = watch.end().empty() ? SlurmJob{} : watch.end().front();
   // Attached late we have seen but a part of it.
   const double seen_s = std::chrono::duration<double>(Clock::now() - began).count();
-  add_times(job, std::max(seen_s, seconds_between(job.submit, job.end).value_or(0)), outcome);
+  add_times(ended, std::max(seen_s, seconds_between(ended.submit, ended.end).value_or(0)), outcome);
   return outcome;
 }
 

@@ -9,6 +9,7 @@
 #include "launcher/execute/outcome.hpp"
 #include "launcher/execute/slurm_job.hpp"
 #include "launcher/follow.hpp"
+#include "launcher/job_identity.hpp"
 #include "launcher/plan.hpp"
 #include "launcher/run_dir.hpp"
 #include "launcher/world.hpp"
@@ -30,8 +31,10 @@ struct SlurmSettings {
 };
 
 /// The run's job (its id stands in RUN/job.id) while it is in the queue; of an array one task, with
-/// the array's id. unavailable, timeout: Slurm does not answer.
-Result<std::optional<QueuedJob>> job_of_run(const RunDir& run, World& world);
+/// the array's id. unavailable, timeout: Slurm does not answer. unavailable: another cluster has
+/// it.
+Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
+                                            World& world);
 
 /// Submits RUN/job.sbatch and stays with it until it ended, was cancelled or let go. A controller
 /// that is silent for a while is waited for.
@@ -40,7 +43,7 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
                               World& world, const SlurmSettings& settings);
 
 /// Stays with a job that was submitted earlier, by us or another dllaunch.
-Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const JobIdentity& job,
                              Follower& follower, World& world, const SlurmSettings& settings);
 
 }  // namespace dllaunch

@@ -91,6 +91,8 @@ SlurmJob job_of_fields(const std::vector<std::string>& fields) {
   };
   job.start = known(fields[4]);
   job.end = known(fields[5]);
+  // Accounting knows no script: the name has to do.
+  if (fields.size() > 6 && !fields[6].empty()) job.origin = fields[6] + "|";
   return job;
 }
 
@@ -103,9 +105,10 @@ bool is_silence(const Result<CommandOutput>& output, std::string_view knows_noth
 /// A job that was requeued has several records; the last is its end. `silent` is set when
 /// accounting did not answer.
 std::vector<SlurmJob> jobs_from_accounting(World& world, const std::string& id, bool& silent) {
-  const auto output = world.run({"sacct", "--allocations", "--noheader", "--parsable2",
-                                 "--jobs=" + id, "--format=JobID,State,ExitCode,Submit,Start,End"},
-                                query_limit);
+  const auto output =
+      world.run({"sacct", "--allocations", "--noheader", "--parsable2", "--jobs=" + id,
+                 "--format=JobID,State,ExitCode,Submit,Start,End,JobName"},
+                query_limit);
   std::vector<SlurmJob> found;
   silent = silent || is_silence(output, "storage is disabled");
   if (!output || output->exit_code != 0) return found;
@@ -247,10 +250,21 @@ std::vector<SlurmJob> finished_jobs(World& world, const std::string& id, bool* s
   return jobs;
 }
 
+std::vector<SlurmJob> finished_jobs(World& world, const JobIdentity& ours, bool* silent) {
+  auto jobs = finished_jobs(world, ours.id, silent);
+  std::erase_if(jobs, [&](const SlurmJob& job) { return !is_same_job(ours, job.origin); });
+  return jobs;
+}
+
 std::optional<SlurmJob> finished_job(World& world, const std::string& id) {
   auto jobs = finished_jobs(world, id);
   if (jobs.empty()) return std::nullopt;
   return std::move(jobs.front());
+}
+
+std::optional<SlurmJob> finished_job(World& world, const JobIdentity& ours) {
+  auto job = finished_job(world, ours.id);
+  return job && is_same_job(ours, job->origin) ? job : std::nullopt;
 }
 
 Result<Ok> signal_script(World& world, const std::string& id, const std::string& signal) {

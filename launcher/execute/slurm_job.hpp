@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/job_identity.hpp"
 #include "launcher/slurm_reasons.hpp"
 #include "launcher/slurm_text.hpp"
 #include "launcher/world.hpp"
@@ -38,8 +39,11 @@ Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id =
 /// from accounting. Empty when neither knows; `silent`, where given, then tells whether one of them
 /// did not answer, and so may know. Of a cancelled job accounting is asked by whom.
 std::vector<SlurmJob> finished_jobs(World& world, const std::string& id, bool* silent = nullptr);
+/// The same of a run's job: not of another one that has its number.
+std::vector<SlurmJob> finished_jobs(World& world, const JobIdentity& job, bool* silent = nullptr);
 /// The same of a job that is no array; nothing when nobody knows it.
 std::optional<SlurmJob> finished_job(World& world, const std::string& id);
+std::optional<SlurmJob> finished_job(World& world, const JobIdentity& job);
 
 /// Signals the batch script, whose trap hands it on to the ranks' step and to no other.
 Result<Ok> signal_script(World& world, const std::string& id, const std::string& signal);

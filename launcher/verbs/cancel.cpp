@@ -79,10 +79,10 @@ std::optional<std::string> task_of(const Options& options, const StoredRun& run)
   return options.run.substr(underscore + 1);
 }
 
-Result<Outcome> end_job(const Options& options, const StoredRun& run, Follower& follower,
-                        World& world) {
+Result<Outcome> end_job(const Options& options, const StoredRun& run, const JobIdentity& job,
+                        Follower& follower, World& world) {
   const SlurmSettings settings{.at_once = options.now, .cancel = true};
-  return attach_slurm(run.plan, run.dir, run.job_id, follower, world, settings);
+  return attach_slurm(run.plan, run.dir, job, follower, world, settings);
 }
 
 FollowSettings settings_for(const StoredRun& run) {
@@ -93,10 +93,12 @@ FollowSettings settings_for(const StoredRun& run) {
 Result<int> cancel_task(const Options& options, StoredRun run, const std::string& task,
                         World& world) {
   const std::string words = fmt::format("task {} of job {}", task, run.job_id);
+  auto job = identity_of(run.plan, run.dir, run.job_id);
+  job.id += "_" + task;
   run.dir = task_dir(run.dir, task);
   run.job_id += "_" + task;
   run.plan.array.reset();
-  const auto known = finished_jobs(world, run.job_id);
+  const auto known = finished_jobs(world, job);
   if (known.empty())
     return Error{ErrorKind::bad_request, fmt::format("Slurm knows no {}", words),
                  "squeue --me --array"};
@@ -107,7 +109,7 @@ Result<int> cancel_task(const Options& options, StoredRun run, const std::string
     return exit_code::success;
   }
   Follower follower(world, run.dir, settings_for(run));
-  auto outcome = end_job(options, run, follower, world);
+  auto outcome = end_job(options, run, job, follower, world);
   if (!outcome) return std::move(outcome).error();
   world.print(fmt::format("{} {}\n", words, to_string(outcome->status)));
   return exit_code::success;
@@ -115,7 +117,8 @@ Result<int> cancel_task(const Options& options, StoredRun run, const std::string
 
 Result<int> cancel_slurm(const Options& options, const StoredRun& run, World& world) {
   Follower follower(world, run.dir, settings_for(run));
-  auto outcome = end_job(options, run, follower, world);
+  const auto job = identity_of(run.plan, run.dir, run.job_id);
+  auto outcome = end_job(options, run, job, follower, world);
   if (!outcome) return std::move(outcome).error();
   if (!owner_of(run.dir)) {
     const auto summary = summary_of(*outcome, follower.ledger(), run.plan.ranks(), run.trains,
@@ -135,6 +138,7 @@ Result<int> cancel_run(const Options& options, World& world) {
   if (view.state == "unknown")
     return Error{ErrorKind::unavailable, "Slurm does not answer: nothing was cancelled",
                  "try again, or scancel " + view.run.job_id};
+  if (view.state == "elsewhere") return check_cluster(world, view.run.dir, view.run.job_id).error();
   if (view.state == "ended") {
     auto settled = settle_run(world, view.run);
     if (!settled) return std::move(settled).error();

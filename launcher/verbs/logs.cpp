@@ -134,7 +134,7 @@ class Watch {
   static constexpr std::chrono::milliseconds longest{5000};
 
   bool left_the_queue() {
-    const auto job = job_of_run(run_.dir, world_);
+    const auto job = job_of_run(run_.plan, run_.dir, world_);
     if (!job && !silence_told_)
       world_.note(fmt::format("dllaunch: {}; the job goes on, so do we\n", job.error().what));
     if (job && silence_told_) world_.note("dllaunch: Slurm answers again\n");

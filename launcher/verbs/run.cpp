@@ -196,7 +196,8 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
                             plan.ranks(), plan.ranks() == 1 ? "" : "s", plan.array ? " a task" : "",
                             slurm ? "on " + node_words(plan) : "on this machine", run.path));
   const auto watch = slurm_settings(options, world);
-  auto outcome = attached ? attach_slurm(plan, run, attached->id, follower, world, watch)
+  auto outcome = attached ? attach_slurm(plan, run, identity_of(plan, run, attached->id), follower,
+                                         world, watch)
                  : slurm  ? execute_slurm(plan, run, follower, world, watch)
                           : execute_local(plan, run, follower, world);
   if (!outcome) return std::move(outcome).error();
@@ -209,8 +210,9 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
 }
 
 /// `run` again while the job is still there goes on following it, as if we had never left.
-Result<std::optional<Attached>> find_attached(const RunDir& run, World& world) {
-  auto job = job_of_run(run, world);
+Result<std::optional<Attached>> find_attached(const LaunchPlan& plan, const RunDir& run,
+                                              World& world) {
+  auto job = job_of_run(plan, run, world);
   if (!job) return std::move(job).error();
   if (!*job) return std::optional<Attached>();
   world.note(
@@ -242,7 +244,7 @@ Result<int> run_job(const RunOptions& options, World& world) {
   if (!good) return std::move(good).error();
   std::optional<Attached> attached;
   if (slurm) {
-    auto found = find_attached(*run, world);
+    auto found = find_attached(plan, *run, world);
     if (!found) return std::move(found).error();
     attached = *std::move(found);
   }

@@ -38,7 +38,7 @@ double unix_seconds() {
 void add_ended_tasks(World& world, RunStatusView& status) {
   const auto& run = status.view.run;
   if (!run.plan.array || status.view.jobs.empty()) return;
-  auto ended = finished_jobs(world, run.job_id);
+  auto ended = finished_jobs(world, identity_of(run.plan, run.dir, run.job_id));
   std::erase_if(ended, [](const SlurmJob& task) { return !is_final_state(task.state); });
   if (ended.empty()) return;
   const auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, RunLedger());

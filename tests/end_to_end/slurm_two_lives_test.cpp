@@ -124,5 +124,70 @@ TEST(SlurmTwoLives, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   EXPECT_TRUE(weights_of(run) == weights_of(alone.run_dir()));
 }
 
+/// A home that two clusters share, and a controller that counts from 1 again.
+class SameNumber : public testing::Test {
+ protected:
+  /// A job of somebody else's that has the number, and stays.
+  static void take(TestCluster& cluster, const std::string& number) {
+    std::string id;
+    while (id != number) {
+      id = cluster.on_head({"sbatch", "--parsable", "--output=/dev/null", "--wrap", "sleep 300"});
+      ASSERT_TRUE(!id.empty() && std::stoi(id) <= std::stoi(number)) << id;
+      if (id != number) cluster.on_head({"scancel", id});
+    }
+  }
+  static bool is_there(TestCluster& cluster, const std::string& number) {
+    return cluster.on_head({"squeue", "--noheader", "--format=%i"}).find(number) !=
+           std::string::npos;
+  }
+  /// Nothing here takes the other job for the run's.
+  static void expect_left_alone(Workplace& work, TestCluster& cluster, const std::string& number,
+                                const std::string& why) {
+    const auto status = work.run({"status", work.run_dir()});
+    EXPECT_EQ(status.out.find("one: running"), std::string::npos) << status.out;
+    const auto cancel = work.run({"cancel", work.run_dir(), "--now"});
+    EXPECT_THAT(status.out + cancel.out + cancel.err, HasSubstr(why)) << status.err;
+    EXPECT_TRUE(is_there(cluster, number)) << cancel.out << cancel.err;
+  }
+};
+
+TEST_F(SameNumber, OnAnotherClusterOrOfAControllerThatLostItsStateIsAnotherJob) {
+  TestCluster first({"--nodes", "1", "--cpus", "2"});
+  if (first.cannot_run_here()) GTEST_SKIP() << first.why_not();
+  TestCluster second({"--nodes", "1", "--cpus", "2", "--conf", "ClusterName=second"});
+  ASSERT_TRUE(first.up() && second.up()) << first.why_not() << second.why_not();
+  Workplace work(first.share() + "/work");
+  work.before = first.login();
+  work.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work.path() + "/cache"}};
+  const auto job = work.file("job.yaml",
+                             "name: one\nresources: {nodes: 1, ranks_per_node: 1, device: cpu, "
+                             "time: 5}\nrun: [sleep, '300']\n");
+  const auto ended = work.run({"run", job, "--detach", "--run-dir", work.run_dir()});
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  const auto number = work.job_id();
+  ASSERT_TRUE(happens_within(30s, [&] {
+    return work.run({"status", work.run_dir()}).out.find("one: running") != std::string::npos;
+  }));
+
+  take(second, number);
+  work.before = second.login();
+  expect_left_alone(work, second, number,
+                    "was submitted on cluster cluster, this is cluster second");
+  EXPECT_THAT(work.run({"status", work.run_dir()}).out, HasSubstr("one: elsewhere"));
+  const auto again = work.run({"run", job, "--detach", "--run-dir", work.run_dir()});
+  EXPECT_EQ(again.exit_code, 3) << again.out;
+  EXPECT_FALSE(std::filesystem::exists(work.run_dir() + "/summary.json"));
+  work.before = first.login();
+  EXPECT_THAT(work.run({"status", work.run_dir()}).out, HasSubstr("one: running"));
+
+  ASSERT_TRUE(first.tell("stop-controller"));
+  std::filesystem::remove_all(first.path() + "/slurm/state");
+  std::filesystem::create_directory(first.path() + "/slurm/state");
+  std::filesystem::permissions(first.path() + "/slurm/state", std::filesystem::perms::all);
+  ASSERT_TRUE(first.tell("start-controller"));
+  take(first, number);
+  expect_left_alone(work, first, number, "is over already");
+}
+
 }  // namespace
 }  // namespace dllaunch

@@ -86,7 +86,7 @@ TEST(SlurmJob, TheEndFromScontrolElseFromAccounting) {
   EXPECT_FALSE(finished_job(world, "5"));
   world.answers
       ["sacct --allocations --noheader --parsable2 --jobs=5 "
-       "--format=JobID,State,ExitCode,Submit,Start,End"] = {
+       "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {
       0, "5|CANCELLED by 0|0:15|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n", ""};
   const auto job = finished_job(world, "5");
   ASSERT_TRUE(job);
@@ -103,7 +103,7 @@ TEST(SlurmJob, WhoCancelledIsAskedOfAccounting) {
   EXPECT_EQ(finished_job(world, "5")->cancelled_by, "");
   world.answers
       ["sacct --allocations --noheader --parsable2 --jobs=5 "
-       "--format=JobID,State,ExitCode,Submit,Start,End"] = {
+       "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {
       0, "5|CANCELLED by 4000000000|0:15|2026-11-20T19:00:00|None|Unknown\n", ""};
   EXPECT_EQ(finished_job(world, "5")->cancelled_by, "uid 4000000000");
 }
@@ -124,7 +124,7 @@ TEST(SlurmJob, AnArrayHasATaskEach) {
                                            "slurm_load_jobs error: Invalid job id specified"};
   world.answers
       ["sacct --allocations --noheader --parsable2 --jobs=74 "
-       "--format=JobID,State,ExitCode,Submit,Start,End"] = {
+       "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {
       0,
       "74_0|PREEMPTED|0:0|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n"
       "74_1|COMPLETED|0:0|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n"

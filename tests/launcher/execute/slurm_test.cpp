@@ -162,28 +162,28 @@ TEST_F(SlurmTest, DetachReturnsWhenItIsSubmitted) {
   const auto outcome = execute();
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(outcome->detached);
-  EXPECT_EQ(world_.ran.size(), 1u);
+  EXPECT_EQ(world_.ran.size(), 2u);
 }
 
 TEST_F(SlurmTest, TheJobOfARunWhileItIsThere) {
-  EXPECT_FALSE(*job_of_run(run_, world_));
+  EXPECT_FALSE(*job_of_run(plan_, run_, world_));
   world_.files[run_.job_id()] = "5\n";
   queue_ = {pending};
-  const auto there = job_of_run(run_, world_);
+  const auto there = job_of_run(plan_, run_, world_);
   ASSERT_TRUE(there && *there);
   EXPECT_EQ((*there)->state, "PENDING");
   queue_ = {"5_[2-3]|PENDING|N/A|0:00||Priority\n"};
-  EXPECT_EQ((*job_of_run(run_, world_))->id, "5");
+  EXPECT_EQ((*job_of_run(plan_, run_, world_))->id, "5");
   queue_ = {"5|COMPLETED|N/A|0:00||None\n"};
-  EXPECT_FALSE(*job_of_run(run_, world_));
+  EXPECT_FALSE(*job_of_run(plan_, run_, world_));
   queue_ = {""};
-  EXPECT_FALSE(*job_of_run(run_, world_));
+  EXPECT_FALSE(*job_of_run(plan_, run_, world_));
 }
 
 TEST_F(SlurmTest, AttachedLaterItFollowsToTheEnd) {
   queue_ = {running, ""};
   Follower follower(world_, run_, {.attached_at_s = 0});
-  const auto outcome = attach_slurm(plan_, run_, "5", follower, world_, settings_);
+  const auto outcome = attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->status, RunStatus::completed);
   EXPECT_EQ(world_.ran[0][0], "squeue");
@@ -194,7 +194,7 @@ TEST_F(SlurmTest, CancelAsksTheRanksFirst) {
   queue_ = {running, running};
   end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
   Follower follower(world_, run_, {.attached_at_s = 0});
-  const auto outcome = attach_slurm(plan_, run_, "5", follower, world_, settings_);
+  const auto outcome = attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->status, RunStatus::cancelled);
   EXPECT_EQ(outcome->reason, "job 5 was cancelled");
