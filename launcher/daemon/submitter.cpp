@@ -4,16 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <ctime>
-#include <random>
 #include <string_view>
 #include <utility>
 
 #include "launcher/daemon/policy.hpp"
 #include "launcher/execute/slurm_job.hpp"
+#include "launcher/execute/submission.hpp"
 #include "launcher/job_identity.hpp"
 #include "launcher/option_edits.hpp"
 #include "launcher/run_dir.hpp"
@@ -25,70 +22,6 @@ namespace {
 constexpr std::chrono::seconds query_limit(20);
 constexpr double week_s = 7 * 86400.0;
 constexpr std::ptrdiff_t most_never_sent = 5;  // of one run in a row
-
-/// The first field of the first line that is right, if it is a job's number.
-template <typename Right>
-std::optional<std::string> first_id(std::string_view text, Right right) {
-  while (!text.empty()) {
-    const auto line = text.substr(0, text.find('\n'));
-    const auto id = line.substr(0, std::min(line.find('|'), line.find('_')));
-    const bool number = !id.empty() && id.find_first_not_of("0123456789") == std::string_view::npos;
-    if (number && right(line, id)) return std::string(id);
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> id_beside(std::string_view text, const std::string& token) {
-  return first_id(text, [&](std::string_view line, std::string_view) {
-    return line.find(token) != std::string_view::npos;
-  });
-}
-
-/// A job of the script that is newer than `judged`, where a site takes comments away.
-std::optional<std::string> id_of_script(std::string_view text, const std::string& script,
-                                        const std::string& judged) {
-  return first_id(text, [&](std::string_view line, std::string_view id) {
-    const bool newer = id.size() != judged.size() ? id.size() > judged.size() : id > judged;
-    return newer && line.ends_with("|" + script);
-  });
-}
-
-std::string slurm_time(double unix_s) {
-  const auto seconds = static_cast<std::time_t>(unix_s);
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  std::array<char, 32> words{};
-  std::strftime(words.data(), words.size(), "%Y-%m-%dT%H:%M:%S", &local);
-  return words.data();
-}
-
-/// Only what certainly submitted nothing: sbatch did not run, it did not understand an option, or
-/// the controller said no. Killed, cut off or wordless, it may have submitted all the same.
-bool is_refusal(const Error& error) {
-  if (error.kind == ErrorKind::bad_request) return true;
-  if (error.kind == ErrorKind::timeout) return false;
-  const std::string_view words = error.what;
-  const auto says = [&](std::string_view sign) {
-    return words.find(sign) != std::string_view::npos;
-  };
-  if (says("is not installed") || says("cannot start ")) return true;
-  constexpr std::string_view verdict = "Batch job submission failed: ";
-  // What follows the verdict where no answer came.
-  constexpr std::array<std::string_view, 11> losses = {
-      "timed out",  "Unable to contact", "Zero Bytes", "receive", "onnection", "Unexpected message",
-      "Header len", "Communication",     "Transport",  "rotocol", "send/recv"};
-  return says(verdict) && std::none_of(losses.begin(), losses.end(), says);
-}
-
-/// sacct where nothing is written down, or of a version that keeps no command lines (before 21.08):
-/// not silence, but an answer.
-bool has_no_such_record(std::string_view words) {
-  constexpr std::array<std::string_view, 2> signs = {"storage is disabled", "nvalid field"};
-  return std::any_of(signs.begin(), signs.end(), [&](std::string_view sign) {
-    return words.find(sign) != std::string_view::npos;
-  });
-}
 
 /// Where the script goes to before it starts anything, as its line "cd -- DIR || exit 3" says:
 /// relative names in its options meant that folder. Empty: no such line, or a name in $'...'.
@@ -113,58 +46,31 @@ std::string work_dir_of(std::string_view script) {
   return !quoted && word.starts_with('/') ? word : "";
 }
 
-std::string value_in(const std::vector<std::string>& options, std::string_view name) {
-  std::string value;
-  for (const auto& line : options) {
-    const auto option = option_of_line(line);
-    if (option && option->first == name) value = option->second;
-  }
-  return value;
-}
-
 }  // namespace
-
-std::string new_token() {
-  std::random_device source;
-  const auto number = (std::uint64_t{source()} << 32U) | source();
-  return fmt::format("dllaunch:{:016x}", number);
-}
-
-Result<std::optional<std::string>> find_job(World& world, const Submission& submission,
-                                            const RunRecord& run) {
-  auto queue =
-      world.run({"squeue", "--me", "--noheader", "--states=all", "--format=%i|%k|%o"}, query_limit);
-  if (!queue) return std::move(queue).error();
-  if (queue->exit_code != 0)
-    return Error{ErrorKind::unavailable, "squeue: " + queue->err.substr(0, 1000), ""};
-  if (auto id = id_beside(queue->out, submission.token)) return id;
-  const RunDir dir{.path = run.dir};
-  if (auto id = id_of_script(queue->out, dir.sbatch_script(), submission.judged)) return id;
-  // What ended longer ago than MinJobAge only accounting knows; where there is none, nobody does.
-  if (!world.find_program("sacct")) return std::optional<std::string>();
-  auto record = world.run(
-      {"sacct", "--allocations", "--noheader", "--parsable2",
-       "--starttime=" + slurm_time(submission.intended_s - 7200), "--format=JobID,SubmitLine"},
-      query_limit);
-  if (!record) return std::move(record).error();
-  if (record->exit_code == 0) return id_beside(record->out, submission.token);
-  if (has_no_such_record(record->err)) return std::optional<std::string>();
-  return Error{ErrorKind::unavailable, "sacct: " + record->err.substr(0, 1000), ""};
-}
 
 std::vector<std::string> options_of_submission(const std::string& script_text,
                                                const Submission& submission,
                                                const std::vector<std::string>& failed) {
   const auto options = options_of_script(script_text);
-  const auto comment = value_in(options, "--comment");
-  std::vector<std::string> more = {"--comment=" + comment + (comment.empty() ? "" : " ") +
-                                   submission.token};
-  const auto exclude = exclude_list(value_in(options, "--exclude"), failed);
+  std::vector<std::string> more = {comment_option(options, submission.token)};
+  const auto exclude = exclude_list(option_value(options, "--exclude"), failed);
   if (!failed.empty()) more.push_back("--exclude=" + exclude);
   const auto folder = work_dir_of(script_text);
-  if (!folder.empty() && value_in(options, "--chdir").empty()) more.push_back("--chdir=" + folder);
+  if (!folder.empty() && option_value(options, "--chdir").empty())
+    more.push_back("--chdir=" + folder);
   return more;
 }
+
+namespace {
+
+SubmissionIntent intent_of(const Submission& submission, const RunDir& dir) {
+  return {.token = submission.token,
+          .script = dir.sbatch_script(),
+          .judged = submission.judged,
+          .intended_s = submission.intended_s};
+}
+
+}  // namespace
 
 Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::string& job_id,
                             double now_s) {
@@ -264,7 +170,7 @@ Result<bool> Submitter::recover_one(Submission submission, double now_s) {
   if (!run) return std::move(run).error();
   if (!*run) return false;
   const RunDir dir{.path = (*run)->dir};
-  auto found = find_job(world_, submission, **run);
+  auto found = find_submitted(world_, intent_of(submission, dir));
   if (!found) {
     missed_since_.clear();
     return std::move(found).error();
@@ -365,7 +271,7 @@ void Submitter::end_late_ones(double now_s) {
   const auto queue = world_.run({"squeue", "--me", "--noheader", "--format=%i|%k"}, query_limit);
   if (!queue || queue->exit_code != 0) return;
   for (const auto& submission : *past) {
-    const auto late = id_beside(queue->out, submission.token);
+    const auto late = job_with_token(queue->out, submission.token);
     const auto run = store_.find_id(submission.run);
     if (!late || !run || !*run || (*run)->job_id == *late) continue;
     const auto ended = cancel_job(world_, *late);

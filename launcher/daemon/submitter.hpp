@@ -19,15 +19,6 @@ namespace dllaunch {
 /// word of run_view.hpp, where "submitting" is what `dllaunch run` does.
 constexpr const char* state_submitting = "submitting again";
 
-/// "dllaunch:" and 16 random hexadecimal digits.
-std::string new_token();
-
-/// The job that carries the submission's token, in the queue or over; where a site takes comments
-/// away a newer one of the run's script. Nothing: Slurm knows none. unavailable, timeout: it does
-/// not answer.
-Result<std::optional<std::string>> find_job(World& world, const Submission& submission,
-                                            const RunRecord& run);
-
 /// What sbatch is told beyond the script: the token behind the user's own comment, the nodes to
 /// leave out, his and those of `failed`, and the folder in which it was submitted first.
 std::vector<std::string> options_of_submission(const std::string& script_text,

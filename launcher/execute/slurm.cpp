@@ -8,7 +8,9 @@
 
 #include "launcher/execute/slurm_outcome.hpp"
 #include "launcher/execute/stop_signals.hpp"
+#include "launcher/execute/submission.hpp"
 #include "launcher/failure.hpp"
+#include "launcher/slurm_wishes.hpp"
 #include "launcher/verb.hpp"
 #include "topology/id_set.hpp"
 
@@ -265,13 +267,74 @@ Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir
   return std::optional<QueuedJob>();
 }
 
+namespace {
+
+Result<Ok> take_for_ours(const RunDir& run, const std::string& id, World& world) {
+  forget_summary(run);
+  auto kept = write_file(run.job_id(), id + "\n");
+  if (!kept) world.note("dllaunch: " + kept.error().what + "\n");
+  forget_intent(run);
+  return kept;
+}
+
+/// The job's number, also where sbatch fails after it has submitted: a second one would be a second
+/// job of the run.
+Result<std::string> submit_once(const RunDir& run, Follower& follower, World& world,
+                                const SlurmSettings& settings) {
+  const auto script = world.read_file(run.sbatch_script());
+  const auto before = world.read_file(run.job_id());
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const SubmissionIntent intent{.token = new_token(),
+                                .script = run.sbatch_script(),
+                                .judged = before ? job_id_in(*before).value_or("") : "",
+                                .intended_s = std::chrono::duration<double>(now).count()};
+  if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
+  const auto options = script ? options_of_script(*script) : std::vector<std::string>();
+  auto id = submit_job(world, run.sbatch_script(), {comment_option(options, intent.token)});
+  if (!id && is_refusal(id.error())) forget_intent(run);
+  if (!id && !is_refusal(id.error())) {
+    follower.say(fmt::format("dllaunch: {}: looking whether the job was taken all the same",
+                             id.error().what));
+    auto found = settle_intent(world, intent, settings.settle);
+    if (!found) {
+      return Error{
+          ErrorKind::unavailable,
+          fmt::format("nobody knows whether the job was submitted: {}", found.error().what),
+          "run it again with the same --run-dir: it looks for the job first"};
+    }
+    if (*found) id = **found;
+    if (!*found) forget_intent(run);
+  }
+  if (!id) return id;
+  // The job is there, whatever the disk says.
+  const auto ignored = take_for_ours(run, *id, world);
+  return id;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, World& world,
+                                                      const SlurmSettings& settings) {
+  const auto intent = open_intent(world, run);
+  if (!intent) return std::optional<std::string>();
+  auto found = settle_intent(world, *intent, settings.settle);
+  if (!found) return std::move(found).error().within("was job of an earlier start submitted");
+  if (!*found) forget_intent(run);
+  if (!*found) return found;
+  const auto written = world.read_file(run.job_id());
+  if (written && job_id_in(*written) == **found) {
+    forget_intent(run);
+    return found;
+  }
+  if (auto kept = take_for_ours(run, **found, world); !kept) return std::move(kept).error();
+  remember_cluster(world, run, **found);
+  return found;
+}
+
 Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                               World& world, const SlurmSettings& settings) {
-  auto id = submit_job(world, run.sbatch_script());
+  auto id = submit_once(run, follower, world, settings);
   if (!id) return std::move(id).error();
-  forget_summary(run);
-  auto kept = write_file(run.job_id(), *id + "\n");
-  if (!kept) follower.say("dllaunch: " + kept.error().what);
   remember_cluster(world, run, *id);
   follower.say(fmt::format("submitted job {}", *id));
   if (settings.detach) {

@@ -28,6 +28,8 @@ struct SlurmSettings {
   std::chrono::milliseconds longest_look = std::chrono::seconds(5);
   std::chrono::milliseconds longest_wait = std::chrono::seconds(30);
   std::chrono::milliseconds controller_patience = std::chrono::minutes(30);
+  // Between two looks for a job of which sbatch did not say whether it was taken.
+  std::chrono::milliseconds settle = std::chrono::seconds(10);
 };
 
 /// The run's job (its id stands in RUN/job.id) while it is in the queue; of an array one task, with
@@ -35,6 +37,12 @@ struct SlurmSettings {
 /// it.
 Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
                                             World& world);
+
+/// The job of a submission that an earlier dllaunch meant and did not see the end of; its number is
+/// in RUN/job.id then. Nothing: there is none, and a new one may be submitted.
+/// unavailable, timeout: Slurm does not say.
+Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, World& world,
+                                                      const SlurmSettings& settings);
 
 /// Submits RUN/job.sbatch and stays with it until it ended, was cancelled or let go. A controller
 /// that is silent for a while is waited for.

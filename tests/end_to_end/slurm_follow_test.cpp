@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "launcher/posix_world.hpp"
@@ -234,6 +237,30 @@ TEST_F(SlurmFollow, AfterWaitsForTheOtherAndSaysWhyItNeverWould) {
   const auto refused = run({"run", second, "--set", "after=[failing]"});
   EXPECT_EQ(refused.exit_code, 2) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("after: failing is failed"));
+}
+
+/// As where the answer of the controller is lost on its way: the job is in the queue.
+TEST_F(SlurmFollow, AnSbatchThatFailsAfterItSubmittedIsOneJob) {
+  std::filesystem::create_directory(work_->path() + "/bin");
+  const auto wrapper = work_->file(
+      "bin/sbatch",
+      "#!/bin/sh\ncase \"$*\" in *--test-only*) exec /usr/bin/sbatch \"$@\";; esac\n"
+      "/usr/bin/sbatch \"$@\" > /dev/null || exit\necho 'sbatch: error: Batch job submission "
+      "failed: Socket timed out on send/recv operation' >&2\nexit 1\n");
+  std::filesystem::permissions(wrapper, std::filesystem::perms::owner_all);
+  work_->environment.emplace_back("PATH", work_->path() + "/bin:" + std::getenv("PATH"));
+  const auto file =
+      work_->file("lost.yaml",
+                  "name: lost-answer\nresources: {nodes: 1, ranks_per_node: 1, device: "
+                  "cpu, time: 5}\nrun: echo hello\n");
+  const auto ended = run({"run", file, "--run-dir", work_->path() + "/lost"});
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("looking whether the job was taken all the same"));
+  EXPECT_THAT(ended.out, HasSubstr("completed: 1 rank"));
+  const auto jobs = cluster({"run", cluster_->path(), "--", "squeue", "--states=all", "--noheader",
+                             "--name=lost-answer", "--format=%i"});
+  ASSERT_TRUE(jobs);
+  EXPECT_EQ(std::count(jobs->out.begin(), jobs->out.end(), '\n'), 1) << jobs->out;
 }
 
 TEST_F(SlurmFollow, AnArraysTasksAreToldApart) {

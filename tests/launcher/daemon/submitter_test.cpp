@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "launcher/execute/submission.hpp"
 #include "launcher/run_dir.hpp"
 #include "tests/launcher/stored_runs.hpp"
 
@@ -348,11 +349,6 @@ TEST_F(SubmitterTest, WaitsForAnSbatchThatOutlivedItsDaemon) {
   EXPECT_TRUE(one.recover(210).empty()) << "it ended a moment ago";
   EXPECT_TRUE(one.recover(229).empty());
   EXPECT_THAT(one.recover(231), testing::ElementsAre(run_.id));
-}
-
-TEST_F(SubmitterTest, TokensDiffer) {
-  EXPECT_THAT(new_token(), StartsWith("dllaunch:"));
-  EXPECT_NE(new_token(), new_token());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/launcher/disk_world.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -30,7 +31,8 @@ class SlurmTest : public testing::Test {
   }
 
   std::optional<Result<CommandOutput>> answer(const std::vector<std::string>& argv) {
-    if (argv[0] == "sbatch") return Result<CommandOutput>(CommandOutput{0, "5\n", ""});
+    if (argv[0] == "sbatch") return submit(argv);
+    if (argv[0] == "squeue" && argv.back() == "--format=%i|%k|%o") return tell_comments();
     if (argv[0] == "scancel") {
       if (argv.size() == 2) queue_ = {};
       return Result<CommandOutput>(CommandOutput{});
@@ -45,6 +47,19 @@ class SlurmTest : public testing::Test {
       return Result<CommandOutput>(CommandOutput{1, "", "Unable to contact slurm controller"});
     if (line == "INT" || line == "HUP") return Result<CommandOutput>(CommandOutput{0, running, ""});
     return Result<CommandOutput>(CommandOutput{0, line, ""});
+  }
+
+  /// Says what sbatch_ is, whatever becomes of the job; its token is kept.
+  Result<CommandOutput> submit(const std::vector<std::string>& argv) {
+    constexpr std::string_view option = "--comment=";
+    for (const auto& word : argv)
+      if (word.starts_with(option)) comment_ = word.substr(option.size());
+    return sbatch_;
+  }
+  Result<CommandOutput> tell_comments() const {
+    if (comments_ == Comments::silent)
+      return CommandOutput{1, "", "Unable to contact slurm controller"};
+    return CommandOutput{0, comments_ == Comments::lost ? "" : "5|" + comment_ + "|/x\n", ""};
   }
 
   Result<Outcome> execute() {
@@ -70,7 +85,58 @@ class SlurmTest : public testing::Test {
   std::vector<std::string> queue_;
   std::string end_ = completed;
   std::size_t looks_ = 0;
+  Result<CommandOutput> sbatch_ = CommandOutput{0, "5\n", ""};
+  std::string comment_;
+  enum class Comments { told, lost, silent } comments_ = Comments::told;
 };
+
+const CommandOutput timed_out{
+    1, "", "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"};
+
+/// A wrapper, or sbatch itself, that fails after the controller took the job.
+TEST_F(SlurmTest, AnSbatchThatFailsAfterItSubmittedIsNotRepeated) {
+  sbatch_ = timed_out;
+  queue_ = {running, ""};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_EQ(outcome->status, RunStatus::completed);
+  EXPECT_NE(world_.noted.find("submitted job 5\n"), std::string::npos) << world_.noted;
+  EXPECT_FALSE(std::filesystem::exists(run_.path + "/job.intent"));
+}
+
+TEST_F(SlurmTest, WhereSlurmKnowsNoSuchJobItWasNotSubmitted) {
+  sbatch_ = timed_out;
+  comments_ = Comments::lost;
+  settings_.settle = 1ms;
+  const auto outcome = execute();
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().what.find("Socket timed out"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(run_.path + "/job.intent"));
+}
+
+TEST_F(SlurmTest, WhereSlurmIsSilentTheNextStartLooksFirst) {
+  sbatch_ = timed_out;
+  comments_ = Comments::silent;
+  settings_.settle = 1ms;
+  ASSERT_FALSE(execute());
+  DiskWorld disk;
+  disk.respond = world_.respond;
+  EXPECT_FALSE(job_of_open_intent(run_, disk, settings_)) << "still silent";
+  comments_ = Comments::told;
+  const auto found = job_of_open_intent(run_, disk, settings_);
+  ASSERT_TRUE(found) << found.error().what;
+  EXPECT_EQ(*found, "5");
+  EXPECT_EQ(*disk.read_file(run_.job_id()), "5\n");
+  EXPECT_FALSE(*job_of_open_intent(run_, disk, settings_)) << "once";
+}
+
+TEST_F(SlurmTest, ARefusalIsARefusal) {
+  sbatch_ = CommandOutput{1, "", "sbatch: error: Batch job submission failed: Invalid account"};
+  const auto outcome = execute();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(world_.ran.size(), 1u) << "nothing is asked";
+  EXPECT_FALSE(std::filesystem::exists(run_.path + "/job.intent"));
+}
 
 TEST_F(SlurmTest, AJobThatCanNeverStartIsTakenOut) {
   queue_ = {"5|PENDING|N/A|0:00||Dependency\n", "5|PENDING|N/A|0:00||DependencyNeverSatisfied\n"};
@@ -183,7 +249,8 @@ TEST_F(SlurmTest, TheJobOfARunWhileItIsThere) {
 TEST_F(SlurmTest, AttachedLaterItFollowsToTheEnd) {
   queue_ = {running, ""};
   Follower follower(world_, run_, {.attached_at_s = 0});
-  const auto outcome = attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
+  const auto outcome =
+      attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->status, RunStatus::completed);
   EXPECT_EQ(world_.ran[0][0], "squeue");
@@ -194,7 +261,8 @@ TEST_F(SlurmTest, CancelAsksTheRanksFirst) {
   queue_ = {running, running};
   end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
   Follower follower(world_, run_, {.attached_at_s = 0});
-  const auto outcome = attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
+  const auto outcome =
+      attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->status, RunStatus::cancelled);
   EXPECT_EQ(outcome->reason, "job 5 was cancelled");
