@@ -134,7 +134,9 @@ std::vector<fs::path> list_checkpoints(const fs::path& folder, std::error_code& 
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
     if (std::regex_match(at->path().filename().string(), form)) paths.push_back(at->path());
   }
-  if (failed == std::errc::no_such_file_or_directory) failed.clear();
+  const bool absent =
+      failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory;
+  if (absent) failed.clear();
   std::sort(paths.begin(), paths.end(), [](const fs::path& a, const fs::path& b) {
     const std::string one = a.filename().string();
     const std::string other = b.filename().string();

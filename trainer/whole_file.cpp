@@ -1,21 +1,29 @@
 #include "trainer/whole_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
+
+#include "topology/regular_file.hpp"
 
 namespace dllaunch {
 namespace {
 
 Error unreadable(const std::string& name, int why) {
-  const bool absent = why == ENOENT || why == ENOTDIR || why == ELOOP;
-  if (absent) return {ErrorKind::bad_request, name + " is missing", ""};
-  return {ErrorKind::unavailable, fmt::format("{} cannot be read: {}", name, std::strerror(why)),
+  constexpr std::array<int, 3> absent = {ENOENT, ENOTDIR, ELOOP};
+  if (std::ranges::find(absent, why) != absent.end())
+    return {ErrorKind::bad_request, name + " is missing", ""};
+  // EINVAL: a FIFO or a device, which open_regular_file() refuses.
+  const bool no_file = why == EISDIR || why == EINVAL;
+  return {no_file ? ErrorKind::bad_request : ErrorKind::unavailable,
+          fmt::format("{} cannot be read: {}", name,
+                      why == EINVAL ? "it is no file" : std::strerror(why)),
           ""};
 }
 
@@ -23,7 +31,6 @@ Result<std::vector<std::byte>> read_open_file(int file, const std::string& name,
                                               const JudgeSize& judge) {
   struct stat info {};
   if (::fstat(file, &info) != 0) return unreadable(name, errno);
-  if (!S_ISREG(info.st_mode)) return Error{ErrorKind::bad_request, name + " is no file", ""};
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (auto good = judge(size); !good) return std::move(good).error();
   std::vector<std::byte> content;
@@ -50,8 +57,7 @@ Result<std::vector<std::byte>> read_open_file(int file, const std::string& name,
 Result<std::vector<std::byte>> read_whole_file(const std::filesystem::path& path,
                                                const JudgeSize& judge) {
   const std::string name = path.filename().string();
-  // A FIFO that has no writer would be waited for.
-  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const int file = open_regular_file(path.string());
   if (file < 0) return unreadable(name, errno);
   auto content = read_open_file(file, name, judge);
   ::close(file);

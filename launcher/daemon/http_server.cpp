@@ -103,6 +103,7 @@ struct HttpServer::Callbacks {
   static MHD_Result answer(HttpServer& server, MHD_Connection* connection, const HttpHead& head,
                            std::string_view piece, void** own) {
     if (*own == nullptr) {
+      server.asked(fd_of(connection));
       if (!server.is_peer(fd_of(connection)))
         return send(connection, error_answer(403, "this daemon serves another user"));
       if (const auto refusal = refuse(head, server.door_))
@@ -172,7 +173,16 @@ HttpServer::~HttpServer() {
 void HttpServer::opened(int fd) {
   if (!is_peer(fd)) shutdown(fd, SHUT_RD);
   const std::lock_guard guard(mutex_);
-  ends_[fd] = Clock::now() + limits_.whole;
+  ends_[fd] = Clock::now() + std::min(limits_.head, limits_.whole);
+  changed_.notify_one();
+}
+
+/// Its head is there: slow clients that never finish one do not hold the others up for longer.
+void HttpServer::asked(int fd) {
+  const std::lock_guard guard(mutex_);
+  const auto known = ends_.find(fd);
+  if (known == ends_.end()) return;
+  known->second = Clock::now() + limits_.whole;
   changed_.notify_one();
 }
 

@@ -22,9 +22,10 @@ namespace dllaunch {
 
 /// What a server spends at most on all its clients together.
 struct HttpLimits {
-  unsigned connections = 64;  // further ones wait in the kernel's queue
+  unsigned connections = 256;  // further ones wait in the kernel's queue
   std::size_t bytes_per_connection = 16384;
-  unsigned quiet_s = 5;            // without a byte
+  unsigned quiet_s = 5;          // without a byte
+  std::chrono::seconds head{2};  // until the request's head is there: a client here has it at once
   std::chrono::seconds whole{20};  // a connection, whatever it sends or reads
 };
 
@@ -47,6 +48,7 @@ class HttpServer {
   HttpServer(Door door, Api& api, HttpLimits limits)
       : door_(std::move(door)), api_(api), limits_(limits) {}
   void opened(int fd);
+  void asked(int fd);
   void closed(int fd);
   bool is_peer(int fd) const;
   void end_old_connections();

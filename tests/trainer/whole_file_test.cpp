@@ -32,9 +32,11 @@ TEST(WholeFile, WhatIsNoFileIsBad) {
   EXPECT_EQ(absent.error().kind, ErrorKind::bad_request);
   EXPECT_EQ(absent.error().what, "absent is missing");
   ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
-  EXPECT_EQ(read_whole_file(folder / "fifo", any_size).error().what, "fifo is no file");
+  EXPECT_EQ(read_whole_file(folder / "fifo", any_size).error().what,
+            "fifo cannot be read: it is no file");
   fs::create_directory(folder / "directory");
-  EXPECT_EQ(read_whole_file(folder / "directory", any_size).error().what, "directory is no file");
+  EXPECT_EQ(read_whole_file(folder / "directory", any_size).error().what,
+            "directory cannot be read: Is a directory");
 }
 
 /// 200 GB of which none are on the disk: nothing of it is read, so nothing is allocated.

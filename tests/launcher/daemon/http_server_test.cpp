@@ -274,6 +274,31 @@ TEST_F(HttpServerTest, TenMegabytesOfBody) {
   expect_unharmed(before);
 }
 
+/// More than it serves at once, and none of them ever ends its head.
+TEST_F(HttpServerTest, FourHundredSlowClientsKeepNobodyWaiting) {
+  listen();
+  std::vector<int> sockets;
+  for (int i = 0; i < 400; ++i) {
+    sockets.push_back(connect_to());
+    ASSERT_GE(sockets.back(), 0) << i;
+    write_to(sockets.back(), "GET /v1/da");
+  }
+  std::atomic<bool> over = false;
+  std::thread dribble([&] {
+    while (!over) {
+      for (const int fd : sockets) write_to(fd, "x");
+      std::this_thread::sleep_for(100ms);
+    }
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(get("/v1/daemon"), StartsWith("HTTP/1.1 200"));
+  // Twice the time for a head, and patience for a slow machine; it was 25 s and more.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 12s);
+  over = true;
+  dribble.join();
+  for (const int fd : sockets) close(fd);
+}
+
 /// As many as it serves at all, each a byte now and then: others wait, but not for long.
 TEST_F(HttpServerTest, SlowLoris) {
   listen({.connections = 8, .quiet_s = 2, .whole = 1s});
