@@ -69,7 +69,19 @@ Result<Ok> write_and_sync(int fd, const std::string& path, const std::string& te
   return Ok{};
 }
 
+/// Job files hold tokens and passwords: nobody else reads our copies, whatever the umask.
+constexpr mode_t private_file = 0600;
+
 }  // namespace
+
+int make_private_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(fs::path(path).parent_path(), error);
+  if (error) return error.value();
+  if (mkdir(path.c_str(), 0700) == 0) return 0;
+  const int why = errno;
+  return fs::is_directory(path, error) ? 0 : why;
+}
 
 std::string safe_run_name(const std::string& name) {
   std::string safe;
@@ -99,8 +111,10 @@ Result<RunDir> make_run_dir(const std::string& path) {
   if (text.size() > 1 && text.back() == '/') text.pop_back();
 
   RunDir run{.path = text, .resumed = fs::exists(text + "/job.yaml", error)};
-  fs::create_directories(run.out(), error);
-  if (error) return cannot("make the run directory", text, error.message());
+  for (const auto& folder : {text, run.out()}) {
+    if (const int why = make_private_folder(folder); why != 0)
+      return cannot("make the run directory", text, std::strerror(why));
+  }
   // Root passes every permission check but not a read-only file system: only writing tells.
   auto probe = write_file(text + "/.writable", "");
   if (!probe) return std::move(probe).error();
@@ -110,7 +124,7 @@ Result<RunDir> make_run_dir(const std::string& path) {
 
 Result<RunLock> RunLock::take(const RunDir& run) {
   const std::string path = run.path + "/.lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, private_file);
   if (fd < 0) return cannot("open", path, std::strerror(errno));
   RunLock lock(fd);
   // Who only looks (owner_of) holds it for an instant.
@@ -183,7 +197,10 @@ Result<Ok> write_file(const std::string& path, const std::string& text) {
       (target.parent_path() /
        fmt::format(".{}.{}.tmp", target.filename().string(), static_cast<long>(getpid())))
           .string();
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // What a killed process of our number left, or a link that somebody put there.
+  unlink(temporary.c_str());
+  const int fd =
+      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, private_file);
   if (fd < 0) return cannot("write", path, std::strerror(errno));
   auto written = write_and_sync(fd, path, text);
   // A full disk may show only here (NFS).
@@ -200,7 +217,8 @@ Result<Ok> append_lines(const std::string& path, const std::string& lines) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot write {}: {}", path, std::strerror(errno)), ""};
   };
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int fd =
+      open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, private_file);
   if (fd < 0) return refused();
   const std::string whole = (ends_within_a_line(fd) ? "\n" : "") + lines;
   const ssize_t wrote = write(fd, whole.data(), whole.size());

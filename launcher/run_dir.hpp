@@ -34,8 +34,12 @@ std::string safe_run_name(const std::string& name);
 /// safe. Makes nothing.
 std::string new_run_path(const std::string& name);
 
-/// Makes the directory. bad_request: not writable, or it holds another job's run (says what
-/// differs).
+/// Makes a folder that only its user can enter (0700, whatever the umask), and its parents as
+/// usual. One that is there already keeps its mode. 0, or errno.
+int make_private_folder(const std::string& path);
+
+/// Makes the directory, closed to other users. bad_request: not writable, or it holds another job's
+/// run (says what differs).
 Result<RunDir> make_run_dir(const std::string& path);
 
 /// Held while a run is followed or executed from here; let go by the kernel when we die.
@@ -75,7 +79,8 @@ std::optional<RunOwner> owner_of(const RunDir& run);
 /// The newest complete checkpoint, empty when there is none: their names sort by step.
 std::string newest_checkpoint(const RunDir& run);
 
-/// Writes under a name that begins with a dot, syncs, renames: nothing is ever half-written.
+/// Writes under a name that begins with a dot, syncs, renames: nothing is ever half-written. Of
+/// mode 0600: a job file may hold secrets.
 Result<Ok> write_file(const std::string& path, const std::string& text);
 
 /// Appends whole lines, on the disk before this returns. A line that somebody left torn is ended

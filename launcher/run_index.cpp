@@ -66,8 +66,7 @@ std::optional<std::string> run_index_folder(World& world) {
 Result<Ok> remember_run(World& world, const RunDir& run) {
   const auto folder = run_index_folder(world);
   if (!folder) return Error{ErrorKind::unavailable, "no HOME to remember the run in", ""};
-  std::error_code error;
-  fs::create_directories(*folder, error);
+  std::error_code error(make_private_folder(*folder), std::generic_category());
   auto written = error ? Result<Ok>(Error{ErrorKind::unavailable, error.message(), ""})
                        : write_file(*folder + "/" + entry_name(run.path), run.path + "\n");
   if (!written)

@@ -208,7 +208,7 @@ std::optional<std::int64_t> parse_generation(std::string_view text) {
 }
 
 Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder, std::int64_t above) {
-  if (::mkdir(folder_of(run_dir).c_str(), 0755) != 0 && errno != EEXIST) {
+  if (::mkdir(folder_of(run_dir).c_str(), 0700) != 0 && errno != EEXIST) {
     return refused(run_dir, "make", errno);
   }
   const std::string text = render(holder);

@@ -260,7 +260,8 @@ std::string line_of(const JournalDecision& decision, std::optional<double> backo
 void reserve_journal(const RunDir& run) {
   if (run.path.empty()) return;
   constexpr off_t room = 65536;
-  const int file = open(path_of(run).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int file =
+      open(path_of(run).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return;
   struct stat info {};
   // Without it nothing is lost but that.

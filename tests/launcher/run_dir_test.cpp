@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -132,6 +134,59 @@ TEST(RunDir, TheLockNamesItsOwner) {
     EXPECT_FALSE(owner->host.empty());
   }
   EXPECT_FALSE(owner_of(run));
+}
+
+/// A job file with a token in it is copied into the run directory.
+TEST(RunDir, IsClosedToOtherUsersWhateverTheUmask) {
+  const TemporaryFolder folder;
+  const mode_t before = umask(0);
+  const auto run = make_run_dir(folder.path() + "/runs/secret");
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(write_file(run->job_yaml(), "environment: {variables: {WANDB_API_KEY: x}}\n"));
+  ASSERT_TRUE(append_lines(run->path + "/supervisor.jsonl", "{}\n"));
+  const auto lock = RunLock::take(*run);
+  umask(before);
+  ASSERT_TRUE(lock);
+  constexpr auto others = fs::perms::group_all | fs::perms::others_all;
+  EXPECT_EQ(fs::status(run->path).permissions() & others, fs::perms::none);
+  int files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(run->path)) {
+    EXPECT_EQ(entry.status().permissions() & others, fs::perms::none) << entry.path();
+    ++files;
+  }
+  EXPECT_EQ(files, 4);
+}
+
+TEST(RunDir, OneThatTheUserMadeKeepsItsMode) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() + "/mine";
+  fs::create_directory(path);
+  const auto mode = fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec;
+  fs::permissions(path, mode);
+  ASSERT_TRUE(make_run_dir(path));
+  EXPECT_EQ(fs::status(path).permissions(), mode);
+}
+
+/// A link in the place of a file of ours: what it names is another's, or another file of the
+/// user's.
+TEST(RunDir, ALinkInTheWayIsNotFollowed) {
+  const TemporaryFolder folder;
+  const auto run = make_run_dir(folder.path() + "/run");
+  ASSERT_TRUE(run);
+  const auto thesis = folder.path() + "/thesis";
+  std::ofstream(thesis) << "years of work\n";
+  for (const char* name : {".lock", "supervisor.jsonl"})
+    fs::create_symlink(thesis, run->path + "/" + name);
+  fs::create_symlink(thesis, fmt::format("{}/.plan.json.{}.tmp", run->path, getpid()));
+  const auto lock = RunLock::take(*run);
+  ASSERT_FALSE(lock);
+  EXPECT_NE(lock.error().what.find("/.lock: "), std::string::npos);
+  EXPECT_FALSE(append_lines(run->path + "/supervisor.jsonl", "{}\n"));
+  EXPECT_TRUE(write_file(run->plan_json(), "{}\n"));
+  std::ifstream in(thesis);
+  std::string line;
+  std::getline(in, line);
+  EXPECT_EQ(line, "years of work");
 }
 
 }  // namespace
