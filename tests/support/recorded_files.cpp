@@ -5,12 +5,12 @@
 // Paths are relative to the folder. The calls that are not here (fopen, mmap, ...) would be missed:
 // the reader compares what it has replayed with the folder.
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
