@@ -154,11 +154,11 @@ int make_name(const fs::path& run_dir, std::int64_t generation, const std::strin
   return 0;
 }
 
-void sync_folder(const fs::path& run_dir) {
-  const int folder = ::open(folder_of(run_dir).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  ::fsync(folder);  // where a file system cannot, it need not
-  ::close(folder);
+void sync_folder(const fs::path& folder) {
+  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) return;
+  ::fsync(opened);  // where a file system cannot, it need not
+  ::close(opened);
 }
 
 /// Old names, the lowest first, which is what makes stands() right; and what takers that were
@@ -208,7 +208,9 @@ std::optional<std::int64_t> parse_generation(std::string_view text) {
 }
 
 Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder, std::int64_t above) {
-  if (::mkdir(folder_of(run_dir).c_str(), 0700) != 0 && errno != EEXIST) {
+  if (::mkdir(folder_of(run_dir).c_str(), 0700) == 0) {
+    sync_folder(run_dir);  // else a power loss takes it with all that it says
+  } else if (errno != EEXIST) {
     return refused(run_dir, "make", errno);
   }
   const std::string text = render(holder);
@@ -230,7 +232,7 @@ Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder, st
     if (!stood || !*stood) ::unlink(name_of(run_dir, generation).c_str());
     if (!stood) return stood.error();
     if (!*stood) continue;
-    sync_folder(run_dir);
+    sync_folder(folder_of(run_dir));
     clean_up(run_dir, generation);
     return Lease(run_dir, generation);
   }

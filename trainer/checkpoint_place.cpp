@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -17,6 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = ".tmp-";
+
+Error cannot_write(const fs::path& path, const std::string& why) {
+  return {ErrorKind::unavailable, fmt::format("cannot write {}: {}", path.string(), why),
+          "make room or write access there, then run again: it resumes"};
+}
 
 }  // namespace
 
@@ -37,6 +43,16 @@ int exchange_names(const fs::path& one, const fs::path& other) {
   return failed == 0 ? 0 : errno;
 }
 
+Result<Ok> sync_directory(const fs::path& directory) {
+  const int opened = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int failed = opened < 0 || ::fsync(opened) != 0 ? errno : 0;
+  if (opened >= 0) ::close(opened);
+  // Some network file systems cannot sync a directory and need not.
+  if (opened >= 0 && failed == EINVAL) failed = 0;
+  if (failed != 0) return cannot_write(directory, std::strerror(failed));
+  return Ok{};
+}
+
 Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final,
                         const ExchangeNames& exchange) {
   std::error_code failed;
@@ -47,6 +63,8 @@ Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final,
       const bool swapped = exchange(temporary, final) == 0;
       const auto there = swapped ? Result<Checkpoint>(Checkpoint()) : read_checkpoint(final);
       if (there) {
+        // After a power loss the old one may have the final name again: it must be whole then.
+        if (auto synced = sync_directory(final.parent_path()); !synced) return synced;
         fs::remove_all(temporary, failed);
         return Ok{};
       }
@@ -62,9 +80,7 @@ Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final,
     if (!failed) return Ok{};
     if (failed != std::errc::directory_not_empty && failed != std::errc::file_exists) break;
   }
-  return Error{ErrorKind::unavailable,
-               fmt::format("cannot write {}: {}", final.string(), failed.message()),
-               "make room or write access there, then run again: it resumes"};
+  return cannot_write(final, failed.message());
 }
 
 }  // namespace dllaunch

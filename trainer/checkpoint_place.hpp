@@ -19,6 +19,9 @@ std::string temporary_name(std::int64_t generation, std::string_view what);
 /// life's; a life without a generation is alone.
 bool is_leftover(std::string_view name, std::int64_t generation);
 
+/// Makes the names in a directory as durable as the files behind them.
+Result<Ok> sync_directory(const std::filesystem::path& directory);
+
 /// Swaps two names at once. Returns 0, or errno where the file system cannot (NFS, mostly).
 int exchange_names(const std::filesystem::path& one, const std::filesystem::path& other);
 

@@ -43,14 +43,19 @@ void link_best(const fs::path& folder, const fs::path& best, std::int64_t genera
   fs::rename(link, folder / "best", ignored);
 }
 
-/// A directory with a final name must be complete, so it loses that name before its files.
-void discard(const fs::path& step, std::int64_t generation) {
+/// A directory with a final name must be complete, so it loses that name before its files. Power
+/// losses too: where it is not for sure that the names are gone, the files stay as leftovers.
+void discard(const std::vector<fs::path>& steps, std::int64_t generation) {
   std::error_code ignored;
-  const fs::path aside =
-      step.parent_path() / temporary_name(generation, "old-" + step.filename().string());
-  fs::remove_all(aside, ignored);
-  fs::rename(step, aside, ignored);
-  fs::remove_all(aside, ignored);
+  std::vector<fs::path> gone;
+  for (const auto& step : steps) {
+    gone.push_back(step.parent_path() /
+                   temporary_name(generation, "old-" + step.filename().string()));
+    fs::remove_all(gone.back(), ignored);
+    fs::rename(step, gone.back(), ignored);
+  }
+  if (gone.empty() || !sync_directory(gone.front().parent_path())) return;
+  for (const auto& aside : gone) fs::remove_all(aside, ignored);
 }
 
 }  // namespace
@@ -103,9 +108,11 @@ std::optional<fs::path> prune_checkpoints(const fs::path& folder, const fs::path
   const auto steps = steps_up_to(folder, newest);
   if (!retention.best.empty() && !may_be_judged(steps)) return best;
   int kept = 0;
+  std::vector<fs::path> unwanted;
   for (const auto& step : steps) {
-    if (++kept > retention.keep && step != best) discard(step, generation);
+    if (++kept > retention.keep && step != best) unwanted.push_back(step);
   }
+  discard(unwanted, generation);
   return best;
 }
 

@@ -78,13 +78,16 @@ Result<Stored> write_durably(const fs::path& file, const std::vector<Bytes>& pie
   return stored;
 }
 
-/// Makes the names in a directory as durable as the files behind them.
-Result<Ok> sync_directory(const fs::path& directory) {
-  const OpenFile opened{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (opened.descriptor < 0) return refused(directory, errno);
-  // Some network file systems cannot sync a directory and need not.
-  if (::fsync(opened.descriptor) != 0 && errno != EINVAL) return refused(directory, errno);
-  return Ok{};
+/// Creates what is missing of a folder's path. A folder that is not for sure in its parent takes
+/// what it holds with it when power is lost.
+Result<Ok> create_durably(const fs::path& folder) {
+  std::error_code failed;
+  if (folder.empty() || fs::exists(folder, failed)) return Ok{};
+  const fs::path absolute = fs::absolute(folder, failed);
+  const fs::path parent = absolute.parent_path();
+  if (auto created = create_durably(parent); !created) return created;
+  if (fs::create_directory(absolute, failed); failed) return refused(folder, failed.value());
+  return sync_directory(parent);
 }
 
 Result<Stored> write_tensors(const fs::path& file, TensorFile& tensors,
@@ -170,6 +173,9 @@ void remove_leftovers(const fs::path& folder, std::int64_t generation) {
     const std::string name = entry.path().filename().string();
     if (is_leftover(name, generation)) names.push_back(name);
   }
+  // One may be what a checkpoint has just replaced: as long as that is not for sure, a power loss
+  // gives it its final name back.
+  if (names.empty() || !sync_directory(folder)) return;
   for (const auto& name : names) {
     // An earlier life that has not stopped yet may just give it its final name: it gets it whole,
     // or finds it gone.
@@ -188,8 +194,9 @@ Result<WrittenCheckpoint> write_checkpoint(const fs::path& folder, Checkpoint ch
   const fs::path final = folder / name;
   if (auto ours = right.check(); !ours) return std::move(ours).error();
   remove_leftovers(folder, right.generation);
+  if (auto created = create_durably(folder); !created) return std::move(created).error();
   std::error_code failed;
-  fs::create_directories(temporary, failed);
+  fs::create_directory(temporary, failed);
   if (failed) return refused(temporary, failed.value());
 
   auto bytes = write_and_place(temporary, final, checkpoint, on_written, right);
