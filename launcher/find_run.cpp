@@ -31,7 +31,8 @@ bool holds_a_run(const std::string& path) {
 
 std::optional<std::string> as_directory(const std::string& words) {
   std::error_code error;
-  auto path = fs::absolute(words, error).lexically_normal().string();
+  // As `run` has it: without links.
+  auto path = fs::weakly_canonical(fs::absolute(words, error), error).string();
   if (error || words.empty()) return std::nullopt;
   if (path.size() > 1 && path.back() == '/') path.pop_back();
   return holds_a_run(path) ? std::optional(path) : std::nullopt;

@@ -16,9 +16,13 @@ Result<Paths> program_paths(const std::string& run_dir) {
   if (problem)
     return Error{ErrorKind::unavailable, "cannot tell the current folder: " + problem.message(),
                  "cd to one that exists"};
+  // A link in it may name another folder by the time the job starts again: what it names now is
+  // meant.
+  auto real = std::filesystem::weakly_canonical(here / run_dir, problem);
+  if (problem) real = (here / run_dir).lexically_normal();
   return Paths{.dllaunch = program.string(),
                .dltrain = (program.parent_path() / "dltrain").string(),
-               .run_dir = (here / run_dir).lexically_normal().string(),
+               .run_dir = real.lexically_normal().string(),
                .work_dir = here.string(),
                .trainer_gpus = gpu_devices(trainer_backends())};
 }

@@ -11,7 +11,8 @@
 namespace dllaunch {
 
 Result<pid_t> fork_into_background(const std::string& log_path) {
-  const int log = open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int log =
+      open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (log < 0) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot write {}: {}", log_path, std::strerror(errno)), ""};
