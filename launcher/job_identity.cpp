@@ -1,6 +1,7 @@
 #include "launcher/job_identity.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -37,7 +38,9 @@ std::string cluster_of(World& world, const RunDir& run, const std::string& id) {
 }  // namespace
 
 JobIdentity identity_of(const LaunchPlan& plan, const RunDir& run, const std::string& id) {
-  JobIdentity identity{.id = id, .name = plan.name, .script = run.sbatch_script()};
+  JobIdentity identity{.id = id, .name = plan.name, .script = {}};
+  const auto script = run.sbatch_script();
+  if (access(script.c_str(), F_OK) == 0) identity.script = script;
   for (const auto& [option, value] : plan.sbatch) {
     if (option == "--job-name") identity.name = value;
   }
@@ -45,8 +48,10 @@ JobIdentity identity_of(const LaunchPlan& plan, const RunDir& run, const std::st
 }
 
 bool is_same_job(const JobIdentity& ours, std::string_view origin) {
-  if (origin.empty() || origin.ends_with("|" + ours.script)) return true;
-  return origin.starts_with(ours.name + "|") && !origin.ends_with("/job.sbatch");
+  if (origin.empty()) return true;
+  const bool named = origin.starts_with(ours.name + "|");
+  if (ours.script.empty()) return named;
+  return origin.ends_with("|" + ours.script) || (named && !origin.ends_with("/job.sbatch"));
 }
 
 void remember_cluster(World& world, const RunDir& run, const std::string& id) {

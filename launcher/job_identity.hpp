@@ -15,13 +15,15 @@ namespace dllaunch {
 struct JobIdentity {
   std::string id;      // Slurm's number
   std::string name;    // --job-name
-  std::string script;  // RUN/job.sbatch
+  std::string script;  // RUN/job.sbatch; empty: its user submitted a script of his own
 };
+/// Looks whether there is a RUN/job.sbatch.
 JobIdentity identity_of(const LaunchPlan& plan, const RunDir& run, const std::string& id);
 
 /// Whether a job of the run's number is the run's. `origin`: "NAME|COMMAND" as Slurm has it; empty
 /// where it did not say, which counts as the run's. A site may rename a job or submit a copy of its
-/// script, so name or script is enough; another run's RUN/job.sbatch is not.
+/// script, so name or script is enough; another run's RUN/job.sbatch is not. Of a script that was
+/// submitted by hand the name is all that is known.
 bool is_same_job(const JobIdentity& ours, std::string_view origin);
 
 /// Keeps in RUN/job.json on which cluster the job was submitted. A file system that refuses costs

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <set>
 
 #include "launcher/rendezvous/messages.hpp"
@@ -20,8 +21,12 @@ namespace {
 constexpr std::size_t longest_question = 4096;
 constexpr int longest_pause_ms = 1000;
 
+constexpr std::chrono::seconds question_patience(10);
+
 struct Visitor {
   int socket = -1;
+  bool local = false;  // and of this user
+  Deadline asks_until = {};
   std::string said = {};
   std::string answer = {};   // still to be sent
   bool wants_table = false;  // and waits for it
@@ -49,6 +54,7 @@ class ManyFiles {
 /// All that happens at a desk while it is open.
 class Service {
  public:
+  /// The first door is the one for ranks of this node.
   Service(const DeskDuty& duty, std::vector<int> doors)
       : duty_(duty), doors_(std::move(doors)), workers_(duty.workers) {}
   ~Service() {
@@ -76,16 +82,24 @@ class Service {
            static_cast<int>(told_.size()) >= to_tell_;
   }
 
+  std::string strangers() const {
+    if (strangers_ == 0) return "";
+    return fmt::format("; {} connection{} of strangers {} refused", strangers_,
+                       strangers_ == 1 ? "" : "s", strangers_ == 1 ? "was" : "were");
+  }
+
   Error too_late() const {
     const auto missing = std::count(workers_.begin(), workers_.end(), "");
     if (static_cast<int>(asked_.size()) < duty_.askers || missing == 0) {
-      return {ErrorKind::timeout,
-              fmt::format("{} of the {} it waits for did not come",
-                          duty_.askers - static_cast<int>(asked_.size()), duty_.askers),
-              ""};
+      return {
+          ErrorKind::timeout,
+          fmt::format("{} of the {} it waits for did not come{}",
+                      duty_.askers - static_cast<int>(asked_.size()), duty_.askers, strangers()),
+          ""};
     }
     return {ErrorKind::timeout,
-            fmt::format("{} of {} workers did not say where they are", missing, workers_.size()),
+            fmt::format("{} of {} workers did not say where they are{}", missing, workers_.size(),
+                        strangers()),
             ""};
   }
 
@@ -96,9 +110,12 @@ class Service {
       const bool sends = !visitor.answer.empty();
       all.push_back({visitor.socket, static_cast<short>(sends ? POLLOUT : POLLIN), 0});
     }
-    if (poll(all.data(), all.size(), milliseconds) <= 0) return;
+    const int ready = poll(all.data(), all.size(), milliseconds);
+    const auto now = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < visitors_.size(); ++i) {
-      if (all[doors_.size() + i].revents != 0) attend(visitors_[i]);
+      if (ready > 0 && all[doors_.size() + i].revents != 0) attend(visitors_[i]);
+      const bool silent = visitors_[i].rank < 0 && !visitors_[i].done;
+      if (silent && now > visitors_[i].asks_until) refuse(visitors_[i]);
     }
     if (all_workers()) hand_out_table();
     std::erase_if(visitors_, [](const Visitor& visitor) {
@@ -106,16 +123,29 @@ class Service {
       return visitor.done;
     });
     for (std::size_t i = 0; i < doors_.size(); ++i) {
-      if (all[i].revents != 0) let_in(doors_[i]);
+      if (ready > 0 && all[i].revents != 0) let_in(doors_[i], /*local=*/i == 0);
     }
   }
 
-  void let_in(int door) {
+  void let_in(int door, bool local) {
     while (true) {
       const int came = accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (came < 0) return;
-      visitors_.push_back({.socket = came});
+      visitors_.push_back({.socket = came,
+                           .local = local,
+                           .asks_until = std::chrono::steady_clock::now() + question_patience});
+      if (local && !is_ours(came)) refuse(visitors_.back());
     }
+  }
+
+  void refuse(Visitor& visitor) {
+    ++strangers_;
+    visitor.done = true;
+  }
+
+  /// A start's name can be computed by anybody.
+  bool is_stranger(const Visitor& visitor, const Question& question) const {
+    return !visitor.local && question.secret != duty_.secret;
   }
 
   void attend(Visitor& visitor) {
@@ -137,7 +167,7 @@ class Service {
     visitor.said.append(piece, 0, static_cast<std::size_t>(got));
     const auto end = visitor.said.find('\n');
     if (end == std::string::npos) {
-      visitor.done = visitor.said.size() > longest_question;
+      if (visitor.said.size() > longest_question) refuse(visitor);
       return;
     }
     if (!visitor.wants_table) understand(visitor, visitor.said.substr(0, end));
@@ -145,8 +175,8 @@ class Service {
 
   void understand(Visitor& visitor, const std::string& line) {
     const auto question = parse_question(line, duty_.start_name);
-    if (!question) {
-      visitor.done = true;
+    if (!question || is_stranger(visitor, *question)) {
+      refuse(visitor);
       return;
     }
     visitor.rank = question->rank;
@@ -193,6 +223,7 @@ class Service {
   std::vector<Visitor> visitors_;
   std::set<int> asked_;
   std::set<int> told_;
+  int strangers_ = 0;
   // Workers that were not known when the desk opened: each wants the table.
   int to_tell_ = static_cast<int>(std::count(duty_.workers.begin(), duty_.workers.end(), ""));
 };

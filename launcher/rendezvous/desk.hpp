@@ -18,6 +18,9 @@ struct DeskDuty {
   std::string answer = {};                // one line, for everybody who asks
   int askers = 0;                         // so many ranks will ask
   std::vector<std::string> workers = {};  // by rank: addresses that are known; "": still to come
+  /// What a rank of another node must show, or it is a stranger; empty: none was agreed on. Ranks
+  /// of this node are known by their user.
+  std::string secret = {};
 };
 
 /// A socket for the ranks of this node and, where wanted, one for those of others. Both end with
@@ -39,7 +42,8 @@ class Desk {
   int port() const { return port_; }  // for ranks of other nodes; 0: none
 
   /// Answers until every asker has its answer and every worker the table of all; returns the table.
-  /// timeout: says how many did not come.
+  /// Strangers are turned away and counted; a visitor who says nothing for long is one.
+  /// timeout: says how many did not come, and how many strangers did.
   Result<std::vector<std::string>> serve(const DeskDuty& duty, Deadline deadline) const;
 
  private:

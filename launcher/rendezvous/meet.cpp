@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -54,12 +53,16 @@ Result<Ok> publish(const MeetingRequest& request, const MeetingPoint& point) {
   const std::string folder = request.run_dir + "/.rendezvous";
   const std::string path = file_of(request);
   const std::string unfinished = fmt::format("{}.{}", path, getpid());
-  mkdir(folder.c_str(), 0755);
-  {
-    std::ofstream file(unfinished);
-    file << to_line(point, request.start_name);
-    file.close();
-    if (file && rename(unfinished.c_str(), path.c_str()) == 0) return Ok{};
+  mkdir(folder.c_str(), 0700);
+  unlink(unfinished.c_str());
+  // It holds the secret of the start.
+  const int file =
+      open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file >= 0) {
+    const std::string line = to_line(point, request.start_name);
+    bool written = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    written = close(file) == 0 && written;
+    if (written && rename(unfinished.c_str(), path.c_str()) == 0) return Ok{};
   }
   unlink(unfinished.c_str());
   return Error{ErrorKind::unavailable, "cannot write " + path,
@@ -102,17 +105,23 @@ std::string ask_agreed_ports(const MeetingRequest& request, const std::string& h
   return "";
 }
 
+std::string question_for(const MeetingRequest& request, const std::string& secret) {
+  return to_line(Question{.rank = request.rank.rank, .secret = secret}, request.start_name);
+}
+
 /// One attempt, wherever rank 0 may be: nearly always on the first node. Under `srun -m arbitrary`
 /// it is not, and Slurm does not say where: later attempts look at one other node each.
-std::string ask_rank_0(const MeetingRequest& request, const std::string& question,
-                       Deadline deadline, std::size_t attempt) {
+std::string ask_rank_0(const MeetingRequest& request, Deadline deadline, std::size_t attempt) {
   constexpr std::size_t patient_attempts = 7;  // a quarter of a second
   // Long enough for a busy desk; a stranger on an old port must not keep us for ever.
   const auto soon = std::min<Deadline>(deadline, Clock::now() + std::chrono::seconds(10));
   if (!request.run_dir.empty()) {
     const auto point = published(request);
-    return point ? ask_there(point->address, point->desk, question, soon) : "";
+    if (!point) return "";
+    // Only this user can have written where that is, and what to show there.
+    return ask_there(point->address, point->desk, question_for(request, point->secret), soon);
   }
+  const auto question = question_for(request, "");
   const auto& hosts = request.hosts;
   auto answer = ask_agreed_ports(request, hosts.front(), question, soon);
   if (!answer.empty() || attempt < patient_attempts || hosts.size() == 1) return answer;
@@ -148,6 +157,7 @@ Result<Meeting> lead(const MeetingRequest& request, Deadline deadline) {
   const auto desk = Desk::open(request.start_name, std::max(rank.node_rank, 0), ports);
   if (!desk) return desk.error();
   meeting.point.desk = desk->port();
+  if (!request.run_dir.empty()) meeting.point.secret = new_secret();
   if (!alone && !request.run_dir.empty()) {
     if (auto written = publish(request, meeting.point); !written) return std::move(written).error();
   }
@@ -156,7 +166,8 @@ Result<Meeting> lead(const MeetingRequest& request, Deadline deadline) {
   auto workers = desk->serve({.start_name = request.start_name,
                               .answer = to_line(meeting.point, request.start_name),
                               .askers = askers,
-                              .workers = meeting.workers},
+                              .workers = meeting.workers,
+                              .secret = meeting.point.secret},
                              deadline);
   if (!workers) return within(request, workers.error().what);
   meeting.workers = *std::move(workers);
@@ -166,12 +177,11 @@ Result<Meeting> lead(const MeetingRequest& request, Deadline deadline) {
 /// The meeting point, and for the other ranks of this node an answer.
 Result<MeetingPoint> follow(const MeetingRequest& request, Deadline deadline) {
   const auto& rank = request.rank;
-  const std::string question = to_line(Question{.rank = rank.rank}, request.start_name);
   const bool direct = !one_node(rank) && (rank.local_rank == 0 || !nodes_are_known(rank));
   const int node = std::max(rank.node_rank, 0);
   if (!direct) {
     const auto point = ask_until(request, deadline, milliseconds(100), [&] {
-      return ask_here(request.start_name, node, question, deadline);
+      return ask_here(request.start_name, node, question_for(request, ""), deadline);
     });
     if (point) return *point;
     return within(request, "the first rank of this node did not say where the ranks meet");
@@ -184,7 +194,7 @@ Result<MeetingPoint> follow(const MeetingRequest& request, Deadline deadline) {
   }
   std::size_t attempt = 0;
   const auto point = ask_until(request, deadline, milliseconds(1000),
-                               [&] { return ask_rank_0(request, question, deadline, attempt++); });
+                               [&] { return ask_rank_0(request, deadline, attempt++); });
   if (!point) return within(request, "rank 0 did not say where the ranks meet");
   if (desk) {
     auto served = desk->serve({.start_name = request.start_name,
@@ -201,7 +211,8 @@ Result<std::vector<std::string>> tell_worker(const MeetingRequest& request,
   const auto port = reserve_port();
   if (!port) return port.error();
   const Question question{.rank = request.rank.rank,
-                          .worker = with_port(own_address(request), port->port)};
+                          .worker = with_port(own_address(request), port->port),
+                          .secret = point.secret};
   const std::string line = to_line(question, request.start_name);
   const auto answer = ask_there(point.address, point.desk, line, deadline);
   auto workers = parse_workers(answer, request.rank.world_size);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <random>
 
 namespace dllaunch {
 namespace {
@@ -14,6 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr int last_port = 65535;
 constexpr int most_ranks = 1 << 24;
 constexpr std::size_t longest_address = 300;
+constexpr std::size_t secret_digits = 32;
 
 Error damaged(const char* what) {
   return {ErrorKind::bad_request, what, ""};
@@ -38,6 +40,15 @@ std::optional<std::string> text_at(const Json& object, const char* key) {
   return found->get<std::string>();
 }
 
+/// Empty: there is none, or no such thing.
+std::string secret_at(const Json& object) {
+  const auto text = text_at(object, "secret").value_or("");
+  const bool hexadecimal = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+  return hexadecimal && text.size() == secret_digits ? text : "";
+}
+
 std::optional<int> number_at(const Json& object, const char* key, int most) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer()) return std::nullopt;
@@ -49,10 +60,11 @@ std::optional<int> number_at(const Json& object, const char* key, int most) {
 }  // namespace
 
 std::string to_line(const MeetingPoint& point, std::string_view start_name) {
-  const Json line = {{"start", start_name},
-                     {"address", point.address},
-                     {"port", point.port},
-                     {"desk", point.desk}};
+  Json line = {{"start", start_name},
+               {"address", point.address},
+               {"port", point.port},
+               {"desk", point.desk}};
+  if (!point.secret.empty()) line["secret"] = point.secret;
   return line.dump() + "\n";
 }
 
@@ -66,11 +78,12 @@ Result<MeetingPoint> parse_meeting_point(std::string_view line, std::string_view
   if (!address || !is_address(*address) || port.value_or(0) == 0 || !desk) {
     return damaged("no address and port in it");
   }
-  return MeetingPoint{*address, *port, *desk};
+  return MeetingPoint{*address, *port, *desk, secret_at(object)};
 }
 
 std::string to_line(const Question& question, std::string_view start_name) {
-  const Json line = {{"start", start_name}, {"rank", question.rank}, {"worker", question.worker}};
+  Json line = {{"start", start_name}, {"rank", question.rank}, {"worker", question.worker}};
+  if (!question.secret.empty()) line["secret"] = question.secret;
   return line.dump() + "\n";
 }
 
@@ -80,7 +93,12 @@ std::optional<Question> parse_question(std::string_view line, std::string_view s
   const auto rank = number_at(object, "rank", most_ranks);
   const auto worker = text_at(object, "worker");
   if (!rank || !worker || (!worker->empty() && !is_address(*worker))) return std::nullopt;
-  return Question{*rank, *worker};
+  return Question{*rank, *worker, secret_at(object)};
+}
+
+std::string new_secret() {
+  std::random_device source;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
 }
 
 std::string workers_line(const std::vector<std::string>& workers) {

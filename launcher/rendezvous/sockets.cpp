@@ -53,12 +53,6 @@ int listening(int made, const sockaddr* address, socklen_t size) {
   return listen(made, backlog) == 0 ? made : failed(made);
 }
 
-bool is_ours(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
-}
-
 bool wait_for(int socket, short what, int milliseconds) {
   pollfd one{socket, what, 0};
   while (true) {
@@ -86,6 +80,12 @@ int connected(const addrinfo& at) {
 }
 
 }  // namespace
+
+bool is_ours(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
 
 std::string last_error() {
   return std::strerror(errno);

@@ -14,6 +14,9 @@ int listen_on(int port);
 int port_of(int socket);
 std::string last_error();
 
+/// Whether the other end of a connection on this node is a process of this user.
+bool is_ours(int socket);
+
 /// The desk of this node. Abstract, so nothing is left in a file system; of this user, or none.
 int connect_here(const std::string& start_name, int node);
 /// Whether the name leads anywhere; a name server may take seconds to say no.

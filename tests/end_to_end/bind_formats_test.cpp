@@ -108,8 +108,8 @@ TEST_P(BindFormats, OpenMpReadsThePlaces) {
   const auto all = lines("env");
   const auto cpus = expected();
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    const auto output = in_shell(all[rank] + " OMP_DISPLAY_ENV=true " + DLLAUNCH_BIN_DIR +
-                                 "/dltrain --describe 2>&1 >/dev/null");
+    const auto output = in_shell(all[rank] + " OMP_DISPLAY_ENV=true '" + DLLAUNCH_BIN_DIR +
+                                 "/dltrain' --describe 2>&1 >/dev/null");
     if (output.out.find("OMP_PLACES") == std::string::npos)
       GTEST_SKIP() << "this build of dltrain has no OpenMP";
     std::string places;
@@ -134,8 +134,8 @@ TEST_P(BindFormats, MpirunPutsEveryRankOnItsCpus) {
   if (cpus.size() > 1 && cpus[0].intersects(cpus[1])) GTEST_SKIP() << "fewer CPUs than ranks";
   TemporaryFolder folder;
   const auto rankfile = folder.path() + "/rankfile";
-  in_shell(dllaunch_program + " bind --format rankfile --ranks " + std::to_string(GetParam()) +
-           " > " + rankfile);
+  in_shell("'" + dllaunch_program + "' bind --format rankfile --ranks " +
+           std::to_string(GetParam()) + " > " + rankfile);
   const auto output = in_shell(
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --np " +
       std::to_string(GetParam()) + " --rankfile " + rankfile +
@@ -156,7 +156,7 @@ TEST_P(BindFormats, MpirunPutsEveryRankOnItsCpus) {
 TEST_P(BindFormats, TheScriptIsBash) {
   TemporaryFolder folder;
   const auto file = folder.path() + "/job.sh";
-  in_shell(dllaunch_program + " bind --format script --visible-devices --ranks " +
+  in_shell("'" + dllaunch_program + "' bind --format script --visible-devices --ranks " +
            std::to_string(GetParam()) + " > " + file);
   // srun stands in here as what shows its arguments and runs one rank; the real one is asked in
   // slurm_probe_test.cpp.

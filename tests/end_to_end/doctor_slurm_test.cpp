@@ -36,8 +36,8 @@ class DoctorOnSlurm : public testing::Test {
   /// text.
   void submit(const std::string& script) {
     const std::string head = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=2 --time=5\ncd " +
-                             work_.path() + "\ndoctor() { " + DLLAUNCH_BIN_DIR +
-                             "/dllaunch doctor \"$@\"; }\n"
+                             work_.path() + "\ndoctor() { '" + DLLAUNCH_BIN_DIR +
+                             "/dllaunch' doctor \"$@\"; }\n"
                              "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n"
                              "wait_for() { until [ \"$(ls | grep -c $1)\" -ge $2 ]; do "
                              "sleep 0.1; done; }\n";

@@ -116,7 +116,7 @@ std::unique_ptr<TestCluster> PreflightOnSlurm::cluster_;
 TEST_F(PreflightOnSlurm, AllIsWell) {
   const Workplace share(cluster_->share());
   const auto written = share.path() + "/script";
-  hold(program + " doctor --preflight --json > " + written + ".json; echo $? > " + written +
+  hold("'" + program + "' doctor --preflight --json > " + written + ".json; echo $? > " + written +
        ".code; touch " + written + ".done");
   EXPECT_TRUE(happens_within(60s, [&] { return fs::exists(written + ".done"); }));
   EXPECT_EQ(share.text_of("script.code"), "0\n")

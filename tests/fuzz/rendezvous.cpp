@@ -10,14 +10,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto point = parse_meeting_point(text, "s")) {
     must_hold(point->port > 0 && point->port < 65536, "a port is a port");
     const auto again = parse_meeting_point(to_line(*point, "s"), "s");
-    must_hold(again && again->address == point->address && again->desk == point->desk,
+    must_hold(again && again->address == point->address && again->desk == point->desk &&
+                  again->secret == point->secret,
               "a meeting point comes back as it was");
   }
   if (const auto question = parse_question(text, "s")) {
     must_hold(question->rank >= 0, "a rank is not negative");
     must_hold(question->worker.find_first_of("\n\" ") == std::string::npos, "one plain word");
     const auto again = parse_question(to_line(*question, "s"), "s");
-    must_hold(again && again->worker == question->worker, "a question comes back as it was");
+    must_hold(again && again->worker == question->worker && again->secret == question->secret,
+              "a question comes back as it was");
   }
   if (const auto workers = parse_workers(text, 2)) {
     must_hold(workers->size() == 2, "as many as asked for");

@@ -27,13 +27,24 @@ TEST(JobIdentity, AnotherJobOfTheNumberIsNot) {
     EXPECT_FALSE(is_same_job(ours, origin)) << origin;
 }
 
+/// A user calls his script as he likes, job.sbatch too.
+TEST(JobIdentity, OfAScriptSubmittedByHandTheNameCounts) {
+  const JobIdentity by_hand{.id = "7", .name = "train a", .script = ""};
+  EXPECT_TRUE(is_same_job(by_hand, "train a|/home/me/job.sbatch"));
+  EXPECT_FALSE(is_same_job(by_hand, "wrap|/home/me/job.sbatch"));
+}
+
 TEST(JobIdentity, TheNameIsThatOfSbatch) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
   LaunchPlan plan;
   plan.name = "a";
-  EXPECT_EQ(identity_of(plan, {.path = "/r"}, "7").name, "a");
+  EXPECT_EQ(identity_of(plan, run, "7").name, "a");
+  EXPECT_EQ(identity_of(plan, run, "7").script, "");
   plan.sbatch = {{"--job-name", "b"}};
-  EXPECT_EQ(identity_of(plan, {.path = "/r"}, "7").name, "b");
-  EXPECT_EQ(identity_of(plan, {.path = "/r"}, "7").script, "/r/job.sbatch");
+  EXPECT_EQ(identity_of(plan, run, "7").name, "b");
+  std::ofstream(run.sbatch_script()).flush();
+  EXPECT_EQ(identity_of(plan, run, "7").script, run.sbatch_script());
 }
 
 class ClusterOfJob : public testing::Test {

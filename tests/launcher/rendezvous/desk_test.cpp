@@ -52,6 +52,40 @@ TEST_F(DeskTest, AnswersUntilEveryoneHasAsked) {
   EXPECT_THAT(answers, testing::Each("here"));
 }
 
+// The name of a start is its job's number, and ports can be tried.
+TEST_F(DeskTest, AStrangerWhoKnowsTheNameTakesNoPlace) {
+  const auto desk = Desk::open(name_, 0, {0});
+  ASSERT_TRUE(desk) << desk.error().what;
+  const auto secret = new_secret();
+  const auto there = [&](int rank, const std::string& shown) {
+    return ask_there("localhost", desk->port(),
+                     to_line(Question{.rank = rank, .secret = shown}, name_), after(20s));
+  };
+  std::thread visitors([&] {
+    EXPECT_EQ(there(2, ""), "");
+    EXPECT_EQ(there(2, new_secret()), "");
+    EXPECT_EQ(there(2, secret.substr(1)), "");
+    EXPECT_EQ(tell(desk->port(), 2, "evil:1"), "");
+    EXPECT_EQ(ask(1), "here") << "this node's ranks are known by their user";
+    EXPECT_EQ(there(2, secret), "here");
+  });
+  const auto served = desk->serve(
+      {.start_name = name_, .answer = "here\n", .askers = 2, .secret = secret}, after(60s));
+  visitors.join();
+  EXPECT_TRUE(served) << served.error().what;
+}
+
+TEST_F(DeskTest, StrangersAreCounted) {
+  const auto desk = Desk::open(name_, 0, {0});
+  ASSERT_TRUE(desk) << desk.error().what;
+  std::thread stranger([&] { EXPECT_EQ(tell(desk->port(), 1, ""), ""); });
+  const auto served = desk->serve(
+      {.start_name = name_, .answer = "here\n", .askers = 1, .secret = new_secret()}, after(500ms));
+  stranger.join();
+  ASSERT_FALSE(served);
+  EXPECT_THAT(served.error().what, testing::EndsWith("; 1 connection of strangers was refused"));
+}
+
 // Not the same rank twice, not a stranger, not somebody who says nothing.
 TEST_F(DeskTest, CountsRanksNotVisits) {
   const auto desk = Desk::open(name_, 0, {0});

@@ -12,6 +12,8 @@
 #include <set>
 #include <thread>
 
+#include "launcher/rendezvous/desk.hpp"
+#include "launcher/rendezvous/messages.hpp"
 #include "launcher/rendezvous/start_name.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -128,6 +130,35 @@ TEST_F(Meet, AStaleFileIsNotBelieved) {
   ASSERT_TRUE(led) << led.error().what;
   ASSERT_TRUE(*early) << early->error().what;
   EXPECT_EQ((*early)->point.port, led->point.port);
+}
+
+// Who knows the port and the start's name, but not what only this user can read.
+TEST_F(Meet, AStrangerAtTheDeskIsNoRank) {
+  const TemporaryFolder folder;
+  run_dir_ = folder.path();
+  const Shape shape{.nodes = 2, .ranks_per_node = 1};
+  std::optional<Result<Meeting>> led;
+  std::thread leader([&] { led.emplace(meet(request(shape, 0))); });
+  const auto file = run_dir_ + "/.rendezvous/" + name_;
+  struct stat info {};
+  while (stat(file.c_str(), &info) != 0) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  std::string line;
+  std::ifstream published(file);
+  std::getline(published, line);
+  const auto point = parse_meeting_point(line, name_);
+  ASSERT_TRUE(point);
+  EXPECT_EQ(point->secret.size(), 32u);
+  for (int i = 0; i < 20; ++i) {
+    const auto question = to_line(Question{.rank = 1}, name_);
+    EXPECT_EQ(ask_there("localhost", point->desk, question, std::chrono::steady_clock::now() + 20s),
+              "");
+  }
+  const auto met = meet(request(shape, 1));
+  leader.join();
+  ASSERT_TRUE(*led) << led->error().what;
+  ASSERT_TRUE(met) << met.error().what;
+  EXPECT_EQ(met->point.port, (*led)->point.port);
 }
 
 TEST_F(Meet, EveryWorkerHasAPortOfItsOwnAndAllKnowAll) {

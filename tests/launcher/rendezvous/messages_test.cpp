@@ -36,6 +36,20 @@ TEST(Messages, RefusesWhatIsNoMeetingPoint) {
   }
 }
 
+TEST(Messages, ASecretComesBackAndNothingElseInItsPlace) {
+  const auto secret = new_secret();
+  EXPECT_NE(secret, new_secret());
+  const auto point = parse_meeting_point(
+      to_line({.address = "n1", .port = 1, .desk = 2, .secret = secret}, "s"), "s");
+  ASSERT_TRUE(point);
+  EXPECT_EQ(point->secret, secret);
+  EXPECT_EQ(parse_question(to_line(Question{.rank = 1, .secret = secret}, "s"), "s")->secret,
+            secret);
+  for (const std::string& other :
+       {std::string(), secret + "0", secret.substr(1), std::string(32, 'g')})
+    EXPECT_EQ(parse_question(to_line(Question{.rank = 1, .secret = other}, "s"), "s")->secret, "");
+}
+
 TEST(Messages, QuestionsOfThisStartOnly) {
   const auto asked = parse_question(to_line(Question{.rank = 7}, "s"), "s");
   ASSERT_TRUE(asked);
