@@ -52,7 +52,8 @@ std::vector<std::string> options_of_submission(const std::string& script_text,
                                                const Submission& submission,
                                                const std::vector<std::string>& failed) {
   const auto options = options_of_script(script_text);
-  std::vector<std::string> more = {comment_option(options, submission.token)};
+  std::vector<std::string> more = {
+      comment_option(option_value(options, "--comment"), submission.token)};
   const auto exclude = exclude_list(option_value(options, "--exclude"), failed);
   if (!failed.empty()) more.push_back("--exclude=" + exclude);
   const auto folder = work_dir_of(script_text);

@@ -10,7 +10,7 @@
 #include "launcher/execute/stop_signals.hpp"
 #include "launcher/execute/submission.hpp"
 #include "launcher/failure.hpp"
-#include "launcher/slurm_wishes.hpp"
+#include "launcher/option_edits.hpp"
 #include "launcher/verb.hpp"
 #include "topology/id_set.hpp"
 
@@ -277,11 +277,20 @@ Result<Ok> take_for_ours(const RunDir& run, const std::string& id, World& world)
   return kept;
 }
 
+/// The user's own, as he wrote it; empty: none.
+std::string comment_of(const LaunchPlan& plan) {
+  std::string comment;
+  for (const auto& line : plan.sbatch_extra) {
+    const auto option = option_of_line(line);
+    if (option && option->first == "--comment") comment = option->second;
+  }
+  return comment;
+}
+
 /// The job's number, also where sbatch fails after it has submitted: a second one would be a second
 /// job of the run.
-Result<std::string> submit_once(const RunDir& run, Follower& follower, World& world,
-                                const SlurmSettings& settings) {
-  const auto script = world.read_file(run.sbatch_script());
+Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
+                                World& world, const SlurmSettings& settings) {
   const auto before = world.read_file(run.job_id());
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const SubmissionIntent intent{.token = new_token(),
@@ -289,8 +298,8 @@ Result<std::string> submit_once(const RunDir& run, Follower& follower, World& wo
                                 .judged = before ? job_id_in(*before).value_or("") : "",
                                 .intended_s = std::chrono::duration<double>(now).count()};
   if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
-  const auto options = script ? options_of_script(*script) : std::vector<std::string>();
-  auto id = submit_job(world, run.sbatch_script(), {comment_option(options, intent.token)});
+  auto id =
+      submit_job(world, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});
   if (!id && is_refusal(id.error())) forget_intent(run);
   if (!id && !is_refusal(id.error())) {
     follower.say(fmt::format("dllaunch: {}: looking whether the job was taken all the same",
@@ -333,7 +342,7 @@ Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, World& 
 
 Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                               World& world, const SlurmSettings& settings) {
-  auto id = submit_once(run, follower, world, settings);
+  auto id = submit_once(plan, run, follower, world, settings);
   if (!id) return std::move(id).error();
   remember_cluster(world, run, *id);
   follower.say(fmt::format("submitted job {}", *id));

@@ -71,8 +71,7 @@ std::string option_value(const std::vector<std::string>& options, std::string_vi
   return value;
 }
 
-std::string comment_option(const std::vector<std::string>& options, const std::string& token) {
-  const auto comment = option_value(options, "--comment");
+std::string comment_option(const std::string& comment, const std::string& token) {
   return "--comment=" + comment + (comment.empty() ? "" : " ") + token;
 }
 

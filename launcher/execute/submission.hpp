@@ -25,8 +25,8 @@ struct SubmissionIntent {
 /// "dllaunch:" and 16 random hexadecimal digits.
 std::string new_token();
 
-/// "--comment=...": the token behind the comment that the options have.
-std::string comment_option(const std::vector<std::string>& options, const std::string& token);
+/// "--comment=...": the token behind the user's own comment.
+std::string comment_option(const std::string& comment, const std::string& token);
 
 /// The value of an option among a script's, "" where it is not; the last one counts.
 std::string option_value(const std::vector<std::string>& options, std::string_view name);

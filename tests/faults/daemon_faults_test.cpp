@@ -256,9 +256,10 @@ TEST_F(DaemonFaults, OfSeveralStartedAtOnceOneSubmitsAndOnce) {
 /// "Under 30 MiB and 0.5 % of a core while idle with 200 runs", squeue's own time included.
 TEST_F(DaemonFaults, TwoHundredRunsAtRest) {
   constexpr int runs = 200;
-  const auto ids = cluster_->on_head(
-      {"bash", "-c",
-       "seq 200 | xargs -P 4 -I{} sbatch --parsable --hold --output=/dev/null --wrap true"});
+  const auto ids =
+      cluster_->on_head({"bash", "-c",
+                         "seq 200 | xargs -P 4 -I{} sbatch --parsable --hold --job-name=tiny "
+                         "--output=/dev/null --wrap true"});
   std::istringstream lines(ids);
   int stored = 0;
   for (std::string id; std::getline(lines, id); ++stored)

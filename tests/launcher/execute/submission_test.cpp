@@ -21,8 +21,8 @@ TEST(Submission, TokensDiffer) {
 }
 
 TEST(Submission, TheTokenStandsBehindTheUsersComment) {
-  EXPECT_EQ(comment_option({}, "t"), "--comment=t");
-  EXPECT_EQ(comment_option({"--comment=mine", "--nodes=2"}, "t"), "--comment=mine t");
+  EXPECT_EQ(comment_option("", "t"), "--comment=t");
+  EXPECT_EQ(comment_option("it's mine", "t"), "--comment=it's mine t");
 }
 
 TEST(Submission, OnlyACertainNoIsARefusal) {
