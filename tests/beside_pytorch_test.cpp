@@ -257,26 +257,27 @@ class BesideRealPyTorch : public testing::Test {
   }
 
   Told run(const std::string& part) const {
-    return told_by(run_program({"env",
-                                "PYTHONDONTWRITEBYTECODE=1",
-                                "OMP_NUM_THREADS=1",
-                                python,
-                                scripts + "beside_pytorch.py",
-                                part,
-                                DLLAUNCH_BIN_DIR,
-                                all_.path(),
-                                "python=" + python,
-                                "device=cpu",
-                                "precision=fp32",
-                                "turns=1",
-                                "batch=2",
-                                "size=32",
-                                "resized=40",
-                                "classes=10",
-                                "images=100",
-                                "steps=1",
-                                "data_steps=1",
-                                "workers=1"}));
+    return told_by(
+        run_program({"env",
+                     "PYTHONDONTWRITEBYTECODE=1",
+                     "OMP_NUM_THREADS=1",
+                     python,
+                     scripts + "beside_pytorch.py",
+                     part,
+                     DLLAUNCH_BIN_DIR,
+                     all_.path(),
+                     "python=" + python,
+                     "device=cpu",
+                     "precision=fp32",
+                     "turns=1",
+                     "batch=2",
+                     "size=32",
+                     "resized=40",
+                     "classes=10",
+                     "images=100",
+                     "steps=1",
+                     "data_steps=40",  // dltrain tells of steps a tenth of a second apart
+                     "workers=1"}));
   }
 
   static void expect_both(const Told& told) {

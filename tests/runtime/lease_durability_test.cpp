@@ -31,9 +31,9 @@ TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
   const TemporaryFolder scratch;
   const std::string folder = fs::canonical(scratch.path()) / "recorded";
   fs::create_directories(folder + "/run");
-  const auto ended =
-      run_program({"env", "LD_PRELOAD=" DLLAUNCH_RECORDED_FILES, "DLLAUNCH_RECORD_FOLDER=" + folder,
-                   "DLLAUNCH_RECORD_LOG=" + scratch.path() + "/log", DLLAUNCH_LEASE_TAKES, folder});
+  const auto ended = run_program(
+      {"env", "LD_PRELOAD=" + recorder_in(scratch.path()), "DLLAUNCH_RECORD_FOLDER=" + folder,
+       "DLLAUNCH_RECORD_LOG=" + scratch.path() + "/log", DLLAUNCH_LEASE_TAKES, folder});
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   std::ifstream in(scratch.path() + "/log", std::ios::binary);
   const std::string log(std::istreambuf_iterator<char>(in), {});

@@ -316,6 +316,12 @@ std::size_t crash(const Volume& volume, std::size_t most, std::size_t& sampled,
 
 }  // namespace
 
+std::string recorder_in(const fs::path& folder) {
+  const fs::path link = folder / "recorder.so";
+  fs::create_symlink(DLLAUNCH_RECORDED_FILES, link);
+  return link.string();
+}
+
 std::vector<RecordedCall> parse_recorded_calls(std::string_view log) {
   const auto field = [&] {
     const std::size_t end = std::min(log.find('\0'), log.size());

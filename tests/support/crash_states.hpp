@@ -16,6 +16,10 @@
 
 namespace dllaunch {
 
+/// The recorder by a name in `folder`: the one that it was built under may have a space in it, at
+/// which LD_PRELOAD splits.
+std::string recorder_in(const std::filesystem::path& folder);
+
 /// One call of the recorded program.
 struct RecordedCall {
   std::string kind;        // "create", "write", "truncate", "sync", "rename", "note" ...

@@ -43,7 +43,7 @@ Found resume_from(const FileTree& tree) {
 std::vector<RecordedCall> record_saves(const std::string& folder, int begin) {
   const TemporaryFolder log;
   const std::string file = log.path() + "/log";
-  const auto ended = run_program({"env", "LD_PRELOAD=" DLLAUNCH_RECORDED_FILES,
+  const auto ended = run_program({"env", "LD_PRELOAD=" + recorder_in(log.path()),
                                   "DLLAUNCH_RECORD_FOLDER=" + folder, "DLLAUNCH_RECORD_LOG=" + file,
                                   DLLAUNCH_CHECKPOINT_SAVES, folder, std::to_string(begin)});
   EXPECT_EQ(ended.exit_code, 0) << ended.output;
