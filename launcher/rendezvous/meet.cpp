@@ -157,7 +157,8 @@ Result<Meeting> lead(const MeetingRequest& request, Deadline deadline) {
   const auto desk = Desk::open(request.start_name, std::max(rank.node_rank, 0), ports);
   if (!desk) return desk.error();
   meeting.point.desk = desk->port();
-  if (!request.run_dir.empty()) meeting.point.secret = new_secret();
+  // Ranks of this node have it from the answer on the unix socket.
+  if (alone || !request.run_dir.empty()) meeting.point.secret = new_secret();
   if (!alone && !request.run_dir.empty()) {
     if (auto written = publish(request, meeting.point); !written) return std::move(written).error();
   }
