@@ -35,8 +35,8 @@ TEST(LateRanksOfDltrain, OneThatIsHeldUpIsNamed) {
   RunningProgram ranks(
       on_ranks(2, {"env", "OMP_NUM_THREADS=1", std::string(DLLAUNCH_BIN_DIR) + "/dltrain",
                    "--config", config}));
-  // Three quarters of the time rank 1 does not run, wherever it is: more than what other programs on
-  // the machine take from rank 0.
+  // Three quarters of the time rank 1 does not run, wherever it is: more than what other programs
+  // on the machine take from rank 0.
   std::atomic<bool> over{false};
   std::thread holding([&] {
     pid_t held = 0;
