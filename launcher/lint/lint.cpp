@@ -21,11 +21,11 @@ constexpr std::string_view measured =
 ## How much it finds
 
 Measured on 79 public job scripts (training, data preparation, benchmarks) on 2026-11-23. Every
-finding was judged by reading its script; faults without a finding were looked for by hand in all
-directives, launch lines, ports, addresses and GPU and thread variables, and with `bash -n`. The
-judgements are `tests/fixtures/lint/public_scripts.txt`. A fault counts once per script and rule;
-a log folder counts as missing where the script does not stand beside it. None of the findings is
-a false alarm. Found, of all scripts that have the fault:
+finding was judged by the lines of its script that matter to it; faults without a finding were
+looked for by hand in all directives, launch lines, ports, addresses and GPU and thread variables,
+and with `bash -n`. The judgements are `tests/fixtures/lint/public_scripts.txt`. A fault counts once
+per script and rule; a log folder counts as missing where the script does not stand beside it. None
+of the findings is a false alarm. Found, of all scripts that have the fault:
 
 | id | found |
 | --- | --- |
