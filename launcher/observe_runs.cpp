@@ -27,9 +27,9 @@ Queue ask_queue(World& world, const std::string& id) {
 }
 
 /// A job that this cluster does not have may be of another one.
-void look_elsewhere(World& world, RunView& view) {
+void look_elsewhere(OwnCluster& here, RunView& view) {
   if (view.state != "ended") return;
-  if (!check_cluster(world, view.run.dir, view.run.job_id)) view.state = "elsewhere";
+  if (!check_cluster(view.run.dir, view.run.job_id, here)) view.state = "elsewhere";
 }
 
 }  // namespace
@@ -47,11 +47,12 @@ std::vector<RunView> observe_runs(World& world, std::size_t most_over) {
   const bool ask = std::any_of(runs.begin(), runs.end(), may_be_queued);
   const Queue queue = ask ? ask_queue(world, "") : Queue{};
   const double now = unix_seconds();
+  OwnCluster here(world);
   std::vector<RunView> views;
   views.reserve(runs.size());
   for (auto& run : runs) {
     views.push_back(view_run(std::move(run), queue, now));
-    look_elsewhere(world, views.back());
+    look_elsewhere(here, views.back());
   }
   return views;
 }
@@ -61,7 +62,8 @@ RunView observe_run(World& world, StoredRun run) {
   const bool ask = run.plan.launcher == Launcher::slurm && !run.job_id.empty();
   const Queue queue = ask ? ask_queue(world, run.job_id) : Queue{};
   auto view = view_run(std::move(run), queue, unix_seconds());
-  look_elsewhere(world, view);
+  OwnCluster here(world);
+  look_elsewhere(here, view);
   return view;
 }
 

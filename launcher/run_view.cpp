@@ -77,8 +77,18 @@ std::string joined_nodes(const std::vector<QueuedJob>& jobs) {
   return nodes;
 }
 
+/// An array's task and a part of a heterogeneous job have the whole's, and more.
+bool has_number(const QueuedJob& job, const std::string& id) {
+  if (id.empty() || !job.id.starts_with(id)) return false;
+  return job.id.size() == id.size() || job.id[id.size()] == '_' || job.id[id.size()] == '+';
+}
+
 void view_slurm(const Queue& queue, RunView& view) {
-  view.jobs = jobs_of(queue, identity_of(view.run.plan, view.run.dir, view.run.job_id));
+  const auto& id = view.run.job_id;
+  const bool queued = std::any_of(queue.jobs.begin(), queue.jobs.end(),
+                                  [&](const QueuedJob& job) { return has_number(job, id); });
+  if (queued) view.jobs = jobs_of(queue, identity_of(view.run.plan, view.run.dir, id));
+  view.number_taken = queued && view.jobs.empty();
   view.state = word_of(view.jobs);
   view.where = joined_nodes(view.jobs);
   for (const auto& job : view.jobs) {
@@ -132,13 +142,9 @@ RunPoint read_point(const StoredRun& run) {
 
 std::vector<QueuedJob> jobs_of(const Queue& queue, const JobIdentity& ours) {
   std::vector<QueuedJob> jobs;
-  const auto& id = ours.id;
-  if (id.empty()) return jobs;
   std::copy_if(queue.jobs.begin(), queue.jobs.end(), std::back_inserter(jobs),
                [&](const QueuedJob& job) {
-                 const bool number =
-                     job.id == id || job.id.starts_with(id + "_") || job.id.starts_with(id + "+");
-                 return number && is_same_job(ours, job.origin);
+                 return has_number(job, ours.id) && is_same_job(ours, job.origin);
                });
   return jobs;
 }

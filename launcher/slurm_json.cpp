@@ -255,6 +255,9 @@ SlurmJob job_of(const json& shown) {
   job.start = local_time(first_of(shown, "start_time", "time.start"));
   job.submit = local_time(first_of(shown, "submit_time", "time.submission"));
   job.output = text(at(shown, "standard_output"));
+  if (const auto name = text(at(shown, "name")); !name.empty())
+    job.origin.words = fmt::format("|{}|{}", name, text(at(shown, "command")));
+  job.origin.token = token_in(text(at(shown, "comment")) + text(at(shown, "comment.job")));
   return job;
 }
 

@@ -83,7 +83,8 @@ bool is_key(std::string_view word) {
 class Record {
  public:
   /// Values may hold blanks ("OS=Linux 6.1 #1 SMP"), so a value ends where the next key begins; a
-  /// job's name, which is what a user wrote and the last of its line, ends with the line.
+  /// job's name or comment, which is what a user wrote and the last of its line, ends with the
+  /// line.
   void add_line(std::string_view line) {
     bool opens_line = true;
     bool open_value = false;
@@ -94,7 +95,7 @@ class Record {
       const auto equals = word.find('=');
       const auto key = word.substr(0, equals);
       if (equals != std::string_view::npos && is_key(key)) {
-        const bool takes_rest = key == "JobName";
+        const bool takes_rest = key == "JobName" || (key == "Comment" && opens_line);
         const auto value = takes_rest ? line.substr(at + equals + 1) : word.substr(equals + 1);
         fields_.push_back({key, value, opens_line});
         if (takes_rest) return;
@@ -247,7 +248,8 @@ SlurmJob job_of(const Record& record) {
   job.array_job = text_or_empty(record.get("ArrayJobId"));
   job.array_task = text_or_empty(record.get("ArrayTaskId"));
   const std::string command = text_or_empty(record.get("Command"));
-  if (!command.empty()) job.origin = std::string(record.get("JobName")) + "|" + command;
+  if (!command.empty()) job.origin.words = "|" + std::string(record.get("JobName")) + "|" + command;
+  job.origin.token = token_in(record.get("Comment"));
   return job;
 }
 
@@ -384,19 +386,33 @@ std::string rest_after(std::string_view line, int fields) {
 
 }  // namespace
 
+std::string token_in(std::string_view text) {
+  constexpr std::string_view sign = "dllaunch:";
+  constexpr std::size_t digits = 16;
+  for (auto at = text.rfind(sign); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : text.rfind(sign, at - 1)) {
+    const auto number = text.substr(at + sign.size(), digits);
+    const bool whole = number.size() == digits &&
+                       number.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    if (whole) return std::string(text.substr(at, sign.size() + digits));
+  }
+  return "";
+}
+
 std::vector<QueuedJob> parse_queue(std::string_view text) {
   std::vector<QueuedJob> jobs;
   for (const auto line : split(text, '\n')) {
     const auto parts = split(trimmed(line), '|');
     if (parts.size() < 6 || parts[0].empty() || parts[1].empty()) continue;
     if (!leading_number<std::uint64_t>(parts[0])) continue;  // a header, or a wrapper's own line
+    auto origin = rest_after(line, 6);
     jobs.push_back({.id = std::string(parts[0]),
                     .state = std::string(parts[1]),
                     .start = text_or_empty(parts[2]),
                     .elapsed = text_or_empty(parts[3]),
                     .nodes = text_or_empty(parts[4]),
                     .reason = text_or_empty(parts[5]),
-                    .origin = rest_after(line, 6)});
+                    .origin = {.words = origin, .token = token_in(origin)}});
   }
   return jobs;
 }

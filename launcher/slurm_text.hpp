@@ -94,16 +94,26 @@ struct SlurmAssociation {
 };
 std::vector<SlurmAssociation> parse_associations(std::string_view text);
 
-/// `squeue --noheader --format=` this: no field of it holds what a user wrote.
-constexpr std::string_view queue_format = "%i|%T|%S|%M|%N|%r|%j|%o";
+/// What Slurm tells of where a job comes from; job_identity.hpp compares it.
+struct JobOrigin {
+  /// "COMMENT|NAME|COMMAND", as users wrote them; without what Slurm does not say. Empty: nothing.
+  std::string words = {};
+  std::string token = {};  // of a submission by dllaunch, from the comment; empty: there is none
+};
+
+/// The last "dllaunch:" with 16 hexadecimal digits in a text; empty: none.
+std::string token_in(std::string_view text);
+
+/// `squeue --noheader --format=` this: before the comment no field holds what a user wrote.
+constexpr std::string_view queue_format = "%i|%T|%S|%M|%N|%r|%k|%j|%o";
 struct QueuedJob {
   std::string id;     // "123", "123_4", "74_[0-3%2]"
   std::string state;  // "PENDING", "RUNNING", ...
   std::string start;  // "2026-11-20T19:57:21"; empty when Slurm cannot say
   std::string elapsed;
-  std::string nodes;        // a host list; empty while pending
-  std::string reason;       // "Priority"; empty for None
-  std::string origin = {};  // "NAME|COMMAND": whose job it is, job_identity.hpp; empty: not said
+  std::string nodes;   // a host list; empty while pending
+  std::string reason;  // "Priority"; empty for None
+  JobOrigin origin = {};
 };
 std::vector<QueuedJob> parse_queue(std::string_view text);
 
@@ -120,11 +130,11 @@ struct SlurmJob {
   std::string batch_host;  // empty while pending
   std::string start;       // as QueuedJob::start
   std::string submit;
-  std::string end;           // while it runs, the time limit
-  std::string output;        // StdOut
-  std::string array_job;     // of an array's task: the array's id, and
-  std::string array_task;    // its number, "3"; of tasks that wait together "2-9%2"
-  std::string origin = {};   // as QueuedJob::origin
+  std::string end;         // while it runs, the time limit
+  std::string output;      // StdOut
+  std::string array_job;   // of an array's task: the array's id, and
+  std::string array_task;  // its number, "3"; of tasks that wait together "2-9%2"
+  JobOrigin origin = {};
   std::string cancelled_by;  // a user's name or number; from accounting only
 };
 std::vector<SlurmJob> parse_slurm_jobs(std::string_view text);

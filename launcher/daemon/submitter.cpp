@@ -82,7 +82,7 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
     auto kept = write_file(dir.job_id(), job_id + "\n");
     if (!kept) world_.note("dllaunch: warning: " + kept.error().what + "\n");
   }
-  remember_cluster(world_, dir, job_id);
+  remember_job(world_, dir, job_id, submission.token);
   submission.state = SubmissionState::submitted;
   submission.job_id = job_id;
   run.job_id = job_id;

@@ -317,6 +317,7 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
   if (!id) return id;
   // The job is there, whatever the disk says.
   const auto ignored = take_for_ours(run, *id, world);
+  remember_job(world, run, *id, intent.token);
   return id;
 }
 
@@ -331,12 +332,12 @@ Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, World& 
   if (!*found) forget_intent(run);
   if (!*found) return found;
   const auto written = world.read_file(run.job_id());
+  remember_job(world, run, **found, intent->token);
   if (written && job_id_in(*written) == **found) {
     forget_intent(run);
     return found;
   }
   if (auto kept = take_for_ours(run, **found, world); !kept) return std::move(kept).error();
-  remember_cluster(world, run, **found);
   return found;
 }
 
@@ -344,7 +345,6 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
                               World& world, const SlurmSettings& settings) {
   auto id = submit_once(plan, run, follower, world, settings);
   if (!id) return std::move(id).error();
-  remember_cluster(world, run, *id);
   follower.say(fmt::format("submitted job {}", *id));
   if (settings.detach) {
     Outcome outcome;

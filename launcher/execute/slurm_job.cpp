@@ -92,7 +92,7 @@ SlurmJob job_of_fields(const std::vector<std::string>& fields) {
   job.start = known(fields[4]);
   job.end = known(fields[5]);
   // Accounting knows no script: the name has to do.
-  if (fields.size() > 6 && !fields[6].empty()) job.origin = fields[6] + "|";
+  if (fields.size() > 6 && !fields[6].empty()) job.origin.words = "|" + fields[6] + "|";
   return job;
 }
 
@@ -252,7 +252,7 @@ std::vector<SlurmJob> finished_jobs(World& world, const std::string& id, bool* s
 
 std::vector<SlurmJob> finished_jobs(World& world, const JobIdentity& ours, bool* silent) {
   auto jobs = finished_jobs(world, ours.id, silent);
-  std::erase_if(jobs, [&](const SlurmJob& job) { return !is_same_job(ours, job.origin); });
+  std::erase_if(jobs, [&](const SlurmJob& job) { return !is_same_job(ours, job); });
   return jobs;
 }
 
@@ -264,7 +264,7 @@ std::optional<SlurmJob> finished_job(World& world, const std::string& id) {
 
 std::optional<SlurmJob> finished_job(World& world, const JobIdentity& ours) {
   auto job = finished_job(world, ours.id);
-  return job && is_same_job(ours, job->origin) ? job : std::nullopt;
+  return job && is_same_job(ours, *job) ? job : std::nullopt;
 }
 
 Result<Ok> signal_script(World& world, const std::string& id, const std::string& signal) {

@@ -13,7 +13,9 @@
 #include <thread>
 
 #include "launcher/option_edits.hpp"
+#include "launcher/slurm_text.hpp"
 #include "launcher/slurm_wishes.hpp"
+#include "launcher/stored_json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -145,15 +147,16 @@ void forget_intent(const RunDir& run) {
 }
 
 std::optional<SubmissionIntent> open_intent(World& world, const RunDir& run) {
-  const auto text = world.read_file(intent_path(run));
-  const auto record = text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+  constexpr std::size_t most_bytes = 65536;
+  const auto text = read_run_file(world, intent_path(run), most_bytes);
+  const auto record = text ? json_object_in(*text) : Json();
   if (!record.is_object()) return std::nullopt;
   const auto word = [&](const char* key) {
     const auto found = record.find(key);
     return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
   };
   SubmissionIntent intent{
-      .token = word("token"), .script = run.sbatch_script(), .judged = word("judged")};
+      .token = token_in(word("token")), .script = run.sbatch_script(), .judged = word("judged")};
   if (const auto time = record.find("intended"); time != record.end() && time->is_number())
     intent.intended_s = time->get<double>();
   return intent.token.empty() ? std::nullopt : std::optional(std::move(intent));

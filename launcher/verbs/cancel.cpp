@@ -154,6 +154,9 @@ Result<int> cancel_run(const Options& options, World& world) {
   }
   if (over) {
     world.print(fmt::format("{} is over already: {}\n", *path, view.state));
+    if (view.number_taken)
+      world.print(fmt::format("job {} of Slurm's is another one now, and was left alone\n",
+                              view.run.job_id));
     return exit_code::success;
   }
   if (slurm && task) return cancel_task(options, view.run, *task, world);

@@ -1,8 +1,12 @@
 // In the batch script: owns the srun step; restarts, requeues, stops.
+#include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <memory>
 
+#include "launcher/job_identity.hpp"
 #include "launcher/stored_run.hpp"
+#include "launcher/supervise/allocation.hpp"
 #include "launcher/supervise/guardian.hpp"
 #include "launcher/supervise/keeper.hpp"
 #include "launcher/supervise/rank_states.hpp"
@@ -36,6 +40,15 @@ Result<int> watch_from_another_node(const SuperviseOptions& options, World& worl
   return exit_code::success;
 }
 
+/// Who submitted a script of his own told nobody which job it is but Slurm.
+void know_own_script(const SupervisedRun& run, World& world) {
+  const auto& allocation = run.allocation;
+  const bool first = allocation.restarts == 0 && allocation.name.empty();
+  if (!first || allocation.job.empty() || access(run.dir.sbatch_script().c_str(), F_OK) == 0)
+    return;
+  if (const auto job = ask_of_job(world, allocation)) remember_own_script(world, run.dir, *job);
+}
+
 Result<int> supervise_run(const SuperviseOptions& options, World& world) {
   if (options.states) {
     world.print(rank_states_here(world, options.run_dir));
@@ -49,6 +62,7 @@ Result<int> supervise_run(const SuperviseOptions& options, World& world) {
   if (!keeper) return std::move(keeper).error();
   auto run = read_supervised_run(world, options.run_dir, options.start);
   if (!run) return std::move(run).error();
+  know_own_script(*run, world);
   const SupervisorSignals signals(run->signal);
   const int code = guard(signals, [&] {
     keeper->close_input();

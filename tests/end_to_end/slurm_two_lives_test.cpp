@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
+#include "launcher/daemon/client.hpp"
 #include "launcher/history.hpp"
 #include "launcher/run_dir.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
@@ -128,10 +130,12 @@ TEST(SlurmTwoLives, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
 class SameNumber : public testing::Test {
  protected:
   /// A job of somebody else's that has the number, and stays.
-  static void take(TestCluster& cluster, const std::string& number) {
+  static void take(TestCluster& cluster, const std::string& number,
+                   const std::string& name = "wrap") {
     std::string id;
     while (id != number) {
-      id = cluster.on_head({"sbatch", "--parsable", "--output=/dev/null", "--wrap", "sleep 300"});
+      id = cluster.on_head({"sbatch", "--parsable", "--job-name", name, "--output=/dev/null",
+                            "--wrap", "sleep 300"});
       ASSERT_TRUE(!id.empty() && std::stoi(id) <= std::stoi(number)) << id;
       if (id != number) cluster.on_head({"scancel", id});
     }
@@ -150,6 +154,23 @@ class SameNumber : public testing::Test {
     EXPECT_TRUE(is_there(cluster, number)) << cancel.out << cancel.err;
   }
 };
+
+void expect_daemon_concludes_nothing(Workplace& work) {
+  const auto started = work.run({"daemon", "start", "--interval", "0.3"});
+  ASSERT_EQ(started.exit_code, 0) << started.err;
+  const DaemonPlace place{.folder = work.path() + "/state/dllaunch/daemon"};
+  const auto ask = [&](const std::string& path) {
+    const auto answer = ask_daemon(place, "GET", path, 10s);
+    return answer ? nlohmann::json::parse(answer->body, nullptr, false) : nlohmann::json();
+  };
+  constexpr int enough = 10;
+  EXPECT_TRUE(happens_within(60s, [&] { return ask("/v1/daemon").value("rounds", 0) > enough; }));
+  const auto shown = ask("/v1/runs/run");
+  EXPECT_EQ(shown.value("job", ""), work.job_id()) << shown;
+  EXPECT_FALSE(shown.value("over", true)) << shown;
+  EXPECT_TRUE(shown.is_object() && shown["decision"].is_null()) << shown;
+  work.run({"daemon", "stop"});
+}
 
 TEST_F(SameNumber, OnAnotherClusterOrOfAControllerThatLostItsStateIsAnotherJob) {
   TestCluster first({"--nodes", "1", "--cpus", "2"});
@@ -176,6 +197,7 @@ TEST_F(SameNumber, OnAnotherClusterOrOfAControllerThatLostItsStateIsAnotherJob) 
   EXPECT_THAT(work.run({"status", work.run_dir()}).out, HasSubstr("one: elsewhere"));
   const auto again = work.run({"run", job, "--detach", "--run-dir", work.run_dir()});
   EXPECT_EQ(again.exit_code, 3) << again.out;
+  expect_daemon_concludes_nothing(work);
   EXPECT_FALSE(std::filesystem::exists(work.run_dir() + "/summary.json"));
   work.before = first.login();
   EXPECT_THAT(work.run({"status", work.run_dir()}).out, HasSubstr("one: running"));
@@ -185,8 +207,10 @@ TEST_F(SameNumber, OnAnotherClusterOrOfAControllerThatLostItsStateIsAnotherJob) 
   std::filesystem::create_directory(first.path() + "/slurm/state");
   std::filesystem::permissions(first.path() + "/slurm/state", std::filesystem::perms::all);
   ASSERT_TRUE(first.tell("start-controller"));
-  take(first, number);
-  expect_left_alone(work, first, number, "is over already");
+  // The user's own, of the same name: only the token tells them apart.
+  take(first, number, "one");
+  expect_left_alone(work, first, number,
+                    "job " + number + " of Slurm's is another one now, and was left alone");
 }
 
 }  // namespace

@@ -34,6 +34,33 @@ TEST_F(ObserveRunsTest, TheQueueIsAskedOnceForAll) {
   EXPECT_EQ(place_.world.ran.size(), 1u);
 }
 
+/// Runs of another cluster look ended here; one question says where this is.
+TEST_F(ObserveRunsTest, TheClusterIsAskedForOnce) {
+  place_.world.answers["scontrol show config"] = {0, "ClusterName = beta\n", ""};
+  for (int i = 0; i < 5; ++i) {
+    const auto n = std::to_string(i);
+    const auto path = place_.store({.folder = "r" + n, .job_id = n});
+    place_.append(path, "job.json", R"({"id": ")" + n + R"(", "cluster": "alpha"})");
+  }
+  answer("--me", {0, "", ""});
+  const auto views = observe_runs(place_.world, 3);
+  ASSERT_EQ(views.size(), 5u);
+  for (const auto& view : views) EXPECT_EQ(view.state, "elsewhere");
+  EXPECT_EQ(place_.world.ran.size(), 2u);
+}
+
+TEST_F(ObserveRunsTest, AnotherJobOfTheNumberIsTold) {
+  const auto path = place_.store({.folder = "a", .job_id = "3"});
+  answer("--jobs=3", {0, "3|RUNNING|N/A|0:05|n1|None|(null)|wrap|/home/x.sh\n", ""});
+  const auto view = observe_run(place_.world, *read_stored_run(place_.world, path));
+  EXPECT_EQ(view.state, "ended");
+  EXPECT_TRUE(view.number_taken);
+  answer("--jobs=3", {0, "3|RUNNING|N/A|0:05|n1|None|(null)|sleepy|/home/x.sh\n", ""});
+  const auto ours = observe_run(place_.world, *read_stored_run(place_.world, path));
+  EXPECT_EQ(ours.state, "running");
+  EXPECT_FALSE(ours.number_taken);
+}
+
 TEST_F(ObserveRunsTest, WithoutAJobToAskForSlurmIsLeftAlone) {
   place_.store({.folder = "local"});
   place_.store({.folder = "over", .job_id = "3", .status = "failed"});

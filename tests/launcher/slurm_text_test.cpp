@@ -140,6 +140,30 @@ TEST(SlurmText, ReadsTheQueue) {
   EXPECT_EQ(jobs[2].reason, "Priority");
 }
 
+TEST(SlurmText, ReadsWhereAJobComesFrom) {
+  const auto jobs = parse_queue(
+      "1|RUNNING|N/A|0:05|n1|None|mine | too dllaunch:00000000000000ab|a b|/r/job.sbatch\n"
+      "2|RUNNING|N/A|0:05|n1|None|(null)|wrap|(null)\n");
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].origin.words, "mine | too dllaunch:00000000000000ab|a b|/r/job.sbatch");
+  EXPECT_EQ(jobs[0].origin.token, "dllaunch:00000000000000ab");
+  EXPECT_EQ(jobs[1].origin.token, "");
+  const auto shown = parse_slurm_jobs(
+      "JobId=1 JobName=a b\n   JobState=RUNNING\n   Command=/r/job.sbatch\n"
+      "   Comment=Reason=mine dllaunch:00000000000000ab \n");
+  ASSERT_EQ(shown.size(), 1U);
+  EXPECT_EQ(shown[0].origin.words, "|a b|/r/job.sbatch");
+  EXPECT_EQ(shown[0].origin.token, "dllaunch:00000000000000ab");
+}
+
+TEST(SlurmText, ATokenIsWholeOrNone) {
+  EXPECT_EQ(token_in("dllaunch:0123456789abcdef"), "dllaunch:0123456789abcdef");
+  EXPECT_EQ(token_in("dllaunch:0123456789abcdef dllaunch:"), "dllaunch:0123456789abcdef");
+  for (const char* text :
+       {"", "dllaunch:", "dllaunch:0123456789abcde", "dllaunch:0123456789abcdeg"})
+    EXPECT_EQ(token_in(text), "") << text;
+}
+
 TEST(SlurmText, ReadsJobsAndBelievesNoName) {
   const auto jobs = parse_slurm_jobs(fixture("22.05/job.txt"));
   ASSERT_EQ(jobs.size(), 2U);

@@ -73,9 +73,10 @@ class SlurmTest : public testing::Test {
 
   static constexpr const char* pending = "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n";
   static constexpr const char* running = "5|RUNNING|2026-11-20T20:07:21|0:05|n[1-2]|None\n";
+  /// Slurm's times are later than the record of the submission.
   static constexpr const char* completed =
       "JobId=5 JobName=x\n   JobState=COMPLETED Reason=None\n   ExitCode=0:0\n"
-      "   SubmitTime=2026-11-20T19:57:20 StartTime=2026-11-20T19:57:20\n";
+      "   SubmitTime=2037-11-20T19:57:20 StartTime=2037-11-20T19:57:20\n";
 
   TemporaryFolder folder_;
   RunDir run_{.path = folder_.path()};

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 
+#include "launcher/slurm_text.hpp"
 #include "tests/launcher/disk_world.hpp"
 
 namespace dllaunch {
@@ -44,7 +45,7 @@ class Intent : public testing::Test {
   DiskWorld world_;
   RunDir run_{.path = world_.folder.path()};
   const SubmissionIntent intent_{
-      .token = "dllaunch:7", .script = "s", .judged = "6", .intended_s = 9};
+      .token = "dllaunch:0000000000000007", .script = "s", .judged = "6", .intended_s = 9};
 };
 
 TEST_F(Intent, IsKeptUntilItIsForgotten) {
@@ -52,7 +53,7 @@ TEST_F(Intent, IsKeptUntilItIsForgotten) {
   ASSERT_TRUE(keep_intent(run_, intent_));
   const auto read = open_intent(world_, run_);
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->token, "dllaunch:7");
+  EXPECT_EQ(read->token, "dllaunch:0000000000000007");
   EXPECT_EQ(read->judged, "6");
   EXPECT_EQ(read->intended_s, 9);
   EXPECT_EQ(read->script, run_.sbatch_script());
@@ -70,7 +71,7 @@ TEST_F(Intent, ADamagedOneIsNone) {
     if (!text.empty()) text[random() % text.size()] = static_cast<char>(random() % 256);
     std::ofstream(path) << text;
     const auto read = open_intent(world_, run_);
-    EXPECT_TRUE(!read || !read->token.empty());
+    EXPECT_TRUE(!read || token_in(read->token) == read->token);
   }
 }
 
@@ -82,7 +83,7 @@ TEST_F(Intent, IsSettledByTwoAnswers) {
     if (argv[0] != "squeue") return std::nullopt;
     const bool there = ++asked >= answers_from;
     return Result<CommandOutput>(
-        CommandOutput{0, there ? "12|mine dllaunch:7|/x\n" : "11|other|/x\n", ""});
+        CommandOutput{0, there ? "12|mine dllaunch:0000000000000007|/x\n" : "11|other|/x\n", ""});
   };
   auto found = settle_intent(world_, intent_, 1ms);
   ASSERT_TRUE(found);
