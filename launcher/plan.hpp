@@ -93,6 +93,8 @@ std::string render_plan(const LaunchPlan& plan);
 std::string node_words(const LaunchPlan& plan);
 
 /// The sbatch script, from templates/job.sbatch.mustache. Every user text in it is quoted for bash.
-std::string render_sbatch(const LaunchPlan& plan);
+/// `run_id`: RUN/.run-id; with another one in its place the script does nothing. Empty: not looked
+/// at.
+std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id = "");
 
 }  // namespace dllaunch

@@ -164,7 +164,7 @@ std::vector<std::string> unset_lines(const LaunchPlan& plan) {
 
 }  // namespace
 
-std::string render_sbatch(const LaunchPlan& plan) {
+std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
   const bool by_mpirun = !plan.start.empty() && plan.start[0] == "mpirun";
   const auto train =
       plan.train_json.empty() ? std::string() : one_line(ordered_json::parse(plan.train_json));
@@ -172,6 +172,8 @@ std::string render_sbatch(const LaunchPlan& plan) {
   fields.set("sbatch", sbatch_lines(plan));
   fields.set("run_dir", shell_quote(plan.paths.run_dir) +
                             (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
+  // Tasks of an array have directories of their own, which the script makes.
+  fields.set("run_id", object_if(!run_id.empty() && !plan.array, "word", run_id));
   fields.set("unset", list_of("names", unset_lines(plan)));
   fields.set("work_dir", shell_quote(plan.paths.work_dir));
   fields.set("plan", one_line(to_json(plan)));

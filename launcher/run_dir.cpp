@@ -19,6 +19,8 @@
 #include <string_view>
 #include <thread>
 
+#include "topology/regular_file.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -44,13 +46,13 @@ std::string time_stamp() {
   return text.data();
 }
 
-/// Four letters or digits: two runs of one name within a second must not meet.
-std::string random_word() {
+/// Letters and digits. Four are enough for two runs of one name within a second.
+std::string random_word(int length) {
   constexpr std::string_view alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
   std::random_device source;
   std::uniform_int_distribution<std::size_t> pick(0, alphabet.size() - 1);
   std::string word;
-  for (int i = 0; i < 4; ++i) word += alphabet[pick(source)];
+  for (int i = 0; i < length; ++i) word += alphabet[pick(source)];
   return word;
 }
 
@@ -99,8 +101,22 @@ std::string safe_run_name(const std::string& name) {
 std::string new_run_path(const std::string& name) {
   std::error_code ignored;
   const fs::path here = fs::current_path(ignored);
-  return (here / "runs" / fmt::format("{}-{}-{}", safe_run_name(name), time_stamp(), random_word()))
+  return (here / "runs" /
+          fmt::format("{}-{}-{}", safe_run_name(name), time_stamp(), random_word(4)))
       .string();
+}
+
+std::string read_run_id(const std::string& path) {
+  std::array<char, 64> text{};
+  const int file = open_regular_file(path + "/.run-id");
+  if (file < 0) return "";
+  const ssize_t got = read(file, text.data(), text.size());
+  close(file);
+  const std::string id(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  const bool plain = std::all_of(id.begin(), id.end(), [](unsigned char c) {
+    return std::isdigit(c) != 0 || (c >= 'a' && c <= 'z');
+  });
+  return plain ? id : "";
 }
 
 Result<RunDir> make_run_dir(const std::string& path) {
@@ -116,8 +132,11 @@ Result<RunDir> make_run_dir(const std::string& path) {
       return cannot("make the run directory", text, std::strerror(why));
   }
   // Root passes every permission check but not a read-only file system: only writing tells.
-  auto probe = write_file(text + "/.writable", "");
-  if (!probe) return std::move(probe).error();
+  run.id = read_run_id(text);
+  const bool known = !run.id.empty();
+  if (!known) run.id = random_word(16);
+  auto written = write_file(text + (known ? "/.writable" : "/.run-id"), run.id);
+  if (!written) return std::move(written).error();
   fs::remove(text + "/.writable", error);
   return run;
 }

@@ -14,6 +14,7 @@ namespace dllaunch {
 struct RunDir {
   std::string path;      // absolute
   bool resumed = false;  // it held an earlier run of the same job
+  std::string id = {};   // tells it from another one of the same path; empty: not known
 
   std::string job_yaml() const { return path + "/job.yaml"; }
   std::string train_json() const { return path + "/train.json"; }
@@ -38,8 +39,11 @@ std::string new_run_path(const std::string& name);
 /// usual. One that is there already keeps its mode. 0, or errno.
 int make_private_folder(const std::string& path);
 
-/// Makes the directory, closed to other users. bad_request: not writable, or it holds another job's
-/// run (says what differs).
+/// RUN/.run-id; empty: there is none, or it cannot be read.
+std::string read_run_id(const std::string& path);
+
+/// Makes the directory, closed to other users, with an id. bad_request: not writable, or it holds
+/// another job's run (says what differs).
 Result<RunDir> make_run_dir(const std::string& path);
 
 /// Held while a run is followed or executed from here; let go by the kernel when we die.

@@ -55,7 +55,7 @@ Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& 
     done = write_file(run.plan_json(),
                       to_json(plan).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   if (done && plan.launcher == Launcher::slurm) {
-    done = write_file(run.sbatch_script(), render_sbatch(plan));
+    done = write_file(run.sbatch_script(), render_sbatch(plan, run.id));
   }
   return done;
 }

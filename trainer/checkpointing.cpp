@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "runtime/held_folder.hpp"
 #include "trainer/agreement.hpp"
 #include "trainer/checkpoint_interval.hpp"
 #include "trainer/checkpoint_retention.hpp"
-#include "trainer/held_folder.hpp"
 
 namespace dllaunch {
 namespace {

@@ -39,6 +39,7 @@ std::vector<EpochNumber> numbers_of(const EpochEvent& event) {
 
 Result<Reports> Reports::open(const Session& session, const Say& warn, const std::string& host) {
   Reports reports;
+  reports.run_dir_.emplace(session.run_dir);
   auto events = EventLog::open(session.run_dir / "events.jsonl", session.generation());
   if (!events) return std::move(events).error();
   reports.events_ = *std::move(events);
@@ -105,7 +106,7 @@ void Reports::epoch(const EpochEvent& event, const EpochRanks& ranks, const Epoc
   if (csv_) {
     std::vector<std::optional<double>> values(numbers.size());
     std::ranges::transform(numbers, values.begin(), &EpochNumber::value);
-    note(csv_->append(event.epoch, values), "metrics.csv");
+    note(in_run_dir([&] { return csv_->append(event.epoch, values); }), "metrics.csv");
   }
   if (board_) {
     std::vector<Scalar> scalars{{"epoch", static_cast<double>(event.epoch)}};
@@ -131,11 +132,12 @@ void Reports::histograms(const EpochEvent& event) {
 void Reports::validation(const Validation& measured) {
   if (!may_write() || !csv_ || session_->judged == TargetKind::values) return;
   const auto& names = session_->dataset->class_names();
-  note(replace_file(session_->run_dir / "classes.csv", render_classes(measured.metrics, names)),
-       "classes.csv");
+  const auto replace = [this](const char* file, const std::string& text) {
+    note(in_run_dir([&] { return replace_file(session_->run_dir / file, text); }), file);
+  };
+  replace("classes.csv", render_classes(measured.metrics, names));
   if (!measured.metrics.has_matrix()) return;
-  note(replace_file(session_->run_dir / "confusion.csv", render_confusion(measured.metrics, names)),
-       "confusion.csv");
+  replace("confusion.csv", render_confusion(measured.metrics, names));
 }
 
 void Reports::checkpoint(const CheckpointEvent& event) {

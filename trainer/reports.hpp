@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/held_folder.hpp"
 #include "topology/result.hpp"
 #include "trainer/csv.hpp"
 #include "trainer/events.hpp"
@@ -25,7 +26,8 @@ std::vector<EpochNumber> numbers_of(const EpochEvent& event);
 
 /// Everything rank 0 writes about a training but its checkpoints. What a file system refuses is
 /// lost and said once for each file; training goes on. Once another life of the run has its
-/// directory, nothing more is written; `session` says so.
+/// directory, nothing more is written; `session` says so. Nor is anything written into another
+/// folder that has the directory's name.
 class Reports {
  public:
   /// Of every other rank: keeps nothing.
@@ -46,8 +48,15 @@ class Reports {
   bool may_write() const;
   void histograms(const EpochEvent& event);
   void note(const Result<Ok>& written, std::string_view file);
+  /// The run's directory is the one that the training began in.
+  template <typename Write>
+  Result<Ok> in_run_dir(Write write) const {
+    auto there = run_dir_->check();
+    return there ? write() : there;
+  }
 
   EventLog events_;
+  std::optional<HeldFolder> run_dir_;
   const Session* session_ = nullptr;
   const Say* warn_ = nullptr;
   std::optional<MetricsCsv> csv_;

@@ -14,9 +14,19 @@ namespace dllaunch {
 
 namespace fs = std::filesystem;
 
-RunStorage::RunStorage(RunDir run) : run_(std::move(run)) {
+RunStorage::RunStorage(RunDir run) : run_(std::move(run)), folder_(run_.path) {
   std::error_code ignored;
   had_plan_ = fs::exists(run_.plan_json(), ignored);
+}
+
+Result<Ok> RunStorage::check() const {
+  if (auto same = folder_.check(); !same) return same;
+  if (run_.id.empty()) return Ok{};
+  const auto id = read_run_id(run_.path);
+  if (id.empty() || id == run_.id) return Ok{};
+  return Error{ErrorKind::unavailable,
+               fmt::format("run directory {} holds another run by now", run_.path),
+               "dllaunch run goes on with the run where its directory is"};
 }
 
 std::string RunStorage::trouble() const {
@@ -27,6 +37,7 @@ std::string RunStorage::trouble() const {
   if (had_plan_ && !fs::exists(run_.plan_json(), error))
     return fmt::format("run directory {} is not there{}", run_.path,
                        error ? ": " + error.message() : "");
+  if (const auto same = check(); !same) return same.error().what;
   const auto trouble = write_trial_file(run_.path);
   return trouble.empty() ? "" : fmt::format("run directory {}: {}", run_.path, trouble);
 }

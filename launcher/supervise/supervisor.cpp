@@ -47,6 +47,7 @@ class Supervisor {
 
   int run() {
     adopt_orphans();
+    if (const auto ours = storage_.check(); !ours) return cannot_start(ours.error()).exit_code;
     if (!know_the_past())
       return cannot_start({ErrorKind::unavailable,
                            "cannot read supervisor.jsonl and finished.job in " + run_.dir.path, ""})
@@ -124,8 +125,9 @@ class Supervisor {
   /// The job is not to start the run again, however often Slurm starts the job.
   int finish() const {
     if (run_.allocation.job.empty()) return exit_code::success;
-    auto marked = mark_finished(run_.dir, run_.allocation.job);
-    if (!marked) world_.note("dllaunch: " + marked.error().what + "\n");
+    const auto mark = [this] { return mark_finished(run_.dir, run_.allocation.job); };
+    if (auto done = storage_.write(mark); !done)
+      world_.note("dllaunch: " + done.error().what + "\n");
     return exit_code::success;
   }
 
@@ -147,7 +149,7 @@ class Supervisor {
   Result<Lease> take_lease() const {
     const auto give_up_at = Clock::now() + std::chrono::seconds(60);
     while (true) {
-      auto lease = take_run_lease(run_.dir, world_);
+      auto lease = storage_.write([this] { return take_run_lease(run_.dir, world_); });
       pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
       const bool last = lease || Clock::now() >= give_up_at;
       if (last || ::poll(&signal, 1, /*timeout=*/2000) > 0) return lease;
@@ -207,10 +209,11 @@ class Supervisor {
       const auto record = ask_of_job(world_, run_.allocation);
       queued = record ? queue_seconds(*record, last_written_s_) : std::nullopt;
     }
-    auto done = append_lines(run_.dir.events(), restart_line({.time = unix_seconds(),
-                                                              .reason = describe(*before),
-                                                              .queue_seconds = queued,
-                                                              .generation = lease.generation()}));
+    const auto line = restart_line({.time = unix_seconds(),
+                                    .reason = describe(*before),
+                                    .queue_seconds = queued,
+                                    .generation = lease.generation()});
+    auto done = storage_.write([&] { return append_lines(run_.dir.events(), line); });
     if (!done) world_.note("dllaunch: " + done.error().what + "\n");
   }
 
@@ -321,8 +324,8 @@ class Supervisor {
                       attempt.cause == Cause::stalled;
     const bool look = run_.recovery.asks_ranks && !final;
     const auto trouble = died && look ? wait_for_storage() : "";
-    const auto checkpoint = checkpoint_name();
-    attempt.new_checkpoint = !checkpoint.empty() && checkpoint != begun.checkpoint;
+    if (const auto checkpoint = checkpoint_name(); !checkpoint.empty())
+      attempt.new_checkpoint = checkpoint != begun.checkpoint;
     if (!trouble.empty()) {
       attempt.cause = Cause::storage;
       attempt.words = trouble;
@@ -426,7 +429,8 @@ class Supervisor {
 
   void append(const std::string& line) {
     if (run_.dir.path.empty()) return;
-    if (auto done = append_to_journal(run_.dir, line); !done && !refused_) {
+    const auto done = storage_.write([&] { return append_to_journal(run_.dir, line); });
+    if (!done && !refused_) {
       refused_ = true;
       world_.note("dllaunch: " + done.error().what + "\n");
     }

@@ -23,6 +23,7 @@
 #include "launcher/shell_quote.hpp"
 #include "launcher/stored_run.hpp"
 #include "launcher/verb.hpp"
+#include "runtime/held_folder.hpp"
 
 namespace dllaunch {
 namespace {
@@ -147,7 +148,8 @@ std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
 }
 
 Result<int> finish(const RunOptions& options, const Planned& planned, const RunDir& run,
-                   const Outcome& outcome, const RunLedger& ledger, World& world) {
+                   const HeldFolder& folder, const Outcome& outcome, const RunLedger& ledger,
+                   World& world) {
   const auto summary =
       summary_of(outcome, ledger, planned.plan.ranks(), !planned.job.train.is_null(),
                  seconds_since_began(run, planned.plan.launcher));
@@ -156,7 +158,8 @@ Result<int> finish(const RunOptions& options, const Planned& planned, const RunD
   world.print(render_summary(summary, {.run_dir = run.path,
                                        .checkpoint = newest_checkpoint(run),
                                        .next = command_to_go_on(options, run)}));
-  auto written = write_file(run.summary(), summary_text(summary));
+  auto written = folder.check();
+  if (written) written = write_file(run.summary(), summary_text(summary));
   // How the run ended is what counts; `status` tries again when the disk has room.
   if (!written) world.note("dllaunch: warning: " + written.error().what + "\n");
   return outcome.exit_code;
@@ -172,6 +175,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
                     const std::optional<Attached>& attached, const RunLock& lock, World& world) {
   const auto& [job, plan] = planned;
   const bool slurm = plan.launcher == Launcher::slurm;
+  const HeldFolder folder(run.path);
   bool background = false;
   if (options.detach && !slurm) {
     const auto pid = fork_into_background(run.path + "/dllaunch.log");
@@ -206,7 +210,7 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
     world.print(fmt::format("run  {}\njob  {}", run.path, id ? *id : "unknown\n"));
     return exit_code::success;
   }
-  return finish(options, planned, run, *outcome, follower.ledger(), world);
+  return finish(options, planned, run, folder, *outcome, follower.ledger(), world);
 }
 
 /// `run` again while the job is still there goes on following it, as if we had never left.

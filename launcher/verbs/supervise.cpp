@@ -24,6 +24,7 @@ constexpr std::string_view examples =
 
 struct SuperviseOptions {
   std::string run_dir;
+  std::string run_id;
   bool states = false;
   std::string keeper;
   std::string watched;
@@ -62,6 +63,7 @@ Result<int> supervise_run(const SuperviseOptions& options, World& world) {
   if (!keeper) return std::move(keeper).error();
   auto run = read_supervised_run(world, options.run_dir, options.start);
   if (!run) return std::move(run).error();
+  run->dir.id = options.run_id;
   know_own_script(*run, world);
   const SupervisorSignals signals(run->signal);
   const int code = guard(signals, [&] {
@@ -77,6 +79,9 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan, logs, supervisor.jsonl")
       ->type_name("DIR")
       ->required();
+  app.add_option("--run-id", options->run_id, "do nothing where RUN/.run-id is another")
+      ->type_name("WORD")
+      ->group("");
   app.add_flag("--states", options->states, "print what the run's processes on this node do")
       ->group("");
   app.add_option("--keeper", options->keeper, "who keeps staged copies until its input is closed")

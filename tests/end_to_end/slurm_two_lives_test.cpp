@@ -12,6 +12,7 @@
 #include "launcher/daemon/client.hpp"
 #include "launcher/history.hpp"
 #include "launcher/run_dir.hpp"
+#include "launcher/supervise/journal.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {
@@ -124,6 +125,64 @@ TEST(SlurmTwoLives, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   EXPECT_EQ(undisturbed.exit_code, 0) << undisturbed.err;
   EXPECT_FALSE(weights_of(run).empty());
   EXPECT_TRUE(weights_of(run) == weights_of(alone.run_dir()));
+}
+
+/// Links move and directories are renamed while jobs wait: each job goes on in its own run's.
+TEST(SlurmRunDirectory, AJobWorksInTheRunThatItWasSubmittedFor) {
+  namespace fs = std::filesystem;
+  TestCluster cluster({"--nodes", "1", "--cpus", "4"});
+  if (cluster.cannot_run_here()) GTEST_SKIP() << cluster.why_not();
+  ASSERT_TRUE(cluster.up()) << cluster.why_not();
+  Workplace work(cluster.share() + "/work");
+  work.before = cluster.login();
+  work.environment = {{"TERM", "dumb"}, {"XDG_CACHE_HOME", work.path() + "/cache"}};
+  const auto job_file = [&](const std::string& name, const std::string& more) {
+    return work.file(name,
+                     "name: link\nresources: {nodes: 1, ranks_per_node: 1, cpus_per_rank: 1, "
+                     "exclusive: false, device: cpu, time: 5" +
+                         more + "}\nrun: 'until [ -e go ]; do sleep 0.1; done'\n");
+  };
+  const auto job = job_file("job.yaml", "");
+  const auto submit = [&](const std::string& file, const std::string& run_dir) {
+    const auto ended = work.run({"run", file, "--detach", "--run-dir", run_dir});
+    EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  };
+  const auto id_in = [&](const std::string& run) {
+    const auto text = work.text_of(run + "/job.id");
+    return text.substr(0, text.find('\n'));
+  };
+  const auto attempts = [&](const std::string& run) {
+    return read_journal({.path = work.path() + "/" + run}).history.size();
+  };
+  const auto cur = work.path() + "/cur";
+  for (const char* run : {"a", "b"}) {
+    fs::create_directory(work.path() + "/" + run);
+    fs::remove(cur);
+    fs::create_directory_symlink(run, cur);
+    submit(job, cur);
+    ASSERT_TRUE(happens_within(30s, [&] { return attempts(run) == 1; }));
+  }
+  submit(job_file("held.yaml", ", sbatch_extra: ['--hold']"), work.path() + "/c");
+  fs::rename(work.path() + "/c", work.path() + "/c.before");
+  submit(job, work.path() + "/c");
+  const auto former = id_in("c.before");
+  ASSERT_TRUE(happens_within(30s, [&] { return attempts("c") == 1; }));
+
+  cluster.on_head({"scontrol", "requeue", id_in("a")});
+  cluster.on_head({"scontrol", "release", former});
+  const auto log = "c/slurm-" + former + ".out";
+  EXPECT_TRUE(happens_within(60s, [&] {
+    return work.text_of(log).find("holds another run by now") != std::string::npos;
+  })) << work.text_of(log);
+  EXPECT_TRUE(happens_within(90s, [&] { return attempts("a") == 2; }));
+  EXPECT_NE(id_in("c"), former);
+  EXPECT_EQ(attempts("b"), 1u);
+  EXPECT_EQ(attempts("c"), 1u);
+  const auto queue = cluster.on_head({"squeue", "--noheader", "--states=RUNNING", "--format=%i"});
+  for (const char* run : {"a", "b", "c"})
+    EXPECT_THAT(queue, HasSubstr(id_in(run)))
+        << work.text_of(run + std::string("/supervisor.jsonl"));
+  cluster.on_head({"scancel", "--user=root"});
 }
 
 /// A home that two clusters share, and a controller that counts from 1 again.

@@ -167,7 +167,7 @@ TEST_F(RenderSbatch, ShellcheckHasNothingToSay) {
   if (no_shellcheck()) GTEST_SKIP() << "shellcheck is not installed";
   for (const auto& [name, plan] : samples()) {
     if (name != "everything") {
-      EXPECT_EQ(shellcheck(render_sbatch(plan), "style"), "") << name;
+      EXPECT_EQ(shellcheck(render_sbatch(plan, "a1"), "style"), "") << name;
     } else {
       // SC2016: what a user wrote in single quotes is meant to stay as it is.
       EXPECT_EQ(shellcheck(render_sbatch(plan), "warning"), "") << name;
@@ -202,6 +202,21 @@ TEST_F(RenderSbatch, ByHandItMakesWhatTheRanksRead) {
   write("run/train.json", "mine");
   EXPECT_EQ(run(render_sbatch(*made), "return 0").exit_code, 0);
   EXPECT_EQ(read(root_ / "run/train.json"), "mine") << "what `dllaunch run` wrote stays";
+}
+
+TEST_F(RenderSbatch, InAnotherRunsDirectoryItDoesNothing) {
+  const auto made = plan(run_job(), small_cluster(), paths_in_root(), false);
+  ASSERT_TRUE(made);
+  const auto script = render_sbatch(*made, "a1");
+  write("run/.run-id", "b2");
+  EXPECT_EQ(run(script, "return 0").exit_code, 3);
+  EXPECT_FALSE(fs::exists(root_ / "run/job.id"));
+  EXPECT_FALSE(fs::exists(root_ / "argv")) << "no step was started";
+  write("run/.run-id", "a1");
+  EXPECT_EQ(run(script, "return 0").exit_code, 0);
+  fs::remove(root_ / "run/.run-id");
+  EXPECT_EQ(run(script, "return 0").exit_code, 0) << "by hand";
+  EXPECT_TRUE(fs::exists(root_ / "argv"));
 }
 
 TEST_F(RenderSbatch, EndsWithTheExitCodeOfTheSupervisor) {

@@ -39,8 +39,8 @@ TEST(RunDir, IsMadeWithItsParents) {
   EXPECT_EQ(run->path, folder.path() + "/a/b");
   EXPECT_FALSE(run->resumed);
   EXPECT_TRUE(fs::is_directory(run->out()));
-  // Nothing of the probe stays.
-  EXPECT_EQ(std::distance(fs::directory_iterator(run->path), {}), 1);
+  // Nothing of the probe stays: out/ and the id.
+  EXPECT_EQ(std::distance(fs::directory_iterator(run->path), {}), 2);
 }
 
 TEST(RunDir, AnEarlierRunIsResumed) {
@@ -154,7 +154,21 @@ TEST(RunDir, IsClosedToOtherUsersWhateverTheUmask) {
     EXPECT_EQ(entry.status().permissions() & others, fs::perms::none) << entry.path();
     ++files;
   }
-  EXPECT_EQ(files, 4);
+  EXPECT_EQ(files, 5);
+}
+
+TEST(RunDir, HasAnIdThatStays) {
+  const TemporaryFolder folder;
+  const auto first = make_run_dir(folder.path() + "/a");
+  const auto again = make_run_dir(folder.path() + "/a");
+  const auto other = make_run_dir(folder.path() + "/b");
+  ASSERT_TRUE(first && again && other);
+  EXPECT_EQ(first->id.size(), 16u);
+  EXPECT_EQ(first->id, again->id);
+  EXPECT_EQ(first->id, read_run_id(first->path));
+  EXPECT_NE(first->id, other->id);
+  std::ofstream(other->path + "/.run-id") << "$(reboot)";
+  EXPECT_EQ(read_run_id(other->path), "");
 }
 
 TEST(RunDir, OneThatTheUserMadeKeepsItsMode) {

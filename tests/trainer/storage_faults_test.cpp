@@ -102,6 +102,34 @@ TEST(StorageFaults, ReadOnlyStorageIsNamed) {
   }
 }
 
+/// A file system that is away leaves a folder of the same name.
+TEST(StorageFaults, NothingIsWrittenIntoAnotherFolderOfItsName) {
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["epochs"] = 100'000;
+  job["checkpoint"] = {{"every_epochs", 100'000}};
+  const auto run = folder / "run";
+  const auto away = folder / "away";
+  write_text(run / "train.json", job.dump());
+  RunningProgram running({dltrain, "--config", (run / "train.json").string()});
+  const auto epochs_within = [](const fs::path& where, std::size_t least) {
+    constexpr int patience_ms = 60'000;
+    for (int ms = 0; ms < patience_ms && events_of(where, "epoch").size() < least; ++ms)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return events_of(where, "epoch").size();
+  };
+  ASSERT_GT(epochs_within(run, 1), 0u);
+  fs::rename(run, away);
+  fs::create_directory(run);
+  const auto before = events_of(away, "epoch").size();
+  ASSERT_GT(epochs_within(away, before + 3), before + 2);
+  for (const char* file : {"metrics.csv", "classes.csv", "confusion.csv"})
+    EXPECT_TRUE(fs::exists(away / file)) << file;
+  EXPECT_TRUE(fs::is_empty(run));
+  kill(running.pid(), SIGKILL);
+  EXPECT_THAT(running.wait().output, HasSubstr("metrics.csv loses what comes: cannot write into "));
+}
+
 /// Killed wherever it is: while it writes, syncs, renames, removes old ones. What is newest is
 /// sound each time, and the training that is resumed again and again ends as one that never
 /// stopped.

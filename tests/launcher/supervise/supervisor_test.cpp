@@ -392,6 +392,34 @@ TEST(Supervisor, TermAsksTheRanksToSaveAndStops) {
   EXPECT_EQ(last_of(place).status, RunStatus::cancelled);
 }
 
+/// A directory that the ranks' failure is part of: moved away, and another in its place.
+TEST(Supervisor, NothingIsWrittenIntoWhatIsThereInstead) {
+  Supervised place;
+  const auto run = place.dir().path;
+  const auto away = run + ".away";
+  const auto script = "mv '" + run + "' '" + away + "'; mkdir '" + run + "'; exit 1";
+  EXPECT_EQ(supervise(place.world, place.run(script, unprepared)), 1);
+  EXPECT_TRUE(std::filesystem::is_empty(run));
+  const auto journal = read_journal({.path = away});
+  ASSERT_EQ(journal.history.size(), 1u);
+  EXPECT_EQ(journal.history[0].cause, Cause::cut_short) << "its end was not written";
+  std::filesystem::remove(run);
+  std::filesystem::rename(away, run);
+}
+
+TEST(Supervisor, AnotherRunsDirectoryIsLeftAlone) {
+  Supervised place;
+  place.file(".run-id", "bbbb");
+  auto run = place.run("exit 0", unprepared);
+  run.dir.id = "aaaa";
+  EXPECT_EQ(supervise(place.world, run), 3);
+  EXPECT_EQ(place.starts(), 0);
+  EXPECT_FALSE(std::filesystem::exists(run.dir.path + "/supervisor.jsonl"));
+  EXPECT_FALSE(std::filesystem::exists(run.dir.path + "/.lease"));
+  run.dir.id = "bbbb";
+  EXPECT_EQ(supervise(place.world, run), 0);
+}
+
 TEST(Supervisor, NothingIsLeftBehind) {
   Supervised place;
   EXPECT_EQ(supervise(place.world, place.run("setsid sleep 300 & exit 0", unprepared)), 0);

@@ -1,4 +1,4 @@
-#include "trainer/held_folder.hpp"
+#include "runtime/held_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
