@@ -73,6 +73,7 @@ struct Job {
   Resources resources;
   std::vector<std::string> after = {};    // runs and job ids, as the user wrote them
   std::optional<std::string> array = {};  // "0-9%2"
+  bool share = false;                     // with the run directory's group
   std::vector<std::string> stage = {};    // directories and archives, as the user wrote them
   JobEnvironment environment;
   JobBinding binding;

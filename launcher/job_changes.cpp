@@ -12,11 +12,12 @@ using Json = nlohmann::ordered_json;
 
 /// Whole blocks and single keys below which everything may change. A new key of the job file
 /// matters until it is listed here: refusing too much is the safe mistake.
-constexpr std::array<std::string_view, 39> free_keys = {
+constexpr std::array<std::string_view, 40> free_keys = {
     "name",
     "cluster",
     "after",
     "array",
+    "share",
     "stage",
     "environment",
     "binding",

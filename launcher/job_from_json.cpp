@@ -119,6 +119,7 @@ Job job_from_json(Json resolved) {
   job.resources = resources_from(resolved["resources"]);
   job.after = texts_of(resolved["after"]);
   if (!resolved["array"].is_null()) job.array = text_of(resolved["array"]);
+  job.share = resolved["share"] == "group";
   job.stage = texts_of(resolved["stage"]);
   job.environment = environment_from(resolved["environment"]);
   job.binding = binding_from(resolved["binding"]);

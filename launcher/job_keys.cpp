@@ -194,6 +194,11 @@ std::vector<JobKey> queue_keys() {
        .doc = "numbers of a job array's tasks: one job each, at most as many at once as stands "
               "after %",
        .example = "0-9%2"},
+      {.path = "share",
+       .rules = words({"private", "group"}),
+       .initial = "private",
+       .doc = "who else may read the run directory: private: nobody; group: its group (copies of "
+              "the job file only where the job file is open to it)"},
       {.path = "stage",
        .rules = lines(source, "a list of directories or archives"),
        .initial = Json::array(),

@@ -178,6 +178,7 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   plan.cluster = job.cluster;
   plan.framework = job.framework;
   plan.container = job.environment.container;
+  plan.share = job.share;
   plan.stage = plan_stage(job.stage, plan.nodes, paths.work_dir);
   plan.after = job.after;
   plan.array = job.array;

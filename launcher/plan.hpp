@@ -61,6 +61,7 @@ struct LaunchPlan {
   std::optional<Container> container = {};  // around each rank's command, inside the shim
   bool pyxis = false;                       // srun starts the shim inside the container
   StagePlan stage = {};                     // copied to each node before the ranks start
+  bool share = false;                       // the run directory's group may read it
   std::vector<std::string> after = {};      // job ids; runs that nobody has looked up are warned of
   std::optional<std::string> array = {};    // "0-9%2"
   std::string profile = {};                 // the cluster profile's file; empty: none

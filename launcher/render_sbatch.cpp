@@ -174,6 +174,8 @@ std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
                             (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
   // Tasks of an array have directories of their own, which the script makes.
   fields.set("run_id", object_if(!run_id.empty() && !plan.array, "word", run_id));
+  fields.set("umask", plan.share ? "027" : "077");
+  fields.set("share", data{plan.share ? data::type::bool_true : data::type::bool_false});
   fields.set("unset", list_of("names", unset_lines(plan)));
   fields.set("work_dir", shell_quote(plan.paths.work_dir));
   fields.set("plan", one_line(to_json(plan)));

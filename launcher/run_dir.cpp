@@ -19,6 +19,7 @@
 #include <string_view>
 #include <thread>
 
+#include "runtime/run_file.hpp"
 #include "topology/regular_file.hpp"
 
 namespace dllaunch {
@@ -71,7 +72,7 @@ Result<Ok> write_and_sync(int fd, const std::string& path, const std::string& te
   return Ok{};
 }
 
-/// Job files hold tokens and passwords: nobody else reads our copies, whatever the umask.
+/// Job files hold tokens and passwords: whatever the umask, only who is meant to reads our copies.
 constexpr mode_t private_file = 0600;
 
 }  // namespace
@@ -119,7 +120,19 @@ std::string read_run_id(const std::string& path) {
   return plain ? id : "";
 }
 
-Result<RunDir> make_run_dir(const std::string& path) {
+namespace {
+
+/// 0, or errno.
+int share_with_group(const std::string& folder) {
+  struct stat now {};
+  if (stat(folder.c_str(), &now) != 0) return errno;
+  const mode_t wanted = (now.st_mode & 07777) | S_IRGRP | S_IXGRP;
+  return wanted == (now.st_mode & 07777) || chmod(folder.c_str(), wanted) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+Result<RunDir> make_run_dir(const std::string& path, bool share) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error).lexically_normal();
   if (error) return cannot("make", path, error.message());
@@ -128,8 +141,14 @@ Result<RunDir> make_run_dir(const std::string& path) {
 
   RunDir run{.path = text, .resumed = fs::exists(text + "/job.yaml", error)};
   for (const auto& folder : {text, run.out()}) {
-    if (const int why = make_private_folder(folder); why != 0)
-      return cannot("make the run directory", text, std::strerror(why));
+    int why = make_private_folder(folder);
+    if (share && why == 0) why = share_with_group(folder);
+    if (why != 0) return cannot("make the run directory", text, std::strerror(why));
+  }
+  const std::string marker = text + "/" + share_marker;
+  if (!share) fs::remove(marker, error);
+  if (share && !fs::exists(marker, error)) {
+    if (auto shared = write_file(marker, ""); !shared) return std::move(shared).error();
   }
   // Root passes every permission check but not a read-only file system: only writing tells.
   run.id = read_run_id(text);
@@ -210,7 +229,7 @@ std::string newest_checkpoint(const RunDir& run) {
   return newest;
 }
 
-Result<Ok> write_file(const std::string& path, const std::string& text) {
+Result<Ok> write_file(const std::string& path, const std::string& text, Readers readers) {
   const fs::path target(path);
   const std::string temporary =
       (target.parent_path() /
@@ -218,8 +237,10 @@ Result<Ok> write_file(const std::string& path, const std::string& text) {
           .string();
   // What a killed process of our number left, or a link that somebody put there.
   unlink(temporary.c_str());
-  const int fd =
-      open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, private_file);
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
+  const int fd = readers == Readers::none
+                     ? open(temporary.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, private_file)
+                     : open_run_file(target.parent_path(), temporary, flags);
   if (fd < 0) return cannot("write", path, std::strerror(errno));
   auto written = write_and_sync(fd, path, text);
   // A full disk may show only here (NFS).
@@ -236,8 +257,7 @@ Result<Ok> append_lines(const std::string& path, const std::string& lines) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot write {}: {}", path, std::strerror(errno)), ""};
   };
-  const int fd =
-      open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, private_file);
+  const int fd = open_run_file(fs::path(path).parent_path(), path, O_RDWR | O_CREAT | O_APPEND);
   if (fd < 0) return refused();
   const std::string whole = (ends_within_a_line(fd) ? "\n" : "") + lines;
   const ssize_t wrote = write(fd, whole.data(), whole.size());

@@ -42,9 +42,10 @@ int make_private_folder(const std::string& path);
 /// RUN/.run-id; empty: there is none, or it cannot be read.
 std::string read_run_id(const std::string& path);
 
-/// Makes the directory, closed to other users, with an id. bad_request: not writable, or it holds
-/// another job's run (says what differs).
-Result<RunDir> make_run_dir(const std::string& path);
+/// Makes the directory, closed to other users, with an id. With `share` its group may look into it,
+/// one that is there already too. bad_request: not writable, or it holds another job's run (says
+/// what differs).
+Result<RunDir> make_run_dir(const std::string& path, bool share = false);
 
 /// Held while a run is followed or executed from here; let go by the kernel when we die.
 class RunLock {
@@ -83,9 +84,12 @@ std::optional<RunOwner> owner_of(const RunDir& run);
 /// The newest complete checkpoint, empty when there is none: their names sort by step.
 std::string newest_checkpoint(const RunDir& run);
 
-/// Writes under a name that begins with a dot, syncs, renames: nothing is ever half-written. Of
-/// mode 0600: a job file may hold secrets.
-Result<Ok> write_file(const std::string& path, const std::string& text);
+/// Who may read a file besides its user: nobody, or in a shared run's directory the group.
+enum class Readers { none, as_the_run };
+
+/// Writes under a name that begins with a dot, syncs, renames: nothing is ever half-written.
+Result<Ok> write_file(const std::string& path, const std::string& text,
+                      Readers readers = Readers::as_the_run);
 
 /// Appends whole lines, on the disk before this returns. A line that somebody left torn is ended
 /// first. unavailable: the file system refuses.

@@ -1,6 +1,7 @@
 #include "launcher/run_files.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -42,20 +43,29 @@ Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const
   return holds_another(run, list);
 }
 
-Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan) {
+Readers readers_of(const std::string& job_file) {
+  struct stat file {};
+  const bool open = stat(job_file.c_str(), &file) == 0 && (file.st_mode & S_IRGRP) != 0;
+  return open ? Readers::as_the_run : Readers::none;
+}
+
+Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
+                           Readers readers) {
   auto stored = job.resolved;
   // Its being there says something: defaults written out would say it for the user.
   if (!job.recovery.written) stored.erase("recovery");
   if (!job.stall_abort_written && !job.run_command.empty() && stored.contains("runtime"))
     stored["runtime"].erase("stall_abort_seconds");
-  auto done = write_file(run.job_yaml(), to_yaml(stored));
-  if (done && !plan.train_json.empty()) done = write_file(run.train_json(), plan.train_json);
+  auto done = write_file(run.job_yaml(), to_yaml(stored), readers);
+  if (done && !plan.train_json.empty())
+    done = write_file(run.train_json(), plan.train_json, readers);
   // A path may be any bytes, JSON is UTF-8.
   if (done)
     done = write_file(run.plan_json(),
-                      to_json(plan).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+                      to_json(plan).dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
+                      readers);
   if (done && plan.launcher == Launcher::slurm) {
-    done = write_file(run.sbatch_script(), render_sbatch(plan, run.id));
+    done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
   }
   return done;
 }

@@ -12,7 +12,11 @@ namespace dllaunch {
 /// key that does.
 Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const LaunchPlan& plan);
 
+/// Who may read copies of a job file: no more than may read the file.
+Readers readers_of(const std::string& job_file);
+
 /// Writes what is to be executed: job.yaml, train.json, plan.json, and for Slurm job.sbatch.
-Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan);
+Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
+                           Readers readers = Readers::none);
 
 }  // namespace dllaunch

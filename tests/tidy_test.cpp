@@ -27,8 +27,9 @@ const std::map<std::string, std::set<std::string>> arrows = {
 
 /// What the launcher may see of runtime/: the target runtime_core, which links no MPI.
 const std::set<std::string> runtime_core = {
-    "runtime/rank_env.hpp", "runtime/binding.hpp",         "runtime/timeline_format.hpp",
-    "runtime/lease.hpp",    "runtime/gpu/gpu_reading.hpp", "runtime/gpu/gpu_sensors.hpp"};
+    "runtime/rank_env.hpp",    "runtime/binding.hpp",         "runtime/timeline_format.hpp",
+    "runtime/lease.hpp",       "runtime/gpu/gpu_reading.hpp", "runtime/gpu/gpu_sensors.hpp",
+    "runtime/held_folder.hpp", "runtime/run_file.hpp"};
 
 /// A foreign library is included by one place. Prefix of the include -> prefixes of paths.
 const std::map<std::string, std::vector<std::string>> library_doors = {

@@ -18,6 +18,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "runtime/run_file.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -135,7 +137,7 @@ Result<EventLog> EventLog::open(const std::filesystem::path& file, std::int64_t 
   EventLog log;
   log.generation_ = generation;
   log.clock_offset_ = wall_clock_offset();
-  log.file_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  log.file_ = open_run_file(file.parent_path(), file, O_WRONLY | O_CREAT | O_APPEND);
   if (log.file_ < 0) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)), ""};

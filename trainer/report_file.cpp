@@ -12,10 +12,14 @@
 
 #include <fmt/format.h>
 
+#include "runtime/run_file.hpp"
+
 namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr mode_t public_mode = 0644;
 
 Error refused(const fs::path& file, int why) {
   return {ErrorKind::unavailable,
@@ -54,7 +58,8 @@ Result<Ok> replace_file(const fs::path& file, std::string_view text) {
   const fs::path temporary =
       file.parent_path() / fmt::format(".{}.{}", file.filename().string(), ::getpid());
   {
-    const Opened out{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+    const Opened out{
+        open_run_file(file.parent_path(), temporary, O_WRONLY | O_CREAT | O_TRUNC, public_mode)};
     if (out.descriptor < 0) return refused(file, errno);
     std::int64_t size = 0;
     if (auto written = append_whole(out.descriptor, text, size); !written) {
@@ -69,7 +74,8 @@ Result<Ok> replace_file(const fs::path& file, std::string_view text) {
 }
 
 Result<Ok> append_to_file(const fs::path& file, std::string_view text) {
-  const Opened out{::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+  const Opened out{
+      open_run_file(file.parent_path(), file, O_WRONLY | O_CREAT | O_APPEND, public_mode)};
   struct stat state {};
   if (out.descriptor < 0 || ::fstat(out.descriptor, &state) != 0) return refused(file, errno);
   std::int64_t size = state.st_size;

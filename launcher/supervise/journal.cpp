@@ -14,6 +14,7 @@
 
 #include "launcher/execute/rank_logs.hpp"
 #include "launcher/utf8.hpp"
+#include "runtime/run_file.hpp"
 #include "topology/regular_file.hpp"
 
 namespace dllaunch {
@@ -260,8 +261,7 @@ std::string line_of(const JournalDecision& decision, std::optional<double> backo
 void reserve_journal(const RunDir& run) {
   if (run.path.empty()) return;
   constexpr off_t room = 65536;
-  const int file =
-      open(path_of(run).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int file = open_run_file(run.path, path_of(run), O_WRONLY | O_CREAT | O_APPEND);
   if (file < 0) return;
   struct stat info {};
   // Without it nothing is lost but that.

@@ -24,6 +24,7 @@
 #include "launcher/stage.hpp"
 #include "launcher/verb.hpp"
 #include "runtime/binding.hpp"
+#include "runtime/run_file.hpp"
 
 namespace dllaunch {
 namespace {
@@ -167,9 +168,9 @@ void set_environment(const FrameworkScene& scene, const Variables& of_rank) {
 }
 
 /// Standard output and error from here on; the old standard error is kept for last words.
-int redirect_to_log(const std::string& path, World& world) {
+int redirect_to_log(const std::string& run_dir, const std::string& path, World& world) {
   const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-  const int log = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int log = open_run_file(run_dir, path, O_WRONLY | O_CREAT | O_APPEND);
   if (log < 0) {
     world.note(fmt::format("dllaunch: cannot write {}: {}; output stays here\n", path,
                            std::strerror(errno)));
@@ -258,7 +259,8 @@ Result<int> exec(const ExecOptions& options, World& world) {
   int other_stderr = -1;
   if (!run_dir.empty() && !options.no_log) {
     mkdir((run_dir + "/out").c_str(), 0700);
-    other_stderr = redirect_to_log(run_dir + "/out/" + rank_log_name(rank->rank, host), world);
+    other_stderr =
+        redirect_to_log(run_dir, run_dir + "/out/" + rank_log_name(rank->rank, host), world);
   }
   auto command = options.command;
   std::string plan_dir = run_dir;

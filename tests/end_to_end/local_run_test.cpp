@@ -346,6 +346,32 @@ TEST_F(LocalRun, MoreRanksThanCpusIsAWarning) {
   EXPECT_EQ(log_of(4), "here\n");
 }
 
+/// Read by two other users, of the directory's group and of another.
+TEST_F(LocalRun, ASharedRunIsReadByItsGroupAlone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root may be another user";
+  const auto text = "share: group\n" + std::string(tiny_job);
+  const auto ended = work_.run(args(work_.file("shared.yaml", text)));
+  ASSERT_EQ(ended.exit_code, 0) << ended.err;
+  // The others come as far as the run's directory.
+  namespace fs = std::filesystem;
+  const auto temporary = fs::temp_directory_path();
+  for (fs::path above = work_.path(); above != temporary && above.has_relative_path();
+       above = above.parent_path())
+    fs::permissions(above, fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add);
+  const auto can_read = [&](const std::string& file, const char* group) {
+    const std::string path = work_.run_dir() + "/" + file;
+    const std::string as = "setpriv --reuid 54321 --clear-groups --regid ";
+    return std::system((as + group + " cat '" + path + "' > /dev/null 2>&1").c_str()) == 0;
+  };
+  std::vector<std::string> open = {"events.jsonl", "summary.json", "metrics.csv", "plan.json"};
+  for (const auto& log : fs::directory_iterator(work_.run_dir() + "/out"))
+    open.push_back("out/" + log.path().filename().string());
+  for (const auto& file : open) {
+    EXPECT_TRUE(can_read(file, "0")) << file;
+    EXPECT_FALSE(can_read(file, "54321")) << file;
+  }
+}
+
 TEST_F(LocalRun, DetachedItOutlivesItsCaller) {
   const auto ended = work_.run(args(job(), {"--detach"}));
   ASSERT_EQ(ended.exit_code, 0) << ended.err;

@@ -157,6 +157,29 @@ TEST(RunDir, IsClosedToOtherUsersWhateverTheUmask) {
   EXPECT_EQ(files, 5);
 }
 
+/// `share: group` opens what the run wrote to the group, whatever the umask, and nothing to others.
+TEST(RunDir, ASharedOneIsOpenToItsGroup) {
+  const TemporaryFolder folder;
+  const auto mode_of = [](const fs::path& path) { return fs::status(path).permissions(); };
+  using fs::perms;
+  const mode_t before = umask(077);
+  const auto run = make_run_dir(folder.path() + "/run", /*share=*/true);
+  ASSERT_TRUE(run) << run.error().what;
+  EXPECT_TRUE(write_file(run->summary(), "{}\n"));
+  EXPECT_TRUE(write_file(run->job_yaml(), "name: x\n", Readers::none));
+  EXPECT_TRUE(append_lines(run->path + "/supervisor.jsonl", "{}\n"));
+  for (const auto& path : {run->path, run->out()})
+    EXPECT_EQ(mode_of(path), perms::owner_all | perms::group_read | perms::group_exec) << path;
+  constexpr auto ours = perms::owner_read | perms::owner_write;
+  EXPECT_EQ(mode_of(run->summary()), ours | perms::group_read);
+  EXPECT_EQ(mode_of(run->path + "/supervisor.jsonl"), ours | perms::group_read);
+  EXPECT_EQ(mode_of(run->job_yaml()), ours);
+  ASSERT_TRUE(make_run_dir(run->path, /*share=*/false));
+  EXPECT_TRUE(write_file(run->summary(), "{}\n"));
+  umask(before);
+  EXPECT_EQ(mode_of(run->summary()), ours) << "no longer";
+}
+
 TEST(RunDir, HasAnIdThatStays) {
   const TemporaryFolder folder;
   const auto first = make_run_dir(folder.path() + "/a");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "launcher/job_file.hpp"
@@ -62,6 +63,24 @@ TEST_F(RunFilesTest, WritesWhatIsExecuted) {
   const auto text = world_.read_file(run_.plan_json());
   ASSERT_TRUE(text);
   EXPECT_EQ(nlohmann::json::parse(*text)["ranks"], 2);
+}
+
+TEST_F(RunFilesTest, CopiesAreNoWiderThanTheJobFile) {
+  const auto shared = make_run_dir(run_.path + "/shared", /*share=*/true);
+  ASSERT_TRUE(shared);
+  const auto file = run_.path + "/mine.yaml";
+  std::ofstream(file) << "name: x\n";
+  plan_.launcher = Launcher::slurm;
+  plan_.train_json = "{}\n";
+  using std::filesystem::perms;
+  for (const auto group : {perms::none, perms::group_read}) {
+    std::filesystem::permissions(file, perms::owner_read | perms::owner_write | group);
+    ASSERT_TRUE(write_run_files(*shared, job_with({}), plan_, readers_of(file)));
+    for (const auto& copy :
+         {shared->job_yaml(), shared->train_json(), shared->plan_json(), shared->sbatch_script()})
+      EXPECT_EQ(std::filesystem::status(copy).permissions() & perms::group_all, group) << copy;
+  }
+  EXPECT_EQ(readers_of(run_.path + "/none"), Readers::none);
 }
 
 TEST_F(RunFilesTest, TheSameJobMayGoOnForLonger) {
