@@ -16,10 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string job_json(const RunDir& run) {
-  return run.path + "/job.json";
-}
-
 /// RUN/job.json; all empty: there is no sound one of this job.
 struct JobRecord {
   std::string cluster = {};
@@ -30,7 +26,7 @@ struct JobRecord {
 
 JobRecord record_of(const RunDir& run, const std::string& id) {
   constexpr std::size_t most_bytes = 65536;
-  const auto object = json_object_in(file_end(job_json(run), most_bytes));
+  const auto object = json_object_in(file_end(run.job_json(), most_bytes));
   const auto word = [&](const char* key) {
     const auto found = object.is_object() ? object.find(key) : object.end();
     return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -46,7 +42,7 @@ JobRecord record_of(const RunDir& run, const std::string& id) {
 
 void keep(World& world, const RunDir& run, const Json& record) {
   const auto text = record.dump(2, ' ', false, Json::error_handler_t::replace);
-  const auto written = write_file(job_json(run), text + "\n");
+  const auto written = write_file(run.job_json(), text + "\n");
   if (!written) world.note("dllaunch: " + written.error().what + "\n");
 }
 

@@ -79,9 +79,18 @@ constexpr mode_t private_file = 0600;
 
 int make_private_folder(const std::string& path) {
   std::error_code error;
-  fs::create_directories(fs::path(path).parent_path(), error);
+  const auto above = fs::path(path).parent_path();
+  auto known = above;
+  while (!fs::exists(known, error) && known.has_relative_path()) known = known.parent_path();
+  fs::create_directories(above, error);
   if (error) return error.value();
-  if (mkdir(path.c_str(), 0700) == 0) return 0;
+  if (mkdir(path.c_str(), 0700) == 0) {
+    for (auto folder = above;; folder = folder.parent_path()) {
+      // A disk that cannot says so at the first file.
+      const auto ignored = sync_folder(folder);
+      if (folder == known || !folder.has_relative_path()) return 0;
+    }
+  }
   const int why = errno;
   return fs::is_directory(path, error) ? 0 : why;
 }
@@ -252,6 +261,16 @@ Result<Ok> write_file(const std::string& path, const std::string& text, Readers 
   return written;
 }
 
+Result<Ok> sync_folder(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool good = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP);
+  const int why = errno;
+  if (folder >= 0) close(folder);
+  if (good) return Ok{};
+  return Error{ErrorKind::unavailable, fmt::format("cannot write {}: {}", path, std::strerror(why)),
+               ""};
+}
+
 Result<Ok> append_lines(const std::string& path, const std::string& lines) {
   const auto refused = [&path] {
     return Error{ErrorKind::unavailable,
@@ -259,12 +278,14 @@ Result<Ok> append_lines(const std::string& path, const std::string& lines) {
   };
   const int fd = open_run_file(fs::path(path).parent_path(), path, O_RDWR | O_CREAT | O_APPEND);
   if (fd < 0) return refused();
+  const bool begins = lseek(fd, 0, SEEK_END) == 0;
   const std::string whole = (ends_within_a_line(fd) ? "\n" : "") + lines;
   const ssize_t wrote = write(fd, whole.data(), whole.size());
   if (wrote >= 0 && static_cast<std::size_t>(wrote) < whole.size()) errno = ENOSPC;
   const bool good = wrote == static_cast<ssize_t>(whole.size()) && fsync(fd) == 0;
   Result<Ok> done = good ? Result<Ok>(Ok{}) : Result<Ok>(refused());
   if (close(fd) != 0 && done) done = refused();
+  if (done && begins) done = sync_folder(fs::path(path).parent_path());
   return done;
 }
 

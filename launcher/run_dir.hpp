@@ -23,7 +23,8 @@ struct RunDir {
   std::string out() const { return path + "/out"; }
   std::string events() const { return path + "/events.jsonl"; }
   std::string checkpoints() const { return path + "/checkpoints"; }
-  std::string job_id() const { return path + "/job.id"; }  // of the last Slurm job
+  std::string job_id() const { return path + "/job.id"; }      // of the last Slurm job
+  std::string job_json() const { return path + "/job.json"; }  // of the same, job_identity.hpp
   std::string summary() const { return path + "/summary.json"; }
 };
 
@@ -87,9 +88,14 @@ std::string newest_checkpoint(const RunDir& run);
 /// Who may read a file besides its user: nobody, or in a shared run's directory the group.
 enum class Readers { none, as_the_run };
 
-/// Writes under a name that begins with a dot, syncs, renames: nothing is ever half-written.
+/// Writes under a name that begins with a dot, syncs, renames: nothing is ever half-written. After
+/// a power loss it may be the file of before, until sync_folder().
 Result<Ok> write_file(const std::string& path, const std::string& text,
                       Readers readers = Readers::as_the_run);
+
+/// Puts the names of a folder on the disk: what was renamed, made and removed in it. unavailable:
+/// the file system refuses.
+Result<Ok> sync_folder(const std::string& path);
 
 /// Appends whole lines, on the disk before this returns. A line that somebody left torn is ended
 /// first. unavailable: the file system refuses.

@@ -83,6 +83,9 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
     if (!kept) world_.note("dllaunch: warning: " + kept.error().what + "\n");
   }
   remember_job(world_, dir, job_id, submission.token);
+  // An older number in there would be taken for what the user submitted since.
+  if (auto kept = sync_folder(dir.path); !kept)
+    world_.note("dllaunch: warning: " + kept.error().what + "\n");
   submission.state = SubmissionState::submitted;
   submission.job_id = job_id;
   run.job_id = job_id;

@@ -269,11 +269,18 @@ Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir
 
 namespace {
 
-Result<Ok> take_for_ours(const RunDir& run, const std::string& id, World& world) {
-  forget_summary(run);
-  auto kept = write_file(run.job_id(), id + "\n");
+/// The intent stays until the job's number is on the disk. A job that runs has written it itself,
+/// and the file's age is the run's.
+Result<Ok> take_for_ours(const RunDir& run, const std::string& id, const std::string& token,
+                         World& world) {
+  const auto written = world.read_file(run.job_id());
+  const bool runs = written && job_id_in(*written) == id;
+  if (!runs) forget_summary(run);
+  auto kept = runs ? Result<Ok>(Ok{}) : write_file(run.job_id(), id + "\n");
+  remember_job(world, run, id, token);
+  if (kept) kept = sync_folder(run.path);
   if (!kept) world.note("dllaunch: " + kept.error().what + "\n");
-  forget_intent(run);
+  if (kept) forget_intent(run);
   return kept;
 }
 
@@ -316,8 +323,7 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
   }
   if (!id) return id;
   // The job is there, whatever the disk says.
-  const auto ignored = take_for_ours(run, *id, world);
-  remember_job(world, run, *id, intent.token);
+  const auto ignored = take_for_ours(run, *id, intent.token, world);
   return id;
 }
 
@@ -331,13 +337,8 @@ Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, World& 
   if (!found) return std::move(found).error().within("was job of an earlier start submitted");
   if (!*found) forget_intent(run);
   if (!*found) return found;
-  const auto written = world.read_file(run.job_id());
-  remember_job(world, run, **found, intent->token);
-  if (written && job_id_in(*written) == **found) {
-    forget_intent(run);
-    return found;
-  }
-  if (auto kept = take_for_ours(run, **found, world); !kept) return std::move(kept).error();
+  if (auto kept = take_for_ours(run, **found, intent->token, world); !kept)
+    return std::move(kept).error();
   return found;
 }
 

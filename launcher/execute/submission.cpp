@@ -138,7 +138,9 @@ std::string intent_path(const RunDir& run) {
 Result<Ok> keep_intent(const RunDir& run, const SubmissionIntent& intent) {
   const Json record = {
       {"token", intent.token}, {"judged", intent.judged}, {"intended", intent.intended_s}};
-  return write_file(intent_path(run), record.dump(2) + "\n");
+  auto kept = write_file(intent_path(run), record.dump(2) + "\n");
+  // With it all that the job will read: plan.json, job.sbatch.
+  return kept ? sync_folder(run.path) : kept;
 }
 
 void forget_intent(const RunDir& run) {

@@ -282,7 +282,8 @@ std::optional<std::string> finished_in_job(const RunDir& run) {
 }
 
 Result<Ok> mark_finished(const RunDir& run, const std::string& job) {
-  return write_file(marker_of(run), job + "\n");
+  auto done = write_file(marker_of(run), job + "\n");
+  return done ? sync_folder(run.path) : done;
 }
 
 std::string words_of(const JournalDecision& decision) {

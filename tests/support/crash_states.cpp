@@ -187,16 +187,27 @@ FileTree tree_of(const Nodes& nodes) {
 }
 
 /// What a crash may leave of one file's later contents: what is for sure, any of them, and the
-/// last one cut or as zeros.
+/// last one cut or as zeros. What is for sure and was not written again stays, unless the file was
+/// made shorter meanwhile.
 std::vector<std::string> contents_left(const std::string& sure,
                                        const std::vector<std::string>& later) {
   const std::string& last = later.back();
+  const bool grew =
+      std::ranges::all_of(later, [&](const std::string& one) { return one.size() >= sure.size(); });
+  const std::string stays = grew ? sure : "";
+  const auto first =
+      static_cast<std::size_t>(std::ranges::mismatch(stays, last).in1 - stays.begin());
   std::vector<std::string> left{sure};
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, last.size() / 2}) {
-    left.push_back(last.substr(0, size));
-  }
-  if (!last.empty()) left.push_back(last.substr(0, last.size() - 1));
-  left.emplace_back(last.size(), '\0');
+  const auto cut_at = [&](std::size_t size) {
+    left.push_back(last.substr(0, size) + stays.substr(std::min(size, stays.size())));
+  };
+  for (const std::size_t size : {first, first + 1, first + (last.size() - first) / 2})
+    cut_at(std::min(size, last.size()));
+  if (!last.empty()) cut_at(last.size() - 1);
+  std::string zeros = last;
+  for (std::size_t i = 0; i < zeros.size(); ++i)
+    if (i >= stays.size() || stays[i] != last[i]) zeros[i] = '\0';
+  left.push_back(zeros);
   left.insert(left.end(), later.begin(), later.end());
   std::vector<std::string> different;
   for (auto& content : left) {

@@ -1,7 +1,8 @@
 // What a power loss may leave of the files that a recorded program wrote (recorded_files.cpp).
 //
-// The file system is as bad as POSIX allows. A file holds for sure what it held at its last fsync;
-// of what came later nothing, a beginning, zeros or everything may be there. A change of names
+// The file system is as bad as POSIX allows. A file holds for sure what it held at its last fsync,
+// where it was not written again; of what came later nothing, a beginning, zeros or everything may
+// be there. A change of names
 // (create, rename, exchange, unlink) is for sure once the folder was synced; of the later ones any
 // may be there, in the order of each name. A rename and an exchange happen as one.
 #pragma once

@@ -181,12 +181,17 @@ ssize_t pwrite(int descriptor, const void* data, size_t size, off_t offset) {
   return written;
 }
 
+ssize_t pwrite64(int descriptor, const void* data, size_t size, off_t offset)
+    __attribute__((alias("pwrite")));
+
 int ftruncate(int descriptor, off_t size) noexcept {
   Recording now;
   const long failed = now.call(SYS_ftruncate, descriptor, size);
   if (failed == 0) record("truncate", path_of(descriptor), "", size);
   return static_cast<int>(failed);
 }
+
+int ftruncate64(int descriptor, off_t size) noexcept __attribute__((alias("ftruncate")));
 
 int fsync(int descriptor) {
   Recording now;
