@@ -154,11 +154,13 @@ int make_name(const fs::path& run_dir, std::int64_t generation, const std::strin
   return 0;
 }
 
-void sync_folder(const fs::path& folder) {
+/// 0, or errno. Where a file system cannot, it need not.
+int sync_folder(const fs::path& folder) {
   const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (opened < 0) return;
-  ::fsync(opened);  // where a file system cannot, it need not
+  if (opened < 0) return errno;
+  const int why = ::fsync(opened) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
   ::close(opened);
+  return why;
 }
 
 /// Old names, the lowest first, which is what makes stands() right; and what takers that were
@@ -209,7 +211,8 @@ std::optional<std::int64_t> parse_generation(std::string_view text) {
 
 Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder, std::int64_t above) {
   if (::mkdir(folder_of(run_dir).c_str(), 0700) == 0) {
-    sync_folder(run_dir);  // else a power loss takes it with all that it says
+    // Else a power loss takes it with all that it says.
+    if (const int why = sync_folder(run_dir); why != 0) return refused(run_dir, "write into", why);
   } else if (errno != EEXIST) {
     return refused(run_dir, "make", errno);
   }
@@ -232,7 +235,10 @@ Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder, st
     if (!stood || !*stood) ::unlink(name_of(run_dir, generation).c_str());
     if (!stood) return stood.error();
     if (!*stood) continue;
-    sync_folder(folder_of(run_dir));
+    if (const int unsure = sync_folder(folder_of(run_dir)); unsure != 0) {
+      ::unlink(name_of(run_dir, generation).c_str());
+      return refused(run_dir, "write into", unsure);
+    }
     clean_up(run_dir, generation);
     return Lease(run_dir, generation);
   }

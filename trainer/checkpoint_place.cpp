@@ -63,13 +63,17 @@ Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final,
       const bool swapped = exchange(temporary, final) == 0;
       const auto there = swapped ? Result<Checkpoint>(Checkpoint()) : read_checkpoint(final);
       if (there) {
-        // After a power loss the old one may have the final name again: it must be whole then.
+        // After a power loss the old one may have the final name again: it must be whole then, and
+        // where it is not for sure which of them has that name, both stay.
         if (auto synced = sync_directory(final.parent_path()); !synced) return synced;
         fs::remove_all(temporary, failed);
         return Ok{};
       }
       // It may be sound: what cannot be read is not removed.
-      if (there.error().kind == ErrorKind::unavailable) return there.error();
+      if (there.error().kind == ErrorKind::unavailable) {
+        fs::remove_all(temporary, failed);
+        return there.error();
+      }
       // Under a temporary name it is nobody's any more.
       const fs::path aside = fs::path(temporary.string() + "-unsound");
       fs::remove_all(aside, failed);
@@ -80,7 +84,9 @@ Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final,
     if (!failed) return Ok{};
     if (failed != std::errc::directory_not_empty && failed != std::errc::file_exists) break;
   }
-  return cannot_write(final, failed.message());
+  auto refused = cannot_write(final, failed.message());
+  fs::remove_all(temporary, failed);
+  return refused;
 }
 
 }  // namespace dllaunch

@@ -150,11 +150,14 @@ Result<std::uint64_t> write_files(const fs::path& directory, Checkpoint& checkpo
 Result<std::uint64_t> write_and_place(const fs::path& temporary, const fs::path& final,
                                       Checkpoint& checkpoint, const OnWritten& on_written,
                                       const WriteRight& right) {
+  std::error_code ignored;
   auto bytes = write_files(temporary, checkpoint, on_written);
-  if (!bytes) return bytes;
   // A life that takes over between this question and the rename finds a whole checkpoint of its
   // own run more, or a whole one instead of a whole one: it loses nothing.
-  if (auto ours = right.check(); !ours) return std::move(ours).error();
+  auto ours = bytes ? right.check() : Result<Ok>(Ok{});
+  if (!bytes || !ours) fs::remove_all(temporary, ignored);
+  if (!bytes) return bytes;
+  if (!ours) return std::move(ours).error();
   if (auto placed = put_in_place(temporary, final); !placed) return std::move(placed).error();
   if (auto synced = sync_directory(final.parent_path()); !synced) return std::move(synced).error();
   return bytes;
@@ -200,10 +203,7 @@ Result<WrittenCheckpoint> write_checkpoint(const fs::path& folder, Checkpoint ch
   if (failed) return refused(temporary, failed.value());
 
   auto bytes = write_and_place(temporary, final, checkpoint, on_written, right);
-  if (!bytes) {
-    fs::remove_all(temporary, failed);
-    return std::move(bytes).error();
-  }
+  if (!bytes) return std::move(bytes).error();
   if (auto ours = right.check(); !ours) return std::move(ours).error();
   const auto best = prune_checkpoints(folder, final, retention, right.generation);
   return WrittenCheckpoint{.path = final, .bytes = *bytes, .best = best == final};

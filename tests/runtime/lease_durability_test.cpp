@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -59,6 +60,24 @@ TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
   std::cout << replayed.points << " moments, " << replayed.states << " states, " << known.size()
             << " different ones judged; at " << replayed.sampled_points
             << " moments a fixed seed chose 256 of more\n";
+}
+
+/// A generation that is not for sure on the disk is nobody's.
+TEST(LeaseDurability, OneWhoseFolderCannotBeSyncedIsNotTaken) {
+  if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "a sanitizer's library must be the first preloaded one";
+  for (const char* folder : {"/run", "/.lease"}) {
+    const TemporaryFolder scratch;
+    fs::create_directories(scratch.path() + "/recorded/run");
+    const auto preloaded = saboteur_in(scratch.path()) + ":" + recorder_in(scratch.path());
+    const auto ended = run_program(
+        {"env", "LD_PRELOAD=" + preloaded,
+         std::string("DLLAUNCH_FAIL=fsync ") + folder + " " + std::to_string(EIO) + " 1 0",
+         DLLAUNCH_LEASE_TAKES, scratch.path() + "/recorded"});
+    EXPECT_EQ(ended.exit_code, 1) << folder << ended.output;
+    const auto left = lease_holder(scratch.path() + "/recorded/run");
+    ASSERT_TRUE(left);
+    EXPECT_FALSE(*left) << folder;
+  }
 }
 
 }  // namespace

@@ -333,6 +333,12 @@ std::string recorder_in(const fs::path& folder) {
   return link.string();
 }
 
+std::string saboteur_in(const fs::path& folder) {
+  const fs::path link = folder / "saboteur.so";
+  fs::create_symlink(DLLAUNCH_FAILING_FILES, link);
+  return link.string();
+}
+
 std::vector<RecordedCall> parse_recorded_calls(std::string_view log) {
   const auto field = [&] {
     const std::size_t end = std::min(log.find('\0'), log.size());

@@ -21,6 +21,9 @@ namespace dllaunch {
 /// which LD_PRELOAD splits.
 std::string recorder_in(const std::filesystem::path& folder);
 
+/// The same of what lets calls fail, failing_files.cpp. Of both the recorder stands behind.
+std::string saboteur_in(const std::filesystem::path& folder);
+
 /// One call of the recorded program.
 struct RecordedCall {
   std::string kind;        // "create", "write", "truncate", "sync", "rename", "note" ...

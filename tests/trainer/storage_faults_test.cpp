@@ -3,14 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "tests/support/crash_states.hpp"
 #include "tests/trainer/run_program.hpp"
 #include "tests/trainer/small_training.hpp"
 
@@ -99,6 +102,30 @@ TEST(StorageFaults, ReadOnlyStorageIsNamed) {
     EXPECT_THAT(run.ended.output, HasSubstr("Read-only file system"));
     const auto epochs = events_of(folder / "run", "epoch").size();
     EXPECT_EQ(epochs, on_error == std::string("stop") ? 1u : 4u);
+  }
+}
+
+/// A server that restarts, or a disk that has a bad moment: the newest checkpoint is waited for.
+TEST(StorageFaults, ACheckpointThatIsReadWithErrorsForAMomentIsResumed) {
+  if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "a sanitizer's library must be the first preloaded one";
+  for (const int error : {EIO, ESTALE}) {
+    const ScratchFolder folder;
+    auto job = small_job();
+    job["epochs"] = 1;
+    const auto run = folder / "run";
+    const std::vector<std::string> train = {dltrain, "--config", (run / "train.json").string()};
+    write_text(run / "train.json", job.dump());
+    ASSERT_EQ(run_program(train).exit_code, 0);
+    job["epochs"] = 2;
+    write_text(run / "train.json", job.dump());
+    std::vector<std::string> disturbed = {
+        "env", "LD_PRELOAD=" + saboteur_in(folder.path()),
+        "DLLAUNCH_FAIL=open /state.json " + std::to_string(error) + " 1 2"};
+    disturbed.insert(disturbed.end(), train.begin(), train.end());
+    const auto ended = run_program(disturbed);
+    EXPECT_EQ(ended.exit_code, 0) << ended.output;
+    EXPECT_THAT(ended.output, HasSubstr(std::strerror(error)));
+    EXPECT_EQ(events_of(run, "epoch").size(), 2u) << "the first was not repeated";
   }
 }
 
