@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "launcher/stored_json.hpp"
 #include "topology/visible_gpus.hpp"
 
 namespace dllaunch {
@@ -127,7 +128,7 @@ Result<PlacementRequest> read_request(const Json& object) {
 }  // namespace
 
 Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
-  const Json plan = Json::parse(plan_json, nullptr, /*allow_exceptions=*/false);
+  const Json plan = json_object_in(plan_json);
   const auto no_plan = [](const std::string& why) {
     return Error{ErrorKind::bad_request, "no plan: " + why, ""};
   };

@@ -9,6 +9,7 @@
 #include "launcher/doctor/gather.hpp"
 #include "launcher/host_list.hpp"
 #include "launcher/run_dir.hpp"
+#include "launcher/stored_json.hpp"
 #include "topology/isolated_call.hpp"
 
 namespace dllaunch {
@@ -58,7 +59,7 @@ Result<std::string> read_run(World& world, const std::string& run_dir) {
   const RunDir run{run_dir};
   Json known{{"checkpoint_bytes", room_for_checkpoint(run.checkpoints())}};
   const auto text = world.read_file(run.plan_json());
-  const auto plan = text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+  const auto plan = text ? json_object_in(*text) : Json();
   if (plan.is_object()) {
     for (const char* key : {"ranks_per_node", "host_suffix"})
       if (plan.contains(key)) known[key] = plan[key];
