@@ -100,7 +100,7 @@ class Service {
       text = fmt::format("; {} connection{} of strangers {} refused", strangers_,
                          strangers_ == 1 ? "" : "s", strangers_ == 1 ? "was" : "were");
     if (of_other_key_ > 0)
-      text += fmt::format("; {} of them knew the start's name, but not its key: {}", of_other_key_,
+      text += fmt::format("; {} of them knew the start's name, but not its key ({})", of_other_key_,
                           why_keys_differ);
     return text;
   }
@@ -189,18 +189,16 @@ class Service {
     if (++strangers_ > 1 || of_other_key_ > 0) return;
     const auto who = visitor.local ? "on this node" : peer_of(visitor.socket);
     tell(
-        fmt::format("a stranger asked where the ranks meet and was refused ({}); more of them are "
-                    "counted, not told",
+        fmt::format("a stranger, or a rank of another start, asked where the ranks meet and was "
+                    "refused ({}); more of them are counted, not told",
                     who));
   }
 
   /// Somebody who could know the name of the start from its number, or a rank without its key.
   void refuse_of_other_key(Visitor& visitor, const Question& question) {
     if (++of_other_key_ == 1)
-      tell(
-          fmt::format("who calls himself rank {} of this start was refused ({}): he has another "
-                      "key. A stranger, or {}; {}",
-                      question.rank, peer_of(visitor.socket), why_keys_differ, token_remedy));
+      tell(fmt::format("{} says to be rank {} of this start and has not its key ({}): refused; {}",
+                       peer_of(visitor.socket), question.rank, why_keys_differ, token_remedy));
     refuse(visitor);
   }
 

@@ -240,8 +240,8 @@ Result<MeetingPoint> follow(const MeetingRequest& request, Deadline deadline) {
   if (!point) return point.error();
   if (!*point && !inquirer.unproven().empty())
     return within(request,
-                  fmt::format("rank 0 did not say where the ranks meet; at {} is somebody who does "
-                              "not prove to know the key of this start: a stranger, or {};",
+                  fmt::format("rank 0 did not say where the ranks meet, and who answers at {} does "
+                              "not prove to know the key of this start ({})",
                               inquirer.unproven(), why_keys_differ),
                   token_remedy);
   if (!*point) return within(request, "rank 0 did not say where the ranks meet");

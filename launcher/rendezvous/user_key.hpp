@@ -12,7 +12,7 @@ constexpr const char* token_remedy =
     "before srun: export DLLAUNCH_START_TOKEN=$(uuidgen), or another text of 16 characters or more";
 
 constexpr const char* why_keys_differ =
-    "a rank on a node with another home or another DLLAUNCH_START_TOKEN";
+    "a stranger, or homes or DLLAUNCH_START_TOKEN that differ between the nodes";
 
 /// The bytes of FOLDER/rendezvous.key, which is made where there is none: by several nodes at once,
 /// too. bad_request: something else stands there, or others can read or change it, or it cannot be
