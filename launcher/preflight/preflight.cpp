@@ -101,6 +101,7 @@ Result<Gathered> ask_all(World& world, const PreflightRequest& request) {
   setenv(preflight_secret, new_secret().c_str(), 1);
   constexpr std::chrono::seconds grace(3);
   const auto output = world.run(command(paths->dllaunch, request), request.patience + grace);
+  unsetenv(preflight_secret);
   if (!output) return output.error();
   const auto silence = fmt::format("no answer within {} s", request.patience.count());
   const auto documents = read_answers(output->out);

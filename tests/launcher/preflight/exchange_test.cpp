@@ -98,9 +98,10 @@ TEST(Exchange, AStrangerWhoKnowsTheMarkIsNotThePeer) {
     // Bare, as it was before; proven with the wrong secret; proven, but to another question.
     const auto reply = prefix + "1.5 -";
     passed_on += "x";
-    if (passed_on.size() % 3 == 0) return reply + "\n";
-    if (passed_on.size() % 3 == 1) return seal("other", "reply", "", reply);
-    return seal("secret", "reply", line.substr(0, 32), reply);
+    auto words = reply + "\n";
+    if (passed_on.size() % 3 == 1) words = seal("other", "reply", "", reply);
+    if (passed_on.size() % 3 == 2) words = seal("secret", "reply", line.substr(0, 32), reply);
+    return words + "done\n";
   };
   const Impostor first(ports[0], answer);
   const Impostor second(ports[1], answer);
