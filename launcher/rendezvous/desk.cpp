@@ -172,12 +172,16 @@ class Service {
 
   /// Of those who have not proven anything; false: there is none.
   bool refuse_oldest() {
-    const auto oldest = std::find_if(visitors_.begin(), visitors_.end(),
-                                     [](const Visitor& visitor) { return visitor.unproven(); });
-    if (oldest == visitors_.end()) return false;
-    refuse(*oldest);
-    see_off();
-    return true;
+    for (auto& visitor : visitors_) {
+      if (!visitor.unproven()) continue;
+      // A rank among very many others has perhaps not been listened to.
+      attend(visitor);
+      if (visitor.unproven()) refuse(visitor);
+      if (!visitor.done) continue;
+      see_off();
+      return true;
+    }
+    return false;
   }
 
   void tell(const std::string& sentence) const {

@@ -183,6 +183,23 @@ TEST_F(DeskTest, AFloodOfSilentVisitorsKeepsNobodyOut) {
   EXPECT_LT(std::chrono::steady_clock::now() - began, 9s);
 }
 
+TEST_F(DeskTest, WhoHasAskedIsAnsweredHoweverManyCameAfterHim) {
+  const auto desk = Desk::open(name_, 0, {0});
+  ASSERT_TRUE(desk) << desk.error().what;
+  const int rank = connect_to("localhost", desk->port());
+  const auto question =
+      sealed({.rank = 1, .to = with_port("localhost", desk->port()), .nonce = new_nonce()});
+  ASSERT_EQ(send(rank, question.data(), question.size(), 0), std::ssize(question));
+  std::vector<int> silent;
+  for (int i = 0; i < 300; ++i) silent.push_back(connect_to("localhost", desk->port()));
+  const auto served = desk->serve(duty(1), after(60s));
+  EXPECT_TRUE(served) << served.error().what;
+  std::string answer(200, '\0');
+  EXPECT_GT(recv(rank, answer.data(), answer.size(), MSG_DONTWAIT), 0);
+  for (const int one : silent) close(one);
+  close(rank);
+}
+
 // Its own process: what is lowered cannot be raised again.
 TEST_F(DeskTest, WithoutFreeDescriptorsItServesAndDoesNotSpin) {
   const auto desk = Desk::open(name_, 0, {0});
