@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "launcher/rendezvous/proof.hpp"
 #include "launcher/rendezvous/sockets.hpp"
 #include "tests/launcher/rendezvous/impostor.hpp"
+#include "tests/support/other_process.hpp"
 #include "topology/isolated_call.hpp"
 
 namespace dllaunch {
@@ -91,21 +91,22 @@ TEST(Exchange, TakesNoAnswerFromStrangers) {
 TEST(Exchange, AStrangerWhoKnowsTheMarkIsNotThePeer) {
   const auto prefix = fmt::format("dllaunch-preflight test.{} ", getpid());
   const auto ports = exchange_ports("test." + std::to_string(getpid()), "127.0.0.2");
-  std::mutex mutex;
-  std::string passed_on;
-  const auto answer = [&](const std::string& line) {
-    const std::lock_guard lock(mutex);
-    // Bare, as it was before; proven with the wrong secret; proven, but to another question.
-    const auto reply = prefix + "1.5 -";
-    passed_on += "x";
-    auto words = reply + "\n";
-    if (passed_on.size() % 3 == 1) words = seal("other", "reply", "", reply);
-    if (passed_on.size() % 3 == 2) words = seal("secret", "reply", line.substr(0, 32), reply);
-    return words + "done\n";
-  };
-  const Impostor first(ports[0], answer);
-  const Impostor second(ports[1], answer);
-  ASSERT_TRUE(first.listens() && second.listens());
+  // A process each: what forks had better have no threads.
+  const OtherProcess stranger(geteuid(), [&] {
+    static int calls = 0;
+    const auto answer = [prefix](const std::string& line) {
+      // Bare, as it was before; proven with the wrong secret; proven, but to another question.
+      const auto reply = prefix + "1.5 -";
+      const int way = calls++ % 3;
+      auto words = reply + "\n";
+      if (way == 1) words = seal("other", "reply", "", reply);
+      if (way == 2) words = seal("secret", "reply", line.substr(0, 32), reply);
+      return words + "done\n";
+    };
+    static const Impostor impostor(ports[0], answer);
+    return impostor.listens();
+  });
+  ASSERT_TRUE(stranger.ready());
   const auto answers = exchange_of({"127.0.0.1", "127.0.0.2"}, {0}, 1s);
   ASSERT_EQ(answers[0].size(), 1u) << answers[0];
   EXPECT_FALSE(answers[0][0]["reached"]);
@@ -115,26 +116,27 @@ TEST(Exchange, AStrangerWhoKnowsTheMarkIsNotThePeer) {
 TEST(Exchange, GuestsProveWhoTheyAre) {
   const auto mark = "test." + std::to_string(getpid());
   const auto ports = exchange_ports(mark, "127.0.0.1");
-  std::thread strangers([&] {
-    int there = -1;
-    for (int i = 0; i < 500 && there < 0; ++i) {
-      there = connect_to("127.0.0.1", ports[0]);
-      std::this_thread::sleep_for(10ms);
-    }
-    const auto greeting = fmt::format("dllaunch-preflight {} 127.0.0.2\n", mark);
-    EXPECT_EQ(exchange(there, greeting, std::chrono::steady_clock::now() + 10s), "");
-    std::vector<int> silent;
-    for (int i = 0; i < 70; ++i) silent.push_back(connect_to("127.0.0.1", ports[0]));
-    std::this_thread::sleep_for(1s);
-    const auto call =
-        seal("secret", "call", "", fmt::format("dllaunch-preflight {} 0 127.0.0.2", mark));
-    EXPECT_NE(
-        exchange(connect_to("127.0.0.1", ports[0]), call, std::chrono::steady_clock::now() + 10s),
-        "");
-    for (const int one : silent) close(one);
+  const ExchangePlan plan{
+      .mark = mark, .secret = "secret", .hosts = {"127.0.0.1", "127.0.0.2"}, .patience = 20s};
+  const OtherProcess node(geteuid(), [&] {
+    std::thread([plan] { EXPECT_TRUE(exchange_with_peers(plan)); }).detach();
+    return true;
   });
-  const auto answers = exchange_of({"127.0.0.1", "127.0.0.2"}, {0}, 8s);
-  strangers.join();
+  int there = -1;
+  for (int i = 0; i < 500 && there < 0; ++i) {
+    there = connect_to("127.0.0.1", ports[0]);
+    std::this_thread::sleep_for(10ms);
+  }
+  const auto soon = std::chrono::steady_clock::now() + 15s;
+  const auto greeting = fmt::format("dllaunch-preflight {} 127.0.0.2\n", mark);
+  EXPECT_EQ(exchange(there, greeting, soon), "");
+  std::vector<int> silent;
+  for (int i = 0; i < 70; ++i) silent.push_back(connect_to("127.0.0.1", ports[0]));
+  std::this_thread::sleep_for(1s);
+  const auto call =
+      seal("secret", "call", "", fmt::format("dllaunch-preflight {} 0 127.0.0.2", mark));
+  EXPECT_NE(exchange(connect_to("127.0.0.1", ports[0]), call, soon), "");
+  for (const int one : silent) close(one);
 }
 
 TEST(Exchange, OccupiedPortsAreGoneAround) {
