@@ -11,8 +11,8 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.0)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
-# The daemon's store and API.
-foreach(module IN ITEMS SQLITE:sqlite3>=3.35:libsqlite3-dev MICROHTTPD:libmicrohttpd>=0.9.70:libmicrohttpd-dev)
+# The daemon's store and API, and how ranks prove who they are.
+foreach(module IN ITEMS SODIUM:libsodium>=1.0.12:libsodium-dev SQLITE:sqlite3>=3.35:libsqlite3-dev MICROHTTPD:libmicrohttpd>=0.9.70:libmicrohttpd-dev)
   string(REPLACE ":" ";" module ${module})
   list(GET module 0 name)
   list(GET module 1 wanted)
@@ -22,6 +22,16 @@ foreach(module IN ITEMS SQLITE:sqlite3>=3.35:libsqlite3-dev MICROHTTPD:libmicroh
     message(FATAL_ERROR "no ${wanted} (Debian: ${package}); scripts/install-deps installs what is missing")
   endif()
 endforeach()
+# Linked statically where that is here: every rank's shim would load the library.
+add_library(dllaunch_sodium_library INTERFACE)
+add_library(dllaunch::sodium_library ALIAS dllaunch_sodium_library)
+find_library(SODIUM_ARCHIVE libsodium.a HINTS ${SODIUM_LIBRARY_DIRS})
+if(SODIUM_ARCHIVE)
+  target_include_directories(dllaunch_sodium_library SYSTEM INTERFACE ${SODIUM_INCLUDE_DIRS})
+  target_link_libraries(dllaunch_sodium_library INTERFACE ${SODIUM_ARCHIVE} Threads::Threads)
+else()
+  target_link_libraries(dllaunch_sodium_library INTERFACE PkgConfig::SODIUM)
+endif()
 find_path(MUSTACHE_INCLUDE_DIR kainjow/mustache.hpp REQUIRED)
 
 # dllaunch_capability(NAME on|off "why"): one line of the configure summary.

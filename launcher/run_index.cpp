@@ -54,13 +54,19 @@ bool holds_a_run(const std::string& path) {
 
 }  // namespace
 
-std::optional<std::string> run_index_folder(World& world) {
+std::optional<std::string> state_folder(World& world) {
   const auto state = world.environment("XDG_STATE_HOME");
   // A relative one is to be ignored, says the XDG specification.
-  if (state && state->starts_with('/')) return *state + "/dllaunch/runs";
+  if (state && state->starts_with('/')) return *state + "/dllaunch";
   const auto home = world.environment("HOME");
   if (!home || !home->starts_with('/')) return std::nullopt;
-  return *home + "/.local/state/dllaunch/runs";
+  return *home + "/.local/state/dllaunch";
+}
+
+std::optional<std::string> run_index_folder(World& world) {
+  const auto state = state_folder(world);
+  if (!state) return std::nullopt;
+  return *state + "/runs";
 }
 
 Result<Ok> remember_run(World& world, const RunDir& run) {

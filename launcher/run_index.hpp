@@ -13,8 +13,10 @@ namespace dllaunch {
 /// More than this are not remembered: the oldest go first.
 constexpr std::size_t most_remembered_runs = 1000;
 
-/// $XDG_STATE_HOME/dllaunch/runs, else ~/.local/state/dllaunch/runs: a file a run that holds its
-/// path. Nothing where there is no home.
+/// $XDG_STATE_HOME/dllaunch, else ~/.local/state/dllaunch: what outlives a run. Nothing where there
+/// is no home.
+std::optional<std::string> state_folder(World& world);
+/// The folder `runs` in it: a file a run that holds its path.
 std::optional<std::string> run_index_folder(World& world);
 
 /// Remembers the run as the newest. unavailable: the home is full or read-only; the run itself

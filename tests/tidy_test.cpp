@@ -59,6 +59,7 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
     {"spdlog/", {"trainer/main.cpp"}},
     {"sqlite3.h", {"launcher/daemon/database.cpp"}},
     {"microhttpd.h", {"launcher/daemon/http_server.cpp"}},
+    {"sodium", {"launcher/rendezvous/proof.cpp"}},
 };
 
 /// Sources, or folders of them, without a mirrored test, each with the reason.

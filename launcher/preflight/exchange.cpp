@@ -19,6 +19,7 @@
 #include <set>
 #include <thread>
 
+#include "launcher/rendezvous/proof.hpp"
 #include "launcher/rendezvous/sockets.hpp"
 
 namespace dllaunch {
@@ -54,7 +55,10 @@ class Line {
   Line& operator=(const Line&) = delete;
   ~Line() { close(socket_); }
 
-  void wait_at_most(milliseconds limit) const { give_up_after(socket_, limit); }
+  void wait_at_most(milliseconds limit) {
+    limit_ = limit;
+    give_up_after(socket_, limit);
+  }
   bool say(const std::string& text) const {
     for (std::size_t at = 0; at < text.size();) {
       const auto count = send(socket_, text.data() + at, text.size() - at, MSG_NOSIGNAL);
@@ -67,7 +71,9 @@ class Line {
   /// Without its end; nothing where none came. A byte at a time: what follows is not ours to take.
   std::string hear() const {
     std::string text;
-    for (char c = 0; text.size() < longest_line;) {
+    // Who sends a byte now and then waits no longer than who sends none.
+    const auto until = Clock::now() + limit_;
+    for (char c = 0; text.size() < longest_line && Clock::now() < until;) {
       const auto count = recv(socket_, &c, 1, 0);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return "";
@@ -89,6 +95,7 @@ class Line {
 
  private:
   int socket_;
+  milliseconds limit_{0};
 };
 
 /// What threads share with the function that may have returned already.
@@ -110,17 +117,27 @@ milliseconds left_of(const Shared& shared) {
 
 // ---- being called -----------------------------------------------------------------------------
 
-/// "dllaunch-preflight MARK HOST" -> "dllaunch-preflight MARK CLOCK ADDRESS"; then 1 MiB -> "done".
+/// What a line begins with, before the proof is put in front of it.
+std::string prefix_of(const ExchangePlan& plan) {
+  return fmt::format("{} {} ", greeting, plan.mark);
+}
+
+/// "NONCE HOST" -> "CLOCK ADDRESS", each behind proof and prefix; then 1 MiB -> "done".
 void serve_guest(Shared& shared, int socket) {
-  const Line line(socket, left_of(shared));
-  const auto prefix = fmt::format("{} {} ", greeting, shared.plan.mark);
-  const auto asked = line.hear();
-  if (!asked.starts_with(prefix)) return;
-  const auto address = shared.plan.address.empty() ? "-" : shared.plan.address;
-  if (!line.say(fmt::format("{}{:.9f} {}\n", prefix, unix_seconds(), address))) return;
+  const auto& plan = shared.plan;
+  Line line(socket, std::min(left_of(shared), greeting_limit));
+  const auto prefix = prefix_of(plan);
+  const auto asked = unseal(plan.secret, "call", "", line.hear());
+  if (!asked || !asked->starts_with(prefix)) return;
+  line.wait_at_most(left_of(shared));
+  const auto blank = std::min(asked->find(' ', prefix.size()), asked->size() - 1);
+  const auto nonce = asked->substr(prefix.size(), blank - prefix.size());
+  const auto address = plan.address.empty() ? "-" : plan.address;
+  const auto reply = fmt::format("{}{:.9f} {}", prefix, unix_seconds(), address);
+  if (!line.say(seal(plan.secret, "reply", nonce, reply))) return;
   if (!line.take(parcel_bytes) || !line.say("done\n")) return;
   const std::lock_guard lock(shared.mutex);
-  shared.guests.insert(asked.substr(prefix.size()));
+  shared.guests.insert(asked->substr(blank + 1));
   shared.changed.notify_all();
 }
 
@@ -164,16 +181,19 @@ Result<Answer> talk(const Shared& shared, const std::string& through, int port, 
   const int socket = connect_to(through, port);
   if (socket < 0) return Error{ErrorKind::unavailable, std::strerror(errno), ""};
   // Somebody else's service at the first port must not cost the time for the others.
-  const Line line(socket, std::min(left_of(shared), greeting_limit));
-  const auto prefix = fmt::format("{} {} ", greeting, shared.plan.mark);
+  Line line(socket, std::min(left_of(shared), greeting_limit));
+  const auto& plan = shared.plan;
+  const auto prefix = prefix_of(plan);
+  const auto nonce = new_nonce();
+  const auto question = fmt::format("{}{} {}", prefix, nonce, plan.hosts[plan.own]);
   const double clock = unix_seconds();
   const auto begin = Clock::now();
-  if (!line.say(prefix + shared.plan.hosts[shared.plan.own] + "\n"))
+  if (!line.say(seal(plan.secret, "call", "", question)))
     return Error{ErrorKind::unavailable, "it hung up", ""};
   const auto heard = line.hear();
   const std::chrono::duration<double> took = Clock::now() - begin;
   if (heard.empty()) return Error{ErrorKind::timeout, "connected, but no answer came", ""};
-  auto answer = read_answer(heard, prefix);
+  auto answer = read_answer(unseal(plan.secret, "reply", nonce, heard).value_or(""), prefix);
   if (!answer) return answer;
   call.round_trip_ms = took.count() * 1e3;
   call.ahead_s = answer->clock_s - clock - took.count() / 2;

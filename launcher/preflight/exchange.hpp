@@ -12,6 +12,7 @@ namespace dllaunch {
 
 struct ExchangePlan {
   std::string mark = {};                // of this pre-flight; others' calls are not answered
+  std::string secret = {};              // what callers and called prove to each other to know
   std::vector<std::string> hosts = {};  // all nodes, each under the name it is called by
   std::size_t own = 0;                  // position of this one
   /// The address to be reached at where a network interface is named; empty: the host's name.

@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "launcher/doctor/gather.hpp"
 #include "launcher/host_list.hpp"
 #include "launcher/inherited_options.hpp"
 #include "launcher/nearest_name.hpp"
 #include "launcher/program_paths.hpp"
+#include "launcher/rendezvous/proof.hpp"
 
 namespace dllaunch {
 namespace {
@@ -95,8 +97,11 @@ struct Gathered {
 Result<Gathered> ask_all(World& world, const PreflightRequest& request) {
   const auto paths = program_paths("");
   if (!paths) return paths.error();
+  // srun hands the environment on.
+  setenv(preflight_secret, new_secret().c_str(), 1);
   constexpr std::chrono::seconds grace(3);
   const auto output = world.run(command(paths->dllaunch, request), request.patience + grace);
+  unsetenv(preflight_secret);
   if (!output) return output.error();
   const auto silence = fmt::format("no answer within {} s", request.patience.count());
   const auto documents = read_answers(output->out);

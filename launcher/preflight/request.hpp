@@ -38,6 +38,10 @@ struct PreflightRequest {
   std::string mark = {};
 };
 
+/// The variable that brings the nodes of a pre-flight their secret: on the command line, where the
+/// request stands, everybody could read it.
+constexpr const char* preflight_secret = "DLLAUNCH_PREFLIGHT_SECRET";
+
 nlohmann::ordered_json to_json(const PreflightRequest& request);
 /// bad_request: not such a document.
 Result<PreflightRequest> preflight_request_from_json(const nlohmann::ordered_json& document);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +17,17 @@ using Deadline = std::chrono::steady_clock::time_point;
 struct DeskDuty {
   std::string start_name = {};
   std::string answer = {};                // one line, for everybody who asks
+  std::string answer_here = {};           // for ranks of this node; empty: the same
   int askers = 0;                         // so many ranks will ask
   std::vector<std::string> workers = {};  // by rank: addresses that are known; "": still to come
-  /// What a rank of another node must show, or it is a stranger; empty: none was agreed on. Ranks
-  /// of this node are known by their user.
+  /// What a rank of another node must prove to know. Ranks of this node are known by their user.
   std::string secret = {};
+  /// What others call this node: a question to another one is a stranger's who passes it on. Empty:
+  /// not known.
+  std::vector<std::string> called = {};
+  /// Takes a sentence for the user when the first stranger came, and the first rank with another
+  /// secret. May be empty.
+  std::function<void(const std::string&)> tell = {};
 };
 
 /// A socket for the ranks of this node and, where wanted, one for those of others. Both end with
@@ -42,8 +49,8 @@ class Desk {
   int port() const { return port_; }  // for ranks of other nodes; 0: none
 
   /// Answers until every asker has its answer and every worker the table of all; returns the table.
-  /// Strangers are turned away and counted; a visitor who says nothing for long is one.
-  /// timeout: says how many did not come, and how many strangers did.
+  /// Strangers are turned away and counted; a visitor who says nothing for long is one, or while
+  /// many others come. timeout: says how many did not come, and how many strangers did.
   Result<std::vector<std::string>> serve(const DeskDuty& duty, Deadline deadline) const;
 
  private:
@@ -55,10 +62,8 @@ class Desk {
 };
 
 /// One question to the desk of this node. Empty: nobody is there yet, or it is not ours.
+/// `look_around`: see connect_here().
 std::string ask_here(const std::string& start_name, int node, const std::string& question,
-                     Deadline deadline);
-/// One question to a desk on another node. Waits for the answer until the deadline.
-std::string ask_there(const std::string& address, int port, const std::string& question,
-                      Deadline deadline);
+                     bool look_around, Deadline deadline);
 
 }  // namespace dllaunch

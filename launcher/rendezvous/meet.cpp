@@ -1,21 +1,21 @@
 #include "launcher/rendezvous/meet.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <thread>
 
-#include "launcher/execute/rank_logs.hpp"
+#include "launcher/rendezvous/ask.hpp"
 #include "launcher/rendezvous/desk.hpp"
+#include "launcher/rendezvous/meeting_file.hpp"
+#include "launcher/rendezvous/proof.hpp"
 #include "launcher/rendezvous/reachable_address.hpp"
 #include "launcher/rendezvous/reserved_port.hpp"
-#include "launcher/rendezvous/sockets.hpp"
 #include "launcher/rendezvous/start_name.hpp"
+#include "launcher/rendezvous/user_key.hpp"
 
 namespace dllaunch {
 namespace {
@@ -35,10 +35,6 @@ bool nodes_are_known(const RankEnv& rank) {
   return rank.nodes > 0 && rank.node_rank >= 0;
 }
 
-std::string file_of(const MeetingRequest& request) {
-  return request.run_dir + "/.rendezvous/" + request.start_name;
-}
-
 std::string own_address(const MeetingRequest& request) {
   if (one_node(request.rank)) return "localhost";
   const auto& hosts = request.hosts;
@@ -49,92 +45,115 @@ std::string own_address(const MeetingRequest& request) {
   return reachable_address(request.names, peer == hosts.end() ? "" : *peer);
 }
 
-Result<Ok> publish(const MeetingRequest& request, const MeetingPoint& point) {
-  const std::string folder = request.run_dir + "/.rendezvous";
-  const std::string path = file_of(request);
-  const std::string unfinished = fmt::format("{}.{}", path, getpid());
-  mkdir(folder.c_str(), 0700);
-  unlink(unfinished.c_str());
-  // It holds the secret of the start.
-  const int file =
-      open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file >= 0) {
-    const std::string line = to_line(point, request.start_name);
-    bool written = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-    written = close(file) == 0 && written;
-    if (written && rename(unfinished.c_str(), path.c_str()) == 0) return Ok{};
-  }
-  unlink(unfinished.c_str());
-  return Error{ErrorKind::unavailable, "cannot write " + path,
-               "the run directory must be writable on every node"};
+/// What ranks of several nodes prove to each other to know. Empty: what rank 0 writes into the run
+/// directory.
+Result<std::string> agreed_secret(const MeetingRequest& request) {
+  constexpr std::size_t shortest_token = 16;
+  if (!request.token.empty() && request.token.size() < shortest_token)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("DLLAUNCH_START_TOKEN has {} characters, which others can guess",
+                             request.token.size()),
+                 token_remedy};
+  if (!request.token.empty()) return secret_of(request.token, request.start_name);
+  if (!request.run_dir.empty()) return std::string();
+  const auto key = user_key(request.key_folder);
+  if (!key) return key.error();
+  return secret_of(*key, request.start_name);
 }
 
-std::optional<MeetingPoint> published(const MeetingRequest& request) {
-  // NFS remembers for half a minute that a file was not there; a look at its folder corrects that.
-  const int folder = open((request.run_dir + "/.rendezvous").c_str(), O_RDONLY | O_CLOEXEC);
-  if (folder >= 0) close(folder);
-  constexpr std::size_t most_bytes = 65536;
-  auto point = parse_meeting_point(file_end(file_of(request), most_bytes), request.start_name);
-  if (!point) return std::nullopt;
-  return *std::move(point);
-}
-
-/// Asks ever more rarely until there is an answer; nothing at the deadline.
-std::optional<MeetingPoint> ask_until(const MeetingRequest& request, Deadline deadline,
-                                      milliseconds longest_pause,
-                                      const std::function<std::string()>& ask) {
+/// Attempts, ever more rarely, until one succeeds, one fails for good, or the deadline.
+template <typename T>
+Result<std::optional<T>> attempt_until(
+    Deadline deadline, milliseconds longest_pause,
+    const std::function<Result<std::optional<T>>(std::size_t)>& attempt) {
   milliseconds pause(2);
-  while (true) {
-    auto point = parse_meeting_point(ask(), request.start_name);
-    if (point) return *std::move(point);
-    if (Clock::now() + pause > deadline) return std::nullopt;
+  for (std::size_t i = 0;; ++i) {
+    auto outcome = attempt(i);
+    if (!outcome || *outcome || Clock::now() + pause > deadline) return outcome;
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, longest_pause);
   }
 }
 
-/// Rank 0 on one of the agreed ports of `host`.
-std::string ask_agreed_ports(const MeetingRequest& request, const std::string& host,
-                             const std::string& question, Deadline deadline) {
-  if (!resolves(host)) return "";
-  for (const int port : agreed_ports(request.start_name)) {
-    auto answer = ask_there(host, port, question, deadline);
-    if (parse_meeting_point(answer, request.start_name)) return answer;
-    if (Clock::now() > deadline) break;
+Question question_of(const MeetingRequest& request) {
+  return {.rank = request.rank.rank};
+}
+
+void add_agreed_ports(const MeetingRequest& request, const std::string& host,
+                      std::vector<DeskPlace>& places) {
+  for (const int port : agreed_ports(request.start_name)) places.push_back({host, port});
+}
+
+/// Asks rank 0, wherever it may be.
+class Inquirer {
+ public:
+  Inquirer(const MeetingRequest& request, std::string secret)
+      : request_(request), secret_(std::move(secret)) {}
+
+  Result<std::optional<MeetingPoint>> attempt(std::size_t number, Deadline deadline) {
+    // Long enough for a busy desk; a stranger on an old port must not keep us for ever.
+    const auto soon = std::min<Deadline>(deadline, Clock::now() + std::chrono::seconds(10));
+    std::string secret = secret_;
+    std::vector<DeskPlace> places;
+    if (request_.run_dir.empty()) {
+      places = agreed_places(number);
+    } else {
+      const auto point = published(request_.run_dir, request_.start_name);
+      if (!point) return point.error();
+      if (!*point) return std::optional<MeetingPoint>();
+      places.push_back({(*point)->address, (*point)->desk});
+      if (secret.empty()) secret = (*point)->secret;
+    }
+    const auto heard =
+        ask_places(places, {request_.start_name, question_of(request_), secret}, soon);
+    if (!heard.unproven.empty()) unproven_ = heard.unproven;
+    auto found = parse_meeting_point(heard.answer, request_.start_name);
+    if (!found) return std::optional<MeetingPoint>();
+    found->secret = secret;
+    return std::optional<MeetingPoint>(*std::move(found));
   }
-  return "";
-}
 
-std::string question_for(const MeetingRequest& request, const std::string& secret) {
-  return to_line(Question{.rank = request.rank.rank, .secret = secret}, request.start_name);
-}
+  /// Who answered or hung up without proof at last; empty: nobody.
+  const std::string& unproven() const { return unproven_; }
 
-/// One attempt, wherever rank 0 may be: nearly always on the first node. Under `srun -m arbitrary`
-/// it is not, and Slurm does not say where: later attempts look at one other node each.
-std::string ask_rank_0(const MeetingRequest& request, Deadline deadline, std::size_t attempt) {
-  constexpr std::size_t patient_attempts = 7;  // a quarter of a second
-  // Long enough for a busy desk; a stranger on an old port must not keep us for ever.
-  const auto soon = std::min<Deadline>(deadline, Clock::now() + std::chrono::seconds(10));
-  if (!request.run_dir.empty()) {
-    const auto point = published(request);
-    if (!point) return "";
-    // Only this user can have written where that is, and what to show there.
-    return ask_there(point->address, point->desk, question_for(request, point->secret), soon);
+ private:
+  /// Nearly always rank 0 is on the first node. Under `srun -m arbitrary` it is not, and Slurm does
+  /// not say where: later attempts look at one other node each.
+  std::vector<DeskPlace> agreed_places(std::size_t attempt) const {
+    constexpr std::size_t patient_attempts = 7;  // a quarter of a second
+    const auto& hosts = request_.hosts;
+    std::vector<DeskPlace> places;
+    add_agreed_ports(request_, hosts.front(), places);
+    if (attempt >= patient_attempts && hosts.size() > 1)
+      add_agreed_ports(request_, hosts[1 + (attempt - patient_attempts) % (hosts.size() - 1)],
+                       places);
+    return places;
   }
-  const auto question = question_for(request, "");
-  const auto& hosts = request.hosts;
-  auto answer = ask_agreed_ports(request, hosts.front(), question, soon);
-  if (!answer.empty() || attempt < patient_attempts || hosts.size() == 1) return answer;
-  const auto other = 1 + (attempt - patient_attempts) % (hosts.size() - 1);
-  return ask_agreed_ports(request, hosts[other], question, soon);
-}
 
-Error within(const MeetingRequest& request, std::string what) {
+  const MeetingRequest& request_;
+  const std::string secret_;
+  std::string unproven_;
+};
+
+Error within(const MeetingRequest& request, std::string what, const std::string& hint = "") {
   const auto& names = request.names;
   return {ErrorKind::timeout,
           fmt::format("rank {} on {}: {} within {} s", request.rank.rank,
                       names.empty() ? "?" : names.front(), what, request.patience.count()),
-          not_all_run_this};
+          hint.empty() ? not_all_run_this : hint};
+}
+
+/// How ranks of other nodes may name this one; empty: Slurm's list has it under another name.
+std::vector<std::string> called_names(const MeetingRequest& request, const std::string& address) {
+  auto names = request.names;
+  names.push_back(address);
+  const auto is_name = [&](const std::string& host) {
+    return std::find(names.begin(), names.end(), host) != names.end();
+  };
+  const auto& hosts = request.hosts;
+  const bool by_list = !one_node(request.rank) && request.run_dir.empty();
+  if (by_list && std::none_of(hosts.begin(), hosts.end(), is_name)) return {};
+  return names;
 }
 
 Result<Meeting> lead(const MeetingRequest& request, Deadline deadline) {
@@ -150,6 +169,8 @@ Result<Meeting> lead(const MeetingRequest& request, Deadline deadline) {
   if (rank.world_size == 1) return meeting;
 
   const bool alone = one_node(rank);
+  const auto agreed = alone ? Result<std::string>(std::string()) : agreed_secret(request);
+  if (!agreed) return agreed.error();
   std::vector<int> ports;
   if (!alone || request.workers)
     ports =
@@ -157,68 +178,101 @@ Result<Meeting> lead(const MeetingRequest& request, Deadline deadline) {
   const auto desk = Desk::open(request.start_name, std::max(rank.node_rank, 0), ports);
   if (!desk) return desk.error();
   meeting.point.desk = desk->port();
-  // Ranks of this node have it from the answer on the unix socket.
-  if (alone || !request.run_dir.empty()) meeting.point.secret = new_secret();
+  auto known_here = meeting.point;
+  known_here.secret = agreed->empty() ? new_secret() : *agreed;
   if (!alone && !request.run_dir.empty()) {
-    if (auto written = publish(request, meeting.point); !written) return std::move(written).error();
+    // Where all know it from elsewhere, no file needs to.
+    auto written =
+        publish(request.run_dir, request.start_name, agreed->empty() ? known_here : meeting.point);
+    if (!written) return std::move(written).error();
   }
   const int askers =
       nodes_are_known(rank) ? rank.local_world_size - 1 + rank.nodes - 1 : rank.world_size - 1;
   auto workers = desk->serve({.start_name = request.start_name,
                               .answer = to_line(meeting.point, request.start_name),
+                              .answer_here = to_line(known_here, request.start_name),
                               .askers = askers,
                               .workers = meeting.workers,
-                              .secret = meeting.point.secret},
+                              .secret = known_here.secret,
+                              .called = called_names(request, meeting.point.address),
+                              .tell = request.tell},
                              deadline);
-  if (!workers) return within(request, workers.error().what);
+  if (!workers) return within(request, workers.error().what, workers.error().hint);
   meeting.workers = *std::move(workers);
   return meeting;
+}
+
+/// From the first rank of this node.
+Result<MeetingPoint> ask_own_node(const MeetingRequest& request, Deadline deadline) {
+  constexpr std::size_t looks_around_each = 8;
+  const auto question = to_line(question_of(request), request.start_name);
+  const auto point = attempt_until<MeetingPoint>(
+      deadline, milliseconds(100), [&](std::size_t attempt) -> Result<std::optional<MeetingPoint>> {
+        const bool look_around = (attempt + 1) % looks_around_each == 0;
+        auto found =
+            parse_meeting_point(ask_here(request.start_name, std::max(request.rank.node_rank, 0),
+                                         question, look_around, deadline),
+                                request.start_name);
+        if (!found) return std::optional<MeetingPoint>();
+        return std::optional<MeetingPoint>(*std::move(found));
+      });
+  if (point && *point) return **point;
+  return within(request, "the first rank of this node did not say where the ranks meet");
 }
 
 /// The meeting point, and for the other ranks of this node an answer.
 Result<MeetingPoint> follow(const MeetingRequest& request, Deadline deadline) {
   const auto& rank = request.rank;
   const bool direct = !one_node(rank) && (rank.local_rank == 0 || !nodes_are_known(rank));
-  const int node = std::max(rank.node_rank, 0);
-  if (!direct) {
-    const auto point = ask_until(request, deadline, milliseconds(100), [&] {
-      return ask_here(request.start_name, node, question_for(request, ""), deadline);
-    });
-    if (point) return *point;
-    return within(request, "the first rank of this node did not say where the ranks meet");
-  }
+  if (!direct) return ask_own_node(request, deadline);
+  auto secret = agreed_secret(request);
+  if (!secret) return std::move(secret).error();
   std::optional<Desk> desk;
   if (nodes_are_known(rank) && rank.local_world_size > 1) {
-    auto opened = Desk::open(request.start_name, node, {});
+    auto opened = Desk::open(request.start_name, std::max(rank.node_rank, 0), {});
     if (!opened) return std::move(opened).error();
     desk.emplace(*std::move(opened));
   }
-  std::size_t attempt = 0;
-  const auto point = ask_until(request, deadline, milliseconds(1000),
-                               [&] { return ask_rank_0(request, deadline, attempt++); });
-  if (!point) return within(request, "rank 0 did not say where the ranks meet");
+  Inquirer inquirer(request, *std::move(secret));
+  const auto point = attempt_until<MeetingPoint>(
+      deadline, milliseconds(1000),
+      [&](std::size_t number) { return inquirer.attempt(number, deadline); });
+  if (!point) return point.error();
+  if (!*point && !inquirer.unproven().empty())
+    return within(request,
+                  fmt::format("rank 0 did not say where the ranks meet, and who answers at {} does "
+                              "not prove to know the key of this start ({})",
+                              inquirer.unproven(), why_keys_differ),
+                  token_remedy);
+  if (!*point) return within(request, "rank 0 did not say where the ranks meet");
   if (desk) {
     auto served = desk->serve({.start_name = request.start_name,
-                               .answer = to_line(*point, request.start_name),
-                               .askers = rank.local_world_size - 1},
+                               .answer = to_line(**point, request.start_name),
+                               .askers = rank.local_world_size - 1,
+                               .tell = request.tell},
                               deadline);
     if (!served) return within(request, served.error().what);
   }
-  return *point;
+  return **point;
 }
 
 Result<std::vector<std::string>> tell_worker(const MeetingRequest& request,
                                              const MeetingPoint& point, Deadline deadline) {
   const auto port = reserve_port();
   if (!port) return port.error();
-  const Question question{.rank = request.rank.rank,
-                          .worker = with_port(own_address(request), port->port),
-                          .secret = point.secret};
-  const std::string line = to_line(question, request.start_name);
-  const auto answer = ask_there(point.address, point.desk, line, deadline);
-  auto workers = parse_workers(answer, request.rank.world_size);
-  if (!workers) return within(request, "rank 0 did not send the list of all workers");
-  return workers;
+  auto question = question_of(request);
+  question.worker = with_port(own_address(request), port->port);
+  const Inquiry inquiry{request.start_name, question, point.secret};
+  const auto workers = attempt_until<std::vector<std::string>>(
+      deadline, milliseconds(1000),
+      [&](std::size_t) -> Result<std::optional<std::vector<std::string>>> {
+        const auto heard = ask_places({{point.address, point.desk}}, inquiry, deadline);
+        auto table = parse_workers(heard.answer, request.rank.world_size);
+        if (!table) return std::optional<std::vector<std::string>>();
+        return std::optional<std::vector<std::string>>(*std::move(table));
+      });
+  if (workers && *workers) return **workers;
+  return within(request, "rank 0 did not send the list of all workers");
 }
 
 }  // namespace

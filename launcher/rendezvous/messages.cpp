@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <random>
 
 namespace dllaunch {
 namespace {
@@ -15,7 +14,8 @@ using Json = nlohmann::ordered_json;
 constexpr int last_port = 65535;
 constexpr int most_ranks = 1 << 24;
 constexpr std::size_t longest_address = 300;
-constexpr std::size_t secret_digits = 32;
+constexpr std::size_t secret_digits = 64;
+constexpr std::size_t nonce_digits = 32;
 
 Error damaged(const char* what) {
   return {ErrorKind::bad_request, what, ""};
@@ -41,12 +41,12 @@ std::optional<std::string> text_at(const Json& object, const char* key) {
 }
 
 /// Empty: there is none, or no such thing.
-std::string secret_at(const Json& object) {
-  const auto text = text_at(object, "secret").value_or("");
+std::string digits_at(const Json& object, const char* key, std::size_t count) {
+  auto text = text_at(object, key).value_or("");
   const bool hexadecimal = std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
   });
-  return hexadecimal && text.size() == secret_digits ? text : "";
+  return hexadecimal && text.size() == count ? text : "";
 }
 
 std::optional<int> number_at(const Json& object, const char* key, int most) {
@@ -78,12 +78,17 @@ Result<MeetingPoint> parse_meeting_point(std::string_view line, std::string_view
   if (!address || !is_address(*address) || port.value_or(0) == 0 || !desk) {
     return damaged("no address and port in it");
   }
-  return MeetingPoint{*address, *port, *desk, secret_at(object)};
+  return MeetingPoint{*address, *port, *desk, digits_at(object, "secret", secret_digits)};
+}
+
+std::string_view answer_purpose(const Question& question) {
+  return question.worker.empty() ? "answer" : "table";
 }
 
 std::string to_line(const Question& question, std::string_view start_name) {
   Json line = {{"start", start_name}, {"rank", question.rank}, {"worker", question.worker}};
-  if (!question.secret.empty()) line["secret"] = question.secret;
+  if (!question.to.empty()) line["to"] = question.to;
+  if (!question.nonce.empty()) line["nonce"] = question.nonce;
   return line.dump() + "\n";
 }
 
@@ -92,13 +97,10 @@ std::optional<Question> parse_question(std::string_view line, std::string_view s
   if (!object.is_object() || text_at(object, "start") != start_name) return std::nullopt;
   const auto rank = number_at(object, "rank", most_ranks);
   const auto worker = text_at(object, "worker");
+  const auto to = text_at(object, "to").value_or("");
   if (!rank || !worker || (!worker->empty() && !is_address(*worker))) return std::nullopt;
-  return Question{*rank, *worker, secret_at(object)};
-}
-
-std::string new_secret() {
-  std::random_device source;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
+  if (!to.empty() && !is_address(to)) return std::nullopt;
+  return Question{*rank, *worker, to, digits_at(object, "nonce", nonce_digits)};
 }
 
 std::string workers_line(const std::vector<std::string>& workers) {

@@ -15,7 +15,7 @@ struct MeetingPoint {
   std::string address = {};  // of rank 0's node: a name or a number
   int port = 0;              // held by rank 0 for its program: MASTER_PORT
   int desk = 0;              // where rank 0 answers ranks of other nodes; 0: it does not
-  std::string secret = {};   // of the start: what such a rank shows there; empty: there is none
+  std::string secret = {};   // of the start: what they prove there to know; empty: not in it
 };
 
 /// One line of JSON.
@@ -27,15 +27,17 @@ Result<MeetingPoint> parse_meeting_point(std::string_view line, std::string_view
 struct Question {
   int rank = 0;
   std::string worker = {};  // empty: only asks
-  std::string secret = {};  // of the meeting point; empty: it was asked where anybody may answer
+  std::string to = {};      // "HOST:PORT" of whom it asks; empty: the desk of its own node
+  std::string nonce = {};   // the answer proves that it is one to this question
 };
+
+/// What a line is for is part of its proof (proof.hpp).
+constexpr std::string_view question_purpose = "question";
+std::string_view answer_purpose(const Question& question);
 
 std::string to_line(const Question& question, std::string_view start_name);
 /// Nothing for what is not such a line of this start: anybody can connect to a port.
 std::optional<Question> parse_question(std::string_view line, std::string_view start_name);
-
-/// 128 random bits as hexadecimal digits.
-std::string new_secret();
 
 /// All workers' addresses, by rank.
 std::string workers_line(const std::vector<std::string>& workers);

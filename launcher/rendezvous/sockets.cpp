@@ -1,17 +1,15 @@
 #include "launcher/rendezvous/sockets.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 
 namespace dllaunch {
@@ -22,37 +20,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int connect_patience_ms = 3000;
 constexpr std::size_t longest_answer = std::size_t{16} << 20;
 
-struct LocalAddress {
-  sockaddr_un address{};
-  socklen_t size = 0;
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
-};
-
-LocalAddress local_address(const std::string& start_name, int node) {
-  LocalAddress made;
-  made.address.sun_family = AF_UNIX;
-  // A leading NUL makes it abstract.
-  std::string name = fmt::format("dllaunch-{}-{}-{}", geteuid(), node, start_name);
-  name.resize(std::min(name.size(), sizeof made.address.sun_path - 1));
-  std::memcpy(made.address.sun_path + 1, name.data(), name.size());
-  made.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return made;
-}
-
-/// Closes without losing the reason.
-int failed(int socket) {
-  const int error = errno;
-  if (socket >= 0) close(socket);
-  errno = error;
-  return -1;
-}
-
-int listening(int made, const sockaddr* address, socklen_t size) {
-  if (made < 0 || bind(made, address, size) != 0) return failed(made);
-  constexpr int backlog = 8192;  // the kernel lowers it to its own limit
-  return listen(made, backlog) == 0 ? made : failed(made);
-}
-
 bool wait_for(int socket, short what, int milliseconds) {
   pollfd one{socket, what, 0};
   while (true) {
@@ -61,30 +28,19 @@ bool wait_for(int socket, short what, int milliseconds) {
   }
 }
 
-int connected(const addrinfo& at) {
-  const int made = socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (made < 0) return -1;
-  if (connect(made, at.ai_addr, at.ai_addrlen) != 0) {
-    if (errno != EINPROGRESS) return failed(made);
-    const bool ready = wait_for(made, POLLOUT, connect_patience_ms);
-    int error = 0;
-    socklen_t size = sizeof error;
-    if (getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return failed(made);
-    if (!ready || error != 0) {
-      errno = error != 0 ? error : ETIMEDOUT;
-      return failed(made);
-    }
-  }
-  fcntl(made, F_SETFL, fcntl(made, F_GETFL) & ~O_NONBLOCK);
-  return made;
-}
-
 }  // namespace
 
-bool is_ours(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+int closed_with_reason(int socket) {
+  const int error = errno;
+  if (socket >= 0) close(socket);
+  errno = error;
+  return -1;
+}
+
+int bound_and_listening(int socket, const sockaddr* address, socklen_t size) {
+  if (socket < 0 || bind(socket, address, size) != 0) return closed_with_reason(socket);
+  constexpr int backlog = 8192;  // the kernel lowers it to its own limit
+  return listen(socket, backlog) == 0 ? socket : closed_with_reason(socket);
 }
 
 std::string last_error() {
@@ -94,12 +50,6 @@ std::string last_error() {
 int milliseconds_until(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000));
-}
-
-int listen_here(const std::string& start_name, int node) {
-  const auto local = local_address(start_name, node);
-  return listening(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), local.get(),
-                   local.size);
 }
 
 int listen_on(int port) {
@@ -113,7 +63,7 @@ int listen_on(int port) {
   if (made >= 0) {
     setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    made = listening(made, reinterpret_cast<const sockaddr*>(&six), sizeof six);
+    made = bound_and_listening(made, reinterpret_cast<const sockaddr*>(&six), sizeof six);
     if (made >= 0 || errno == EADDRINUSE) return made;
   }
   sockaddr_in four{};
@@ -121,7 +71,7 @@ int listen_on(int port) {
   four.sin_port = six.sin6_port;
   made = socket(AF_INET, kind, 0);
   if (made >= 0) setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  return listening(made, reinterpret_cast<const sockaddr*>(&four), sizeof four);
+  return bound_and_listening(made, reinterpret_cast<const sockaddr*>(&four), sizeof four);
 }
 
 int port_of(int socket) {
@@ -132,33 +82,65 @@ int port_of(int socket) {
   return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
-int connect_here(const std::string& start_name, int node) {
-  const auto local = local_address(start_name, node);
-  const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (made < 0 || connect(made, local.get(), local.size) != 0 || !is_ours(made)) {
-    return failed(made);
-  }
-  return made;
+std::string peer_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  std::array<char, NI_MAXHOST> host{};
+  if (getpeername(socket, generic, &size) != 0 ||
+      getnameinfo(generic, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return "an unknown address";
+  const std::string text = host.data();
+  const std::string four_in_six = "::ffff:";
+  return text.starts_with(four_in_six) ? text.substr(four_in_six.size()) : text;
 }
 
-bool resolves(const std::string& address) {
-  addrinfo* list = nullptr;
-  if (getaddrinfo(address.c_str(), nullptr, nullptr, &list) != 0) return false;
-  freeaddrinfo(list);
-  return true;
-}
-
-int connect_to(const std::string& address, int port) {
+std::vector<SocketAddress> addresses_of(const std::string& host, int port) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   const std::string service = std::to_string(port);
-  if (getaddrinfo(address.c_str(), service.c_str(), &wanted, &list) != 0) return -1;
-  int made = -1;
-  for (const addrinfo* at = list; at != nullptr && made < 0; at = at->ai_next)
-    made = connected(*at);
+  if (getaddrinfo(host.c_str(), service.c_str(), &wanted, &list) != 0) return {};
+  std::vector<SocketAddress> found;
+  for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
+    SocketAddress one{.size = at->ai_addrlen};
+    std::memcpy(&one.address, at->ai_addr, at->ai_addrlen);
+    found.push_back(one);
+  }
   freeaddrinfo(list);
-  return made;
+  return found;
+}
+
+SocketAddress at_port(SocketAddress address, int port) {
+  // Both families keep the port in the same place.
+  reinterpret_cast<sockaddr_in&>(address.address).sin_port = htons(static_cast<in_port_t>(port));
+  return address;
+}
+
+int begin_to_connect(const SocketAddress& address) {
+  const int made = socket(address.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (made < 0) return -1;
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address.address);
+  const bool begun = connect(made, generic, address.size) == 0 || errno == EINPROGRESS;
+  return begun ? made : closed_with_reason(made);
+}
+
+int connect_to(const std::string& host, int port) {
+  for (const auto& address : addresses_of(host, port)) {
+    const int made = begin_to_connect(address);
+    if (made < 0) continue;
+    const bool ready = wait_for(made, POLLOUT, connect_patience_ms);
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+    if (ready && error == 0) {
+      fcntl(made, F_SETFL, fcntl(made, F_GETFL) & ~O_NONBLOCK);
+      return made;
+    }
+    errno = error != 0 ? error : ETIMEDOUT;
+    closed_with_reason(made);
+  }
+  return -1;
 }
 
 std::string exchange(int socket, const std::string& line, Clock::time_point deadline) {

@@ -21,6 +21,7 @@
 #include "launcher/rank_shim.hpp"
 #include "launcher/rendezvous/meet.hpp"
 #include "launcher/rendezvous/start_name.hpp"
+#include "launcher/run_index.hpp"
 #include "launcher/stage.hpp"
 #include "launcher/verb.hpp"
 #include "runtime/binding.hpp"
@@ -141,10 +142,17 @@ Result<Meeting> meet_others(const ExecOptions& options, const FrameworkScene& sc
                        .names = own_names(site, scene.host),
                        .hosts = step_hosts(scene.rank, lookup),
                        .run_dir = run_dir,
+                       .token = lookup("DLLAUNCH_START_TOKEN").value_or(""),
+                       .key_folder = state_folder(world).value_or(""),
                        .workers = needs_workers(scene.framework),
-                       .patience = std::chrono::seconds(*seconds)});
+                       .patience = std::chrono::seconds(*seconds),
+                       .tell = [&](const std::string& sentence) {
+                         world.note(fmt::format("dllaunch: rank {} on {}: {}\n", scene.rank.rank,
+                                                scene.host, sentence));
+                       }});
   const bool needed = scene.framework != "none" && scene.framework != "mpi";
-  if (meeting || needed || meeting.error().kind == ErrorKind::timeout) return meeting;
+  // Only what concerns all ranks alike: else those who go on are waited for in vain.
+  if (meeting || needed || meeting.error().kind != ErrorKind::unavailable) return meeting;
   if (scene.rank.rank == 0) {
     world.note(fmt::format("dllaunch: MASTER_ADDR and MASTER_PORT are not set: {}: {}\n",
                            meeting.error().what, meeting.error().hint));

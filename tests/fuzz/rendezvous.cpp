@@ -1,6 +1,10 @@
-// What comes over a socket before a rank's program starts, and /proc/PID/stat.
+// What comes over a socket before a rank's program starts, /proc/net/unix, and /proc/PID/stat.
+#include <sstream>
+
 #include "launcher/execute/ancestors.hpp"
+#include "launcher/rendezvous/local_door.hpp"
 #include "launcher/rendezvous/messages.hpp"
+#include "launcher/rendezvous/proof.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -18,9 +22,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     must_hold(question->rank >= 0, "a rank is not negative");
     must_hold(question->worker.find_first_of("\n\" ") == std::string::npos, "one plain word");
     const auto again = parse_question(to_line(*question, "s"), "s");
-    must_hold(again && again->worker == question->worker && again->secret == question->secret,
+    must_hold(again && again->worker == question->worker && again->to == question->to &&
+                  again->nonce == question->nonce,
               "a question comes back as it was");
   }
+  must_hold(!unseal("secret", question_purpose, "", text), "nobody proves anything by chance");
+  const auto sealed = seal("secret", question_purpose, "", text);
+  must_hold(unseal("secret", question_purpose, "", sealed.substr(0, sealed.size() - 1)) == text,
+            "what is sealed comes back");
+  std::istringstream list{std::string(text)};
+  for (const auto& name : listening_names(list, "door"))
+    must_hold(name.starts_with("door"), "only what was asked for");
   if (const auto workers = parse_workers(text, 2)) {
     must_hold(workers->size() == 2, "as many as asked for");
     must_hold(bool(parse_workers(workers_line(*workers), 2)), "a table comes back");

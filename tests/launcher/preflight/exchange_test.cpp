@@ -1,13 +1,18 @@
 #include "launcher/preflight/exchange.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <thread>
 
+#include "launcher/rendezvous/proof.hpp"
 #include "launcher/rendezvous/sockets.hpp"
+#include "tests/launcher/rendezvous/impostor.hpp"
+#include "tests/support/other_process.hpp"
 #include "topology/isolated_call.hpp"
 
 namespace dllaunch {
@@ -30,13 +35,14 @@ std::string text_of_calls(const Result<std::vector<PeerCall>>& calls) {
 }
 
 /// A process each, as on nodes; all on this machine, under addresses of its own.
-std::vector<Json> exchange(const std::vector<std::string>& hosts,
-                           const std::vector<std::size_t>& who,
-                           std::chrono::milliseconds patience) {
+std::vector<Json> exchange_of(const std::vector<std::string>& hosts,
+                              const std::vector<std::size_t>& who,
+                              std::chrono::milliseconds patience) {
   const auto mark = "test." + std::to_string(getpid());
   std::vector<IsolatedCall> calls;
   for (const auto own : who) {
-    const ExchangePlan plan{.mark = mark, .hosts = hosts, .own = own, .patience = patience};
+    const ExchangePlan plan{
+        .mark = mark, .secret = "secret", .hosts = hosts, .own = own, .patience = patience};
     calls.push_back({.work = [plan]() -> Result<std::string> {
                        return text_of_calls(exchange_with_peers(plan));
                      },
@@ -50,7 +56,7 @@ std::vector<Json> exchange(const std::vector<std::string>& hosts,
 
 TEST(Exchange, ReachesEveryPeer) {
   const std::vector<std::string> hosts = {"127.0.0.1", "127.0.0.2", "127.0.0.3"};
-  const auto answers = exchange(hosts, {0, 1, 2}, 20s);
+  const auto answers = exchange_of(hosts, {0, 1, 2}, 20s);
   for (const auto& answer : answers) {
     ASSERT_EQ(answer.size(), 2u) << answer;
     for (const auto& call : answer) {
@@ -62,7 +68,7 @@ TEST(Exchange, ReachesEveryPeer) {
 }
 
 TEST(Exchange, TellsWhoIsNotThere) {
-  const auto answers = exchange({"127.0.0.1", "127.0.0.2", "127.0.0.3"}, {0, 1}, 500ms);
+  const auto answers = exchange_of({"127.0.0.1", "127.0.0.2", "127.0.0.3"}, {0, 1}, 500ms);
   for (const auto& answer : answers) {
     ASSERT_EQ(answer.size(), 2u) << answer;
     for (const auto& call : answer) EXPECT_EQ(call["reached"], call["host"] != "127.0.0.3") << call;
@@ -75,17 +81,69 @@ TEST(Exchange, TakesNoAnswerFromStrangers) {
   const auto mark = "test." + std::to_string(getpid());
   std::vector<int> strangers;
   for (const int port : exchange_ports(mark, "127.0.0.2")) strangers.push_back(listen_on(port));
-  const auto answers = exchange({"127.0.0.1", "127.0.0.2"}, {0}, 700ms);
+  const auto answers = exchange_of({"127.0.0.1", "127.0.0.2"}, {0}, 700ms);
   for (const int stranger : strangers) close(stranger);
   ASSERT_EQ(answers[0].size(), 1u) << answers[0];
   EXPECT_FALSE(answers[0][0]["reached"]);
+}
+
+/// The mark stands on the command line of every node, and the ports follow from it.
+TEST(Exchange, AStrangerWhoKnowsTheMarkIsNotThePeer) {
+  const auto prefix = fmt::format("dllaunch-preflight test.{} ", getpid());
+  const auto ports = exchange_ports("test." + std::to_string(getpid()), "127.0.0.2");
+  // A process each: what forks had better have no threads.
+  const OtherProcess stranger(geteuid(), [&] {
+    static int calls = 0;
+    const auto answer = [prefix](const std::string& line) {
+      // Bare, as it was before; proven with the wrong secret; proven, but to another question.
+      const auto reply = prefix + "1.5 -";
+      const int way = calls++ % 3;
+      auto words = reply + "\n";
+      if (way == 1) words = seal("other", "reply", "", reply);
+      if (way == 2) words = seal("secret", "reply", line.substr(0, 32), reply);
+      return words + "done\n";
+    };
+    static const Impostor impostor(ports[0], answer);
+    return impostor.listens();
+  });
+  ASSERT_TRUE(stranger.ready());
+  const auto answers = exchange_of({"127.0.0.1", "127.0.0.2"}, {0}, 1s);
+  ASSERT_EQ(answers[0].size(), 1u) << answers[0];
+  EXPECT_FALSE(answers[0][0]["reached"]);
+}
+
+/// Nor is he let in as one, and while he says nothing he takes nobody's place.
+TEST(Exchange, GuestsProveWhoTheyAre) {
+  const auto mark = "test." + std::to_string(getpid());
+  const auto ports = exchange_ports(mark, "127.0.0.1");
+  const ExchangePlan plan{
+      .mark = mark, .secret = "secret", .hosts = {"127.0.0.1", "127.0.0.2"}, .patience = 20s};
+  const OtherProcess node(geteuid(), [&] {
+    std::thread([plan] { EXPECT_TRUE(exchange_with_peers(plan)); }).detach();
+    return true;
+  });
+  int there = -1;
+  for (int i = 0; i < 500 && there < 0; ++i) {
+    there = connect_to("127.0.0.1", ports[0]);
+    std::this_thread::sleep_for(10ms);
+  }
+  const auto soon = std::chrono::steady_clock::now() + 15s;
+  const auto greeting = fmt::format("dllaunch-preflight {} 127.0.0.2\n", mark);
+  EXPECT_EQ(exchange(there, greeting, soon), "");
+  std::vector<int> silent;
+  for (int i = 0; i < 70; ++i) silent.push_back(connect_to("127.0.0.1", ports[0]));
+  std::this_thread::sleep_for(1s);
+  const auto call =
+      seal("secret", "call", "", fmt::format("dllaunch-preflight {} 0 127.0.0.2", mark));
+  EXPECT_NE(exchange(connect_to("127.0.0.1", ports[0]), call, soon), "");
+  for (const int one : silent) close(one);
 }
 
 TEST(Exchange, OccupiedPortsAreGoneAround) {
   const auto mark = "test." + std::to_string(getpid());
   const int taken = listen_on(exchange_ports(mark, "127.0.0.2").front());
   ASSERT_GE(taken, 0);
-  const auto answers = exchange({"127.0.0.1", "127.0.0.2"}, {0, 1}, 8s);
+  const auto answers = exchange_of({"127.0.0.1", "127.0.0.2"}, {0, 1}, 8s);
   close(taken);
   for (const auto& answer : answers) EXPECT_TRUE(answer[0]["reached"]) << answer;
 }

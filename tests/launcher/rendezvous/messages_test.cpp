@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "launcher/rendezvous/proof.hpp"
+
 namespace dllaunch {
 namespace {
 
@@ -43,11 +45,25 @@ TEST(Messages, ASecretComesBackAndNothingElseInItsPlace) {
       to_line({.address = "n1", .port = 1, .desk = 2, .secret = secret}, "s"), "s");
   ASSERT_TRUE(point);
   EXPECT_EQ(point->secret, secret);
-  EXPECT_EQ(parse_question(to_line(Question{.rank = 1, .secret = secret}, "s"), "s")->secret,
-            secret);
   for (const std::string& other :
-       {std::string(), secret + "0", secret.substr(1), std::string(32, 'g')})
-    EXPECT_EQ(parse_question(to_line(Question{.rank = 1, .secret = other}, "s"), "s")->secret, "");
+       {std::string(), secret + "0", secret.substr(1), std::string(64, 'g')}) {
+    const auto line = to_line({.address = "n1", .port = 1, .desk = 2, .secret = other}, "s");
+    EXPECT_EQ(parse_meeting_point(line, "s")->secret, "");
+  }
+}
+
+TEST(Messages, WhomAQuestionIsForAndItsNumberComeBack) {
+  const auto nonce = new_nonce();
+  const Question question{.rank = 1, .to = "[fe80::1]:61000", .nonce = nonce};
+  const auto back = parse_question(to_line(question, "s"), "s");
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->to, question.to);
+  EXPECT_EQ(back->nonce, nonce);
+  EXPECT_EQ(answer_purpose(question), "answer");
+  EXPECT_EQ(answer_purpose({.rank = 1, .worker = "n2:1"}), "table");
+  for (const std::string& other : {nonce + "0", nonce.substr(1), std::string(32, 'g')})
+    EXPECT_EQ(parse_question(to_line(Question{.nonce = other}, "s"), "s")->nonce, "");
+  EXPECT_FALSE(parse_question(to_line(Question{.to = "n1 :1"}, "s"), "s"));
 }
 
 TEST(Messages, QuestionsOfThisStartOnly) {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "launcher/rendezvous/sockets.hpp"
+#include "tests/support/other_process.hpp"
 
 namespace dllaunch {
 namespace {
@@ -56,6 +57,27 @@ TEST(ReservedPort, NobodyElseGetsIt) {
   }
   EXPECT_GT(open.size(), 100u);
   for (const int other : open) close(other);
+  close(held->socket);
+}
+
+// What docs/security.md says: the kernel gives nobody else the port, but who names it gets it. It
+// asks for a user only of SO_REUSEPORT, which no framework sets.
+TEST(ReservedPort, AnotherUserWhoNamesItCanListenFirst) {
+  if (!can_be_others()) GTEST_SKIP() << "needs root";
+  const auto held = reserve_port();
+  ASSERT_TRUE(held);
+  {
+    const OtherProcess honest(other_user, [&] {
+      return bind_to(held->port, /*reuse=*/false) < 0 && errno == EADDRINUSE;
+    });
+    EXPECT_TRUE(honest.ready());
+  }
+  const OtherProcess thief(other_user, [&] {
+    const int made = bind_to(held->port, /*reuse=*/true);
+    return made >= 0 && listen(made, 1) == 0;
+  });
+  EXPECT_TRUE(thief.ready()) << "then the kernel protects it by now: say so in docs/security.md";
+  EXPECT_EQ(listen_on(held->port), -1) << "the program ends with an error, and does not share";
   close(held->socket);
 }
 

@@ -1,0 +1,77 @@
+// Another user who knows what anybody can know of a start: stranger START UID RELEASE. He listens
+// at its first agreed ports, holds the name of its local door, and answers every question with an
+// address of his. Prints what he hears, until the file RELEASE exists.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "launcher/rendezvous/messages.hpp"
+#include "launcher/rendezvous/proof.hpp"
+#include "launcher/rendezvous/sockets.hpp"
+#include "launcher/rendezvous/start_name.hpp"
+
+namespace {
+
+using namespace dllaunch;
+
+constexpr auto patience = std::chrono::seconds(100);
+const auto began = std::chrono::steady_clock::now();
+
+int local_door(const std::string& user, const std::string& start) {
+  const auto name = fmt::format("dllaunch-{}-0-{}", user, start);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  return bind(made, generic, size) == 0 && listen(made, 8) == 0 ? made : -1;
+}
+
+void answer(int door, const std::string& start) {
+  const int guest = accept(door, nullptr, nullptr);
+  std::string line(4096, '\0');
+  const auto got = recv(guest, line.data(), line.size(), 0);
+  line.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  std::printf("heard %s", line.c_str());
+  std::fflush(stdout);
+  const auto evil = to_line({.address = "evil", .port = 29500, .desk = 1}, start);
+  const auto asked = parse_question(body_of(line.substr(0, line.find('\n'))), start);
+  const auto words =
+      asked ? seal("a guess", "answer", asked->nonce, evil.substr(0, evil.size() - 1)) : evil;
+  if (send(guest, words.data(), words.size(), MSG_NOSIGNAL) < 0) std::perror("stranger");
+  close(guest);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  const std::string start = argv[1];
+  std::vector<pollfd> doors = {{local_door(argv[2], start), POLLIN, 0}};
+  const auto ports = agreed_ports(start);
+  for (std::size_t i = 0; i < 3; ++i) doors.push_back({listen_on(ports[i]), POLLIN, 0});
+  for (const auto& door : doors) {
+    if (door.fd >= 0) continue;
+    std::perror("stranger");
+    return 1;
+  }
+  std::printf("ready\n");
+  std::fflush(stdout);
+  while (access(argv[3], F_OK) != 0 && std::chrono::steady_clock::now() - began < patience) {
+    constexpr int moment_ms = 50;
+    if (poll(doors.data(), doors.size(), moment_ms) <= 0) continue;
+    for (const auto& door : doors)
+      if (door.revents != 0) answer(door.fd, start);
+  }
+  return 0;
+}
