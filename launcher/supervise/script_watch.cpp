@@ -9,6 +9,7 @@
 
 #include "launcher/host_list.hpp"
 #include "launcher/supervise/journal.hpp"
+#include "launcher/supervise/storage.hpp"
 #include "launcher/verb.hpp"
 
 namespace dllaunch {
@@ -70,13 +71,14 @@ class ScriptWatch {
                                               .status = RunStatus::node_fail,
                                               .exit_code = exit_code::job_failed},
                               std::nullopt);
-    const auto done = append_to_journal(script_.dir, line);
+    const auto done = storage_.write([&] { return append_to_journal(script_.dir, line); });
     world_.note(fmt::format("dllaunch: {}: {}\n", to_string(next), reason));
     if (!done) world_.note("dllaunch: " + done.error().what + "\n");
   }
 
   World& world_;
   const WatchedScript& script_;
+  const RunStorage storage_{script_.dir};
   bool said_ = false;
   std::chrono::steady_clock::time_point gone_since_;
   int refused_ = 0;
