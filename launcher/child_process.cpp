@@ -126,7 +126,7 @@ std::optional<int> ended(pid_t pid) {
   int status = 0;
   const pid_t got = waitpid(pid, &status, WNOHANG);
   if (got == 0 || (got < 0 && errno == EINTR)) return std::nullopt;
-  if (got < 0) return 0;  // somebody else reaped it: its status is lost, its output is not
+  if (got < 0) return 1;  // reaped elsewhere: its status is lost, and 0 would claim success
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -67,6 +68,8 @@ int flushed(int code) {
 
 int main(int argc, char** argv) {
   open_standard_streams();
+  // A parent that ignores it passes that on, and the exit codes of our children would be lost.
+  std::signal(SIGCHLD, SIG_DFL);
   const std::vector<std::string> args(argv + 1, argv + argc);
   auto parsed = parse_command_line(
       args, [](const std::string& path) { return access(path.c_str(), F_OK) == 0; });

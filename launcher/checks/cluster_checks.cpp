@@ -70,9 +70,10 @@ void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found)
   one.exclude.reset();
   one.constraint.reset();
   one.qos.reset();  // it may lift the limit, or not: whoever can ask Slurm knows
+  auto untimed_one = one;
+  untimed_one.time.reset();
   const auto time = choose_nodes(one, slurm, false);
-  const bool has_nodes = time || time.error().what.find("node") == std::string::npos;
-  if (!time && has_nodes) add_once(found, time.error());
+  if (!time && choose_nodes(untimed_one, slurm, false)) add_once(found, time.error());
 }
 
 /// Where one is chosen by a plug-in, only a submission shows whether.

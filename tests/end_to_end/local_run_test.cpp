@@ -346,6 +346,16 @@ TEST_F(LocalRun, MoreRanksThanCpusIsAWarning) {
   EXPECT_EQ(log_of(4), "here\n");
 }
 
+/// As some daemons and batch systems start programs.
+TEST_F(LocalRun, WhoIgnoresTheEndOfChildrenGetsTheirExitCodes) {
+  work_.before = {"bash", "-c", "trap '' CHLD; exec \"$@\"", "-"};
+  EXPECT_EQ(work_.run(args(command("true"))).exit_code, 0);
+  const auto failed =
+      work_.run({"run", command("exit 7"), "--local", "--run-dir", work_.path() + "/other"});
+  EXPECT_NE(failed.exit_code, 0);
+  EXPECT_THAT(failed.out + failed.err, HasSubstr("exited with code 7"));
+}
+
 /// Read by two other users, of the directory's group and of another.
 TEST_F(LocalRun, ASharedRunIsReadByItsGroupAlone) {
   if (geteuid() != 0) GTEST_SKIP() << "only root may be another user";

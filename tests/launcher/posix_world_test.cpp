@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <algorithm>
 #include <chrono>
@@ -50,6 +52,16 @@ TEST_F(PosixWorldTest, GivesBackBothStreamsAndTheExitCode) {
 
 TEST_F(PosixWorldTest, AddsTheSignalTo128) {
   EXPECT_EQ(shell("kill -TERM $$")->exit_code, 143);
+}
+
+/// As in a process that ignores SIGCHLD: nobody says how the program ended.
+TEST_F(PosixWorldTest, ALostExitCodeIsNoSuccess) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const auto output = shell("echo out");
+  std::signal(SIGCHLD, before);
+  ASSERT_TRUE(output);
+  EXPECT_EQ(output->out, "out\n");
+  EXPECT_EQ(output->exit_code, 1);
 }
 
 TEST_F(PosixWorldTest, ReadsMoreThanAPipeHolds) {

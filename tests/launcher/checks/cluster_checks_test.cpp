@@ -106,6 +106,19 @@ TEST(ClusterChecks, ALimitThatAQosMayLiftIsStillTold) {
   EXPECT_THAT(found(asked, cluster()), HasSubstr("!asked for 9:00:00, the limit of partition gpu"));
 }
 
+/// Words in a name are no verdict.
+TEST(ClusterChecks, ATimeAboveTheLimitIsToldOfAnyPartition) {
+  auto slurm = cluster();
+  for (auto& partition : slurm.partitions)
+    if (partition.name == "gpu") partition.name = "allnodes";
+  auto both = job(9);
+  both.resources.partition = "allnodes";
+  both.resources.time = "9:00:00";
+  const auto all = found(both, slurm);
+  EXPECT_THAT(all, HasSubstr("!asked for 9 nodes"));
+  EXPECT_THAT(all, HasSubstr("!asked for 9:00:00, the limit of partition allnodes is 90 minutes"));
+}
+
 TEST(ClusterChecks, EveryKindOfGpuOfANodeIsThere) {
   auto slurm = cluster();
   slurm.partitions[1].node_types[0].gpu_kinds = {{"a100", 2}, {"v100", 2}};
