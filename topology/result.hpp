@@ -9,7 +9,7 @@
 
 namespace dllaunch {
 
-/// Named after what the reader should do next. Exit codes: launcher/main.cpp.
+/// Named after what the reader should do next. Exit codes: launcher/cli/main.cpp.
 enum class ErrorKind {
   bad_request,    // meaningless as asked: fix the command or the file
   unsatisfiable,  // meaningful, but this cluster or machine cannot do it: ask for less

@@ -9,14 +9,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "launcher/base/terminal_text.hpp"
+#include "launcher/base/version.hpp"
 #include "launcher/daemon/curve.hpp"
 #include "launcher/daemon/metrics.hpp"
 #include "launcher/daemon/page.hpp"
 #include "launcher/daemon/run_text.hpp"
-#include "launcher/run_status.hpp"
-#include "launcher/stored_json.hpp"
-#include "launcher/terminal_text.hpp"
-#include "launcher/version.hpp"
+#include "launcher/monitor/run_status.hpp"
+#include "launcher/run/stored_json.hpp"
 
 namespace dllaunch {
 namespace {

@@ -11,7 +11,7 @@
 #include "launcher/daemon/ledgers.hpp"
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/world.hpp"
+#include "launcher/os/world.hpp"
 
 namespace dllaunch {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "launcher/daemon/place.hpp"
-#include "launcher/world.hpp"
+#include "launcher/os/world.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/events.hpp"
+#include "launcher/run/events.hpp"
 
 namespace dllaunch {
 

@@ -8,7 +8,7 @@
 #include "launcher/daemon/daemon_lock.hpp"
 #include "launcher/daemon/place.hpp"
 #include "launcher/daemon/settings.hpp"
-#include "launcher/world.hpp"
+#include "launcher/os/world.hpp"
 
 namespace dllaunch {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "launcher/history.hpp"
-#include "launcher/line_tail.hpp"
-#include "launcher/run_view.hpp"
+#include "launcher/monitor/run_view.hpp"
+#include "launcher/os/line_tail.hpp"
+#include "launcher/run/history.hpp"
 
 namespace dllaunch {
 

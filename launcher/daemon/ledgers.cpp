@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "launcher/events.hpp"
+#include "launcher/run/events.hpp"
 
 namespace dllaunch {
 

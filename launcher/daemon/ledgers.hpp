@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "launcher/line_tail.hpp"
-#include "launcher/stored_run.hpp"
-#include "launcher/summary.hpp"
+#include "launcher/os/line_tail.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "launcher/run/summary.hpp"
 
 namespace dllaunch {
 

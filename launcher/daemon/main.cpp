@@ -10,11 +10,11 @@
 #include <cstdlib>
 #include <string>
 
+#include "launcher/base/terminal_text.hpp"
+#include "launcher/cli/verb.hpp"
 #include "launcher/daemon/daemon.hpp"
-#include "launcher/execute/background.hpp"
-#include "launcher/posix_world.hpp"
-#include "launcher/terminal_text.hpp"
-#include "launcher/verb.hpp"
+#include "launcher/os/background.hpp"
+#include "launcher/os/posix_world.hpp"
 
 namespace {
 

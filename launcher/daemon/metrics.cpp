@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "launcher/utf8.hpp"
+#include "launcher/base/utf8.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "launcher/run_index.hpp"
+#include "launcher/run/run_index.hpp"
 
 namespace dllaunch {
 

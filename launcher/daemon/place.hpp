@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "launcher/world.hpp"
+#include "launcher/os/world.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {

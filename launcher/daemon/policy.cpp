@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "launcher/verb.hpp"
+#include "launcher/cli/verb.hpp"
 
 namespace dllaunch {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/summary.hpp"
+#include "launcher/run/summary.hpp"
 
 namespace dllaunch {
 

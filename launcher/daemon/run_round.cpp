@@ -13,11 +13,11 @@
 
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/usage.hpp"
-#include "launcher/execute/slurm_job.hpp"
-#include "launcher/job_file.hpp"
-#include "launcher/option_edits.hpp"
-#include "launcher/slurm_wishes.hpp"
-#include "launcher/supervise/journal.hpp"
+#include "launcher/job/job_file.hpp"
+#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/slurm/option_edits.hpp"
+#include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/run_dir.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "launcher/daemon/pace.hpp"
-#include "launcher/execute/slurm_job.hpp"
-#include "launcher/run_index.hpp"
+#include "launcher/run/run_index.hpp"
+#include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
 namespace {

@@ -17,9 +17,9 @@
 #include "launcher/daemon/settings.hpp"
 #include "launcher/daemon/store.hpp"
 #include "launcher/daemon/submitter.hpp"
-#include "launcher/run_end.hpp"
-#include "launcher/run_view.hpp"
-#include "launcher/stored_run.hpp"
+#include "launcher/monitor/run_view.hpp"
+#include "launcher/postmortem/run_end.hpp"
+#include "launcher/run/stored_run.hpp"
 
 namespace dllaunch {
 

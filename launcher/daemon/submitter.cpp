@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "launcher/daemon/policy.hpp"
-#include "launcher/execute/slurm_job.hpp"
-#include "launcher/execute/submission.hpp"
-#include "launcher/job_identity.hpp"
-#include "launcher/option_edits.hpp"
-#include "launcher/run_dir.hpp"
-#include "launcher/slurm_wishes.hpp"
+#include "launcher/launch/submission.hpp"
+#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/run/job_identity.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/option_edits.hpp"
+#include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
 namespace {

@@ -11,7 +11,7 @@
 #include "launcher/daemon/daemon_lock.hpp"
 #include "launcher/daemon/place.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/world.hpp"
+#include "launcher/os/world.hpp"
 
 namespace dllaunch {
 

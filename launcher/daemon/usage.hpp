@@ -1,7 +1,7 @@
 // What runs have cost, for a cap on it.
 #pragma once
 
-#include "launcher/plan.hpp"
+#include "launcher/plan/plan.hpp"
 
 namespace dllaunch {
 

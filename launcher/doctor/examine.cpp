@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "launcher/cluster/named_topology.hpp"
 #include "launcher/doctor/bench.hpp"
 #include "launcher/doctor/observe.hpp"
-#include "launcher/named_topology.hpp"
-#include "launcher/rank_shim.hpp"
+#include "launcher/rank/rank_shim.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "launcher/host_list.hpp"
-#include "launcher/inherited_options.hpp"
-#include "launcher/program_paths.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/inherited_options.hpp"
 
 namespace dllaunch {
 namespace {

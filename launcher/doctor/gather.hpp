@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launcher/doctor/report.hpp"
-#include "launcher/world.hpp"
+#include "launcher/os/world.hpp"
 
 namespace dllaunch {
 

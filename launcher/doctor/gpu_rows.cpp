@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "launcher/utf8.hpp"
+#include "launcher/base/utf8.hpp"
 #include "runtime/gpu/gpu_sensors.hpp"
 #include "topology/isolated_call.hpp"
 

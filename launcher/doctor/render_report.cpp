@@ -8,7 +8,7 @@
 
 #include "launcher/doctor/bench.hpp"
 #include "launcher/doctor/report.hpp"
-#include "launcher/host_list.hpp"
+#include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "launcher/utf8.hpp"
+#include "launcher/base/utf8.hpp"
 
 namespace dllaunch {
 namespace {

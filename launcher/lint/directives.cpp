@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "launcher/base/nearest_name.hpp"
 #include "launcher/lint/script.hpp"
-#include "launcher/nearest_name.hpp"
 
 namespace dllaunch::lint {
 namespace {

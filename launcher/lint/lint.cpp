@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "launcher/utf8.hpp"
+#include "launcher/base/utf8.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "launcher/nearest_name.hpp"
+#include "launcher/base/nearest_name.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -19,8 +19,8 @@
 #include <set>
 #include <thread>
 
-#include "launcher/rendezvous/proof.hpp"
-#include "launcher/rendezvous/sockets.hpp"
+#include "launcher/rank/rendezvous/proof.hpp"
+#include "launcher/rank/rendezvous/sockets.hpp"
 
 namespace dllaunch {
 namespace {

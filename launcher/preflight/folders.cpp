@@ -7,9 +7,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "launcher/execute/stage_node.hpp"
+#include "launcher/os/trial_file.hpp"
 #include "launcher/preflight/check.hpp"
-#include "launcher/preflight/trial_file.hpp"
+#include "launcher/staging/stage_node.hpp"
 
 namespace dllaunch {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/rendezvous/reachable_address.hpp"
+#include "launcher/rank/rendezvous/reachable_address.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "launcher/base/nearest_name.hpp"
 #include "launcher/doctor/gather.hpp"
-#include "launcher/host_list.hpp"
-#include "launcher/inherited_options.hpp"
-#include "launcher/nearest_name.hpp"
-#include "launcher/program_paths.hpp"
-#include "launcher/rendezvous/proof.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/rank/rendezvous/proof.hpp"
+#include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/inherited_options.hpp"
 
 namespace dllaunch {
 namespace {

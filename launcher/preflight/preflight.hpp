@@ -12,8 +12,8 @@
 // the worst. Starts one job step beside whatever runs (--overlap), which ends with the call.
 #pragma once
 
+#include "launcher/os/world.hpp"
 #include "launcher/preflight/report.hpp"
-#include "launcher/world.hpp"
 
 namespace dllaunch {
 

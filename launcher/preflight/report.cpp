@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "launcher/host_list.hpp"
-#include "launcher/utf8.hpp"
+#include "launcher/base/utf8.hpp"
+#include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {
 namespace {

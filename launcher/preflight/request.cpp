@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "launcher/doctor/gather.hpp"
-#include "launcher/host_list.hpp"
-#include "launcher/run_dir.hpp"
-#include "launcher/stored_json.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/run/stored_json.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "topology/isolated_call.hpp"
 
 namespace dllaunch {

@@ -4,8 +4,8 @@
 
 #include <cstring>
 
+#include "launcher/os/trial_file.hpp"
 #include "launcher/preflight/check.hpp"
-#include "launcher/preflight/trial_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "launcher/recovery.hpp"
+#include "launcher/job/recovery.hpp"
 #include "launcher/supervise/old_ranks.hpp"
 #include "launcher/supervise/rank_states.hpp"
 

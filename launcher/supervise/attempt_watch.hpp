@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/run_dir.hpp"
-#include "launcher/supervise/allocation.hpp"
-#include "launcher/supervise/ending.hpp"
+#include "launcher/os/starter_process.hpp"
+#include "launcher/os/world.hpp"
+#include "launcher/postmortem/ending.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/allocation.hpp"
 #include "launcher/supervise/policy.hpp"
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/signs_of_life.hpp"
-#include "launcher/supervise/starter_process.hpp"
-#include "launcher/world.hpp"
 #include "runtime/lease.hpp"
 
 namespace dllaunch {

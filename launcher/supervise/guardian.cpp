@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "launcher/execute/descendants.hpp"
-#include "launcher/verb.hpp"
+#include "launcher/cli/verb.hpp"
+#include "launcher/os/descendants.hpp"
 #include "runtime/lease.hpp"
 
 namespace dllaunch {

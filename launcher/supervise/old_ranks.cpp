@@ -6,7 +6,7 @@
 #include <chrono>
 #include <csignal>
 
-#include "launcher/execute/descendants.hpp"
+#include "launcher/os/descendants.hpp"
 #include "launcher/supervise/rank_states.hpp"
 
 namespace dllaunch {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "launcher/run_dir.hpp"
-#include "launcher/supervise/allocation.hpp"
-#include "launcher/world.hpp"
+#include "launcher/os/world.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/allocation.hpp"
 
 namespace dllaunch {
 

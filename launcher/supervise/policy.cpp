@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-#include "launcher/verb.hpp"
+#include "launcher/cli/verb.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/failure.hpp"
-#include "launcher/recovery.hpp"
-#include "launcher/summary.hpp"
+#include "launcher/job/recovery.hpp"
+#include "launcher/run/failure.hpp"
+#include "launcher/run/summary.hpp"
 
 namespace dllaunch {
 

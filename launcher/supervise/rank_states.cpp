@@ -10,11 +10,11 @@
 #include <optional>
 #include <vector>
 
-#include "launcher/execute/ancestors.hpp"
-#include "launcher/execute/descendants.hpp"
-#include "launcher/host_list.hpp"
-#include "launcher/log_line.hpp"
-#include "launcher/program_paths.hpp"
+#include "launcher/os/ancestors.hpp"
+#include "launcher/os/descendants.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/run/log_line.hpp"
+#include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/run_dir.hpp"
-#include "launcher/supervise/allocation.hpp"
-#include "launcher/world.hpp"
+#include "launcher/os/world.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/allocation.hpp"
 
 namespace dllaunch {
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <thread>
 
-#include "launcher/host_list.hpp"
-#include "launcher/supervise/journal.hpp"
+#include "launcher/cli/verb.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/storage.hpp"
-#include "launcher/verb.hpp"
 
 namespace dllaunch {
 namespace {

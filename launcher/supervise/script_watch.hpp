@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "launcher/recovery.hpp"
-#include "launcher/run_dir.hpp"
-#include "launcher/supervise/allocation.hpp"
-#include "launcher/world.hpp"
+#include "launcher/job/recovery.hpp"
+#include "launcher/os/world.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/allocation.hpp"
 
 namespace dllaunch {
 

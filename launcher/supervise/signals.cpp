@@ -3,7 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "launcher/failure.hpp"
+#include "launcher/run/failure.hpp"
 
 namespace dllaunch {
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "launcher/events.hpp"
-#include "launcher/run_dir.hpp"
+#include "launcher/run/events.hpp"
+#include "launcher/run/run_dir.hpp"
 
 namespace dllaunch {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "launcher/host_list.hpp"
+#include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {
 

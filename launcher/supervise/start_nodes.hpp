@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "launcher/os/world.hpp"
+#include "launcher/run/journal.hpp"
 #include "launcher/supervise/attempt_watch.hpp"
-#include "launcher/supervise/journal.hpp"
 #include "launcher/supervise/node_fitness.hpp"
-#include "launcher/world.hpp"
 
 namespace dllaunch {
 

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "launcher/preflight/trial_file.hpp"
+#include "launcher/os/trial_file.hpp"
 
 namespace dllaunch {
 

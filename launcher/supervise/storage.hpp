@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "launcher/run_dir.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "runtime/held_folder.hpp"
 
 namespace dllaunch {

@@ -10,19 +10,19 @@
 #include <optional>
 #include <utility>
 
-#include "launcher/events.hpp"
-#include "launcher/execute/descendants.hpp"
-#include "launcher/first_error.hpp"
-#include "launcher/run_lease.hpp"
-#include "launcher/stored_run.hpp"
+#include "launcher/cli/verb.hpp"
+#include "launcher/os/descendants.hpp"
+#include "launcher/run/events.hpp"
+#include "launcher/run/first_error.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/run/run_lease.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "launcher/slurm/put_back.hpp"
 #include "launcher/supervise/guardian.hpp"
-#include "launcher/supervise/journal.hpp"
 #include "launcher/supervise/old_ranks.hpp"
-#include "launcher/supervise/put_back.hpp"
 #include "launcher/supervise/start_nodes.hpp"
 #include "launcher/supervise/storage.hpp"
 #include "launcher/supervise/watch_step.hpp"
-#include "launcher/verb.hpp"
 
 namespace dllaunch {
 namespace {

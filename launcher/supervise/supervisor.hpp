@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/os/world.hpp"
 #include "launcher/supervise/attempt_watch.hpp"
-#include "launcher/world.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {

@@ -6,8 +6,8 @@
 #include <csignal>
 #include <thread>
 
-#include "launcher/inherited_options.hpp"
-#include "launcher/program_paths.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/slurm/inherited_options.hpp"
 
 namespace dllaunch {
 namespace {

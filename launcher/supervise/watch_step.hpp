@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "launcher/execute/owned_process.hpp"
+#include "launcher/os/owned_process.hpp"
+#include "launcher/os/world.hpp"
 #include "launcher/supervise/attempt_watch.hpp"
-#include "launcher/world.hpp"
 
 namespace dllaunch {
 

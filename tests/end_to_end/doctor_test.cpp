@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/execute/owned_process.hpp"
-#include "launcher/posix_world.hpp"
+#include "launcher/os/owned_process.hpp"
+#include "launcher/os/posix_world.hpp"
 #include "runtime/binding.hpp"
 #include "tests/end_to_end/launched.hpp"
 

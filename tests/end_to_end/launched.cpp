@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "launcher/execute/descendants.hpp"
+#include "launcher/os/descendants.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/execute/owned_process.hpp"
+#include "launcher/os/owned_process.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/execute/slurm_job.hpp"
-#include "launcher/facts.hpp"
-#include "launcher/posix_world.hpp"
-#include "launcher/slurm_facts.hpp"
-#include "launcher/slurm_json.hpp"
+#include "launcher/cluster/facts.hpp"
+#include "launcher/cluster/slurm_facts.hpp"
+#include "launcher/os/posix_world.hpp"
+#include "launcher/slurm/slurm_job.hpp"
+#include "launcher/slurm/slurm_json.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/daemon/client.hpp"
-#include "launcher/history.hpp"
-#include "launcher/run_dir.hpp"
-#include "launcher/supervise/journal.hpp"
+#include "launcher/run/history.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {

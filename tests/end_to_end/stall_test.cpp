@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <set>
 
-#include "launcher/execute/descendants.hpp"
-#include "launcher/posix_world.hpp"
+#include "launcher/os/descendants.hpp"
+#include "launcher/os/posix_world.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {

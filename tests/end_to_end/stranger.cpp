@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "launcher/rendezvous/messages.hpp"
-#include "launcher/rendezvous/proof.hpp"
-#include "launcher/rendezvous/sockets.hpp"
-#include "launcher/rendezvous/start_name.hpp"
+#include "launcher/rank/rendezvous/messages.hpp"
+#include "launcher/rank/rendezvous/proof.hpp"
+#include "launcher/rank/rendezvous/sockets.hpp"
+#include "launcher/rank/rendezvous/start_name.hpp"
 
 namespace {
 

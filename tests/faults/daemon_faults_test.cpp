@@ -14,7 +14,7 @@
 
 #include "launcher/daemon/client.hpp"
 #include "launcher/daemon/daemon_lock.hpp"
-#include "launcher/run_dir.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {

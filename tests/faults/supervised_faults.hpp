@@ -22,9 +22,9 @@
 #include <set>
 #include <variant>
 
-#include "launcher/events.hpp"
-#include "launcher/history.hpp"
-#include "launcher/run_dir.hpp"
+#include "launcher/run/events.hpp"
+#include "launcher/run/history.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {

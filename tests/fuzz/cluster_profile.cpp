@@ -1,6 +1,6 @@
 // Cluster profiles: a profile that can be planned with, or every problem at a place in the file.
-#include "launcher/cluster_profile.hpp"
-#include "launcher/profile_facts.hpp"
+#include "launcher/cluster/cluster_profile.hpp"
+#include "launcher/cluster/profile_facts.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // "n[1-3,07],gpu-a[01-16]-ib".
-#include "launcher/host_list.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

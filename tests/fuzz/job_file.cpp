@@ -1,5 +1,5 @@
 // Job files: an answer, or every problem, each at a place inside the file.
-#include "launcher/job_file.hpp"
+#include "launcher/job/job_file.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "launcher/failure.hpp"
-#include "launcher/first_error.hpp"
-#include "launcher/line_merger.hpp"
-#include "launcher/log_line.hpp"
-#include "launcher/utf8.hpp"
+#include "launcher/base/utf8.hpp"
+#include "launcher/monitor/line_merger.hpp"
+#include "launcher/run/failure.hpp"
+#include "launcher/run/first_error.hpp"
+#include "launcher/run/log_line.hpp"
 #include "tests/fuzz/must_hold.hpp"
 #include "topology/id_set.hpp"
 

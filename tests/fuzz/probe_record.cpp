@@ -1,8 +1,8 @@
 // A record of `dllaunch probe`: from the cache, or out of a job's output.
 #include <nlohmann/json.hpp>
 
-#include "launcher/probe_job.hpp"
-#include "launcher/probed_node.hpp"
+#include "launcher/cluster/probed_node.hpp"
+#include "launcher/probe/probe_job.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

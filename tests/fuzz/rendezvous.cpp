@@ -1,10 +1,10 @@
 // What comes over a socket before a rank's program starts, /proc/net/unix, and /proc/PID/stat.
 #include <sstream>
 
-#include "launcher/execute/ancestors.hpp"
-#include "launcher/rendezvous/local_door.hpp"
-#include "launcher/rendezvous/messages.hpp"
-#include "launcher/rendezvous/proof.hpp"
+#include "launcher/os/ancestors.hpp"
+#include "launcher/rank/rendezvous/local_door.hpp"
+#include "launcher/rank/rendezvous/messages.hpp"
+#include "launcher/rank/rendezvous/proof.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

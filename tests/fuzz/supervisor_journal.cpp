@@ -2,7 +2,7 @@
 // started anew comes to a decision.
 #include <string>
 
-#include "launcher/supervise/journal.hpp"
+#include "launcher/run/journal.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

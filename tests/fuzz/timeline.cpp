@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "launcher/timeline_merge.hpp"
+#include "launcher/timeline/timeline_merge.hpp"
 #include "runtime/timeline_format.hpp"
 #include "tests/fuzz/must_hold.hpp"
 #include "tests/support/temporary_folder.hpp"

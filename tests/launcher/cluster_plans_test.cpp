@@ -7,9 +7,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cluster_catalog.hpp"
-#include "launcher/profile_facts.hpp"
-#include "launcher/shell_quote.hpp"
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/cluster/cluster_catalog.hpp"
+#include "launcher/cluster/profile_facts.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/golden.hpp"

@@ -9,9 +9,9 @@
 #include <random>
 #include <sstream>
 
-#include "launcher/job_file.hpp"
-#include "launcher/utf8.hpp"
-#include "launcher/yaml_tree.hpp"
+#include "launcher/base/utf8.hpp"
+#include "launcher/config/yaml_tree.hpp"
+#include "launcher/job/job_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "launcher/command_line.hpp"
-#include "launcher/posix_world.hpp"
+#include "launcher/cli/command_line.hpp"
+#include "launcher/os/posix_world.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/daemon/store.hpp"
-#include "launcher/execute/slurm_job.hpp"
-#include "launcher/execute/submission.hpp"
-#include "launcher/supervise/journal.hpp"
+#include "launcher/launch/submission.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/slurm/slurm_job.hpp"
 #include "tests/launcher/disk_world.hpp"
 #include "tests/support/crash_states.hpp"
 #include "tests/trainer/run_program.hpp"

@@ -9,11 +9,11 @@
 
 #include "launcher/daemon/store.hpp"
 #include "launcher/daemon/submitter.hpp"
-#include "launcher/execute/slurm.hpp"
-#include "launcher/follow.hpp"
-#include "launcher/job_file.hpp"
-#include "launcher/run_files.hpp"
-#include "launcher/supervise/journal.hpp"
+#include "launcher/job/job_file.hpp"
+#include "launcher/launch/slurm.hpp"
+#include "launcher/monitor/follow.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/run/run_files.hpp"
 #include "tests/launcher/disk_world.hpp"
 
 namespace dllaunch {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "launcher/host_list.hpp"
+#include "launcher/slurm/host_list.hpp"
 #include "topology/synthetic.hpp"
 
 namespace dllaunch {

@@ -1,7 +1,7 @@
 // Nodes of sample_plans.hpp's clusters, as `dllaunch probe` would have seen them.
 #pragma once
 
-#include "launcher/facts.hpp"
+#include "launcher/cluster/facts.hpp"
 
 namespace dllaunch {
 

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "launcher/posix_world.hpp"
+#include "launcher/os/posix_world.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "launcher/plan.hpp"
+#include "launcher/plan/plan.hpp"
 #include "tests/launcher/sample_plans.hpp"
 
 namespace dllaunch {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "launcher/run_index.hpp"
+#include "launcher/run/run_index.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "launcher/command_line.hpp"
-#include "launcher/job_schema.hpp"
+#include "launcher/cli/command_line.hpp"
+#include "launcher/job/job_schema.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/golden.hpp"
 #include "topology/synthetic.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/world.hpp"
+#include "launcher/os/world.hpp"
 
 namespace dllaunch {
 

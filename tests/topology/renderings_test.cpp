@@ -1,5 +1,5 @@
-// What `dllaunch bind --format` prints is golden (launcher/verbs/bind_test.cpp); these are its
-// rules. The real tools read it in tests/end_to_end/bind_formats_test.cpp.
+// What `dllaunch bind --format` prints is golden (launcher/cli/commands/bind_test.cpp); these are
+// its rules. The real tools read it in tests/end_to_end/bind_formats_test.cpp.
 #include "topology/renderings.hpp"
 
 #include <gmock/gmock.h>

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "launcher/base/utf8.hpp"
 #include "launcher/lint/rule.hpp"
-#include "launcher/utf8.hpp"
 
 namespace dllaunch::lint {
 namespace {

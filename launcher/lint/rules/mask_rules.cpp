@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "launcher/base/nearest_name.hpp"
+#include "launcher/base/utf8.hpp"
 #include "launcher/lint/rule.hpp"
-#include "launcher/nearest_name.hpp"
-#include "launcher/utf8.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -5,9 +5,9 @@
 #include <array>
 #include <set>
 
+#include "launcher/base/utf8.hpp"
 #include "launcher/lint/programs.hpp"
 #include "launcher/lint/rule.hpp"
-#include "launcher/utf8.hpp"
 
 namespace dllaunch::lint {
 namespace {

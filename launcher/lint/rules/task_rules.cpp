@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
+#include "launcher/base/utf8.hpp"
 #include "launcher/lint/programs.hpp"
 #include "launcher/lint/rule.hpp"
-#include "launcher/utf8.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/run_end.hpp"
+#include "launcher/postmortem/run_end.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

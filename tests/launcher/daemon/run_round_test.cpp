@@ -1,7 +1,7 @@
 // One run in the rounds: wishes, refusals, silences, ends.
 #include <gmock/gmock.h>
 
-#include "launcher/supervise/journal.hpp"
+#include "launcher/run/journal.hpp"
 #include "tests/launcher/daemon/played_slurm.hpp"
 
 namespace dllaunch {

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/execute/submission.hpp"
-#include "launcher/run_dir.hpp"
+#include "launcher/launch/submission.hpp"
+#include "launcher/run/run_dir.hpp"
 #include "tests/launcher/stored_runs.hpp"
 
 namespace dllaunch {

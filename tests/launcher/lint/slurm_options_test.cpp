@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "launcher/posix_world.hpp"
+#include "launcher/os/posix_world.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch::lint {

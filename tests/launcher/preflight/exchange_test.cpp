@@ -9,8 +9,8 @@
 #include <set>
 #include <thread>
 
-#include "launcher/rendezvous/proof.hpp"
-#include "launcher/rendezvous/sockets.hpp"
+#include "launcher/rank/rendezvous/proof.hpp"
+#include "launcher/rank/rendezvous/sockets.hpp"
 #include "tests/launcher/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"
 #include "topology/isolated_call.hpp"

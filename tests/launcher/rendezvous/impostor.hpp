@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/rendezvous/sockets.hpp"
+#include "launcher/rank/rendezvous/sockets.hpp"
 
 namespace dllaunch {
 

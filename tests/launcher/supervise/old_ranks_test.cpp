@@ -7,7 +7,7 @@
 #include <csignal>
 #include <thread>
 
-#include "launcher/execute/owned_process.hpp"
+#include "launcher/os/owned_process.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/temporary_folder.hpp"
 

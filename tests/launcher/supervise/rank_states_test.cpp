@@ -7,8 +7,8 @@
 #include <csignal>
 #include <thread>
 
-#include "launcher/execute/owned_process.hpp"
-#include "launcher/posix_world.hpp"
+#include "launcher/os/owned_process.hpp"
+#include "launcher/os/posix_world.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

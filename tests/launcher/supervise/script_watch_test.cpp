@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "launcher/supervise/journal.hpp"
+#include "launcher/run/journal.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/temporary_folder.hpp"
 

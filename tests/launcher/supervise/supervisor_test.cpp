@@ -9,10 +9,10 @@
 #include <csignal>
 #include <thread>
 
-#include "launcher/events.hpp"
-#include "launcher/execute/descendants.hpp"
+#include "launcher/os/descendants.hpp"
+#include "launcher/run/events.hpp"
+#include "launcher/run/journal.hpp"
 #include "launcher/supervise/guardian.hpp"
-#include "launcher/supervise/journal.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
 
 namespace dllaunch {

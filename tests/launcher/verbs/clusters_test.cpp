@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/command_line.hpp"
+#include "launcher/cli/command_line.hpp"
 #include "tests/support/fake_world.hpp"
 
 namespace dllaunch {

@@ -1,0 +1,185 @@
+#include "launcher/cli/command_line.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <span>
+
+#include "launcher/base/nearest_name.hpp"
+#include "launcher/base/version.hpp"
+#include "launcher/cli/verb_help.hpp"
+
+namespace dllaunch {
+namespace {
+
+const std::map<std::string, ColorChoice> color_words = {{"auto", ColorChoice::automatic},
+                                                        {"always", ColorChoice::always},
+                                                        {"never", ColorChoice::never}};
+
+/// What every verb accepts.
+struct GlobalOptions {
+  std::string color = "auto";
+  bool verbose = false;
+  bool quiet = false;
+};
+
+void declare_globals(CLI::App& app, GlobalOptions& options) {
+  app.add_option("--color", options.color, "colour in the output; auto: on a terminal")
+      ->capture_default_str()
+      ->type_name("auto|always|never")
+      ->check([](const std::string& word) {
+        return color_words.contains(word) ? "" : "'" + word + "' is not auto, always or never";
+      })
+      ->group(global_group);
+  auto* verbose = app.add_flag("-v,--verbose", options.verbose, "say more")->group(global_group);
+  app.add_flag("-q,--quiet", options.quiet, "errors only")->excludes(verbose)->group(global_group);
+  app.set_help_flag("-h,--help", "this text")->group(global_group);
+}
+
+/// The words before the verb can only be global options; --color takes the word behind it.
+std::size_t position_of_verb(const std::vector<std::string>& args) {
+  std::size_t at = 0;
+  while (at < args.size() && args[at].starts_with('-')) at += args[at] == "--color" ? 2 : 1;
+  return std::min(at, args.size());
+}
+
+const Verb* find_verb(std::string_view name) {
+  for (const Verb* verb : verbs()) {
+    if (verb->name == name) return verb;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> verb_names() {
+  std::vector<std::string> names;
+  for (const Verb* verb : verbs()) names.emplace_back(verb->name);
+  return names;
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+Error unknown_word(const std::string& word) {
+  const bool like_a_file = word.find_first_of("./") != std::string::npos;
+  if (like_a_file) {
+    return {ErrorKind::bad_request, "no such file: '" + word + "'",
+            "the name of a job file that exists, or one of: " + join(verb_names())};
+  }
+  std::string what = "unknown verb '" + word + "'";
+  const auto names = verb_names();
+  if (const auto near = nearest_name(word, names)) what += "; did you mean '" + *near + "'?";
+  return {ErrorKind::bad_request, what, "one of: " + join(names) + "; or the name of a job file"};
+}
+
+Error unexpected_word(const std::string& word, const CLI::App& app) {
+  if (!word.starts_with('-')) {
+    return {ErrorKind::bad_request, "unexpected argument '" + word + "'", ""};
+  }
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  const std::string name = word.substr(0, word.find('='));
+  std::string what = "unknown option '" + name + "'";
+  if (const auto near = nearest_name(name, known)) what += "; did you mean '" + *near + "'?";
+  return {ErrorKind::bad_request, what, ""};
+}
+
+/// CLI11 begins some of its sentences with a capital letter, and others with RUN or JOB.yaml.
+std::string as_fact(std::string text) {
+  const auto is_small = [](char c) { return std::islower(static_cast<unsigned char>(c)) != 0; };
+  if (text.size() > 1 && is_small(text[1]) && is_small(text.back())) {
+    text.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
+  }
+  return text;
+}
+
+Result<Parsed> parse_verb(const Verb& verb, std::vector<std::string> args) {
+  Command command;
+  command.verb = &verb;
+  command.app = std::make_shared<CLI::App>();
+  GlobalOptions globals;
+  CLI::App& app = *command.app;
+  command.body = verb.declare(app);
+  declare_globals(app, globals);
+
+  std::reverse(args.begin(), args.end());  // as CLI11 wants them
+  try {
+    app.parse(args);
+  } catch (const CLI::CallForHelp&) {
+    return Parsed{Answer{render_verb_help(verb, app)}};
+  } catch (const CLI::ParseError& error) {
+    const auto extra = app.remaining();
+    Error failure = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty()
+                        ? unexpected_word(extra.front(), app)
+                        : Error{ErrorKind::bad_request, as_fact(error.what()), ""};
+    failure.hint = "dllaunch " + std::string(verb.name) + " --help";
+    return std::move(failure).within(verb.name);
+  }
+  const CLI::Option* fix = app.get_option_no_throw("--fix");
+  command.prints_a_file = verb.name == "script" || (fix != nullptr && fix->count() > 0);
+  command.color = color_words.at(globals.color);
+  command.verbosity = globals.quiet ? -1 : globals.verbose ? 1 : 0;
+  return Parsed{std::move(command)};
+}
+
+/// The options before the verb; an answer where they ask `dllaunch` itself for one.
+Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
+  CLI::App app;
+  GlobalOptions globals;
+  bool version_asked = false;
+  declare_globals(app, globals);
+  app.add_flag("--version", version_asked);
+  std::reverse(args.begin(), args.end());
+  try {
+    app.parse(args);
+  } catch (const CLI::CallForHelp&) {
+    return std::optional(Answer{render_help()});
+  } catch (const CLI::ParseError& error) {
+    const auto extra = app.remaining();
+    Error failure = extra.empty() ? Error{ErrorKind::bad_request, as_fact(error.what()), ""}
+                                  : unexpected_word(extra.front(), app);
+    failure.hint = "dllaunch --help";
+    return failure;
+  }
+  if (!version_asked) return std::optional<Answer>();
+  return std::optional(Answer{"dllaunch " + std::string(version()) + "\n"});
+}
+
+}  // namespace
+
+Result<Parsed> parse_command_line(const std::vector<std::string>& args,
+                                  const std::function<bool(const std::string&)>& exists) {
+  const std::size_t at = position_of_verb(args);
+  const auto leading_end = args.begin() + static_cast<std::ptrdiff_t>(at);
+  std::vector<std::string> rest(args.begin(), leading_end);
+  auto answer = parse_leading(rest);
+  if (!answer) return std::move(answer).error();
+  if (*answer) return Parsed{**std::move(answer)};
+  if (at == args.size()) {
+    return Error{ErrorKind::bad_request, "nothing to do: no verb and no job file",
+                 "dllaunch --help"};
+  }
+
+  const Verb* verb = find_verb(args[at]);
+  if (verb == nullptr) {
+    verb = exists(args[at]) ? find_verb("run") : nullptr;
+    if (verb == nullptr) return unknown_word(args[at]);
+    rest.push_back(args[at]);
+  }
+  rest.insert(rest.end(), leading_end + 1, args.end());
+  return parse_verb(*verb, std::move(rest));
+}
+
+int exit_code_of(ErrorKind kind) {
+  return kind == ErrorKind::bad_request ? exit_code::bad_request : exit_code::environment;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,44 @@
+// From the words after `dllaunch` to the verb they mean. Runs nothing.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launcher/cli/verb.hpp"
+
+namespace dllaunch {
+
+enum class ColorChoice { automatic, always, never };  // typed: auto|always|never
+
+/// A verb with its options, ready to run.
+struct Command {
+  const Verb* verb = nullptr;
+  ColorChoice color = ColorChoice::automatic;
+  int verbosity = 0;
+  bool prints_a_file = false;  // a script or a patch: its bytes matter
+  VerbBody body;
+  std::shared_ptr<CLI::App> app;  // the body may look at it
+};
+
+/// Text that was asked for: help or a version.
+struct Answer {
+  std::string text;
+};
+
+using Parsed = std::variant<Command, Answer>;
+
+/// `dllaunch FILE ...` means `dllaunch run FILE ...`; `exists` says whether a word names a file.
+/// --color, -v and -q may stand before or after the verb. bad_request: anything not understood.
+Result<Parsed> parse_command_line(const std::vector<std::string>& args,
+                                  const std::function<bool(const std::string&)>& exists);
+
+/// `dllaunch --help`.
+std::string render_help();
+
+/// The exit code a failed verb ends with.
+int exit_code_of(ErrorKind kind);
+
+}  // namespace dllaunch

@@ -1,0 +1,191 @@
+// Measurements of this machine, or of the nodes of a Slurm allocation.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/base/nearest_name.hpp"
+#include "launcher/cli/verb.hpp"
+#include "launcher/cluster/facts.hpp"
+#include "launcher/job/job_schema.hpp"
+#include "launcher/plan/mpi_plugin.hpp"
+#include "launcher/plan/program_paths.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch bench allreduce                                  two ranks here, 4 B to 64 MiB
+  dllaunch bench allreduce --ranks 4 --communicator mpi     against the MPI library's own
+  salloc -N 2 --ntasks-per-node 4 dllaunch bench allreduce  the ranks of an allocation
+  dllaunch bench allreduce --min-bytes 1048576 --json
+  salloc -N 2 dllaunch bench allreduce --project 16,64      what more nodes would take
+)";
+
+struct Options {
+  std::string what;
+  std::optional<int> ranks;
+  std::string communicator = "auto";
+  std::size_t min_bytes = 4;
+  std::size_t max_bytes = std::size_t{64} << 20;
+  int iterations = 20;
+  std::vector<int> project;
+  bool json = false;
+};
+
+/// The job file's words for them: better said once here than by every rank.
+Result<Ok> check_communicator(const std::string& name) {
+  const auto words = job_schema().value(
+      nlohmann::ordered_json::json_pointer("/properties/runtime/properties/allreduce/enum"),
+      nlohmann::ordered_json::array());
+  std::vector<std::string> known;
+  for (const auto& word : words) known.push_back(word.get<std::string>());
+  if (std::find(known.begin(), known.end(), name) != known.end()) return Ok{};
+  const auto nearest = nearest_name(name, known);
+  return Error{ErrorKind::bad_request,
+               fmt::format("unknown communicator '{}'{}", name,
+                           nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""),
+               fmt::format("one of: {}", fmt::join(known, ", "))};
+}
+
+/// So are these: fp32 is reduced, in sizes that double.
+Result<Ok> check_sizes(const Options& options) {
+  if (options.min_bytes < 4 || options.min_bytes % 4 != 0) {
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("--min-bytes is {}, not a multiple of 4: fp32 is reduced", options.min_bytes),
+        ""};
+  }
+  if (options.max_bytes < options.min_bytes) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("--max-bytes is {}, less than --min-bytes {}", options.max_bytes,
+                             options.min_bytes),
+                 ""};
+  }
+  if (options.communicator == "solo" && options.ranks.value_or(2) > 1) {
+    return Error{ErrorKind::bad_request, "communicator solo serves one rank", "--ranks 1"};
+  }
+  return Ok{};
+}
+
+/// Inside an allocation, but not inside a step of it.
+bool has_allocation(World& world) {
+  return world.environment("SLURM_JOB_ID").has_value() &&
+         !world.environment("SLURM_STEP_ID").has_value();
+}
+
+std::vector<std::string> start_here(const Options& options) {
+  // The shim binds, by GPU and NUMA node; mpirun's own default of one core a rank would not.
+  return {"mpirun",          "--np", std::to_string(options.ranks.value_or(2)), "--bind-to", "none",
+          "--oversubscribe", "--"};
+}
+
+Result<std::vector<std::string>> start_in_allocation(const Options& options, World& world) {
+  const auto facts = observe(world);
+  if (!facts) return facts.error();
+  const auto mpi = facts->slurm ? mpi_of_trainer(*facts->slurm) : std::nullopt;
+  std::vector<std::string> argv;
+  if (mpi) {
+    argv = {"srun", "--mpi=" + *mpi, "--cpu-bind=none", "--kill-on-bad-exit=1"};
+    if (options.ranks) argv.push_back(fmt::format("--ntasks={}", *options.ranks));
+  } else {
+    argv = {"mpirun", "--bind-to", "none"};
+    if (options.ranks) argv.insert(argv.end(), {"--np", std::to_string(*options.ranks)});
+    argv.emplace_back("--");
+  }
+  return argv;
+}
+
+/// The user's own settings win.
+void prepare_environment(bool in_allocation) {
+  if (::geteuid() == 0) {
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+  }
+  if (in_allocation) {
+    ::setenv("SLURM_PMIX_FENCE", "ring", 0);  // as plan_slurm.cpp says
+    return;
+  }
+  ::setenv("OMPI_MCA_ras", "^slurm", 0);
+  ::setenv("OMPI_MCA_plm", "^slurm", 0);
+}
+
+/// This process becomes what starts the ranks; their table is its output.
+Result<int> become(const std::vector<std::string>& argv, World& world) {
+  if (!world.find_program(argv[0])) {
+    return Error{ErrorKind::unavailable, argv[0] + " is not installed",
+                 argv[0] == "mpirun" ? "apt-get install openmpi-bin, or module load openmpi" : ""};
+  }
+  std::vector<char*> words;
+  words.reserve(argv.size() + 1);
+  for (const auto& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execvp(words[0], words.data());
+  return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], std::strerror(errno)), ""};
+}
+
+Result<int> bench(const Options& options, World& world) {
+  if (options.what != "allreduce") {
+    return Error{ErrorKind::bad_request, fmt::format("nothing measures \"{}\"", options.what),
+                 "dllaunch bench allreduce"};
+  }
+  if (auto known = check_communicator(options.communicator); !known)
+    return std::move(known).error();
+  if (auto good = check_sizes(options); !good) return std::move(good).error();
+  auto paths = program_paths("");
+  if (!paths) return std::move(paths).error();
+  const bool in_allocation = has_allocation(world);
+  auto start = in_allocation ? start_in_allocation(options, world)
+                             : Result<std::vector<std::string>>(start_here(options));
+  if (!start) return std::move(start).error();
+  std::vector<std::string> argv = *std::move(start);
+  argv.insert(argv.end(), {paths->dllaunch, "exec", "--", paths->dltrain, "--bench-allreduce",
+                           options.communicator, std::to_string(options.min_bytes),
+                           std::to_string(options.max_bytes), std::to_string(options.iterations),
+                           options.json ? "json" : "table"});
+  if (!options.project.empty()) argv.push_back(fmt::format("{}", fmt::join(options.project, ",")));
+  prepare_environment(in_allocation);
+  return become(argv, world);
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("WHAT", options->what, "allreduce")->required();
+  app.add_option("--ranks", options->ranks, "how many [2; in an allocation its tasks]")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("N");
+  app.add_option("--communicator", options->communicator, "which; `info` lists them [auto]")
+      ->type_name("NAME");
+  app.add_option("--min-bytes", options->min_bytes, "smallest size [4]")->type_name("B");
+  app.add_option("--max-bytes", options->max_bytes, "largest size [67108864]")->type_name("B");
+  app.add_option("--iterations", options->iterations,
+                 "calls in each of five repetitions, the fastest of which counts [20]")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("N");
+  app.add_option("--project", options->project,
+                 "what as many nodes would take, by the model fitted to two or more")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1'000'000).description(""))
+      ->type_name("NODES");
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](World& world) { return bench(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb bench_verb;
+const Verb bench_verb{"bench", "how fast ranks exchange gradients here", examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,140 @@
+// Which CPUs each rank of a node would get: the placement, without a job.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/cluster/named_topology.hpp"
+#include "launcher/slurm/host_list.hpp"
+#include "topology/masks.hpp"
+#include "topology/placement.hpp"
+#include "topology/renderings.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch bind                                  one rank per GPU of this machine
+  dllaunch bind --ranks 4 --policy spread        four ranks, far from each other
+  dllaunch bind --topology node.xml --json       masks for another machine, for a script
+  srun $(dllaunch bind --format srun) ./app      inside a job that has whole nodes
+  dllaunch bind --format numactl > lines         line i+1 goes before local rank i's command:
+  mpirun --bind-to none bash -c '$(sed -n $((OMPI_COMM_WORLD_LOCAL_RANK+1))p lines) ./app'
+)";
+
+struct Options {
+  std::string topology;
+  int ranks = 0;
+  std::string policy = "closest";
+  std::string mode = "cores";
+  std::string cores = "auto";
+  std::string order = "gpu";
+  std::string reserve = "auto";
+  bool smt = false;
+  std::string format = "table";
+  std::string hosts = "localhost";
+  bool visible_devices = false;
+  bool json = false;
+};
+
+Result<PlacementRequest> request_from(const Options& options) {
+  auto policy = parse_bind_policy(options.policy);
+  if (!policy) return std::move(policy).error();
+  if (*policy == BindPolicy::explicit_masks) {
+    return Error{ErrorKind::bad_request, "policy explicit takes its masks from a job file",
+                 "--policy closest, or `dllaunch plan` with binding.masks in the job file"};
+  }
+  auto mode = parse_bind_mode(options.mode);
+  if (!mode) return std::move(mode).error();
+  auto cores = parse_bind_cores(options.cores);
+  if (!cores) return std::move(cores).error();
+  auto order = parse_rank_order(options.order);
+  if (!order) return std::move(order).error();
+  PlacementRequest request;
+  request.ranks = options.ranks;
+  request.policy = *policy;
+  request.mode = *mode;
+  request.cores = *cores;
+  request.order = *order;
+  request.smt = options.smt;
+  request.reserve = options.reserve;
+  return request;
+}
+
+/// What the form cannot say goes to stderr: stdout is for the program that reads it.
+void show(World& world, const Rendering& made, const Placement& placement, BindFormat format) {
+  world.print(made.text);
+  if (format != BindFormat::table)
+    for (const auto& warning : placement.warnings) world.note("warning: " + warning + "\n");
+  for (const auto& note : made.notes) world.note("note: " + note + "\n");
+}
+
+Result<int> show_binding(World& world, const Options& options) {
+  const auto request = request_from(options);
+  if (!request) return request.error();
+  const auto format = parse_bind_format(options.format);
+  if (!format) return format.error();
+  const auto hosts = expand_hosts(options.hosts);
+  if (!hosts) return hosts.error();
+  const auto topology = named_topology(world, options.topology);
+  if (!topology) return topology.error();
+  auto placement = place_ranks(*topology, *request);
+  if (!placement) return std::move(placement).error();
+  if (!placement->idle.empty())
+    placement->warnings.push_back(placement->idle + "; --cores fill deals them out after the rest");
+  if (options.json) {
+    world.print(to_json(*topology, *placement).dump(2) + "\n");
+    return exit_code::success;
+  }
+  const RenderingOptions rendering{.hosts = *hosts, .visible_devices = options.visible_devices};
+  show(world, render_binding(*format, *topology, *placement, rendering), *placement, *format);
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_topology_option(app, options->topology);
+  app.add_option("--ranks", options->ranks,
+                 "ranks on the node; else one per GPU, without GPUs one per NUMA node")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65536).description(""));
+  app.add_option("--policy", options->policy,
+                 "near the rank's GPU, far from each other, or nowhere")
+      ->type_name("closest|spread|none")
+      ->capture_default_str();
+  app.add_option("--mode", options->mode, "a share of the cores, a single core, whole NUMA nodes")
+      ->type_name("cores|core|numa")
+      ->capture_default_str();
+  app.add_option("--cores", options->cores,
+                 "only those near the GPU (auto, near), or then the rest")
+      ->type_name("auto|near|fill")
+      ->capture_default_str();
+  app.add_flag("--smt", options->smt, "all hardware threads of a core, not only its first");
+  app.add_option("--reserve", options->reserve,
+                 "CPUs kept free: auto, none, first-core-per-l3 or a list")
+      ->type_name("R")
+      ->capture_default_str();
+  app.add_option("--order", options->order, "number ranks by GPU or along NUMA nodes")
+      ->type_name("gpu|numa")
+      ->capture_default_str();
+  auto* format = app.add_option("--format", options->format, "in the words of what applies it")
+                     ->type_name("table|srun|rankfile|numactl|taskset|hwloc-bind|env|script")
+                     ->capture_default_str();
+  app.add_option("--hosts", options->hosts, "rankfile: the nodes, as n[1-4] or +n0,+n1")
+      ->type_name("LIST")
+      ->capture_default_str();
+  app.add_flag("--visible-devices", options->visible_devices,
+               "env, script: hide a rank's other GPUs from it");
+  app.add_flag("--json", options->json, "one JSON document")->excludes(format);
+  return [options](World& world) { return show_binding(world, *options); };
+}
+
+}  // namespace
+
+extern const Verb bind_verb;
+const Verb bind_verb{"bind", "the CPUs, GPU and NIC of each rank on a node, and why", examples,
+                     declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,237 @@
+// The daemon of a user: started, asked, ended. It is a program of its own beside this one.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "launcher/base/nearest_name.hpp"
+#include "launcher/cli/verb.hpp"
+#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/daemon_lock.hpp"
+#include "launcher/daemon/settings.hpp"
+#include "launcher/daemon/unit.hpp"
+#include "launcher/monitor/progress.hpp"
+#include "launcher/plan/program_paths.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::json;
+
+constexpr std::string_view examples =
+    R"(  dllaunch daemon start                          looks after your runs, through log-outs
+  dllaunch daemon start --listen 127.0.0.1:0     and shows a page, to you alone
+  dllaunch daemon start --notify 'mail -s "$3" me < /dev/null'
+  dllaunch daemon start --systemd > ~/.config/systemd/user/dllaunch.service
+  dllaunch daemon status
+  dllaunch daemon stop
+)";
+
+struct Options {
+  std::string what;
+  std::string listen;
+  bool systemd = false;
+  bool json = false;
+  DaemonSettings settings;
+};
+
+Result<DaemonPlace> place_of(World& world) {
+  if (auto place = daemon_place(world)) return *std::move(place);
+  return Error{ErrorKind::unavailable, "no HOME to keep the daemon's store in",
+               "set XDG_STATE_HOME"};
+}
+
+/// Where Slurm's commands, its configuration and the daemon's own folder are.
+std::vector<std::pair<std::string, std::string>> unit_environment(World& world) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (const char* name : {"PATH", "SLURM_CONF", "XDG_STATE_HOME"})
+    if (auto value = world.environment(name)) variables.emplace_back(name, *std::move(value));
+  return variables;
+}
+
+/// This process becomes the daemon's program, which goes into the background itself.
+Result<int> start(Options options, World& world) {
+  auto& settings = options.settings;
+  if (!options.listen.empty()) {
+    auto port = parse_listen(options.listen);
+    if (!port) return std::move(port).error();
+    settings.port = *port;
+  }
+  auto paths = program_paths("");
+  if (!paths) return std::move(paths).error();
+  if (options.systemd) {
+    world.print(systemd_unit(paths->dllaunch, settings, unit_environment(world)));
+    world.note(
+        "systemctl --user enable --now dllaunch; loginctl enable-linger keeps it after a "
+        "log-out\n");
+    return exit_code::success;
+  }
+  const auto program =
+      (std::filesystem::path(paths->dllaunch).parent_path() / "dllaunch-daemon").string();
+  // Not as an argument, which everybody on this machine can read: a webhook's address is a secret.
+  setenv(settings_variable, settings_text(settings).c_str(), 1);
+  std::string name = program;
+  char* argv[] = {name.data(), nullptr};
+  ::execv(program.c_str(), argv);
+  return Error{ErrorKind::unavailable,
+               fmt::format("cannot start {}: {}", program, std::strerror(errno)),
+               "it is built with dllaunch, and belongs beside it"};
+}
+
+std::string number(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->dump() : "?";
+}
+
+double figure(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string render(const Json& status, const DaemonPlace& place) {
+  const double megabytes = figure(status, "resident_bytes") / (1024 * 1024);
+  const double up_s = figure(status, "uptime_seconds");
+  std::string text =
+      fmt::format("daemon: process {} on {}, {} up, {:.1f} MiB, {:.2f} % of a core\n",
+                  number(status, "pid"), status.value("host", "?"), clock_time(up_s), megabytes,
+                  100 * figure(status, "cpu_seconds") / std::max(up_s, 1.0));
+  text += fmt::format("  runs        {} not over; {} submitted again\n",
+                      number(status, "live_runs"), number(status, "submissions"));
+  const auto slurm = status.value("slurm", Json::object());
+  if (slurm.value("answers", true))
+    text += fmt::format("  Slurm       asked {} times, every {} s while a run is in the queue\n",
+                        number(slurm, "questions"), number(status, "interval_seconds"));
+  else
+    text += fmt::format("  Slurm       does not answer: {}\n", slurm.value("last_error", "?"));
+  text += fmt::format("  socket      {}\n", place.socket());
+  if (status.value("port", Json()).is_number())
+    text += fmt::format("  page        http://127.0.0.1:{}/#token=$(cat {})\n",
+                        number(status, "port"), place.token());
+  return text + fmt::format("  log         {}\n", place.log());
+}
+
+Error not_running() {
+  return {ErrorKind::unavailable, "no daemon runs", "dllaunch daemon start"};
+}
+
+Error elsewhere(const LockHolder& holder, World& world) {
+  return {ErrorKind::unavailable,
+          fmt::format("the daemon is process {} on {}, this is {}", holder.pid, holder.host,
+                      world.host_name()),
+          fmt::format("ssh {}", holder.host)};
+}
+
+Result<int> status(const Options& options, World& world) {
+  auto place = place_of(world);
+  if (!place) return std::move(place).error();
+  const auto holder = holder_of(place->lock());
+  if (!holder) return not_running();
+  if (holder->host != world.host_name()) return elsewhere(*holder, world);
+  auto answer = ask_daemon(*place, "GET", "/v1/daemon", std::chrono::seconds(5));
+  if (!answer) return std::move(answer).error();
+  const auto document = Json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object())
+    return Error{ErrorKind::unavailable, "what the daemon answers makes no sense", ""};
+  world.print(options.json ? document.dump(2) + "\n" : render(document, *place));
+  return exit_code::success;
+}
+
+bool ends_within(const DaemonPlace& place, std::chrono::seconds limit) {
+  const auto deadline = Clock::now() + limit;
+  while (holder_of(place.lock())) {
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+Result<int> stop(World& world) {
+  auto place = place_of(world);
+  if (!place) return std::move(place).error();
+  const auto holder = holder_of(place->lock());
+  if (!holder) {
+    world.note("dllaunch: no daemon runs\n");
+    return exit_code::success;
+  }
+  if (holder->host != world.host_name()) return elsewhere(*holder, world);
+  const auto asked = ask_daemon(*place, "POST", "/v1/daemon/stop", std::chrono::seconds(3));
+  if (!asked) kill(holder->pid, SIGTERM);
+  // It may be waiting for Slurm; one that does not even answer hangs. Whenever it is killed,
+  // nothing is lost.
+  const std::chrono::seconds patience(asked ? 15 : 3);
+  if (!ends_within(*place, patience)) {
+    kill(holder->pid, SIGKILL);
+    world.note(fmt::format("dllaunch: process {} did not end within {} s and was killed\n",
+                           holder->pid, patience.count()));
+    if (!ends_within(*place, std::chrono::seconds(5)))
+      return Error{ErrorKind::timeout, fmt::format("process {} does not end", holder->pid), ""};
+  }
+  world.print(fmt::format("daemon {} ended\n", holder->pid));
+  return exit_code::success;
+}
+
+Result<int> daemon(const Options& options, World& world) {
+  if (options.what == "start") return start(options, world);
+  if (options.what == "status") return status(options, world);
+  if (options.what == "stop") return stop(world);
+  const std::vector<std::string> known = {"start", "status", "stop"};
+  const auto nearest = nearest_name(options.what, known);
+  return Error{ErrorKind::bad_request,
+               fmt::format("daemon: neither start, status nor stop: '{}'{}", options.what,
+                           nearest ? fmt::format("; did you mean {}?", *nearest) : ""),
+               "dllaunch daemon status"};
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  auto& settings = options->settings;
+  app.add_option("WHAT", options->what, "start, status or stop")->required();
+  app.add_flag("--foreground", settings.foreground, "start: stay here, and write to the terminal");
+  app.add_option("--listen", options->listen,
+                 "start: page and API on TCP too, with a token; port 0: any")
+      ->type_name("127.0.0.1:PORT");
+  app.add_option("--notify", settings.notify,
+                 "start: shell command, told $1 event, $2 run directory, $3 words")
+      ->type_name("COMMAND");
+  app.add_option("--interval", settings.interval_s,
+                 "start: seconds between two looks at Slurm's queue [10]")
+      ->check(CLI::Range(0.1, 3600.0).description(""))
+      ->type_name("S");
+  app.add_option("--max-jobs", settings.most_jobs,
+                 "start: with N of your jobs in the queue nothing is submitted [100]")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("N");
+  app.add_option("--max-submissions", settings.most_submissions,
+                 "start: how often a run is submitted again at most [100]")
+      ->check(CLI::Range(0, 1'000'000).description(""))
+      ->type_name("N");
+  app.add_option("--max-gpu-hours", settings.most_gpu_hours,
+                 "start: once H GPU hours are used in 30 days runs wait [0: no cap]")
+      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->type_name("H");
+  app.add_option("--settle", settings.settle_s,
+                 "start: how long a job may take to show after a daemon's death [20]")
+      ->check(CLI::Range(0.0, 3600.0).description(""))
+      ->type_name("S");
+  app.add_flag("--systemd", options->systemd, "start: only print a unit for systemctl --user");
+  app.add_flag("--json", options->json, "status: one JSON document");
+  return [options](World& world) { return daemon(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb daemon_verb;
+const Verb daemon_verb{"daemon", "look after your runs: start, status, stop", examples, declare};
+
+}  // namespace dllaunch

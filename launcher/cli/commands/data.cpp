@@ -1,0 +1,137 @@
+// Data sets on this machine: published ones fetched, synthetic ones made.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/base/nearest_name.hpp"
+#include "launcher/cli/verb.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/staging/fetch_data.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch data get cifar10                      into ./cifar10; goes on if it was stopped
+  dllaunch data get mnist --to /scratch/mnist
+  dllaunch data get cifar100 --from file:///usb  files that were fetched elsewhere
+  dllaunch data make synthetic --images 50000 --size 224 --classes 100 --to /scratch/made
+)";
+
+struct Options {
+  std::string what;
+  std::string name;
+  std::string to;
+  std::string from;
+  std::optional<std::int64_t> images;
+  std::optional<int> size;
+  std::optional<int> classes;
+  std::optional<int> channels;
+};
+
+Result<int> get(const Options& options, World& world) {
+  if (options.images || options.size || options.classes || options.channels) {
+    return Error{ErrorKind::bad_request,
+                 "data get: --images, --size, --classes and --channels are of data make",
+                 fmt::format("dllaunch data get {}", options.name)};
+  }
+  std::vector<std::string> known;
+  for (const auto& set : published_sets()) {
+    if (set.name != options.name) {
+      known.push_back(set.name);
+      continue;
+    }
+    const std::string folder = options.to.empty() ? options.name : options.to;
+    auto got = fetch_data(world, set, {.folder = folder, .mirror = options.from});
+    if (!got) return std::move(got).error();
+    world.print(fmt::format("dataset: {{kind: {}, path: {}}}\n", set.name, folder));
+    return exit_code::success;
+  }
+  const auto nearest = nearest_name(options.name, known);
+  return Error{ErrorKind::bad_request,
+               fmt::format("no published data set '{}'{}", options.name,
+                           nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""),
+               fmt::format("one of: {}", fmt::join(known, ", "))};
+}
+
+/// This process becomes the trainer, which knows how to make images.
+Result<int> make(const Options& options, const World& world) {
+  if (!options.from.empty()) {
+    return Error{ErrorKind::bad_request, "data make: --from is of data get",
+                 "dllaunch data make synthetic"};
+  }
+  if (options.name != "synthetic") {
+    return Error{ErrorKind::bad_request, fmt::format("nothing makes \"{}\"", options.name),
+                 "dllaunch data make synthetic"};
+  }
+  auto paths = program_paths("");
+  if (!paths) return std::move(paths).error();
+  const std::string folder = options.to.empty() ? "synthetic" : options.to;
+  std::vector<std::string> words{paths->dltrain,
+                                 "--make-data",
+                                 folder,
+                                 std::to_string(options.images.value_or(1024)),
+                                 std::to_string(options.size.value_or(28)),
+                                 std::to_string(options.classes.value_or(10)),
+                                 std::to_string(options.channels.value_or(3))};
+  if (world.console().verbosity < 0) words.emplace_back("quiet");
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (auto& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(argv[0], argv.data());
+  return Error{ErrorKind::unavailable, fmt::format("{}: {}", words[0], std::strerror(errno)), ""};
+}
+
+Result<int> data(const Options& options, World& world) {
+  if (options.what == "get") return get(options, world);
+  if (options.what == "make") return make(options, world);
+  return Error{ErrorKind::bad_request,
+               fmt::format("data: neither get nor make: \"{}\"", options.what),
+               "dllaunch data get cifar10"};
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("WHAT", options->what, "get or make")->required();
+  app.add_option("NAME", options->name,
+                 "get: mnist, fashion-mnist, cifar10 or cifar100; make: synthetic")
+      ->required();
+  app.add_option("--to", options->to, "folder [NAME, here]")->type_name("DIR");
+  app.add_option("--from", options->from, "get: a mirror with the same files [where published]")
+      ->type_name("URL");
+  const auto count = CLI::Range(std::int64_t{1}, std::int64_t{1} << 50).description("");
+  app.add_option("--images", options->images,
+                 "make: training images [1024]; a tenth as many more for validation")
+      ->check(count)
+      ->type_name("N");
+  const auto extent = CLI::Range(1, 1 << 20).description("");
+  app.add_option("--size", options->size, "make: height and width, pixels [28]")
+      ->check(extent)
+      ->type_name("S");
+  app.add_option("--classes", options->classes, "make: classes [10]")
+      ->check(extent)
+      ->type_name("C");
+  app.add_option("--channels", options->channels, "make: channels of an image [3]")
+      ->check(extent)
+      ->type_name("K");
+  return [options](World& world) { return data(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb data_verb;
+const Verb data_verb{"data", "fetch a published data set, or make one", examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,119 @@
+// What is wrong with where ranks run: on this node, of a process, of every rank of a job.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/doctor/examine.hpp"
+#include "launcher/doctor/gather.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/preflight/preflight.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch doctor                                this node, and how this shell is bound;
+                                                 in an allocation: every rank of the job
+  dllaunch doctor --pid 4711                     a running rank, and its job's other ranks here
+  dllaunch doctor --bench                        and what a wrong binding would cost here
+  dllaunch doctor --preflight                    are this job's nodes, or this one, fit to start?
+  dllaunch doctor --json                         for a program; exit code 4 on a failure
+)";
+
+struct Options {
+  int pid = 0;
+  bool bench = false;
+  bool json = false;
+  bool preflight = false;
+  std::string run_dir;            // whose folders and ranks pre-flight asks for
+  std::vector<std::string> skip;  // its checks
+  int limit = 15;                 // seconds for its nodes' answers
+  std::string preflight_node;     // how preflight() asks each node
+  std::string node;               // of this Slurm job; how examine_allocation() asks each node
+};
+
+Result<Report> examine(World& world, const Options& options) {
+  if (options.pid > 0) return examine_process(world, options.pid, options.bench);
+  const auto allocation = observe_allocation(world);
+  if (!allocation) return allocation.error();
+  if (*allocation) return examine_allocation(world, **allocation, options.bench);
+  return examine_here(world, options.bench);
+}
+
+Result<int> show_preflight(World& world, const Options& options) {
+  std::string run_dir;
+  if (!options.run_dir.empty()) {
+    const auto paths = program_paths(options.run_dir);
+    if (!paths) return paths.error();
+    run_dir = paths->run_dir;
+  }
+  auto request = observe_preflight_request(world, run_dir);
+  if (!request) return request.error();
+  request->skip = options.skip;
+  request->patience = std::chrono::seconds(options.limit);
+  const auto report = preflight(world, *request);
+  if (!report) return report.error();
+  const Console& console = world.console();
+  // Of many nodes, what is well is many lines.
+  const bool all = console.verbosity > 0 || (console.verbosity == 0 && report->nodes.size() == 1);
+  world.print(options.json ? to_json(*report).dump(2) + "\n"
+                           : render_preflight(*report, console.color_out, all));
+  return all_ok(*report) ? exit_code::success : exit_code::found_problems;
+}
+
+Result<int> show(World& world, const Options& options) {
+  if (!options.preflight_node.empty()) {
+    const auto answered = answer_preflight(world, options.preflight_node);
+    if (!answered) return answered.error();
+    return exit_code::success;
+  }
+  if (options.preflight) return show_preflight(world, options);
+  if (!options.node.empty()) {
+    const auto report = examine_job(world, options.node, options.bench);
+    if (!report) return report.error();
+    world.print(answer_lines(report->hosts.front(), to_json(*report)));
+    return exit_code::success;
+  }
+  const auto report = examine(world, options);
+  if (!report) return report.error();
+  const Console& console = world.console();
+  world.print(options.json ? to_json(*report).dump(2) + "\n"
+                           : render_report(*report, console.columns, console.color_out));
+  return worst(*report) == Level::fail ? exit_code::found_problems : exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--pid", options->pid, "a running process; with it the other ranks of its job")
+      ->type_name("P")
+      ->check(CLI::Range(1, 1 << 22).description(""));
+  app.add_flag("--bench", options->bench,
+               "measure memory and GPU copies too, near and far; takes seconds");
+  app.add_flag("--json", options->json, "one JSON document");
+  auto* preflight = app.add_flag("--preflight", options->preflight,
+                                 "look at the job's nodes before a start; takes seconds");
+  app.add_option("--run-dir", options->run_dir, "with --preflight: the run, for its folders")
+      ->type_name("DIR")
+      ->needs(preflight);
+  app.add_option("--skip", options->skip, "with --preflight: leave a check out")
+      ->type_name("CHECK")
+      ->needs(preflight);
+  app.add_option("--limit", options->limit, "with --preflight: how long to wait for the nodes")
+      ->type_name("SECONDS")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3600).description(""))
+      ->needs(preflight);
+  app.add_option("--preflight-node", options->preflight_node)->group("");  // hidden
+  app.add_option("--node", options->node)->group("");                      // hidden
+  return [options](World& world) { return show(world, *options); };
+}
+
+}  // namespace
+
+extern const Verb doctor_verb;
+const Verb doctor_verb{"doctor", "what is wrong with where ranks run, and what fixes it", examples,
+                       declare};
+
+}  // namespace dllaunch

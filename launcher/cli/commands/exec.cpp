@@ -1,0 +1,325 @@
+// The per-rank shim: bind, set the environment, send the output to the rank's log, become CMD.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/os/ancestors.hpp"
+#include "launcher/plan/stage.hpp"
+#include "launcher/rank/framework_environment.hpp"
+#include "launcher/rank/node_folders.hpp"
+#include "launcher/rank/rank_shim.hpp"
+#include "launcher/rank/rendezvous/meet.hpp"
+#include "launcher/rank/rendezvous/start_name.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_index.hpp"
+#include "runtime/binding.hpp"
+#include "runtime/run_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch exec -- ./app --size 10              bind this rank, then run ./app
+  srun dllaunch exec --run-dir DIR -- ./app     as the plan in DIR says; output to DIR/out/
+  srun dllaunch exec --framework pytorch -- python3 train.py
+                                                with what torch.distributed reads
+)";
+
+constexpr int cannot_execute = 126;
+constexpr int not_found = 127;
+constexpr int most_seconds = 86400;
+
+struct ExecOptions {
+  std::string run_dir;
+  bool no_log = false;
+  bool staged = false;
+  std::string framework;  // empty: the plan's
+  std::optional<int> rendezvous_seconds;
+  std::vector<std::string> command;
+};
+
+/// What the run's plan says of this node; without one, what `dllaunch` would do by itself.
+PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, World& world) {
+  if (run_dir.empty()) return {};
+  auto text = world.read_file(run_dir + "/plan.json");
+  auto planned = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
+  if (planned) return *std::move(planned);
+  world.note(fmt::format("dllaunch: rank {}: {}\n", rank.rank, planned.error().what));
+  return {};
+}
+
+/// Caches that a shared file system is no place for; what the user set stays as it is.
+void set_node_folders(const SiteWishes& site, const RankEnv& rank, const EnvLookup& lookup,
+                      World& world) {
+  for (const auto& [name, path] : site.node_folders) {
+    if (lookup(name)) continue;
+    const auto folder = fill_in(path, lookup);
+    if (auto made = make_own_folder(folder); !made) {
+      world.note(fmt::format("dllaunch: rank {}: {} is not set: {}\n", rank.rank, name,
+                             made.error().what));
+      continue;
+    }
+    setenv(name.c_str(), folder.c_str(), 1);
+  }
+}
+
+/// The names by which others may reach this node, the best first.
+std::vector<std::string> own_names(const SiteWishes& site, const std::string& host) {
+  const auto slurms = process_environment()("SLURMD_NODENAME").value_or(host);
+  std::vector<std::string> names = {slurms, host};
+  if (!site.host_suffix.empty()) names.insert(names.begin(), with_suffix(slurms, site.host_suffix));
+  return names;
+}
+
+/// What stops us from binding is said and survived: a slow rank is better than none.
+RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, World& world) {
+  const auto complain = [&](const Error& error) {
+    world.note(fmt::format("dllaunch: rank {}: not bound: {}\n", scene.rank.rank, error.what));
+    return RankBinding{};
+  };
+  auto node = world.topology();
+  if (!node) return complain(node.error());
+  auto current = current_binding();
+  if (!current) return complain(current.error());
+  scene.node = *std::move(node);
+  scene.current = *std::move(current);
+  see_gpus(process_environment(), scene);
+  auto binding = choose_binding(planned, scene);
+  binding.gpus = choose_gpus(planned, scene);
+  if (!binding.note.empty() && !planned.masks.empty()) {
+    world.note("dllaunch: " + binding.note + "\n");
+  }
+  if (binding.cpus.empty()) return binding;
+  auto applied = apply_binding(binding.cpus);
+  if (!applied) {
+    auto unbound = complain(applied.error());
+    unbound.gpus = std::move(binding.gpus);
+    return unbound;
+  }
+  return binding;
+}
+
+/// The option, else DLLAUNCH_RENDEZVOUS_SECONDS, which a job file can set, else five minutes.
+Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& lookup) {
+  constexpr int usual = 300;
+  if (options.rendezvous_seconds) return *options.rendezvous_seconds;
+  const auto text = lookup("DLLAUNCH_RENDEZVOUS_SECONDS");
+  if (!text) return usual;
+  int seconds = -1;
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, seconds);
+  if (error == std::errc{} && stop == end && seconds >= 0 && seconds <= most_seconds)
+    return seconds;
+  return Error{ErrorKind::bad_request,
+               fmt::format("DLLAUNCH_RENDEZVOUS_SECONDS is \"{}\", not a number from 0 to {}",
+                           *text, most_seconds),
+               ""};
+}
+
+/// What the ranks tell each other before they start; an empty meeting where they need not.
+Result<Meeting> meet_others(const ExecOptions& options, const FrameworkScene& scene,
+                            const SiteWishes& site, const std::string& run_dir, World& world) {
+  // torchrun's workers have their meeting point already.
+  const bool own_way = scene.framework.empty() || scene.rank.launcher == "torchrun";
+  const auto lookup = process_environment();
+  const auto seconds = rendezvous_seconds(options, lookup);
+  if (!seconds) return seconds.error();
+  if (own_way || *seconds == 0) return Meeting{};
+  auto meeting = meet({.rank = scene.rank,
+                       .start_name = scene.start_name,
+                       .names = own_names(site, scene.host),
+                       .hosts = step_hosts(scene.rank, lookup),
+                       .run_dir = run_dir,
+                       .token = lookup("DLLAUNCH_START_TOKEN").value_or(""),
+                       .key_folder = state_folder(world).value_or(""),
+                       .workers = needs_workers(scene.framework),
+                       .patience = std::chrono::seconds(*seconds),
+                       .tell = [&](const std::string& sentence) {
+                         world.note(fmt::format("dllaunch: rank {} on {}: {}\n", scene.rank.rank,
+                                                scene.host, sentence));
+                       }});
+  const bool needed = scene.framework != "none" && scene.framework != "mpi";
+  // Only what concerns all ranks alike: else those who go on are waited for in vain.
+  if (meeting || needed || meeting.error().kind != ErrorKind::unavailable) return meeting;
+  if (scene.rank.rank == 0) {
+    world.note(fmt::format("dllaunch: MASTER_ADDR and MASTER_PORT are not set: {}: {}\n",
+                           meeting.error().what, meeting.error().hint));
+  }
+  return Meeting{};
+}
+
+/// Everything that says who this process is, so that there is one answer.
+void set_environment(const FrameworkScene& scene, const Variables& of_rank) {
+  const auto lookup = process_environment();
+  const auto of_framework = framework_variables(scene, lookup);
+  // What torchrun set for its workers is right.
+  if (scene.rank.launcher != "torchrun") {
+    for (const auto& name : contradicting_variables(process_variables(), lookup)) {
+      unsetenv(name.c_str());
+    }
+  }
+  for (const auto* variables : {&of_rank, &of_framework}) {
+    for (const auto& [name, value] : *variables) setenv(name.c_str(), value.c_str(), 1);
+  }
+}
+
+/// Standard output and error from here on; the old standard error is kept for last words.
+int redirect_to_log(const std::string& run_dir, const std::string& path, World& world) {
+  const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  const int log = open_run_file(run_dir, path, O_WRONLY | O_CREAT | O_APPEND);
+  if (log < 0) {
+    world.note(fmt::format("dllaunch: cannot write {}: {}; output stays here\n", path,
+                           std::strerror(errno)));
+    return kept;
+  }
+  dup2(log, STDOUT_FILENO);
+  dup2(log, STDERR_FILENO);
+  close(log);
+  return kept;
+}
+
+/// Never returns when all goes well.
+int become(const std::vector<std::string>& command, int rank, const std::string& host,
+           int other_stderr) {
+  std::vector<char*> argv;
+  argv.reserve(command.size() + 1);
+  for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+
+  const int error = errno;
+  const std::string line = fmt::format("dllaunch: error: rank {} on {} cannot run {}: {}\n", rank,
+                                       host, command[0], std::strerror(error));
+  for (const int fd : {STDERR_FILENO, other_stderr}) {
+    struct stat info {};
+    struct stat first {};
+    const bool same = fd != STDERR_FILENO && fstat(fd, &info) == 0 &&
+                      fstat(STDERR_FILENO, &first) == 0 && info.st_ino == first.st_ino &&
+                      info.st_dev == first.st_dev;
+    if (fd >= 0 && !same && write(fd, line.data(), line.size()) < 0) continue;
+  }
+  return error == ENOENT ? not_found : cannot_execute;
+}
+
+void forget_inherited() {
+  const auto starter = nearest_starter(ancestor_names());
+  for (const auto& name :
+       inherited_variables(process_variables(), starter, process_environment())) {
+    unsetenv(name.c_str());
+  }
+}
+
+/// Fills in where the copies lie, which the plan could not know; returns it. A trainer that was
+/// staged finds its libraries beside it.
+Result<std::string> use_stage(std::vector<std::string>& command, const EnvLookup& lookup) {
+  auto folder = lookup("DLLAUNCH_STAGE").value_or("");
+  if (folder.empty())
+    return Error{ErrorKind::unavailable, "--staged, but DLLAUNCH_STAGE is not set",
+                 "the script's lines about `stage` set it"};
+  const std::string libraries = folder + "/.dllaunch/lib";
+  if (command.at(0).starts_with(std::string(stage_mark) + "/.dllaunch/")) {
+    const auto before = lookup("LD_LIBRARY_PATH").value_or("");
+    setenv("LD_LIBRARY_PATH", (libraries + (before.empty() ? "" : ":") + before).c_str(), 1);
+  }
+  for (auto& word : command) word = with_stage(std::move(word), folder);
+  std::vector<std::pair<std::string, std::string>> changed;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const auto end = text.find('=');
+    if (end == std::string_view::npos || text.find(stage_mark) == std::string_view::npos) continue;
+    changed.emplace_back(text.substr(0, end),
+                         with_stage(std::string(text.substr(end + 1)), folder));
+  }
+  for (const auto& [name, value] : changed) setenv(name.c_str(), value.c_str(), 1);
+  return folder;
+}
+
+/// The built-in trainer switches its timeline by SIGUSR1, but not before it has come up: until then
+/// the signal, which everybody gets at once, would end the rank.
+void survive_the_timeline_signal(const std::vector<std::string>& command) {
+  if (std::filesystem::path(command.front()).filename() == "dltrain") {
+    std::signal(SIGUSR1, SIG_IGN);
+  }
+}
+
+Result<int> exec(const ExecOptions& options, World& world) {
+  survive_the_timeline_signal(options.command);
+  forget_inherited();
+  const EnvLookup lookup = process_environment();
+  auto rank = read_rank_env(lookup);
+  if (!rank) return std::move(rank).error();
+  const std::string run_dir =
+      options.run_dir.empty() ? lookup("DLLAUNCH_RUN_DIR").value_or("") : options.run_dir;
+  const std::string host = world.host_name();
+
+  int other_stderr = -1;
+  if (!run_dir.empty() && !options.no_log) {
+    mkdir((run_dir + "/out").c_str(), 0700);
+    other_stderr =
+        redirect_to_log(run_dir, run_dir + "/out/" + rank_log_name(rank->rank, host), world);
+  }
+  auto command = options.command;
+  std::string plan_dir = run_dir;
+  if (options.staged) {
+    const auto folder = use_stage(command, lookup);
+    if (!folder) return folder.error();
+    plan_dir = *folder + "/.dllaunch";
+  }
+  const auto planned = read_plan(plan_dir, *rank, world);
+  RankScene scene{.rank = *rank, .host = host, .bound_by_slurm = bound_by_slurm(lookup, *rank)};
+  const auto binding = bind_rank(planned, scene, world);
+
+  FrameworkScene framework{
+      .framework = options.framework.empty() ? planned.framework : options.framework,
+      .rank = *rank,
+      .host = host,
+      .start_name = start_name(*rank, lookup, parent_identity()),
+      .visible_gpus = scene.gpu_count};
+  if (auto good = check_framework(framework, lookup); !good) return std::move(good).error();
+  auto meeting = meet_others(options, framework, planned.site, run_dir, world);
+  if (!meeting) return std::move(meeting).error();
+  framework.point = meeting->point;
+  framework.workers = meeting->workers;
+  set_environment(framework, rank_variables(*rank, binding, run_dir, lookup));
+  set_node_folders(planned.site, *rank, lookup, world);
+  return become(command, rank->rank, host, other_stderr);
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<ExecOptions>();
+  app.add_option("--run-dir", options->run_dir, "the run's directory: plan and logs")
+      ->type_name("DIR");
+  app.add_flag("--no-log", options->no_log, "leave the output where it goes");
+  app.add_option("--framework", options->framework,
+                 "whose variables to set besides RANK and co. [the plan's, else none]")
+      ->type_name("NAME");
+  app.add_option("--rendezvous-seconds", options->rendezvous_seconds,
+                 "how long ranks wait for each other; 0: no MASTER_ADDR [300]")
+      ->type_name("N")
+      ->check(CLI::Range(0, most_seconds).description(""));
+  app.add_flag("--staged", options->staged, "{stage} in CMD and variables is $DLLAUNCH_STAGE")
+      ->group("");
+  app.add_option("CMD", options->command, "the rank's program and its arguments, after --")
+      ->required();
+  return [options](World& world) { return exec(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb exec_verb;
+const Verb exec_verb{"exec", "run a program as one rank: bind, set its environment, exec", examples,
+                     declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,235 @@
+// What this build contains and what it finds here.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "launcher/base/version.hpp"
+#include "launcher/cli/verb.hpp"
+#include "launcher/cluster/cluster_catalog.hpp"
+#include "launcher/job/job_schema.hpp"
+#include "launcher/launch/planned_job.hpp"
+#include "launcher/plan/program_paths.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view examples =
+    R"(  dllaunch info           backends, communicators, Slurm and MPI, and why one is missing
+  dllaunch info --json    the same for a bug report
+  dllaunch info --facts > cluster.json    for `dllaunch plan --facts` on another machine
+  dllaunch info --cluster lumi-g          what is known of that cluster, as a file to change
+)";
+
+/// The first word of `text` that begins with a digit: "slurm-wlm 22.05.8" -> "22.05.8".
+std::string version_in(std::string_view text) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" \n\t", begin), text.size());
+    if (end > begin && text[begin] >= '0' && text[begin] <= '9') {
+      return std::string(text.substr(begin, end - begin));
+    }
+    begin = end + 1;
+  }
+  return "";
+}
+
+/// {found, version, path, why} of a program that knows --version.
+Json observe_program(World& world, const std::string& name) {
+  const auto path = world.find_program(name);
+  if (!path) return {{"found", false}, {"why", name + " is not installed"}};
+  const auto output = world.run({name, "--version"}, std::chrono::seconds(10));
+  if (!output) return {{"found", false}, {"path", *path}, {"why", output.error().what}};
+  if (output->exit_code != 0) {
+    const auto said = output->err.substr(0, output->err.find('\n'));
+    const auto why =
+        said.empty() ? fmt::format("{} --version ended with {}", name, output->exit_code) : said;
+    return {{"found", false}, {"path", *path}, {"why", why}};
+  }
+  return {{"found", true}, {"version", version_in(output->out)}, {"path", *path}};
+}
+
+bool has_gpu(const Json& gpus, const char* library) {
+  return gpus.contains(library) && gpus[library].value("gpus", 0) > 0;
+}
+
+/// The trainer's schema lists the backends it was built with; some need a GPU of the vendor whose
+/// library names it.
+Json backends_of_trainer(const Json& gpus) {
+  const Json train = Json::parse(train_schema_text());
+  const Json words = train.value(Json::json_pointer("/properties/backend/enum"), Json::array());
+  Json backends = Json::object();
+  for (const Json& word : words) {
+    if (word == "auto") continue;
+    backends[word.get<std::string>()] = {{"built", true}, {"usable", true}};
+  }
+  for (const auto& [name, library] : {std::pair("cuda", "NVML"), std::pair("hip", "ROCm SMI")}) {
+    if (!backends.contains(name) || has_gpu(gpus, library)) continue;
+    backends[name] = {{"built", true}, {"usable", false}, {"why", "no GPU here"}};
+  }
+  for (const char* name : {"onednn", "cuda", "hip"}) {
+    if (backends.contains(name)) continue;
+    backends[name] = {{"built", false}, {"usable", false}, {"why", "not in this build"}};
+  }
+  return backends;
+}
+
+/// The module beside the trainer; it needs a GPU of the vendor whose library names it.
+Json nccl_module(World& world, const Json& gpus) {
+  const auto paths = program_paths("");
+  const std::string folder = paths ? paths->dltrain.substr(0, paths->dltrain.rfind('/')) : "";
+  for (const auto& [file, library] :
+       {std::pair("libdltrain_nccl.so", "NVML"), std::pair("libdltrain_rccl.so", "ROCm SMI")}) {
+    if (!world.look_at(folder + "/" + file).exists) continue;
+    const bool usable = has_gpu(gpus, library);
+    Json entry = {{"built", true}, {"usable", usable}};
+    if (!usable) entry["why"] = "no GPU here";
+    return entry;
+  }
+  return {{"built", false}, {"usable", false}, {"why", "not in this build"}};
+}
+
+Json communicators(World& world, const Json& mpi, const Json& gpus) {
+  Json all = {{"solo", {{"built", true}, {"usable", true}}}, {"nccl", nccl_module(world, gpus)}};
+  for (const char* name : {"hierarchical", "mpi", "ring", "parameter-server"}) {
+    all[name] = {{"built", true}, {"usable", mpi["found"]}};
+    if (mpi.contains("why")) all[name]["why"] = mpi["why"];
+  }
+  return all;
+}
+
+/// NVML and ROCm SMI: what names GPUs, their links and their partitions beyond hwloc.
+Json gpu_libraries(World& world) {
+  Json libraries = Json::object();
+  for (const VendorLibrary& library : world.gpu_libraries()) {
+    Json entry = {{"found", library.found}, {"usable", library.found && library.why.empty()}};
+    if (!library.driver.empty()) entry["driver"] = library.driver;
+    if (!library.gpus.empty()) entry["gpus"] = library.gpus.size();
+    if (!library.why.empty()) entry["why"] = library.why;
+    libraries[library.name] = std::move(entry);
+  }
+  return libraries;
+}
+
+/// {name, title, scheduler, file} of each; `why` where it cannot be used.
+Json clusters(World& world) {
+  Json all = Json::array();
+  for (const ProfileText& found : profile_texts(world)) {
+    const auto parsed = parse_cluster_profile(found.text, found.file);
+    Json entry = {{"name", found.name}, {"file", found.file}};
+    if (parsed.profile) {
+      entry["title"] = parsed.profile->title;
+      entry["scheduler"] = parsed.profile->scheduler;
+    } else {
+      const auto& first = parsed.problems.front();
+      entry["why"] = fmt::format("line {}: {}", first.line, first.message);
+    }
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
+std::string render_clusters(const Json& all) {
+  std::string text;
+  for (const Json& entry : all) {
+    text +=
+        fmt::format("{:14}{:18}", text.empty() ? "clusters" : "", entry["name"].get<std::string>());
+    text += entry.contains("why") ? "no: " + entry["why"].get<std::string>()
+                                  : entry["title"].get<std::string>();
+    const std::string file = entry["file"];
+    text += (file == "built in" ? "" : " (" + file + ")") + "\n";
+  }
+  return text;
+}
+
+/// The file itself, comments and all.
+Result<int> show_cluster(World& world, const std::string& name) {
+  const auto profile = find_profile(world, name);
+  if (!profile) return profile.error();
+  world.print(profile->text);
+  return exit_code::success;
+}
+
+std::string render_block(std::string_view title, const Json& block) {
+  std::string text;
+  for (const auto& [name, entry] : block.items()) {
+    const bool usable = entry["usable"];
+    text += fmt::format("{:14}{:18}{}", text.empty() ? title : "", name, usable ? "yes" : "no");
+    if (entry.contains("why")) text += ": " + entry["why"].get<std::string>();
+    if (entry.contains("driver")) text += ", driver " + entry["driver"].get<std::string>();
+    text += '\n';
+  }
+  return text;
+}
+
+std::string render_program(std::string_view title, const Json& program) {
+  if (!program["found"]) {
+    return fmt::format("{:14}no: {}\n", title, program["why"].get<std::string>());
+  }
+  return fmt::format("{:14}{} ({})\n", title, program["version"].get<std::string>(),
+                     program["path"].get<std::string>());
+}
+
+Result<int> show_info(World& world, bool json) {
+  const Json mpi = observe_program(world, "mpirun");
+  const Json slurm = observe_program(world, "sinfo");
+  const Json gpus = gpu_libraries(world);
+  const Json info = {{"version", version()},
+                     {"backends", backends_of_trainer(gpus)},
+                     {"communicators", communicators(world, mpi, gpus)},
+                     {"slurm", slurm},
+                     {"mpi", mpi},
+                     {"gpu_libraries", gpus},
+                     {"clusters", clusters(world)}};
+  if (json) {
+    world.print(info.dump(2) + "\n");
+    return exit_code::success;
+  }
+  world.print(
+      fmt::format("{:14}{}\n", "dllaunch", version()) + render_block("backends", info["backends"]) +
+      render_block("communicators", info["communicators"]) +
+      render_block("GPU libraries", info["gpu_libraries"]) + render_program("slurm", slurm) +
+      render_program("mpi", mpi) + render_clusters(info["clusters"]));
+  return exit_code::success;
+}
+
+/// Everything a plan is made from: Slurm's words, what was probed, or this machine's topology.
+Result<int> show_facts(World& world) {
+  const auto facts = find_facts(world, {});
+  if (!facts) return facts.error();
+  world.print(to_json(*facts).dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+              "\n");
+  return exit_code::success;
+}
+
+struct Options {
+  bool facts = false;
+  std::string cluster = {};
+  bool json = false;
+};
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_flag("--facts", options->facts, "the facts that plans are made from, as JSON");
+  app.add_option("--cluster", options->cluster, "the profile of a cluster, as YAML")
+      ->type_name("NAME");
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](World& world) {
+    if (!options->cluster.empty()) return show_cluster(world, options->cluster);
+    return options->facts ? show_facts(world) : show_info(world, options->json);
+  };
+}
+
+}  // namespace
+
+extern const Verb info_verb;
+const Verb info_verb{"info", "what this build supports, and what it finds here", examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,89 @@
+// Somebody's sbatch script, and what is wrong with it.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/cluster/named_topology.hpp"
+#include "launcher/lint/lint.hpp"
+#include "launcher/lint/unified_diff.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch lint job.sbatch                       what sbatch and the job would stumble over
+  dllaunch lint job.sbatch --topology lumi-g     and whether its masks fit that cluster's nodes
+  dllaunch lint job.sbatch --fix | patch job.sbatch
+)";
+
+struct Options {
+  std::string script;
+  std::string topology;
+  bool fix = false;
+  bool json = false;
+};
+
+/// A relative path counts from where sbatch is called: here, or where the script stands.
+lint::Surroundings surroundings(World& world, const std::string& script) {
+  const std::size_t slash = script.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : script.substr(0, slash + 1);
+  lint::Surroundings around;
+  around.is_folder = [&world, folder](const std::string& path) {
+    return world.is_folder(path) || (!path.starts_with('/') && world.is_folder(folder + path));
+  };
+  return around;
+}
+
+Result<int> check_script(World& world, const Options& options) {
+  auto text = world.read_file(options.script);
+  if (!text)
+    return Error{ErrorKind::bad_request, text.error().what, "the path of an sbatch script"};
+  lint::Surroundings around = surroundings(world, options.script);
+  if (!options.topology.empty()) {
+    auto topology = named_topology(world, options.topology);
+    if (!topology) return std::move(topology).error();
+    around.topology = *std::move(topology);
+  }
+  const auto findings = lint::lint(*text, around);
+  const std::string fixed = options.fix ? lint::corrected(*text, around) : *text;
+  const std::string diff = lint::unified_diff(options.script, *text, fixed);
+  const auto shown = [&](bool color) {
+    return lint::render_findings(options.script, *text, findings, color);
+  };
+  if (options.json) {
+    world.print(lint::findings_json(options.script, *text, findings, diff));
+  } else if (options.fix) {
+    world.note(shown(world.console().color_err));
+    world.print(diff);
+  } else {
+    world.print(shown(world.console().color_out));
+  }
+  const bool failed = std::any_of(
+      findings.begin(), findings.end(),
+      [](const lint::Finding& finding) { return finding.severity == lint::Severity::error; });
+  return failed ? exit_code::found_problems : exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("SCRIPT.sbatch", options->script, "the script, as you would give it to sbatch")
+      ->required();
+  app.add_option("--topology", options->topology,
+                 "the nodes it will run on: CLUSTER[:PARTITION], hwloc XML, topo's JSON, ...")
+      ->type_name("X");
+  app.add_flag("--fix", options->fix,
+               "print certain corrections as a diff for patch(1); findings go to stderr");
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](World& world) { return check_script(world, *options); };
+}
+
+}  // namespace
+
+extern const Verb lint_verb;
+const Verb lint_verb{"lint", "what is wrong with an sbatch script, and how to correct it", examples,
+                     declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,219 @@
+// What the ranks of a run wrote, merged; of a run that goes on, as it is written.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/launch/slurm.hpp"
+#include "launcher/monitor/find_run.hpp"
+#include "launcher/monitor/rank_output.hpp"
+#include "launcher/postmortem/run_end.hpp"
+#include "launcher/postmortem/slurm_outcome.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view examples =
+    R"(  dllaunch logs resnet50            all ranks of its newest run, equal lines once
+  dllaunch logs -f 4711             of a Slurm job, until it ends; the exit code is the job's
+  dllaunch logs resnet50 --rank 3   one rank, as it wrote it
+  dllaunch logs 4711_2              one task of a job array
+)";
+
+struct Options {
+  std::string run;
+  bool follow = false;
+  std::optional<int> rank;
+};
+
+double seconds_now() {
+  return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
+}
+
+/// "2" of "task-2"; empty for another folder.
+std::string task_of(const std::string& folder) {
+  constexpr std::string_view mark = "task-";
+  const std::string task = folder.starts_with(mark) ? folder.substr(mark.size()) : "";
+  return task.find_first_not_of("0123456789") == std::string::npos ? task : "";
+}
+
+/// The output of a run: one text, of an array one a task.
+class Output {
+ public:
+  Output(const StoredRun& run, const Options& options) : run_(run), options_(options) {
+    const auto underscore = options.run.find('_');
+    if (run.plan.array && !job_of_task(options.run).empty() && underscore != std::string::npos)
+      only_task_ = options.run.substr(underscore + 1);
+    if (!run.plan.array) add("", run.dir);
+  }
+
+  void print(World& world) {
+    find_tasks();
+    bool printed = false;
+    do {
+      behind_ = false;
+      for (auto& [task, output] : outputs_) {
+        printed = print_lines(task, output.poll(seconds_now()), world) || printed;
+        behind_ = behind_ || output.behind();
+      }
+    } while (behind_);
+    if (printed) std::fflush(stdout);
+  }
+
+  void finish(World& world) {
+    print(world);
+    for (auto& [task, output] : outputs_) {
+      do {
+        print_lines(task, output.finish(), world);
+      } while (output.behind());
+    }
+  }
+
+ private:
+  void add(const std::string& task, const RunDir& dir) {
+    RankOutputSettings settings{.several = run_.plan.ranks() > 1, .only_rank = options_.rank};
+    SlurmJob job;
+    job.id = run_.job_id;
+    job.array_job = run_.job_id;
+    job.array_task = task;
+    if (!run_.job_id.empty()) settings.extra = {slurm_log(run_.plan, job)};
+    outputs_.emplace(task, RankOutput(dir.out(), std::move(settings)));
+  }
+
+  void find_tasks() {
+    if (!run_.plan.array) return;
+    std::error_code error;
+    for (fs::directory_iterator at(run_.dir.path, error), end; !error && at != end;
+         at.increment(error)) {
+      const auto task = task_of(at->path().filename().string());
+      const bool wanted = !task.empty() && (only_task_.empty() || task == only_task_);
+      if (wanted && !outputs_.contains(task)) add(task, task_dir(run_.dir, task));
+    }
+  }
+
+  bool print_lines(const std::string& task, const std::vector<std::string>& lines, World& world) {
+    const bool named = !task.empty() && only_task_.empty();
+    for (const auto& line : lines) {
+      world.print(named ? fmt::format("task {}: {}\n", task, line) : line + "\n");
+    }
+    return !lines.empty();
+  }
+
+  const StoredRun& run_;
+  const Options& options_;
+  std::string only_task_;
+  bool behind_ = false;
+  std::map<std::string, RankOutput> outputs_;
+};
+
+/// Whether a run has ended. Slurm is asked less often the longer it lasts.
+class Watch {
+ public:
+  Watch(World& world, const StoredRun& run) : world_(world), run_(run) {}
+
+  bool over() {
+    if (Clock::now() < next_look_) return false;
+    const bool local = run_.plan.launcher == Launcher::local;
+    next_look_ = Clock::now() + (local ? std::chrono::milliseconds(200) : pause_);
+    pause_ = std::min(longest, pause_ + pause_ / 2);
+    return local ? !owner_of(run_.dir) : left_the_queue();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds longest{5000};
+
+  bool left_the_queue() {
+    const auto job = job_of_run(run_.plan, run_.dir, world_);
+    if (!job && !silence_told_)
+      world_.note(fmt::format("dllaunch: {}; the job goes on, so do we\n", job.error().what));
+    if (job && silence_told_) world_.note("dllaunch: Slurm answers again\n");
+    silence_told_ = !job;
+    return job && !*job;
+  }
+
+  World& world_;
+  const StoredRun& run_;
+  std::chrono::milliseconds pause_{1000};
+  bool silence_told_ = false;
+  Clock::time_point next_look_ = Clock::now();
+};
+
+int exit_code_of(const std::string& status) {
+  return status == "completed" ? exit_code::success : exit_code::job_failed;
+}
+
+/// Whoever sees the end of a run that nobody else follows writes its summary.
+Result<int> tell_end(const std::string& path, World& world) {
+  auto stored = read_stored_run(world, path);
+  // Who follows it writes the summary; its last look may come after ours.
+  const auto deadline = Clock::now() + std::chrono::seconds(15);
+  while (stored && stored->summary.is_null() && owner_of(stored->dir) && Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    stored = read_stored_run(world, path);
+  }
+  if (!stored) return std::move(stored).error();
+  auto settled = settle_run(world, *stored);
+  if (!settled) return std::move(settled).error();
+  // Its owner may be stopped, or on a machine that is gone: Slurm knows the end all the same.
+  if (!*settled && stored->summary.is_null()) settled = read_end(world, *stored);
+  if (!settled) return std::move(settled).error();
+  if (*settled) {
+    world.note(render_failure((*settled)->outcome));
+    return (*settled)->outcome.exit_code;
+  }
+  if (stored->summary.is_null()) world.note("dllaunch: nobody wrote down how the run ended\n");
+  return exit_code_of(stored_status(*stored));
+}
+
+Result<int> show_logs(const Options& options, World& world) {
+  auto path = find_run(world, options.run);
+  if (!path) return std::move(path).error();
+  auto stored = read_stored_run(world, *path);
+  if (!stored) return std::move(stored).error();
+  if (options.rank && *options.rank >= stored->plan.ranks())
+    return Error{ErrorKind::bad_request,
+                 fmt::format("the run has {} ranks, 0 to {}: no rank {}", stored->plan.ranks(),
+                             stored->plan.ranks() - 1, *options.rank),
+                 ""};
+  Output output(*stored, options);
+  if (!options.follow) {
+    output.finish(world);
+    return exit_code::success;
+  }
+  for (Watch watch(world, *stored); !watch.over();) {
+    output.print(world);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  output.finish(world);
+  std::fflush(stdout);
+  return tell_end(*path, world);
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
+      ->required();
+  app.add_flag("-f,--follow", options->follow, "go on until the run ends");
+  app.add_option("--rank", options->rank, "only this one, without a prefix")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 24).description(""));
+  return [options](World& world) { return show_logs(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb logs_verb;
+const Verb logs_verb{"logs", "what the ranks wrote, merged", examples, declare};
+
+}  // namespace dllaunch

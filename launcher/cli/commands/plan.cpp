@@ -1,0 +1,78 @@
+// Show what would happen; start nothing, submit nothing.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/cli/command_line.hpp"
+#include "launcher/cli/verb.hpp"
+#include "launcher/launch/planned_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch plan train.yaml                       who runs where, and the srun or mpirun line
+  dllaunch plan train.yaml --set resources.nodes=4
+  dllaunch plan train.yaml --facts lumi.json     for a cluster that is not here
+  dllaunch plan train.yaml --check               and what would go wrong: files, limits, accounts
+  dllaunch plan train.yaml --json
+)";
+
+struct Options {
+  PlanOptions plan;
+  bool check = false;
+  bool json = false;
+};
+
+/// A path may be any bytes, JSON is UTF-8.
+std::string text_of(const nlohmann::ordered_json& document) {
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+/// The plan where there is one, and everything that speaks against the job.
+Result<int> show_checked(World& world, const Options& options) {
+  const auto checked = check_job(world, options.plan);
+  if (!checked) return checked.error();
+  const auto& [made, report] = *checked;
+  if (!made && report.findings.empty()) return made.error();
+  if (options.json) {
+    auto document = made ? to_json(*made) : nlohmann::ordered_json::object();
+    document["checks"] = to_json(report);
+    world.print(text_of(document));
+  } else {
+    world.print((made ? render_plan(*made) + "\n" : "") + render_report(report));
+  }
+  if (report.passed()) return exit_code::success;
+  return exit_code_of(as_error(report).kind);
+}
+
+Result<int> show_plan(World& world, const Options& options) {
+  if (options.check) return show_checked(world, options);
+  const auto made = plan_job(world, options.plan);
+  if (!made) return made.error();
+  world.print(options.json ? text_of(to_json(*made)) : render_plan(*made));
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("JOB.yaml", options->plan.job, "the job file")->required();
+  app.add_option("--set", options->plan.sets, "change one key of the job file; may be repeated")
+      ->type_name("KEY.PATH=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--facts", options->plan.facts, "plan for the cluster recorded in FILE")
+      ->type_name("FILE");
+  app.add_flag("--local", options->plan.local, "this machine alone, though it has Slurm");
+  app.add_flag("--check", options->check, "look for what would go wrong in the queue and after it");
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](World& world) { return show_plan(world, *options); };
+}
+
+}  // namespace
+
+extern const Verb plan_verb;
+const Verb plan_verb{"plan", "show who would run where, and start nothing", examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,63 @@
+// The user's runs: those in the queue, those on this machine, those that are over.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/monitor/observe_runs.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch ps          what waits, what runs, and the last that ended
+  dllaunch ps --all    every run that is remembered
+  dllaunch ps --json   for programs
+)";
+
+struct Options {
+  bool all = false;
+  bool json = false;
+};
+
+/// Terminals wrap what is too long, pipes do not: there nothing is cut.
+int columns_of(const Console& console) {
+  constexpr int unlimited = 100'000;
+  return console.terminal_out ? console.columns : unlimited;
+}
+
+Result<int> list_runs(World& world, const Options& options) {
+  constexpr std::size_t most_that_ended = 20;
+  const auto views = observe_runs(world, options.all ? most_remembered_runs : most_that_ended);
+  if (options.json) {
+    auto document = nlohmann::ordered_json::array();
+    for (const auto& view : views) document.push_back(to_json(view));
+    world.print(document.dump(2, ' ', /*ensure_ascii=*/false,
+                              nlohmann::ordered_json::error_handler_t::replace) +
+                "\n");
+    return exit_code::success;
+  }
+  if (views.empty()) {
+    world.note("no runs yet: dllaunch JOB.yaml starts one\n");
+    return exit_code::success;
+  }
+  world.print(render_runs(views, columns_of(world.console())));
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_flag("--all", options->all, "not only the last 20 of those that are over");
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](World& world) { return list_runs(world, *options); };
+}
+
+}  // namespace
+
+extern const Verb ps_verb;
+const Verb ps_verb{"ps", "list your runs: waiting, running, over", examples, declare};
+
+}  // namespace dllaunch

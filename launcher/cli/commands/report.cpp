@@ -1,0 +1,92 @@
+// How a run went, and what its ranks did when.
+#include <CLI/App.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/monitor/find_run.hpp"
+#include "launcher/monitor/run_report.hpp"
+#include "launcher/timeline/timeline_merge.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch report resnet50                       its summary, and where its ranks' time went
+  dllaunch report resnet50 --timeline            one trace of all ranks, for ui.perfetto.dev
+  dllaunch report 4711 --timeline --ranks 0-7,64 -o /tmp/t.json
+)";
+
+struct Options {
+  std::string run;
+  bool timeline = false;
+  std::string output;
+  std::string ranks;
+  bool json = false;
+};
+
+void print(World& world, const nlohmann::ordered_json& document) {
+  world.print(document.dump(2, ' ', /*ensure_ascii=*/false,
+                            nlohmann::ordered_json::error_handler_t::replace) +
+              "\n");
+}
+
+Result<int> merge(const Options& options, const std::string& run, World& world) {
+  std::optional<IdSet> ranks;
+  if (!options.ranks.empty()) {
+    auto list = parse_id_list(options.ranks);
+    if (!list || list->empty())
+      return Error{ErrorKind::bad_request, "--ranks is no list of ranks: " + options.ranks,
+                   "write it as 0-7,64"};
+    ranks = *std::move(list);
+  }
+  const std::string output = options.output.empty() ? run + "/timeline.json" : options.output;
+  auto merged = merge_timelines(run + "/timeline", ranks, output);
+  if (!merged) return std::move(merged).error();
+  if (options.json) {
+    print(world, to_json(*merged));
+  } else {
+    world.print(render_merged(*merged));
+  }
+  return exit_code::success;
+}
+
+Result<int> report(const Options& options, World& world) {
+  auto path = find_run(world, options.run);
+  if (!path) return std::move(path).error();
+  if (options.timeline) return merge(options, *path, world);
+  auto run = read_stored_run(world, *path);
+  if (!run) return std::move(run).error();
+  const auto ranks = last_ranks_event(run->dir.events());
+  if (options.json) {
+    print(world, {{"summary", run->summary}, {"ranks", ranks}});
+  } else {
+    world.print(render_run_report(*run, ranks));
+  }
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
+      ->required();
+  auto* timeline =
+      app.add_flag("--timeline", options->timeline, "merge the ranks' timelines, on one clock");
+  app.add_option("-o,--output", options->output, "the merged timeline [RUN/timeline.json]")
+      ->type_name("FILE")
+      ->needs(timeline);
+  app.add_option("--ranks", options->ranks, "only these, as 0-7,64")
+      ->type_name("LIST")
+      ->needs(timeline);
+  app.add_flag("--json", options->json, "one JSON document");
+  return [options](World& world) { return report(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb report_verb;
+const Verb report_verb{"report", "how a run went; merges its timelines", examples, declare};
+
+}  // namespace dllaunch

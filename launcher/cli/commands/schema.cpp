@@ -1,0 +1,33 @@
+// What a job file may hold, for editors and for people.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/job/job_schema.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch schema > job.schema.json     JSON Schema 2020-12, for an editor's YAML support
+  dllaunch schema --markdown            the same as a page for people: docs/job-file.md
+)";
+
+VerbBody declare(CLI::App& app) {
+  auto markdown = std::make_shared<bool>(false);
+  app.add_flag("--markdown", *markdown, "a page for people");
+  return [markdown](World& world) -> Result<int> {
+    world.print(*markdown ? render_schema_markdown() : job_schema().dump(2) + "\n");
+    return exit_code::success;
+  };
+}
+
+}  // namespace
+
+extern const Verb schema_verb;
+const Verb schema_verb{"schema", "every key of a job file, as a JSON Schema", examples, declare};
+
+}  // namespace dllaunch

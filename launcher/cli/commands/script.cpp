@@ -1,0 +1,56 @@
+// Print the sbatch script; submit nothing.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/cli/verb.hpp"
+#include "launcher/launch/planned_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch script train.yaml > job.sbatch        look at it, edit it, sbatch it
+  dllaunch script train.yaml --facts lumi.json   for a cluster that is not here
+)";
+
+/// By hand nobody has made the run's directory yet when Slurm opens the output, and Slurm makes
+/// none: the job would fail without a word. So the output goes where sbatch is called.
+void keep_output_here(LaunchPlan& plan) {
+  const auto there = escape_file_pattern(plan.paths.run_dir) + "/";
+  for (auto& [option, value] : plan.sbatch)
+    if (option == "--output" && value.starts_with(there)) value.erase(0, there.size());
+}
+
+Result<int> print_script(World& world, const PlanOptions& options) {
+  auto made = plan_job(world, options);
+  if (!made) return made.error();
+  if (made->launcher != Launcher::slurm)
+    return Error{ErrorKind::unavailable, "no Slurm here to write a script for",
+                 "name a recorded cluster with --facts FILE"};
+  if (made->scheduler != "Slurm") return check_submittable({}, *made).error();
+  keep_output_here(*made);
+  for (const auto& warning : made->warnings) world.note("warning: " + warning + "\n");
+  world.print(render_sbatch(*made));
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<PlanOptions>();
+  app.add_option("JOB.yaml", options->job, "the job file")->required();
+  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
+      ->type_name("KEY.PATH=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--facts", options->facts, "write for the cluster recorded in FILE")
+      ->type_name("FILE");
+  return [options](World& world) { return print_script(world, *options); };
+}
+
+}  // namespace
+
+extern const Verb script_verb;
+const Verb script_verb{"script", "print the sbatch script", examples, declare};
+
+}  // namespace dllaunch

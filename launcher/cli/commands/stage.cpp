@@ -1,0 +1,146 @@
+// Inside a job: data and programs onto every node's own disk, and away again at the end.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/os/stop_signals.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/staging/stage_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  DLLAUNCH_STAGE=$(dllaunch stage --folder)   in a batch script: where this job's copies lie
+  coproc srun --overlap --ntasks-per-node=1 dllaunch stage --keep "$DLLAUNCH_STAGE"
+                                              removes them when the job ends, however it ends
+  dllaunch stage --to "$DLLAUNCH_STAGE" -- /scratch/imagenet.tar
+)";
+
+struct StageOptions {
+  bool folder = false;
+  std::string keep;
+  bool here = false;
+  bool make = false;
+  std::vector<std::string> parcels;
+  StageJob job;
+};
+
+Result<std::string> job_id(World& world) {
+  const auto id = world.environment("SLURM_JOB_ID");
+  if (id && !id->empty()) return *id;
+  return Error{ErrorKind::unavailable, "no SLURM_JOB_ID: staging belongs into a Slurm job",
+               "salloc, or put the line into a batch script"};
+}
+
+/// Until the other end of standard input is closed or Slurm ends the step: then it is all removed.
+Result<int> keep(const std::string& folder) {
+  const StopSignals signals;
+  // Meant for the ranks, where somebody signals every step of the job.
+  for (const int meant_for_ranks : {SIGUSR1, SIGUSR2}) std::signal(meant_for_ranks, SIG_IGN);
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  std::array<char, 256> text{};
+  while (signals.count() == 0) {
+    constexpr int look_ms = 1000;  // a signal may have come just before
+    const int ready = poll(&input, 1, look_ms);
+    if (ready > 0 && read(STDIN_FILENO, text.data(), text.size()) <= 0) break;
+  }
+  auto removed = remove_stage(folder);
+  if (!removed) return std::move(removed).error();
+  return exit_code::success;
+}
+
+Result<int> stage_all(StageOptions options, World& world) {
+  auto& job = options.job;
+  const auto paths = program_paths("");
+  if (!paths) return paths.error();
+  job.dllaunch = paths->dllaunch;
+  job.nodes =
+      std::max(1, std::atoi(world.environment("SLURM_JOB_NUM_NODES").value_or("1").c_str()));
+  const auto began = std::chrono::steady_clock::now();
+  auto done = stage_on_all_nodes(world, job);
+  if (!done) return std::move(done).error();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
+  world.note(fmt::format(
+      "dllaunch: staged in {} on each node: sources {}, programs {}, nodes {}, {:.1f} s\n",
+      job.request.folder, job.request.sources.size(), job.programs.size(), job.nodes,
+      seconds.count()));
+  return exit_code::success;
+}
+
+Result<Ok> stage_here(const StageOptions& options, World& world) {
+  auto request = options.job.request;
+  if (options.make) {
+    auto made = make_stage_folder(world, request.folder);
+    return made ? make_parcel_folder(world, request.folder) : made;
+  }
+  for (const auto& word : options.parcels) {
+    auto parcel = parcel_of(word);
+    if (!parcel) return std::move(parcel).error();
+    request.parcels.push_back(*std::move(parcel));
+  }
+  return stage_on_this_node(world, request);
+}
+
+Result<int> stage(const StageOptions& options, World& world) {
+  if (options.folder) {
+    const auto id = job_id(world);
+    if (!id) return id.error();
+    world.print(stage_folder(node_disk(world), own_stage_id(*id)) + "\n");
+    return exit_code::success;
+  }
+  if (!options.keep.empty()) return keep(options.keep);
+  if (options.job.request.folder.empty())
+    return Error{ErrorKind::bad_request, "stage: where to?", "--to \"$DLLAUNCH_STAGE\""};
+  if (!options.here) return stage_all(options, world);
+  auto done = stage_here(options, world);
+  if (!done) return std::move(done).error();
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<StageOptions>();
+  auto& job = options->job;
+  app.add_flag("--folder", options->folder, "print the folder of this job, and make nothing");
+  app.add_option("--keep", options->keep, "on every node: remove FOLDER when standard input ends")
+      ->type_name("FOLDER");
+  app.add_option("--to", job.request.folder, "copy the sources there, on every node of the job")
+      ->type_name("FOLDER");
+  app.add_flag("--broadcast", job.broadcast,
+               "read each source once and send it by sbcast; else every node reads for itself");
+  app.add_option("--program", job.programs, "a program to take along, with its libraries")
+      ->type_name("PATH")
+      ->take_all()
+      ->allow_extra_args(false);
+  app.add_option("--run-dir", job.request.run_dir, "the run's directory: plan.json and train.json")
+      ->type_name("DIR");
+  app.add_flag("--here", options->here, "on this node alone");
+  app.add_flag("--make", options->make, "only make the folder, for parcels to be sent there")
+      ->group("");
+  app.add_flag("--made", job.request.made, "the folder was made by --make")->group("");
+  app.add_option("--parcel", options->parcels, "what was sent there, with its checksum")
+      ->type_name("NAME=CHECKSUM")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->group("");
+  app.add_option("SOURCE", job.request.sources, "directories, archives or files, after --");
+  return [options](World& world) { return stage(*options, world); };
+}
+
+}  // namespace
+
+extern const Verb stage_verb;
+const Verb stage_verb{"stage", "copy data to each node's own disk before the ranks start", examples,
+                      declare};
+
+}  // namespace dllaunch

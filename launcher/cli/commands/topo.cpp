@@ -1,0 +1,70 @@
+// The shape of a node: this one, or one from a file.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/cluster/named_topology.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "topology/discover_hwloc_xml.hpp"
+#include "topology/topology_format.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view examples =
+    R"(  dllaunch topo                                  this machine
+  dllaunch topo --json > node.json               to plan for it elsewhere, or for a bug report
+  dllaunch topo --xml node.xml                   in hwloc's words, for lstopo too
+  dllaunch topo --topology node.xml              hwloc XML of another machine
+  dllaunch topo --topology lumi-g                a node of a cluster that dllaunch knows
+  dllaunch topo --topology "synthetic:packages:2 numa:4 cores:8 gpus:8"
+)";
+
+struct Options {
+  std::string topology;
+  std::string xml;
+  bool json = false;
+};
+
+Result<int> write_xml(World& world, const std::string& path) {
+  const auto xml = machine_xml();
+  if (!xml) return xml.error();
+  if (path == "-") {
+    world.print(*xml);
+    return exit_code::success;
+  }
+  if (auto written = write_file(path, *xml); !written)
+    return Error{ErrorKind::bad_request, written.error().what, "name another file"};
+  return exit_code::success;
+}
+
+Result<int> show_topology(World& world, const Options& options) {
+  if (!options.xml.empty()) return write_xml(world, options.xml);
+  const auto topology = observed_topology(world, options.topology);
+  if (!topology) return topology.error();
+  const Console& console = world.console();
+  world.print(options.json ? to_json(*topology).dump(2) + "\n"
+                           : render_topology(*topology, console.columns, console.color_out));
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_topology_option(app, options->topology);
+  app.add_option("--xml", options->xml, "write this machine as hwloc XML; - is stdout")
+      ->type_name("FILE")
+      ->excludes("--topology");
+  app.add_flag("--json", options->json, "one JSON document")->excludes("--xml");
+  return [options](World& world) { return show_topology(world, *options); };
+}
+
+}  // namespace
+
+extern const Verb topo_verb;
+const Verb topo_verb{"topo", "a node as a tree, with its GPUs, NICs and NUMA nodes", examples,
+                     declare};
+
+}  // namespace dllaunch

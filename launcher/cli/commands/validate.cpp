@@ -1,0 +1,104 @@
+// Is this job file right? Looks at no cluster.
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/job/job_file.hpp"
+#include "launcher/job/load_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view examples =
+    R"(  dllaunch validate train.yaml                        every error in it, with its place
+  dllaunch validate train.yaml --set train.epochs=5   with one key changed
+  dllaunch validate train.yaml --json                 for other programs
+)";
+
+struct Options {
+  std::string file;
+  std::vector<std::string> sets;
+  bool json = false;
+};
+
+std::string count_or_auto(const std::optional<int>& count) {
+  return count ? std::to_string(*count) : "auto";
+}
+
+std::string what_it_does(const Job& job) {
+  if (job.train.is_null()) return "runs " + job.resolved["run"].dump();
+  const bool named = job.train["model"].is_string();
+  return fmt::format("trains {} on {}",
+                     named ? job.train["model"].get<std::string>() : "layers of its own",
+                     job.train.value(Json::json_pointer("/dataset/kind"), "its data set"));
+}
+
+/// The limit with what its numbers are: minutes, or the form of Slurm's that it is written in.
+std::string time_with_unit(const std::string& time) {
+  const auto colons = static_cast<std::size_t>(std::count(time.begin(), time.end(), ':'));
+  if (time.find('-') != std::string::npos) {
+    constexpr std::array forms = {"D-HH", "D-HH:MM", "D-HH:MM:SS"};
+    return fmt::format("{} ({})", time, forms.at(colons));
+  }
+  if (colons == 0) return time + (time == "1" ? " minute" : " minutes");
+  return fmt::format("{} ({})", time, colons == 1 ? "MM:SS" : "HH:MM:SS");
+}
+
+std::string summary(const Job& job) {
+  return fmt::format("  {}: {}\n  nodes {}, ranks per node {}, device {}, time {}\n", job.name,
+                     what_it_does(job), job.resources.nodes,
+                     count_or_auto(job.resources.ranks_per_node), job.resources.device,
+                     job.resources.time ? time_with_unit(*job.resources.time) : "left to Slurm");
+}
+
+Result<int> answer_in_json(World& world, const Options& options) {
+  const auto text = world.read_file(options.file);
+  if (!text) return Error{ErrorKind::bad_request, text.error().what, ""};
+  const auto parsed = parse_job(*text, options.file, options.sets);
+  Json problems = Json::array();
+  for (const Diagnostic& problem : parsed.problems) {
+    problems.push_back({{"file", problem.file},
+                        {"line", problem.line},
+                        {"column", problem.column},
+                        {"message", problem.message}});
+  }
+  const Json answer = {{"ok", parsed.job.has_value()}, {"problems", problems}};
+  world.print(answer.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return parsed.job ? exit_code::success : exit_code::bad_request;
+}
+
+Result<int> validate(World& world, const Options& options) {
+  if (options.json) return answer_in_json(world, options);
+  const auto job = load_job(world, options.file, options.sets);
+  if (!job) return job.error();
+  world.print(options.file + ": ok\n");
+  if (world.console().verbosity >= 0) world.print(summary(*job));
+  return exit_code::success;
+}
+
+VerbBody declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("JOB.yaml", options->file, "the job file")->required();
+  app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
+      ->type_name("KEY.PATH=VALUE")
+      ->expected(1)
+      ->take_all();
+  app.add_flag("--json", options->json, R"({"ok": ..., "problems": [...]} on stdout)");
+  return [options](World& world) { return validate(world, *options); };
+}
+
+}  // namespace
+
+extern const Verb validate_verb;
+const Verb validate_verb{"validate", "check a job file; looks at no cluster", examples, declare};
+
+}  // namespace dllaunch

@@ -1,0 +1,260 @@
+#include "launcher/cluster/cluster_catalog.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+
+#include "launcher/base/nearest_name.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Nobody uses so many clusters: more files than this are not profiles.
+constexpr std::size_t most_files = 200;
+constexpr std::string_view built_in = "built in";
+
+bool is_path(std::string_view name) {
+  return name.ends_with(".yaml") || name.ends_with(".yml");
+}
+
+std::string name_of(const std::string& path) {
+  return fs::path(path).stem().string();
+}
+
+std::vector<std::string> own_files(World& world) {
+  std::vector<std::string> paths;
+  const auto folder = own_profiles_folder(world);
+  if (!folder) return paths;
+  std::error_code problem;
+  for (fs::directory_iterator at(*folder, problem), end; !problem && at != end;
+       at.increment(problem)) {
+    const auto name = at->path().filename().string();
+    if (name.starts_with('.') || !is_path(name)) continue;
+    paths.push_back(at->path().string());
+    if (paths.size() == most_files) break;
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+Result<ClusterProfile> read_profile(World& world, const ProfileText& found) {
+  auto parsed = parse_cluster_profile(found.text, found.file);
+  if (parsed.profile) return *std::move(parsed.profile);
+  world.note(render(parsed.problems, world.console().color_err));
+  const auto count = parsed.problems.size();
+  return Error{
+      ErrorKind::bad_request,
+      fmt::format("cluster profile {} has {} error{}", found.file, count, count == 1 ? "" : "s"),
+      "docs/clusters.md lists every key"};
+}
+
+bool matches_any(const std::vector<std::string>& patterns, const std::string& word) {
+  return !word.empty() &&
+         std::any_of(patterns.begin(), patterns.end(), [&word](const std::string& pattern) {
+           return fnmatch(pattern.c_str(), word.c_str(), 0) == 0;
+         });
+}
+
+std::string first_common(const std::vector<std::string>& wanted, const SlurmFacts& slurm) {
+  for (const auto& name : wanted)
+    if (std::any_of(slurm.partitions.begin(), slurm.partitions.end(),
+                    [&name](const Partition& partition) { return partition.name == name; }))
+      return name;
+  return "";
+}
+
+struct Evidence {
+  bool cluster = false;
+  bool host = false;
+  std::string partition = {};
+
+  /// A cluster's own name says most, partitions alone say nothing: half the world has a `gpu`.
+  int weight() const {
+    if (!cluster && !host) return 0;
+    return (cluster ? 4 : 0) + (host ? 2 : 0) + (partition.empty() ? 0 : 1);
+  }
+};
+
+/// Every sign that is there, on whatever cluster.
+Evidence signs_seen(const ClusterProfile& profile, const Facts& facts) {
+  const auto& signs = profile.recognise;
+  Evidence evidence;
+  evidence.host = matches_any(signs.hosts, facts.host);
+  if (!facts.slurm) return evidence;
+  evidence.cluster = matches_any(signs.clusters, facts.slurm->cluster);
+  evidence.partition = first_common(signs.partitions, *facts.slurm);
+  return evidence;
+}
+
+/// Nothing where what is there belongs to another cluster, or proves too little.
+Evidence evidence_for(const ClusterProfile& profile, const Facts& facts) {
+  const auto& signs = profile.recognise;
+  auto evidence = signs_seen(profile, facts);
+  if (!facts.slurm) return profile.scheduler == "slurm" ? Evidence{} : evidence;
+  if (profile.scheduler != "slurm") return {};
+  // One installation may be several machines, told apart by their partitions. And login01 is a
+  // name that many sites give: a host alone does not outweigh another name of the cluster.
+  if (!signs.partitions.empty() && evidence.partition.empty()) return {};
+  if (!evidence.cluster && signs.partitions.empty() && !facts.slurm->cluster.empty()) return {};
+  return evidence;
+}
+
+/// The lines of a built-in profile by which it is recognised: a tenth of it.
+std::string signs_of(std::string_view text) {
+  std::string signs;
+  bool wanted = false;
+  while (!text.empty()) {
+    const auto line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    text.remove_prefix(line.size());
+    if (!line.starts_with(' '))
+      wanted = line.starts_with("name:") || line.starts_with("scheduler:") ||
+               line.starts_with("recognise:");
+    if (wanted) signs += line;
+  }
+  return signs;
+}
+
+bool may_fit(const ProfileText& found, const Facts& facts) {
+  if (found.file != built_in) return true;
+  const auto parsed = parse_cluster_profile(signs_of(found.text), found.file);
+  return !parsed.profile || evidence_for(*parsed.profile, facts).weight() > 0;
+}
+
+std::vector<ClusterProfile> read_all(World& world, const std::vector<ProfileText>& texts) {
+  std::vector<ClusterProfile> all;
+  for (const auto& found : texts) {
+    auto parsed = parse_cluster_profile(found.text, found.file);
+    if (parsed.profile) {
+      all.push_back(*std::move(parsed.profile));
+      continue;
+    }
+    const auto& first = parsed.problems.front();
+    world.note(fmt::format("dllaunch: warning: cluster profile not used: {}:{}:{}: {}\n",
+                           first.file, first.line, first.column, first.message));
+  }
+  return all;
+}
+
+bool is_sure(const ClusterProfile& profile, const std::string& key) {
+  return std::none_of(profile.unverified.begin(), profile.unverified.end(),
+                      [&key](const auto& doubt) { return doubt.first == key; });
+}
+
+}  // namespace
+
+std::optional<std::string> own_profiles_folder(World& world) {
+  const auto config = world.environment("XDG_CONFIG_HOME");
+  if (config && config->starts_with('/')) return *config + "/dllaunch/clusters";
+  const auto home = world.environment("HOME");
+  if (home && home->starts_with('/')) return *home + "/.config/dllaunch/clusters";
+  return std::nullopt;
+}
+
+std::vector<ProfileText> profile_texts(World& world, bool own) {
+  std::map<std::string, ProfileText> by_name;
+  for (const auto& embedded : embedded_cluster_profiles())
+    by_name[std::string(embedded.name)] = {std::string(embedded.name), std::string(built_in),
+                                           std::string(embedded.text)};
+  if (own) {
+    for (const auto& path : own_files(world)) {
+      auto text = world.read_file(path);
+      if (!text) {
+        world.note(fmt::format("dllaunch: warning: {}\n", text.error().what));
+        continue;
+      }
+      by_name[name_of(path)] = {name_of(path), path, *std::move(text)};
+    }
+  }
+  std::vector<ProfileText> all;
+  all.reserve(by_name.size());
+  for (auto& [name, text] : by_name) all.push_back(std::move(text));
+  return all;
+}
+
+Result<ClusterProfile> find_profile(World& world, const std::string& name) {
+  if (is_path(name)) {
+    auto text = world.read_file(name);
+    if (!text)
+      return Error{ErrorKind::bad_request, text.error().what, "the name of a cluster profile"};
+    return read_profile(world, {name_of(name), name, *std::move(text)});
+  }
+  const auto all = profile_texts(world);
+  std::vector<std::string> names;
+  for (const auto& found : all) {
+    if (found.name == name) return read_profile(world, found);
+    names.push_back(found.name);
+  }
+  const auto near = nearest_name(name, names);
+  return Error{ErrorKind::bad_request,
+               fmt::format("no cluster profile '{}'{}", name,
+                           near ? fmt::format("; did you mean '{}'?", *near) : ""),
+               fmt::format("one of: {}; or a file of your own, see docs/clusters.md",
+                           fmt::join(names, ", "))};
+}
+
+std::vector<ClusterProfile> read_profiles(World& world, bool own) {
+  return read_all(world, profile_texts(world, own));
+}
+
+std::vector<ClusterProfile> read_candidates(World& world, const Facts& facts, bool own) {
+  auto texts = profile_texts(world, own);
+  std::erase_if(texts, [&](const ProfileText& found) { return !may_fit(found, facts); });
+  return read_all(world, texts);
+}
+
+std::string recognised_by(const ClusterProfile& profile, const Facts& facts) {
+  const auto evidence = evidence_for(profile, facts);
+  if (evidence.weight() == 0) return "";
+  std::vector<std::string> words;
+  if (evidence.cluster) words.push_back("it calls itself " + facts.slurm->cluster);
+  if (evidence.host) words.push_back("this is " + facts.host);
+  if (!evidence.partition.empty()) words.push_back("it has partition " + evidence.partition);
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+Likeness likeness(const ClusterProfile& profile, const Facts& facts) {
+  if (!facts.slurm || profile.scheduler != "slurm") return Likeness::other;
+  const auto& signs = profile.recognise;
+  if (signs.clusters.empty() && signs.hosts.empty() && signs.partitions.empty())
+    return Likeness::alike;
+  const auto seen = signs_seen(profile, facts);
+  if (seen.cluster || seen.host) return Likeness::alike;
+  const bool another_name = !signs.clusters.empty() && !facts.slurm->cluster.empty() &&
+                            is_sure(profile, "recognise.clusters");
+  if (another_name) return Likeness::other;
+  return seen.partition.empty() ? Likeness::unknown : Likeness::alike;
+}
+
+std::string unlike_words(const ClusterProfile& profile, const Facts& facts) {
+  const auto& signs = profile.recognise;
+  std::vector<std::string> words;
+  if (facts.slurm && !facts.slurm->cluster.empty())
+    words.push_back(fmt::format("it calls itself '{}'", facts.slurm->cluster));
+  if (!signs.hosts.empty() && !facts.host.empty())
+    words.push_back(fmt::format("this host is {}", facts.host));
+  if (!signs.partitions.empty())
+    words.push_back(fmt::format("it has no partition {}", fmt::join(signs.partitions, " or ")));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+const ClusterProfile* recognise(std::span<const ClusterProfile> profiles, const Facts& facts) {
+  const ClusterProfile* best = nullptr;
+  int most = 0;
+  bool tie = false;
+  for (const auto& profile : profiles) {
+    const int weight = evidence_for(profile, facts).weight();
+    if (weight == 0 || weight < most) continue;
+    tie = weight == most;
+    most = weight;
+    best = &profile;
+  }
+  return tie ? nullptr : best;
+}
+
+}  // namespace dllaunch

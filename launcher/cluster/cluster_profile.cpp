@@ -1,0 +1,249 @@
+#include "launcher/cluster/cluster_profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "launcher/base/nearest_name.hpp"
+#include "launcher/cluster/profile_topology.hpp"
+#include "launcher/config/schema_walk.hpp"
+#include "launcher/config/yaml_tree.hpp"
+#include "launcher/slurm/slurm_text.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Steps = std::vector<std::string>;
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+constexpr std::size_t most_problems = 50;
+/// Nodes of all types together: each is a topology of its own, built at every start.
+constexpr std::size_t most_node_types = 50;
+
+const YamlNode* child(const YamlNode& node, const std::string& key) {
+  const auto found = std::find_if(node.entries.begin(), node.entries.end(),
+                                  [&key](const YamlEntry& entry) { return entry.key == key; });
+  return found == node.entries.end() ? nullptr : found->value.get();
+}
+
+/// Where what the steps lead to stands; the nearest block around it where it is not written.
+Mark mark_of(const YamlNode& root, const Steps& steps) {
+  const YamlNode* at = &root;
+  for (const auto& step : steps) {
+    const YamlNode* next = nullptr;
+    if (at->kind == YamlKind::sequence) {
+      const auto index = static_cast<std::size_t>(std::stoul(step));
+      if (index < at->items.size()) next = at->items[index].get();
+    } else {
+      next = child(*at, step);
+    }
+    if (next == nullptr) return at->mark;
+    at = next;
+  }
+  return at->mark;
+}
+
+/// "partitions[2].node".
+std::string words_of_path(const Steps& steps) {
+  std::string text;
+  for (const auto& step : steps) {
+    const bool index =
+        std::all_of(step.begin(), step.end(), [](char c) { return c >= '0' && c <= '9'; });
+    text += index ? "[" + step + "]" : (text.empty() ? "" : ".") + step;
+  }
+  return text;
+}
+
+/// Reads what has passed the schema; what the schema cannot say is checked here.
+class Reader {
+ public:
+  Reader(const YamlNode& root, const Json& document, const std::string& file)
+      : root_(root), document_(document) {
+    profile_.file = file;
+  }
+
+  std::vector<YamlProblem> problems() && { return std::move(problems_); }
+
+  ClusterProfile read() {
+    profile_.name = document_["name"];
+    if (profile_.name == "auto") report({"name"}, "'auto' is the word for no name");
+    profile_.title = document_["title"];
+    profile_.scheduler = document_["scheduler"];
+    profile_.start = document_["start"];
+    const Json& recognise = document_["recognise"];
+    profile_.recognise = {.clusters = recognise["clusters"],
+                          .hosts = recognise["hosts"],
+                          .partitions = recognise["partitions"]};
+    read_nodes();
+    read_partitions();
+    profile_.cpus_are_cores = document_["cpus_are"] == "cores";
+    profile_.modules = texts("modules");
+    for (const auto& [framework, modules] : document_["suggested_modules"].items())
+      profile_.suggested_modules.emplace_back(framework, modules);
+    profile_.variables = pairs("variables");
+    profile_.node_folders = pairs("node_folders");
+    profile_.mpi = document_["mpi"];
+    profile_.host_suffix = document_["host_suffix"];
+    profile_.container = {.runtime = document_["container"]["runtime"],
+                          .mounts = document_["container"]["mounts"]};
+    profile_.sbatch_extra = texts("sbatch_extra");
+    profile_.srun_extra = texts("srun_extra");
+    profile_.unverified = pairs("unverified");
+    check_folders();
+    return std::move(profile_);
+  }
+
+ private:
+  void report(const Steps& steps, const std::string& message) {
+    problems_.push_back(
+        {mark_of(root_, steps), fmt::format("{}: {}", words_of_path(steps), message)});
+  }
+
+  std::vector<std::string> texts(const char* key) const {
+    std::vector<std::string> all;
+    for (const Json& item : document_[key]) all.push_back(item.get<std::string>());
+    return all;
+  }
+
+  Pairs pairs(const char* key) const {
+    Pairs all;
+    for (const auto& [name, value] : document_[key].items())
+      all.emplace_back(name, value.get<std::string>());
+    return all;
+  }
+
+  void read_nodes() {
+    const Json& types = document_["node_types"];
+    if (types.size() > most_node_types)
+      return report({"node_types"}, fmt::format("more than {}", most_node_types));
+    for (const auto& [name, shape] : types.items()) {
+      const std::string source = "profile " + profile_.name + ", " + name + " node";
+      auto made = shape_node(shape, source);
+      if (!made.problem.empty()) {
+        Steps steps = {"node_types", name};
+        steps.insert(steps.end(), made.place.begin(), made.place.end());
+        report(steps, made.problem);
+        continue;
+      }
+      profile_.nodes.push_back(
+          {.name = name,
+           .gpu_type = shape["gpu_type"],
+           .features = shape["features"],
+           .constraint = shape["constraint"],
+           .reserve = shape["reserve"],
+           .verified = !document_["unverified"].contains("node_types." + name),
+           .assumed = shape["assumed"],
+           .packages = shape["packages"],
+           .cores_per_package =
+               shape["numa"].get<int>() * shape["l3"].get<int>() * shape["cores"].get<int>(),
+           .threads_per_core = shape["threads"],
+           .topology = std::move(made.topology)});
+    }
+  }
+
+  void read_partitions() {
+    std::vector<std::string> nodes;
+    for (const auto& [name, shape] : document_["node_types"].items()) nodes.push_back(name);
+    std::set<std::string> seen;
+    bool any_default = false;
+    for (const Json& item : document_["partitions"]) {
+      const auto index = std::to_string(profile_.partitions.size());
+      const auto place = [&index](const char* key) { return Steps{"partitions", index, key}; };
+      ProfilePartition partition{.name = item["name"],
+                                 .node = item["node"],
+                                 .nodes = item["nodes"],
+                                 .is_default = item["default"],
+                                 .max_minutes = {},
+                                 .by_constraint = item["by_constraint"]};
+      if (!seen.insert(partition.name).second)
+        report(place("name"), fmt::format("'{}' is given twice", partition.name));
+      if (std::find(nodes.begin(), nodes.end(), partition.node) == nodes.end())
+        report(place("node"), unknown_node(partition.node, nodes));
+      if (partition.is_default && std::exchange(any_default, true))
+        report(place("default"), "only one partition is the default one");
+      check_constraint(partition, place("by_constraint"));
+      if (item["max_time"].is_string()) {
+        partition.max_minutes = parse_slurm_minutes(item["max_time"].get<std::string>());
+        if (!partition.max_minutes)
+          report(place("max_time"), "this is no time; write it as 2-00:00:00");
+      }
+      profile_.partitions.push_back(std::move(partition));
+    }
+  }
+
+  void check_constraint(const ProfilePartition& partition, const Steps& place) {
+    const auto node = std::find_if(profile_.nodes.begin(), profile_.nodes.end(),
+                                   [&](const auto& n) { return n.name == partition.node; });
+    if (partition.by_constraint && node != profile_.nodes.end() && node->constraint.empty())
+      report(place, fmt::format("node type '{}' has no constraint", partition.node));
+  }
+
+  static std::string unknown_node(const std::string& name, const std::vector<std::string>& known) {
+    auto text = fmt::format("no node type '{}' under node_types", name);
+    if (const auto near = nearest_name(name, known))
+      text += fmt::format("; did you mean '{}'?", *near);
+    return text;
+  }
+
+  /// The shim makes these folders: only below a folder that is a node's own by custom.
+  void check_folders() {
+    for (const auto& [name, path] : profile_.node_folders) {
+      if (!path.starts_with('/') || path.find("/..") != std::string::npos)
+        report({"node_folders", name}, "an absolute path on the node's own disk is needed");
+      if (path.find("{user}") == std::string::npos)
+        report({"node_folders", name}, "put {user} into it: others use this node too");
+    }
+  }
+
+  const YamlNode& root_;
+  const Json& document_;
+  ClusterProfile profile_;
+  std::vector<YamlProblem> problems_;
+};
+
+ParsedProfile failed(std::vector<YamlProblem> problems, const std::string& file,
+                     std::string_view text) {
+  const auto lines = lines_of(text);
+  ParsedProfile parsed;
+  if (problems.size() > most_problems) {
+    problems[most_problems - 1].message +=
+        fmt::format(" (and {} more errors)", problems.size() - most_problems);
+    problems.resize(most_problems);
+  }
+  for (YamlProblem& problem : problems)
+    parsed.problems.push_back(
+        {.file = file,
+         .line = problem.mark.line,
+         .column = problem.mark.column,
+         .message = std::move(problem.message),
+         .source = std::string(lines[static_cast<std::size_t>(problem.mark.line) - 1])});
+  return parsed;
+}
+
+}  // namespace
+
+ParsedProfile parse_cluster_profile(std::string_view text, const std::string& file) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
+  const auto document = parse_yaml(text, 0);
+  if (document.problem) return failed({*document.problem}, file, text);
+  if (document.root->kind == YamlKind::null)
+    return failed({{{}, "the file is empty; a cluster profile needs 'name:'"}}, file, text);
+  SchemaWalk walk("a cluster profile");
+  const Json resolved = walk.complete(cluster_profile_schema(), *document.root);
+  if (auto problems = std::move(walk).problems(); !problems.empty())
+    return failed(std::move(problems), file, text);
+  Reader reader(*document.root, resolved, file);
+  auto profile = reader.read();
+  auto problems = std::move(reader).problems();
+  std::stable_sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.mark.line, a.mark.column) < std::pair(b.mark.line, b.mark.column);
+  });
+  if (!problems.empty()) return failed(std::move(problems), file, text);
+  profile.text = text;
+  return {std::move(profile), {}};
+}
+
+}  // namespace dllaunch

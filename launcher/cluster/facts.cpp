@@ -1,0 +1,199 @@
+#include "launcher/cluster/facts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <utility>
+
+#include "launcher/cluster/slurm_facts.hpp"
+#include "launcher/os/slow_note.hpp"
+#include "launcher/slurm/slurm_json.hpp"
+#include "launcher/slurm/slurm_text.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::chrono::milliseconds limit{10000};  // a healthy controller answers within one second
+// A busy one with ten thousand nodes to show does not; without its answer there is no job.
+constexpr std::chrono::milliseconds long_limit{60000};
+// The first question is a short one: it also finds out that nobody is there.
+constexpr std::chrono::milliseconds first_limit{20000};
+constexpr std::chrono::milliseconds patience{5000};
+
+/// The package is installed, but this machine belongs to no cluster. Seen: a look-up in DNS for a
+/// controller that is not there; before 20.02 only a missing slurm.conf.
+bool says_not_configured(std::string_view text) {
+  constexpr std::array<std::string_view, 3> signs = {"Could not establish a configuration source",
+                                                     "DNS SRV lookup failed",
+                                                     "unable to status file /etc/slurm"};
+  return std::any_of(signs.begin(), signs.end(), [text](std::string_view sign) {
+    return text.find(sign) != std::string_view::npos;
+  });
+}
+
+std::string_view last_line(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+Error silent(std::string_view command, std::string_view why, ErrorKind kind) {
+  return Error{kind, fmt::format("slurm is configured here, but `{}` failed: {}", command, why),
+               "try again, or start on this machine alone with --local"};
+}
+
+/// Slurm's programs look for the file for a minute before they say that it is not there.
+std::optional<Error> missing_configuration(World& world) {
+  const auto file = world.environment("SLURM_CONF");
+  if (!file || file->empty() || world.look_at(*file).exists) return std::nullopt;
+  return Error{
+      ErrorKind::unavailable,
+      fmt::format("slurm is configured by SLURM_CONF={}, and there is no such file", *file),
+      "correct or unset SLURM_CONF, or start on this machine alone with --local"};
+}
+
+Result<CommandOutput> run_patiently(World& world, const std::vector<std::string>& argv,
+                                    std::chrono::milliseconds longest = long_limit) {
+  const SlowNote note(world,
+                      fmt::format("dllaunch: Slurm is slow: waiting up to {} s for `{}`\n",
+                                  longest.count() / 1000, fmt::join(argv, " ")),
+                      patience);
+  return world.run(argv, longest);
+}
+
+/// What a command printed; an error when it did not end well.
+Result<std::string> ask(World& world, const std::vector<std::string>& argv) {
+  auto output = run_patiently(world, argv);
+  const auto command = fmt::format("{}", fmt::join(argv, " "));
+  if (!output) return silent(command, output.error().what, output.error().kind);
+  if (output->exit_code != 0)
+    return silent(command,
+                  output->err.empty() ? fmt::format("exit code {}", output->exit_code)
+                                      : std::string(last_line(output->err)),
+                  ErrorKind::unavailable);
+  return std::move(output->out);
+}
+
+/// --all: partitions that the site hides take jobs all the same. The text that is read here has not
+/// changed since 20.11; should it, there is JSON.
+Result<std::vector<SlurmNode>> ask_for_nodes(World& world) {
+  auto text = ask(world, {"scontrol", "--all", "--oneliner", "show", "node"});
+  if (!text) return std::move(text).error();
+  auto nodes = parse_slurm_nodes(*text);
+  if (!nodes.empty()) return nodes;
+  const auto json = run_patiently(world, {"scontrol", "--all", "show", "node", "--json"});
+  return json && json->exit_code == 0 ? parse_slurm_json(json->out).nodes : nodes;
+}
+
+Result<std::vector<SlurmPartition>> ask_for_partitions(World& world) {
+  auto text = ask(world, {"scontrol", "--all", "--oneliner", "show", "partition"});
+  if (!text) return std::move(text).error();
+  auto partitions = parse_slurm_partitions(*text);
+  if (!partitions.empty()) return partitions;
+  const auto json = run_patiently(world, {"scontrol", "--all", "show", "partition", "--json"});
+  return json && json->exit_code == 0 ? parse_slurm_json(json->out).partitions : partitions;
+}
+
+/// Five commands: who the cluster is, its partitions, its nodes, how srun can start MPI.
+Result<SlurmFacts> observe_slurm(World& world, std::string_view config_text) {
+  auto partitions = ask_for_partitions(world);
+  if (!partitions) return std::move(partitions).error();
+  auto nodes = ask_for_nodes(world);
+  if (!nodes) return std::move(nodes).error();
+  auto slurm = slurm_facts(parse_slurm_config(config_text), *partitions, *nodes);
+  // A login node whose srun cannot list its plug-ins can still submit jobs.
+  if (auto types = world.run({"srun", "--mpi=list"}, limit); types && types->exit_code == 0)
+    slurm.mpi_types = parse_mpi_list(types->out + "\n" + types->err);
+  // Pyxis adds its options to srun's own help.
+  if (auto help = world.run({"srun", "--help"}, limit); help && help->exit_code == 0)
+    slurm.pyxis = help->out.find("--container-image") != std::string::npos;
+  return slurm;
+}
+
+/// What a command printed, and nothing when it failed.
+std::string words_of(World& world, const std::vector<std::string>& argv) {
+  const auto output = world.run(argv, limit);
+  return output && output->exit_code == 0 ? output->out : std::string();
+}
+
+std::vector<std::string> split_at_blanks(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find_first_of(" \t\r\n", begin), text.size());
+    if (end > begin) words.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+void observe_accounting(World& world, SlurmUser& user) {
+  const auto known = world.run({"sacctmgr", "--noheader", "--parsable2", "show", "associations",
+                                "where", "user=" + user.name, "format=Account,Partition,QOS"},
+                               limit);
+  if (!known || known->exit_code != 0) return;
+  user.associations.emplace();
+  for (const auto& shown : parse_associations(known->out))
+    user.associations->push_back(
+        {.account = shown.account, .partition = shown.partition, .qos = shown.qos});
+  const auto first =
+      split_at_blanks(words_of(world, {"sacctmgr", "--noheader", "--parsable2", "show", "user",
+                                       user.name, "format=DefaultAccount"}));
+  if (!first.empty()) user.default_account = first[0];
+}
+
+}  // namespace
+
+Result<Facts> observe(World& world) {
+  Facts facts{.host = world.host_name(), .slurm = {}, .why_no_slurm = {}, .topology = {}};
+  facts.time = std::time(nullptr);
+  if (!world.find_program("sinfo") || !world.find_program("scontrol")) {
+    facts.why_no_slurm = "sinfo is not installed";
+  } else {
+    if (auto missing = missing_configuration(world)) return *std::move(missing);
+    auto config = run_patiently(world, {"scontrol", "show", "config"}, first_limit);
+    if (!config) return silent("scontrol show config", config.error().what, config.error().kind);
+    if (config->exit_code == 0) {
+      auto slurm = observe_slurm(world, config->out);
+      if (!slurm) return std::move(slurm).error();
+      // The topology stays unknown: a login node is the wrong machine to read it on.
+      facts.slurm = *std::move(slurm);
+      return facts;
+    }
+    if (!says_not_configured(config->err))
+      return silent("scontrol show config", last_line(config->err), ErrorKind::unavailable);
+    facts.why_no_slurm = "slurm is installed, but this machine belongs to no cluster";
+  }
+  auto topology = world.topology();
+  if (!topology) return std::move(topology).error();
+  facts.topology = *std::move(topology);
+  return facts;
+}
+
+void observe_user(World& world, SlurmFacts& slurm) {
+  const auto shown = world.run({"scontrol", "--oneliner", "show", "reservation"}, limit);
+  if (shown && shown->exit_code == 0)
+    slurm.reservations = reservation_facts(parse_slurm_reservations(shown->out));
+  const auto name = split_at_blanks(words_of(world, {"id", "-un"}));
+  if (name.empty()) return;
+  SlurmUser user{.name = name[0],
+                 .groups = split_at_blanks(words_of(world, {"id", "-Gn"})),
+                 .default_account = {},
+                 .associations = {}};
+  // Where nothing is enforced any account will do, and asking costs the database an answer.
+  if (slurm.enforces("associations")) observe_accounting(world, user);
+  slurm.user = std::move(user);
+}
+
+Result<Facts> observe_local(World& world) {
+  auto topology = world.topology();
+  if (!topology) return std::move(topology).error();
+  return Facts{.host = world.host_name(),
+               .slurm = {},
+               .why_no_slurm = "it was not asked",
+               .topology = *std::move(topology),
+               .probed = {},
+               .time = std::time(nullptr)};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,94 @@
+#include "launcher/cluster/named_topology.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launcher/cluster/cluster_catalog.hpp"
+#include "launcher/cluster/probe_cache.hpp"
+#include "launcher/cluster/probed_node.hpp"
+#include "topology/topology_format.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view probed = "probed:";
+
+bool is_of(const ProbedNode& node, const std::string& name) {
+  const auto matches = [&](const std::string& word) {
+    return name == word || name == node.cluster + "/" + word;
+  };
+  return matches(node_type_id(node.type)) ||
+         std::any_of(node.partitions.begin(), node.partitions.end(), matches);
+}
+
+Result<Topology> probed_topology(World& world, const std::string& name) {
+  auto cache = read_probe_cache(world, std::nullopt);
+  for (const auto& complaint : cache.complaints)
+    world.note("dllaunch: warning: " + complaint + "\n");
+  std::erase_if(cache.nodes, [&](const ProbedNode& node) { return !is_of(node, name); });
+  if (cache.nodes.empty())
+    return Error{ErrorKind::unsatisfiable, fmt::format("no node of '{}' was probed", name),
+                 fmt::format("run `dllaunch probe {}`, or look at `dllaunch probe --list`", name)};
+  if (cache.nodes.size() == 1) return std::move(cache.nodes.front().topology);
+  std::vector<std::string> ids;
+  for (const auto& node : cache.nodes)
+    ids.push_back(fmt::format("{}{}/{}", probed, node.cluster, node_type_id(node.type)));
+  return Error{ErrorKind::unsatisfiable,
+               fmt::format("'{}' has {} kinds of node", name, cache.nodes.size()),
+               fmt::format("name one of: {}", fmt::join(ids, " "))};
+}
+
+/// What is a profile's name and no file's: "lumi-g", "perlmutter:cpu".
+bool names_profile(World& world, const std::string& name) {
+  if (name.find_first_of("./") != std::string::npos || name.starts_with("synthetic:")) return false;
+  const auto word = name.substr(0, name.find(':'));
+  const auto all = profile_texts(world);
+  return std::any_of(all.begin(), all.end(), [&word](const auto& p) { return p.name == word; });
+}
+
+/// The first type of node of a profile, or the one of that name or of the partition of that name.
+Result<Topology> profile_topology(World& world, const std::string& name) {
+  const auto colon = name.find(':');
+  auto profile = find_profile(world, name.substr(0, colon));
+  if (!profile) return std::move(profile).error();
+  std::string wanted = colon == std::string::npos ? "" : name.substr(colon + 1);
+  std::vector<std::string> known;
+  for (const auto& node : profile->nodes) known.push_back(node.name);
+  for (const auto& partition : profile->partitions) {
+    if (partition.name == wanted) wanted = partition.node;
+    known.push_back(partition.name);
+  }
+  for (auto& node : profile->nodes)
+    if (wanted.empty() || node.name == wanted) return std::move(node.topology);
+  return Error{ErrorKind::bad_request,
+               fmt::format("cluster profile {} describes no node{}", profile->name,
+                           wanted.empty() ? "" : " '" + wanted + "'"),
+               known.empty() ? "" : fmt::format("behind the colon: {}", fmt::join(known, " "))};
+}
+
+}  // namespace
+
+void add_topology_option(CLI::App& app, std::string& name) {
+  app.add_option("--topology", name,
+                 "XML, topo's JSON, CLUSTER, probed:..., synthetic:... [this machine]")
+      ->type_name("X");
+}
+
+Result<Topology> named_topology(World& world, const std::string& name) {
+  if (name.starts_with(probed)) return probed_topology(world, name.substr(probed.size()));
+  if (names_profile(world, name)) return profile_topology(world, name);
+  return name.empty() ? world.topology() : load_topology(name);
+}
+
+Result<Topology> observed_topology(World& world, const std::string& name) {
+  auto topology = named_topology(world, name);
+  if (!topology || !name.empty()) return topology;
+  return with_inventory(*std::move(topology), world.gpu_libraries());
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,23 @@
+// The node that --topology names.
+#pragma once
+
+#include <string>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/os/world.hpp"
+
+namespace dllaunch {
+
+/// Declares --topology.
+void add_topology_option(CLI::App& app, std::string& name);
+
+/// load_topology(name); a node of a cluster profile where it is "NAME", "NAME:NODE" or
+/// "NAME:PARTITION"; what `dllaunch probe` kept where it is "probed:PARTITION" or
+/// "probed:CLUSTER/PARTITION"; the node this process runs on where `name` is empty.
+/// unsatisfiable: nothing was probed there, or several kinds of node.
+Result<Topology> named_topology(World& world, const std::string& name);
+
+/// The same; this machine with what the GPU vendors' libraries add to it, which may take seconds.
+Result<Topology> observed_topology(World& world, const std::string& name);
+
+}  // namespace dllaunch

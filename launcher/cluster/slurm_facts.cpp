@@ -1,0 +1,220 @@
+#include "launcher/cluster/slurm_facts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/slurm_json.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// In a record that is damaged a name may be anything; these could not be written as a host list.
+bool is_host(const SlurmNode& node) {
+  return node.name.find_first_of(", \t\r\n[]") == std::string::npos;
+}
+
+bool alike(const NodeType& type, const SlurmNode& node) {
+  return type.cpus == node.cpus && type.sockets == node.sockets &&
+         type.cores_per_socket == node.cores_per_socket &&
+         type.threads_per_core == node.threads_per_core && type.memory_mib == node.memory_mib &&
+         type.gpus == node.gpus && type.gpu_type == node.gpu_type &&
+         type.gpu_kinds == node.gpu_kinds && type.features == node.features;
+}
+
+void add(std::vector<NodeType>& types, const SlurmNode& node) {
+  auto type = std::find_if(types.begin(), types.end(),
+                           [&node](const NodeType& known) { return alike(known, node); });
+  if (type == types.end()) {
+    type = types.insert(types.end(), NodeType{.hosts = {},
+                                              .cpus = node.cpus,
+                                              .sockets = node.sockets,
+                                              .cores_per_socket = node.cores_per_socket,
+                                              .threads_per_core = node.threads_per_core,
+                                              .memory_mib = node.memory_mib,
+                                              .gpus = node.gpus,
+                                              .gpu_type = node.gpu_type,
+                                              .features = node.features,
+                                              .gpu_kinds = node.gpu_kinds});
+  }
+  type->hosts.push_back(node.name);
+}
+
+Partition partition_facts(const SlurmPartition& shown) {
+  return {.name = shown.name,
+          .is_default = shown.is_default,
+          .up = shown.up,
+          .max_minutes = shown.max_minutes,
+          .node_types = {},
+          .state = shown.state,
+          .default_minutes = shown.default_minutes,
+          .min_nodes = shown.min_nodes,
+          .max_nodes = shown.max_nodes,
+          .accounts = {.allowed = shown.allow_accounts, .denied = shown.deny_accounts},
+          .qos = {.allowed = shown.allow_qos, .denied = shown.deny_qos},
+          .groups = {.allowed = shown.allow_groups, .denied = {}}};
+}
+
+std::vector<Partition> grouped(const std::vector<SlurmPartition>& shown,
+                               const std::vector<SlurmNode>& nodes) {
+  std::vector<Partition> partitions;
+  std::map<std::string, std::size_t> position;
+  for (const auto& partition : shown) {
+    position.emplace(partition.name, partitions.size());
+    partitions.push_back(partition_facts(partition));
+  }
+  for (const auto& node : nodes)
+    for (const auto& name : node.partitions)
+      if (const auto found = position.find(name); found != position.end() && is_host(node))
+        add(partitions[found->second].node_types, node);
+  return partitions;
+}
+
+std::vector<Outage> outages_of(const std::vector<SlurmNode>& nodes) {
+  std::vector<Outage> outages;
+  for (const auto& node : nodes) {
+    if (!is_out_of_order(node.state) || !is_host(node)) continue;
+    auto same = std::find_if(outages.begin(), outages.end(), [&node](const Outage& outage) {
+      return outage.state == node.state && outage.reason == node.reason;
+    });
+    if (same == outages.end())
+      same = outages.insert(outages.end(),
+                            Outage{.hosts = {}, .state = node.state, .reason = node.reason});
+    same->hosts.push_back(node.name);
+  }
+  return outages;
+}
+
+/// One recording, JSON documents taken out of the text around them.
+struct Recording {
+  SlurmReport json;
+  std::string text;
+};
+
+Result<Recording> read_recording(std::string_view recorded) {
+  Recording recording;
+  std::istringstream stream{std::string(recorded)};
+  for (std::size_t at = 0; at < recorded.size();) {
+    if (recorded[at] != '{') {
+      const auto end = std::min(recorded.find('\n', at), recorded.size());
+      recording.text += recorded.substr(at, end - at);
+      recording.text += '\n';
+      at = end + 1;
+      continue;
+    }
+    stream.clear();
+    stream.seekg(static_cast<std::streamoff>(at));
+    try {
+      nlohmann::json document;
+      stream >> document;
+      add_slurm_json(document, recording.json);
+    } catch (const nlohmann::json::exception& problem) {
+      return Error{ErrorKind::bad_request,
+                   fmt::format("it is JSON, but damaged: {}", problem.what()),
+                   "record it again: nothing but the commands' output may be in it"};
+    }
+    // Behind the document; -1 where the text ends with it.
+    const auto behind = static_cast<std::streamoff>(stream.tellg());
+    at = behind < 0 ? recorded.size() : static_cast<std::size_t>(behind);
+  }
+  return recording;
+}
+
+/// srun's list has no key of its own; it opens with a line about "MPI ... types".
+std::vector<std::string> recorded_mpi_types(std::string_view text) {
+  for (const std::string_view title : {"MPI plugin types are", "MPI types are"}) {
+    const auto begin = text.find(title);
+    if (begin == std::string_view::npos) continue;
+    auto end = text.find('=', begin);
+    end = end == std::string_view::npos ? text.size() : text.rfind('\n', end);
+    if (end != std::string_view::npos && end > begin)
+      return parse_mpi_list(text.substr(begin, end - begin));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool same_name(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool Admission::admits(const std::string& name) const {
+  const auto lists = [&name](const std::vector<std::string>& names) {
+    return std::any_of(names.begin(), names.end(),
+                       [&name](const std::string& known) { return same_name(known, name); });
+  };
+  return (allowed.empty() || lists(allowed)) && !lists(denied);
+}
+
+bool SlurmFacts::enforces(std::string_view what) const {
+  return std::find(enforced.begin(), enforced.end(), what) != enforced.end();
+}
+
+SlurmFacts slurm_facts(const SlurmConfig& config, const std::vector<SlurmPartition>& partitions,
+                       const std::vector<SlurmNode>& nodes) {
+  return {.version = config.version,
+          .cluster = config.cluster,
+          .mpi_types = {},
+          .mpi_default = config.mpi_default,
+          .pyxis = false,
+          .partitions = grouped(partitions, nodes),
+          .outages = outages_of(nodes),
+          .enforced = config.enforced,
+          .submit_plugins = config.submit_plugins,
+          .reservations = {},
+          .user = {}};
+}
+
+std::vector<Reservation> reservation_facts(const std::vector<SlurmReservation>& reservations) {
+  std::vector<Reservation> facts;
+  for (const auto& shown : reservations) {
+    auto hosts = expand_hosts(shown.nodes);
+    facts.push_back({.name = shown.name,
+                     .active = shown.state == "ACTIVE",
+                     .start = shown.start,
+                     .end = shown.end,
+                     .hosts = hosts ? *std::move(hosts) : std::vector<std::string>{},
+                     .partition = shown.partition,
+                     .users = shown.users,
+                     .accounts = shown.accounts,
+                     .groups = shown.groups,
+                     .flags = shown.flags});
+  }
+  return facts;
+}
+
+Result<Facts> facts_from_recording(std::string_view text) {
+  auto recording = read_recording(text);
+  if (!recording) return std::move(recording).error();
+  auto& [json, lines] = *recording;
+  auto config = parse_slurm_config(lines);
+  if (config.version.empty()) config.version = json.version;
+  if (config.cluster.empty()) config.cluster = json.cluster;
+  auto partitions = parse_slurm_partitions(lines);
+  if (partitions.empty()) partitions = std::move(json.partitions);
+  auto nodes = parse_slurm_nodes(lines);
+  if (nodes.empty()) nodes = std::move(json.nodes);
+  auto slurm = slurm_facts(config, with_every_partition(std::move(partitions), nodes), nodes);
+  const bool any = std::any_of(slurm.partitions.begin(), slurm.partitions.end(),
+                               [](const Partition& known) { return !known.node_types.empty(); });
+  if (!any)
+    return Error{ErrorKind::bad_request,
+                 "neither facts nor what Slurm prints: no node of a partition is in it",
+                 "dllaunch info --facts > FILE, or without dllaunch: (scontrol show config; "
+                 "scontrol show partition; scontrol show node; srun --mpi=list) > FILE"};
+  slurm.mpi_types = recorded_mpi_types(lines);
+  auto reservations = parse_slurm_reservations(lines);
+  if (reservations.empty()) reservations = std::move(json.reservations);
+  if (!reservations.empty()) slurm.reservations = reservation_facts(reservations);
+  return Facts{.host = {}, .slurm = std::move(slurm), .why_no_slurm = {}, .topology = {}};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,53 @@
+// A YAML tree against a JSON Schema: every problem with its place, and the completed value.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/config/yaml_tree.hpp"
+
+namespace dllaunch {
+
+/// Knows these keywords: type (one or a list), enum, const, minimum, exclusiveMinimum, maximum,
+/// exclusiveMaximum, minLength, maxLength, pattern (in the part that ECMAScript and POSIX share),
+/// items, minItems, maxItems, properties, required, additionalProperties, propertyNames.pattern,
+/// anyOf of scalars, at most one block and at most one list, default, and "x-expected", which says
+/// in words what the others ask for. Beyond JSON Schema:
+///   - an absent block is an empty one, so every default appears in the result, in schema order;
+///   - where text is allowed beside numbers or booleans, the result is the text as written;
+///   - "x-by": {key, defaults, needed}: only the words of `key` in the same block that have a
+///   default
+///     there (it may be null) have this one at all; for those in `needed` it must be given.
+class SchemaWalk {
+ public:
+  explicit SchemaWalk(std::string whole = "a job file") : whole_(std::move(whole)) {}
+
+  nlohmann::ordered_json complete(const nlohmann::ordered_json& schema, const YamlNode& root);
+
+  /// In the order of their places.
+  std::vector<YamlProblem> problems() &&;
+
+ private:
+  using Json = nlohmann::ordered_json;
+
+  Json value(const Json& all_forms, const std::string& path, const YamlNode& node);
+  Json absent(const Json& schema);
+  Json block(const Json& schema, const std::string& path, const YamlNode& node);
+  Json list(const Json& schema, const std::string& path, const YamlNode& node);
+  Json entry(const Json& schema, const std::string& path, const YamlEntry& entry);
+  void choose(const std::string& path, const YamlNode& node, const Json& properties, Json& result);
+  Json scalar(const Json& schema, const std::string& path, const YamlNode& node);
+  void check_name(const Json& schema, const YamlEntry& entry);
+  void report_unknown(const Json& schema, const YamlEntry& entry);
+  void report_duplicates(const std::string& path, const YamlNode& node);
+  void report(const Mark& mark, std::string message);
+
+  std::string whole_;  // what the document as a whole is called
+  const Json* root_schema_ = nullptr;
+  std::vector<YamlProblem> problems_;
+};
+
+}  // namespace dllaunch

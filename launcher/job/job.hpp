@@ -1,0 +1,89 @@
+// A job file, parsed, checked and completed with defaults: no cluster is known here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/job/recovery.hpp"
+#include "topology/placement.hpp"
+
+namespace dllaunch {
+
+/// Absent optionals mean "auto", or "left to Slurm" for what is Slurm's.
+struct Resources {
+  int nodes = 1;
+  std::optional<int> gpus_per_node = {};
+  std::optional<int> ranks_per_node = {};
+  std::string device = "auto";            // auto | cuda | hip | cpu
+  std::optional<int> cpus_per_rank = {};  // cores
+  std::optional<std::string> time = {};
+  std::optional<std::string> partition = {};
+  std::optional<std::string> account = {};
+  std::optional<std::string> qos = {};
+  std::optional<std::string> reservation = {};
+  std::optional<std::string> constraint = {};
+  std::optional<std::string> exclude = {};
+  bool exclusive = true;
+  std::vector<std::string> sbatch_extra = {};
+  std::vector<std::string> srun_extra = {};
+};
+
+struct Container {
+  std::string image = {};                // a file, or an address that the runtime understands
+  std::string runtime = "apptainer";     // apptainer | singularity | enroot
+  std::vector<std::string> mounts = {};  // HOST, HOST:INSIDE or HOST:INSIDE:ro
+};
+
+struct JobEnvironment {
+  std::vector<std::string> modules;
+  std::optional<std::string> activate;
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::vector<std::string> left_alone = {};  // variables that dllaunch is not to set
+  std::optional<Container> container = {};
+  std::optional<std::string> setup;
+};
+
+struct JobBinding {
+  BindPolicy policy = BindPolicy::closest;
+  BindMode mode = BindMode::cores;
+  BindCores cores = BindCores::automatic;
+  RankOrder order = RankOrder::gpu;
+  bool smt = false;
+  std::string reserve = "auto";
+  std::vector<IdSet> masks;
+};
+
+struct Recovery {
+  std::string signal = "USR2";  // sent before the time limit: "checkpoint now"
+  int grace_seconds = 120;
+  int max_restarts = 3;
+  RequeueOn requeue_on = {};
+  PreflightWhen preflight = PreflightWhen::restarts;
+  int spare_nodes = 0;   // asked of Slurm beyond resources.nodes
+  bool written = false;  // by the user: with `run:`, that the command knows the signal
+};
+
+struct Job {
+  std::string name;
+  std::string cluster = "auto";  // a profile's name or file
+  Resources resources;
+  std::vector<std::string> after = {};    // runs and job ids, as the user wrote them
+  std::optional<std::string> array = {};  // "0-9%2"
+  bool share = false;                     // with the run directory's group
+  std::vector<std::string> stage = {};    // directories and archives, as the user wrote them
+  JobEnvironment environment;
+  JobBinding binding;
+  nlohmann::ordered_json train;          // the resolved `train:` block; null with `run:`
+  std::vector<std::string> run_command;  // argv; a string in the file is {"bash","-c",STRING}
+  std::string framework = "none";        // none | pytorch | tensorflow | horovod | jax | ...
+  nlohmann::ordered_json runtime;        // the resolved `runtime:` block
+  bool stall_abort_written = false;      // by the user: with `run:`, that silence is a wedge
+  Recovery recovery;
+  nlohmann::ordered_json resolved;  // the whole file with every default filled in
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,92 @@
+#include "launcher/job/job_changes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Whole blocks and single keys below which everything may change. A new key of the job file
+/// matters until it is listed here: refusing too much is the safe mistake.
+constexpr std::array<std::string_view, 40> free_keys = {
+    "name",
+    "cluster",
+    "after",
+    "array",
+    "share",
+    "stage",
+    "environment",
+    "binding",
+    "recovery",
+    // The count of ranks matters and is compared as planned; how they lie on nodes does not.
+    "resources.nodes",
+    "resources.ranks_per_node",
+    "resources.gpus_per_node",
+    "resources.cpus_per_rank",
+    "resources.time",
+    "resources.partition",
+    "resources.account",
+    "resources.qos",
+    "resources.reservation",
+    "resources.constraint",
+    "resources.exclude",
+    "resources.exclusive",
+    "resources.sbatch_extra",
+    "resources.srun_extra",
+    "train.epochs",
+    "train.max_steps",
+    "train.validate_every",
+    "train.checkpoint",
+    "train.reports",
+    "train.resume",
+    "train.dataset.workers",
+    "train.optimizer.shard",
+    "train.dataset.stage_to",
+    "train.dataset.stage_failure",
+    "train.dataset.on_bad",
+    "runtime.allreduce",
+    "runtime.bucket_mb",
+    "runtime.overlap",
+    "runtime.timeline",
+    "runtime.stall_seconds",
+    "runtime.stall_abort_seconds",
+};
+
+bool may_change(const std::string& key) {
+  return std::find(free_keys.begin(), free_keys.end(), key) != free_keys.end();
+}
+
+const Json& at(const Json& object, const std::string& key) {
+  static const Json nothing;
+  const auto found = object.find(key);
+  return found == object.end() ? nothing : *found;
+}
+
+void compare(const std::string& path, const Json& before, const Json& now,
+             std::vector<std::string>& changes) {
+  if (may_change(path) || before == now) return;
+  if (!before.is_object() || !now.is_object()) {
+    changes.push_back(path + ": " + before.dump() + " -> " + now.dump());
+    return;
+  }
+  const std::string prefix = path.empty() ? "" : path + ".";
+  for (const auto& [key, value] : now.items())
+    compare(prefix + key, at(before, key), value, changes);
+  for (const auto& [key, value] : before.items()) {
+    if (!now.contains(key)) compare(prefix + key, value, Json(), changes);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> changes_that_matter(const Json& before, const Json& now) {
+  std::vector<std::string> changes;
+  compare("", before, now, changes);
+  return changes;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,321 @@
+#include "launcher/job/job_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+
+#include "launcher/base/utf8.hpp"
+#include "launcher/config/yaml_scalar.hpp"
+#include "launcher/job/trainer_backends.hpp"
+#include "topology/id_set.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// A key with a value other than null; the last one where it is given twice.
+const YamlEntry* find(const YamlNode* block, std::string_view key) {
+  const YamlEntry* found = nullptr;
+  if (block == nullptr) return found;
+  for (const YamlEntry& entry : block->entries) {
+    if (entry.key == key && entry.value->kind != YamlKind::null) found = &entry;
+  }
+  return found;
+}
+
+void check_what_to_do(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* train = find(&root, "train");
+  const YamlEntry* run = find(&root, "run");
+  if (train == nullptr && run == nullptr) {
+    problems.push_back({root.mark,
+                        "a job needs 'train:' (the built-in trainer) or 'run:' (any "
+                        "command); here is neither"});
+  } else if (train != nullptr && run != nullptr) {
+    const bool run_is_later =
+        run->mark.source > train->mark.source ||
+        (run->mark.source == train->mark.source && run->mark.line > train->mark.line);
+    problems.push_back({run_is_later ? run->mark : train->mark,
+                        "a job has either 'train:' or 'run:'; here are both"});
+  }
+}
+
+/// Keys that say something only beside `run:`.
+void check_command_keys(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  if (find(&root, "run") != nullptr) return;
+  const YamlEntry* framework = find(&root, "framework");
+  if (framework != nullptr && framework->value->text != "none") {
+    problems.push_back(
+        {framework->value->mark, "framework is for 'run:'; the built-in trainer needs none"});
+  }
+}
+
+std::string_view text_of(const YamlEntry* entry, std::string_view otherwise) {
+  return entry == nullptr ? otherwise : entry->value->text;
+}
+
+/// What this and the next tell, the trainer's backends refuse too, at the first compilation.
+std::vector<TrainerBackend> chosen_backends(const YamlNode& root) {
+  const auto word = [&root](std::string_view block, std::string_view key) {
+    const YamlEntry* entry = find(&root, block);
+    return text_of(entry == nullptr ? nullptr : find(entry->value.get(), key), "auto");
+  };
+  return backends_for(trainer_backends(), word("train", "backend"), word("resources", "device"));
+}
+
+void check_communicator(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* runtime = find(&root, "runtime");
+  const YamlEntry* name = runtime == nullptr ? nullptr : find(runtime->value.get(), "allreduce");
+  if (text_of(name, "") != "nccl") return;
+  const YamlEntry* train = find(&root, "train");
+  const YamlEntry* precision = train == nullptr ? nullptr : find(train->value.get(), "precision");
+  const auto problem = gpu_memory_problem(chosen_backends(root), text_of(precision, "fp32"));
+  if (!problem.empty()) problems.push_back({name->value->mark, problem});
+  const auto refuse = [&](std::string_view key, std::string_view without) {
+    const YamlEntry* entry = find(runtime->value.get(), key);
+    if (entry == nullptr || entry->value->text == without) return;
+    problems.push_back({entry->value->mark,
+                        fmt::format("runtime.{} needs gradients on the host, and allreduce nccl "
+                                    "reduces them on the GPU: use one or the other",
+                                    key)});
+  };
+  refuse("compression", "none");
+  refuse("gradient_lag", "0");
+}
+
+void check_precision(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* train = find(&root, "train");
+  const YamlEntry* precision = train == nullptr ? nullptr : find(train->value.get(), "precision");
+  if (precision == nullptr) return;
+  const auto problem = precision_problem(chosen_backends(root), precision->value->text);
+  if (!problem.empty()) problems.push_back({precision->value->mark, problem});
+}
+
+/// The trainer refuses both too (trainer/fine_tuning_keys.cpp), but after the wait in the queue.
+void check_fine_tuning(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* train = find(&root, "train");
+  const YamlNode* keys = train == nullptr ? nullptr : train->value.get();
+  const YamlEntry* from = find(keys, "init_from");
+  const YamlEntry* skip = find(keys, "init_skip");
+  const YamlEntry* resume = find(keys, "resume");
+  if (from == nullptr && skip != nullptr && !skip->value->items.empty()) {
+    problems.push_back({skip->value->mark,
+                        "train.init_skip: there is no init_from to leave anything out of; name a "
+                        "file there, or take init_skip out"});
+  }
+  const bool elsewhere =
+      resume != nullptr && resume->value->text != "auto" && resume->value->text != "none";
+  if (from == nullptr || !elsewhere) return;
+  problems.push_back({from->value->mark,
+                      "train.init_from: resume names a checkpoint to begin with already; leave one "
+                      "of them out"});
+}
+
+/// The trainer refuses these too (trainer/config.cpp), but after the wait in the queue.
+void check_compression(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* train = find(&root, "train");
+  const YamlEntry* runtime = find(&root, "runtime");
+  if (train == nullptr || runtime == nullptr) return;
+  const YamlEntry* precision = find(train->value.get(), "precision");
+  const YamlEntry* compression = find(runtime->value.get(), "compression");
+  const YamlEntry* lag = find(runtime->value.get(), "gradient_lag");
+  const auto word = text_of(precision, "");
+  const bool compressed = text_of(compression, "none") != "none";
+  if (compressed && word == "fp64") {
+    problems.push_back({compression->value->mark,
+                        "runtime.compression: gradients of precision fp64 travel as they are"});
+  }
+  if (word != "fp16") return;
+  if (compressed) {
+    problems.push_back(
+        {compression->value->mark,
+         "runtime.compression: gradients of precision fp16 are scaled as they travel"});
+  }
+  if (text_of(lag, "0") != "0") {
+    problems.push_back({lag->value->mark,
+                        "runtime.gradient_lag: of precision fp16 no gradient comes late, since its "
+                        "scale may change"});
+  }
+}
+
+void check_container(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* environment = find(&root, "environment");
+  const YamlEntry* container =
+      environment == nullptr ? nullptr : find(environment->value.get(), "container");
+  if (container == nullptr) return;
+  if (const YamlEntry* image = find(container->value.get(), "image"); image != nullptr) {
+    if (find(&root, "train") != nullptr) {
+      problems.push_back({image->mark,
+                          "environment.container is for 'run:'; what the built-in trainer needs is "
+                          "in no image"});
+    }
+    return;
+  }
+  const YamlEntry* mounts = find(container->value.get(), "mounts");
+  if (mounts != nullptr && !mounts->value->items.empty()) {
+    problems.push_back({container->mark, "environment.container needs an image"});
+  }
+}
+
+void check_masks(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* binding = find(&root, "binding");
+  if (binding == nullptr) return;
+  const YamlEntry* policy = find(binding->value.get(), "policy");
+  const YamlEntry* masks = find(binding->value.get(), "masks");
+  const bool is_explicit = policy != nullptr && policy->value->text == "explicit";
+  const bool any = masks != nullptr && !masks->value->items.empty();
+  if (is_explicit && !any) {
+    problems.push_back({policy->value->mark, "binding.policy explicit needs binding.masks"});
+  }
+  if (!is_explicit && any) {
+    problems.push_back({masks->mark, "binding.masks needs binding.policy: explicit"});
+  }
+  if (!any) return;
+  for (const YamlPointer& item : masks->value->items) {
+    // Whatever else is no mask, the schema has told.
+    if (item->kind != YamlKind::scalar || !item->text.starts_with("0x")) continue;
+    const auto mask = parse_mask(item->text);
+    if (!mask) problems.push_back({item->mark, "binding.masks: " + mask.error().what});
+    if (mask && mask->empty()) {
+      problems.push_back({item->mark, "binding.masks: the mask " + in_quotes(item->text) +
+                                          " is empty: its rank could run nowhere"});
+    }
+  }
+}
+
+void check_reserve(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlEntry* binding = find(&root, "binding");
+  const YamlEntry* reserve = binding == nullptr ? nullptr : find(binding->value.get(), "reserve");
+  if (reserve == nullptr || reserve->value->kind != YamlKind::scalar) return;
+  const std::string& text = reserve->value->text;
+  if (text.empty() || text[0] < '0' || text[0] > '9') return;
+  const auto cpus = parse_id_list(text);
+  if (!cpus) problems.push_back({reserve->value->mark, "binding.reserve: " + cpus.error().what});
+}
+
+/// The block that these keys lead to; nullptr: none.
+const YamlNode* block_at(const YamlNode& root, std::initializer_list<std::string_view> keys) {
+  const YamlNode* block = &root;
+  for (const std::string_view key : keys) {
+    const YamlEntry* entry = find(block, key);
+    block = entry == nullptr ? nullptr : entry->value.get();
+  }
+  return block;
+}
+
+bool has_word(const YamlNode* block, std::string_view key, std::string_view word) {
+  const YamlEntry* entry = find(block, key);
+  return entry != nullptr && entry->value->text == word;
+}
+
+/// Not given is neither true nor false.
+bool is_flag(const YamlEntry* entry, bool value) {
+  if (entry == nullptr) return false;
+  const auto given = scalar_value(*entry->value);
+  return given.is_boolean() && given.get<bool>() == value;
+}
+
+std::optional<double> number_of(const YamlNode& node) {
+  const auto value = scalar_value(node);
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+/// This and the next are what the trainer refuses too (OptimizerEntry::problem,
+/// schedule_problem()), told before anything waits in a queue.
+void check_optimizer(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlNode* optimizer = block_at(root, {"train", "optimizer"});
+  const YamlEntry* nesterov = find(optimizer, "nesterov");
+  const YamlEntry* momentum = find(optimizer, "momentum");
+  const bool is_sgd = find(optimizer, "name") == nullptr || has_word(optimizer, "name", "sgd");
+  if (is_sgd && is_flag(nesterov, true) &&
+      (momentum == nullptr || number_of(*momentum->value) == 0.0)) {
+    problems.push_back(
+        {nesterov->value->mark, "train.optimizer.nesterov needs a momentum above 0"});
+  }
+  const YamlEntry* correction = find(optimizer, "momentum_correction");
+  if (has_word(optimizer, "name", "lars") && is_flag(correction, true) &&
+      is_flag(find(optimizer, "lr_in_momentum"), false)) {
+    problems.push_back({correction->value->mark,
+                        "train.optimizer.momentum_correction is for lr_in_momentum: true; outside "
+                        "it, the rate needs none"});
+  }
+}
+
+void check_milestones(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlNode* schedule = block_at(root, {"train", "lr_schedule"});
+  const YamlEntry* milestones = find(schedule, "milestones");
+  if (!has_word(schedule, "decay", "piecewise") || milestones == nullptr) return;
+  const auto& items = milestones->value->items;
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    const auto before = number_of(*items[i - 1]);
+    const auto after = number_of(*items[i]);
+    if (!before || !after || *before < *after) continue;
+    problems.push_back(
+        {items[i]->mark,
+         fmt::format("train.lr_schedule.milestones must rise: {} follows {}", *after, *before)});
+  }
+  const YamlEntry* factors = find(schedule, "factors");
+  const std::size_t count = factors == nullptr ? 0 : factors->value->items.size();
+  if (count == 0 || items.empty() || count == items.size()) return;
+  problems.push_back({factors->value->mark,
+                      fmt::format("train.lr_schedule.factors must be one a milestone: {} for {}",
+                                  count, items.size())});
+}
+
+/// A number of the block `runtime`; its default where it is not given, nothing where it is no
+/// number: that the schema has told.
+std::optional<double> runtime_number(const YamlNode& root, std::string_view key, double initial) {
+  const YamlEntry* block = find(&root, "runtime");
+  const YamlEntry* entry = block == nullptr ? nullptr : find(block->value.get(), key);
+  if (entry == nullptr) return initial;
+  return number_of(*entry->value);
+}
+
+void check_stalls(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const auto stall_s = runtime_number(root, "stall_seconds", 60);
+  const auto abort_s = runtime_number(root, "stall_abort_seconds", 600);
+  constexpr double a_year_s = 365 * 86400;
+  if (!stall_s || !abort_s || (*stall_s < *abort_s && *abort_s <= a_year_s)) return;
+  const YamlNode* block = find(&root, "runtime")->value.get();
+  const YamlEntry* named = find(block, "stall_abort_seconds");
+  if (named == nullptr) named = find(block, "stall_seconds");
+  problems.push_back(
+      {named->value->mark, fmt::format("runtime.stall_abort_seconds ({}) must be more than "
+                                       "stall_seconds ({}) and at most {}",
+                                       *abort_s, *stall_s, a_year_s)});
+}
+
+void check_spare_nodes(const YamlNode& root, std::vector<YamlProblem>& problems) {
+  const YamlNode* block = block_at(root, {"recovery"});
+  const YamlEntry* spare = find(block, "spare_nodes");
+  if (spare == nullptr || number_of(*spare->value).value_or(0) <= 0) return;
+  const YamlEntry* restarts = find(block, "max_restarts");
+  if (restarts != nullptr && number_of(*restarts->value) == 0.0)
+    problems.push_back({spare->value->mark,
+                        "recovery.spare_nodes are for restarts in the same allocation; "
+                        "recovery.max_restarts: 0 wants none"});
+}
+
+}  // namespace
+
+std::vector<YamlProblem> check_together(const YamlNode& root) {
+  std::vector<YamlProblem> problems;
+  check_what_to_do(root, problems);
+  check_command_keys(root, problems);
+  check_communicator(root, problems);
+  check_precision(root, problems);
+  check_fine_tuning(root, problems);
+  check_compression(root, problems);
+  check_container(root, problems);
+  check_masks(root, problems);
+  check_reserve(root, problems);
+  check_optimizer(root, problems);
+  check_milestones(root, problems);
+  check_stalls(root, problems);
+  check_spare_nodes(root, problems);
+  return problems;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,96 @@
+#include "launcher/job/job_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "launcher/base/utf8.hpp"
+#include "launcher/config/schema_walk.hpp"
+#include "launcher/config/yaml_tree.hpp"
+#include "launcher/job/job_checks.hpp"
+#include "launcher/job/job_from_json.hpp"
+#include "launcher/job/job_overrides.hpp"
+#include "launcher/job/job_schema.hpp"
+
+namespace dllaunch {
+namespace {
+
+// A list of 100,000 wrong items is one mistake, not 100,000.
+constexpr std::size_t most_problems = 50;
+
+/// The texts that marks point into: the file, then each --set.
+struct Source {
+  std::string name;
+  std::vector<std::string_view> lines;
+};
+
+ParsedJob failed(std::vector<YamlProblem> problems, const std::vector<Source>& sources) {
+  std::stable_sort(problems.begin(), problems.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.mark.source, a.mark.line, a.mark.column) <
+           std::tie(b.mark.source, b.mark.line, b.mark.column);
+  });
+  if (problems.size() > most_problems) {
+    const std::size_t more = problems.size() - most_problems;
+    problems.resize(most_problems);
+    problems.back().message += fmt::format(" (and {} more errors)", more);
+  }
+  ParsedJob parsed;
+  for (YamlProblem& problem : problems) {
+    const Source& source = sources[static_cast<std::size_t>(problem.mark.source)];
+    const std::string_view line = source.lines[static_cast<std::size_t>(problem.mark.line) - 1];
+    parsed.problems.push_back({.file = source.name,
+                               .line = problem.mark.line,
+                               .column = problem.mark.column,
+                               .message = std::move(problem.message),
+                               .source = std::string(line)});
+  }
+  return parsed;
+}
+
+/// What stands under a key of a mapping; null: nothing.
+const YamlNode* entry_of(const YamlNode& node, std::string_view key) {
+  const auto found = std::find_if(node.entries.begin(), node.entries.end(),
+                                  [key](const YamlEntry& entry) { return entry.key == key; });
+  return found == node.entries.end() ? nullptr : found->value.get();
+}
+
+void append(std::vector<YamlProblem>& all, std::vector<YamlProblem> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(all));
+}
+
+}  // namespace
+
+ParsedJob parse_job(std::string_view text, const std::string& file,
+                    std::span<const std::string> sets) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
+  std::vector<Source> sources{{file, lines_of(text)}};
+  for (const std::string& set : sets) sources.push_back({"--set", lines_of(set)});
+
+  auto document = parse_yaml(text, 0);
+  if (document.problem) return failed({*std::move(document.problem)}, sources);
+  YamlNode& root = *document.root;
+  if (root.kind == YamlKind::null) {
+    return failed({{{}, "the file is empty; a job needs 'name:' and 'train:' or 'run:'"}}, sources);
+  }
+  std::vector<YamlProblem> problems;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (auto problem = apply_override(root, sets[i], static_cast<int>(i) + 1)) {
+      problems.push_back(*std::move(problem));
+    }
+  }
+  SchemaWalk walk;
+  auto resolved = walk.complete(job_schema(), root);
+  append(problems, std::move(walk).problems());
+  if (root.kind == YamlKind::mapping) append(problems, check_together(root));
+  if (!problems.empty()) return failed(std::move(problems), sources);
+  auto job = job_from_json(std::move(resolved));
+  job.recovery.written = entry_of(root, "recovery") != nullptr;
+  const auto* runtime = entry_of(root, "runtime");
+  job.stall_abort_written =
+      runtime != nullptr && entry_of(*runtime, "stall_abort_seconds") != nullptr;
+  return {std::move(job), {}};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,140 @@
+#include "launcher/job/job_from_json.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+std::optional<T> unless_null(const Json& value) {
+  if (value.is_null()) return std::nullopt;
+  return value.get<T>();
+}
+
+std::optional<int> unless_auto(const Json& value) {
+  if (!value.is_number()) return std::nullopt;
+  return value.get<int>();
+}
+
+/// The words were checked, so what cannot be parsed here is a difference between two tables.
+template <typename T>
+T parsed(Result<T> result) {
+  assert(result);
+  return *std::move(result);
+}
+
+Resources resources_from(const Json& block) {
+  return {.nodes = block["nodes"],
+          .gpus_per_node = unless_auto(block["gpus_per_node"]),
+          .ranks_per_node = unless_auto(block["ranks_per_node"]),
+          .device = block["device"],
+          .cpus_per_rank = unless_auto(block["cpus_per_rank"]),
+          .time = unless_null<std::string>(block["time"]),
+          .partition = unless_null<std::string>(block["partition"]),
+          .account = unless_null<std::string>(block["account"]),
+          .qos = unless_null<std::string>(block["qos"]),
+          .reservation = unless_null<std::string>(block["reservation"]),
+          .constraint = unless_null<std::string>(block["constraint"]),
+          .exclude = unless_null<std::string>(block["exclude"]),
+          .exclusive = block["exclusive"],
+          .sbatch_extra = block["sbatch_extra"],
+          .srun_extra = block["srun_extra"]};
+}
+
+std::optional<Container> container_from(const Json& block) {
+  if (block["image"].is_null()) return std::nullopt;
+  return Container{.image = block["image"], .runtime = block["runtime"], .mounts = block["mounts"]};
+}
+
+JobEnvironment environment_from(const Json& block) {
+  JobEnvironment environment{.modules = block["modules"],
+                             .activate = unless_null<std::string>(block["activate"]),
+                             .variables = {},
+                             .left_alone = {},
+                             .container = container_from(block["container"]),
+                             .setup = unless_null<std::string>(block["setup"])};
+  for (const auto& [name, value] : block["variables"].items()) {
+    if (value.is_null())
+      environment.left_alone.push_back(name);
+    else
+      environment.variables.emplace_back(name, value.get<std::string>());
+  }
+  return environment;
+}
+
+RequeueOn requeue_on(const Json& causes) {
+  const auto has = [&causes](const char* word) {
+    return std::find(causes.begin(), causes.end(), word) != causes.end();
+  };
+  return {.timeout = has("timeout"), .preempted = has("preempted"), .node_fail = has("node_fail")};
+}
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::vector<std::string> texts_of(const Json& list) {
+  std::vector<std::string> texts;
+  for (const Json& item : list) texts.push_back(text_of(item));
+  return texts;
+}
+
+/// As text, whatever way it was written: "0,8".
+std::string reserve_from(const Json& value) {
+  if (value.is_string()) return value;
+  IdSet cpus;
+  for (const Json& cpu : value) cpus.insert(cpu);
+  return cpus.empty() ? "none" : to_list(cpus);
+}
+
+JobBinding binding_from(const Json& block) {
+  JobBinding binding;
+  binding.policy = parsed(parse_bind_policy(block["policy"].get<std::string>()));
+  binding.mode = parsed(parse_bind_mode(block["mode"].get<std::string>()));
+  binding.cores = parsed(parse_bind_cores(block["cores"].get<std::string>()));
+  binding.order = parsed(parse_rank_order(block["order"].get<std::string>()));
+  binding.smt = block["smt"];
+  binding.reserve = reserve_from(block["reserve"]);
+  for (const Json& mask : block["masks"]) {
+    binding.masks.push_back(parsed(parse_mask(mask.get<std::string>())));
+  }
+  return binding;
+}
+
+std::vector<std::string> command_from(const Json& run) {
+  if (run.is_null()) return {};
+  if (run.is_string()) return {"bash", "-c", run};
+  return run;
+}
+
+}  // namespace
+
+Job job_from_json(Json resolved) {
+  Job job;
+  job.name = resolved["name"];
+  job.cluster = resolved["cluster"];
+  job.resources = resources_from(resolved["resources"]);
+  job.after = texts_of(resolved["after"]);
+  if (!resolved["array"].is_null()) job.array = text_of(resolved["array"]);
+  job.share = resolved["share"] == "group";
+  job.stage = texts_of(resolved["stage"]);
+  job.environment = environment_from(resolved["environment"]);
+  job.binding = binding_from(resolved["binding"]);
+  job.train = resolved["train"];
+  job.run_command = command_from(resolved["run"]);
+  job.framework = resolved["framework"];
+  job.runtime = resolved["runtime"];
+  job.recovery = {.signal = resolved["recovery"]["signal"],
+                  .grace_seconds = resolved["recovery"]["grace_seconds"],
+                  .max_restarts = resolved["recovery"]["max_restarts"],
+                  .requeue_on = requeue_on(resolved["recovery"]["requeue_on"]),
+                  .preflight = preflight_when(resolved["recovery"]["preflight"].get<std::string>()),
+                  .spare_nodes = resolved["recovery"]["spare_nodes"]};
+  job.resolved = std::move(resolved);
+  return job;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,424 @@
+#include "launcher/job/job_keys.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Patterns keep to what ECMAScript (JSON Schema) and POSIX (our check) read alike.
+constexpr const char* one_line_pattern = "^[^\x01-\x1f\x7f]+$";
+constexpr const char* time_pattern =
+    "^([0-9]+|[0-9]+:[0-5]?[0-9]|[0-9]+:[0-5]?[0-9]:[0-5]?[0-9]|"
+    "[0-9]+-[0-9]+(:[0-5]?[0-9](:[0-5]?[0-9])?)?)$";
+constexpr const char* cpu_list = "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*";
+
+Json words(std::initializer_list<const char*> all) {
+  Json names = Json::array();
+  for (const char* word : all) names.push_back(word);
+  return {{"type", "string"}, {"enum", names}};
+}
+
+Json whole(int minimum, int maximum) {
+  return {{"type", "integer"}, {"minimum", minimum}, {"maximum", maximum}};
+}
+
+Json automatic_or(Json rules) {
+  const Json automatic = {{"type", "string"}, {"enum", Json::array({"auto"})}};
+  return {{"anyOf", Json::array({automatic, std::move(rules)})}};
+}
+
+Json flag() {
+  return {{"type", "boolean"}};
+}
+Json block() {
+  return {{"type", Json::array({"object", "null"})}};
+}
+
+/// Text that ends up on one line of a script or in one argument.
+Json line() {
+  return {{"type", "string"},
+          {"maxLength", 4096},
+          {"pattern", one_line_pattern},
+          {"x-expected", "text of one line"}};
+}
+
+Json optional_line() {
+  Json rules = line();
+  rules["type"] = Json::array({"string", "null"});
+  return rules;
+}
+
+Json lines(Json items, const char* expected) {
+  return {{"type", "array"}, {"items", std::move(items)}, {"x-expected", expected}};
+}
+
+/// An argument: numbers and booleans are taken as they are written.
+Json argument() {
+  return {{"type", Json::array({"string", "number", "boolean"})},
+          {"maxLength", 65536},
+          {"x-expected", "text or a number"}};
+}
+
+std::vector<JobKey> first_keys() {
+  Json name = line();
+  name["maxLength"] = 200;
+  name["x-expected"] = "text of one line, at most 200 characters";
+  return {
+      {.path = "name",
+       .rules = name,
+       .doc = "what the run is called: in its directory, in Slurm's queue, in messages",
+       .example = "resnet50-cifar10",
+       .required = true},
+      {.path = "cluster",
+       .rules = name,
+       .initial = "auto",
+       .doc = "a cluster profile's name or file; auto: the Slurm cluster that is here, else this "
+              "machine",
+       .example = "lumi-g"},
+  };
+}
+
+std::vector<JobKey> resource_keys() {
+  Json time = {{"type", Json::array({"string", "integer", "null"})},
+               {"minimum", 0},
+               {"pattern", time_pattern},
+               {"x-expected",
+                "a time as Slurm writes it: minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM "
+                "or D-HH:MM:SS"}};
+  return {
+      {.path = "resources", .rules = block(), .doc = "what the job asks for"},
+      {.path = "resources.nodes", .rules = whole(1, 1'000'000), .initial = 1, .doc = "nodes"},
+      {.path = "resources.gpus_per_node",
+       .rules = automatic_or(whole(0, 1024)),
+       .initial = "auto",
+       .doc = "GPUs on each node; auto: all that a node has"},
+      {.path = "resources.ranks_per_node",
+       .rules = automatic_or(whole(1, 65536)),
+       .initial = "auto",
+       .doc = "processes on each node; auto: one per GPU, with device cpu one per NUMA node"},
+      {.path = "resources.device",
+       .rules = words({"auto", "cuda", "hip", "cpu"}),
+       .initial = "auto",
+       .doc = "what computes"},
+      {.path = "resources.cpus_per_rank",
+       .rules = automatic_or(whole(1, 65536)),
+       .initial = "auto",
+       .doc = "cores of each rank, near ones first; auto: its fair share of those that "
+              "binding.cores deals out"},
+      {.path = "resources.time",
+       .rules = time,
+       .initial = nullptr,
+       .doc = "time limit; absent, like the following: left to Slurm",
+       .example = "00:30:00"},
+      {.path = "resources.partition",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "partition of the cluster",
+       .example = "standard-g"},
+      {.path = "resources.account",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "account that pays",
+       .example = "project_1"},
+      {.path = "resources.qos",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "quality of service",
+       .example = "normal"},
+      {.path = "resources.reservation",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "reservation to use",
+       .example = "course"},
+      {.path = "resources.constraint",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "features that the nodes must have",
+       .example = "gpu80g"},
+      {.path = "resources.exclude",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "nodes to leave out",
+       .example = "n[3-4]"},
+      {.path = "resources.exclusive",
+       .rules = flag(),
+       .initial = true,
+       .doc = "whole nodes, shared with no other job"},
+  };
+}
+
+std::vector<JobKey> option_keys() {
+  Json sbatch_option = line();
+  sbatch_option["pattern"] = "^!?-[^\x01-\x1f\x7f]+$";
+  sbatch_option["x-expected"] = "an option of sbatch, such as --mail-type=END or !--requeue";
+  return {
+      {.path = "resources.sbatch_extra",
+       .rules = lines(sbatch_option, "a list of options"),
+       .initial = Json::array(),
+       .doc =
+           "more options for sbatch, one #SBATCH line each; one that dllaunch writes too takes the "
+           "place of its line, \"!--requeue\" takes that line out",
+       .example = Json::array({"--mail-type=END"})},
+      {.path = "resources.srun_extra",
+       .rules = lines(line(), "a list of arguments"),
+       .initial = Json::array(),
+       .doc = "more arguments for srun; they take the place of ours, \"!--wait\" takes ours out",
+       .example = Json::array({"--mpi=pmix"})},
+  };
+}
+
+std::vector<JobKey> queue_keys() {
+  Json run = line();
+  run["type"] = Json::array({"string", "integer"});
+  run["minimum"] = 1;
+  run["x-expected"] = "a run's directory or name, or a job id";
+  Json array = line();
+  array["type"] = Json::array({"string", "integer", "null"});
+  array["minimum"] = 0;
+  array["pattern"] = "^[0-9]+(-[0-9]+(:[0-9]+)?)?(,[0-9]+(-[0-9]+(:[0-9]+)?)?)*(%[0-9]+)?$";
+  array["x-expected"] = "task numbers as sbatch writes them, such as 0-9%2 or 1,3,5-7";
+  Json source = line();
+  source["x-expected"] = "a directory or an archive";
+  return {
+      {.path = "after",
+       .rules = lines(run, "a list of runs or job ids"),
+       .initial = Json::array(),
+       .doc = "runs or job ids that must have succeeded before this job starts",
+       .example = Json::array({"runs/prepare-20261120-101500-3f2a"})},
+      {.path = "array",
+       .rules = array,
+       .initial = nullptr,
+       .doc = "numbers of a job array's tasks: one job each, at most as many at once as stands "
+              "after %",
+       .example = "0-9%2"},
+      {.path = "share",
+       .rules = words({"private", "group"}),
+       .initial = "private",
+       .doc = "who else may read the run directory: private: nobody; group: its group (copies of "
+              "the job file only where the job file is open to it)"},
+      {.path = "stage",
+       .rules = lines(source, "a list of directories or archives"),
+       .initial = Json::array(),
+       .doc = "directories or archives copied to each node's own disk before the ranks start",
+       .example = Json::array({"data/imagenet.tar"})},
+  };
+}
+
+std::vector<JobKey> environment_keys() {
+  Json value = argument();
+  value["type"].push_back("null");
+  value["x-expected"] = "text, a number, or null";
+  Json variables = {
+      {"type", Json::array({"object", "null"})},
+      {"propertyNames",
+       {{"pattern", "^[A-Za-z_][A-Za-z0-9_]*$"}, {"x-expected", "the name of a variable"}}},
+      {"additionalProperties", value},
+      {"x-expected", "a block of NAME: VALUE"}};
+  return {
+      {.path = "environment", .rules = block(), .doc = "what is set up before the ranks start"},
+      {.path = "environment.modules",
+       .rules = lines(line(), "a list of modules"),
+       .initial = Json::array(),
+       .doc = "modules loaded after `module purge`",
+       .example = Json::array({"LUMI/24.03", "rocm"})},
+      {.path = "environment.activate",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "directory of the Python venv or conda environment to use; ~/ is your home",
+       .example = "/project/venv"},
+      {.path = "environment.variables",
+       .rules = variables,
+       .initial = Json::object(),
+       .doc = "environment variables of every rank; null takes out one that dllaunch would set",
+       .example = {{"NCCL_DEBUG", "INFO"}}},
+      {.path = "environment.container", .rules = block(), .doc = "a container for the ranks"},
+      {.path = "environment.container.image",
+       .rules = optional_line(),
+       .initial = nullptr,
+       .doc = "image file, or an address that the runtime understands; absent: no container",
+       .example = "/project/images/pytorch.sif"},
+      {.path = "environment.container.runtime",
+       .rules = words({"apptainer", "singularity", "enroot"}),
+       .initial = "apptainer",
+       .doc = "what starts it"},
+      {.path = "environment.container.mounts",
+       .rules = lines(line(), "a list of mounts"),
+       .initial = Json::array(),
+       .doc = "paths to see inside: HOST or HOST:INSIDE or HOST:INSIDE:ro",
+       .example = Json::array({"/scratch/data:/data:ro"})},
+      {.path = "environment.setup",
+       .rules = {{"type", Json::array({"string", "null"})}, {"maxLength", 65536}},
+       .initial = nullptr,
+       .doc = "shell lines that run once per job, before the ranks start",
+       .example = "ulimit -l unlimited"},
+  };
+}
+
+std::vector<JobKey> binding_keys() {
+  Json reserve = {{"type", Json::array({"string", "integer", "array"})},
+                  {"minimum", 0},
+                  {"pattern", std::string("^(auto|none|first-core-per-l3|") + cpu_list + ")$"},
+                  {"items", whole(0, 65535)},
+                  {"x-expected", "auto, none, first-core-per-l3 or a list of CPUs such as 0,8-9"}};
+  Json mask = {{"type", Json::array({"string", "integer"})},
+               {"pattern", "^0x[0-9a-fA-F]+$"},
+               {"x-expected", "a hexadecimal mask such as 0xfe00"}};
+  return {
+      {.path = "binding", .rules = block(), .doc = "which CPUs each rank may use"},
+      {.path = "binding.policy",
+       .rules = words({"closest", "spread", "none", "explicit"}),
+       .initial = "closest",
+       .doc = "closest: near the rank's GPU; spread: over all NUMA nodes; none: no binding; "
+              "explicit: as in masks"},
+      {.path = "binding.mode",
+       .rules = words({"cores", "core", "numa"}),
+       .initial = "cores",
+       .doc = "cores: a share of them; core: a single one a rank; numa: whole NUMA nodes"},
+      {.path = "binding.cores",
+       .rules = words({"auto", "near", "fill"}),
+       .initial = "auto",
+       .doc = "near: only cores beside the rank's GPU; fill: these first, then what is left of the "
+              "node; auto: near, or fill up to resources.cpus_per_rank"},
+      {.path = "binding.order",
+       .rules = words({"gpu", "numa"}),
+       .initial = "gpu",
+       .doc = "gpu: local rank i drives GPU i; numa: ranks are numbered along NUMA nodes"},
+      {.path = "binding.smt",
+       .rules = flag(),
+       .initial = false,
+       .doc = "use all hardware threads of a core, not only its first"},
+      {.path = "binding.reserve",
+       .rules = reserve,
+       .initial = "auto",
+       .doc = "CPUs kept free for the system; auto: those that the cluster keeps",
+       .example = "0,8,16"},
+      {.path = "binding.masks",
+       .rules = lines(mask, "a list of masks"),
+       .initial = Json::array(),
+       .doc = "one hexadecimal mask per local rank, with policy explicit",
+       .example = Json::array({"0xfe", "0xfe00"})},
+  };
+}
+
+std::vector<JobKey> last_keys() {
+  return {
+      {.path = "run",
+       .rules = {{"type", Json::array({"string", "array", "null"})},
+                 {"minLength", 1},
+                 {"maxLength", 65536},
+                 {"items", argument()},
+                 {"minItems", 1},
+                 {"x-expected", "a shell command or a list of words"}},
+       .initial = nullptr,
+       .doc =
+           "instead of train: any command, started once per rank; text is read by bash, a list is "
+           "taken word by word",
+       .example = "python train.py"},
+      {.path = "framework",
+       .rules = words({"none", "pytorch", "tensorflow", "horovod", "jax", "deepspeed", "mpi"}),
+       .initial = "none",
+       .doc = "with run: whose variables the ranks find besides RANK, WORLD_SIZE and their like"},
+      {.path = "runtime", .rules = block(), .doc = "how ranks exchange gradients"},
+      {.path = "runtime.allreduce",
+       .rules = words({"auto", "solo", "hierarchical", "mpi", "nccl", "ring", "parameter-server"}),
+       .initial = "auto",
+       .doc = "what sums gradients over ranks; auto: solo for one rank, else hierarchical"},
+      {.path = "runtime.bucket_mb",
+       .rules = automatic_or({{"type", "number"}, {"exclusiveMinimum", 0}}),
+       .initial = "auto",
+       .doc = "MiB of gradients in one collective; auto: the fastest of some sizes, tried in the "
+              "first "
+              "steps and remembered"},
+      {.path = "runtime.overlap",
+       .rules = flag(),
+       .initial = true,
+       .doc = "reduce gradients while the backward pass still runs"},
+      {.path = "runtime.compression",
+       .rules = words({"none", "fp16", "bf16"}),
+       .initial = "none",
+       .doc =
+           "the form in which gradients travel; what fp16 and bf16 round off comes with the next "
+           "step (docs/reducer.md)"},
+      {.path = "runtime.gradient_lag",
+       .rules = whole(0, 1),
+       .initial = 0,
+       .doc = "1: a step's gradients are applied at the end of the next one, which hides their sum "
+              "behind a whole step"},
+      {.path = "runtime.stall_seconds",
+       .rules = {{"type", "number"}, {"exclusiveMinimum", 0}},
+       .initial = 60,
+       .doc = "seconds after which a collective is late: who keeps it waiting is named"},
+      {.path = "runtime.stall_abort_seconds",
+       .rules = {{"type", "number"}, {"exclusiveMinimum", 0}},
+       .initial = 600,
+       .doc = "seconds after which a late collective ends the ranks; more than stall_seconds; with "
+              "run:, where the job file has it, seconds without output or heartbeat"},
+      {.path = "runtime.timeline",
+       .rules = flag(),
+       .initial = false,
+       .doc = "record what each rank does when, for `dllaunch report RUN --timeline`"},
+  };
+}
+
+std::vector<JobKey> recovery_keys() {
+  return {
+      {.path = "recovery",
+       .rules = block(),
+       .doc = "what happens when the ranks end before their work (docs/supervise.md)"},
+      {.path = "recovery.signal",
+       .rules = words({"USR1", "USR2", "TERM", "INT", "HUP"}),
+       .initial = "USR2",
+       .doc =
+           "signal that asks the ranks to write a checkpoint and stop; with run: they get it only "
+           "where the job file has this block, for a program that does not know it dies of it"},
+      {.path = "recovery.grace_seconds",
+       .rules = whole(0, 65535),
+       .initial = 120,
+       .doc = "seconds before the time limit at which it is sent"},
+      {.path = "recovery.max_restarts",
+       .rules = whole(0, 1000),
+       .initial = 3,
+       .doc = "how often the ranks are started again inside one allocation; with run: only where "
+              "the job file has this block"},
+      {.path = "recovery.requeue_on",
+       .rules = lines(words({"timeout", "preempted", "node_fail"}),
+                      "a list of timeout, preempted and node_fail"),
+       .initial = Json::array({"timeout", "preempted", "node_fail"}),
+       .doc = "ends after which the job goes back into the queue; []: none, and Slurm does not "
+              "either"},
+      {.path = "recovery.preflight",
+       .rules = words({"restarts", "always", "never"}),
+       .initial = "restarts",
+       .doc = "before which starts the job's nodes are looked at, one or two seconds "
+              "(docs/preflight.md); one that is not fit is left out, or the job goes back into the "
+              "queue without it"},
+      {.path = "recovery.spare_nodes",
+       .rules = whole(0, 100),
+       .initial = 0,
+       .doc =
+           "nodes that the job has beyond resources.nodes: when one fails, the ranks go on there "
+           "in the same allocation; they wait and are charged like the others"},
+  };
+}
+
+std::vector<JobKey> all_keys() {
+  std::vector<JobKey> keys;
+  for (const auto part : {first_keys, resource_keys, option_keys, queue_keys, environment_keys,
+                          binding_keys, last_keys, recovery_keys}) {
+    auto rows = part();
+    std::move(rows.begin(), rows.end(), std::back_inserter(keys));
+  }
+  return keys;
+}
+
+}  // namespace
+
+const std::vector<JobKey>& job_keys() {
+  static const std::vector<JobKey> keys = all_keys();
+  return keys;
+}
+
+}  // namespace dllaunch

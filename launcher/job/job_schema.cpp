@@ -1,0 +1,86 @@
+#include "launcher/job/job_schema.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/job/job_keys.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The block that holds the key `path`, and the key's own name.
+std::pair<Json*, std::string> find_place(Json& schema, const std::string& path) {
+  Json* block = &schema;
+  std::size_t begin = 0;
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
+    block = &(*block)["properties"][path.substr(begin, dot - begin)];
+    begin = dot + 1;
+  }
+  return {block, path.substr(begin)};
+}
+
+void add_key(Json& schema, const JobKey& key) {
+  const auto [block, name] = find_place(schema, key.path);
+  Json& place = (*block)["properties"][name];
+  place["description"] = key.doc;
+  place.update(key.rules);
+  const bool is_block = key.rules.value("type", Json()) == Json::array({"object", "null"}) &&
+                        !key.rules.contains("additionalProperties");
+  if (is_block) {
+    place["additionalProperties"] = false;
+    place["properties"] = Json::object();
+  } else if (!key.required) {
+    place["default"] = key.initial;
+  }
+  if (!key.example.is_null()) place["examples"] = Json::array({key.example});
+  if (key.required) (*block)["required"].push_back(name);
+}
+
+/// A block whose keys are all commented out is a null in YAML, and as good as an absent one.
+void allow_empty_blocks(Json& schema) {
+  if (!schema.contains("properties")) return;
+  schema["type"] = Json::array({"object", "null"});
+  for (auto& [name, property] : schema["properties"].items()) allow_empty_blocks(property);
+}
+
+Json train_schema() {
+  Json schema = Json::parse(train_schema_text());
+  allow_empty_blocks(schema);
+  schema["description"] = "the built-in trainer: a model and how to train it";
+  schema["default"] = nullptr;
+  return schema;
+}
+
+/// With `name` there, `other` absent or null.
+Json only(const char* name, Json types, const char* other) {
+  return {{"required", Json::array({name})},
+          {"properties", {{name, {{"type", std::move(types)}}}, {other, {{"type", "null"}}}}}};
+}
+
+Json compose() {
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "dllaunch job file"},
+                 {"description", "one deep-learning job: `dllaunch FILE` runs it"},
+                 {"type", "object"},
+                 {"additionalProperties", false},
+                 {"required", Json::array()},
+                 {"oneOf", Json::array({only("train", "object", "run"),
+                                        only("run", Json::array({"string", "array"}), "train")})},
+                 {"properties", Json::object()}};
+  for (const JobKey& key : job_keys()) {
+    // The two ways to say what to do stand side by side.
+    if (key.path == "run") schema["properties"]["train"] = train_schema();
+    add_key(schema, key);
+  }
+  return schema;
+}
+
+}  // namespace
+
+const Json& job_schema() {
+  static const Json schema = compose();
+  return schema;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,337 @@
+#include "launcher/launch/local.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/launch/openmpi_scratch.hpp"
+#include "launcher/os/descendants.hpp"
+#include "launcher/os/owned_process.hpp"
+#include "launcher/os/stop_signals.hpp"
+#include "launcher/plan/stage.hpp"
+#include "launcher/postmortem/last_words.hpp"
+#include "launcher/run/failure.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "launcher/run/run_lease.hpp"
+#include "launcher/staging/stage_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t most_mpirun_bytes = 65536;
+constexpr seconds last_warning(8);  // from TERM to KILL
+
+/// What the batch script does on Slurm, for a plan that wants it here: $1 activate, $2 setup,
+/// $3 how many modules follow; then the command.
+constexpr const char* prepare_script = R"(activate=$1 setup=$2 modules=$3
+shift 3
+if [ "$modules" -gt 0 ]; then
+  if ! type module >/dev/null 2>&1; then
+    for init in /etc/profile.d/modules.sh /etc/profile.d/lmod.sh; do
+      if [ -r "$init" ]; then . "$init"; fi
+    done
+  fi
+  module purge && module load "${@:1:modules}" || exit 3
+  shift "$modules"
+fi
+if [ -n "$activate" ]; then
+  if [ -d "$activate/conda-meta" ]; then
+    export CONDA_PREFIX="$activate" PATH="$activate/bin:$PATH"
+  elif [ -r "$activate/bin/activate" ]; then
+    . "$activate/bin/activate" || exit 3
+  else
+    echo "environment.activate: no venv and no conda prefix: $activate" >&2
+    exit 3
+  fi
+fi
+set -e
+eval "$setup"
+exec "$@"
+)";
+
+bool needs_preparation(const LaunchPlan& plan) {
+  return !plan.modules.empty() || !plan.activate.empty() || !plan.setup.empty();
+}
+
+/// The copies of `stage:` on this machine, gone with it.
+class LocalStage {
+ public:
+  explicit LocalStage(World& world) : scratch_(node_disk(world)) {}
+  std::string folder() const { return stage_folder(scratch_.path(), "local"); }
+
+  Result<Ok> fill(const LaunchPlan& plan, World& world) const {
+    StageJob job{.request = {.folder = folder(),
+                             .sources = plan.stage.sources,
+                             .run_dir = plan.paths.run_dir}};
+    if (plan.stage.programs) job.programs = {plan.paths.dllaunch};
+    if (plan.stage.programs && !plan.train_json.empty()) job.programs.push_back(plan.paths.dltrain);
+    return stage_on_all_nodes(world, job);
+  }
+
+ private:
+  ScratchFolder scratch_;
+};
+
+std::vector<std::string> start_of(const LaunchPlan& plan, const std::optional<LocalStage>& stage) {
+  auto argv = plan.start;
+  if (!stage) return argv;
+  // The shim fills in its command for itself.
+  for (auto& word : argv) {
+    if (word == staged_program(plan.paths.dllaunch)) word = with_stage(word, stage->folder());
+    if (word == "--staged") break;
+  }
+  return argv;
+}
+
+std::vector<std::string> command_line(const LaunchPlan& plan,
+                                      const std::vector<std::string>& start) {
+  if (!needs_preparation(plan)) return start;
+  std::vector<std::string> argv = {"bash",
+                                   "-c",
+                                   prepare_script,
+                                   "dllaunch",
+                                   plan.activate,
+                                   plan.setup,
+                                   std::to_string(plan.modules.size())};
+  argv.insert(argv.end(), plan.modules.begin(), plan.modules.end());
+  argv.insert(argv.end(), start.begin(), start.end());
+  return argv;
+}
+
+/// Settings of the user, in the job file or around us, win over ours.
+std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan& plan,
+                                                                const OpenMpiScratch& scratch,
+                                                                World& world) {
+  std::vector<std::pair<std::string, std::string>> all;
+  const auto unless_set = [&](const std::string& name, const std::string& value) {
+    const bool in_job = std::any_of(plan.environment.begin(), plan.environment.end(),
+                                    [&](const auto& variable) { return variable.first == name; });
+    if (!in_job && !world.environment(name)) all.emplace_back(name, value);
+  };
+  if (geteuid() == 0) {
+    unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
+    unless_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+  }
+  // Inside somebody's allocation mpirun would start ranks on its nodes; here means here.
+  unless_set("OMPI_MCA_ras", "^slurm");
+  unless_set("OMPI_MCA_plm", "^slurm");
+  for (const auto& [name, value] : scratch.variables()) unless_set(name, value);
+  all.emplace_back("DLLAUNCH_RUN_DIR", plan.paths.run_dir);
+  all.insert(all.end(), plan.environment.begin(), plan.environment.end());
+  return all;
+}
+
+/// The processes of each rank, found by what the shim and mpirun put into their environment.
+std::map<std::string, std::vector<pid_t>> rank_processes(const std::string& run_dir, pid_t mpirun) {
+  std::map<std::string, std::vector<pid_t>> ranks;
+  for (const auto& process : descendants_of(getpid())) {
+    if (process.zombie || process.pid == mpirun) continue;
+    if (variable_of(process.pid, "DLLAUNCH_RUN_DIR") != run_dir) continue;
+    auto rank = variable_of(process.pid, "OMPI_COMM_WORLD_RANK");
+    if (!rank) rank = variable_of(process.pid, "RANK");
+    if (rank) ranks[*rank].push_back(process.pid);
+  }
+  return ranks;
+}
+
+/// Only processes with a handler get the plan's signal: it would kill the others on the spot, where
+/// SIGTERM is what a program expects that knows nothing of us. False: no rank is there yet.
+bool ask_ranks_to_stop(const std::string& run_dir, pid_t mpirun, int signal) {
+  const auto ranks = rank_processes(run_dir, mpirun);
+  for (const auto& [rank, processes] : ranks) {
+    bool asked = false;
+    for (const pid_t pid : processes) {
+      if (signal == 0 || !catches(pid, signal)) continue;
+      kill(pid, signal);
+      asked = true;
+    }
+    if (asked) continue;
+    for (const pid_t pid : processes) kill(pid, SIGTERM);
+  }
+  return !ranks.empty();
+}
+
+/// "USR2" or "SIGUSR2"; 0: no such signal.
+int signal_of_name(std::string name) {
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  for (int signal = 1; signal < 32; ++signal) {
+    if (signal_name(signal) == "SIG" + name) return signal;
+  }
+  return 0;
+}
+
+/// Carries a stop from "please" to "now".
+class Stop {
+ public:
+  Stop(const LaunchPlan& plan, Follower& follower) : plan_(plan), follower_(follower) {}
+
+  void look(const StopSignals& signals, const OwnedProcess& mpirun) {
+    if (signals.count() == 0) return;
+    const auto now = Clock::now();
+    const bool hurried = signals.count() > seen_ && stage_ != Stage::none;
+    seen_ = signals.count();
+    if (stage_ == Stage::none) {
+      ask(mpirun);
+      // No rank yet: nobody has anything to save.
+      next_at_ = now + (stage_ == Stage::asked ? seconds(plan_.grace_seconds) : last_warning);
+    } else if (stage_ == Stage::asked && (hurried || now >= next_at_)) {
+      follower_.say(hurried
+                        ? "dllaunch: ending the ranks now"
+                        : fmt::format("dllaunch: the ranks did not stop within {} s; ending them",
+                                      plan_.grace_seconds));
+      mpirun.send(SIGTERM);
+      stage_ = Stage::terminated;
+      next_at_ = now + last_warning;
+    } else if (stage_ == Stage::terminated && (hurried || now >= next_at_)) {
+      kill(-mpirun.pid(), SIGKILL);
+      stage_ = Stage::killed;
+    }
+  }
+
+ private:
+  enum class Stage { none, asked, terminated, killed };
+
+  void ask(const OwnedProcess& mpirun) {
+    follower_.say(fmt::format(
+        "dllaunch: asked the ranks to save and stop (up to {} s); once more ends them now",
+        plan_.grace_seconds));
+    const bool any =
+        ask_ranks_to_stop(plan_.paths.run_dir, mpirun.pid(), signal_of_name(plan_.signal));
+    if (!any) mpirun.send(SIGTERM);
+    stage_ = any ? Stage::asked : Stage::terminated;
+  }
+
+  const LaunchPlan& plan_;
+  Follower& follower_;
+  Stage stage_ = Stage::none;
+  int seen_ = 0;
+  Clock::time_point next_at_;
+};
+
+/// Waits as long as the job takes: a training job has no deadline but its own.
+int wait_for_end(OwnedProcess& mpirun, const StopSignals& signals, Stop& stop, Follower& follower) {
+  while (true) {
+    if (const auto code = mpirun.poll()) return *code;
+    stop.look(signals, mpirun);
+    follower.poll();
+    signals.wait(milliseconds(50));
+  }
+}
+
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+std::uintmax_t size_of(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
+}
+
+Outcome stopped_outcome(int signal, const RunLedger& ledger, int code) {
+  // It may have finished in the very moment: then there is nothing to be sorry about.
+  if (code == 0 && ledger.end_status() == "completed") return {};
+  return {.status = RunStatus::cancelled,
+          .exit_code = 128 + signal,
+          .reason = fmt::format("stopped by {}", signal_name(signal))};
+}
+
+}  // namespace
+
+Result<Ok> check_local(const LaunchPlan& plan, World& world) {
+  const bool own_path = needs_preparation(plan) ||
+                        std::any_of(plan.environment.begin(), plan.environment.end(),
+                                    [](const auto& variable) { return variable.first == "PATH"; });
+  if (own_path) return Ok{};  // what will be on PATH is not known before it is set
+  if (!world.find_program(plan.start.at(0))) {
+    return Error{ErrorKind::unavailable, fmt::format("{} is not installed", plan.start[0]),
+                 "scripts/install-deps, or apt-get install openmpi-bin"};
+  }
+  if (!plan.rank_command.empty() && !world.find_program(plan.rank_command[0])) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("cannot run {}: no such program", plan.rank_command[0]),
+                 "check `run:` in the job file, or its path"};
+  }
+  return Ok{};
+}
+
+Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Follower& follower,
+                              World& world) {
+  std::optional<LocalStage> stage;
+  if (plan.stage.wanted()) {
+    stage.emplace(world);
+    follower.note("staging to " + stage->folder());
+    if (auto done = stage->fill(plan, world); !done) return std::move(done).error();
+  }
+  const auto argv = command_line(plan, start_of(plan, stage));
+  const auto program = world.find_program(argv.at(0));
+  if (!program) return Error{ErrorKind::unavailable, argv[0] + " is not installed", ""};
+  const OpenMpiScratch scratch;
+  const std::string words_path = run.out() + "/mpirun.log";
+  const auto words_before = size_of(words_path);
+
+  forget_summary(run);
+  auto environment = environment_of(plan, scratch, world);
+  if (stage) environment.emplace_back("DLLAUNCH_STAGE", stage->folder());
+  const auto lease = take_run_lease(run, world);
+  if (!lease) return lease.error();
+  std::erase_if(environment, [](const auto& one) { return one.first == generation_variable; });
+  environment.emplace_back(generation_variable, std::to_string(lease->generation()));
+  const StopSignals signals;
+  adopt_orphans();
+  const auto began = Clock::now();
+  const double began_s = unix_seconds();
+  auto mpirun = OwnedProcess::start(
+      {.program = *program, .argv = argv, .environment = environment, .output_path = words_path});
+  if (!mpirun) return std::move(mpirun).error();
+  Stop stop(plan, follower);
+  const int code = wait_for_end(*mpirun, signals, stop, follower);
+  end_descendants(milliseconds(500));
+  follower.finish();
+
+  const auto words = file_end(
+      words_path, std::min<std::size_t>(most_mpirun_bytes, size_of(words_path) - words_before));
+  Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.ledger(), code)
+                                        : explain_local(code, run, words, began_s);
+  add_stall(follower.ledger(), outcome);
+  if (const auto ours = lease->check(); !ours && ours.error().kind == ErrorKind::unsatisfiable) {
+    outcome = {.status = RunStatus::failed,
+               .exit_code = exit_code::do_not_requeue,
+               .reason = ours.error().what,
+               .taken_over = true};
+  }
+  outcome.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  return outcome;
+}
+
+Outcome explain_local(int code, const RunDir& run, const std::string& mpirun_words,
+                      double since_s) {
+  if (code == 0) return {};
+  Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(code)};
+  const auto named = dead_rank_from_mpirun(mpirun_words);
+  DeadRank dead = named.value_or(DeadRank{});
+  if (!named && code > 128) dead.signal = code - 128;
+  if (!named && code <= 128) dead.exit_code = code;
+  if (dead.signal != 0) outcome.exit_code = exit_code::job_failed;
+  if (dead.host.empty() && dead.rank >= 0) dead.host = host_of_rank(run, dead.rank);
+  const bool error =
+      add_last_words(run, dead, since_s, {run.out() + "/mpirun.log", mpirun_words}, outcome);
+  outcome.reason = describe(dead);
+  // No rank named and no log with an error: then mpirun itself has something to say.
+  if (!named && !error && !mpirun_words.empty())
+    outcome.reason = fmt::format("mpirun ended with code {}", code);
+  return outcome;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,31 @@
+// A plan carried out on this machine through Open MPI's mpirun.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launcher/monitor/follow.hpp"
+#include "launcher/os/world.hpp"
+#include "launcher/plan/plan.hpp"
+#include "launcher/run/outcome.hpp"
+#include "launcher/run/run_dir.hpp"
+
+namespace dllaunch {
+
+/// unavailable: mpirun, or what the job file wants loaded first, is not here. Starts nothing.
+Result<Ok> check_local(const LaunchPlan& plan, World& world);
+
+/// Starts plan.start, shows it and waits for its end. SIGINT, SIGTERM and SIGHUP ask the ranks for
+/// a checkpoint and an end: those that catch the plan's signal get it, others SIGTERM. After
+/// grace_seconds, or at the second signal, mpirun ends them; at the third they are killed. When
+/// this returns no process, session directory or shared memory of the run is left.
+/// unavailable: mpirun cannot start.
+Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Follower& follower,
+                              World& world);
+
+/// What the ranks' output and mpirun's words say of an exit code that is not 0. `since_s`: Unix
+/// seconds of the start; what the logs hold from before is an earlier run's.
+Outcome explain_local(int exit_code, const RunDir& run, const std::string& mpirun_words,
+                      double since_s = 0);
+
+}  // namespace dllaunch

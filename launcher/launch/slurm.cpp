@@ -1,0 +1,389 @@
+#include "launcher/launch/slurm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/launch/submission.hpp"
+#include "launcher/os/stop_signals.hpp"
+#include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/failure.hpp"
+#include "launcher/slurm/option_edits.hpp"
+#include "topology/id_set.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// "74_3" is one task; "74_[0-3,7%2]", which wait together, are five.
+int tasks_in(const QueuedJob& job) {
+  const auto open = job.id.find('[');
+  if (open == std::string::npos) return 1;
+  const auto end = job.id.find_first_of("%]", open);
+  const auto numbers = parse_id_list(
+      std::string_view(job.id).substr(open + 1, end == std::string::npos ? end : end - open - 1));
+  return numbers ? std::max(1, numbers->size()) : 1;
+}
+
+std::string tasks(int count) {
+  return fmt::format("{} task{}", count, count == 1 ? "" : "s");
+}
+
+/// One job from its submission to its end.
+class JobWatch {
+ public:
+  JobWatch(const LaunchPlan& plan, Follower& follower, World& world, const SlurmSettings& settings,
+           JobIdentity job)
+      : plan_(plan),
+        follower_(follower),
+        world_(world),
+        settings_(settings),
+        job_(std::move(job)),
+        id_(job_.id),
+        pause_(settings.first_look),
+        last_answer_(Clock::now()) {}
+
+  /// Returns when the job is over, let go, or lost.
+  Result<Ok> follow(const StopSignals& signals) {
+    bool cancel = settings_.cancel;
+    while (true) {
+      if (Clock::now() >= next_look_) {
+        auto looked = look();
+        if (!looked) return looked;
+      }
+      if (over_ || detached_) return Ok{};
+      if (std::exchange(cancel, false)) begin_cancel();
+      follower_.poll();
+      if (signals.count() > seen_) {
+        seen_ = signals.count();
+        stop(signals.first());
+      }
+      press_cancel();
+      signals.wait(milliseconds(100));
+    }
+  }
+
+  bool detached() const { return detached_; }
+  bool cancelled() const { return cancel_at_.has_value() || cancel_sent_; }
+  const std::vector<SlurmJob>& end() const { return end_; }
+  /// Why it could never have started; empty: it could.
+  const std::string& given_up() const { return given_up_; }
+
+ private:
+  Result<Ok> look() {
+    auto queued = queued_jobs(world_, id_);
+    const auto now = Clock::now();
+    pause_ =
+        std::min(running_ ? settings_.longest_look : settings_.longest_wait, pause_ + pause_ / 2);
+    next_look_ = now + (follower_.ledger().ended() ? settings_.first_look : pause_);
+    if (!queued) return controller_silent(queued.error());
+    last_answer_ = now;
+    if (silence_told_) follower_.say("dllaunch: Slurm answers again");
+    silence_told_ = false;
+    // Should Slurm forget the job, and give its number to another, that is not ours to follow or
+    // end.
+    std::erase_if(*queued, [this](const QueuedJob& job) {
+      return is_final_state(job.state) || !is_same_job(job_, job.origin);
+    });
+    if (!queued->empty()) {
+      plan_.array ? show_tasks(*queued) : show(queued->front());
+      return Ok{};
+    }
+    end_ = finished_jobs(world_, job_);
+    // Gone from the queue but, to scontrol, still completing: the next look will tell.
+    over_ = std::all_of(end_.begin(), end_.end(),
+                        [](const SlurmJob& job) { return is_final_state(job.state); });
+    return Ok{};
+  }
+
+  Result<Ok> controller_silent(const Error& why) {
+    if (!silence_told_) {
+      follower_.say(
+          fmt::format("dllaunch: Slurm does not answer ({}); the job goes on, so do we", why.what));
+    }
+    silence_told_ = true;
+    const auto silence = Clock::now() - last_answer_;
+    // The run's own word is enough when Slurm has nothing to say.
+    if (follower_.ledger().ended() && silence > seconds(60)) over_ = true;
+    if (silence < settings_.controller_patience) return Ok{};
+    return Error{
+        ErrorKind::unavailable,
+        fmt::format("Slurm has been silent for {} minutes; job {} may go on without us",
+                    std::chrono::duration_cast<std::chrono::minutes>(silence).count(), id_),
+        "squeue --me"};
+  }
+
+  /// Between two looks a job may be requeued and start again; Slurm counts. Asked only when what
+  /// the queue says has changed.
+  void look_for_restarts(const QueuedJob& job, bool waits) {
+    const std::string seen = job.state + (waits ? job.reason : job.start);
+    if (std::exchange(seen_state_, seen) == seen) return;
+    const auto record = finished_job(world_, job_);
+    const int restarts = record ? record->restarts : restarts_;
+    const bool more = restarts > std::exchange(restarts_, std::max(restarts_, restarts));
+    const bool left = waits && running_;
+    if (!more && !left) return;
+    const std::string count = restarts > 0 ? fmt::format(" (restart {})", restarts) : "";
+    follower_.say(fmt::format("job {}: {}{}", id_,
+                              waits ? "back in the queue" : "was back in the queue, runs again",
+                              count));
+    if (!waits) running_ = false;  // where it runs now is worth a line
+  }
+
+  void show(const QueuedJob& job) {
+    const bool waits = is_waiting_state(job.state);
+    look_for_restarts(job, waits);
+    if (!waits && !running_) {
+      follower_.waiting("");
+      follower_.say(fmt::format("job {}: running on {}", id_, job.nodes));
+      pause_ = settings_.first_look;
+    }
+    running_ = !waits;
+    if (!waits) return;
+    std::string text = fmt::format("job {}: {}", id_, explain_reason(job.reason));
+    if (!job.start.empty()) text += ", expected to start " + job.start;
+    follower_.waiting(text);
+    if (job.reason == "DependencyNeverSatisfied") give_up(explain_reason(job.reason));
+  }
+
+  /// Left in the queue it would stay there for ever, and we with it.
+  void give_up(const std::string& why) {
+    if (!given_up_.empty() || cancelled()) return;
+    given_up_ = fmt::format("job {} was taken out of the queue: {}", id_, why);
+    auto done = cancel_job(world_, id_);
+    if (!done) follower_.say("dllaunch: " + done.error().what);
+    pause_ = settings_.first_look;
+    next_look_ = Clock::now();
+  }
+
+  /// An array is told by numbers: its tasks' own words are in their directories.
+  void show_tasks(const std::vector<QueuedJob>& jobs) {
+    int waiting = 0;
+    int running = 0;
+    for (const auto& job : jobs) (is_waiting_state(job.state) ? waiting : running) += tasks_in(job);
+    running_ = running > 0;
+    most_tasks_ = std::max(most_tasks_, running + waiting);
+    const auto text = fmt::format("job {}: {} running, {} waiting, {} over", id_, tasks(running),
+                                  waiting, most_tasks_ - running - waiting);
+    if (text != tasks_told_) follower_.say(text);
+    tasks_told_ = text;
+  }
+
+  void stop(int signal) {
+    // A terminal that went away wants nothing of the job.
+    if (signal == SIGHUP) {
+      detached_ = true;
+      return;
+    }
+    if (cancelled()) {
+      cancel_at_ = Clock::now();  // once more: now
+      return;
+    }
+    const auto choice = settings_.ask ? settings_.ask() : StopChoice::cancel;
+    if (choice == StopChoice::detach) detached_ = true;
+    if (choice == StopChoice::cancel) begin_cancel();
+  }
+
+  void begin_cancel() {
+    cancel_at_ = Clock::now();
+    if (!running_ || settings_.at_once || !plan_.asks_ranks) return;
+    // The job's own signal would say that time is short, and the job then comes back.
+    auto asked = signal_script(world_, id_, "TERM");
+    if (!asked) {
+      follower_.say("dllaunch: " + asked.error().what);
+      return;
+    }
+    follower_.say(fmt::format("dllaunch: asked the ranks to save and stop (up to {} s)",
+                              plan_.grace_seconds));
+    *cancel_at_ += seconds(plan_.grace_seconds);
+    pause_ = settings_.first_look;
+    next_look_ = Clock::now();
+  }
+
+  void press_cancel() {
+    const auto now = Clock::now();
+    if (cancel_at_ && now >= *cancel_at_ && !cancel_sent_) {
+      follower_.say("dllaunch: cancelling job " + id_);
+      auto done = cancel_job(world_, id_);
+      if (!done) follower_.say("dllaunch: " + done.error().what);
+      cancel_sent_ = true;
+      // Slurm itself gives the processes KillWait (30 s) between TERM and KILL.
+      give_up_at_ = now + seconds(120);
+      pause_ = settings_.first_look;
+      next_look_ = now;
+    }
+    if (give_up_at_ && now >= *give_up_at_) over_ = true;
+  }
+
+  const LaunchPlan& plan_;
+  Follower& follower_;
+  World& world_;
+  const SlurmSettings& settings_;
+  JobIdentity job_;
+  const std::string& id_;
+
+  milliseconds pause_;
+  Clock::time_point next_look_ = Clock::now();
+  Clock::time_point last_answer_;
+  bool silence_told_ = false;
+  bool running_ = false;
+  int restarts_ = 0;
+  std::string seen_state_;
+  bool over_ = false;
+  bool detached_ = false;
+  int seen_ = 0;
+  std::optional<Clock::time_point> cancel_at_;
+  bool cancel_sent_ = false;
+  std::string given_up_;
+  std::optional<Clock::time_point> give_up_at_;
+  std::vector<SlurmJob> end_;  // of an array several
+  std::string tasks_told_;
+  int most_tasks_ = 0;  // seen at once: the first look sees all but those that are over already
+};
+
+}  // namespace
+
+Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
+                                            World& world) {
+  auto text = world.read_file(run.job_id());
+  const auto id = text ? job_id_in(*text) : std::nullopt;
+  if (!id) return std::optional<QueuedJob>();  // none was submitted
+  auto queued = queued_jobs(world, *id);
+  if (!queued)
+    return std::move(queued).error().within("is job " + *id + " of this run still there");
+  const auto ours = identity_of(plan, run, *id);
+  for (auto& job : *queued) {
+    if (is_final_state(job.state) || !is_same_job(ours, job.origin)) continue;
+    job.id = *id;
+    return std::optional<QueuedJob>(std::move(job));
+  }
+  if (auto here = check_cluster(world, run, *id); !here) return std::move(here).error();
+  return std::optional<QueuedJob>();
+}
+
+namespace {
+
+/// The intent stays until the job's number is on the disk. A job that runs has written it itself,
+/// and the file's age is the run's.
+Result<Ok> take_for_ours(const RunDir& run, const std::string& id, const std::string& token,
+                         World& world) {
+  const auto written = world.read_file(run.job_id());
+  const bool runs = written && job_id_in(*written) == id;
+  if (!runs) forget_summary(run);
+  auto kept = runs ? Result<Ok>(Ok{}) : write_file(run.job_id(), id + "\n");
+  remember_job(world, run, id, token);
+  if (kept) kept = sync_folder(run.path);
+  if (!kept) world.note("dllaunch: " + kept.error().what + "\n");
+  if (kept) forget_intent(run);
+  return kept;
+}
+
+/// The user's own, as he wrote it; empty: none.
+std::string comment_of(const LaunchPlan& plan) {
+  std::string comment;
+  for (const auto& line : plan.sbatch_extra) {
+    const auto option = option_of_line(line);
+    if (option && option->first == "--comment") comment = option->second;
+  }
+  return comment;
+}
+
+/// The job's number, also where sbatch fails after it has submitted: a second one would be a second
+/// job of the run.
+Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
+                                World& world, const SlurmSettings& settings) {
+  const auto before = world.read_file(run.job_id());
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const SubmissionIntent intent{.token = new_token(),
+                                .script = run.sbatch_script(),
+                                .judged = before ? job_id_in(*before).value_or("") : "",
+                                .intended_s = std::chrono::duration<double>(now).count()};
+  if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
+  auto id =
+      submit_job(world, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});
+  if (!id && is_refusal(id.error())) forget_intent(run);
+  if (!id && !is_refusal(id.error())) {
+    follower.say(fmt::format("dllaunch: {}: looking whether the job was taken all the same",
+                             id.error().what));
+    auto found = settle_intent(world, intent, settings.settle);
+    if (!found) {
+      return Error{
+          ErrorKind::unavailable,
+          fmt::format("nobody knows whether the job was submitted: {}", found.error().what),
+          "run it again with the same --run-dir: it looks for the job first"};
+    }
+    if (*found) id = **found;
+    if (!*found) forget_intent(run);
+  }
+  if (!id) return id;
+  // The job is there, whatever the disk says.
+  const auto ignored = take_for_ours(run, *id, intent.token, world);
+  return id;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, World& world,
+                                                      const SlurmSettings& settings) {
+  const auto intent = open_intent(world, run);
+  if (!intent) return std::optional<std::string>();
+  auto found = settle_intent(world, *intent, settings.settle);
+  if (!found) return std::move(found).error().within("was job of an earlier start submitted");
+  if (!*found) forget_intent(run);
+  if (!*found) return found;
+  if (auto kept = take_for_ours(run, **found, intent->token, world); !kept)
+    return std::move(kept).error();
+  return found;
+}
+
+Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Follower& follower,
+                              World& world, const SlurmSettings& settings) {
+  auto id = submit_once(plan, run, follower, world, settings);
+  if (!id) return std::move(id).error();
+  follower.say(fmt::format("submitted job {}", *id));
+  if (settings.detach) {
+    Outcome outcome;
+    outcome.detached = true;
+    return outcome;
+  }
+
+  return attach_slurm(plan, run, identity_of(plan, run, *id), follower, world, settings);
+}
+
+Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const JobIdentity& job,
+                             Follower& follower, World& world, const SlurmSettings& settings) {
+  const auto& id = job.id;
+  const StopSignals signals;
+  const auto began = Clock::now();
+  JobWatch watch(plan, follower, world, settings, job);
+  auto followed = watch.follow(signals);
+  follower.finish();
+  if (!followed) return std::move(followed).error();
+  if (watch.detached()) {
+    follower.say(fmt::format("job {} goes on", id));
+    return Outcome{.detached = true};
+  }
+  auto outcome = explain_jobs(plan, run, id, watch.end(), follower.ledger());
+  if (watch.cancelled() && outcome.status != RunStatus::completed) {
+    const int signal = signals.first();
+    const std::string by = signal != 0 ? " by " + signal_name(signal) : "";
+    outcome = {.status = RunStatus::cancelled,
+               .exit_code = signal != 0 ? 128 + signal : exit_code::job_failed,
+               .reason = fmt::format("job {} was cancelled{}", id, by)};
+  }
+  if (!watch.given_up().empty() && outcome.status == RunStatus::cancelled)
+    outcome.reason = watch.given_up();
+  const SlurmJob ended = watch.end().empty() ? SlurmJob{} : watch.end().front();
+  // Attached late we have seen but a part of it.
+  const double seen_s = std::chrono::duration<double>(Clock::now() - began).count();
+  add_times(ended, std::max(seen_s, seconds_between(ended.submit, ended.end).value_or(0)), outcome);
+  return outcome;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,176 @@
+#include "launcher/launch/submission.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/run/stored_json.hpp"
+#include "launcher/slurm/option_edits.hpp"
+#include "launcher/slurm/slurm_text.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::chrono::seconds query_limit(20);
+
+/// The first field of the first line that is right, if it is a job's number.
+template <typename Right>
+std::optional<std::string> first_id(std::string_view text, Right right) {
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    const auto id = line.substr(0, std::min(line.find('|'), line.find('_')));
+    const bool number = !id.empty() && id.find_first_not_of("0123456789") == std::string_view::npos;
+    if (number && right(line, id)) return std::string(id);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return std::nullopt;
+}
+
+/// A job of the script that is newer than `judged`, where a site takes comments away.
+std::optional<std::string> id_of_script(std::string_view text, const std::string& script,
+                                        const std::string& judged) {
+  return first_id(text, [&](std::string_view line, std::string_view id) {
+    const bool newer = id.size() != judged.size() ? id.size() > judged.size() : id > judged;
+    return newer && line.ends_with("|" + script);
+  });
+}
+
+std::string slurm_time(double unix_s) {
+  const auto seconds = static_cast<std::time_t>(unix_s);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> words{};
+  std::strftime(words.data(), words.size(), "%Y-%m-%dT%H:%M:%S", &local);
+  return words.data();
+}
+
+/// sacct where nothing is written down, or of a version that keeps no command lines (before 21.08):
+/// not silence, but an answer.
+bool has_no_such_record(std::string_view words) {
+  constexpr std::array<std::string_view, 2> signs = {"storage is disabled", "nvalid field"};
+  return std::any_of(signs.begin(), signs.end(), [&](std::string_view sign) {
+    return words.find(sign) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+std::string option_value(const std::vector<std::string>& options, std::string_view name) {
+  std::string value;
+  for (const auto& line : options) {
+    const auto option = option_of_line(line);
+    if (option && option->first == name) value = option->second;
+  }
+  return value;
+}
+
+std::string comment_option(const std::string& comment, const std::string& token) {
+  return "--comment=" + comment + (comment.empty() ? "" : " ") + token;
+}
+
+std::optional<std::string> job_with_token(std::string_view text, const std::string& token) {
+  return first_id(text, [&](std::string_view line, std::string_view) {
+    return line.find(token) != std::string_view::npos;
+  });
+}
+
+bool is_refusal(const Error& error) {
+  if (error.kind == ErrorKind::bad_request) return true;
+  if (error.kind == ErrorKind::timeout) return false;
+  const std::string_view words = error.what;
+  const auto says = [&](std::string_view sign) {
+    return words.find(sign) != std::string_view::npos;
+  };
+  if (says("is not installed") || says("cannot start ")) return true;
+  constexpr std::string_view verdict = "Batch job submission failed: ";
+  // What follows the verdict where no answer came.
+  constexpr std::array<std::string_view, 11> losses = {
+      "timed out",  "Unable to contact", "Zero Bytes", "receive", "onnection", "Unexpected message",
+      "Header len", "Communication",     "Transport",  "rotocol", "send/recv"};
+  return says(verdict) && std::none_of(losses.begin(), losses.end(), says);
+}
+
+std::string new_token() {
+  std::random_device source;
+  const auto number = (std::uint64_t{source()} << 32U) | source();
+  return fmt::format("dllaunch:{:016x}", number);
+}
+
+Result<std::optional<std::string>> find_submitted(World& world, const SubmissionIntent& intent) {
+  auto queue =
+      world.run({"squeue", "--me", "--noheader", "--states=all", "--format=%i|%k|%o"}, query_limit);
+  if (!queue) return std::move(queue).error();
+  if (queue->exit_code != 0)
+    return Error{ErrorKind::unavailable, "squeue: " + queue->err.substr(0, 1000), ""};
+  if (auto id = job_with_token(queue->out, intent.token)) return id;
+  if (auto id = id_of_script(queue->out, intent.script, intent.judged)) return id;
+  // What ended longer ago than MinJobAge only accounting knows; where there is none, nobody does.
+  if (!world.find_program("sacct")) return std::optional<std::string>();
+  auto record = world.run(
+      {"sacct", "--allocations", "--noheader", "--parsable2",
+       "--starttime=" + slurm_time(intent.intended_s - 7200), "--format=JobID,SubmitLine"},
+      query_limit);
+  if (!record) return std::move(record).error();
+  if (record->exit_code == 0) return job_with_token(record->out, intent.token);
+  if (has_no_such_record(record->err)) return std::optional<std::string>();
+  return Error{ErrorKind::unavailable, "sacct: " + record->err.substr(0, 1000), ""};
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string intent_path(const RunDir& run) {
+  return run.path + "/job.intent";
+}
+
+}  // namespace
+
+Result<Ok> keep_intent(const RunDir& run, const SubmissionIntent& intent) {
+  const Json record = {
+      {"token", intent.token}, {"judged", intent.judged}, {"intended", intent.intended_s}};
+  auto kept = write_file(intent_path(run), record.dump(2) + "\n");
+  // With it all that the job will read: plan.json, job.sbatch.
+  return kept ? sync_folder(run.path) : kept;
+}
+
+void forget_intent(const RunDir& run) {
+  std::error_code ignored;
+  std::filesystem::remove(intent_path(run), ignored);
+}
+
+std::optional<SubmissionIntent> open_intent(World& world, const RunDir& run) {
+  constexpr std::size_t most_bytes = 65536;
+  const auto text = read_run_file(world, intent_path(run), most_bytes);
+  const auto record = text ? json_object_in(*text) : Json();
+  if (!record.is_object()) return std::nullopt;
+  const auto word = [&](const char* key) {
+    const auto found = record.find(key);
+    return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  SubmissionIntent intent{
+      .token = token_in(word("token")), .script = run.sbatch_script(), .judged = word("judged")};
+  if (const auto time = record.find("intended"); time != record.end() && time->is_number())
+    intent.intended_s = time->get<double>();
+  return intent.token.empty() ? std::nullopt : std::optional(std::move(intent));
+}
+
+Result<std::optional<std::string>> settle_intent(World& world, const SubmissionIntent& intent,
+                                                 std::chrono::milliseconds settle) {
+  auto found = find_submitted(world, intent);
+  if (!found || *found) return found;
+  // A controller that hung may answer us before it takes the request that waits beside ours.
+  std::this_thread::sleep_for(settle);
+  return find_submitted(world, intent);
+}
+
+}  // namespace dllaunch

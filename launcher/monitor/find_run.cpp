@@ -1,0 +1,135 @@
+#include "launcher/monitor/find_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "launcher/base/nearest_name.hpp"
+#include "launcher/run/run_index.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "launcher/slurm/slurm_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view digits = "0123456789";
+
+std::string folder_name(const std::string& path) {
+  return fs::path(path).filename().string();
+}
+
+bool holds_a_run(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path + "/plan.json", ignored);
+}
+
+std::optional<std::string> as_directory(const std::string& words) {
+  std::error_code error;
+  // As `run` has it: without links.
+  auto path = fs::weakly_canonical(fs::absolute(words, error), error).string();
+  if (error || words.empty()) return std::nullopt;
+  if (path.size() > 1 && path.back() == '/') path.pop_back();
+  return holds_a_run(path) ? std::optional(path) : std::nullopt;
+}
+
+/// Runs of before this machine's index, or of another user: Slurm knows where their output goes.
+std::optional<std::string> run_of_job(World& world, const std::string& id) {
+  if (!world.find_program("scontrol")) return std::nullopt;
+  const auto job = finished_job(world, id);
+  if (!job || job->output.empty()) return std::nullopt;
+  for (fs::path at = fs::path(job->output).parent_path(); at.has_relative_path();
+       at = at.parent_path()) {
+    if (holds_a_run(at.string())) return at.string();
+  }
+  return std::nullopt;
+}
+
+Error ambiguous(const std::string& words, const std::vector<std::string>& runs) {
+  constexpr std::size_t most = 5;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(most, runs.size()); ++i) {
+    list += (i == 0 ? "" : ", ") + folder_name(runs[i]);
+  }
+  if (runs.size() > most) list += fmt::format(" and {} more", runs.size() - most);
+  return {ErrorKind::bad_request, fmt::format("'{}' begins the names of {}", words, list),
+          "write more of it"};
+}
+
+Error unknown(const std::string& words, const std::vector<std::string>& runs) {
+  std::vector<std::string> names;
+  names.reserve(runs.size());
+  for (const auto& run : runs) names.emplace_back(name_in_run(folder_name(run)));
+  const auto near = nearest_name(words, names);
+  return {ErrorKind::bad_request,
+          fmt::format("no run '{}': no such run directory, name or job id{}", words,
+                      near ? fmt::format("; did you mean {}?", *near) : ""),
+          "dllaunch ps --all lists the runs"};
+}
+
+/// Where --run-dir chose the folder's name, the job's name stands in the plan only.
+bool has_name(World& world, const std::string& path, const std::string& words) {
+  const std::string folder = folder_name(path);
+  const auto name = name_in_run(folder);
+  if (name == safe_run_name(words)) return true;
+  if (name != folder) return false;
+  const auto run = read_stored_run(world, path);
+  return run && run->plan.name == words;
+}
+
+}  // namespace
+
+std::string_view name_in_run(std::string_view folder) {
+  // -YYYYmmdd-HHMMSS-XXXX
+  constexpr std::size_t stamp = 21;
+  if (folder.size() <= stamp) return folder;
+  const auto end = folder.substr(folder.size() - stamp);
+  const bool dashes = end[0] == '-' && end[9] == '-' && end[16] == '-';
+  const bool numbers =
+      (std::string(end.substr(1, 8)) + std::string(end.substr(10, 6))).find_first_not_of(digits) ==
+      std::string::npos;
+  return dashes && numbers ? folder.substr(0, folder.size() - stamp) : folder;
+}
+
+std::string_view job_of_task(std::string_view words) {
+  const auto id = words.substr(0, words.find('_'));
+  const bool number = !id.empty() && id.find_first_not_of(digits) == std::string_view::npos;
+  const auto task = words.substr(id.size());
+  const bool good = task.empty() || (task.size() > 1 &&
+                                     task.find_first_not_of(digits, 1) == std::string_view::npos);
+  return number && good ? id : std::string_view();
+}
+
+Result<std::string> find_run(World& world, const std::string& words) {
+  if (auto path = as_directory(words)) return *std::move(path);
+  const auto runs = known_runs(world);
+  const auto find = [&](auto matches) {
+    const auto found = std::find_if(runs.begin(), runs.end(), matches);
+    return found == runs.end() ? std::nullopt : std::optional(*found);
+  };
+  if (const auto id = std::string(job_of_task(words)); !id.empty()) {
+    auto run = find([&](const std::string& path) {
+      const auto text = world.read_file(RunDir{.path = path}.job_id());
+      return text && job_id_in(*text) == id;
+    });
+    if (!run) run = run_of_job(world, id);
+    if (run) return *std::move(run);
+  }
+  if (auto run = find([&](const std::string& path) { return folder_name(path) == words; }))
+    return *std::move(run);
+  if (auto run = find([&](const std::string& path) { return has_name(world, path, words); }))
+    return *std::move(run);
+  std::vector<std::string> begun;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(begun), [&](const std::string& path) {
+    return !words.empty() && folder_name(path).starts_with(words);
+  });
+  if (begun.size() == 1) return begun.front();
+  return begun.empty() ? unknown(words, runs) : ambiguous(words, begun);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,91 @@
+#include "launcher/monitor/follow.hpp"
+
+#include <chrono>
+
+namespace dllaunch {
+namespace {
+
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+}  // namespace
+
+Follower::Follower(World& world, const RunDir& run, const FollowSettings& settings)
+    : world_(world),
+      settings_(settings),
+      progress_({.terminal = settings.terminal,
+                 .color = settings.terminal && world.console().color_err,
+                 .columns = world.console().columns,
+                 .epochs = settings.epochs,
+                 .run_dir = run.path}),
+      events_(run.events()),
+      output_(run.out(), {.skip_present = !settings.attached_at_s, .several = settings.ranks > 1}) {
+  for (auto events = events_.read(); !events.empty(); events = events_.read()) {
+    for (const auto& event : events) {
+      const bool ours = settings.attached_at_s && time_of(event) >= *settings.attached_at_s;
+      if (ours) take(event);
+      if (!ours) ledger_.recall(event);
+    }
+  }
+  if (!settings.attached_at_s) events_.drop_rest();
+}
+
+void Follower::take(const Event& event) {
+  if (ledger_.take(event)) progress_.take(event);
+}
+
+void Follower::read_events() {
+  for (auto events = events_.read(); !events.empty(); events = events_.read()) {
+    for (const auto& event : events) take(event);
+  }
+}
+
+void Follower::say_all(const std::vector<std::string>& lines) {
+  for (const auto& line : lines) progress_.say(line);
+}
+
+void Follower::write(const std::string& text) {
+  if (!text.empty() && world_.console().verbosity >= 0) world_.note(text);
+}
+
+void Follower::poll() {
+  read_events();
+  // A part at a time goes out, so that a command that writes fast does not fill our memory.
+  constexpr int most_parts = 16;
+  int parts = 0;
+  do {
+    if (settings_.show_logs) say_all(output_.poll(unix_seconds()));
+    write(progress_.draw(unix_seconds()));
+  } while (output_.behind() && ++parts < most_parts);
+}
+
+void Follower::waiting(const std::string& what) {
+  progress_.waiting(what);
+  write(progress_.draw(unix_seconds()));
+}
+
+void Follower::note(const std::string& line) {
+  progress_.say(line);
+  write(progress_.draw(unix_seconds()));
+}
+
+void Follower::say(const std::string& line) {
+  if (world_.console().verbosity < 0) {
+    world_.note(line + "\n");
+    return;
+  }
+  note(line);
+}
+
+void Follower::finish() {
+  read_events();
+  do {
+    if (settings_.show_logs) say_all(output_.finish());
+    write(progress_.draw(unix_seconds()));
+  } while (output_.behind());
+  write(progress_.finish());
+}
+
+}  // namespace dllaunch

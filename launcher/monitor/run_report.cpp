@@ -1,0 +1,153 @@
+#include "launcher/monitor/run_report.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "launcher/monitor/progress.hpp"
+#include "launcher/os/line_tail.hpp"
+#include "launcher/run/history.hpp"
+#include "launcher/run/log_line.hpp"
+#include "launcher/run/stored_json.hpp"
+#include "launcher/run/summary.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Json& at(const Json& object, std::string_view key) {
+  static const Json nothing;
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? nothing : *found;
+}
+
+std::string number(const Json& value, std::string_view form) {
+  return value.is_number() ? fmt::format(fmt::runtime(form), value.get<double>()) : "";
+}
+
+std::string words(const Json& value) {
+  return value.is_string() ? shown_line(value.get<std::string>()) : "";
+}
+
+void append(std::string& line, const std::string& part) {
+  if (!part.empty()) line += (line.empty() ? "" : ", ") + part;
+}
+
+std::string summary_lines(const StoredRun& run) {
+  const Json& summary = run.summary;
+  std::string text = shown_line(run.dir.path) + "\n";
+  if (summary.is_null()) return text + "  no summary yet: dllaunch status tells how it stands\n";
+  std::string line;
+  append(line, words(at(summary, "status")));
+  append(line, number(at(summary, "ranks"), "{:.0f} ranks"));
+  append(line, number(at(summary, "epochs"), "{:.0f} epochs"));
+  append(line, number(at(summary, "seconds"), "{:.1f} s"));
+  append(line, number(at(summary, "val_accuracy"), "val_accuracy {:.4f}"));
+  if (at(summary, "images_per_s").is_number()) {
+    const double images_per_s = at(summary, "images_per_s").get<double>();
+    const Json& excluded = at(summary, "first_epoch_excluded");
+    append(line, excluded.is_boolean() ? throughput(images_per_s, excluded.get<bool>())
+                                       : rate(images_per_s) + " images/s");
+  }
+  if (at(summary, "goodput").is_number())
+    append(line, fmt::format("goodput {:.0f} %", 100 * at(summary, "goodput").get<double>()));
+  text += "  " + line + "\n";
+  for (const char* key : {"reason", "first_error", "advice"}) {
+    const std::string value = words(at(summary, key));
+    if (!value.empty()) text += "  " + value + "\n";
+  }
+  return text;
+}
+
+struct Column {
+  const char* key;
+  const char* title;
+};
+constexpr std::array<Column, 8> columns = {{{"data", "data"},
+                                            {"forward", "forward"},
+                                            {"backward", "backward"},
+                                            {"update", "update"},
+                                            {"between", "between"},
+                                            {"communication", "comm"},
+                                            {"waiting", "waiting"},
+                                            {"delayed", "waited for"}}};
+
+template <typename Value>
+std::string row(const std::string& title, Value value) {
+  std::string line = fmt::format("  {:<22}", title);
+  for (const Column& column : columns) {
+    const std::size_t width = std::string_view(column.title).size();
+    line += fmt::format("  {:>{}}", value(column), std::max<std::size_t>(width, 7));
+  }
+  return line + "\n";
+}
+
+std::string ranks_table(const Json& ranks) {
+  std::string text =
+      fmt::format("\nseconds of epoch {} on {} ranks\n", number(at(ranks, "epoch"), "{:.0f}"),
+                  number(at(ranks, "ranks"), "{:.0f}"));
+  text += row("", [](const Column& column) { return std::string(column.title); });
+  const Json& listed = at(ranks, "slowest");
+  const bool all = listed.is_array() && at(ranks, "ranks") == Json(listed.size());
+  if (!all) {
+    constexpr std::array names = {"least", "5 %", "median", "95 %", "most"};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      text += row(names[i], [&](const Column& column) {
+        const Json& values = at(at(ranks, "seconds"), column.key);
+        return values.is_array() && i < values.size() ? number(values[i], "{:.3f}") : "";
+      });
+    }
+  }
+  for (std::size_t i = 0; listed.is_array() && i < listed.size(); ++i) {
+    const Json& rank = listed[i];
+    const std::string name =
+        fmt::format("rank {} on {}", number(at(rank, "rank"), "{:.0f}"), words(at(rank, "host")));
+    text += row(name, [&](const Column& column) { return number(at(rank, column.key), "{:.3f}"); });
+  }
+  return text;
+}
+
+}  // namespace
+
+nlohmann::ordered_json last_ranks_event(const std::string& events_path) {
+  struct Told {
+    std::int64_t step = 0;  // after which it was told
+    std::string line;
+  };
+  constexpr std::size_t most_kept = 64;
+  std::deque<Told> told;
+  History history;
+  const auto take = [&](std::string line) {
+    const auto event = parse_event(line);
+    if (!event || !history.take(*event)) return;
+    while (!told.empty() && told.back().step > history.step()) told.pop_back();
+    if (!std::holds_alternative<RanksEvent>(*event)) return;
+    told.push_back({history.step(), std::move(line)});
+    if (told.size() > most_kept) told.pop_front();
+  };
+  LineTail events(events_path);
+  do {
+    for (auto& line : events.read()) take(std::move(line));
+  } while (events.behind());
+  take(events.take_rest());
+  return told.empty() ? Json() : json_object_in(told.back().line);
+}
+
+std::string render_run_report(const StoredRun& run, const nlohmann::ordered_json& ranks) {
+  std::string text = summary_lines(run);
+  if (!ranks.is_object()) return text;
+  text += ranks_table(ranks);
+  const Json& notes = at(ranks, "notes");
+  for (std::size_t i = 0; notes.is_array() && i < notes.size(); ++i) {
+    text += "  " + words(notes[i]) + "\n";
+  }
+  if (notes.is_array() && notes.empty()) text += "  no rank held up the others\n";
+  return text;
+}
+
+}  // namespace dllaunch

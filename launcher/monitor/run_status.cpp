@@ -1,0 +1,272 @@
+#include "launcher/monitor/run_status.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/monitor/progress.hpp"
+#include "launcher/postmortem/run_end.hpp"
+#include "launcher/run/journal.hpp"
+#include "launcher/run/log_line.hpp"
+#include "launcher/slurm/slurm_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_logs_shown = 8;
+
+double age_s(const struct stat& info, double now_s) {
+  return std::max(0.0, now_s - static_cast<double>(info.st_mtim.tv_sec));
+}
+
+std::vector<LogState> logs_of(const RunDir& dir, double now_s) {
+  std::vector<LogState> logs;
+  std::error_code error;
+  for (fs::directory_iterator at(dir.out(), error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const auto source = log_source(name);
+    struct stat info {};
+    if (!source || stat(at->path().c_str(), &info) != 0) continue;
+    logs.push_back({.name = name,
+                    .rank = source->rank,
+                    .node = source->node,
+                    .bytes = static_cast<std::uint64_t>(info.st_size),
+                    .quiet_s = age_s(info, now_s)});
+  }
+  std::sort(logs.begin(), logs.end(), [](const LogState& a, const LogState& b) {
+    return std::tie(a.rank, a.name) < std::tie(b.rank, b.name);
+  });
+  return logs;
+}
+
+/// Tasks in the queue from Slurm, the others from what they left behind.
+std::vector<std::string> tasks_of(const RunView& view) {
+  std::vector<std::string> tasks;
+  if (!view.run.plan.array) return tasks;
+  for (const auto& job : view.jobs) {
+    const auto underscore = job.id.find('_');
+    if (underscore == std::string::npos) continue;
+    std::string text = job.id.substr(underscore + 1) + " ";
+    text += is_waiting_state(job.state) ? "pending: " + explain_reason(job.reason) : "running";
+    if (!job.nodes.empty() && !is_waiting_state(job.state)) text += " on " + job.nodes;
+    tasks.push_back(std::move(text));
+  }
+  return tasks;
+}
+
+std::string size_words(std::uint64_t bytes) {
+  constexpr double kib = 1024;
+  const auto size = static_cast<double>(bytes);
+  if (size < kib) return fmt::format("{} B", bytes);
+  if (size < kib * kib) return fmt::format("{:.1f} KiB", size / kib);
+  return fmt::format("{:.1f} MiB", size / (kib * kib));
+}
+
+std::string line_of(std::string_view title, const std::string& text) {
+  return text.empty() ? "" : fmt::format("  {:12}{}\n", title, shown_line(text));
+}
+
+std::string state_words(const RunView& view) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> words = {{
+      {"elsewhere", "elsewhere: its job is of another cluster, RUN/job.json says of which"},
+      {"ended", "ended; nobody followed it to its end"},
+      {"died", "died: the dllaunch that ran it was killed before it could write a summary"},
+      {"unknown", "unknown: Slurm does not answer"},
+      {"not submitted", "not submitted: sbatch gave no job id"},
+  }};
+  const auto known = std::find_if(words.begin(), words.end(),
+                                  [&](const auto& word) { return word.first == view.state; });
+  std::string text(known == words.end() ? view.state : known->second);
+  const bool waits = view.state == "pending";
+  if (view.seconds && !waits) text += ", " + clock_time(*view.seconds);
+  if (!view.where.empty() && !waits) text += " on " + view.where;
+  if (waits) text += ": " + waiting_words(view);
+  return text;
+}
+
+std::string log_words(const std::vector<LogState>& logs, bool over) {
+  if (logs.empty()) return line_of("logs", "none yet");
+  std::string text;
+  for (std::size_t i = 0; i < std::min(logs.size(), most_logs_shown); ++i) {
+    const auto& log = logs[i];
+    text += line_of(i == 0 ? "logs" : "",
+                    fmt::format("out/{}  {}{}", log.name, size_words(log.bytes),
+                                over ? "" : fmt::format(", quiet for {:.0f} s", log.quiet_s)));
+  }
+  if (logs.size() <= most_logs_shown) return text;
+  const auto quietest =
+      std::max_element(logs.begin(), logs.end(),
+                       [](const LogState& a, const LogState& b) { return a.quiet_s < b.quiet_s; });
+  return text +
+         line_of("", fmt::format("and {} more; quiet for longest: out/{}, {:.0f} s",
+                                 logs.size() - most_logs_shown, quietest->name, quietest->quiet_s));
+}
+
+std::string word_in_summary(const RunStatusView& status, const char* key) {
+  const auto& summary = status.view.run.summary;
+  const auto found = summary.find(key);
+  return found != summary.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+/// Of the present job, and not that all went well.
+std::string supervisor_words(const StoredRun& run, const Journal& journal) {
+  const auto& last = journal.last;
+  if (!last || last->status == RunStatus::completed) return "";
+  const bool ours = last->job == run.job_id || last->time >= run.began_at_s - 1;
+  if (!ours) return "";
+  return words_of(*last);
+}
+
+/// What to type next.
+std::string next_words(const RunStatusView& status) {
+  const auto& run = status.view.run;
+  const std::string dir = shell_quote(run.dir.path);
+  if (!is_over(status.view))
+    return line_of("follow", "dllaunch logs -f " + dir) + line_of("attach", command_to_go_on(run)) +
+           line_of("cancel", "dllaunch cancel " + dir);
+  std::string text = line_of("read", "dllaunch logs " + dir);
+  if (status.view.state != "completed") text += line_of("go on", command_to_go_on(run));
+  return text;
+}
+
+/// Wall time so far is that of the events until now, or what Slurm says where that is more.
+std::optional<double> goodput_of(const RunStatusView& status, double now_s) {
+  const RunView& view = status.view;
+  const auto stored = view.run.summary.find("goodput");
+  if (is_over(view) && stored != view.run.summary.end() && stored->is_number())
+    return stored->get<double>();
+  const History& history = status.ledger.history();
+  const double span = is_over(view) ? history.span_seconds() : history.span_until(now_s);
+  const double most =
+      view.run.began_at_s > 0 ? std::max(0.0, now_s - view.run.began_at_s) : RunLedger::no_bound;
+  return status.ledger.goodput(std::max(std::min(span, most), view.seconds.value_or(0)), most);
+}
+
+std::string goodput_words(const RunStatusView& status) {
+  if (!status.goodput) return "";
+  std::string text = fmt::format("{:.0f} %", 100 * *status.goodput);
+  if (!is_over(status.view)) text += " so far";
+  const History& history = status.ledger.history();
+  text += ", " + clock_time(history.step_seconds()) + " of training steps";
+  if (history.lost_steps() > 0)
+    text += fmt::format("; {} steps lost, {}", history.lost_steps(),
+                        clock_time(history.lost_seconds()));
+  return line_of("goodput", text);
+}
+
+/// One line each, the newest last; of a command, which has no history, their number.
+std::string restart_lines(const RunStatusView& status) {
+  constexpr std::size_t most_shown = 8;
+  const History& history = status.ledger.history();
+  if (history.restarts().empty() && status.restarts > 0)
+    return line_of("restarts", std::to_string(status.restarts));
+  const auto& restarts = history.restarts();
+  const std::size_t shown = std::min(most_shown, restarts.size());
+  std::string text;
+  if (restarts.size() > shown || history.restart_count() > std::ssize(restarts))
+    text += line_of("restarts", fmt::format("{}, of which the last:", history.restart_count()));
+  for (std::size_t i = restarts.size() - shown; i < restarts.size(); ++i) {
+    text += line_of(text.empty() ? "restarts" : "", restart_words(restarts[i]));
+  }
+  return text;
+}
+
+}  // namespace
+
+RunStatusView status_of(RunView view, double now_s) {
+  auto ledger = read_ledger(view.run);
+  return status_of(std::move(view), std::move(ledger), now_s);
+}
+
+RunStatusView status_of(RunView view, RunLedger ledger, double now_s) {
+  RunStatusView status{.view = std::move(view), .logs = {}};
+  const auto& dir = status.view.run.dir;
+  status.logs = logs_of(dir, now_s);
+  status.checkpoint = newest_checkpoint(dir);
+  struct stat info {};
+  if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
+    status.checkpoint_age_s = age_s(info, now_s);
+  const auto journal = read_journal(dir);
+  status.supervisor = supervisor_words(status.view.run, journal);
+  status.tasks = tasks_of(status.view);
+  status.ledger = std::move(ledger);
+  status.restarts =
+      std::max(status.ledger.restarts(), restarts_in(journal, status.view.run.job_id));
+  status.goodput = goodput_of(status, now_s);
+  // Of the end of the file alone an epoch that was lost since would still count.
+  if (status.ledger.epochs() > 0) status.view.point.val_accuracy = status.ledger.val_accuracy();
+  return status;
+}
+
+std::string render_status(const RunStatusView& status) {
+  const auto& view = status.view;
+  const auto& plan = view.run.plan;
+  std::string text = shown_line(fmt::format("{}: {}", plan.name, state_words(view))) + "\n";
+  if (is_over(view)) {
+    text += line_of("first error", word_in_summary(status, "first_error"));
+    text += line_of("why", word_in_summary(status, "reason"));
+    text += line_of("try", word_in_summary(status, "advice"));
+  }
+  text += line_of("run", view.run.dir.path);
+  text += line_of("job", view.run.job_id);
+  text += line_of("daemon", status.daemon);
+  if (view.owner && view.owner->pid > 0)
+    text +=
+        line_of("followed by", fmt::format("process {} on {}", view.owner->pid, view.owner->host));
+  text += line_of("ranks", fmt::format("{} on {}", plan.ranks(), node_words(plan)));
+  text += line_of("progress", progress_words(view));
+  if (!status.checkpoint.empty())
+    text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
+                                              clock_time(status.checkpoint_age_s.value_or(0))));
+  for (const auto& refused : status.ledger.refused())
+    text += line_of("refused", shown_line(fmt::format("{}: {}", refused.path, refused.why)));
+  text += line_of("supervisor", status.supervisor);
+  text += goodput_words(status);
+  text += restart_lines(status);
+  for (std::size_t i = 0; i < status.tasks.size(); ++i)
+    text += line_of(i == 0 ? "tasks" : "", status.tasks[i]);
+  if (!plan.array) text += log_words(status.logs, is_over(view));
+  return text + next_words(status);
+}
+
+Json to_json(const RunStatusView& status) {
+  Json document = to_json(status.view);
+  for (const char* key : {"reason", "first_error", "advice"}) {
+    const auto words = word_in_summary(status, key);
+    document[key] = words.empty() ? Json() : Json(words);
+  }
+  document["daemon"] = status.daemon.empty() ? Json() : Json(status.daemon);
+  document["checkpoint"] = status.checkpoint.empty() ? Json() : Json(status.checkpoint);
+  const History& history = status.ledger.history();
+  document["restarts"] = status.restarts;
+  document["goodput"] = status.goodput ? Json(*status.goodput) : Json();
+  document["lost_steps"] = history.lost_steps();
+  document["lost_seconds"] = history.lost_seconds();
+  document["restart_list"] = Json::array();
+  for (const auto& restart : history.restarts()) {
+    document["restart_list"].push_back(to_json(restart));
+  }
+  document["supervisor"] = status.supervisor.empty() ? Json() : Json(status.supervisor);
+  document["logs"] = Json::array();
+  for (const auto& log : status.logs) {
+    document["logs"].push_back({{"name", log.name},
+                                {"rank", log.rank < 0 ? Json() : Json(log.rank)},
+                                {"node", log.node},
+                                {"bytes", log.bytes},
+                                {"quiet_seconds", log.quiet_s}});
+  }
+  document["summary"] = status.view.run.summary;
+  return document;
+}
+
+}  // namespace dllaunch

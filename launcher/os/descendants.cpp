@@ -1,0 +1,132 @@
+#include "launcher/os/descendants.hpp"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <utility>
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string read_proc(pid_t pid, const char* file) {
+  std::ifstream in(fmt::format("/proc/{}/{}", pid, file), std::ios::binary);
+  // Of a process that ends in this moment the read fails: << catches that, an iterator throws it.
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
+}
+
+/// The program's name in /proc/PID/stat may hold anything: fields count from the last ')'.
+std::optional<Descendant> read_process(pid_t pid) {
+  const std::string stat = read_proc(pid, "stat");
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos || name_end + 4 >= stat.size()) return std::nullopt;
+  Descendant process{.pid = pid};
+  process.zombie = stat[name_end + 2] == 'Z';
+  process.parent = std::atoi(stat.c_str() + name_end + 4);
+  return process;
+}
+
+std::vector<Descendant> all_processes() {
+  std::vector<Descendant> all;
+  DIR* folder = opendir("/proc");
+  if (folder == nullptr) return all;
+  while (const dirent* entry = readdir(folder)) {
+    const pid_t pid = std::atoi(entry->d_name);
+    if (pid <= 0) continue;
+    if (auto process = read_process(pid)) all.push_back(*process);
+  }
+  closedir(folder);
+  return all;
+}
+
+void reap_orphans() {
+  while (waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+}
+
+}  // namespace
+
+std::vector<Descendant> descendants_of(pid_t root) {
+  const auto all = all_processes();
+  std::vector<Descendant> below;
+  std::set<pid_t> known = {root};
+  // A child may have a smaller number than its parent: repeat until nothing is added.
+  for (std::size_t before = known.size() + 1; before != known.size();) {
+    before = known.size();
+    for (const auto& process : all) {
+      if (known.count(process.parent) != 0 && known.insert(process.pid).second) {
+        below.push_back(process);
+      }
+    }
+  }
+  return below;
+}
+
+std::optional<std::string> variable_of(pid_t pid, std::string_view name) {
+  const std::string all = read_proc(pid, "environ");
+  const std::string wanted = std::string(name) + "=";
+  for (std::size_t at = 0; at < all.size();) {
+    const auto end = std::min(all.find('\0', at), all.size());
+    if (all.compare(at, wanted.size(), wanted) == 0) {
+      return all.substr(at + wanted.size(), end - at - wanted.size());
+    }
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+bool catches(pid_t pid, int signal) {
+  const std::string status = read_proc(pid, "status");
+  constexpr std::string_view field = "SigCgt:";
+  const auto at = status.find(field);
+  if (at == std::string::npos) return false;
+  const std::uint64_t mask = std::strtoull(status.c_str() + at + field.size(), nullptr, 16);
+  return (mask >> (signal - 1) & 1) != 0;
+}
+
+void adopt_orphans() {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+int end_descendants(std::chrono::milliseconds patience, pid_t but) {
+  const auto kill_at = Clock::now() + patience;
+  const auto give_up_at = kill_at + std::chrono::seconds(2);
+  std::set<pid_t> asked;
+  std::set<pid_t> killed;
+  while (true) {
+    reap_orphans();
+    auto left = descendants_of(getpid());
+    // Parents come before children.
+    std::set<pid_t> spared = {but};
+    std::erase_if(left, [&](const Descendant& process) {
+      const bool spare = process.pid == but || (but != 0 && spared.contains(process.parent));
+      if (spare) spared.insert(process.pid);
+      return spare || process.zombie;
+    });
+    const auto now = Clock::now();
+    if (left.empty() || now >= give_up_at) {
+      reap_orphans();
+      return static_cast<int>(asked.size());
+    }
+    for (const auto& process : left) {
+      if (asked.insert(process.pid).second) kill(process.pid, SIGTERM);
+      if (now >= kill_at && killed.insert(process.pid).second) kill(process.pid, SIGKILL);
+    }
+    usleep(10'000);
+  }
+}
+
+}  // namespace dllaunch

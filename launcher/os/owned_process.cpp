@@ -1,0 +1,140 @@
+#include "launcher/os/owned_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+namespace dllaunch {
+namespace {
+
+void sleep_ms(long milliseconds) {
+  const timespec pause{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+  nanosleep(&pause, nullptr);
+}
+
+/// Ours, with the request's names replaced.
+std::vector<std::string> merged_environment(const ProcessRequest& request) {
+  std::vector<std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto name = text.substr(0, text.find('='));
+    bool replaced = false;
+    for (const auto& [added, value] : request.environment) replaced = replaced || added == name;
+    if (!replaced) merged.emplace_back(text);
+  }
+  for (const auto& [name, value] : request.environment) {
+    merged.push_back(name);
+    merged.back().append("=").append(value);
+  }
+  return merged;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> all;
+  all.reserve(words.size() + 1);
+  for (auto& word : words) all.push_back(word.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+struct Streams {
+  int output = -1;  // -1: as ours
+  int error = -1;
+};
+
+/// In the child, between fork and exec: system calls only.
+[[noreturn]] void become(const char* program, char* const* argv, char* const* environment,
+                         const Streams& streams, int report) {
+  const pid_t parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // The parent may have died before the line above.
+  if (getppid() != parent) _exit(127);
+  setpgid(0, 0);
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &standard, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int null = open("/dev/null", O_RDONLY);
+  dup2(null, STDIN_FILENO);
+  if (streams.output >= 0) dup2(streams.output, STDOUT_FILENO);
+  dup2(streams.error, STDERR_FILENO);
+  execve(program, argv, environment);
+  const int error = errno;
+  const ssize_t ignored = write(report, &error, sizeof error);
+  _exit(ignored == sizeof error ? 127 : 126);
+}
+
+}  // namespace
+
+Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
+  const bool to_file = !request.output_path.empty();
+  const int output =
+      to_file ? open(request.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
+              : -1;
+  if (to_file && output < 0) {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot write {}: {}", request.output_path, std::strerror(errno)), ""};
+  }
+  std::array<int, 2> report{};
+  if (pipe2(report.data(), O_CLOEXEC) != 0) {
+    if (to_file) close(output);
+    return Error{ErrorKind::unavailable, fmt::format("no pipe: {}", std::strerror(errno)), ""};
+  }
+  auto words = request.argv;
+  auto variables = merged_environment(request);
+  const auto argv = pointers(words);
+  const auto environment = pointers(variables);
+
+  const Streams streams{.output = output, .error = to_file ? output : request.error_fd};
+  const pid_t pid = fork();
+  if (pid == 0) {
+    become(request.program.c_str(), argv.data(), environment.data(), streams, report[1]);
+  }
+  int error = pid < 0 ? errno : 0;
+  if (to_file) close(output);
+  close(report[1]);
+  // Closed by a successful exec: then nothing comes and errno stays 0.
+  if (pid > 0 && read(report[0], &error, sizeof error) == sizeof error) waitpid(pid, nullptr, 0);
+  close(report[0]);
+  if (error != 0) {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot start {}: {}", request.program, std::strerror(error)), ""};
+  }
+  return OwnedProcess(pid);
+}
+
+std::optional<int> OwnedProcess::poll() {
+  if (status_) return status_;
+  int status = 0;
+  const pid_t got = waitpid(pid_, &status, WNOHANG);
+  if (got == pid_) {
+    status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  } else if (got < 0 && errno == ECHILD) {
+    status_ = 1;  // reaped elsewhere: its status is lost, and 0 would claim success
+  }
+  return status_;
+}
+
+void OwnedProcess::send(int signal) const {
+  if (!status_) kill(pid_, signal);
+}
+
+OwnedProcess::~OwnedProcess() {
+  if (pid_ < 0 || poll()) return;
+  kill(-pid_, SIGKILL);
+  // A process stuck in a system call of a dead file system cannot be waited for.
+  for (int i = 0; i < 200 && !poll(); ++i) sleep_ms(10);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,62 @@
+#include "launcher/os/trial_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace dllaunch {
+namespace {
+
+constexpr std::size_t trial_bytes = std::size_t{256} << 10;
+
+std::string pattern() {
+  std::string text(trial_bytes, '\0');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 31 + (i >> 8));
+  return text;
+}
+
+std::string failed(const char* step) {
+  return fmt::format("{}: {}", step, std::strerror(errno));
+}
+
+std::string write_whole(int file, const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t count = write(file, text.data() + at, text.size() - at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return failed("write");
+    at += static_cast<std::size_t>(count);
+  }
+  // Network file systems tell of a full disk or a spent quota only here.
+  return fsync(file) == 0 ? "" : failed("fsync");
+}
+
+std::string read_again(int file, const std::string& text) {
+  std::string again(text.size(), '\0');
+  for (std::size_t at = 0; at < again.size();) {
+    const ssize_t count = pread(file, again.data() + at, again.size() - at, static_cast<off_t>(at));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failed("read");
+    if (count == 0) return "read: the file is shorter than what was written";
+    at += static_cast<std::size_t>(count);
+  }
+  return again == text ? "" : "read: not what was written";
+}
+
+}  // namespace
+
+std::string write_trial_file(const std::string& folder) {
+  std::string name = folder + "/.dllaunch-preflight-XXXXXX";
+  const int file = mkostemp(name.data(), O_CLOEXEC);
+  if (file < 0) return failed("create");
+  unlink(name.c_str());
+  const auto text = pattern();
+  auto trouble = write_whole(file, text);
+  if (trouble.empty()) trouble = read_again(file, text);
+  if (close(file) != 0 && trouble.empty()) trouble = failed("close");
+  return trouble;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,335 @@
+#include "launcher/plan/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/cluster/cluster_catalog.hpp"
+#include "launcher/cluster/cluster_profile.hpp"
+#include "launcher/job/trainer_backends.hpp"
+#include "launcher/plan/container.hpp"
+#include "launcher/plan/plan_parts.hpp"
+#include "launcher/plan/profile_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+Error bad_request(std::string what, std::string hint = "") {
+  return {ErrorKind::bad_request, std::move(what), std::move(hint)};
+}
+
+bool is_variable_name(std::string_view name) {
+  const auto letter = [](char c) {
+    return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+  };
+  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9');
+  });
+}
+
+/// The environment is written as `export NAME=...`: the names must be names, and not those that
+/// bash keeps to itself or that would contradict srun's own options.
+Result<Ok> check_variables(const Job& job) {
+  constexpr std::array<std::string_view, 7> bash_own = {
+      "BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID", "POSIXLY_CORRECT"};
+  constexpr std::array<std::string_view, 2> fatal_twice = {"SLURM_CPUS_PER_TASK",
+                                                           "SRUN_CPUS_PER_TASK"};
+  for (const auto& [name, value] : job.environment.variables) {
+    if (!is_variable_name(name))
+      return bad_request(fmt::format("environment.variables: '{}' is no variable's name", name),
+                         "letters, digits and underscores, no digit first");
+    if (std::find(bash_own.begin(), bash_own.end(), name) != bash_own.end())
+      return bad_request(fmt::format("environment.variables: {} belongs to bash itself", name));
+    if (std::find(fatal_twice.begin(), fatal_twice.end(), name) != fatal_twice.end())
+      return bad_request(fmt::format("environment.variables: {} contradicts srun's option", name),
+                         "use resources.cpus_per_rank");
+  }
+  return Ok{};
+}
+
+Result<Ok> check_signal(const Job& job) {
+  const auto& name = job.recovery.signal;
+  const bool word = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  });
+  if (!word)
+    return bad_request(fmt::format("recovery.signal: '{}' is no signal's name", name),
+                       "write it as USR1 or USR2");
+  return Ok{};
+}
+
+bool has_nul(std::string_view text) {
+  return text.find('\0') != std::string_view::npos;
+}
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; });
+}
+
+/// No command line and no file can carry a NUL. A line break would end an #SBATCH line; its like
+/// are refused there too, since people could not see them.
+Result<Ok> check_texts(const LaunchPlan& plan) {
+  const auto refuse = [](const std::string& what, std::string_view holds) {
+    return bad_request(fmt::format("{} holds {}", what, holds), "take it out");
+  };
+  constexpr std::string_view nul = "a NUL character";
+  if (std::any_of(plan.start.begin(), plan.start.end(), has_nul)) return refuse("the command", nul);
+  for (const auto& [name, value] : plan.environment)
+    if (has_nul(value)) return refuse("environment.variables: " + name, nul);
+  if (std::any_of(plan.modules.begin(), plan.modules.end(), has_nul))
+    return refuse("environment.modules", nul);
+  for (const auto* text : {&plan.activate, &plan.setup, &plan.paths.work_dir})
+    if (has_nul(*text)) return refuse("environment", nul);
+  if (std::any_of(plan.stage.sources.begin(), plan.stage.sources.end(), has_nul))
+    return refuse("stage", nul);
+  constexpr std::string_view control = "a line break or another control character";
+  for (const auto& [option, value] : plan.sbatch)
+    if (has_control(value)) return refuse("sbatch's " + option, control);
+  if (std::any_of(plan.sbatch_extra.begin(), plan.sbatch_extra.end(), has_control))
+    return refuse("resources.sbatch_extra", control);
+  return Ok{};
+}
+
+/// The trainer's only input: its own block, and of the rest what it has to know.
+std::string train_document(const Job& job) {
+  nlohmann::ordered_json document = {{"name", job.name}, {"device", job.resources.device}};
+  document.update(job.train);
+  document["runtime"] = job.runtime;
+  if (job.recovery.signal != "USR2") document["stop_signal"] = job.recovery.signal;
+  return document.dump(2) + "\n";
+}
+
+/// A command of which nobody said that it can be started twice is left to Slurm, and one of which
+/// nobody said how long it may be silent is never a wedge.
+RecoveryPlan recovery_of(const Job& job) {
+  RecoveryPlan recovery;
+  if (trains(job) || job.recovery.written) {
+    recovery.max_restarts = job.recovery.max_restarts;
+    recovery.requeue_on = job.recovery.requeue_on;
+    recovery.preflight = job.recovery.preflight;
+    recovery.spare_nodes = job.recovery.spare_nodes;
+  }
+  const auto limit = job.runtime.find("stall_abort_seconds");
+  const bool looks = trains(job) || job.stall_abort_written;
+  if (looks && limit != job.runtime.end() && limit->is_number())
+    recovery.stall_abort_seconds = limit->get<double>();
+  return recovery;
+}
+
+/// The user's word counts more than our doubt, and is not taken without it.
+void warn_of_another_cluster(const Facts& facts, LaunchPlan& plan) {
+  if (facts.from_profile || likeness(*facts.profile, facts) == Likeness::alike) return;
+  plan.warnings.push_back(
+      fmt::format("the Slurm here does not look like {} ({}): its own partitions and nodes count",
+                  facts.profile->name, unlike_words(*facts.profile, facts)));
+}
+
+/// Whether its GPUs are of a kind that the trainer drives.
+bool trainer_drives(const Job& job, const LaunchPlan& plan) {
+  return drives_gpus_of(plan.topology, trainer_gpus(job, plan.paths));
+}
+
+std::string lacking(const Paths& paths) {
+  if (paths.trainer_gpus.empty()) return "no GPU backend";
+  return fmt::format("no backend for such GPUs, only for {}", fmt::join(paths.trainer_gpus, ", "));
+}
+
+}  // namespace
+
+bool trains(const Job& job) {
+  return !job.train.is_null();
+}
+
+std::string task_dir(const LaunchPlan& plan) {
+  return plan.paths.run_dir + (plan.array ? "/task-%a" : "");
+}
+
+std::string task_pattern(const LaunchPlan& plan) {
+  return escape_file_pattern(plan.paths.run_dir) + (plan.array ? "/task-%a" : "");
+}
+
+Variables exported(const JobEnvironment& job, Variables defaults) {
+  for (const auto& wanted : job.variables) {
+    const auto same = std::find_if(defaults.begin(), defaults.end(), [&wanted](const auto& ours) {
+      return ours.first == wanted.first;
+    });
+    if (same == defaults.end())
+      defaults.push_back(wanted);
+    else
+      same->second = wanted.second;
+  }
+  std::erase_if(defaults, [&job](const auto& ours) {
+    return std::find(job.left_alone.begin(), job.left_alone.end(), ours.first) !=
+           job.left_alone.end();
+  });
+  return defaults;
+}
+
+LaunchPlan begin_plan(const Job& job, const Paths& paths) {
+  LaunchPlan plan;
+  plan.name = job.name;
+  plan.nodes = job.resources.nodes;
+  plan.paths = paths;
+  plan.cluster = job.cluster;
+  plan.framework = job.framework;
+  plan.container = job.environment.container;
+  plan.share = job.share;
+  plan.stage = plan_stage(job.stage, plan.nodes, paths.work_dir);
+  plan.after = job.after;
+  plan.array = job.array;
+  if (trains(job)) {
+    plan.rank_command = {paths.dltrain, "--config", task_dir(plan) + "/train.json"};
+    if (plan.stage.wanted())
+      plan.rank_command = {plan.stage.programs ? staged_program(paths.dltrain) : paths.dltrain,
+                           "--config", std::string(staged_train_json), "--run-dir", task_dir(plan)};
+    plan.train_json = train_document(job);
+  } else {
+    plan.rank_command = job.run_command;
+  }
+  // CUDA's default order is by speed; ours, and everybody's pictures, are by PCI address.
+  plan.environment = exported(job.environment, {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}});
+  plan.left_alone = job.environment.left_alone;
+  plan.modules = job.environment.modules;
+  plan.activate = job.environment.activate.value_or("");
+  plan.setup = job.environment.setup.value_or("");
+  plan.signal = job.recovery.signal;
+  plan.asks_ranks = trains(job) || job.recovery.written;
+  plan.grace_seconds = job.recovery.grace_seconds;
+  plan.recovery = recovery_of(job);
+  return plan;
+}
+
+std::vector<std::string> trainer_gpus(const Job& job, const Paths& paths) {
+  auto devices = paths.trainer_gpus;
+  const auto& wanted = job.resources.device;
+  if (wanted != "auto") std::erase_if(devices, [&](const auto& one) { return one != wanted; });
+  return devices;
+}
+
+void leave_out_spare_nodes(std::string_view why, LaunchPlan& plan) {
+  if (plan.recovery.spare_nodes == 0) return;
+  plan.recovery.spare_nodes = 0;
+  plan.warnings.push_back(fmt::format("recovery.spare_nodes has no effect: {}", why));
+}
+
+Result<int> gpus_to_use(const Job& job, int have, std::string_view where, LaunchPlan& plan) {
+  const auto& device = job.resources.device;
+  const auto asked = job.resources.gpus_per_node;
+  if (device == "cpu") {
+    if (asked.value_or(0) > 0)
+      return bad_request(fmt::format("asked for {} GPUs per node, but device is cpu", *asked),
+                         "leave out resources.gpus_per_node, or set resources.device: auto");
+    return 0;
+  }
+  if (trains(job) && !trainer_drives(job, plan)) {
+    const auto lacks = fmt::format("the trainer of this build has {}", lacking(plan.paths));
+    if (device != "auto" || asked.value_or(0) > 0)
+      return Error{ErrorKind::unavailable,
+                   fmt::format("asked for {}, but {}",
+                               device == "auto" ? "GPUs" : "device " + device, lacks),
+                   "set resources.device: cpu, or start a trainer of your own with run:"};
+    if (have > 0)
+      plan.warnings.push_back(fmt::format("the {} GPUs of {} stay idle: {}", have, where, lacks));
+    return 0;
+  }
+  if (device != "auto" && have == 0)
+    return Error{ErrorKind::unavailable,
+                 fmt::format("asked for device {}, but {} has no such GPU", device, where),
+                 "set resources.device: cpu, or name another resources.partition"};
+  if (asked && *asked > have)
+    return Error{ErrorKind::unsatisfiable,
+                 fmt::format("asked for {} GPUs per node, {} has {}", *asked, where, have),
+                 fmt::format("use --set resources.gpus_per_node={}", have)};
+  return asked.value_or(have);
+}
+
+Result<Ok> place(const Job& job, int gpus, LaunchPlan& plan) {
+  const auto& binding = job.binding;
+  plan.request = {.ranks = job.resources.ranks_per_node.value_or(0),
+                  .gpus = gpus,
+                  .cores_per_rank = job.resources.cpus_per_rank.value_or(0),
+                  .policy = binding.policy,
+                  .mode = binding.mode,
+                  .cores = binding.cores,
+                  .order = binding.order,
+                  .smt = binding.smt,
+                  .reserve = binding.reserve == "auto" ? plan.origin.reserve : binding.reserve,
+                  .masks = binding.masks};
+  if (binding.policy == BindPolicy::explicit_masks && plan.request.ranks == 0)
+    plan.request.ranks = static_cast<int>(binding.masks.size());
+  auto placement = place_ranks(plan.topology, plan.request);
+  if (!placement) return std::move(placement).error().within("placement");
+  plan.placement = *std::move(placement);
+  plan.ranks_per_node = static_cast<int>(plan.placement.ranks.size());
+  const bool several = std::ranges::any_of(
+      plan.placement.ranks, [](const RankPlacement& rank) { return rank.gpus.size() > 1; });
+  if (trains(job) && several)
+    plan.warnings.emplace_back(
+        "a rank of the built-in trainer drives one GPU, its others stay idle: leave out "
+        "resources.ranks_per_node");
+  const auto cpus = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
+  if (plan.ranks_per_node > cpus)
+    plan.warnings.push_back(
+        fmt::format("{} ranks on {} CPU{}: they take turns, and are slower for it",
+                    plan.ranks_per_node, cpus, cpus == 1 ? "" : "s"));
+  plan.warnings.insert(plan.warnings.end(), plan.placement.warnings.begin(),
+                       plan.placement.warnings.end());
+  return Ok{};
+}
+
+std::string idle_words(const Placement& placement) {
+  return placement.idle + "; binding.cores: fill deals them out after the near ones";
+}
+
+std::vector<std::string> shim(const LaunchPlan& plan) {
+  const auto& own = plan.paths.dllaunch;
+  std::vector<std::string> argv = {plan.stage.programs ? staged_program(own) : own, "exec",
+                                   "--run-dir", task_dir(plan)};
+  if (plan.pyxis) {
+    const auto there = container_shim(plan);
+    argv[0] = there + "/dllaunch";
+    argv.insert(argv.begin(), {there + "/ld.so", "--library-path", there});
+  }
+  if (plan.ranks() > max_rank_logs) argv.emplace_back("--no-log");
+  if (plan.stage.wanted()) argv.emplace_back("--staged");
+  // Elsewhere plan.json is the user's to write: this must not hang on it.
+  if (plan.scheduler != "Slurm" && plan.train_json.empty())
+    argv.insert(argv.end(), {"--framework", plan.framework});
+  argv.emplace_back("--");
+  argv.insert(argv.end(), plan.rank_command.begin(), plan.rank_command.end());
+  return argv;
+}
+
+bool tells_ranks_nothing(const LaunchPlan& plan) {
+  return plan.scheduler != "Slurm" && !plan.start.empty() && plan.start.front() == "aprun";
+}
+
+std::size_t shim_position(const LaunchPlan& plan) {
+  const auto command = tells_ranks_nothing(plan) ? plan.rank_command.size() : shim(plan).size();
+  return plan.start.size() - command;
+}
+
+Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local) {
+  if (auto good = check_variables(job); !good) return std::move(good).error();
+  if (auto good = check_signal(job); !good) return std::move(good).error();
+  const bool by_slurm = facts.slurm && !local;
+  const bool known = by_slurm && facts.profile;
+  auto made = known      ? plan_slurm(with_profile(job, *facts.profile), facts, paths)
+              : by_slurm ? plan_slurm(job, facts, paths)
+                         : plan_local(job, facts, paths);
+  if (!made) return made;
+  if (known) {
+    warn_of_another_cluster(facts, *made);
+    finish_plan(job, *facts.profile, *made);
+  }
+  if (auto good = check_texts(*made); !good) return std::move(good).error();
+  if (auto good = check_stage(made->stage); !good) return std::move(good).error();
+  return made;
+}
+
+}  // namespace dllaunch

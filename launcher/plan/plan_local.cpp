@@ -1,0 +1,72 @@
+// One machine, started through Open MPI's mpirun, for one rank too: there is one way to start.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "launcher/plan/container.hpp"
+#include "launcher/plan/plan_parts.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Keeps the GPUs that `device` can drive; of unknown make (vendor "other") all.
+void keep_gpus_of(const std::string& device, Topology& topology) {
+  if (device != "cuda" && device != "hip") return;
+  const std::string vendor = device == "cuda" ? "nvidia" : "amd";
+  std::erase_if(topology.gpus, [&vendor](const Gpu& gpu) {
+    return gpu.vendor != vendor && gpu.vendor != "other";
+  });
+}
+
+/// Open MPI counts the cores it may use as slots, and refuses more ranks than slots.
+int slots(const Topology& topology) {
+  return static_cast<int>(std::count_if(
+      topology.cores.begin(), topology.cores.end(),
+      [&topology](const Core& core) { return core.cpus.intersects(topology.allowed_cpus); }));
+}
+
+}  // namespace
+
+Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& paths) {
+  if (job.resources.nodes > 1)
+    return Error{ErrorKind::unsatisfiable,
+                 facts.slurm
+                     ? fmt::format("asked for {} nodes, --local starts on this machine alone",
+                                   job.resources.nodes)
+                     : fmt::format("asked for {} nodes, but there is no Slurm here: {}",
+                                   job.resources.nodes, facts.why_no_slurm),
+                 "use --set resources.nodes=1"};
+  if (!facts.topology)
+    return Error{ErrorKind::unavailable, "the shape of this machine is not known",
+                 "facts for --local need a `topology`"};
+  if (job.array)
+    return Error{ErrorKind::unavailable, "a job array needs Slurm",
+                 "start one task of it here with --set array=null"};
+  auto plan = begin_plan(job, paths);
+  plan.launcher = Launcher::local;
+  plan.topology = *facts.topology;
+  plan.exact = true;
+  plan.origin = {.source = "machine", .host = facts.host};
+  leave_out_spare_nodes("the ranks start on this machine alone", plan);
+  keep_gpus_of(job.resources.device, plan.topology);
+  const auto gpus =
+      gpus_to_use(job, static_cast<int>(plan.topology.gpus.size()), "this machine", plan);
+  if (!gpus) return gpus.error();
+  if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
+  if (!plan.placement.idle.empty()) plan.warnings.push_back(idle_words(plan.placement));
+
+  if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
+    return std::move(good).error();
+
+  // The shim binds, by the rules of the plan; mpirun's own default of one core a rank would not.
+  plan.start = {"mpirun", "--np", std::to_string(plan.ranks()), "--bind-to", "none"};
+  if (plan.ranks() > slots(plan.topology)) plan.start.emplace_back("--oversubscribe");
+  if (plan.ranks() > max_rank_logs) plan.start.emplace_back("--tag-output");
+  plan.start.emplace_back("--");
+  const auto command = shim(plan);
+  plan.start.insert(plan.start.end(), command.begin(), command.end());
+  return plan;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,315 @@
+// Several nodes, started by srun inside a batch job.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/cluster/cluster_profile.hpp"
+#include "launcher/job/recovery.hpp"
+#include "launcher/plan/container.hpp"
+#include "launcher/plan/cpu_counting.hpp"
+#include "launcher/plan/mpi_plugin.hpp"
+#include "launcher/plan/node_choice.hpp"
+#include "launcher/plan/plan_parts.hpp"
+#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/slurm/option_edits.hpp"
+#include "runtime/lease.hpp"
+#include "topology/masks.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Its word counts unless srun says that it has no such thing.
+std::string mpi_of_profile(const ClusterProfile& profile, const SlurmFacts& slurm) {
+  const auto& listed = slurm.mpi_types;
+  const bool there = std::find(listed.begin(), listed.end(), profile.mpi) != listed.end();
+  return listed.empty() || there ? profile.mpi : "";
+}
+
+void choose_topology(const Facts& facts, const NodeChoice& nodes, LaunchPlan& plan) {
+  auto known = known_topology(facts, nodes);
+  plan.topology = std::move(known.topology);
+  plan.exact = known.exact;
+  plan.origin = std::move(known.origin);
+  plan.warnings.insert(plan.warnings.end(), known.warnings.begin(), known.warnings.end());
+}
+
+/// A plan shows one kind of node; masks must be right on the others too, or be left to the shim.
+void check_other_kinds(const Job& job, const Facts& facts, const NodeChoice& nodes,
+                       LaunchPlan& plan) {
+  // Which CPUs a part of a node is, Slurm says when the job starts.
+  if (!job.resources.exclusive) plan.exact = false;
+  if (!plan.exact || same_on_every_kind(facts, nodes, plan.request, plan.placement)) return;
+  plan.exact = false;
+  // Otherwise said already, by the counts.
+  if (nodes.uniform)
+    plan.warnings.push_back(
+        fmt::format("{} may be wired in several ways: this plan is for one, each rank binds on the "
+                    "node it gets",
+                    nodes.where));
+}
+
+/// What each task gets, in the CPUs that --cpus-per-task counts.
+struct TaskCpus {
+  int count = 1;
+  CpuCounting counting = {};
+};
+
+/// Whole cores where that leaves a rank at least one.
+int cpus_per_task(const Job& job, const CpuCounting& cpus, int gpus_of_node, int gpus,
+                  int ranks_per_node) {
+  const auto& resources = job.resources;
+  if (!resources.exclusive && resources.cpus_per_rank) return *resources.cpus_per_rank * cpus.core;
+  // On a node shared with others a job takes CPUs in proportion to the GPUs it takes.
+  const bool part = !resources.exclusive && gpus > 0 && gpus < gpus_of_node;
+  const int usable = part ? cpus.usable * gpus / gpus_of_node : cpus.usable;
+  const int share = std::max(1, usable / ranks_per_node);
+  return share >= cpus.core ? share - share % cpus.core : share;
+}
+
+/// Of a part of a node Slurm chooses the cores, so that nothing is known about the others.
+void warn_of_idle_cores(const Job& job, const ClusterProfile* profile, const TaskCpus& cpus,
+                        LaunchPlan& plan) {
+  if (!job.resources.exclusive || plan.placement.idle.empty()) return;
+  auto words = idle_words(plan.placement);
+  if (profile == nullptr || profile->scheduler == "slurm")
+    words += fmt::format(
+        " (--cpus-per-task={} counts them all the same: a step that asks for fewer does not get "
+        "the whole node)",
+        cpus.count);
+  plan.warnings.push_back(std::move(words));
+}
+
+/// 123 or 123_4, an array's task. Anything else is a run, which `dllaunch run` looks up.
+bool is_job_id(std::string_view text) {
+  return !text.empty() && text.front() != '_' && text.back() != '_' &&
+         std::count(text.begin(), text.end(), '_') <= 1 &&
+         text.find_first_not_of("0123456789_") == std::string_view::npos;
+}
+
+/// afterok:17:18_2; empty where nothing that is known by its job id has to come first.
+std::string dependency(LaunchPlan& plan) {
+  std::string value;
+  for (const auto& before : plan.after) {
+    if (is_job_id(before))
+      value += (value.empty() ? "afterok:" : ":") + before;
+    else
+      plan.warnings.push_back(fmt::format(
+          "after: the job of '{}' is looked up by `dllaunch run`; here nothing waits for it",
+          before));
+  }
+  return value;
+}
+
+/// Slurm names an array's output after its job and task.
+std::string output_pattern(const LaunchPlan& plan) {
+  return escape_file_pattern(plan.paths.run_dir) +
+         (plan.array ? "/slurm-%A_%a.out" : "/slurm-%j.out");
+}
+
+std::string gpus_asked_for(const Job& job, const NodeType& type, int gpus) {
+  if (gpus == 0) return {};
+  const auto wanted = wanted_gpu_type(job.resources.sbatch_extra);
+  return gpu_request(type.gpu_kinds, wanted == type.gpu_type ? wanted : "", gpus);
+}
+
+/// `gpus`: of each node, as --gpus-per-node takes it; empty: none.
+void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskCpus& cpus,
+                 LaunchPlan& plan) {
+  const auto& resources = job.resources;
+  OptionLines lines;
+  const auto add = [&lines](const char* option, std::string value = "") {
+    lines.emplace_back(option, std::move(value));
+  };
+  const auto add_wish = [&add](const char* option, const std::optional<std::string>& value) {
+    if (value) add(option, *value);
+  };
+  add("--job-name", job.name);
+  add("--nodes", std::to_string(plan.nodes + plan.recovery.spare_nodes));
+  // Else Slurm would end the job with the first node that fails.
+  if (plan.recovery.spare_nodes > 0) add("--no-kill");
+  add("--ntasks-per-node", std::to_string(tasks));
+  add("--cpus-per-task", std::to_string(cpus.count));
+  if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
+    add("--threads-per-core", threads);
+  if (!gpus.empty()) add("--gpus-per-node", gpus);
+  add_wish("--time", resources.time);
+  add_wish("--partition", resources.partition);
+  add_wish("--account", resources.account);
+  add_wish("--qos", resources.qos);
+  add_wish("--reservation", resources.reservation);
+  add_wish("--constraint", resources.constraint);
+  add_wish("--exclude", resources.exclude);
+  if (resources.exclusive) {
+    add("--exclusive");
+    add("--mem", "0");  // a whole node's memory too, not a default share of it
+  }
+  add_wish("--array", plan.array);
+  if (auto before = dependency(plan); !before.empty()) {
+    add("--dependency", std::move(before));
+    add("--kill-on-invalid-dep", "yes");
+  }
+  add("--signal", fmt::format("B:{}@{}", plan.signal, plan.grace_seconds));
+  // The job file's word counts for Slurm itself too.
+  add(plan.recovery.requeue_on.any() ? "--requeue" : "--no-requeue");
+  add("--open-mode", "append");
+  add("--output", output_pattern(plan));
+  auto edited = edit_sbatch(std::move(lines), resources.sbatch_extra);
+  plan.sbatch = std::move(edited.ours);
+  plan.sbatch_extra = std::move(edited.more);
+  for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
+}
+
+/// Masks only where they are sure to fit: srun refuses one outside the step's CPUs, and with
+/// --cpus-per-task a step has no more than its tasks' share. Elsewhere the shim binds.
+std::string cpu_bind(const Job& job, const NodeChoice& nodes, const TaskCpus& cpus,
+                     const LaunchPlan& plan) {
+  // More CPUs than Slurm gives out: some of them are its own, and we do not know which.
+  const auto usable = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
+  const bool sure = job.resources.exclusive && plan.exact && nodes.uniform &&
+                    usable <= nodes.shape.cpus &&
+                    cpus.count * plan.ranks_per_node == cpus.counting.usable;
+  return sure ? srun_cpu_bind(plan.placement) : "none";
+}
+
+std::vector<std::string> srun(const Job& job, const std::string& mpi, const TaskCpus& cpus,
+                              const std::string& bind, bool overcommit, LaunchPlan& plan) {
+  OptionLines lines = {{"--mpi", mpi},
+                       {"--nodes", std::to_string(plan.nodes)},
+                       {"--ntasks", std::to_string(plan.ranks())},
+                       {"--ntasks-per-node", std::to_string(plan.ranks_per_node)},
+                       {"--cpus-per-task", std::to_string(cpus.count)},
+                       {"--cpu-bind", bind},
+                       {"--kill-on-bad-exit", "1"},
+                       // A rank that still saves is not killed because the others are done.
+                       {"--wait", "0"},
+                       {"--export", "ALL"}};
+  if (const auto& threads = cpus.counting.threads_per_core; !threads.empty())
+    lines.emplace_back("--threads-per-core", threads);
+  if (overcommit) lines.emplace_back("--overcommit", "");
+  if (plan.ranks() > max_rank_logs) {
+    lines.emplace_back("--label", "");
+    lines.emplace_back("--output", task_pattern(plan) + "/out/%N.log");
+    lines.emplace_back("--open-mode", "append");
+  }
+  for (auto& line : pyxis_options(plan)) lines.push_back(std::move(line));
+  auto edited = edit_srun(std::move(lines), job.resources.srun_extra);
+  for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
+  std::vector<std::string> argv = {"srun"};
+  for (const auto& line : edited.ours) argv.push_back(option_word(line));
+  argv.insert(argv.end(), edited.more.begin(), edited.more.end());
+  return argv;
+}
+
+/// How slurmstepds tell each other that all ranks have come. Slurm's own choice for few bytes, a
+/// tree, lets a node go on before another has come, now and then (seen in 22.05 with PMIx 4.2: on a
+/// busy machine in 39 of 200 starts, over a ring in none); its first message then finds an Open MPI
+/// that has nobody to receive it yet, and that rank dies of SIGSEGV inside MPI_Init.
+void choose_fence(const Job& job, std::string_view mpi, LaunchPlan& plan) {
+  const std::string name = "SLURM_PMIX_FENCE";
+  const auto& others = job.environment.left_alone;
+  const bool theirs = std::ranges::find(others, name) != others.end() ||
+                      std::ranges::any_of(plan.environment, [&name](const auto& variable) {
+                        return variable.first == name;
+                      });
+  if (plan.nodes > 1 && mpi.starts_with("pmix") && !theirs) {
+    plan.environment.emplace_back(name, "ring");
+  }
+}
+
+/// Open MPI's own start, for a Slurm without PMIx: its daemons are started by srun.
+std::vector<std::string> mpirun(bool oversubscribe, const LaunchPlan& plan) {
+  std::vector<std::string> argv = {"mpirun",
+                                   "--np",
+                                   std::to_string(plan.ranks()),
+                                   "--map-by",
+                                   fmt::format("ppr:{}:node", plan.ranks_per_node),
+                                   "--bind-to",
+                                   "none"};
+  if (oversubscribe) argv.emplace_back("--oversubscribe");
+  if (plan.ranks() > max_rank_logs) argv.emplace_back("--tag-output");
+  for (const auto& [name, value] : plan.environment) {
+    argv.emplace_back("-x");
+    argv.push_back(name);
+  }
+  if (plan.stage.wanted()) argv.insert(argv.end(), {"-x", "DLLAUNCH_STAGE"});
+  argv.insert(argv.end(), {"-x", generation_variable});
+  if (plan.train_json.empty()) argv.insert(argv.end(), {"-x", heartbeat_variable});
+  argv.emplace_back("--");
+  return argv;
+}
+
+/// Ranks are kept off a node by srun's --nodelist; the script's own node is none to be left out.
+void check_spare_nodes(bool by_mpirun, LaunchPlan& plan) {
+  if (by_mpirun)
+    leave_out_spare_nodes("mpirun, which starts the ranks here, cannot leave a node out", plan);
+  if (plan.recovery.spare_nodes > 0 && plan.nodes == 1)
+    plan.warnings.push_back(
+        "recovery.spare_nodes: the script of this job runs on the node of its ranks: when that "
+        "node is lost the job goes back into the queue; a spare one helps where it is only not "
+        "fit");
+}
+
+}  // namespace
+
+Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& paths) {
+  if (paths.run_dir.find('\\') != std::string::npos)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("the run directory '{}' has a backslash in its name, which Slurm's "
+                             "--output cannot have",
+                             paths.run_dir),
+                 "use --run-dir with another name"};
+  const bool wants_gpus =
+      job.resources.device != "cpu" && (!trains(job) || !trainer_gpus(job, paths).empty());
+  auto nodes = choose_nodes(job, *facts.slurm, wants_gpus);
+  if (!nodes) return std::move(nodes).error();
+
+  auto plan = begin_plan(job, paths);
+  plan.launcher = Launcher::slurm;
+  plan.warnings = nodes->warnings;
+  if (facts.profile) plan.mpi = mpi_of_profile(*facts.profile, *facts.slurm);
+  choose_topology(facts, *nodes, plan);
+  const auto gpus = gpus_to_use(job, nodes->shape.gpus, nodes->where, plan);
+  if (!gpus) return gpus.error();
+  if (auto placed = place(job, *gpus, plan); !placed) return std::move(placed).error();
+  check_other_kinds(job, facts, *nodes, plan);
+  plan.pyxis = plan.container && plan.container->runtime == "enroot" && facts.slurm->pyxis;
+  if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
+    return std::move(good).error();
+
+  TaskCpus cpus{.counting = cpu_counting(job, facts.profile.get(), nodes->shape)};
+  cpus.count = cpus_per_task(job, cpus.counting, nodes->shape.gpus, *gpus, plan.ranks_per_node);
+  warn_of_idle_cores(job, facts.profile.get(), cpus, plan);
+  const int wanted = cpus.count * plan.ranks_per_node;
+  const bool overcommit = wanted > cpus.counting.usable;
+  if (overcommit && job.resources.cpus_per_rank)
+    return Error{ErrorKind::unsatisfiable,
+                 fmt::format("asked for {} CPUs per node, {} have {}", wanted, nodes->where,
+                             cpus.counting.usable),
+                 "lower resources.cpus_per_rank or resources.ranks_per_node"};
+  const auto plugin =
+      trains(job) ? mpi_of_trainer(*facts.slurm) : mpi_of_command(*facts.slurm, plan.mpi);
+  const bool by_mpi = trains(job) || plan.framework == "mpi" || plan.framework == "horovod";
+  const bool by_mpirun = !plugin && by_mpi && plan.ranks() > 1;
+  check_spare_nodes(by_mpirun, plan);
+  // sbatch takes no more tasks than CPUs, with --overcommit neither (22.05); srun does.
+  fill_sbatch(job, gpus_asked_for(job, nodes->shape, *gpus),
+              overcommit ? cpus.counting.usable : plan.ranks_per_node, cpus, plan);
+  if (by_mpirun) {
+    plan.warnings.push_back(
+        fmt::format("srun has no {} here: mpirun starts the ranks inside the job",
+                    trains(job) ? "PMIx" : "MPI plug-in"));
+    plan.start = mpirun(overcommit, plan);
+  } else {
+    const auto bind = cpu_bind(job, *nodes, cpus, plan);
+    plan.start = srun(job, plugin.value_or("none"), cpus, bind, overcommit, plan);
+    choose_fence(job, plugin.value_or("none"), plan);
+  }
+  const auto command = shim(plan);
+  plan.start.insert(plan.start.end(), command.begin(), command.end());
+  return plan;
+}
+
+}  // namespace dllaunch

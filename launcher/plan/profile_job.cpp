@@ -1,0 +1,169 @@
+#include "launcher/plan/profile_job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "launcher/lint/slurm_options.hpp"
+#include "launcher/plan/other_scheduler.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// "constraint" of "--constraint=gpu", "-C gpu" and "!-C".
+std::string option_name(std::string_view extra) {
+  if (extra.starts_with('!')) extra.remove_prefix(1);
+  if (extra.starts_with("--"))
+    return std::string(extra.substr(2, extra.find_first_of("= ", 2) - 2));
+  if (extra.size() < 2 || extra.front() != '-') return "";
+  const auto options = lint::slurm_options();
+  const auto found = std::find_if(options.begin(), options.end(),
+                                  [&](const auto& o) { return o.letter == extra[1]; });
+  return found == options.end() ? std::string(extra) : std::string(found->name);
+}
+
+bool names(const Texts& extras, const std::string& option) {
+  return std::any_of(extras.begin(), extras.end(),
+                     [&option](const std::string& extra) { return option_name(extra) == option; });
+}
+
+/// The job's own keys for what sbatch calls these.
+bool has_key_for(const Resources& resources, const std::string& option) {
+  return (option == "constraint" && resources.constraint) ||
+         (option == "partition" && resources.partition) ||
+         (option == "account" && resources.account) || (option == "qos" && resources.qos) ||
+         (option == "time" && resources.time) || (option == "exclude" && resources.exclude) ||
+         (option == "reservation" && resources.reservation);
+}
+
+/// The profile's options that the user neither gives nor takes away, and then the user's.
+template <typename Given>
+Texts merged(const Texts& profile, const Texts& own, const Given& given) {
+  Texts all;
+  for (const auto& extra : profile)
+    if (!names(own, option_name(extra)) && !given(option_name(extra))) all.push_back(extra);
+  for (const auto& extra : own) {
+    // What takes away a line of the profile has done so.
+    if (extra.starts_with('!') && names(profile, option_name(extra))) continue;
+    all.push_back(extra);
+  }
+  return all;
+}
+
+/// By the user, to a value or to none.
+bool is_set(const JobEnvironment& environment, const std::string& name) {
+  const auto& none = environment.left_alone;
+  if (std::find(none.begin(), none.end(), name) != none.end()) return true;
+  return std::any_of(environment.variables.begin(), environment.variables.end(),
+                     [&name](const auto& variable) { return variable.first == name; });
+}
+
+bool has_gpus(const ProfileNode& node) {
+  return !node.topology.gpus.empty();
+}
+
+const ProfileNode* node_of(const ClusterProfile& profile, const ProfilePartition& partition) {
+  const auto found = std::find_if(profile.nodes.begin(), profile.nodes.end(),
+                                  [&](const auto& node) { return node.name == partition.node; });
+  return found == profile.nodes.end() ? nullptr : &*found;
+}
+
+/// The type of node that the job means: that of its partition; without one, the default one's, or
+/// for `device: cpu` one without GPUs. Nothing where the profile does not know the partition.
+const ProfileNode* meant_node(const ClusterProfile& profile, const Resources& resources) {
+  if (resources.partition) {
+    for (const auto& partition : profile.partitions)
+      if (partition.name == *resources.partition) return node_of(profile, partition);
+    return nullptr;
+  }
+  if (resources.device == "cpu") {
+    const auto found = std::find_if(profile.nodes.begin(), profile.nodes.end(),
+                                    [](const auto& node) { return !has_gpus(node); });
+    return found == profile.nodes.end() ? nullptr : &*found;
+  }
+  for (const auto& partition : profile.partitions)
+    if (partition.is_default) return node_of(profile, partition);
+  return profile.nodes.empty() ? nullptr : &profile.nodes.front();
+}
+
+/// As a key it decides which nodes are planned for, too. What the user writes of it stays.
+void choose_constraint(const ClusterProfile& profile, Resources& resources) {
+  const bool own = resources.constraint || names(resources.sbatch_extra, "constraint");
+  const auto* node = meant_node(profile, resources);
+  if (!own && node != nullptr && !node->constraint.empty()) resources.constraint = node->constraint;
+  const bool without_gpus =
+      resources.device == "cpu" || (node != nullptr && !has_gpus(*node) && resources.partition);
+  for (const auto& extra : profile.sbatch_extra)
+    if (option_name(extra) == "constraint" && !own && !resources.constraint && !without_gpus)
+      resources.constraint = extra.substr(std::min(extra.size(), extra.find_first_of("= ") + 1));
+  const bool no_partition =
+      std::any_of(profile.partitions.begin(), profile.partitions.end(), [&](const auto& partition) {
+        return partition.by_constraint && partition.name == resources.partition;
+      });
+  if (no_partition) resources.partition.reset();
+}
+
+/// What the site says to load for such a program, where the user's job loads nothing yet.
+Texts suggestion(const Job& job, const ClusterProfile& profile) {
+  const auto& environment = job.environment;
+  if (!environment.modules.empty() || environment.activate || environment.container ||
+      !profile.modules.empty())
+    return {};
+  const auto framework = job.train.is_null() ? job.framework : "mpi";
+  for (const auto& [name, modules] : profile.suggested_modules)
+    if (name == framework) return modules;
+  return {};
+}
+
+}  // namespace
+
+Job with_profile(Job job, const ClusterProfile& profile) {
+  auto& environment = job.environment;
+  auto modules = profile.modules;
+  for (auto& module : environment.modules)
+    if (std::find(modules.begin(), modules.end(), module) == modules.end())
+      modules.push_back(std::move(module));
+  environment.modules = std::move(modules);
+
+  auto variables = profile.variables;
+  std::erase_if(variables,
+                [&](const auto& variable) { return is_set(environment, variable.first); });
+  std::move(environment.variables.begin(), environment.variables.end(),
+            std::back_inserter(variables));
+  environment.variables = std::move(variables);
+
+  if (environment.container) {
+    auto& container = *environment.container;
+    // "apptainer" is what stands there when nobody has written anything.
+    if (!profile.container.runtime.empty() && container.runtime == "apptainer")
+      container.runtime = profile.container.runtime;
+    container.mounts.insert(container.mounts.begin(), profile.container.mounts.begin(),
+                            profile.container.mounts.end());
+  }
+  auto& resources = job.resources;
+  choose_constraint(profile, resources);
+  resources.sbatch_extra =
+      merged(profile.sbatch_extra, resources.sbatch_extra, [&](const std::string& option) {
+        return option == "constraint" || has_key_for(resources, option);
+      });
+  resources.srun_extra =
+      merged(profile.srun_extra, resources.srun_extra, [](const std::string&) { return false; });
+  return profile.scheduler == "slurm" ? job : for_other_scheduler(std::move(job));
+}
+
+void finish_plan(const Job& job, const ClusterProfile& profile, LaunchPlan& plan) {
+  plan.cluster = profile.name;
+  plan.profile = profile.file;
+  plan.host_suffix = profile.host_suffix;
+  plan.node_folders = profile.node_folders;
+  std::erase_if(plan.node_folders,
+                [&](const auto& variable) { return is_set(job.environment, variable.first); });
+  plan.suggested_modules = suggestion(job, profile);
+  if (profile.scheduler != "slurm") start_elsewhere(job, profile, plan);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,30 @@
+#include "launcher/plan/program_paths.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include "launcher/job/trainer_backends.hpp"
+
+namespace dllaunch {
+
+Result<Paths> program_paths(const std::string& run_dir) {
+  std::error_code problem;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
+  if (problem)
+    return Error{ErrorKind::unavailable, "cannot read /proc/self/exe: " + problem.message(), ""};
+  const auto here = std::filesystem::current_path(problem);
+  if (problem)
+    return Error{ErrorKind::unavailable, "cannot tell the current folder: " + problem.message(),
+                 "cd to one that exists"};
+  // A link in it may name another folder by the time the job starts again: what it names now is
+  // meant.
+  auto real = std::filesystem::weakly_canonical(here / run_dir, problem);
+  if (problem) real = (here / run_dir).lexically_normal();
+  return Paths{.dllaunch = program.string(),
+               .dltrain = (program.parent_path() / "dltrain").string(),
+               .run_dir = real.lexically_normal().string(),
+               .work_dir = here.string(),
+               .trainer_gpus = gpu_devices(trainer_backends())};
+}
+
+}  // namespace dllaunch

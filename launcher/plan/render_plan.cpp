@@ -1,0 +1,115 @@
+// The plan as people read it: who runs where, and the line that starts them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/plan/plan.hpp"
+#include "launcher/plan/plan_parts.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr int most_rows = 16;  // above, nodes that are all alike are shown once
+
+using Row = std::array<std::string, 6>;
+
+std::string gpus_of(const LaunchPlan& plan, const RankPlacement& rank) {
+  std::string text;
+  for (const int position : rank.gpus) {
+    const auto& gpu = plan.topology.gpus[static_cast<std::size_t>(position)];
+    if (!text.empty()) text += ", ";
+    text +=
+        gpu.pci.empty() ? std::to_string(gpu.index) : fmt::format("{} ({})", gpu.index, gpu.pci);
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+Row row_of(const LaunchPlan& plan, int node, const RankPlacement& rank) {
+  return {std::to_string(node * plan.ranks_per_node + rank.local_rank),
+          std::to_string(node),
+          gpus_of(plan, rank),
+          plan.placement.policy == BindPolicy::none ? "any" : or_dash(to_list(rank.cpus)),
+          or_dash(to_list(rank.numa)),
+          or_dash(rank.nic)};
+}
+
+std::string table(const std::vector<Row>& rows) {
+  std::array<std::size_t, 6> widths{};
+  for (const auto& row : rows)
+    for (std::size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], row[column].size());
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line = " ";
+    for (std::size_t column = 0; column < row.size(); ++column)
+      line += fmt::format(" {:{}} ", row[column], widths[column]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string count(int number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+std::string heading(const LaunchPlan& plan) {
+  const auto ranks = count(plan.ranks(), "rank");
+  if (plan.launcher == Launcher::local)
+    return fmt::format("{}: {} on this machine", plan.name, ranks);
+  return fmt::format("{}: {} on {}, {} a node, through {}", plan.name, ranks, node_words(plan),
+                     plan.ranks_per_node, plan.scheduler);
+}
+
+std::string sbatch_words(const LaunchPlan& plan) {
+  std::vector<std::string> argv = {"sbatch"};
+  for (const auto& [option, value] : plan.sbatch)
+    argv.push_back(value.empty() ? option : fmt::format("{}={}", option, value));
+  argv.insert(argv.end(), plan.sbatch_extra.begin(), plan.sbatch_extra.end());
+  return shell_lines(argv, argv.size(), "    ");
+}
+
+}  // namespace
+
+std::string node_words(const LaunchPlan& plan) {
+  const int spare = plan.recovery.spare_nodes;
+  return count(plan.nodes, "node") + (spare > 0 ? fmt::format(" + {} spare", spare) : "");
+}
+
+std::string render_plan(const LaunchPlan& plan) {
+  const bool all = plan.ranks() <= most_rows;
+  std::vector<Row> rows = {{"rank", "node", "GPU", "CPUs", "NUMA", "NIC"}};
+  for (int node = 0; node < (all ? plan.nodes : 1); ++node)
+    for (const auto& rank : plan.placement.ranks) rows.push_back(row_of(plan, node, rank));
+
+  auto text = heading(plan) + "\n\n" + table(rows);
+  if (!all && plan.nodes > 1)
+    text += fmt::format("  nodes 1-{} alike: node n holds ranks n x {} to n x {} + {}\n",
+                        plan.nodes - 1, plan.ranks_per_node, plan.ranks_per_node,
+                        plan.ranks_per_node - 1);
+  if (plan.launcher == Launcher::slurm)
+    text += fmt::format("  topology: {}\n", origin_words(plan.origin));
+  if (!plan.placement.reach.empty()) text += fmt::format("  cores: {}\n", plan.placement.reach);
+  if (!plan.profile.empty())
+    text += fmt::format("  cluster: {}, profile {}\n", plan.cluster, plan.profile);
+  for (const auto& line : describe_stage(plan.stage, !plan.train_json.empty(), plan.nodes))
+    text += fmt::format("  stage: {}\n", line);
+  if (!plan.suggested_modules.empty())
+    text += fmt::format("  environment.modules is empty; the site suggests [{}]\n",
+                        fmt::join(plan.suggested_modules, ", "));
+  text += "\n";
+  for (const auto& line : plan.before) text += line.empty() ? "\n" : "  " + line + "\n";
+  text += fmt::format("  {}\n", shell_lines(plan.start, shim_position(plan), "    "));
+  if (!plan.sbatch.empty()) text += fmt::format("\n  {}\n", sbatch_words(plan));
+  if (!plan.warnings.empty()) text += "\n";
+  for (const auto& warning : plan.warnings) text += fmt::format("warning: {}\n", warning);
+  return text;
+}
+
+}  // namespace dllaunch

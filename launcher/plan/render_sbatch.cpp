@@ -1,0 +1,206 @@
+// Fills templates/job.sbatch.mustache. The one file that includes mustache.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <kainjow/mustache.hpp>
+#include <nlohmann/json.hpp>
+
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/plan/container.hpp"
+#include "launcher/plan/job_sbatch_template.hpp"
+#include "launcher/plan/plan.hpp"
+#include "launcher/plan/plan_parts.hpp"
+#include "launcher/slurm/inherited_options.hpp"
+
+namespace dllaunch {
+namespace {
+
+using kainjow::mustache::data;
+using nlohmann::ordered_json;
+
+/// Text for a here-document that ends at a line of its own: one line, all ASCII.
+std::string one_line(const ordered_json& document) {
+  return document.dump(-1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace);
+}
+
+data list_of(const char* key, const std::vector<std::string>& values) {
+  data list{data::type::list};
+  for (const auto& value : values) list.push_back(data{key, value});
+  return list;
+}
+
+data sbatch_lines(const LaunchPlan& plan) {
+  std::vector<std::string> arguments;
+  for (const auto& [option, value] : plan.sbatch)
+    arguments.push_back(value.empty() ? option : option + "=" + sbatch_quote(value));
+  for (const auto& extra : plan.sbatch_extra) arguments.push_back(sbatch_quote(extra));
+  return list_of("argument", arguments);
+}
+
+data environment_lines(const LaunchPlan& plan) {
+  data list{data::type::list};
+  for (const auto& [name, value] : plan.environment) {
+    data line{data::type::object};
+    line.set("name", name);
+    line.set("value", shell_quote(value));
+    list.push_back(line);
+  }
+  return list;
+}
+
+/// sbatch refuses scripts with DOS line ends; the last line end is the template's.
+std::string unix_lines(std::string text) {
+  for (std::size_t at = 0; (at = text.find("\r\n", at)) != std::string::npos;) text.erase(at, 1);
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+std::vector<std::string> quoted(const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  all.reserve(words.size());
+  for (const auto& word : words) all.push_back(shell_quote(word));
+  return all;
+}
+
+/// Ends before the user's own words, which stay as they are.
+std::size_t end_of_our_words(const LaunchPlan& plan) {
+  if (!plan.train_json.empty()) return plan.start.size();
+  const auto shim = plan.start.begin() + static_cast<std::ptrdiff_t>(shim_position(plan));
+  return static_cast<std::size_t>(std::find(shim, plan.start.end(), "--") - plan.start.begin());
+}
+
+/// One word of bash in which the mark is the variable.
+std::string with_stage_variable(std::string_view word) {
+  std::string text;
+  while (true) {
+    const auto at = std::min(word.find(stage_mark), word.size());
+    if (at > 0) text += shell_quote(word.substr(0, at));
+    if (at == word.size()) return text;
+    text += "\"$DLLAUNCH_STAGE\"";
+    word.remove_prefix(at + stage_mark.size());
+  }
+}
+
+/// srun and all it starts. Only in the script an array's task learns its number, and so its
+/// directory, and the job what the nodes' own folder is called.
+std::string start_lines(const LaunchPlan& plan) {
+  const auto begin = shim_position(plan);
+  const auto end = end_of_our_words(plan);
+  const auto dir = task_dir(plan);
+  const auto own_program = staged_program(plan.paths.dllaunch);
+  return shell_lines(plan.start, begin, "  ", [&](std::size_t at, const std::string& word) {
+    const bool names_stage = (at == begin && plan.stage.programs && word == own_program) ||
+                             (at < begin && plan.stage.wanted() && plan.pyxis);
+    if (names_stage) return with_stage_variable(word);
+    const bool ours = plan.array && at >= begin && at < end && (word + "/").starts_with(dir + "/");
+    if (!ours) return shell_quote(word);
+    const auto rest = word.substr(dir.size());
+    return "\"$dllaunch_run\"" + (rest.empty() ? rest : shell_quote(rest));
+  });
+}
+
+data object_if(bool wanted, const char* key, const std::string& value) {
+  return wanted ? data{key, value} : data{data::type::bool_false};
+}
+
+data fetch_fields(const LaunchPlan& plan) {
+  const auto file = fetched_image(plan);
+  if (file.empty()) return data{data::type::bool_false};
+  data fetch{data::type::object};
+  fetch.set("file", shell_quote(file));
+  fetch.set("address", shell_quote(plan.container->image));
+  fetch.set("command", plan.container->runtime == "enroot" ? "enroot import --output"
+                                                           : plan.container->runtime + " pull");
+  return fetch;
+}
+
+/// What the batch script's `dllaunch stage` is told beyond the folder.
+std::vector<std::string> stage_options(const LaunchPlan& plan) {
+  std::vector<std::string> options;
+  if (plan.stage.broadcast) options.emplace_back("--broadcast");
+  if (plan.stage.programs) {
+    options.insert(options.end(), {"--program", plan.paths.dllaunch});
+    if (!plan.train_json.empty()) options.insert(options.end(), {"--program", plan.paths.dltrain});
+  }
+  options.emplace_back("--");
+  options.insert(options.end(), plan.stage.sources.begin(), plan.stage.sources.end());
+  return options;
+}
+
+/// Apptainer and Singularity see the staged folder through their own variable: its name is known
+/// when the job runs.
+std::string bind_stage(const LaunchPlan& plan) {
+  if (!plan.container || plan.container->runtime == "enroot") return "";
+  const auto* name = plan.container->runtime == "apptainer" ? "APPTAINER_BIND" : "SINGULARITY_BIND";
+  return fmt::format("\nexport {0}=\"${{{0}:+${0},}}$DLLAUNCH_STAGE\"", name);
+}
+
+/// `dllaunch stage` and its keeper; false: nothing is staged.
+data stage_lines(const LaunchPlan& plan) {
+  if (!plan.stage.wanted()) return data{data::type::bool_false};
+  data lines{data::type::object};
+  lines.set("dllaunch", shell_quote(plan.paths.dllaunch));
+  lines.set("nodes", std::to_string(plan.nodes + plan.recovery.spare_nodes));
+  lines.set("no_kill", plan.recovery.spare_nodes > 0 ? " --no-kill" : "");
+  lines.set("bind_stage", bind_stage(plan));
+  lines.set("copy", shell_join(stage_options(plan)));
+  return lines;
+}
+
+/// The names of what to unset, a line's worth each.
+std::vector<std::string> unset_lines(const LaunchPlan& plan) {
+  auto options = plan.sbatch_extra;
+  for (const auto& option : plan.sbatch) options.push_back(option.first);
+  constexpr std::size_t width = 92;
+  std::vector<std::string> lines;
+  for (const auto name : contradicting_variables(options)) {
+    if (lines.empty() || lines.back().size() + 1 + name.size() > width)
+      lines.emplace_back(name);
+    else
+      lines.back() += fmt::format(" {}", name);
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
+  const bool by_mpirun = !plan.start.empty() && plan.start[0] == "mpirun";
+  const auto train =
+      plan.train_json.empty() ? std::string() : one_line(ordered_json::parse(plan.train_json));
+  data fields{data::type::object};
+  fields.set("sbatch", sbatch_lines(plan));
+  fields.set("run_dir", shell_quote(plan.paths.run_dir) +
+                            (plan.array ? "/task-\"$SLURM_ARRAY_TASK_ID\"" : ""));
+  // Tasks of an array have directories of their own, which the script makes.
+  fields.set("run_id", object_if(!run_id.empty() && !plan.array, "word", run_id));
+  fields.set("umask", plan.share ? "027" : "077");
+  fields.set("share", data{plan.share ? data::type::bool_true : data::type::bool_false});
+  fields.set("unset", list_of("names", unset_lines(plan)));
+  fields.set("work_dir", shell_quote(plan.paths.work_dir));
+  fields.set("plan", one_line(to_json(plan)));
+  fields.set("train", object_if(!train.empty(), "text", train));
+  fields.set("any_modules",
+             data{plan.modules.empty() ? data::type::bool_false : data::type::bool_true});
+  fields.set("modules", list_of("name", quoted(plan.modules)));
+  fields.set("activate", object_if(!plan.activate.empty(), "prefix", shell_quote(plan.activate)));
+  fields.set("any_environment",
+             data{plan.environment.empty() ? data::type::bool_false : data::type::bool_true});
+  fields.set("environment", environment_lines(plan));
+  const auto setup = unix_lines(plan.setup);
+  fields.set("setup", object_if(!setup.empty(), "lines", setup));
+  fields.set("fetch", fetch_fields(plan));
+  fields.set("pyxis", object_if(plan.pyxis, "dllaunch", shell_quote(plan.paths.dllaunch)));
+  fields.set("mpirun", data{by_mpirun ? data::type::bool_true : data::type::bool_false});
+  fields.set("dllaunch", shell_quote(plan.paths.dllaunch));
+  fields.set("signal", plan.signal);
+  // A script that is cancelled before it has come so far must end.
+  fields.set("early", object_if(plan.signal != "TERM", "signal", plan.signal));
+  fields.set("asks", data{plan.asks_ranks ? data::type::bool_true : data::type::bool_false});
+  fields.set("start", start_lines(plan));
+  fields.set("stage", stage_lines(plan));
+  kainjow::mustache::mustache script{std::string(job_sbatch_template())};
+  return script.render(fields);
+}
+
+}  // namespace dllaunch

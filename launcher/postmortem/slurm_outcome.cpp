@@ -1,0 +1,383 @@
+#include "launcher/postmortem/slurm_outcome.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+
+#include "launcher/cli/verb.hpp"
+#include "launcher/job/recovery.hpp"
+#include "launcher/postmortem/ending.hpp"
+#include "launcher/postmortem/last_words.hpp"
+#include "launcher/run/failure.hpp"
+#include "launcher/run/journal.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::size_t most_excerpt_lines = 12;
+constexpr std::size_t most_log_bytes = 262144;
+
+struct Verdict {
+  RunStatus status;
+  std::string_view words;
+  std::string_view advice;
+};
+
+/// Everything but FAILED and COMPLETED, which need a second look.
+const std::map<std::string, Verdict, std::less<>> verdicts = {
+    {"TIMEOUT",
+     {RunStatus::timeout, "reached its time limit",
+      "raise resources.time, or run again to go on from the checkpoint"}},
+    {"DEADLINE",
+     {RunStatus::timeout, "reached its deadline",
+      "submit it earlier, or with a later --deadline in resources.sbatch_extra"}},
+    {"OUT_OF_MEMORY",
+     {RunStatus::out_of_memory, "ran out of memory",
+      "lower train.batch_size, use fewer ranks a node, or ask for all of a node's memory with "
+      "resources.sbatch_extra: [--mem=0]"}},
+    {"NODE_FAIL",
+     {RunStatus::node_fail, "lost a node", "run again; resources.exclude avoids the node"}},
+    {"BOOT_FAIL",
+     {RunStatus::node_fail, "got a node that did not boot",
+      "run again; resources.exclude avoids the node"}},
+    {"PREEMPTED",
+     {RunStatus::preempted, "had to make room for another job",
+      "run again to go on; another resources.qos or resources.partition may not be preempted"}},
+    {"CANCELLED", {RunStatus::cancelled, "was cancelled", ""}},
+    {"REVOKED", {RunStatus::cancelled, "was revoked: it runs on another cluster", ""}},
+};
+
+std::optional<std::time_t> parse_time(const std::string& text) {
+  std::tm broken{};
+  broken.tm_isdst = -1;
+  const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &broken);
+  if (end == nullptr) return std::nullopt;
+  return std::mktime(&broken);
+}
+
+std::string value_of(const std::vector<std::pair<std::string, std::string>>& options,
+                     std::string_view name) {
+  for (const auto& [option, value] : options) {
+    if (option == name) return value;
+  }
+  return "";
+}
+
+std::optional<double> unix_seconds_of(const std::string& time) {
+  const auto parsed = parse_time(time);
+  return parsed ? std::optional(static_cast<double>(*parsed)) : std::nullopt;
+}
+
+std::string now_as_slurm_writes() {
+  const std::time_t time = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&time, &local);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &local);
+  return text.data();
+}
+
+/// Whether Slurm's "checkpoint now" may have come: grace_seconds before the limit, or up to 60 s
+/// earlier.
+bool was_warned(const LaunchPlan& plan, const SlurmJob& job) {
+  const auto limit = parse_slurm_minutes(value_of(plan.sbatch, "--time"));
+  const auto ran = seconds_between(job.start, job.end.empty() ? now_as_slurm_writes() : job.end);
+  return limit && ran && *ran >= *limit * 60 - plan.grace_seconds - 60;
+}
+
+/// Asked to stop, the trainer saves and ends well: the job then reads COMPLETED, the training is
+/// not.
+Outcome saved_and_stopped(const LaunchPlan& plan, const SlurmJob& job) {
+  Outcome outcome{.status = RunStatus::cancelled, .exit_code = exit_code::job_failed};
+  outcome.reason = fmt::format("job {} was asked to save and stop", job.id);
+  if (was_warned(plan, job)) {
+    outcome.status = RunStatus::timeout;
+    outcome.reason =
+        fmt::format("job {} saved its state and stopped before its time limit", job.id);
+    outcome.advice = "run again to go on, or raise resources.time";
+  }
+  return outcome;
+}
+
+/// A command without a handler for the signal dies of it.
+Outcome killed_by_the_warning(const LaunchPlan& plan, const SlurmJob& job) {
+  return {.status = RunStatus::timeout,
+          .exit_code = exit_code::job_failed,
+          .reason = fmt::format("job {} was ended by SIG{}, which Slurm sends {} s before the time "
+                                "limit and the command does not catch",
+                                job.id, plan.signal, plan.grace_seconds),
+          .advice = fmt::format("raise resources.time, or catch SIG{} and save a checkpoint",
+                                plan.signal)};
+}
+
+/// What the supervisor wrote down when it gave the job up; nothing: it did not, or was not there.
+std::optional<JournalDecision> given_up(const RunDir& run, const SlurmJob& job) {
+  auto last = read_journal(run).last;
+  if (!last || last->next != Next::stop) return std::nullopt;
+  // A task of an array has a directory of its own, and two numbers.
+  const bool ours = job.array_task.empty()
+                        ? last->job == job.id && last->allocation >= job.restarts
+                        : last->time >= unix_seconds_of(job.start).value_or(0) - 1;
+  return ours ? std::move(last) : std::nullopt;
+}
+
+/// A process of the job ran out of memory, and the work was completed all the same. Slurm calls the
+/// job OUT_OF_MEMORY (exit code 0:125) whatever its script returns.
+bool recovered_from_memory(const RunDir& run, const SlurmJob& job) {
+  if (job.state != "OUT_OF_MEMORY") return false;
+  const auto last = given_up(run, job);
+  return last && last->status == RunStatus::completed;
+}
+
+/// The supervisor starts the ranks anew in the same job: what the newest did is the end.
+std::string of_newest_attempt(const std::string& job_words) {
+  const auto mark = job_words.rfind(attempt_mark);
+  return mark == std::string::npos ? job_words : job_words.substr(mark);
+}
+
+/// Ended for the time limit, a lost node and their like, and not to come back.
+Outcome left_by_the_supervisor(const SlurmJob& job, const JournalDecision& last) {
+  Outcome outcome{.status = last.status, .exit_code = exit_code::job_failed};
+  outcome.reason = fmt::format("job {}: {}", job.id, last.reason);
+  if (last.status != RunStatus::cancelled)
+    outcome.advice = "run again to go on from the last checkpoint";
+  return outcome;
+}
+
+Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+                       const std::string& all_words) {
+  const auto last = given_up(run, job);
+  if (last && last->status != RunStatus::failed && last->status != RunStatus::out_of_memory)
+    return left_by_the_supervisor(job, *last);
+  const auto job_words = of_newest_attempt(all_words);
+  Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(job.exit_code)};
+  if (outcome.exit_code == 0) outcome.exit_code = exit_code::job_failed;
+  auto dead = dead_rank_from_srun(job_words);
+  if (dead && dead->signal == 9 && tells_of_memory(job_words)) dead->out_of_memory = true;
+  if (dead && signal_name(dead->signal) == "SIG" + plan.signal && was_warned(plan, job)) {
+    return killed_by_the_warning(plan, job);
+  }
+  if (dead) {
+    outcome.reason = fmt::format("job {}: {}", job.id, describe(*dead));
+    if (dead->signal != 0) outcome.exit_code = exit_code::job_failed;
+    if (dead->out_of_memory) {
+      outcome.status = RunStatus::out_of_memory;
+      outcome.advice = verdicts.at("OUT_OF_MEMORY").advice;
+    }
+  } else if (job.signal != 0) {
+    outcome.reason = fmt::format("job {} was killed by signal {} ({})", job.id, job.signal,
+                                 signal_name(job.signal));
+    outcome.exit_code = exit_code::job_failed;
+  } else if (job.reason == "JobLaunchFailure") {
+    outcome.reason =
+        fmt::format("job {}: Slurm could not start the script ({})", job.id, slurm_log(plan, job));
+  } else {
+    outcome.reason = fmt::format("job {} exited with code {}", job.id, job.exit_code);
+  }
+  if (last) outcome.reason = fmt::format("job {}: {}", job.id, last->reason);
+  add_last_words(run, dead.value_or(DeadRank{}), unix_seconds_of(job.start).value_or(0),
+                 {slurm_log(plan, job), job_words}, outcome);
+  return outcome;
+}
+
+/// "n1" of "slurmstepd-n1: error: Detected 1 oom-kill event(s)", where srun names no rank.
+std::string node_out_of_memory(std::string_view words) {
+  const auto event = words.find("oom-kill event");
+  if (event == std::string_view::npos) return "";
+  const auto line = words.substr(0, event).rfind('\n');
+  auto text = words.substr(line == std::string_view::npos ? 0 : line + 1);
+  constexpr std::string_view mark = "slurmstepd-";
+  if (!text.starts_with(mark)) return "";
+  text.remove_prefix(mark.size());
+  return std::string(text.substr(0, text.find(':')));
+}
+
+bool waits_for_ever(const SlurmJob& job) {
+  return job.reason == "DependencyNeverSatisfied" || job.reason == "Dependency";
+}
+
+/// What the state alone does not say: how long, which node, which rank, by whom.
+void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+                     const std::string& job_words, Outcome& outcome) {
+  const std::string limit = value_of(plan.sbatch, "--time");
+  if (job.state == "TIMEOUT") {
+    outcome.reason += limit.empty() ? ", the partition's default" : fmt::format(" of {}", limit);
+    if (newest_checkpoint(run).empty())
+      outcome.advice =
+          !plan.asks_ranks
+              ? "raise resources.time, or save in time: recovery: {signal: USR2} asks the ranks to"
+              : "raise resources.time; there is no checkpoint to go on from";
+  }
+  if (job.state == "NODE_FAIL") {
+    const auto node = lost_node_in(job_words);
+    if (node.empty()) return;
+    outcome.reason = fmt::format("job {} lost node {}", job.id, node);
+    outcome.advice = fmt::format("run again; resources.exclude: {} avoids the node", node);
+  }
+  if (job.state == "OUT_OF_MEMORY") {
+    const auto dead = dead_rank_from_srun(job_words);
+    const auto node = node_out_of_memory(job_words);
+    if (dead) outcome.reason += ": " + describe(*dead);
+    if (!dead && !node.empty()) outcome.reason += " on " + node;
+    outcome.log = slurm_log(plan, job);
+    outcome.excerpt = log_excerpt(job_words, most_excerpt_lines);
+  }
+  if (job.state == "CANCELLED" && waits_for_ever(job)) {
+    outcome.reason = fmt::format("job {} never started: a job it had to wait for failed", job.id);
+    outcome.advice = "repeat that one first (`after:` in the job file)";
+  } else if (job.state == "CANCELLED" && !job.cancelled_by.empty()) {
+    outcome.reason += " by " + job.cancelled_by;
+  }
+}
+
+Outcome judged_by_itself(const SlurmJob& job, const RunLedger& ledger) {
+  if (ledger.end_status() == "completed") return {};
+  Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code::job_failed};
+  if (ledger.end_status() == "cancelled") outcome.status = RunStatus::cancelled;
+  outcome.reason = ledger.ended()
+                       ? fmt::format("job {} ended as {}", job.id, ledger.end_status())
+                       : fmt::format("Slurm has forgotten job {}, and it wrote no end", job.id);
+  return outcome;
+}
+
+}  // namespace
+
+RunDir task_dir(const RunDir& run, const std::string& task) {
+  return {.path = run.path + "/task-" + task, .resumed = run.resumed};
+}
+
+std::string slurm_log(const LaunchPlan& plan, const SlurmJob& job) {
+  if (!job.output.empty()) return job.output;
+  std::string path = value_of(plan.sbatch, "--output");
+  const auto fill = [&path](std::string_view mark, const std::string& value) {
+    const auto at = path.find(mark);
+    if (at != std::string::npos) path.replace(at, mark.size(), value);
+  };
+  fill("%j", job.id);
+  fill("%A", job.array_job);
+  fill("%a", job.array_task);
+  return path;
+}
+
+Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
+                      const RunLedger& ledger, const std::string& job_words) {
+  if (job.state.empty()) return judged_by_itself(job, ledger);
+  if (job.state == "COMPLETED") {
+    return ledger.end_status() == "cancelled" ? saved_and_stopped(plan, job) : Outcome{};
+  }
+  if (recovered_from_memory(run, job)) return {};
+  const auto verdict = verdicts.find(job.state);
+  if (verdict == verdicts.end()) {
+    Outcome failed = explain_failed(plan, run, job, job_words);
+    add_stall(ledger, failed);
+    return failed;
+  }
+  Outcome outcome{.status = verdict->second.status, .exit_code = exit_code::job_failed};
+  outcome.reason = fmt::format("job {} {}", job.id, verdict->second.words);
+  outcome.advice = verdict->second.advice;
+  add_particulars(plan, run, job, job_words, outcome);
+  return outcome;
+}
+
+namespace {
+
+/// "task 3: rank 1 on n2 exited with code 7: ValueError: bad"
+std::string line_of_task(const std::string& label, const std::string& task, const Outcome& one) {
+  std::string why = one.reason;
+  const std::string repeated = fmt::format("job {}", label);
+  if (why.starts_with(repeated)) why.erase(0, repeated.size());
+  why.erase(0, std::min(why.find_first_not_of(": "), why.size()));
+  std::string text = fmt::format("task {}: {}", task, why);
+  if (one.first_error.empty()) return text;
+  return text + "; first error: " + one.first_error;
+}
+
+struct EndedTask {
+  std::string number;
+  std::string label;  // "74_3"
+  Outcome outcome;
+};
+
+/// Those that did not complete, by their numbers.
+std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
+                                    const std::string& id, std::vector<SlurmJob> tasks) {
+  const auto number_of = [](const SlurmJob& task) { return std::atoi(task.array_task.c_str()); };
+  std::sort(tasks.begin(), tasks.end(),
+            [&](const SlurmJob& a, const SlurmJob& b) { return number_of(a) < number_of(b); });
+  std::vector<EndedTask> failed;
+  for (auto& task : tasks) {
+    // A task's own epochs are in its directory; Slurm's word is enough here.
+    const auto words = file_end(slurm_log(plan, task), most_log_bytes);
+    task.id = fmt::format("{}_{}", id, task.array_task);
+    auto outcome = explain_slurm(plan, task_dir(run, task.array_task), task, RunLedger(), words);
+    if (outcome.status != RunStatus::completed)
+      failed.push_back({task.array_task, task.id, std::move(outcome)});
+  }
+  return failed;
+}
+
+/// The paragraph of a single job for the first task that failed (one that somebody cancelled is no
+/// news to them), a line for each of the others.
+Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+                      const std::vector<SlurmJob>& tasks) {
+  constexpr std::size_t most_named = 8;
+  const auto failed = failed_tasks(plan, run, id, tasks);
+  TaskCounts counts;
+  for (const auto& task : failed) ++counts[task.outcome.status];
+  if (failed.size() < tasks.size())
+    counts[RunStatus::completed] = static_cast<int>(tasks.size() - failed.size());
+  if (failed.empty()) return {.tasks = std::move(counts)};
+  auto first = std::find_if(failed.begin(), failed.end(), [](const EndedTask& task) {
+    return task.outcome.status != RunStatus::cancelled;
+  });
+  if (first == failed.end()) first = failed.begin();
+  Outcome outcome = first->outcome;
+  outcome.tasks = std::move(counts);
+  if (!outcome.first_error.empty())
+    outcome.first_error = fmt::format("task {}: {}", first->number, outcome.first_error);
+  std::string list;
+  for (auto task = failed.begin(); task != failed.end(); ++task) {
+    if (static_cast<std::size_t>(task - failed.begin()) == most_named) break;
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", task->number,
+                        to_string(task->outcome.status));
+    if (task != first)
+      outcome.others.push_back(line_of_task(task->label, task->number, task->outcome));
+  }
+  if (failed.size() > most_named) list += fmt::format(" and {} more", failed.size() - most_named);
+  outcome.reason = fmt::format("job {}: {} of {} tasks did not complete: {}; {}", id, failed.size(),
+                               tasks.size(), list, outcome.reason);
+  return outcome;
+}
+
+}  // namespace
+
+Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::string& id,
+                     const std::vector<SlurmJob>& ended, const RunLedger& ledger) {
+  if (plan.array && !ended.empty()) return explain_array(plan, run, id, ended);
+  SlurmJob job = ended.empty() ? SlurmJob{} : ended.front();
+  job.id = id;
+  auto outcome =
+      explain_slurm(plan, run, job, ledger, file_end(slurm_log(plan, job), most_log_bytes));
+  outcome.restarts = restarts_in(read_journal(run), id);
+  return outcome;
+}
+
+std::optional<double> seconds_between(const std::string& from, const std::string& to) {
+  const auto begin = parse_time(from);
+  const auto end = parse_time(to);
+  if (!begin || !end) return std::nullopt;
+  return std::difftime(*end, *begin);
+}
+
+void add_times(const SlurmJob& job, double seconds, Outcome& outcome) {
+  const double queued = std::max(0.0, seconds_between(job.submit, job.start).value_or(seconds));
+  outcome.queue_seconds = std::min(queued, seconds);
+  outcome.seconds = seconds - *outcome.queue_seconds;
+  outcome.restarts = std::max(outcome.restarts, job.restarts);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,154 @@
+#include "launcher/presubmit/before_queue.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "launcher/plan/profile_job.hpp"
+#include "launcher/presubmit/cluster_checks.hpp"
+#include "launcher/presubmit/file_checks.hpp"
+#include "launcher/presubmit/module_checks.hpp"
+#include "launcher/slurm/slurm_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+void add(CheckFindings& found, CheckFindings more) {
+  std::move(more.begin(), more.end(), std::back_inserter(found));
+}
+
+bool any_fatal(const CheckFindings& found) {
+  return std::any_of(found.begin(), found.end(), [](const CheckFinding& one) { return one.fatal; });
+}
+
+bool is_known(const CheckFindings& found, const Error& problem) {
+  return std::any_of(found.begin(), found.end(),
+                     [&](const CheckFinding& one) { return one.problem.what == problem.what; });
+}
+
+/// Refusals of --test-only that a real submission would not meet: Slurm (22.05) gives them where
+/// the job could not start just now, its nodes being drained or reserved.
+bool may_only_mean_later(std::string_view words, const SlurmFacts& slurm) {
+  const bool nodes_are_taken =
+      !slurm.outages.empty() || (slurm.reservations && !slurm.reservations->empty());
+  const auto says = [words](std::string_view phrase) {
+    return words.find(phrase) != std::string_view::npos;
+  };
+  return (nodes_are_taken && says("Requested node configuration is not available")) ||
+         says("Invalid time specified") || says("Requested nodes are busy");
+}
+
+/// sbatch's words, its own name and the times of its clock left out.
+std::string estimate_in(std::string_view words) {
+  const auto begin = words.find("to start at ");
+  if (begin == std::string_view::npos) return {};
+  auto estimate = words.substr(begin + 3);
+  return std::string(estimate.substr(0, estimate.find_first_of(";\n")));
+}
+
+/// Slurm is the judge of its own rules; we may know them badly.
+void leave_to_slurm(CheckFindings& of_cluster) {
+  for (auto& [problem, fatal] : of_cluster) {
+    if (!fatal) continue;
+    fatal = false;
+    problem.what += ", as far as dllaunch can see; sbatch --test-only takes the job all the same";
+  }
+}
+
+void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, World& world,
+                    QueueReport& report) {
+  std::vector<std::string> options;
+  for (const auto& [option, value] : plan.sbatch)
+    options.push_back(value.empty() ? option : fmt::format("{}={}", option, value));
+  options.insert(options.end(), plan.sbatch_extra.begin(), plan.sbatch_extra.end());
+  const auto said = test_submission(world, options);
+  if (said) {
+    report.estimate = estimate_in(*said);
+    leave_to_slurm(report.findings);
+    return;
+  }
+  const auto& error = said.error();
+  if (error.kind == ErrorKind::timeout) {
+    add_warning(report.findings, error.what, "Slurm is busy; the job may still be taken");
+    return;
+  }
+  // Our own words for the same say what to do.
+  if (any_fatal(report.findings)) return;
+  if (may_only_mean_later(error.what, slurm))
+    add_warning(report.findings, error.what,
+                "nodes are out of order or reserved: it may have to wait for them");
+  else
+    report.findings.push_back({.problem = error, .fatal = true});
+}
+
+/// What a profile mounts is on the nodes; on this machine it need not be.
+Job with_own_mounts(Job job, const Job& own) {
+  if (job.environment.container)
+    job.environment.container->mounts = own.environment.container->mounts;
+  return job;
+}
+
+}  // namespace
+
+bool QueueReport::passed() const {
+  return !any_fatal(findings);
+}
+
+QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& paths,
+                               const Result<LaunchPlan>& made, bool recorded, World& world) {
+  QueueReport report;
+  const Job job = facts.profile ? with_profile(own, *facts.profile) : own;
+  auto slurm = *facts.slurm;
+  if (!recorded) observe_user(world, slurm);
+  report.findings =
+      check_cluster(job, slurm, recorded && facts.time > 0 ? facts.time : std::time(nullptr));
+  // That sbatch refuses is told only where nothing else explains it: files come after.
+  if (!made && !is_known(report.findings, made.error()))
+    report.findings.push_back({.problem = made.error(), .fatal = true});
+  if (recorded) return report;
+  if (made) try_submission(*made, slurm, world, report);
+  add(report.findings, check_files(with_own_mounts(job, own), paths, world));
+  add(report.findings, check_modules(job.environment.modules, world));
+  return report;
+}
+
+Error as_error(const QueueReport& report) {
+  std::vector<const Error*> fatal;
+  for (const auto& finding : report.findings)
+    if (finding.fatal) fatal.push_back(&finding.problem);
+  if (fatal.size() == 1) return *fatal[0];
+  Error all{ErrorKind::unsatisfiable,
+            fmt::format("{} problems, nothing was submitted", fatal.size()), ""};
+  for (const auto* problem : fatal) {
+    if (problem->kind == ErrorKind::bad_request) all.kind = ErrorKind::bad_request;
+    all.what += fmt::format("\n  {}", problem->what);
+    if (!problem->hint.empty()) all.what += fmt::format("\n    try: {}", problem->hint);
+  }
+  return all;
+}
+
+std::string render_report(const QueueReport& report) {
+  std::string text;
+  for (const auto& [problem, fatal] : report.findings) {
+    text += fmt::format("  {:8}{}\n", fatal ? "error" : "warning", problem.what);
+    if (!problem.hint.empty()) text += fmt::format("  {:8}try: {}\n", "", problem.hint);
+  }
+  if (!report.estimate.empty())
+    text += fmt::format("  {:8}Slurm would let it {}\n", "", report.estimate);
+  if (text.empty()) text = "  nothing speaks against it\n";
+  return "checks before the queue\n" + text;
+}
+
+nlohmann::ordered_json to_json(const QueueReport& report) {
+  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+  for (const auto& [problem, fatal] : report.findings)
+    findings.push_back({{"fatal", fatal}, {"what", problem.what}, {"hint", problem.hint}});
+  return {{"passed", report.passed()},
+          {"findings", std::move(findings)},
+          {"estimate", report.estimate.empty() ? nlohmann::ordered_json(nullptr)
+                                               : nlohmann::ordered_json(report.estimate)}};
+}
+
+}  // namespace dllaunch

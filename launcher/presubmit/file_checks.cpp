@@ -1,0 +1,312 @@
+#include "launcher/presubmit/file_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace dllaunch {
+namespace {
+
+template <std::size_t N>
+bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string absolute(const std::string& path, const Paths& paths) {
+  if (path.starts_with('/')) return path;
+  return paths.work_dir + "/" + (path.starts_with("./") ? path.substr(2) : path);
+}
+
+/// What only a shell or the node can say where it is.
+bool is_open(std::string_view path) {
+  return path.find('$') != std::string_view::npos || path.find("{stage}") != std::string_view::npos;
+}
+
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+/// The software of the system, which may differ between this machine and the nodes.
+bool belongs_to_system(std::string_view path) {
+  constexpr std::array<std::string_view, 6> folders = {"/usr/",  "/opt/", "/bin/",
+                                                       "/sbin/", "/lib",  "/etc/"};
+  return std::any_of(folders.begin(), folders.end(),
+                     [path](std::string_view folder) { return path.starts_with(folder); });
+}
+
+void check_program_file(const std::string& named, const std::string& path, World& world,
+                        CheckFindings& found) {
+  const auto state = world.look_at(path);
+  if (!state.exists && belongs_to_system(path))
+    add_warning(found, fmt::format("run: {} is not on this machine", path),
+                "make sure that the nodes have it");
+  else if (!state.exists)
+    add_error(found, ErrorKind::bad_request, fmt::format("run: no file {}", path),
+              named == path ? "correct the path"
+                            : "correct the path: it counts from the folder dllaunch was called in");
+  else if (state.folder)
+    add_error(found, ErrorKind::bad_request, fmt::format("run: {} is a folder", path),
+              "name the program in it");
+  else if (!state.executable)
+    add_error(found, ErrorKind::bad_request, fmt::format("run: {} is not executable", path),
+              fmt::format("chmod +x {}", path));
+}
+
+/// Something may put folders on PATH that are not known here.
+bool path_is_known(const Job& job) {
+  const auto& environment = job.environment;
+  const bool changed = std::any_of(environment.variables.begin(), environment.variables.end(),
+                                   [](const auto& variable) { return variable.first == "PATH"; });
+  return environment.modules.empty() && !environment.setup && !changed;
+}
+
+void check_program_name(const Job& job, const Paths& paths, const std::string& name, World& world,
+                        CheckFindings& found) {
+  const auto& prefix = job.environment.activate;
+  if (prefix && world.look_at(absolute(*prefix, paths) + "/bin/" + name).executable) return;
+  if (!path_is_known(job) || world.find_program(name)) return;
+  add_error(found, ErrorKind::bad_request,
+            fmt::format("run: no command '{}' on PATH{}", name,
+                        prefix ? " nor in " + *prefix + "/bin" : ""),
+            fmt::format("write its path (./{} for one in this folder), or load what has it with "
+                        "environment.modules or environment.activate",
+                        name));
+}
+
+bool is_python(std::string_view program) {
+  program = base_name(program);
+  return program.starts_with("python") &&
+         program.find_first_not_of("0123456789.", 6) == std::string_view::npos;
+}
+
+/// The script an interpreter is to read: the first argument that is no option.
+std::optional<std::string> script_of(const std::vector<std::string>& argv) {
+  constexpr std::array<std::string_view, 6> shells = {"bash", "sh",    "zsh",
+                                                      "perl", "julia", "Rscript"};
+  const bool python = is_python(argv[0]);
+  if (!python && !is_one_of(base_name(argv[0]), shells)) return std::nullopt;
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    const auto& word = argv[i];
+    if (!word.starts_with('-')) return word;
+    if (python && (word == "-W" || word == "-X"))
+      ++i;
+    else if (word == "-c" || word == "-m" || word == "-" || !python)
+      return std::nullopt;  // no file, or options whose values we do not know
+  }
+  return std::nullopt;
+}
+
+void check_command(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+  if (job.run_command.empty()) return;
+  // Inside a container the paths are others.
+  if (job.environment.container) return;
+  auto argv = job.run_command;
+  if (argv.size() == 3 && argv[0] == "bash" && argv[1] == "-c") {
+    argv = plain_words(argv[2]);
+    if (argv.empty()) return;
+  }
+  const auto& program = argv[0];
+  if (is_open(program)) return;
+  if (program.find('/') != std::string::npos)
+    check_program_file(program, absolute(program, paths), world, found);
+  else
+    check_program_name(job, paths, program, world, found);
+  if (const auto script = script_of(argv)) {
+    const auto path = absolute(*script, paths);
+    if (!is_open(*script) && !world.look_at(path).exists)
+      add_error(found, ErrorKind::bad_request,
+                fmt::format("run: {} is to read {}, which is not there", program, path),
+                "correct the path: it counts from the folder dllaunch was called in");
+  }
+}
+
+std::string nearest_that_exists(std::string path, World& world) {
+  while (path.size() > 1 && !world.look_at(path).exists) {
+    const auto slash = path.rfind('/');
+    path = slash == std::string::npos || slash == 0 ? "/" : path.substr(0, slash);
+  }
+  return path;
+}
+
+void check_output(const Paths& paths, World& world, CheckFindings& found) {
+  const auto folder = nearest_that_exists(paths.run_dir, world);
+  const auto state = world.look_at(folder);
+  if (!state.folder)
+    add_error(
+        found, ErrorKind::bad_request,
+        fmt::format("the run directory {} cannot be made: {} is a file", paths.run_dir, folder),
+        "use --run-dir with another path");
+  else if (!state.writable)
+    add_error(found, ErrorKind::bad_request,
+              fmt::format("the run directory {} cannot be written: you may not write in {}",
+                          paths.run_dir, folder),
+              "use --run-dir DIR on a file system of yours that the nodes see");
+}
+
+bool is_of_one_machine(const std::string& path, World& world) {
+  constexpr std::array<std::string_view, 4> folders = {"/tmp/", "/var/tmp/", "/dev/shm/", "/run/"};
+  const bool named = std::any_of(folders.begin(), folders.end(), [&path](std::string_view folder) {
+    return (path + "/").starts_with(folder);
+  });
+  return named || world.look_at(nearest_that_exists(path, world)).in_memory;
+}
+
+/// One message for all: usually the whole project lies there.
+void check_shared(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+  std::vector<std::string> local;
+  std::vector<std::string> places = {paths.work_dir, paths.dllaunch};
+  if (!paths.run_dir.starts_with(paths.work_dir + "/")) places.push_back(paths.run_dir);
+  if (!job.train.is_null()) places.push_back(paths.dltrain);
+  for (const auto& place : places)
+    if (is_of_one_machine(place, world)) local.push_back(place);
+  if (local.empty()) return;
+  add_warning(found,
+              fmt::format("{} {} in a folder that each machine usually has for itself: the nodes "
+                          "may not find {}",
+                          fmt::join(local, ", "), local.size() == 1 ? "lies" : "lie",
+                          local.size() == 1 ? "it" : "them"),
+              "use a home or scratch folder that all nodes see, for a run --run-dir DIR");
+}
+
+void check_exists(std::string_view key, const std::string& named, const Paths& paths, World& world,
+                  CheckFindings& found) {
+  const auto path = absolute(named, paths);
+  if (is_open(named) || world.look_at(path).exists) return;
+  add_error(found, ErrorKind::bad_request, fmt::format("{}: no file or folder {}", key, path),
+            "correct the path");
+}
+
+void check_prefix(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+  if (!job.environment.activate) return;
+  const auto path = absolute(*job.environment.activate, paths);
+  if (world.look_at(path + "/conda-meta").folder || world.look_at(path + "/bin/activate").exists)
+    return;
+  const bool exists = world.look_at(path).exists;
+  add_error(found, ErrorKind::bad_request,
+            fmt::format("environment.activate: {} {}", path,
+                        exists ? "is neither a venv nor a conda prefix" : "is not there"),
+            exists ? "name the folder that holds bin/activate or conda-meta"
+                   : fmt::format("correct it, or make it: python3 -m venv {}", path));
+}
+
+/// "docker://...", "nvcr.io#nvidia/pytorch:24.01-py3", "library://..."
+bool is_address(std::string_view image) {
+  return image.find("://") != std::string_view::npos || image.find('#') != std::string_view::npos;
+}
+
+void check_container(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+  const auto& container = job.environment.container;
+  if (!container) return;
+  // A name without a slash may be one that the runtime keeps: enroot's own images, an instance.
+  const bool file =
+      !is_address(container->image) &&
+      (container->runtime != "enroot" || container->image.find('/') != std::string::npos);
+  if (file) check_exists("environment.container.image", container->image, paths, world, found);
+  for (const auto& mount : container->mounts)
+    check_exists("environment.container.mounts", mount.substr(0, mount.find(':')), paths, world,
+                 found);
+  if (!world.find_program(container->runtime) && path_is_known(job) &&
+      container->runtime != "enroot")
+    add_warning(found, fmt::format("{} is not on this machine", container->runtime),
+                "make sure that the nodes have it, or load it with environment.modules");
+}
+
+/// A run that has checkpoints goes on from them, unless it is to begin anew. What an awaited job
+/// writes is there when this one starts.
+void check_init_from(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+  const auto named = job.train.find("init_from");
+  if (named == job.train.end() || !named->is_string() || !job.after.empty()) return;
+  const bool begins = job.train.value("resume", nlohmann::ordered_json()) == "none" ||
+                      !world.look_at(paths.run_dir + "/checkpoints").folder;
+  if (!begins) return;
+  const auto file = named->get<std::string>();
+  check_exists("train.init_from", file, paths, world, found);
+  if (world.look_at(absolute(file, paths)).folder)
+    add_error(found, ErrorKind::bad_request,
+              fmt::format("train.init_from: {} is a folder", absolute(file, paths)),
+              "name the .safetensors file in it");
+}
+
+void check_data(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+  if (!job.train.is_object()) return;
+  check_init_from(job, paths, world, found);
+  const auto dataset = job.train.find("dataset");
+  if (dataset == job.train.end() || !dataset->is_object()) return;
+  const auto path = dataset->find("path");
+  if (path != dataset->end() && path->is_string())
+    check_exists("train.dataset.path", path->get<std::string>(), paths, world, found);
+}
+
+/// What bash hands on as it stands. The first word with a "=" would set a variable.
+bool is_plain(std::string_view word, bool first) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [first](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+@").find(c) != std::string_view::npos ||
+           (!first && std::string_view("=:,%").find(c) != std::string_view::npos);
+  });
+}
+
+/// Its keywords, its builtins, and what changes how the next command is found.
+bool is_of_bash(std::string_view word) {
+  constexpr std::array<std::string_view, 57> words = {
+      ".",        "alias",  "bg",      "break",  "builtin", "case",     "cd",       "command",
+      "continue", "coproc", "declare", "dirs",   "disown",  "echo",     "enable",   "eval",
+      "exec",     "exit",   "export",  "false",  "fg",      "for",      "function", "getopts",
+      "hash",     "if",     "jobs",    "kill",   "let",     "local",    "mapfile",  "module",
+      "popd",     "printf", "pushd",   "pwd",    "read",    "readonly", "return",   "select",
+      "set",      "shift",  "shopt",   "source", "test",    "time",     "times",    "trap",
+      "true",     "type",   "ulimit",  "umask",  "unalias", "unset",    "until",    "wait",
+      "while"};
+  return is_one_of(word, words);
+}
+
+}  // namespace
+
+std::vector<std::string> plain_words(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n;";
+  while (true) {
+    const auto begin = text.find_first_not_of(blanks);
+    if (begin == std::string_view::npos) return {};
+    text.remove_prefix(begin);
+    if (text[0] != '#') break;
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+  std::vector<std::string> words;
+  while (true) {
+    const auto end = std::min(text.find_first_of(" \t\r\n;|&<>"), text.size());
+    const auto word = text.substr(0, end);
+    if (!is_plain(word, words.empty())) break;
+    words.emplace_back(word);
+    text.remove_prefix(end);
+    const auto next = text.find_first_not_of(" \t");
+    // "name () {" defines a function, and what follows may call it.
+    if (words.size() == 1 && next != std::string_view::npos && text[next] == '(') return {};
+    if (next == 0 || next == std::string_view::npos) break;
+    text.remove_prefix(next);
+  }
+  if (!words.empty() && is_of_bash(words[0])) return {};
+  return words;
+}
+
+CheckFindings check_files(const Job& job, const Paths& paths, World& world) {
+  CheckFindings found;
+  check_command(job, paths, world, found);
+  if (!job.train.is_null() && !world.find_program(paths.dltrain) && !world.find_program("dltrain"))
+    add_error(found, ErrorKind::unavailable,
+              fmt::format("no dltrain at {} nor on PATH", paths.dltrain),
+              "build it, or put it beside dllaunch");
+  check_data(job, paths, world, found);
+  // Which are no paths (stage.hpp).
+  const auto is_word = [](const auto& wish) { return wish == "programs" || wish == "no-programs"; };
+  for (const auto& source : job.stage)
+    if (!is_word(source)) check_exists("stage", source, paths, world, found);
+  check_prefix(job, paths, world, found);
+  check_container(job, paths, world, found);
+  check_output(paths, world, found);
+  check_shared(job, paths, world, found);
+  return found;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,55 @@
+// What `dllaunch probe` submits and what comes back of it. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/cluster/facts.hpp"
+#include "topology/result.hpp"
+
+namespace dllaunch {
+
+/// A partition where a kind of node can be had.
+struct ProbePlace {
+  std::string partition = {};
+  std::vector<std::string> others = {};  // its hosts that are of another kind: not for this job
+};
+
+/// One kind of node, and where to ask for it, in order.
+struct ProbeTarget {
+  NodeType type = {};                   // with all its hosts
+  std::vector<ProbePlace> places = {};  // never empty
+};
+
+/// The kinds of node of one partition, or of all that take jobs, each once.
+/// unsatisfiable: no such partition, or none with a node.
+Result<std::vector<ProbeTarget>> probe_targets(const SlurmFacts& slurm,
+                                               const std::string& partition);
+
+/// What sites want of every job, in sbatch's words; empty: not asked for.
+struct ProbeWishes {
+  std::string account = {};
+  std::string qos = {};
+  std::string reservation = {};
+};
+
+/// A whole node for two minutes at most, with its GPUs, for `program` probe --capture. `output` is
+/// a path without backslashes.
+std::string render_probe_script(const ProbeTarget& target, const ProbePlace& place,
+                                const ProbeWishes& wishes, const std::string& program,
+                                const std::string& output);
+
+/// What that job prints: the node as it is seen from inside, `type`, `cluster`, `partitions` and
+/// `time` left to the one who asked; and hwloc's XML.
+struct Capture {
+  ProbedNode node = {};
+  std::string xml = {};
+};
+
+/// One line that is found again among whatever else a site prints into a job's output.
+std::string render_capture(const Capture& capture);
+/// unavailable: not there, or not yet whole. bad_request: damaged, or of a newer dllaunch.
+Result<Capture> find_capture(std::string_view output);
+
+}  // namespace dllaunch

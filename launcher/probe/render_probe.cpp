@@ -1,0 +1,105 @@
+#include "launcher/probe/render_probe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "launcher/cluster/probed_node.hpp"
+#include "launcher/slurm/host_list.hpp"
+
+namespace dllaunch {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string partitions_of(const ProbeTarget& target) {
+  std::vector<std::string> names;
+  for (const auto& place : target.places) names.push_back(place.partition);
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::string software_words(const ProbedNode& node) {
+  std::string text;
+  for (const auto& [name, version] : node.drivers) text += fmt::format("; {} {}", name, version);
+  if (!node.kernel.empty()) text += "; Linux " + node.kernel;
+  return text;
+}
+
+ordered_json record_of(const ProbedNode& node, const ProbeFiles& files, std::int64_t now) {
+  ordered_json drivers = ordered_json::object();
+  for (const auto& [name, version] : node.drivers) drivers[name] = version;
+  return {{"id", node_type_id(node.type)},
+          {"cluster", node.cluster},
+          {"partitions", node.partitions},
+          {"hosts", compress_hosts(node.type.hosts)},
+          {"host", node.host},
+          {"time", node.time},
+          {"age_seconds", std::max<std::int64_t>(0, now - node.time)},
+          {"cpus", node.topology.present_cpus.size()},
+          {"allowed_cpus", to_list(node.topology.allowed_cpus)},
+          {"gpus", node.topology.gpus.size()},
+          {"kernel", node.kernel},
+          {"drivers", std::move(drivers)},
+          {"fits", describes(node.topology, node.type)},
+          {"file", files.json},
+          {"xml", files.xml}};
+}
+
+}  // namespace
+
+std::string render_probes(const ProbeOutcome& outcome) {
+  std::string text;
+  for (const auto& [node, files] : outcome.kept) {
+    text += fmt::format("{}: {}, {}\n", fmt::join(node.partitions, ","),
+                        compress_hosts(node.type.hosts), shape_words(node.type));
+    text += fmt::format("  {} has {}{}\n  {}\n", node.host, shape_words(node.topology),
+                        software_words(node), files.json);
+    if (!describes(node.topology, node.type))
+      text += "  warning: that is not what Slurm says of it, so no plan will use it\n";
+  }
+  return text;
+}
+
+std::string render_probe_list(const std::vector<ProbedNode>& nodes, std::int64_t now) {
+  constexpr std::size_t columns = 6;
+  using Row = std::array<std::string, columns>;
+  std::vector<Row> rows = {{"CLUSTER", "PARTITIONS", "NODES", "SLURM SAYS", "SEEN ON", "WHEN"}};
+  for (const auto& node : nodes)
+    rows.push_back({node.cluster, fmt::format("{}", fmt::join(node.partitions, ",")),
+                    compress_hosts(node.type.hosts), shape_words(node.type), node.host,
+                    age_words(now - node.time)});
+  std::array<std::size_t, columns> width{};
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < columns; ++c) width[c] = std::max(width[c], row[c].size());
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < columns; ++c) line += fmt::format("{:{}}  ", row[c], width[c]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+ordered_json probes_json(const ProbeOutcome& outcome) {
+  ordered_json probed = ordered_json::array();
+  for (const auto& [node, files] : outcome.kept)
+    probed.push_back(record_of(node, files, node.time));
+  ordered_json missed = ordered_json::array();
+  for (const auto& [target, why] : outcome.missed)
+    missed.push_back({{"partitions", partitions_of(target)},
+                      {"hosts", compress_hosts(target.type.hosts)},
+                      {"why", why}});
+  return {{"probed", std::move(probed)}, {"missed", std::move(missed)}};
+}
+
+ordered_json probe_list_json(const ProbeCache& cache, const std::string& folder, std::int64_t now) {
+  ordered_json probed = ordered_json::array();
+  for (const auto& node : cache.nodes)
+    probed.push_back(record_of(node, probe_files(folder, node), now));
+  return {{"probed", std::move(probed)}, {"damaged", cache.complaints}};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,300 @@
+#include "launcher/rank/rank_shim.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "launcher/run/stored_json.hpp"
+#include "topology/visible_gpus.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+int cores_in(const Topology& node, const IdSet& cpus) {
+  const auto count = std::count_if(node.cores.begin(), node.cores.end(),
+                                   [&](const Core& core) { return core.cpus.intersects(cpus); });
+  return std::max(1, static_cast<int>(count));
+}
+
+IdSet real_cpus(const Topology& node) {
+  return node.allowed_cpus.empty() ? node.cpus() : node.allowed_cpus;
+}
+
+int fair_share(const RankScene& scene) {
+  return std::max(1,
+                  cores_in(scene.node, scene.current) / std::max(1, scene.rank.local_world_size));
+}
+
+bool fits(const PlannedBinding& planned, const RankScene& scene) {
+  if (static_cast<int>(planned.masks.size()) != scene.rank.local_world_size) return false;
+  const IdSet allowed = real_cpus(scene.node);
+  return std::all_of(planned.masks.begin(), planned.masks.end(),
+                     [&](const IdSet& mask) { return !mask.empty() && allowed.contains(mask); });
+}
+
+bool all_among(const PlannedBinding& planned, const std::set<std::string>& there) {
+  return std::ranges::all_of(planned.gpus, [&](const auto& of_rank) {
+    return std::ranges::all_of(of_rank, [&](const auto& pci) { return there.contains(pci); });
+  });
+}
+
+/// Whether the GPUs that the plan put ranks beside are those that are there for them.
+bool sees_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
+  if (!scene.some_gpus) return true;
+  std::set<std::string> seen;
+  for (const int gpu : scene.gpus) seen.insert(scene.node.gpus[static_cast<std::size_t>(gpu)].pci);
+  return all_among(planned, seen);
+}
+
+/// The same of a plan that names them, on a node where they are.
+bool has_planned_gpus(const PlannedBinding& planned, const RankScene& scene) {
+  if (!planned.exact || std::ssize(planned.gpus) != scene.rank.local_world_size) return false;
+  std::set<std::string> there;
+  for (const Gpu& gpu : scene.node.gpus) there.insert(gpu.pci);
+  return all_among(planned, there) && sees_planned_gpus(planned, scene);
+}
+
+/// The node with only the GPUs that the rank sees, in the order in which it counts them.
+Topology seen_node(const RankScene& scene) {
+  Topology node = scene.node;
+  if (!scene.some_gpus) return node;
+  node.gpus.clear();
+  for (const int gpu : scene.gpus)
+    node.gpus.push_back(scene.node.gpus[static_cast<std::size_t>(gpu)]);
+  return node;
+}
+
+RankBinding as_it_is(const RankScene& scene, std::string note) {
+  const int cores = cores_in(scene.node, scene.current);
+  return {.cpus = {},
+          .cores = cores,
+          .shared = !scene.bound_by_slurm && cores < scene.rank.local_world_size,
+          .note = std::move(note)};
+}
+
+/// Whether a rank other than `local` has one of its CPUs.
+bool overlaps(const std::vector<IdSet>& masks, std::size_t local) {
+  for (std::size_t other = 0; other < masks.size(); ++other) {
+    if (other != local && masks[other].intersects(masks[local])) return true;
+  }
+  return false;
+}
+
+RankBinding bound_to(const RankScene& scene, const std::vector<IdSet>& masks, std::string note) {
+  const auto local = static_cast<std::size_t>(scene.rank.local_rank);
+  return {.cpus = masks[local],
+          .cores = cores_in(scene.node, masks[local]),
+          .shared = overlaps(masks, local),
+          .note = std::move(note)};
+}
+
+/// The number of `key` where it is one; `otherwise` where it is missing or null.
+int number(const Json& object, const char* key, int otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<int>() : otherwise;
+}
+
+std::string word(const Json& object, const char* key, const char* otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
+Result<PlacementRequest> read_request(const Json& object) {
+  PlacementRequest request;
+  auto policy = parse_bind_policy(word(object, "policy", "closest"));
+  if (!policy) return std::move(policy).error();
+  auto mode = parse_bind_mode(word(object, "mode", "cores"));
+  if (!mode) return std::move(mode).error();
+  auto cores = parse_bind_cores(word(object, "cores", "auto"));
+  if (!cores) return std::move(cores).error();
+  auto order = parse_rank_order(word(object, "order", "gpu"));
+  if (!order) return std::move(order).error();
+  request.policy = *policy;
+  request.mode = *mode;
+  request.cores = *cores;
+  request.order = *order;
+  request.gpus = number(object, "gpus", -1);
+  request.cores_per_rank = number(object, "cores_per_rank", 0);
+  request.smt = object.value("smt", Json(false)) == Json(true);
+  request.reserve = word(object, "reserve", "auto");
+  return request;
+}
+
+}  // namespace
+
+Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
+  const Json plan = json_object_in(plan_json);
+  const auto no_plan = [](const std::string& why) {
+    return Error{ErrorKind::bad_request, "no plan: " + why, ""};
+  };
+  if (!plan.is_object() || !plan.contains("binding") || !plan["binding"].is_object()) {
+    return no_plan("no `binding` in it");
+  }
+  const Json& binding = plan["binding"];
+  PlannedBinding planned;
+  auto request =
+      read_request(plan.value("placement", Json{{"policy", word(binding, "policy", "")}}));
+  if (!request) return std::move(request).error();
+  planned.request = *std::move(request);
+  if (const auto framework = plan.find("framework"); framework != plan.end())
+    planned.framework = framework->is_string() ? framework->get<std::string>() : "";
+  planned.site = read_site_wishes(plan);
+  if (const auto topology = plan.find("topology"); topology != plan.end() && topology->is_object())
+    planned.exact = topology->value("exact", Json(true)) != Json(false);
+  for (const auto& rank : binding.value("ranks", Json::array())) {
+    if (!rank.is_object()) return no_plan("a rank that is no object");
+    auto& gpus = planned.gpus.emplace_back();
+    for (const auto& gpu : rank.value("gpus", Json::array())) {
+      auto pci = gpu.is_object() ? word(gpu, "pci", "") : "";
+      if (!pci.empty()) gpus.push_back(std::move(pci));
+    }
+    if (planned.request.policy == BindPolicy::none) continue;
+    auto mask = parse_mask(word(rank, "mask", ""));
+    if (!mask) return std::move(mask).error();
+    planned.masks.push_back(*std::move(mask));
+  }
+  return planned;
+}
+
+bool bound_by_slurm(const EnvLookup& lookup, const RankEnv& rank) {
+  const std::string type = lookup("SLURM_CPU_BIND_TYPE").value_or("");
+  if (rank.launcher != "slurm" || type.empty() || type.find("none") != std::string::npos)
+    return false;
+  const std::string list = lookup("SLURM_CPU_BIND_LIST").value_or("");
+  return type.find("mask_cpu") == std::string::npos || list.find(',') != std::string::npos;
+}
+
+RankBinding choose_binding(const PlannedBinding& planned, const RankScene& scene) {
+  const auto& rank = scene.rank;
+  if (planned.request.policy == BindPolicy::none) {
+    auto unbound = as_it_is(scene, "");
+    unbound.cores = fair_share(scene);
+    return unbound;
+  }
+  const auto local = static_cast<std::size_t>(rank.local_rank);
+  const IdSet wanted = local < planned.masks.size() ? planned.masks[local] : IdSet();
+  const bool same_count = static_cast<int>(planned.masks.size()) == rank.local_world_size;
+  // srun binds each task to its own CPUs: then only our own mask can be compared.
+  if (scene.bound_by_slurm && same_count && scene.current == wanted) {
+    return bound_to(scene, planned.masks, "");
+  }
+  const bool fit = fits(planned, scene);
+  const bool known = planned.request.policy == BindPolicy::explicit_masks ||
+                     (planned.exact && sees_planned_gpus(planned, scene));
+  if (fit && known) return bound_to(scene, planned.masks, "");
+  const std::string where = fmt::format("rank {} on {}", rank.rank, scene.host);
+  if (scene.bound_by_slurm) {
+    return as_it_is(scene, fmt::format("{}: planned CPUs {}, srun gave {}: kept those", where,
+                                       to_list(wanted), to_list(scene.current)));
+  }
+  PlacementRequest request = planned.request;
+  request.ranks = rank.local_world_size;
+  request.masks.clear();
+  if (request.policy == BindPolicy::explicit_masks) request.policy = BindPolicy::closest;
+  const Topology node = seen_node(scene);
+  request.gpus = std::min<int>(request.gpus, static_cast<int>(std::ssize(node.gpus)));
+  auto placed = place_ranks(node, request);
+  if (!placed || local >= placed->ranks.size()) {
+    if (fit) return bound_to(scene, planned.masks, "");
+    return as_it_is(scene,
+                    fmt::format("{}: cannot bind ({}): left on CPUs {}", where,
+                                placed ? "no place" : placed.error().what, to_list(scene.current)));
+  }
+  std::vector<IdSet> masks;
+  for (auto& placed_rank : placed->ranks) masks.push_back(std::move(placed_rank.cpus));
+  // The plan said that each rank would look for itself.
+  if (!known) return bound_to(scene, masks, "");
+  return bound_to(scene, masks,
+                  fmt::format("{}: planned CPUs {}, this node allows {}: bound to {}", where,
+                              wanted.empty() ? "unknown" : to_list(wanted),
+                              to_list(real_cpus(scene.node)), to_list(masks[local])));
+}
+
+std::vector<std::string> choose_gpus(const PlannedBinding& planned, const RankScene& seen) {
+  const auto local = static_cast<std::size_t>(seen.rank.local_rank);
+  if (planned.request.gpus == 0 || seen.gpus_unknown) return {};
+  // A processor's own graphics is another vendor's than the node's GPUs, and no rank's.
+  RankScene scene = seen;
+  const bool others = !seen.gpus.empty() && seen.gpus.size() < seen.node.gpus.size();
+  scene.some_gpus = seen.some_gpus || others;
+  if (has_planned_gpus(planned, scene)) return planned.gpus[local];
+  PlacementRequest request = planned.request;
+  request.ranks = scene.rank.local_world_size;
+  request.masks.clear();
+  // CPUs are those of the whole node: what a rank may use differs from rank to rank under srun.
+  if (request.policy == BindPolicy::explicit_masks) request.policy = BindPolicy::closest;
+  request.cores_per_rank = 0;
+  request.reserve = "none";
+  Topology node = seen_node(scene);
+  node.allowed_cpus = node.cpus();
+  request.gpus = std::min<int>(request.gpus, static_cast<int>(std::ssize(node.gpus)));
+  const auto placed = place_ranks(node, request);
+  std::vector<std::string> gpus;
+  if (!placed || local >= placed->ranks.size()) return gpus;
+  for (const int gpu : placed->ranks[local].gpus) {
+    const auto& pci = node.gpus[static_cast<std::size_t>(gpu)].pci;
+    if (!pci.empty()) gpus.push_back(pci);
+  }
+  return gpus;
+}
+
+namespace {
+
+/// Where a device cgroup counts from 0 again, numbers say nothing of addresses: Slurm tells the
+/// node's own beside them (gres.conf, ConstrainDevices), a container's runtime what it let in.
+bool is_renumbered(const EnvLookup& lookup) {
+  const auto container = lookup("NVIDIA_VISIBLE_DEVICES").value_or("all");
+  if (container != "all" && container != "void" && !container.empty()) return true;
+  const auto visible = lookup("CUDA_VISIBLE_DEVICES");
+  const auto step = lookup("SLURM_STEP_GPUS");
+  const auto own = step ? step : lookup("SLURM_JOB_GPUS");
+  return visible && own && *visible != *own;
+}
+
+}  // namespace
+
+void see_gpus(const EnvLookup& lookup, RankScene& scene) {
+  RankObservation observation{.rank = scene.rank.rank,
+                              .world_size = scene.rank.world_size,
+                              .local_rank = scene.rank.local_rank,
+                              .local_world_size = scene.rank.local_world_size};
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                           "ZE_AFFINITY_MASK", "SLURMD_TRES_BIND"}) {
+    if (auto value = lookup(name)) observation.environment[name] = *std::move(value);
+  }
+  const auto visible = visible_gpus(scene.node, observation);
+  scene.gpus = visible.gpus;
+  scene.gpu_count = visible.count;
+  const bool told = !visible.variable.empty();
+  scene.gpus_unknown =
+      !visible.identified || (told && visible.gpus.empty()) || is_renumbered(lookup);
+  scene.some_gpus = visible.identified && told && !visible.gpus.empty();
+}
+
+std::vector<std::pair<std::string, std::string>> rank_variables(const RankEnv& rank,
+                                                                const RankBinding& binding,
+                                                                const std::string& run_dir,
+                                                                const EnvLookup& lookup) {
+  std::vector<std::pair<std::string, std::string>> all = {
+      {"RANK", std::to_string(rank.rank)},
+      {"LOCAL_RANK", std::to_string(rank.local_rank)},
+      {"WORLD_SIZE", std::to_string(rank.world_size)},
+      {"LOCAL_WORLD_SIZE", std::to_string(rank.local_world_size)}};
+  if (rank.node_rank >= 0) all.emplace_back("NODE_RANK", std::to_string(rank.node_rank));
+  if (!lookup("OMP_NUM_THREADS")) {
+    all.emplace_back("OMP_NUM_THREADS", std::to_string(binding.cores));
+  }
+  if (binding.shared && !lookup("OMP_WAIT_POLICY")) all.emplace_back("OMP_WAIT_POLICY", "passive");
+  if (!run_dir.empty()) all.emplace_back("DLLAUNCH_RUN_DIR", run_dir);
+  if (!binding.gpus.empty()) {
+    all.emplace_back("DLLAUNCH_GPUS", fmt::format("{}", fmt::join(binding.gpus, ",")));
+  }
+  return all;
+}
+
+}  // namespace dllaunch

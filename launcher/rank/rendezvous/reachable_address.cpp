@@ -1,0 +1,131 @@
+#include "launcher/rank/rendezvous/reachable_address.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+namespace dllaunch {
+namespace {
+
+bool is_virtual(std::string_view name) {
+  constexpr std::array<std::string_view, 10> stems = {"docker",  "br-",  "virbr", "veth",   "cni",
+                                                      "flannel", "cali", "lxc",   "podman", "kube"};
+  return std::any_of(stems.begin(), stems.end(),
+                     [&](std::string_view stem) { return name.starts_with(stem); });
+}
+
+bool is_link_local(std::string_view address) {
+  return address.starts_with("fe80:") || address.starts_with("169.254.");
+}
+
+std::string as_number(const sockaddr* address) {
+  std::array<char, NI_MAXHOST> text{};
+  const socklen_t size =
+      address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  if (getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0) {
+    return "";
+  }
+  return text.data();
+}
+
+bool is_ip(const sockaddr* address) {
+  return address != nullptr && (address->sa_family == AF_INET || address->sa_family == AF_INET6);
+}
+
+/// Calls `look` with each address of `name` until it says true.
+template <typename Look>
+void each_address(const std::string& name, Look look) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_DGRAM;
+  addrinfo* list = nullptr;
+  if (name.empty() || getaddrinfo(name.c_str(), nullptr, &wanted, &list) != 0) return;
+  for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
+    if (is_ip(at->ai_addr) && look(*at)) break;
+  }
+  freeaddrinfo(list);
+}
+
+/// The address that the kernel would send from; a datagram socket sends nothing when it connects.
+std::string address_towards(const std::string& peer) {
+  std::string found;
+  each_address(peer, [&](const addrinfo& at) {
+    const int probe = socket(at.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (probe < 0) return false;
+    sockaddr_storage target{};
+    std::memcpy(&target, at.ai_addr, std::min<std::size_t>(at.ai_addrlen, sizeof target));
+    auto* address = reinterpret_cast<sockaddr*>(&target);
+    const in_port_t discard = htons(9);
+    if (at.ai_family == AF_INET6)
+      reinterpret_cast<sockaddr_in6&>(target).sin6_port = discard;
+    else
+      reinterpret_cast<sockaddr_in&>(target).sin_port = discard;
+    socklen_t size = sizeof target;
+    if (connect(probe, address, at.ai_addrlen) == 0 && getsockname(probe, address, &size) == 0) {
+      found = as_number(address);
+    }
+    close(probe);
+    return !found.empty();
+  });
+  return found.starts_with("127.") || found == "::1" ? "" : found;
+}
+
+}  // namespace
+
+std::vector<NetworkInterface> interfaces_here() {
+  std::vector<NetworkInterface> found;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return found;
+  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+    if (!is_ip(at->ifa_addr)) continue;
+    found.push_back({.name = at->ifa_name,
+                     .address = as_number(at->ifa_addr),
+                     .loopback = (at->ifa_flags & IFF_LOOPBACK) != 0,
+                     .up = (at->ifa_flags & IFF_UP) != 0});
+  }
+  freeifaddrs(list);
+  return found;
+}
+
+std::string choose_address(const std::vector<ResolvedName>& names, const std::string& towards_peer,
+                           const std::vector<NetworkInterface>& interfaces) {
+  const auto reachable = [&](const std::string& address) {
+    return std::any_of(interfaces.begin(), interfaces.end(), [&](const NetworkInterface& card) {
+      return card.up && !card.loopback && card.address == address;
+    });
+  };
+  for (const auto& [name, addresses] : names) {
+    if (std::any_of(addresses.begin(), addresses.end(), reachable)) return name;
+  }
+  if (!towards_peer.empty()) return towards_peer;
+  for (const auto& card : interfaces) {
+    if (card.up && !card.loopback && !is_virtual(card.name) && !is_link_local(card.address)) {
+      return card.address;
+    }
+  }
+  return names.empty() ? "localhost" : names.front().name;
+}
+
+std::string reachable_address(const std::vector<std::string>& names, const std::string& peer) {
+  std::vector<ResolvedName> resolved;
+  for (const auto& name : names) {
+    if (name.empty()) continue;
+    ResolvedName entry{.name = name};
+    each_address(name, [&](const addrinfo& at) {
+      entry.addresses.push_back(as_number(at.ai_addr));
+      return false;
+    });
+    resolved.push_back(std::move(entry));
+  }
+  return choose_address(resolved, address_towards(peer), interfaces_here());
+}
+
+}  // namespace dllaunch

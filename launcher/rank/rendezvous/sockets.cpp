@@ -1,0 +1,165 @@
+#include "launcher/rank/rendezvous/sockets.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int connect_patience_ms = 3000;
+constexpr std::size_t longest_answer = std::size_t{16} << 20;
+
+bool wait_for(int socket, short what, int milliseconds) {
+  pollfd one{socket, what, 0};
+  while (true) {
+    const int ready = poll(&one, 1, milliseconds);
+    if (ready >= 0 || errno != EINTR) return ready > 0;
+  }
+}
+
+}  // namespace
+
+int closed_with_reason(int socket) {
+  const int error = errno;
+  if (socket >= 0) close(socket);
+  errno = error;
+  return -1;
+}
+
+int bound_and_listening(int socket, const sockaddr* address, socklen_t size) {
+  if (socket < 0 || bind(socket, address, size) != 0) return closed_with_reason(socket);
+  constexpr int backlog = 8192;  // the kernel lowers it to its own limit
+  return listen(socket, backlog) == 0 ? socket : closed_with_reason(socket);
+}
+
+std::string last_error() {
+  return std::strerror(errno);
+}
+
+int milliseconds_until(Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000));
+}
+
+int listen_on(int port) {
+  constexpr int kind = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+  const int on = 1;
+  const int off = 0;
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(static_cast<in_port_t>(port));
+  int made = socket(AF_INET6, kind, 0);
+  if (made >= 0) {
+    setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    made = bound_and_listening(made, reinterpret_cast<const sockaddr*>(&six), sizeof six);
+    if (made >= 0 || errno == EADDRINUSE) return made;
+  }
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = six.sin6_port;
+  made = socket(AF_INET, kind, 0);
+  if (made >= 0) setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  return bound_and_listening(made, reinterpret_cast<const sockaddr*>(&four), sizeof four);
+}
+
+int port_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  // Both families keep the port in the same place.
+  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+std::string peer_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  std::array<char, NI_MAXHOST> host{};
+  if (getpeername(socket, generic, &size) != 0 ||
+      getnameinfo(generic, size, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return "an unknown address";
+  const std::string text = host.data();
+  const std::string four_in_six = "::ffff:";
+  return text.starts_with(four_in_six) ? text.substr(four_in_six.size()) : text;
+}
+
+std::vector<SocketAddress> addresses_of(const std::string& host, int port) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const std::string service = std::to_string(port);
+  if (getaddrinfo(host.c_str(), service.c_str(), &wanted, &list) != 0) return {};
+  std::vector<SocketAddress> found;
+  for (const addrinfo* at = list; at != nullptr; at = at->ai_next) {
+    SocketAddress one{.size = at->ai_addrlen};
+    std::memcpy(&one.address, at->ai_addr, at->ai_addrlen);
+    found.push_back(one);
+  }
+  freeaddrinfo(list);
+  return found;
+}
+
+SocketAddress at_port(SocketAddress address, int port) {
+  // Both families keep the port in the same place.
+  reinterpret_cast<sockaddr_in&>(address.address).sin_port = htons(static_cast<in_port_t>(port));
+  return address;
+}
+
+int begin_to_connect(const SocketAddress& address) {
+  const int made = socket(address.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (made < 0) return -1;
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address.address);
+  const bool begun = connect(made, generic, address.size) == 0 || errno == EINPROGRESS;
+  return begun ? made : closed_with_reason(made);
+}
+
+int connect_to(const std::string& host, int port) {
+  for (const auto& address : addresses_of(host, port)) {
+    const int made = begin_to_connect(address);
+    if (made < 0) continue;
+    const bool ready = wait_for(made, POLLOUT, connect_patience_ms);
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (getsockopt(made, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+    if (ready && error == 0) {
+      fcntl(made, F_SETFL, fcntl(made, F_GETFL) & ~O_NONBLOCK);
+      return made;
+    }
+    errno = error != 0 ? error : ETIMEDOUT;
+    closed_with_reason(made);
+  }
+  return -1;
+}
+
+std::string exchange(int socket, const std::string& line, Clock::time_point deadline) {
+  if (socket < 0) return "";
+  std::string answer;
+  const bool sent =
+      send(socket, line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
+  while (sent && answer.size() < longest_answer && !answer.ends_with('\n')) {
+    if (!wait_for(socket, POLLIN, milliseconds_until(deadline))) break;
+    std::string piece(65536, '\0');
+    const ssize_t got = recv(socket, piece.data(), piece.size(), 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    answer.append(piece, 0, static_cast<std::size_t>(got));
+  }
+  close(socket);
+  if (!answer.ends_with('\n')) return "";
+  answer.pop_back();
+  return answer;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,177 @@
+#include "launcher/run/events.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::json;
+
+std::optional<double> real(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::optional<std::int64_t> whole(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+std::string text(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Event start(const Json& line, double time) {
+  return StartEvent{.time = time,
+                    .ranks = whole(line, "ranks"),
+                    .nodes = whole(line, "nodes"),
+                    .model = text(line, "model"),
+                    .parameters = whole(line, "parameters"),
+                    .frozen = whole(line, "frozen"),
+                    .global_batch = whole(line, "global_batch"),
+                    .epochs = whole(line, "epochs"),
+                    .steps_per_epoch = whole(line, "steps_per_epoch"),
+                    .init_from = text(line, "init_from")};
+}
+
+Event step(const Json& line, double time) {
+  return StepEvent{.time = time,
+                   .epoch = whole(line, "epoch").value_or(0),
+                   .step = whole(line, "step").value_or(0),
+                   .loss = real(line, "loss"),
+                   .accuracy = real(line, "accuracy"),
+                   .lr = real(line, "lr"),
+                   .images_per_s = real(line, "images_per_s")};
+}
+
+Event epoch(const Json& line, double time) {
+  return EpochEvent{.time = time,
+                    .epoch = whole(line, "epoch").value_or(0),
+                    .loss = real(line, "loss"),
+                    .accuracy = real(line, "accuracy"),
+                    .val_loss = real(line, "val_loss"),
+                    .val_accuracy = real(line, "val_accuracy"),
+                    .seconds = real(line, "seconds"),
+                    .images_per_s = real(line, "images_per_s"),
+                    .images = real(line, "images"),
+                    .step = whole(line, "step")};
+}
+
+Event ranks(const Json& line, double time) {
+  RanksEvent event{.time = time, .epoch = whole(line, "epoch").value_or(0), .notes = {}};
+  const auto notes = line.find("notes");
+  if (notes != line.end() && notes->is_array()) {
+    for (const auto& note : *notes) {
+      if (note.is_string()) event.notes.push_back(note.get<std::string>());
+    }
+  }
+  return event;
+}
+
+Event checkpoint(const Json& line, double time) {
+  return CheckpointEvent{.time = time,
+                         .path = text(line, "path"),
+                         .epoch = whole(line, "epoch").value_or(0),
+                         .step = whole(line, "step").value_or(0),
+                         .seconds_blocked = real(line, "seconds_blocked"),
+                         .seconds_total = real(line, "seconds_total"),
+                         .bytes = whole(line, "bytes")};
+}
+
+Event checkpoint_failed(const Json& line, double time) {
+  return CheckpointFailedEvent{
+      .time = time, .step = whole(line, "step").value_or(0), .why = text(line, "why")};
+}
+
+Event checkpoint_refused(const Json& line, double time) {
+  return CheckpointRefusedEvent{.time = time, .path = text(line, "path"), .why = text(line, "why")};
+}
+
+Event restart(const Json& line, double time) {
+  return RestartEvent{.time = time,
+                      .reason = text(line, "reason"),
+                      .from = text(line, "from"),
+                      .step = whole(line, "step"),
+                      .queue_seconds = real(line, "queue_seconds")};
+}
+
+Event stall(const Json& line, double time) {
+  StallEvent event{.time = time,
+                   .state = text(line, "state"),
+                   .late_ranks = {},
+                   .collective = text(line, "collective"),
+                   .seconds = real(line, "seconds"),
+                   .line = text(line, "line")};
+  const auto ranks = line.find("late_ranks");
+  if (ranks != line.end() && ranks->is_array()) {
+    for (const auto& rank : *ranks) {
+      if (rank.is_number_integer()) event.late_ranks.push_back(rank.get<std::int64_t>());
+    }
+  }
+  return event;
+}
+
+Event end(const Json& line, double time) {
+  return EndEvent{.time = time, .status = text(line, "status"), .seconds = real(line, "seconds")};
+}
+
+}  // namespace
+
+double time_of(const Event& event) {
+  return std::visit([](const auto& one) { return one.time; }, event);
+}
+
+std::int64_t generation_of(const Event& event) {
+  return std::visit([](const auto& one) { return one.generation; }, event);
+}
+
+std::optional<Event> parse_event(std::string_view line) {
+  using Reader = Event (*)(const Json&, double);
+  static const std::map<std::string, Reader, std::less<>> readers = {
+      {"start", start},
+      {"step", step},
+      {"epoch", epoch},
+      {"ranks", ranks},
+      {"checkpoint", checkpoint},
+      {"checkpoint_failed", checkpoint_failed},
+      {"checkpoint_refused", checkpoint_refused},
+      {"restart", restart},
+      {"stall", stall},
+      {"end", end}};
+
+  const Json parsed = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return std::nullopt;
+  const auto time = real(parsed, "time");
+  const auto reader = readers.find(text(parsed, "event"));
+  if (!time || reader == readers.end()) return std::nullopt;
+  Event event = reader->second(parsed, *time);
+  const auto generation = std::max<std::int64_t>(0, whole(parsed, "generation").value_or(0));
+  std::visit([&](auto& one) { one.generation = generation; }, event);
+  return event;
+}
+
+std::string restart_line(const RestartEvent& event) {
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
+  nlohmann::ordered_json line = {
+      {"time", event.time},          {"event", "restart"},
+      {"reason", event.reason},      {"from", event.from.empty() ? Json() : Json(event.from)},
+      {"step", or_null(event.step)}, {"queue_seconds", or_null(event.queue_seconds)}};
+  if (event.generation > 0) line["generation"] = event.generation;
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::vector<Event> EventTail::read() {
+  std::vector<Event> events;
+  for (const auto& line : lines_.read()) {
+    if (auto event = parse_event(line)) events.push_back(*std::move(event));
+  }
+  return events;
+}
+
+}  // namespace dllaunch

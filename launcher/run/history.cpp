@@ -1,0 +1,186 @@
+#include "launcher/run/history.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "launcher/base/utf8.hpp"
+#include "launcher/run/log_line.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// The trainer's word for "this life goes on from a checkpoint"; others are reasons.
+constexpr std::string_view resumed = "resume";
+
+/// 469 of "runs/x/checkpoints/step-00000469".
+std::optional<std::int64_t> step_of(std::string_view checkpoint) {
+  constexpr std::string_view mark = "step-";
+  const auto at = checkpoint.rfind(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto digits = checkpoint.substr(at + mark.size());
+  std::int64_t step = 0;
+  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  if (problem != std::errc() || end != digits.data() + digits.size() || step < 0) {
+    return std::nullopt;
+  }
+  return step;
+}
+
+}  // namespace
+
+bool History::is_orphan(std::int64_t generation) {
+  if (generation <= 0) return false;
+  if (generation < generation_) return true;
+  generation_ = generation;
+  return false;
+}
+
+bool History::follow(const Event& event, bool accounted) {
+  if (is_orphan(generation_of(event))) return false;
+  if (const auto* start = std::get_if<StartEvent>(&event)) begin_life(*start, accounted);
+  if (const auto* restart = std::get_if<RestartEvent>(&event)) resume(*restart, accounted);
+  if (const auto* end = std::get_if<EndEvent>(&event)) ended_ = end->status;
+  if (const auto* step = std::get_if<StepEvent>(&event)) {
+    if (!take_step(*step)) return false;
+  }
+  if (!std::holds_alternative<RestartEvent>(event)) life_time_ = time_of(event);
+  return true;
+}
+
+bool History::take(const Event& event) {
+  if (!follow(event, /*accounted=*/true)) return false;
+  account(event);
+  return true;
+}
+
+bool History::recall(const Event& event) {
+  return follow(event, /*accounted=*/false);
+}
+
+void History::begin_life(const StartEvent& event, bool accounted) {
+  ++lives_;
+  if (accounted) ++accounted_lives_;
+  base_known_ = false;
+  restart_is_open_ = false;
+  blocked_seconds_ = 0;
+  // What is started again after an earlier run in the directory says so itself, if it goes on.
+  if (accounted_lives_ > 1) {
+    down_since_ = life_time_;
+    open_restart(event.time);
+  }
+}
+
+void History::resume(const RestartEvent& event, bool accounted) {
+  if (event.reason != resumed) {
+    note_ = event.reason;
+    queue_note_ = std::max(0.0, event.queue_seconds.value_or(0));
+    if (accounted) queue_seconds_ += queue_note_;
+    return;
+  }
+  // The first life of a directory may begin with another run's checkpoint.
+  if (accounted && !restart_is_open_ && lives_ != 1) open_restart(event.time);
+  if (restart_is_open_) restarts_.back().from = event.from;
+  const auto step = event.step ? event.step : step_of(event.from);
+  if (step) go_on_from(std::max<std::int64_t>(0, *step));
+}
+
+void History::open_restart(double time) {
+  std::string reason = std::exchange(note_, {});
+  if (reason.empty()) {
+    reason = ended_.empty() ? "the life before died without a word"
+                            : "the life before ended as " + ended_;
+  }
+  ended_.clear();
+  ++restart_count_;
+  if (restarts_.size() == most_restarts) restarts_.erase(restarts_.begin());
+  restarts_.push_back({.time = time, .reason = std::move(reason)});
+  restart_is_open_ = true;
+}
+
+void History::go_on_from(std::int64_t step) {
+  base_known_ = true;
+  const std::int64_t lost_steps = std::max<std::int64_t>(0, step_ - step);
+  const double lost_seconds = times_.begin_after(step);
+  step_ = step;
+  if (!restart_is_open_) return;
+  lost_steps_ += lost_steps;
+  lost_seconds_ += lost_seconds;
+  Restart& restart = restarts_.back();
+  restart.step = step;
+  restart.lost_steps += lost_steps;
+  restart.lost_seconds += lost_seconds;
+}
+
+bool History::take_step(const StepEvent& event) {
+  if (event.step > 0) {
+    if (!base_known_) go_on_from(event.step - 1);
+    if (event.step <= step_) return false;
+    step_ = event.step;
+  }
+  note_.clear();
+  if (restart_is_open_ && !restarts_.back().down_seconds && down_since_ > 0) {
+    restarts_.back().down_seconds = std::max(0.0, event.time - down_since_ - queue_note_);
+  }
+  queue_note_ = 0;
+  return true;
+}
+
+void History::account(const Event& event) {
+  const double time = time_of(event);
+  if (first_time_ == 0) first_time_ = time;
+  latest_time_ = std::max(latest_time_, time);
+  latest_seconds_ = 0;
+  if (const auto* checkpoint = std::get_if<CheckpointEvent>(&event)) {
+    // Told late, and only what it stopped is lost.
+    if (checkpoint->seconds_blocked) {
+      blocked_seconds_ += std::max(0.0, *checkpoint->seconds_blocked);
+      return;
+    }
+  }
+  if (std::holds_alternative<CheckpointFailedEvent>(event)) return;
+  double since = event_before_ > 0 ? std::max(0.0, time - event_before_) : 0;
+  event_before_ = time;
+  const auto* step = std::get_if<StepEvent>(&event);
+  if (step == nullptr) return;
+  const double blocked = std::min(since, blocked_seconds_);
+  blocked_seconds_ -= blocked;
+  since -= blocked;
+  times_.add(step->step, since);
+  latest_seconds_ = since;
+}
+
+double History::span_until(double time_s) const {
+  if (first_time_ == 0) return 0;
+  return std::max(0.0, std::max(latest_time_, time_s) - first_time_ - queue_seconds_);
+}
+
+double History::span_seconds() const {
+  return span_until(latest_time_);
+}
+
+std::string restart_words(const Restart& restart) {
+  constexpr std::size_t most_shown = 300;
+  std::string text(first_bytes(shown_line(restart.reason), most_shown));
+  text += restart.step > 0 ? fmt::format("; from step {}", restart.step) : "; from the beginning";
+  text += fmt::format(", {} step{} lost", restart.lost_steps, restart.lost_steps == 1 ? "" : "s");
+  if (restart.down_seconds) text += fmt::format(", down {:.1f} s", *restart.down_seconds);
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Restart& restart) {
+  using Json = nlohmann::ordered_json;
+  return {{"time", restart.time},
+          {"reason", restart.reason},
+          {"from", restart.from.empty() ? Json() : Json(restart.from)},
+          {"step", restart.step},
+          {"lost_steps", restart.lost_steps},
+          {"lost_seconds", restart.lost_seconds},
+          {"down_seconds", restart.down_seconds ? Json(*restart.down_seconds) : Json()}};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,62 @@
+// Which of Slurm's jobs belongs to a run. A number alone does not say: a controller that lost its
+// state counts from 1 again, and another cluster has numbers of its own.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launcher/os/world.hpp"
+#include "launcher/plan/plan.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/slurm_text.hpp"
+
+namespace dllaunch {
+
+/// What a run knows of its job.
+struct JobIdentity {
+  std::string id;          // Slurm's number
+  std::string name;        // --job-name
+  std::string script;      // RUN/job.sbatch, or its user's own; empty: not known
+  std::string token = {};  // in the comment of a job that dllaunch submitted; empty: not known
+  double submitted_s = 0;  // Unix seconds; 0: not known
+};
+/// Looks whether there is a RUN/job.sbatch, and into RUN/job.json.
+JobIdentity identity_of(const LaunchPlan& plan, const RunDir& run, const std::string& id);
+
+/// Whether a job that has the run's number is the run's. Where both tokens are known they decide.
+/// Where one is not (a site takes comments away, or the user submitted the script) the script
+/// decides. Of a run that RUN/job.json says nothing of, as an older version left it, the name is
+/// enough, unless the job runs another run's RUN/job.sbatch. So it is where Slurm does not say the
+/// script, and where it says nothing the job counts as the run's.
+bool is_same_job(const JobIdentity& ours, const JobOrigin& origin);
+/// The same with a time of submission. Where a token is missing, a job that was submitted a day
+/// before the run's is not the run's: a requeue changes that time, but never to an earlier one.
+bool is_same_job(const JobIdentity& ours, const SlurmJob& job);
+
+/// Keeps in RUN/job.json the job's token, when it was submitted and on which cluster. A file system
+/// that refuses costs that knowledge only.
+void remember_job(World& world, const RunDir& run, const std::string& id, const std::string& token);
+
+/// The same of a job that its user submitted with a script of his own, seen from within: the script
+/// stands for the token. Does nothing where the run has a RUN/job.sbatch.
+void remember_own_script(World& world, const RunDir& run, const SlurmJob& job);
+
+/// The name of this cluster. Slurm is asked at most once.
+class OwnCluster {
+ public:
+  explicit OwnCluster(World& world) : world_(world) {}
+  /// Empty: Slurm does not say.
+  const std::string& name();
+
+ private:
+  World& world_;
+  std::optional<std::string> name_;
+  bool asked_ = false;
+};
+
+/// unavailable: the run's job was submitted on another cluster than this one, both named.
+/// Asks for the name of this one only where the run's is known.
+Result<Ok> check_cluster(const RunDir& run, const std::string& id, OwnCluster& here);
+Result<Ok> check_cluster(World& world, const RunDir& run, const std::string& id);
+
+}  // namespace dllaunch

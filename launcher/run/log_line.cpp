@@ -1,0 +1,91 @@
+#include "launcher/run/log_line.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "launcher/base/utf8.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// The number at the beginning, which is taken away from `text`.
+std::optional<int> take_number(std::string_view& text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+bool take(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
+/// Bytes of the escape sequence that `text` begins with; 0: none. CSI ends with a letter or one of
+/// @[\]^_`{|}~, OSC with BEL or ESC \, the others are two bytes long.
+std::size_t escape_length(std::string_view text) {
+  constexpr char escape = '\x1b';
+  if (text.size() < 2 || text[0] != escape) return 0;
+  if (text[1] == '[') {
+    std::size_t end = 2;
+    while (end < text.size() && text[end] >= 0x20 && text[end] < 0x40) ++end;
+    const bool ended = end < text.size() && text[end] >= 0x40 && text[end] <= 0x7e;
+    return ended ? end + 1 : 0;
+  }
+  if (text[1] == ']') {
+    const auto bell = text.find('\a');
+    if (bell != std::string_view::npos) return bell + 1;
+    const auto string_end = text.find("\x1b\\", 2);
+    return string_end == std::string_view::npos ? 0 : string_end + 2;
+  }
+  return text[1] >= 0x30 && text[1] <= 0x7e ? 2 : 0;
+}
+
+}  // namespace
+
+std::optional<LogSource> log_source(std::string_view name) {
+  constexpr std::string_view extension = ".log";
+  constexpr std::array<std::string_view, 2> ours = {"mpirun", "dllaunch"};
+  if (!name.ends_with(extension) || name.starts_with('.')) return std::nullopt;
+  name.remove_suffix(extension.size());
+  if (name.empty() || std::find(ours.begin(), ours.end(), name) != ours.end()) return std::nullopt;
+  if (!take(name, "rank-")) return LogSource{.rank = -1, .node = printable(name)};
+  const auto rank = take_number(name);
+  if (!rank || !take(name, "-")) return std::nullopt;
+  return LogSource{.rank = *rank, .node = printable(name)};
+}
+
+LabelledLine split_label(std::string_view line) {
+  const LabelledLine none{.text = line};
+  auto rest = line;
+  if (take(rest, "[")) {
+    const bool job = take_number(rest).has_value() && take(rest, ",");
+    const auto rank = job ? take_number(rest) : std::nullopt;
+    if (!rank || !(take(rest, "]<stdout>:") || take(rest, "]<stderr>:"))) return none;
+    return {.rank = *rank, .text = rest};
+  }
+  // srun pads to the width of the highest rank.
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  const auto rank = take_number(rest);
+  if (!rank || !take(rest, ":")) return none;
+  take(rest, " ");
+  return {.rank = *rank, .text = rest};
+}
+
+std::string shown_line(std::string_view line) {
+  constexpr std::string_view special = "\x1b";
+  if (line.find(special) == std::string_view::npos) return printable(line);
+  std::string plain;
+  plain.reserve(line.size());
+  while (!line.empty()) {
+    const std::size_t skipped = escape_length(line);
+    if (skipped == 0) plain += line[0];
+    line.remove_prefix(std::max<std::size_t>(1, skipped));
+  }
+  return printable(plain);
+}
+
+}  // namespace dllaunch

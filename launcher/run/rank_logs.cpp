@@ -1,0 +1,94 @@
+#include "launcher/run/rank_logs.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "topology/regular_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Newest first: a run that was resumed on another node has several logs of one rank.
+std::vector<std::string> logs_of(const RunDir& run, const std::string& prefix) {
+  std::vector<std::pair<fs::file_time_type, std::string>> found;
+  std::error_code error;
+  for (fs::directory_iterator at(run.out(), error), end; !error && at != end; at.increment(error)) {
+    if (!at->path().filename().string().starts_with(prefix)) continue;
+    std::error_code ignored;
+    found.emplace_back(at->last_write_time(ignored), at->path().string());
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<std::string> paths;
+  paths.reserve(found.size());
+  for (auto& [time, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+bool has_error(const std::vector<std::string>& lines) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [](const std::string& line) { return is_error_line(line); });
+}
+
+}  // namespace
+
+std::string rank_log_name(int rank, const std::string& host) {
+  std::string safe = host;
+  std::replace(safe.begin(), safe.end(), '/', '_');
+  return fmt::format("rank-{:04}-{}.log", rank, safe);
+}
+
+std::string host_of_log(const std::string& path) {
+  const std::string name = fs::path(path).stem().string();
+  const auto first = name.find('-');
+  const auto second = name.find('-', first + 1);
+  if (first == std::string::npos || second == std::string::npos) return "";
+  return name.substr(second + 1);
+}
+
+std::string host_of_rank(const RunDir& run, int rank) {
+  const auto logs = logs_of(run, fmt::format("rank-{:04}-", rank));
+  return logs.empty() ? std::string() : host_of_log(logs.front());
+}
+
+std::string file_end(const std::string& path, std::size_t most) {
+  const int file = open_regular_file(path);
+  if (file < 0) return "";
+  struct stat info {};
+  const off_t size = fstat(file, &info) == 0 ? info.st_size : 0;
+  const off_t take = std::min(size, static_cast<off_t>(most));
+  std::string text(static_cast<std::size_t>(take), '\0');
+  const ssize_t got = pread(file, text.data(), text.size(), size - take);
+  close(file);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  const auto line = take < size ? text.find('\n') : std::string::npos;
+  return line == std::string::npos ? text : text.substr(line + 1);
+}
+
+LogExcerpt excerpt_of(const RunDir& run, const DeadRank& dead, std::size_t most_lines) {
+  constexpr std::size_t most_bytes = 65536;
+  const auto read = [&](const std::string& path) {
+    auto lines = log_excerpt(file_end(path, most_bytes), most_lines);
+    const bool error = has_error(lines);
+    return LogExcerpt{path, std::move(lines), error};
+  };
+  LogExcerpt fallback;
+  if (dead.rank >= 0) {
+    const auto own = logs_of(run, fmt::format("rank-{:04}-", dead.rank));
+    if (!own.empty()) fallback = read(own.front());
+    if (dead.signal != 0 || fallback.has_error) return fallback;
+  }
+  for (const auto& path : logs_of(run, "rank-")) {
+    auto excerpt = read(path);
+    if (excerpt.has_error) return excerpt;
+    if (fallback.path.empty()) fallback = std::move(excerpt);
+  }
+  return fallback;
+}
+
+}  // namespace dllaunch

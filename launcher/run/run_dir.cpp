@@ -1,0 +1,292 @@
+#include "launcher/run/run_dir.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <random>
+#include <string_view>
+#include <thread>
+
+#include "runtime/run_file.hpp"
+#include "topology/regular_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error cannot(const std::string& what, const std::string& path, const std::string& why) {
+  return {ErrorKind::bad_request, fmt::format("cannot {} {}: {}", what, path, why),
+          "choose another place with --run-dir DIR"};
+}
+
+bool ends_within_a_line(int fd) {
+  const auto size = lseek(fd, 0, SEEK_END);
+  char last = '\n';
+  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+std::string time_stamp() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y%m%d-%H%M%S", &local);
+  return text.data();
+}
+
+/// Letters and digits. Four are enough for two runs of one name within a second.
+std::string random_word(int length) {
+  constexpr std::string_view alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
+  std::random_device source;
+  std::uniform_int_distribution<std::size_t> pick(0, alphabet.size() - 1);
+  std::string word;
+  for (int i = 0; i < length; ++i) word += alphabet[pick(source)];
+  return word;
+}
+
+Result<Ok> write_and_sync(int fd, const std::string& path, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t got = write(fd, text.data() + done, text.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot("write", path, std::strerror(errno));
+    done += static_cast<std::size_t>(got);
+  }
+  // Some file systems cannot sync (EINVAL); the rename is then still atomic for readers.
+  if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP) {
+    return cannot("write", path, std::strerror(errno));
+  }
+  return Ok{};
+}
+
+/// Job files hold tokens and passwords: whatever the umask, only who is meant to reads our copies.
+constexpr mode_t private_file = 0600;
+
+}  // namespace
+
+int make_private_folder(const std::string& path) {
+  std::error_code error;
+  const auto above = fs::path(path).parent_path();
+  auto known = above;
+  while (!fs::exists(known, error) && known.has_relative_path()) known = known.parent_path();
+  fs::create_directories(above, error);
+  if (error) return error.value();
+  if (mkdir(path.c_str(), 0700) == 0) {
+    for (auto folder = above;; folder = folder.parent_path()) {
+      // A disk that cannot says so at the first file.
+      const auto ignored = sync_folder(folder);
+      if (folder == known || !folder.has_relative_path()) return 0;
+    }
+  }
+  const int why = errno;
+  return fs::is_directory(path, error) ? 0 : why;
+}
+
+std::string safe_run_name(const std::string& name) {
+  std::string safe;
+  for (const char c : name) {
+    const bool plain =
+        (std::isalnum(static_cast<unsigned char>(c)) != 0 && static_cast<unsigned char>(c) < 128) ||
+        c == '.' || c == '-' || c == '_';
+    safe += plain ? c : '_';
+  }
+  // A name that begins with a dot would be a temporary one.
+  if (safe.empty() || safe.front() == '.') safe.insert(safe.begin(), '_');
+  return safe.substr(0, 100);
+}
+
+std::string new_run_path(const std::string& name) {
+  std::error_code ignored;
+  const fs::path here = fs::current_path(ignored);
+  return (here / "runs" /
+          fmt::format("{}-{}-{}", safe_run_name(name), time_stamp(), random_word(4)))
+      .string();
+}
+
+std::string read_run_id(const std::string& path) {
+  std::array<char, 64> text{};
+  const int file = open_regular_file(path + "/.run-id");
+  if (file < 0) return "";
+  const ssize_t got = read(file, text.data(), text.size());
+  close(file);
+  const std::string id(text.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  const bool plain = std::all_of(id.begin(), id.end(), [](unsigned char c) {
+    return std::isdigit(c) != 0 || (c >= 'a' && c <= 'z');
+  });
+  return plain ? id : "";
+}
+
+namespace {
+
+/// 0, or errno.
+int share_with_group(const std::string& folder) {
+  struct stat now {};
+  if (stat(folder.c_str(), &now) != 0) return errno;
+  const mode_t wanted = (now.st_mode & 07777) | S_IRGRP | S_IXGRP;
+  return wanted == (now.st_mode & 07777) || chmod(folder.c_str(), wanted) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+Result<RunDir> make_run_dir(const std::string& path, bool share) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error).lexically_normal();
+  if (error) return cannot("make", path, error.message());
+  std::string text = absolute.string();
+  if (text.size() > 1 && text.back() == '/') text.pop_back();
+
+  RunDir run{.path = text, .resumed = fs::exists(text + "/job.yaml", error)};
+  for (const auto& folder : {text, run.out()}) {
+    int why = make_private_folder(folder);
+    if (share && why == 0) why = share_with_group(folder);
+    if (why != 0) return cannot("make the run directory", text, std::strerror(why));
+  }
+  const std::string marker = text + "/" + share_marker;
+  if (!share) fs::remove(marker, error);
+  if (share && !fs::exists(marker, error)) {
+    if (auto shared = write_file(marker, ""); !shared) return std::move(shared).error();
+  }
+  // Root passes every permission check but not a read-only file system: only writing tells.
+  run.id = read_run_id(text);
+  const bool known = !run.id.empty();
+  if (!known) run.id = random_word(16);
+  auto written = write_file(text + (known ? "/.writable" : "/.run-id"), run.id);
+  if (!written) return std::move(written).error();
+  fs::remove(text + "/.writable", error);
+  return run;
+}
+
+Result<RunLock> RunLock::take(const RunDir& run) {
+  const std::string path = run.path + "/.lock";
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, private_file);
+  if (fd < 0) return cannot("open", path, std::strerror(errno));
+  RunLock lock(fd);
+  // Who only looks (owner_of) holds it for an instant.
+  constexpr int tries = 5;
+  for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; ++i) {
+    // A file system without locks: better than no run.
+    if (errno != EWOULDBLOCK) return lock;
+    if (i == tries)
+      return Error{ErrorKind::bad_request,
+                   fmt::format("another dllaunch is running in {}", run.path),
+                   "wait for it, stop it, or choose another --run-dir"};
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  lock.sign();
+  return lock;
+}
+
+void RunLock::sign() const {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::string text = fmt::format("{} {}\n", static_cast<long>(getpid()), host.data());
+  // Only for those who look: a full disk must not stop the run.
+  if (ftruncate(fd_, 0) != 0) return;
+  if (pwrite(fd_, text.data(), text.size(), 0) < 0) return;
+}
+
+void forget_summary(const RunDir& run) {
+  std::error_code ignored;
+  fs::remove(run.summary(), ignored);
+}
+
+std::optional<RunOwner> owner_of(const RunDir& run) {
+  const int fd = open((run.path + "/.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return std::nullopt;
+  const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  std::array<char, 300> text{};
+  struct stat info {};
+  const bool read = held && pread(fd, text.data(), text.size() - 1, 0) > 0 && fstat(fd, &info) == 0;
+  close(fd);
+  if (!held) return std::nullopt;
+  RunOwner owner;
+  if (!read) return owner;
+  const std::string_view words(text.data());
+  const auto blank = words.find(' ');
+  owner.pid = static_cast<pid_t>(std::atol(text.data()));
+  if (blank != std::string_view::npos)
+    owner.host = words.substr(blank + 1, words.find('\n') - blank - 1);
+  owner.since_s = static_cast<double>(info.st_mtime);
+  return owner;
+}
+
+RunLock::~RunLock() {
+  if (fd_ >= 0) close(fd_);
+}
+
+std::string newest_checkpoint(const RunDir& run) {
+  std::string newest;
+  std::error_code error;
+  for (fs::directory_iterator at(run.checkpoints(), error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with("step-") && at->path().string() > newest) newest = at->path().string();
+  }
+  return newest;
+}
+
+Result<Ok> write_file(const std::string& path, const std::string& text, Readers readers) {
+  const fs::path target(path);
+  const std::string temporary =
+      (target.parent_path() /
+       fmt::format(".{}.{}.tmp", target.filename().string(), static_cast<long>(getpid())))
+          .string();
+  // What a killed process of our number left, or a link that somebody put there.
+  unlink(temporary.c_str());
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
+  const int fd = readers == Readers::none
+                     ? open(temporary.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, private_file)
+                     : open_run_file(target.parent_path(), temporary, flags);
+  if (fd < 0) return cannot("write", path, std::strerror(errno));
+  auto written = write_and_sync(fd, path, text);
+  // A full disk may show only here (NFS).
+  if (close(fd) != 0 && written) written = cannot("write", path, std::strerror(errno));
+  if (written && rename(temporary.c_str(), path.c_str()) != 0) {
+    written = cannot("write", path, std::strerror(errno));
+  }
+  if (!written) unlink(temporary.c_str());
+  return written;
+}
+
+Result<Ok> sync_folder(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool good = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP);
+  const int why = errno;
+  if (folder >= 0) close(folder);
+  if (good) return Ok{};
+  return Error{ErrorKind::unavailable, fmt::format("cannot write {}: {}", path, std::strerror(why)),
+               ""};
+}
+
+Result<Ok> append_lines(const std::string& path, const std::string& lines) {
+  const auto refused = [&path] {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot write {}: {}", path, std::strerror(errno)), ""};
+  };
+  const int fd = open_run_file(fs::path(path).parent_path(), path, O_RDWR | O_CREAT | O_APPEND);
+  if (fd < 0) return refused();
+  const bool begins = lseek(fd, 0, SEEK_END) == 0;
+  const std::string whole = (ends_within_a_line(fd) ? "\n" : "") + lines;
+  const ssize_t wrote = write(fd, whole.data(), whole.size());
+  if (wrote >= 0 && static_cast<std::size_t>(wrote) < whole.size()) errno = ENOSPC;
+  const bool good = wrote == static_cast<ssize_t>(whole.size()) && fsync(fd) == 0;
+  Result<Ok> done = good ? Result<Ok>(Ok{}) : Result<Ok>(refused());
+  if (close(fd) != 0 && done) done = refused();
+  if (done && begins) done = sync_folder(fs::path(path).parent_path());
+  return done;
+}
+
+}  // namespace dllaunch

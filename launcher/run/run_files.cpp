@@ -1,0 +1,73 @@
+#include "launcher/run/run_files.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/config/yaml_text.hpp"
+#include "launcher/job/job_changes.hpp"
+#include "launcher/job/job_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Error holds_another(const RunDir& run, const std::string& why) {
+  return {ErrorKind::bad_request, fmt::format("{} holds a run of another job: {}", run.path, why),
+          "choose another --run-dir, or take the changes back"};
+}
+
+}  // namespace
+
+Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const LaunchPlan& plan) {
+  if (!run.resumed) return Ok{};
+  auto text = world.read_file(run.job_yaml());
+  if (!text) return std::move(text).error();
+  const auto earlier = parse_job(*text, run.job_yaml(), {});
+  if (!earlier.job) {
+    const std::string why =
+        earlier.problems.empty() ? "it is no job" : earlier.problems.front().message;
+    return holds_another(run, fmt::format("its job.yaml cannot be read ({})", why));
+  }
+  auto changes = changes_that_matter(earlier.job->resolved, job.resolved);
+  const auto plan_text = world.read_file(run.plan_json());
+  const Json before = plan_text ? Json::parse(*plan_text, nullptr, false) : Json();
+  if (before.is_object() && before.value("ranks", plan.ranks()) != plan.ranks()) {
+    changes.push_back(fmt::format("ranks: {} -> {}", before.value("ranks", 0), plan.ranks()));
+  }
+  if (changes.empty()) return Ok{};
+  std::string list;
+  for (const auto& change : changes) list += (list.empty() ? "" : "; ") + change;
+  return holds_another(run, list);
+}
+
+Readers readers_of(const std::string& job_file) {
+  struct stat file {};
+  const bool open = stat(job_file.c_str(), &file) == 0 && (file.st_mode & S_IRGRP) != 0;
+  return open ? Readers::as_the_run : Readers::none;
+}
+
+Result<Ok> write_run_files(const RunDir& run, const Job& job, const LaunchPlan& plan,
+                           Readers readers) {
+  auto stored = job.resolved;
+  // Its being there says something: defaults written out would say it for the user.
+  if (!job.recovery.written) stored.erase("recovery");
+  if (!job.stall_abort_written && !job.run_command.empty() && stored.contains("runtime"))
+    stored["runtime"].erase("stall_abort_seconds");
+  auto done = write_file(run.job_yaml(), to_yaml(stored), readers);
+  if (done && !plan.train_json.empty())
+    done = write_file(run.train_json(), plan.train_json, readers);
+  // A path may be any bytes, JSON is UTF-8.
+  if (done)
+    done = write_file(run.plan_json(),
+                      to_json(plan).dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
+                      readers);
+  if (done && plan.launcher == Launcher::slurm) {
+    done = write_file(run.sbatch_script(), render_sbatch(plan, run.id), readers);
+  }
+  return done;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,109 @@
+#include "launcher/run/run_index.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One name for one path, the same in every version (FNV-1a).
+std::string entry_name(const std::string& path) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : path) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return fmt::format("{:016x}.run", hash);
+}
+
+using Dated = std::pair<fs::file_time_type, std::string>;
+
+/// What lies in a folder, newest first; names with a dot in front are being written.
+std::vector<Dated> dated_entries(const std::string& folder) {
+  // Somebody's folder of a million files is no index of ours.
+  constexpr std::size_t most = 20000;
+  std::vector<Dated> found;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end && found.size() < most;
+       at.increment(error)) {
+    if (at->path().filename().string().starts_with('.')) continue;
+    std::error_code ignored;
+    found.emplace_back(at->last_write_time(ignored), at->path().string());
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+/// A full index loses its oldest entries; one that another dllaunch took away is gone just as well.
+void forget_the_oldest(const std::string& folder) {
+  const auto entries = dated_entries(folder);
+  std::error_code ignored;
+  for (std::size_t i = most_remembered_runs; i < entries.size(); ++i) {
+    fs::remove(entries[i].second, ignored);
+  }
+}
+
+bool holds_a_run(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path + "/plan.json", ignored);
+}
+
+}  // namespace
+
+std::optional<std::string> state_folder(World& world) {
+  const auto state = world.environment("XDG_STATE_HOME");
+  // A relative one is to be ignored, says the XDG specification.
+  if (state && state->starts_with('/')) return *state + "/dllaunch";
+  const auto home = world.environment("HOME");
+  if (!home || !home->starts_with('/')) return std::nullopt;
+  return *home + "/.local/state/dllaunch";
+}
+
+std::optional<std::string> run_index_folder(World& world) {
+  const auto state = state_folder(world);
+  if (!state) return std::nullopt;
+  return *state + "/runs";
+}
+
+Result<Ok> remember_run(World& world, const RunDir& run) {
+  const auto folder = run_index_folder(world);
+  if (!folder) return Error{ErrorKind::unavailable, "no HOME to remember the run in", ""};
+  std::error_code error(make_private_folder(*folder), std::generic_category());
+  auto written = error ? Result<Ok>(Error{ErrorKind::unavailable, error.message(), ""})
+                       : write_file(*folder + "/" + entry_name(run.path), run.path + "\n");
+  if (!written)
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot remember the run in {}: {}", *folder, written.error().what),
+                 ""};
+  forget_the_oldest(*folder);
+  return Ok{};
+}
+
+std::vector<std::string> known_runs(World& world) {
+  std::vector<Dated> dated;
+  if (const auto folder = run_index_folder(world)) {
+    for (auto& [time, entry] : dated_entries(*folder)) {
+      auto text = world.read_file(entry);
+      if (!text) continue;
+      dated.emplace_back(time, text->substr(0, text->find('\n')));
+    }
+  }
+  std::error_code ignored;
+  const auto here = dated_entries((fs::current_path(ignored) / "runs").string());
+  dated.insert(dated.end(), here.begin(), here.end());
+  std::stable_sort(dated.begin(), dated.end(),
+                   [](const Dated& a, const Dated& b) { return a.first > b.first; });
+  std::vector<std::string> runs;
+  std::set<std::string> seen;
+  for (auto& [time, path] : dated) {
+    if (path.empty() || !seen.insert(path).second || !holds_a_run(path)) continue;
+    runs.push_back(std::move(path));
+  }
+  return runs;
+}
+
+}  // namespace dllaunch

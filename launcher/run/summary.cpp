@@ -1,0 +1,202 @@
+#include "launcher/run/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "launcher/base/shell_quote.hpp"
+#include "launcher/monitor/progress.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+std::string throughput(double images_per_s, bool first_epoch_excluded) {
+  return fmt::format("{} images/s (first epoch {})", rate(images_per_s),
+                     first_epoch_excluded ? "excluded" : "included");
+}
+
+std::string_view to_string(RunStatus status) {
+  constexpr std::array<std::string_view, 7> words = {
+      "completed", "failed", "cancelled", "timeout", "preempted", "node_fail", "out_of_memory"};
+  return words[static_cast<std::size_t>(status)];
+}
+
+bool RunLedger::take(const Event& event) {
+  if (!history_.take(event)) return false;
+  forget_lost_epochs();
+  if (std::holds_alternative<StartEvent>(event)) {
+    end_status_.clear();
+    stall_.reset();
+    refused_.clear();
+    first_epoch_comes_ = true;
+  }
+  if (const auto* step = std::get_if<StepEvent>(&event)) {
+    ++steps_;
+    image_seconds_ += history_.latest_seconds();
+    step_images_ += step->images_per_s.value_or(0) * history_.latest_seconds();
+  } else if (const auto* epoch = std::get_if<EpochEvent>(&event)) {
+    finish_epoch(*epoch);
+    if (epoch->images_per_s.value_or(0) > 0) {
+      Work& work = first_epoch_comes_ ? first_epochs_ : later_epochs_;
+      // Epochs of a trainer that does not say have the same images, however many.
+      const double images = epoch->images.value_or(1);
+      work.images += images;
+      work.seconds += images / *epoch->images_per_s;
+      first_epoch_comes_ = false;
+    }
+  } else if (const auto* refused = std::get_if<CheckpointRefusedEvent>(&event)) {
+    constexpr std::size_t most_kept = 8;
+    if (refused_.size() < most_kept) refused_.push_back(*refused);
+  } else if (const auto* stall = std::get_if<StallEvent>(&event)) {
+    if (!stall_ && stall->state != "died") ++stalls_;
+    stall_ = stall->state == "over" ? std::nullopt : std::optional(*stall);
+  } else if (const auto* end = std::get_if<EndEvent>(&event)) {
+    end_status_ = end->status;
+  }
+  return true;
+}
+
+void RunLedger::recall(const Event& event) {
+  if (!history_.recall(event)) return;
+  forget_lost_epochs();
+  if (const auto* epoch = std::get_if<EpochEvent>(&event)) finish_epoch(*epoch);
+}
+
+void RunLedger::finish_epoch(const EpochEvent& event) {
+  // Of a life that began anew: its first step may be an epoch.
+  const auto same = [&] { return event.step && epochs_.back().step >= *event.step; };
+  while (!epochs_.empty() && same()) epochs_.pop_back();
+  const auto before = val_accuracy();
+  if (epochs_.size() == most_epochs) {
+    epochs_.erase(epochs_.begin(), epochs_.begin() + most_epochs / 2);
+  }
+  epochs_.push_back({.epoch = event.epoch,
+                     .step = event.step.value_or(0),
+                     .val_accuracy = event.val_accuracy ? event.val_accuracy : before});
+}
+
+/// Of a life that went on from an earlier checkpoint.
+void RunLedger::forget_lost_epochs() {
+  while (!epochs_.empty() && epochs_.back().step > history_.step()) epochs_.pop_back();
+}
+
+std::optional<double> RunLedger::goodput(double wall_seconds, double most_seconds) const {
+  const double wall = std::max(wall_seconds, std::min(history_.span_seconds(), most_seconds));
+  if (!trained() || wall <= 0) return std::nullopt;
+  return std::clamp(step_seconds() / wall, 0.0, 1.0);
+}
+
+std::optional<double> RunLedger::images_per_s() const {
+  for (const Work& work : {later_epochs_, first_epochs_}) {
+    if (work.seconds > 0) return work.images / work.seconds;
+  }
+  if (step_images_ > 0) return step_images_ / image_seconds_;
+  return std::nullopt;
+}
+
+Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks,
+                  double most_seconds) {
+  Summary summary{.status = status, .seconds = seconds, .queue_seconds = {}, .ranks = ranks};
+  summary.images_per_s = ledger.images_per_s();
+  summary.first_epoch_excluded = ledger.first_epoch_excluded();
+  summary.val_accuracy = ledger.val_accuracy();
+  summary.restarts = ledger.restarts();
+  summary.stalls = ledger.stalls();
+  summary.goodput = ledger.goodput(seconds, most_seconds);
+  const History& history = ledger.history();
+  summary.lost_steps = history.lost_steps();
+  summary.lost_seconds = history.lost_seconds();
+  summary.restart_list = history.restarts();
+  return summary;
+}
+
+Json to_json(const Summary& summary) {
+  Json document = {{"status", to_string(summary.status)},
+                   {"seconds", summary.seconds},
+                   {"queue_seconds", or_null(summary.queue_seconds)},
+                   {"ranks", summary.ranks},
+                   {"epochs", or_null(summary.epochs)},
+                   {"images_per_s", or_null(summary.images_per_s)},
+                   {"val_accuracy", or_null(summary.val_accuracy)},
+                   {"restarts", summary.restarts},
+                   {"goodput", or_null(summary.goodput)}};
+  const auto add = [&](const char* key, const std::string& words) {
+    if (!words.empty()) document[key] = words;
+  };
+  for (const auto& [status, count] : summary.tasks)
+    document["tasks"][std::string(to_string(status))] = count;
+  if (summary.images_per_s) document["first_epoch_excluded"] = summary.first_epoch_excluded;
+  if (summary.stalls > 0) document["stalls"] = summary.stalls;
+  if (!summary.restart_list.empty()) {
+    document["lost_steps"] = summary.lost_steps;
+    document["lost_seconds"] = summary.lost_seconds;
+    document["restart_list"] = Json::array();
+    for (const Restart& restart : summary.restart_list) {
+      document["restart_list"].push_back(to_json(restart));
+    }
+  }
+  add("reason", summary.reason);
+  add("first_error", summary.first_error);
+  add("advice", summary.advice);
+  return document;
+}
+
+namespace {
+
+/// "2 ranks"; of an array "10 tasks", or "10 tasks (8 completed, 2 failed)".
+std::string what_ended(const Summary& summary) {
+  if (summary.tasks.empty())
+    return fmt::format("{} rank{}", summary.ranks, summary.ranks == 1 ? "" : "s");
+  int all = 0;
+  std::string how;
+  for (const auto& [status, count] : summary.tasks) {
+    all += count;
+    how += fmt::format("{}{} {}", how.empty() ? "" : ", ", count, to_string(status));
+  }
+  const std::string tasks = fmt::format("{} task{}", all, all == 1 ? "" : "s");
+  return summary.status == RunStatus::completed ? tasks : fmt::format("{} ({})", tasks, how);
+}
+
+}  // namespace
+
+std::string render_summary(const Summary& summary, const SummaryPlaces& places) {
+  std::string text(to_string(summary.status));
+  text += ": " + what_ended(summary);
+  if (summary.epochs) {
+    text += fmt::format(", {} epoch{}", *summary.epochs, *summary.epochs == 1 ? "" : "s");
+  }
+  text += fmt::format(", {:.1f} s", summary.seconds);
+  if (summary.queue_seconds) text += fmt::format(" (queued {:.0f} s)", *summary.queue_seconds);
+  if (summary.val_accuracy) text += fmt::format(", val_accuracy {:.4f}", *summary.val_accuracy);
+  if (summary.images_per_s) {
+    text += ", " + throughput(*summary.images_per_s, summary.first_epoch_excluded);
+  }
+  if (summary.goodput) text += fmt::format(", goodput {:.0f} %", 100 * *summary.goodput);
+  if (summary.restarts > 0) text += fmt::format(", restarts {}", summary.restarts);
+  if (summary.lost_steps > 0) text += fmt::format(", {} steps lost", summary.lost_steps);
+  if (summary.stalls > 0) text += fmt::format(", stalls {}", summary.stalls);
+  text += "\n  run         " + places.run_dir + "\n";
+  if (!summary.tasks.empty())
+    text += fmt::format("  logs        {}/task-N/out of task N; all: dllaunch logs {}\n",
+                        places.run_dir, shell_quote(places.run_dir));
+  if (!places.checkpoint.empty()) text += "  checkpoint  " + places.checkpoint + "\n";
+  if (summary.status != RunStatus::completed && !places.next.empty()) {
+    text += fmt::format("  next        {}   {}\n", places.next,
+                        places.checkpoint.empty() ? "starts again" : "goes on from the checkpoint");
+  }
+  return text;
+}
+
+}  // namespace dllaunch

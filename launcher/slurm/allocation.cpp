@@ -1,0 +1,193 @@
+#include "launcher/slurm/allocation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <thread>
+
+#include "launcher/slurm/host_list.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::chrono::seconds query_limit(20);
+
+std::optional<std::int64_t> number_in(const std::optional<std::string>& text) {
+  std::int64_t number = 0;
+  if (!text || text->empty()) return std::nullopt;
+  const char* end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, number);
+  if (error != std::errc{} || stop != end || number < 0) return std::nullopt;
+  return number;
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string name_of(const JobAllocation& allocation) {
+  return allocation.name.empty() ? allocation.job : allocation.name;
+}
+
+/// Slurm ends what runs of a job that is put back, scontrol before it has its answer among it.
+bool is_back(World& world, const JobAllocation& allocation) {
+  constexpr int tries = 8;
+  for (int i = 0; i < tries; ++i) {
+    const auto record = ask_of_job(world, allocation, std::chrono::seconds(5));
+    if (record && record->restarts != allocation.restarts) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  }
+  return false;
+}
+
+/// Nothing: no answer.
+std::optional<std::vector<SlurmNode>> ask_of_nodes(World& world, const std::string& nodes,
+                                                   std::chrono::seconds limit) {
+  if (nodes.empty()) return std::vector<SlurmNode>();
+  const auto output = world.run({"scontrol", "show", "node", nodes}, limit);
+  if (!output || output->exit_code != 0) return std::nullopt;
+  return parse_slurm_nodes(output->out);
+}
+
+/// Why the job must not be put back yet; empty: nothing is in the way.
+std::string doubt_in(World& world, const std::string& nodes, const NodesInDoubt& doubt) {
+  const auto states = ask_of_nodes(world, nodes, query_limit);
+  if (!states) return "Slurm's controller does not answer";
+  for (const auto& node : *states) {
+    const bool silent =
+        std::find(doubt.silent.begin(), doubt.silent.end(), node.name) != doubt.silent.end();
+    if (is_in_doubt(node.state) || (silent && !is_gone(node.state)))
+      return fmt::format("node {} does not answer, and Slurm has not given it up", node.name);
+  }
+  return "";
+}
+
+}  // namespace
+
+JobAllocation read_allocation(World& world) {
+  JobAllocation allocation;
+  allocation.job = world.environment("SLURM_JOB_ID").value_or("");
+  if (allocation.job.empty()) return allocation;
+  const auto array = number_in(world.environment("SLURM_ARRAY_JOB_ID"));
+  const auto task = number_in(world.environment("SLURM_ARRAY_TASK_ID"));
+  if (array && task) allocation.name = fmt::format("{}_{}", *array, *task);
+  allocation.restarts =
+      static_cast<int>(number_in(world.environment("SLURM_RESTART_COUNT")).value_or(0));
+  allocation.nodes = world.environment("SLURM_JOB_NODELIST").value_or("");
+  allocation.host = world.environment("SLURMD_NODENAME").value_or("");
+  if (const auto end = number_in(world.environment("SLURM_JOB_END_TIME"))) {
+    allocation.end_s = static_cast<double>(*end);
+  } else if (const auto record = ask_of_job(world, allocation)) {
+    allocation.end_s = end_of(*record);
+  }
+  return allocation;
+}
+
+std::optional<SlurmJob> ask_of_job(World& world, const JobAllocation& allocation,
+                                   std::chrono::seconds limit) {
+  const auto output = world.run({"scontrol", "show", "job", name_of(allocation)}, limit);
+  if (!output || output->exit_code != 0) return std::nullopt;
+  for (auto& job : parse_slurm_jobs(output->out)) {
+    if (job.id == allocation.job) return std::move(job);
+  }
+  return std::nullopt;
+}
+
+std::optional<double> end_of(const SlurmJob& job) {
+  const auto end = parse_slurm_time(job.end);
+  if (!end) return std::nullopt;
+  return static_cast<double>(*end);
+}
+
+std::optional<double> queue_seconds(const SlurmJob& job, double since_s) {
+  const auto start = parse_slurm_time(job.start);
+  const auto submit = parse_slurm_time(job.submit);
+  if (!start || !submit) return std::nullopt;
+  return std::max(0.0,
+                  static_cast<double>(*start) - std::max(static_cast<double>(*submit), since_s));
+}
+
+Result<Ok> requeue(World& world, const JobAllocation& allocation, const NodesInDoubt& nodes) {
+  const auto name = name_of(allocation);
+  const auto record = ask_of_job(world, allocation);
+  // Without knowing whose it is now we might end our successor.
+  if (!record) return Error{ErrorKind::timeout, "Slurm's controller does not answer", ""};
+  if (record->restarts != allocation.restarts)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("job {} is back in the queue already, or runs again", name), ""};
+  if (record->state.starts_with("CANCELLED"))
+    return Error{ErrorKind::bad_request, fmt::format("job {} was cancelled", name), ""};
+  const bool waits = nodes.wait && record->state == "RUNNING";
+  // Those that Slurm has taken out of the job are nobody's concern any more.
+  const auto& ours = record->nodes.empty() ? allocation.nodes : record->nodes;
+  if (const auto doubt = waits ? doubt_in(world, ours, nodes) : ""; !doubt.empty())
+    return Error{ErrorKind::timeout, doubt, ""};
+  const auto output = world.run({"scontrol", "requeue", name}, query_limit);
+  if (!output) return output.error();
+  if (output->exit_code == 0) return Ok{};
+  const auto words = first_line(output->err.empty() ? output->out : output->err);
+  if (words.empty() && is_back(world, allocation)) return Ok{};
+  const bool silent = words.find("Unable to contact") != std::string::npos ||
+                      words.find("timed out") != std::string::npos;
+  // Slurm has begun to end it, for a reason of its own: then it knows what comes next.
+  const bool slurms_turn = record->state != "RUNNING";
+  return Error{silent        ? ErrorKind::timeout
+               : slurms_turn ? ErrorKind::bad_request
+                             : ErrorKind::unavailable,
+               fmt::format("scontrol requeue {}: {}", name, words), ""};
+}
+
+Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const std::string& nodes) {
+  const auto name = name_of(allocation);
+  constexpr std::chrono::seconds limit(5);
+  // Slurm is ending us meanwhile, with a TERM for each process, and KILL half a minute later.
+  constexpr int tries = 40;
+  constexpr std::chrono::milliseconds pause(250);
+  std::string words = "no answer";
+  for (int i = 0; i < tries; ++i) {
+    if (i > 0) std::this_thread::sleep_for(pause);
+    // Where it was not to run before.
+    const auto record = ask_of_job(world, allocation, limit);
+    if (!record) continue;
+    const auto all = record->excluded.empty() ? nodes : record->excluded + "," + nodes;
+    const auto output =
+        world.run({"scontrol", "update", "JobId=" + name, "ExcNodeList=" + all}, limit);
+    if (output && output->exit_code == 0) return Ok{};
+    words = output ? first_line(output->err) : output.error().what;
+  }
+  return Error{ErrorKind::unavailable, fmt::format("scontrol update JobId={}: {}", name, words),
+               ""};
+}
+
+std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocation,
+                                    std::chrono::seconds limit) {
+  const auto given = expand_hosts(allocation.nodes);
+  if (!given || given->empty()) return std::nullopt;
+  const auto job = ask_of_job(world, allocation, limit);
+  if (!job || job->state != "RUNNING" || job->restarts != allocation.restarts) return std::nullopt;
+  const auto still = expand_hosts(job->nodes);
+  if (!still) return std::nullopt;
+  const auto states = ask_of_nodes(world, allocation.nodes, limit);
+  if (!states) return std::nullopt;
+  NodesLeft left;
+  for (const auto& name : *given) {
+    const bool ours = std::find(still->begin(), still->end(), name) != still->end();
+    const bool lost = std::any_of(states->begin(), states->end(), [&](const SlurmNode& node) {
+      return node.name == name && is_gone(node.state);
+    });
+    (ours && !lost ? left.there : left.gone).push_back(name);
+  }
+  return left;
+}
+
+std::string node_out_of_order(World& world, const JobAllocation& allocation) {
+  const auto states = ask_of_nodes(world, allocation.nodes, query_limit);
+  if (!states) return "";
+  const auto gone = std::find_if(states->begin(), states->end(),
+                                 [](const SlurmNode& node) { return is_gone(node.state); });
+  return gone == states->end() ? "" : gone->name;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,292 @@
+#include "launcher/slurm/slurm_job.hpp"
+
+#include <fmt/format.h>
+#include <pwd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+
+#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/slurm/slurm_json.hpp"
+
+namespace dllaunch {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds submit_limit(60);
+constexpr seconds query_limit(20);
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const auto end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+/// The lines a command wrote that say something, joined for a one-line message.
+std::string words_of(const CommandOutput& output) {
+  std::string words;
+  for (const auto& line : split(output.err.empty() ? output.out : output.err, '\n')) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    words += (words.empty() ? "" : "; ") + line;
+  }
+  return words.empty() ? fmt::format("exit code {}", output.exit_code) : words.substr(0, 1000);
+}
+
+/// sbatch's option parser ends with 255 or 1 and one of these phrases; a cluster's refusal does
+/// not.
+bool is_option_error(const std::string& words) {
+  constexpr std::array<std::string_view, 8> phrases = {
+      "unrecognized option",       "invalid option",
+      "requires an argument",      "is ambiguous",
+      "doesn't allow an argument", "Invalid --",
+      "--help\" for more",         "Invalid numeric value"};
+  return std::any_of(phrases.begin(), phrases.end(), [&](std::string_view phrase) {
+    return words.find(phrase) != std::string::npos;
+  });
+}
+
+Result<Ok> run_quietly(World& world, const std::vector<std::string>& argv) {
+  auto output = world.run(argv, query_limit);
+  if (!output) return std::move(output).error();
+  if (output->exit_code == 0) return Ok{};
+  return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], words_of(*output)), ""};
+}
+
+/// "1000" -> "alice"; the number where nobody has it here.
+std::string user_name(const std::string& uid) {
+  constexpr std::size_t most_bytes = 16384;
+  std::vector<char> room(most_bytes);
+  passwd entry{};
+  passwd* found = nullptr;
+  const auto number = static_cast<uid_t>(std::strtoul(uid.c_str(), nullptr, 10));
+  getpwuid_r(number, &entry, room.data(), room.size(), &found);
+  return found != nullptr ? std::string(found->pw_name) : "uid " + uid;
+}
+
+SlurmJob job_of_fields(const std::vector<std::string>& fields) {
+  SlurmJob job;
+  job.id = fields[0];
+  if (const auto underscore = job.id.find('_'); underscore != std::string::npos) {
+    job.array_job = job.id.substr(0, underscore);
+    job.array_task = job.id.substr(underscore + 1);
+  }
+  // "CANCELLED by 1000"
+  constexpr std::string_view by = " by ";
+  job.state = fields[1].substr(0, fields[1].find(' '));
+  if (const auto at = fields[1].find(by); at != std::string::npos)
+    job.cancelled_by = user_name(fields[1].substr(at + by.size()));
+  const auto codes = split(fields[2], ':');
+  job.exit_code = std::atoi(codes[0].c_str());
+  job.signal = codes.size() > 1 ? std::atoi(codes[1].c_str()) : 0;
+  job.submit = fields[3];
+  const auto known = [](const std::string& time) {
+    return time == "Unknown" || time == "None" ? std::string() : time;
+  };
+  job.start = known(fields[4]);
+  job.end = known(fields[5]);
+  // Accounting knows no script: the name has to do.
+  if (fields.size() > 6 && !fields[6].empty()) job.origin.words = "|" + fields[6] + "|";
+  return job;
+}
+
+/// No answer, or an error other than the one by which Slurm says that it does not know.
+bool is_silence(const Result<CommandOutput>& output, std::string_view knows_nothing) {
+  if (!output) return output.error().kind == ErrorKind::timeout;
+  return output->exit_code != 0 && output->err.find(knows_nothing) == std::string::npos;
+}
+
+/// A job that was requeued has several records; the last is its end. `silent` is set when
+/// accounting did not answer.
+std::vector<SlurmJob> jobs_from_accounting(World& world, const std::string& id, bool& silent) {
+  const auto output =
+      world.run({"sacct", "--allocations", "--noheader", "--parsable2", "--jobs=" + id,
+                 "--format=JobID,State,ExitCode,Submit,Start,End,JobName"},
+                query_limit);
+  std::vector<SlurmJob> found;
+  silent = silent || is_silence(output, "storage is disabled");
+  if (!output || output->exit_code != 0) return found;
+  for (const auto& line : split(output->out, '\n')) {
+    const auto fields = split(line, '|');
+    if (fields.size() < 6 || (fields[0] != id && !fields[0].starts_with(id + "_"))) continue;
+    auto job = job_of_fields(fields);
+    std::erase_if(found, [&](const SlurmJob& earlier) { return earlier.id == job.id; });
+    found.push_back(std::move(job));
+  }
+  return found;
+}
+
+/// scontrol does not say who cancelled.
+void add_cancellers(World& world, const std::string& id, std::vector<SlurmJob>& jobs) {
+  const bool asks = std::any_of(jobs.begin(), jobs.end(),
+                                [](const SlurmJob& job) { return job.state == "CANCELLED"; });
+  if (!asks || !world.find_program("sacct")) return;
+  bool silent = false;
+  for (const auto& recorded : jobs_from_accounting(world, id, silent)) {
+    for (auto& job : jobs) {
+      const bool same = job.array_task == recorded.array_task;
+      if (same && job.state == "CANCELLED") job.cancelled_by = recorded.cancelled_by;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> job_id_in(std::string_view text) {
+  std::optional<std::string> id;
+  for (auto line : split(std::string(text), '\n')) {
+    constexpr std::string_view sentence = "Submitted batch job ";
+    if (line.starts_with(sentence)) line.erase(0, sentence.size());
+    const auto digits = std::min(line.find_first_not_of("0123456789"), line.size());
+    const std::string rest = line.substr(digits);
+    // A wrapper's "2 jobs in your queue" is no id.
+    if (digits == 0 || (!rest.empty() && rest[0] != ';' && rest[0] != '\r')) continue;
+    id = line.substr(0, digits);
+  }
+  return id;
+}
+
+Result<std::string> test_submission(World& world, const std::vector<std::string>& options) {
+  auto argv = sbatch_without(overriding(options, sbatch_variables(world)));
+  argv.emplace_back("--test-only");
+  argv.insert(argv.end(), options.begin(), options.end());
+  argv.emplace_back("--wrap=true");
+  auto output = world.run(argv, submit_limit);
+  if (!output) return std::move(output).error();
+  if (output->exit_code == 0) return words_of(*output);
+  const std::string words = words_of(*output);
+  return Error{is_option_error(words) ? ErrorKind::bad_request : ErrorKind::unavailable,
+               "sbatch refused the job: " + words,
+               "nothing was submitted; dllaunch script shows what would be"};
+}
+
+Result<std::string> submit_job(World& world, const std::string& script,
+                               const std::vector<std::string>& more) {
+  const auto text = world.read_file(script);
+  const auto options = text ? options_of_script(*text) : std::vector<std::string>();
+  auto argv = sbatch_without(overriding(options, sbatch_variables(world)));
+  argv.emplace_back("--parsable");
+  argv.insert(argv.end(), more.begin(), more.end());
+  argv.push_back(script);
+  auto output = world.run(argv, submit_limit);
+  if (!output) {
+    auto error = std::move(output).error();
+    if (error.kind == ErrorKind::timeout) error.hint = "look with squeue --me: it may be queued";
+    return error;
+  }
+  if (output->exit_code != 0) {
+    const std::string words = words_of(*output);
+    return Error{is_option_error(words) ? ErrorKind::bad_request : ErrorKind::unavailable,
+                 "sbatch refused the job: " + words, "dllaunch script shows what was submitted"};
+  }
+  if (auto id = job_id_in(output->out)) return *std::move(id);
+  return Error{ErrorKind::unavailable, "sbatch named no job id: " + words_of(*output), ""};
+}
+
+namespace {
+
+/// 22.05 shows all users' jobs in JSON, whatever was asked for.
+Result<std::vector<QueuedJob>> queued_in_json(World& world, const std::string& id) {
+  std::vector<QueuedJob> jobs;
+  const auto output =
+      world.run({"squeue", "--json", id.empty() ? "--me" : "--jobs=" + id}, query_limit);
+  if (!output || output->exit_code != 0) return jobs;
+  for (const auto& job : parse_slurm_json(output->out).jobs) {
+    const auto number = job.id.substr(0, job.id.find('_'));
+    if (!id.empty() && number != id.substr(0, id.find('_'))) continue;
+    if (!is_final_state(job.state)) jobs.push_back(as_queued(job));
+  }
+  return jobs;
+}
+
+}  // namespace
+
+Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id) {
+  auto output = world.run({"squeue", "--noheader", "--format=" + std::string(queue_format),
+                           id.empty() ? "--me" : "--jobs=" + id},
+                          query_limit);
+  if (!output) return std::move(output).error();
+  if (output->exit_code != 0) {
+    // A job that Slurm has forgotten is an error to squeue, but an answer to us.
+    if (output->err.find("Invalid job id") != std::string::npos) return std::vector<QueuedJob>();
+    return Error{ErrorKind::unavailable, words_of(*output), ""};
+  }
+  auto jobs = parse_queue(output->out);
+  // Words, and no job among them: a squeue that prints otherwise than we asked for. JSON cannot.
+  if (jobs.empty() && output->out.find_first_not_of(" \t\r\n") != std::string::npos)
+    return queued_in_json(world, id);
+  return jobs;
+}
+
+Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id) {
+  auto jobs = queued_jobs(world, id);
+  if (!jobs) return std::move(jobs).error();
+  if (jobs->empty()) return std::optional<QueuedJob>();
+  return std::optional<QueuedJob>(std::move(jobs->front()));
+}
+
+std::vector<SlurmJob> finished_jobs(World& world, const std::string& id, bool* silent) {
+  const auto output = world.run({"scontrol", "show", "job", id}, query_limit);
+  if (output && output->exit_code == 0) {
+    auto jobs = parse_slurm_jobs(output->out);
+    add_cancellers(world, id, jobs);
+    if (!jobs.empty()) return jobs;
+  }
+  bool unheard = is_silence(output, "Invalid job id");
+  auto jobs = jobs_from_accounting(world, id, unheard);
+  if (silent != nullptr) *silent = jobs.empty() && unheard;
+  if (!jobs.empty()) return jobs;
+  // A sacct whose text we do not understand may still speak JSON.
+  const auto json = world.run({"sacct", "--json", "--jobs=" + id}, query_limit);
+  if (!json || json->exit_code != 0) return jobs;
+  for (auto& job : parse_slurm_json(json->out).jobs)
+    if (job.id.substr(0, job.id.find('_')) == id) jobs.push_back(std::move(job));
+  return jobs;
+}
+
+std::vector<SlurmJob> finished_jobs(World& world, const JobIdentity& ours, bool* silent) {
+  auto jobs = finished_jobs(world, ours.id, silent);
+  std::erase_if(jobs, [&](const SlurmJob& job) { return !is_same_job(ours, job); });
+  return jobs;
+}
+
+std::optional<SlurmJob> finished_job(World& world, const std::string& id) {
+  auto jobs = finished_jobs(world, id);
+  if (jobs.empty()) return std::nullopt;
+  return std::move(jobs.front());
+}
+
+std::optional<SlurmJob> finished_job(World& world, const JobIdentity& ours) {
+  auto job = finished_job(world, ours.id);
+  return job && is_same_job(ours, *job) ? job : std::nullopt;
+}
+
+Result<Ok> signal_script(World& world, const std::string& id, const std::string& signal) {
+  return run_quietly(world, {"scancel", "--batch", "--signal=" + signal, id});
+}
+
+Result<Ok> cancel_job(World& world, const std::string& id) {
+  return run_quietly(world, {"scancel", id});
+}
+
+bool is_waiting_state(std::string_view state) {
+  constexpr std::array<std::string_view, 7> words = {"PENDING",      "CONFIGURING", "REQUEUED",
+                                                     "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT",
+                                                     "RESV_DEL_HOLD"};
+  return std::find(words.begin(), words.end(), state) != words.end();
+}
+
+bool is_final_state(std::string_view state) {
+  constexpr std::array<std::string_view, 11> words = {
+      "COMPLETED", "FAILED",   "TIMEOUT",       "CANCELLED", "NODE_FAIL",    "PREEMPTED",
+      "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED",   "LAUNCH_FAILED"};
+  return std::find(words.begin(), words.end(), state) != words.end();
+}
+
+}  // namespace dllaunch

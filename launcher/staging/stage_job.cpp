@@ -1,0 +1,208 @@
+#include "launcher/staging/stage_job.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "launcher/plan/stage.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::hours copy_limit(24);  // the job's own limit comes before
+
+Error cannot(const std::string& what, const std::string& why) {
+  return {ErrorKind::unavailable, fmt::format("cannot {}: {}", what, why), ""};
+}
+
+/// What the nodes said, a few of them; without srun's remarks about what it did then.
+Error failure_in(const std::string& what, const CommandOutput& output) {
+  constexpr std::string_view ours = "dllaunch: ";
+  constexpr std::string_view advice = "  try: ";
+  constexpr int most = 3;
+  std::string words;
+  std::string others;
+  std::string hint;
+  int nodes = 0;
+  const std::string& text = output.err;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.starts_with(ours)) {
+      if (++nodes <= most) words += (words.empty() ? "" : "; ") + line.substr(ours.size());
+    } else if (line.starts_with(advice)) {
+      hint = line.substr(advice.size());
+    } else if (others.size() < 1000) {
+      others += (others.empty() ? "" : "; ") + line;
+    }
+  }
+  if (nodes > most) words += fmt::format("; and {} more nodes", nodes - most);
+  if (!words.empty()) return {ErrorKind::unavailable, what + ": " + words, hint};
+  return cannot(what, others.empty() ? fmt::format("exit code {}", output.exit_code) : others);
+}
+
+Result<Ok> call(World& world, const std::vector<std::string>& argv, const std::string& what) {
+  const auto output = world.run(argv, copy_limit);
+  if (!output) return cannot(what, output.error().what);
+  if (output->exit_code != 0) return failure_in(what, *output);
+  return Ok{};
+}
+
+/// The same file on every node, under another name: the first node may have both.
+Result<Ok> send(World& world, const StageJob& job, const std::string& from, const std::string& to) {
+  if (job.nodes == 1) return call(world, {"cp", "--", from, to}, "copy " + from);
+  return call(world, {"sbcast", "--force", from, to}, fmt::format("send {} to all nodes", from));
+}
+
+Result<Ok> pack_directory(World& world, const std::string& source, const std::string& parcel) {
+  return call(world,
+              {"tar", "--create", "--dereference", "--force-local", "--file", parcel, "--directory",
+               source, "."},
+              "pack " + source);
+}
+
+/// Sends one file to all nodes; the nodes are told its checksum.
+Result<Ok> send_parcel(World& world, StageJob& job, const std::string& from,
+                       const std::string& name) {
+  auto checksum = file_checksum(from);
+  if (!checksum) return std::move(checksum).error();
+  job.request.parcels.push_back({name, *std::move(checksum)});
+  return send(world, job, from, parcel_path(job.request.folder, name));
+}
+
+/// Sends what is to be read once only. `packed` is a name for what has to be packed before.
+Result<Ok> send_parcels(World& world, StageJob& job, const std::string& packed) {
+  if (!job.programs.empty()) {
+    if (auto done = pack_programs(world, job.programs, packed); !done) return done;
+    if (auto done = send_parcel(world, job, packed, programs_parcel()); !done) return done;
+  }
+  if (!job.broadcast) return Ok{};
+  for (const auto& source : job.request.sources) {
+    std::error_code error;
+    const bool directory = fs::is_directory(source, error);
+    if (directory) {
+      if (auto done = pack_directory(world, source, packed); !done) return done;
+    }
+    auto done = send_parcel(world, job, directory ? packed : source, source_parcel(source));
+    if (!done) return done;
+  }
+  return Ok{};
+}
+
+/// One task a node, whatever the job's own tasks look like. --overlap: the ranks' CPUs stay theirs.
+/// A node that fails does not end the others: each says what is wrong with it, and none is killed
+/// between two files, which would read like a rank that died.
+std::vector<std::string> on_every_node(const StageJob& job,
+                                       const std::vector<std::string>& command) {
+  std::vector<std::string> argv = {"srun",
+                                   "--overlap",
+                                   "--mpi=none",
+                                   fmt::format("--nodes={}", job.nodes),
+                                   fmt::format("--ntasks={}", job.nodes),
+                                   "--ntasks-per-node=1",
+                                   "--cpus-per-task=1",
+                                   "--cpu-bind=none",
+                                   "--kill-on-bad-exit=0",
+                                   job.dllaunch,
+                                   "stage"};
+  argv.insert(argv.end(), command.begin(), command.end());
+  return argv;
+}
+
+/// Parcels are sent into the private folder, which has to be there before.
+Result<Ok> make_folders(World& world, StageJob& job) {
+  job.request.made = true;
+  const auto& folder = job.request.folder;
+  if (job.nodes > 1)
+    return call(world, on_every_node(job, {"--here", "--make", "--to", folder}), "stage");
+  if (auto made = make_stage_folder(world, folder); !made) return made;
+  return make_parcel_folder(world, folder);
+}
+
+Result<Ok> fill_nodes(World& world, const StageJob& job) {
+  if (job.nodes == 1) return stage_on_this_node(world, job.request);
+  std::vector<std::string> command = {"--here", "--to", job.request.folder};
+  if (job.request.made) command.emplace_back("--made");
+  for (const auto& parcel : job.request.parcels) {
+    command.emplace_back("--parcel");
+    command.push_back(word_of(parcel));
+  }
+  if (!job.request.run_dir.empty()) {
+    command.emplace_back("--run-dir");
+    command.push_back(job.request.run_dir);
+  }
+  command.emplace_back("--");
+  command.insert(command.end(), job.request.sources.begin(), job.request.sources.end());
+  return call(world, on_every_node(job, command), "stage");
+}
+
+}  // namespace
+
+Result<Ok> stage_on_all_nodes(World& world, StageJob job) {
+  const auto missing = missing_sources(job.request.sources);
+  if (!missing.empty())
+    return Error{ErrorKind::unavailable, "stage: " + missing.front(),
+                 "check `stage:` in the job file"};
+  const bool sends = !job.programs.empty() || (job.broadcast && !job.request.sources.empty());
+  if (sends) {
+    if (auto made = make_folders(world, job); !made) return made;
+    const std::string packed = parcel_path(job.request.folder, "packed");
+    auto sent = send_parcels(world, job, packed);
+    std::error_code ignored;
+    fs::remove(packed, ignored);
+    if (!sent) return sent;
+  }
+  return fill_nodes(world, job);
+}
+
+Result<Ok> pack_programs(World& world, const std::vector<std::string>& programs,
+                         const std::string& parcel) {
+  const std::string folder = parcel + ".d";
+  std::error_code error;
+  fs::remove_all(folder, error);
+  fs::create_directories(folder + "/bin", error);
+  fs::create_directories(folder + "/lib", error);
+  const auto follow = fs::copy_options::overwrite_existing;
+  std::vector<std::string> all = programs;
+  for (const auto& program : programs) {
+    const std::string stem = "lib" + fs::path(program).filename().string() + "_";
+    for (fs::directory_iterator at(fs::path(program).parent_path(), error), end;
+         !error && at != end; at.increment(error)) {
+      const auto name = at->path().filename().string();
+      if (name.starts_with(stem) && name.ends_with(".so")) all.push_back(at->path().string());
+    }
+  }
+  for (const auto& path : all) {
+    fs::copy_file(path, folder + "/bin/" + fs::path(path).filename().string(), follow, error);
+    if (error) return cannot("stage " + path, error.message());
+    const auto linked = world.run({"ldd", path}, std::chrono::minutes(1));
+    if (!linked || linked->exit_code != 0) continue;  // a static program has none
+    for (const auto& library : own_libraries(linked->out)) {
+      fs::copy_file(library, folder + "/lib/" + fs::path(library).filename().string(), follow,
+                    error);
+      if (error) return cannot("stage " + library, error.message());
+    }
+  }
+  auto done = pack_directory(world, folder, parcel);
+  fs::remove_all(folder, error);
+  return done;
+}
+
+std::vector<std::string> missing_sources(const std::vector<std::string>& sources) {
+  std::vector<std::string> problems;
+  for (const auto& source : sources) {
+    if (access(source.c_str(), F_OK) != 0)
+      problems.push_back(source + " is not there");
+    else if (access(source.c_str(), R_OK) != 0)
+      problems.push_back(source + " cannot be read");
+  }
+  return problems;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,320 @@
+#include "launcher/staging/stage_node.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+#include "launcher/plan/stage.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "topology/network_disk.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::hours copy_limit(24);  // the job's own limit comes before
+constexpr std::string_view folder_stem = "dllaunch-stage-";
+
+bool has_plain_name(std::string_view path) {
+  return path.starts_with('/') && std::all_of(path.begin(), path.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  std::string_view("/._-+=,:@").find(c) != std::string_view::npos;
+         });
+}
+
+std::string free_space(const std::string& folder) {
+  std::error_code error;
+  const auto space = fs::space(fs::path(folder).parent_path(), error);
+  if (error) return "";
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  return fmt::format(
+      " ({:.1f} of {:.1f} GiB free on {})", static_cast<double>(space.available) / gib,
+      static_cast<double>(space.capacity) / gib, fs::path(folder).parent_path().string());
+}
+
+/// The first line that is not just tar's "I gave up after that".
+std::string first_words(const CommandOutput& output) {
+  const auto& text = output.err.empty() ? output.out : output.err;
+  const std::string line = text.substr(0, text.find('\n'));
+  return line.empty() ? fmt::format("exit code {}", output.exit_code) : line;
+}
+
+Error failed(World& world, const std::string& what, const std::string& why,
+             const std::string& folder) {
+  Error error{ErrorKind::unavailable,
+              fmt::format("{}: cannot {}: {}", world.host_name(), what, why), ""};
+  if (why.find("No space left") != std::string::npos ||
+      why.find("Disk quota") != std::string::npos) {
+    error.what += free_space(folder);
+    error.hint = "stage less, or name a larger disk: environment.variables: {TMPDIR: /its/path}";
+  } else if (why.find("Cannot exec") != std::string::npos ||
+             why.find("not installed") != std::string::npos) {
+    error.hint = "pack it as .tar.gz, or install that program on the nodes";
+  }
+  return error;
+}
+
+Result<Ok> call(World& world, const std::vector<std::string>& argv, const std::string& what,
+                const std::string& folder) {
+  const auto output = world.run(argv, copy_limit);
+  if (!output) return failed(world, what, output.error().what, folder);
+  if (output->exit_code != 0) return failed(world, what, first_words(*output), folder);
+  return Ok{};
+}
+
+Result<Ok> unpack(World& world, ArchiveKind kind, const std::string& archive,
+                  const std::string& target, const std::string& what) {
+  std::vector<std::string> argv = {"tar",   "--extract",     "--no-same-owner", "--file",
+                                   archive, "--force-local", "--directory",     target};
+  if (kind == ArchiveKind::zip) {
+    argv = {"unzip", "-q", "-o", archive, "-d", target};
+    if (!world.find_program("unzip")) argv = {"python3", "-m", "zipfile", "-e", archive, target};
+  }
+  return call(world, argv, what, target);
+}
+
+/// imagenet.tar that holds imagenet/... is to become imagenet/..., like one that holds the files.
+void lift_only_folder(const fs::path& target) {
+  std::error_code error;
+  fs::directory_iterator at(target, error);
+  if (error || at == fs::directory_iterator()) return;
+  const fs::path only = at->path();
+  if (only.filename() != target.filename() || !fs::is_directory(only, error)) return;
+  if (++at != fs::directory_iterator()) return;
+  const fs::path aside = target.string() + ".lifted";
+  fs::rename(only, aside, error);
+  if (error) return;
+  fs::remove(target, error);
+  fs::rename(aside, target, error);
+}
+
+Result<Ok> make_folder(World& world, const std::string& path) {
+  if (mkdir(path.c_str(), 0700) == 0) return Ok{};
+  return failed(world, "make " + path, std::strerror(errno), path);
+}
+
+/// The job's own files with the folder's name filled in: ranks then read them here.
+Result<Ok> take_run_files(World& world, const StageRequest& request, const std::string& own) {
+  for (const char* name : {"plan.json", "train.json"}) {
+    const std::string path = request.run_dir + "/" + name;
+    if (access(path.c_str(), F_OK) != 0) continue;
+    auto text = world.read_file(path);
+    if (!text) return failed(world, std::string("stage ") + name, text.error().what, own);
+    auto written = write_file(own + "/" + name, with_stage(*std::move(text), request.folder));
+    if (!written) return failed(world, std::string("stage ") + name, written.error().what, own);
+  }
+  return Ok{};
+}
+
+/// The path of the parcel that the job's own broadcast brought, once its checksum holds; empty:
+/// none was sent.
+Result<std::string> own_parcel(World& world, const StageRequest& request, const std::string& name) {
+  const auto sent = std::find_if(request.parcels.begin(), request.parcels.end(),
+                                 [&](const Parcel& parcel) { return parcel.name == name; });
+  if (sent == request.parcels.end()) return std::string();
+  const auto path = parcel_path(request.folder, name);
+  const auto checksum = file_checksum(path);
+  if (!checksum) return failed(world, "stage " + name, checksum.error().what, request.folder);
+  if (*checksum == sent->checksum) return path;
+  return failed(world, "stage " + name, "what arrived is not what was sent", request.folder);
+}
+
+/// A parcel holds a source as sbcast sent it: an archive, a packed directory, or a plain file.
+Result<Ok> open_parcel(World& world, const std::string& parcel, const std::string& source,
+                       const std::string& folder) {
+  std::error_code error;
+  const bool directory = fs::is_directory(source, error);
+  const auto kind = directory ? ArchiveKind::tar : archive_kind(source);
+  const std::string file_name = fs::path(source).filename().string();
+  if (kind == ArchiveKind::none) {
+    fs::rename(parcel, folder + "/" + file_name, error);
+    return error ? Result<Ok>(failed(world, "stage " + source, error.message(), folder)) : Ok{};
+  }
+  const std::string target = folder + "/" + (directory ? file_name : staged_name(source));
+  if (auto made = make_folder(world, target); !made) return made;
+  auto done = unpack(world, kind, parcel, target, "unpack " + source);
+  fs::remove(parcel, error);
+  if (done && !directory) lift_only_folder(target);
+  return done;
+}
+
+Result<Ok> fill(World& world, const StageRequest& request) {
+  const std::string own = request.folder + "/.dllaunch";
+  if (auto made = make_folder(world, own); !made) return made;
+  auto programs = own_parcel(world, request, programs_parcel());
+  if (!programs) return std::move(programs).error();
+  if (!programs->empty()) {
+    auto done = unpack(world, ArchiveKind::tar, *programs, own, "unpack the programs");
+    if (!done) return done;
+  }
+  if (!request.run_dir.empty()) {
+    if (auto done = take_run_files(world, request, own); !done) return done;
+  }
+  for (const auto& source : request.sources) {
+    auto parcel = own_parcel(world, request, source_parcel(source));
+    if (!parcel) return std::move(parcel).error();
+    auto done = parcel->empty() ? take_source(world, source, request.folder)
+                                : open_parcel(world, *parcel, source, request.folder);
+    if (!done) return done;
+  }
+  std::error_code ignored;
+  fs::remove_all(parcel_folder(request.folder), ignored);
+  return Ok{};
+}
+
+/// Directories of the user's may be read-only, and would keep what is in them.
+void remove_tree(const std::string& folder, std::error_code& error) {
+  std::error_code ended;
+  for (fs::recursive_directory_iterator at(folder, ended), end; !ended && at != end;
+       at.increment(ended)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored) && !at->is_symlink(ignored))
+      fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, ignored);
+  }
+  fs::remove_all(folder, error);
+}
+
+bool has_our_name(const std::string& folder) {
+  return folder.starts_with('/') && fs::path(folder).filename().string().starts_with(folder_stem);
+}
+
+Error not_ours(const std::string& folder, const std::string& why) {
+  return {ErrorKind::bad_request, fmt::format("{} is no folder for staging: {}", folder, why), ""};
+}
+
+/// A directory, no link, of this user and closed to all others. Ok also where there is none.
+Result<Ok> check_ours(const std::string& folder) {
+  if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) return Ok{};
+  if (file < 0) return not_ours(folder, std::strerror(errno));
+  struct stat info {};
+  const bool known = fstat(file, &info) == 0;
+  close(file);
+  constexpr mode_t others = 077;
+  if (!known || info.st_uid != geteuid()) return not_ours(folder, "it is another user's");
+  if ((info.st_mode & others) != 0) return not_ours(folder, "it is open to other users");
+  return Ok{};
+}
+
+/// A node that lost power, or whose slurmd was killed, keeps what a start of the same job copied.
+void remove_earlier(const std::string& folder) {
+  const fs::path ours(folder);
+  const std::string name = ours.filename().string();
+  const auto job = name.substr(0, name.rfind('-') + 1);
+  if (job.size() <= folder_stem.size()) return;
+  std::error_code ended;
+  for (fs::directory_iterator at(ours.parent_path(), ended), end; !ended && at != end;
+       at.increment(ended)) {
+    const bool earlier = at->path().filename().string().starts_with(job) && at->path() != ours;
+    if (!earlier) continue;
+    // Another user's folder of such a name stays.
+    const auto ignored = remove_stage(at->path().string());
+  }
+}
+
+/// Whether users other than its owner can rename what is ours in it.
+bool others_can_rename(const struct stat& parent) {
+  constexpr mode_t written_by_others = 022;
+  return (parent.st_mode & written_by_others) != 0 && (parent.st_mode & S_ISVTX) == 0;
+}
+
+/// Whether no other user can rename what is ours in it: root's or our own, and sticky where others
+/// may write.
+bool is_safe_parent(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && (info.st_uid == 0 || info.st_uid == geteuid()) &&
+         !others_can_rename(info);
+}
+
+}  // namespace
+
+std::string node_disk(World& world) {
+  for (const char* variable : {"SLURM_TMPDIR", "TMPDIR"}) {
+    std::string path = world.environment(variable).value_or("");
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    if (has_plain_name(path) && world.is_folder(path) && access(path.c_str(), W_OK | X_OK) == 0 &&
+        !lies_on_network(path) && is_safe_parent(path))
+      return path;
+  }
+  return "/tmp";
+}
+
+std::string stage_folder(const std::string& disk, const std::string& id) {
+  return fmt::format("{}/{}{}", disk, folder_stem, id);
+}
+
+std::string own_stage_id(const std::string& job_id) {
+  std::random_device source;
+  return fmt::format("{}-{:08x}{:08x}", job_id, source(), source());
+}
+
+Result<Ok> take_source(World& world, const std::string& source, const std::string& folder) {
+  std::error_code error;
+  const bool directory = fs::is_directory(source, error);
+  const auto kind = directory ? ArchiveKind::none : archive_kind(source);
+  if (kind == ArchiveKind::none)
+    // What a link names, too: latest -> v3, or a cache's snapshots -> ../../blobs, lies elsewhere.
+    return call(world,
+                {"cp", "-R", "-L", "--preserve=mode,timestamps,links", "--", source, folder + "/"},
+                "copy " + source, folder);
+  const std::string target = folder + "/" + staged_name(source);
+  if (auto made = make_folder(world, target); !made) return made;
+  auto done = unpack(world, kind, source, target, "unpack " + source);
+  if (done) lift_only_folder(target);
+  return done;
+}
+
+Result<Ok> make_stage_folder(World& world, const std::string& folder) {
+  if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
+  // The disk was chosen on the first node; here the same path may have another mode.
+  const auto parent = fs::path(folder).parent_path().string();
+  struct stat info {};
+  if (stat(parent.c_str(), &info) == 0 && others_can_rename(info)) {
+    auto unsafe = failed(world, "make " + folder,
+                         "other users may rename it: " + parent + " has no sticky bit", folder);
+    unsafe.hint =
+        "name a disk that is safe on every node: environment.variables: {TMPDIR: /its/path}";
+    return unsafe;
+  }
+  remove_earlier(folder);
+  return make_folder(world, folder);
+}
+
+Result<Ok> make_parcel_folder(World& world, const std::string& folder) {
+  return make_folder(world, parcel_folder(folder));
+}
+
+Result<Ok> stage_on_this_node(World& world, const StageRequest& request) {
+  if (!request.made) {
+    if (auto made = make_stage_folder(world, request.folder); !made) return made;
+  }
+  auto done = check_ours(request.folder);
+  if (!done) return done;
+  done = fill(world, request);
+  if (!done) {
+    if (auto removed = remove_stage(request.folder); !removed) world.note(removed.error().what);
+  }
+  return done;
+}
+
+Result<Ok> remove_stage(const std::string& folder) {
+  if (auto ours = check_ours(folder); !ours) return ours;
+  std::error_code error;
+  remove_tree(folder, error);
+  if (error)
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot remove {}: {}", folder, error.message()), ""};
+  return Ok{};
+}
+
+}  // namespace dllaunch

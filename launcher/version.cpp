@@ -1,9 +1,0 @@
-#include "launcher/version.hpp"
-
-namespace dllaunch {
-
-std::string_view version() {
-  return DLLAUNCH_VERSION;
-}
-
-}  // namespace dllaunch

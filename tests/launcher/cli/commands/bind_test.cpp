@@ -1,0 +1,94 @@
+// `dllaunch bind --format`: whole texts, as the programs they are for will read them.
+#include <gmock/gmock.h>
+
+#include "launcher/cli/command_line.hpp"
+#include "tests/support/fake_world.hpp"
+#include "tests/support/golden.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+Result<int> call(World& world, const std::vector<std::string>& args) {
+  auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  if (!parsed) return std::move(parsed).error();
+  return std::get<Command>(*parsed).body(world);
+}
+
+FakeWorld bound(const std::string& machine, std::vector<std::string> more) {
+  FakeWorld world;
+  std::vector<std::string> args = {
+      "bind", "--topology", DLLAUNCH_SOURCE_DIR "/tests/fixtures/topology/" + machine + ".json"};
+  args.insert(args.end(), more.begin(), more.end());
+  const auto code = call(world, args);
+  EXPECT_TRUE(code) << code.error().what;
+  return world;
+}
+
+TEST(BindFormats, AreGolden) {
+  for (const auto* format :
+       {"srun", "rankfile", "numactl", "taskset", "hwloc-bind", "env", "script"}) {
+    for (const auto* machine : {"eight-gcds-low-noise", "gpus-3-1-3-1", "hybrid-cores"}) {
+      const auto world = bound(machine, {"--format", format, "--smt"});
+      EXPECT_TRUE(matches_golden(std::string("launcher/bind/") + machine + "." + format + ".txt",
+                                 world.printed));
+    }
+  }
+}
+
+/// All forms of one case, and what is said beside them.
+std::string all_forms(const std::string& machine, const std::vector<std::string>& more) {
+  std::string text;
+  for (const auto* format :
+       {"table", "srun", "rankfile", "numactl", "taskset", "hwloc-bind", "env", "script"}) {
+    auto args = more;
+    args.insert(args.end(), {"--format", format});
+    const auto world = bound(machine, args);
+    text += std::string("==== ") + format + "\n" + world.printed + world.noted;
+  }
+  return text;
+}
+
+TEST(BindFormats, CasesAreGolden) {
+  EXPECT_TRUE(matches_golden("launcher/bind/several-gpus-a-rank.txt",
+                             all_forms("eight-gcds-low-noise", {"--ranks", "2"})));
+  EXPECT_TRUE(matches_golden("launcher/bind/several-ranks-a-gpu.txt",
+                             all_forms("gpus-3-1-3-1", {"--ranks", "16"})));
+  EXPECT_TRUE(matches_golden("launcher/bind/no-gpu.txt",
+                             all_forms("l3-does-not-divide", {"--ranks", "4"})));
+  EXPECT_TRUE(matches_golden("launcher/bind/memory-elsewhere.txt",
+                             all_forms("memory-elsewhere", {"--smt"})));
+  EXPECT_TRUE(matches_golden("launcher/bind/policy-none.txt",
+                             all_forms("gpus-3-1-3-1", {"--policy", "none"})));
+}
+
+TEST(BindFormats, DevicesOnRequestAreGolden) {
+  const auto world =
+      bound("eight-gcds-low-noise", {"--format", "script", "--visible-devices", "--ranks", "4"});
+  EXPECT_TRUE(matches_golden("launcher/bind/visible-devices.script.txt", world.printed));
+  EXPECT_THAT(world.noted, HasSubstr("NVLink"));
+}
+
+TEST(BindFormats, WarningsStayOutOfWhatAProgramReads) {
+  const auto world = bound("hybrid-cores", {"--format", "taskset", "--ranks", "64"});
+  EXPECT_THAT(world.noted, HasSubstr("warning: "));
+  EXPECT_EQ(world.printed.find("warning"), std::string::npos);
+}
+
+TEST(BindFormats, HostsAreSlurmsLists) {
+  const auto world = bound("gpus-3-1-3-1", {"--format", "rankfile", "--hosts", "n[08-09]"});
+  EXPECT_THAT(world.printed, HasSubstr("rank 15=n09 slot="));
+}
+
+TEST(BindFormats, RefusesWhatMakesNoSense) {
+  FakeWorld world;
+  EXPECT_EQ(call(world, {"bind", "--format", "json"}).error().kind, ErrorKind::bad_request);
+  EXPECT_EQ(call(world, {"bind", "--format", "srun", "--json"}).error().kind,
+            ErrorKind::bad_request);
+  EXPECT_EQ(call(world, {"bind", "--format", "rankfile", "--hosts", "n[1-"}).error().kind,
+            ErrorKind::bad_request);
+}
+
+}  // namespace
+}  // namespace dllaunch

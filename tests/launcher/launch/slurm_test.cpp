@@ -1,0 +1,345 @@
+#include "launcher/launch/slurm.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/launcher/disk_world.hpp"
+#include "tests/support/fake_world.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A Slurm that walks through a list of states, one a look.
+class SlurmTest : public testing::Test {
+ protected:
+  SlurmTest() {
+    std::filesystem::create_directories(run_.out());
+    settings_.first_look = 1ms;
+    settings_.longest_look = 2ms;
+    settings_.longest_wait = 2ms;
+    plan_.signal = "USR2";
+    plan_.grace_seconds = 0;
+    world_.respond = [this](const std::vector<std::string>& argv) { return answer(argv); };
+  }
+
+  std::optional<Result<CommandOutput>> answer(const std::vector<std::string>& argv) {
+    if (argv[0] == "sbatch") return submit(argv);
+    if (argv[0] == "squeue" && argv.back() == "--format=%i|%k|%o") return tell_comments();
+    if (argv[0] == "scancel") {
+      if (argv.size() == 2) queue_ = {};
+      return Result<CommandOutput>(CommandOutput{});
+    }
+    if (argv[0] == "scontrol") return Result<CommandOutput>(CommandOutput{0, end_, ""});
+    if (argv[0] != "squeue") return std::nullopt;
+    const std::size_t at = std::min(looks_++, queue_.empty() ? 0 : queue_.size() - 1);
+    const std::string line = queue_.empty() ? "" : queue_[at];
+    if (line == "INT") raise(SIGINT);
+    if (line == "HUP") raise(SIGHUP);
+    if (line == "down")
+      return Result<CommandOutput>(CommandOutput{1, "", "Unable to contact slurm controller"});
+    if (line == "INT" || line == "HUP") return Result<CommandOutput>(CommandOutput{0, running, ""});
+    return Result<CommandOutput>(CommandOutput{0, line, ""});
+  }
+
+  /// Says what sbatch_ is, whatever becomes of the job; its token is kept.
+  Result<CommandOutput> submit(const std::vector<std::string>& argv) {
+    constexpr std::string_view option = "--comment=";
+    for (const auto& word : argv)
+      if (word.starts_with(option)) comment_ = word.substr(option.size());
+    return sbatch_;
+  }
+  Result<CommandOutput> tell_comments() const {
+    if (comments_ == Comments::silent)
+      return CommandOutput{1, "", "Unable to contact slurm controller"};
+    return CommandOutput{0, comments_ == Comments::lost ? "" : "5|" + comment_ + "|/x\n", ""};
+  }
+
+  Result<Outcome> execute() {
+    Follower follower(world_, run_, {});
+    return execute_slurm(plan_, run_, follower, world_, settings_);
+  }
+
+  bool ran(const std::vector<std::string>& argv) const {
+    return std::find(world_.ran.begin(), world_.ran.end(), argv) != world_.ran.end();
+  }
+
+  static constexpr const char* pending = "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n";
+  static constexpr const char* running = "5|RUNNING|2026-11-20T20:07:21|0:05|n[1-2]|None\n";
+  /// Slurm's times are later than the record of the submission.
+  static constexpr const char* completed =
+      "JobId=5 JobName=x\n   JobState=COMPLETED Reason=None\n   ExitCode=0:0\n"
+      "   SubmitTime=2037-11-20T19:57:20 StartTime=2037-11-20T19:57:20\n";
+
+  TemporaryFolder folder_;
+  RunDir run_{.path = folder_.path()};
+  LaunchPlan plan_;
+  FakeWorld world_;
+  SlurmSettings settings_;
+  std::vector<std::string> queue_;
+  std::string end_ = completed;
+  std::size_t looks_ = 0;
+  Result<CommandOutput> sbatch_ = CommandOutput{0, "5\n", ""};
+  std::string comment_;
+  enum class Comments { told, lost, silent } comments_ = Comments::told;
+};
+
+const CommandOutput timed_out{
+    1, "", "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"};
+
+/// A wrapper, or sbatch itself, that fails after the controller took the job.
+TEST_F(SlurmTest, AnSbatchThatFailsAfterItSubmittedIsNotRepeated) {
+  sbatch_ = timed_out;
+  queue_ = {running, ""};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_EQ(outcome->status, RunStatus::completed);
+  EXPECT_NE(world_.noted.find("submitted job 5\n"), std::string::npos) << world_.noted;
+  EXPECT_FALSE(std::filesystem::exists(run_.path + "/job.intent"));
+}
+
+TEST_F(SlurmTest, WhereSlurmKnowsNoSuchJobItWasNotSubmitted) {
+  sbatch_ = timed_out;
+  comments_ = Comments::lost;
+  settings_.settle = 1ms;
+  const auto outcome = execute();
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().what.find("Socket timed out"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(run_.path + "/job.intent"));
+}
+
+TEST_F(SlurmTest, WhereSlurmIsSilentTheNextStartLooksFirst) {
+  sbatch_ = timed_out;
+  comments_ = Comments::silent;
+  settings_.settle = 1ms;
+  ASSERT_FALSE(execute());
+  DiskWorld disk;
+  disk.respond = world_.respond;
+  EXPECT_FALSE(job_of_open_intent(run_, disk, settings_)) << "still silent";
+  comments_ = Comments::told;
+  const auto found = job_of_open_intent(run_, disk, settings_);
+  ASSERT_TRUE(found) << found.error().what;
+  EXPECT_EQ(*found, "5");
+  EXPECT_EQ(*disk.read_file(run_.job_id()), "5\n");
+  EXPECT_FALSE(*job_of_open_intent(run_, disk, settings_)) << "once";
+}
+
+TEST_F(SlurmTest, ARefusalIsARefusal) {
+  sbatch_ = CommandOutput{1, "", "sbatch: error: Batch job submission failed: Invalid account"};
+  const auto outcome = execute();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(world_.ran.size(), 1u) << "nothing is asked";
+  EXPECT_FALSE(std::filesystem::exists(run_.path + "/job.intent"));
+}
+
+TEST_F(SlurmTest, AJobThatCanNeverStartIsTakenOut) {
+  queue_ = {"5|PENDING|N/A|0:00||Dependency\n", "5|PENDING|N/A|0:00||DependencyNeverSatisfied\n"};
+  end_ = "JobId=5 JobState=CANCELLED ExitCode=0:0\n";
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(ran({"scancel", "5"}));
+  EXPECT_EQ(outcome->status, RunStatus::cancelled);
+  EXPECT_EQ(outcome->exit_code, 1);
+  EXPECT_EQ(outcome->reason,
+            "job 5 was taken out of the queue: the job it waits for failed: it will never start "
+            "(DependencyNeverSatisfied)");
+}
+
+TEST_F(SlurmTest, FollowsFromTheQueueToTheEnd) {
+  queue_ = {pending, pending, running, running, ""};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome) << outcome.error().what;
+  EXPECT_EQ(outcome->status, RunStatus::completed);
+  EXPECT_EQ(outcome->exit_code, 0);
+  EXPECT_EQ(world_.noted,
+            "submitted job 5\n"
+            "job 5: jobs with higher priority are ahead (Priority), expected to start "
+            "2026-11-20T20:07:21\n"
+            "job 5: running on n[1-2]\n");
+  EXPECT_TRUE(world_.files.empty());
+  EXPECT_TRUE(std::filesystem::exists(run_.job_id()));
+}
+
+TEST_F(SlurmTest, ASilentControllerIsWaitedForAndSaidOnce) {
+  queue_ = {running, "down", "down", "down", running, ""};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->status, RunStatus::completed);
+  const auto first = world_.noted.find("does not answer");
+  EXPECT_NE(first, std::string::npos);
+  EXPECT_EQ(world_.noted.find("does not answer", first + 1), std::string::npos);
+  EXPECT_NE(world_.noted.find("answers again"), std::string::npos);
+}
+
+TEST_F(SlurmTest, ButNotForEver) {
+  settings_.controller_patience = 50ms;
+  queue_ = {"down"};
+  const auto outcome = execute();
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::unavailable);
+}
+
+TEST_F(SlurmTest, WithoutATerminalASignalCancels) {
+  queue_ = {running, "INT", running};
+  end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->status, RunStatus::cancelled);
+  EXPECT_EQ(outcome->exit_code, 130);
+  EXPECT_TRUE(ran({"scancel", "--batch", "--signal=TERM", "5"}));
+  EXPECT_TRUE(ran({"scancel", "5"}));
+}
+
+TEST_F(SlurmTest, ACommandIsCancelledWithoutASignalItMayNotKnow) {
+  plan_.asks_ranks = false;
+  queue_ = {running, "INT", running};
+  end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
+  ASSERT_TRUE(execute());
+  EXPECT_FALSE(ran({"scancel", "--batch", "--signal=TERM", "5"}));
+  EXPECT_TRUE(ran({"scancel", "5"}));
+}
+
+TEST_F(SlurmTest, OnATerminalItAsks) {
+  int asked = 0;
+  settings_.ask = [&] { return ++asked == 1 ? StopChoice::go_on : StopChoice::detach; };
+  queue_ = {running, "INT", running, "INT", running};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->detached);
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(ran({"scancel", "5"}));
+}
+
+TEST_F(SlurmTest, AHangUpDetaches) {
+  queue_ = {running, "HUP", running};
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->detached);
+}
+
+TEST_F(SlurmTest, DetachReturnsWhenItIsSubmitted) {
+  settings_.detach = true;
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_TRUE(outcome->detached);
+  EXPECT_EQ(world_.ran.size(), 2u);
+}
+
+TEST_F(SlurmTest, TheJobOfARunWhileItIsThere) {
+  EXPECT_FALSE(*job_of_run(plan_, run_, world_));
+  world_.files[run_.job_id()] = "5\n";
+  queue_ = {pending};
+  const auto there = job_of_run(plan_, run_, world_);
+  ASSERT_TRUE(there && *there);
+  EXPECT_EQ((*there)->state, "PENDING");
+  queue_ = {"5_[2-3]|PENDING|N/A|0:00||Priority\n"};
+  EXPECT_EQ((*job_of_run(plan_, run_, world_))->id, "5");
+  queue_ = {"5|COMPLETED|N/A|0:00||None\n"};
+  EXPECT_FALSE(*job_of_run(plan_, run_, world_));
+  queue_ = {""};
+  EXPECT_FALSE(*job_of_run(plan_, run_, world_));
+}
+
+TEST_F(SlurmTest, AttachedLaterItFollowsToTheEnd) {
+  queue_ = {running, ""};
+  Follower follower(world_, run_, {.attached_at_s = 0});
+  const auto outcome =
+      attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->status, RunStatus::completed);
+  EXPECT_EQ(world_.ran[0][0], "squeue");
+}
+
+TEST_F(SlurmTest, CancelAsksTheRanksFirst) {
+  settings_.cancel = true;
+  queue_ = {running, running};
+  end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
+  Follower follower(world_, run_, {.attached_at_s = 0});
+  const auto outcome =
+      attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->status, RunStatus::cancelled);
+  EXPECT_EQ(outcome->reason, "job 5 was cancelled");
+  EXPECT_TRUE(ran({"scancel", "--batch", "--signal=TERM", "5"}));
+  EXPECT_TRUE(ran({"scancel", "5"}));
+}
+
+TEST_F(SlurmTest, ARequeueBetweenTwoLooksIsTold) {
+  // Never seen running before it went back: only Slurm's count tells.
+  queue_ = {pending, "5|PENDING|2026-11-20T20:09:21|0:00||BeginTime\n", running, ""};
+  const std::string once =
+      "JobId=5 JobName=x\n   JobState=PENDING Reason=BeginTime\n   Restarts=1 ExitCode=0:0\n";
+  end_ = once;
+  settings_.first_look = 5ms;
+  world_.respond = [&](const std::vector<std::string>& argv) {
+    if (argv[0] == "scontrol") {
+      const bool before = looks_ < 2;
+      const std::string end = std::string(completed) + "   Restarts=1\n";
+      return std::optional(Result<CommandOutput>(CommandOutput{0,
+                                                               before                   ? completed
+                                                               : looks_ < queue_.size() ? once
+                                                                                        : end,
+                                                               ""}));
+    }
+    return answer(argv);
+  };
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  const auto back = world_.noted.find("job 5: back in the queue (restart 1)\n");
+  ASSERT_NE(back, std::string::npos) << world_.noted;
+  EXPECT_LT(back, world_.noted.find("job 5: running on n[1-2]\n"));
+  EXPECT_EQ(world_.noted.find("back in the queue", back + 20), std::string::npos);
+  EXPECT_EQ(outcome->restarts, 1);
+}
+
+TEST_F(SlurmTest, ARestartThatIsRunningAlreadyIsTold) {
+  const std::string later = "5|RUNNING|2026-11-20T20:12:00|0:01|n2|None\n";
+  queue_ = {running, running, later, later, ""};
+  world_.respond = [&](const std::vector<std::string>& argv) {
+    if (argv[0] == "scontrol" && looks_ > 2)
+      return std::optional(
+          Result<CommandOutput>(CommandOutput{0, std::string(completed) + "   Restarts=2\n", ""}));
+    return answer(argv);
+  };
+  ASSERT_TRUE(execute());
+  EXPECT_EQ(world_.noted,
+            "submitted job 5\njob 5: running on n[1-2]\n"
+            "job 5: was back in the queue, runs again (restart 2)\njob 5: running on n2\n");
+}
+
+TEST_F(SlurmTest, AnArrayIsToldByNumbers) {
+  plan_.array = "0-4%2";
+  queue_ = {
+      "5_[2-4%2]|PENDING|N/A|0:00||JobArrayTaskLimit\n5_0|RUNNING|N/A|0:05|n1|None\n"
+      "5_1|RUNNING|N/A|0:05|n2|None\n",
+      "5_4|RUNNING|N/A|0:05|n1|None\n", ""};
+  end_ =
+      "JobId=5 ArrayJobId=5 ArrayTaskId=4 JobName=x\n   JobState=COMPLETED Reason=None\n"
+      "   ExitCode=0:0\n\n"
+      "JobId=6 ArrayJobId=5 ArrayTaskId=0 JobName=x\n   JobState=FAILED Reason=NonZeroExitCode\n"
+      "   ExitCode=7:0\n\n"
+      "JobId=7 ArrayJobId=5 ArrayTaskId=1 JobName=x\n   JobState=TIMEOUT Reason=TimeLimit\n"
+      "   ExitCode=0:15\n";
+  const auto outcome = execute();
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(world_.noted,
+            "submitted job 5\njob 5: 2 tasks running, 3 waiting, 0 over\n"
+            "job 5: 1 task running, 0 waiting, 4 over\n");
+  EXPECT_EQ(outcome->status, RunStatus::failed);
+  EXPECT_EQ(outcome->exit_code, 1);
+  EXPECT_EQ(outcome->reason,
+            "job 5: 2 of 3 tasks did not complete: 0 (failed), 1 (timeout); job "
+            "5_0 exited with code 7");
+  EXPECT_EQ(outcome->others,
+            (std::vector<std::string>{"task 1: reached its time limit, the partition's default"}));
+}
+
+}  // namespace
+}  // namespace dllaunch

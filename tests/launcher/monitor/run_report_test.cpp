@@ -1,0 +1,121 @@
+#include "launcher/monitor/run_report.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+StoredRun finished_run() {
+  StoredRun run;
+  run.dir.path = "/runs/x";
+  run.summary = Json::parse(
+      R"({"status":"failed","seconds":61.25,"ranks":2,"epochs":3,"images_per_s":12345.6,
+          "val_accuracy":null,"goodput":0.91,"reason":"rank 1 on n1 exited with code 1"})");
+  return run;
+}
+
+constexpr const char* two_ranks =
+    R"({"time":9,"event":"ranks","epoch":2,"steps":50,"ranks":2,"quantiles":[0,0.05,0.5,0.95,1],
+"seconds":{"data":[1,1,1,1,2]},"slowest":[
+{"rank":1,"host":"n1","data":0.5,"forward":10,"backward":20.25,"update":1,"between":0.1,
+"communication":0.3,"waiting":0.01,"delayed":6.5},
+{"rank":0,"host":"n0","data":0.4,"forward":8,"backward":14,"update":1,"between":0.1,
+"communication":0.3,"waiting":6.5,"delayed":0.01}],
+"stragglers":[],"stragglers_total":1,"notes":["rank 1 on n1: computes 1.36 x the median"]})";
+
+TEST(RunReport, TellsSummaryAndRanks) {
+  EXPECT_EQ(render_run_report(finished_run(), Json::parse(two_ranks)),
+            R"(/runs/x
+  failed, 2 ranks, 3 epochs, 61.2 s, 12,346 images/s, goodput 91 %
+  rank 1 on n1 exited with code 1
+
+seconds of epoch 2 on 2 ranks
+                             data  forward  backward   update  between     comm  waiting  waited for
+  rank 1 on n1              0.500   10.000    20.250    1.000    0.100    0.300    0.010       6.500
+  rank 0 on n0              0.400    8.000    14.000    1.000    0.100    0.300    6.500       0.010
+  rank 1 on n1: computes 1.36 x the median
+)");
+}
+
+TEST(RunReport, SaysWhetherThroughputHasTheFirstEpoch) {
+  auto run = finished_run();
+  run.summary["first_epoch_excluded"] = true;
+  EXPECT_NE(render_run_report(run, Json()).find("12,346 images/s (first epoch excluded), goodput"),
+            std::string::npos);
+  run.summary["first_epoch_excluded"] = false;
+  EXPECT_NE(render_run_report(run, Json()).find("12,346 images/s (first epoch included), goodput"),
+            std::string::npos);
+}
+
+TEST(RunReport, OfManyRanksTellsQuantilesAndTheSlowest) {
+  auto ranks = Json::parse(two_ranks);
+  ranks["ranks"] = 4000;
+  ranks["notes"] = Json::array();
+  const auto text = render_run_report(finished_run(), ranks);
+  EXPECT_NE(text.find("  median                    1.000  "), std::string::npos) << text;
+  EXPECT_NE(text.find("  most                      2.000  "), std::string::npos);
+  EXPECT_NE(text.find("no rank held up the others"), std::string::npos);
+}
+
+TEST(RunReport, MissesNothingThatIsMissing) {
+  StoredRun run;
+  run.dir.path = "/runs/y";
+  EXPECT_EQ(render_run_report(run, Json()),
+            "/runs/y\n  no summary yet: dllaunch status tells how it stands\n");
+  for (const char* odd : {"[]", "{}", "{\"slowest\":3,\"notes\":7,\"seconds\":[]}",
+                          "{\"slowest\":[1,null],\"notes\":[null],\"epoch\":\"x\",\"ranks\":2}"}) {
+    EXPECT_TRUE(render_run_report(run, Json::parse(odd)).starts_with("/runs/y\n"));
+  }
+}
+
+TEST(RunReport, TakesTheLastEventOfRanks) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/events.jsonl";
+  EXPECT_TRUE(last_ranks_event(path).is_null());
+  std::ofstream(path) << R"({"time":1,"event":"ranks","epoch":1})"
+                      << "\n"
+                      << R"({"time":2,"event":"ranks","epoch":2})"
+                      << "\n"
+                      << R"({"time":3,"event":"step","epoch":3})"
+                      << "\n";
+  EXPECT_EQ(last_ranks_event(path)["epoch"], 2);
+  // Being written.
+  std::ofstream(path, std::ios::app) << R"({"time":2,"event":"ranks","epo)";
+  EXPECT_EQ(last_ranks_event(path)["epoch"], 2);
+}
+
+TEST(RunReport, APipeIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  const auto path = folder.path() + "/events.jsonl";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_TRUE(last_ranks_event(path).is_null());
+}
+
+TEST(RunReport, TakesTheLastEventOfRanksThatCounts) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/events.jsonl";
+  std::ofstream(path) << R"({"time":1,"event":"start","generation":1}
+{"time":2,"event":"step","epoch":1,"step":7,"generation":1}
+{"time":2,"event":"ranks","epoch":1,"generation":1}
+{"time":3,"event":"step","epoch":2,"step":14,"generation":1}
+{"time":3,"event":"ranks","epoch":2,"generation":1}
+)";
+  EXPECT_EQ(last_ranks_event(path)["epoch"], 2);
+  std::ofstream(path, std::ios::app) << R"({"time":4,"event":"start","generation":2}
+{"time":4,"event":"restart","reason":"resume","step":7,"generation":2}
+{"time":5,"event":"ranks","epoch":3,"generation":1}
+)";
+  EXPECT_EQ(last_ranks_event(path)["epoch"], 1)
+      << "the second epoch was lost, the third is nobody's";
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,98 @@
+#include "launcher/os/descendants.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A shell below us; its end is the test's business.
+pid_t start_shell(const char* script) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setenv("DESCENDANT", "yes", 1);
+    execl("/bin/bash", "bash", "-c", script, nullptr);
+    _exit(127);
+  }
+  return pid;
+}
+
+template <typename Condition>
+bool within(std::chrono::milliseconds limit, Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true;
+}
+
+TEST(Descendants, AreFoundWithTheirVariablesAndHandlers) {
+  const pid_t shell = start_shell("trap : USR2; sleep 30 & wait");
+  ASSERT_TRUE(within(10s, [&] { return descendants_of(shell).size() == 1; }));
+  const auto below = descendants_of(getpid());
+  EXPECT_TRUE(std::any_of(below.begin(), below.end(),
+                          [&](const Descendant& one) { return one.pid == shell; }));
+  EXPECT_EQ(variable_of(shell, "DESCENDANT"), "yes");
+  EXPECT_FALSE(variable_of(shell, "DESCENDAN"));
+  EXPECT_TRUE(catches(shell, SIGUSR2));
+  EXPECT_FALSE(catches(shell, SIGUSR1));
+  EXPECT_FALSE(catches(descendants_of(shell)[0].pid, SIGUSR2));
+  end_descendants(2s);
+  EXPECT_NE(kill(shell, 0), 0);
+}
+
+TEST(Descendants, OrphansAndTheStubbornAreEnded) {
+  adopt_orphans();
+  // The shell ends at once; its child is an orphan, ignores TERM and has a session of its own.
+  const pid_t shell = start_shell("setsid bash -c 'trap \"\" TERM; while :; do sleep 1; done' &");
+  ASSERT_TRUE(within(10s, [&] {
+    const auto below = descendants_of(getpid());
+    return std::any_of(below.begin(), below.end(), [&](const Descendant& one) {
+      return one.parent == getpid() && one.pid != shell && !one.zombie;
+    });
+  }));
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_GE(end_descendants(200ms), 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 3s);
+  EXPECT_TRUE(descendants_of(getpid()).empty());
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+TEST(Descendants, OneIsLeftAloneWithWhatIsBelowIt) {
+  const pid_t kept = start_shell("sleep 30 & wait");
+  const pid_t other = start_shell("sleep 30 & wait");
+  ASSERT_TRUE(within(
+      10s, [&] { return descendants_of(kept).size() == 1 && descendants_of(other).size() == 1; }));
+  const pid_t below = descendants_of(kept)[0].pid;
+  EXPECT_EQ(end_descendants(200ms, kept), 2);
+  EXPECT_EQ(kill(kept, 0), 0);
+  EXPECT_EQ(kill(below, 0), 0);
+  EXPECT_NE(kill(other, 0), 0);
+  EXPECT_EQ(end_descendants(200ms), 2);
+}
+
+TEST(Descendants, NothingToEndIsQuick) {
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(end_descendants(5s), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 1s);
+}
+
+TEST(Descendants, AProcessThatIsGoneHasNothing) {
+  EXPECT_FALSE(variable_of(-1, "PATH"));
+  EXPECT_FALSE(catches(-1, SIGUSR2));
+}
+
+}  // namespace
+}  // namespace dllaunch

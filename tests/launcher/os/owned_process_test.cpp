@@ -1,0 +1,108 @@
+#include "launcher/os/owned_process.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+template <typename Condition>
+bool within(std::chrono::milliseconds limit, Condition condition) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true;
+}
+
+class OwnedProcessTest : public testing::Test {
+ protected:
+  Result<OwnedProcess> shell(const std::string& script) {
+    return OwnedProcess::start({.program = "/bin/sh",
+                                .argv = {"sh", "-c", script},
+                                .environment = {{"FROM_US", "yes"}},
+                                .output_path = log_});
+  }
+
+  TemporaryFolder folder_;
+  std::string log_ = folder_.path() + "/log";
+};
+
+TEST_F(OwnedProcessTest, AppendsItsOutputAndTellsItsCode) {
+  for (int i = 0; i < 2; ++i) {
+    auto process = shell("echo $FROM_US; echo to stderr >&2; exit 7");
+    ASSERT_TRUE(process) << process.error().what;
+    ASSERT_TRUE(within(10s, [&] { return process->poll().has_value(); }));
+    EXPECT_EQ(process->poll(), 7);
+  }
+  EXPECT_EQ(text_of(log_), "yes\nto stderr\nyes\nto stderr\n");
+}
+
+TEST_F(OwnedProcessTest, HasItsOwnGroupNoInputAndDefaultSignals) {
+  const auto before = signal(SIGINT, SIG_IGN);
+  auto process = shell("cat; test $(ps -o pgid= -p $$) = $$ && kill -INT $$; sleep 5");
+  signal(SIGINT, before);
+  ASSERT_TRUE(process);
+  ASSERT_TRUE(within(10s, [&] { return process->poll().has_value(); }));
+  EXPECT_EQ(process->poll(), 128 + SIGINT);
+}
+
+TEST_F(OwnedProcessTest, SaysWhatCannotStart) {
+  const auto missing = OwnedProcess::start(
+      {.program = "/no/such", .argv = {"x"}, .environment = {}, .output_path = log_});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().what, "cannot start /no/such: No such file or directory");
+  const auto unwritable = OwnedProcess::start(
+      {.program = "/bin/true", .argv = {"true"}, .environment = {}, .output_path = "/no/such/log"});
+  EXPECT_FALSE(unwritable);
+}
+
+TEST_F(OwnedProcessTest, EndsWithItsOwner) {
+  pid_t pid = 0;
+  {
+    auto process = shell("trap '' TERM; sleep 60");
+    ASSERT_TRUE(process);
+    pid = process->pid();
+    EXPECT_EQ(kill(pid, 0), 0);
+  }
+  EXPECT_NE(kill(pid, 0), 0);
+}
+
+// The owner is killed and cannot clean up: the kernel does.
+TEST_F(OwnedProcessTest, EndsWhenItsOwnerIsKilled) {
+  const pid_t owner = fork();
+  if (owner == 0) {
+    auto process = shell("echo $$; sleep 60");
+    pause();
+    _exit(0);
+  }
+  ASSERT_TRUE(within(10s, [&] { return text_of(log_).find('\n') != std::string::npos; }));
+  const pid_t grandchild = std::stoi(text_of(log_));
+  kill(owner, SIGKILL);
+  waitpid(owner, nullptr, 0);
+  EXPECT_TRUE(within(10s, [&] {
+    std::ifstream stat("/proc/" + std::to_string(grandchild) + "/stat");
+    const std::string text{std::istreambuf_iterator<char>(stat), {}};
+    return text.empty() || text.find(") Z ") != std::string::npos;
+  }));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,201 @@
+#include "launcher/presubmit/file_checks.hpp"
+
+#include <gmock/gmock.h>
+
+#include "tests/launcher/sample_plans.hpp"
+#include "tests/support/fake_world.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr PathState program{.exists = true, .executable = true};
+
+FakeWorld home() {
+  FakeWorld world;
+  world.folders = {"/", "/scratch/me", "/home/me/project"};
+  world.programs = {"python3"};
+  world.files["/home/me/project/train.py"] = "";
+  world.paths["/opt/dllaunch/bin/dllaunch"] = program;
+  return world;
+}
+
+std::string found(const Job& job, FakeWorld& world, const Paths& paths = sample_paths()) {
+  std::string all;
+  for (const auto& [problem, fatal] : check_files(job, paths, world))
+    all += (fatal ? "!" : "") + problem.what + " (" + problem.hint + ")\n";
+  return all;
+}
+
+std::string command(std::vector<std::string> argv, FakeWorld world = home()) {
+  auto job = run_job();
+  job.run_command = std::move(argv);
+  return found(job, world);
+}
+
+TEST(FileChecks, AGoodJobHasNothingAgainstIt) {
+  auto world = home();
+  EXPECT_EQ(found(run_job(), world), "");
+}
+
+TEST(FileChecks, TheCommandOnPath) {
+  EXPECT_THAT(command({"pyton3", "train.py"}), HasSubstr("!run: no command 'pyton3' on PATH"));
+  auto job = run_job();
+  job.run_command = {"gmx"};
+  auto world = home();
+  job.environment.modules = {"gromacs"};
+  EXPECT_EQ(found(job, world), "") << "the module may bring it";
+  job.environment.modules.clear();
+  job.environment.setup = "export PATH=/x:$PATH";
+  EXPECT_EQ(found(job, world), "");
+  job.environment.setup.reset();
+  job.environment.variables = {{"PATH", "/x"}};
+  EXPECT_EQ(found(job, world), "");
+  job.environment.variables.clear();
+  job.environment.container = Container{.image = "docker://x"};
+  EXPECT_THAT(found(job, world), Not(HasSubstr("gmx")));
+}
+
+TEST(FileChecks, TheCommandByItsPath) {
+  auto world = home();
+  world.files["/home/me/project/app"] = "";
+  world.folders.insert("/home/me/project/dir");
+  world.paths["/home/me/project/good"] = program;
+  EXPECT_EQ(command({"./good"}, world), "");
+  EXPECT_EQ(command({"/home/me/project/good"}, world), "");
+  EXPECT_EQ(command({"./bad"}, world),
+            "!run: no file /home/me/project/bad (correct the path: it counts from the folder "
+            "dllaunch was called in)\n");
+  EXPECT_EQ(command({"$HOME/bad"}, world), "") << "not ours to expand";
+  EXPECT_THAT(command({"/home/me/project/app"}, world), HasSubstr("is not executable (chmod +x"));
+  EXPECT_THAT(command({"/home/me/project/dir"}, world), HasSubstr("is a folder"));
+  EXPECT_THAT(command({"/home/me/project/none"}, world), HasSubstr("!run: no file"));
+  EXPECT_THAT(command({"/opt/app/run"}, world), testing::StartsWith("run: /opt/app/run is not on"))
+      << "the nodes may have other software than this machine: no more than a doubt";
+}
+
+TEST(FileChecks, TheScriptOfAnInterpreter) {
+  EXPECT_THAT(command({"python3", "tran.py"}),
+              HasSubstr("!run: python3 is to read /home/me/project/tran.py, which is not there"));
+  EXPECT_THAT(command({"python3", "-u", "-W", "ignore", "tran.py"}), HasSubstr("tran.py"));
+  EXPECT_EQ(command({"python3", "-m", "tran"}), "");
+  EXPECT_EQ(command({"python3", "-c", "print()"}), "");
+  EXPECT_EQ(command({"python3", "train.py", "none"}), "");
+  EXPECT_EQ(command({"python3", "{stage}/tran.py"}), "") << "it comes with the data";
+  EXPECT_THAT(command({"bash", "-c", "python3 -u tran.py --epochs 3"}),
+              HasSubstr("!run: python3 is to read /home/me/project/tran.py, which is not there"));
+  for (const char* text : {"python3 train.py", "python3 $X tran.py", "python3 'tran.py'",
+                           "python3 tran.py$X", "cd x && python3 tran.py"})
+    EXPECT_EQ(command({"bash", "-c", text}), "") << text;
+}
+
+TEST(FileChecks, ATextForBashWhereItIsPlain) {
+  EXPECT_THAT(command({"bash", "-c", "# comment\n  pyton3 train.py | tee x"}), HasSubstr("pyton3"));
+  for (const char* text : {"cd /x && ./app", "A=1 pyton3", "$X", "'my app'", "f() { :; }; f",
+                           "if true; then x; fi", "", "# only", "[ -e x ]", "(pyton3)"})
+    EXPECT_EQ(command({"bash", "-c", text}), "") << text;
+  EXPECT_THAT(plain_words(" \n./a;b"), ElementsAre("./a"));
+  EXPECT_THAT(plain_words("./a --lr=0.1 \tx:y,z $HOME b"), ElementsAre("./a", "--lr=0.1", "x:y,z"));
+  EXPECT_THAT(plain_words("./a\n./b"), ElementsAre("./a"));
+  EXPECT_THAT(plain_words("name ()"), IsEmpty());
+}
+
+TEST(FileChecks, WhereTheOutputGoes) {
+  auto world = home();
+  world.paths["/scratch/me"] = {.exists = true, .folder = true, .executable = true};
+  EXPECT_THAT(found(run_job(), world), HasSubstr("you may not write in /scratch/me"));
+  world.paths["/scratch/me"] = {.exists = true};
+  EXPECT_THAT(found(run_job(), world), HasSubstr("/scratch/me is a file"));
+}
+
+TEST(FileChecks, WhatOtherMachinesDoNotSee) {
+  auto world = home();
+  world.folders.insert("/tmp");
+  auto paths = sample_paths();
+  paths.run_dir = "/tmp/run";
+  EXPECT_THAT(found(run_job(), world, paths), testing::StartsWith("/tmp/run lies in a folder"));
+  paths = sample_paths();
+  world.paths["/scratch/me"] = {
+      .exists = true, .folder = true, .executable = true, .writable = true, .in_memory = true};
+  EXPECT_THAT(found(run_job(), world, paths), HasSubstr("--run-dir"));
+}
+
+TEST(FileChecks, SourcesPrefixAndContainer) {
+  auto world = home();
+  auto job = run_job();
+  job.stage = {"data.tar", "$HOME/x", "programs", "no-programs"};
+  job.environment.activate = "/home/me/venv";
+  job.environment.container = Container{.image = "images/a.sif", .mounts = {"/data:/data:ro"}};
+  const auto all = found(job, world);
+  EXPECT_THAT(all, HasSubstr("!stage: no file or folder /home/me/project/data.tar"));
+  EXPECT_THAT(all, Not(HasSubstr("project/programs"))) << "words, no paths";
+  EXPECT_THAT(all, Not(HasSubstr("$HOME")));
+  EXPECT_THAT(all, HasSubstr("!environment.activate: /home/me/venv is not there"));
+  EXPECT_THAT(all, HasSubstr("!environment.container.image: no file or folder"));
+  EXPECT_THAT(all, HasSubstr("!environment.container.mounts: no file or folder /data ("));
+  EXPECT_THAT(all, HasSubstr("apptainer is not on this machine"));
+
+  world.folders.insert("/home/me/venv");
+  EXPECT_THAT(found(job, world), HasSubstr("is neither a venv nor a conda prefix"));
+  world.files["/home/me/venv/bin/activate"] = "";
+  EXPECT_THAT(found(job, world), Not(HasSubstr("activate")));
+  for (const char* image : {"docker://alpine", "nvcr.io#nvidia/pytorch:24.01-py3"}) {
+    job.environment.container->image = image;
+    EXPECT_THAT(found(job, world), Not(HasSubstr("image"))) << image;
+  }
+}
+
+TEST(FileChecks, TheTrainersDataAndItsProgram) {
+  auto world = home();
+  auto job = train_job();
+  job.train["dataset"]["path"] = "/data/none";
+  const auto all = found(job, world);
+  EXPECT_THAT(all, HasSubstr("!no dltrain at /opt/dllaunch/bin/dltrain nor on PATH"));
+  EXPECT_THAT(all, HasSubstr("!train.dataset.path: no file or folder /data/none"));
+  world.programs.insert("dltrain");
+  world.folders.insert("/data/none");
+  EXPECT_EQ(found(job, world), "");
+}
+
+TEST(FileChecks, TheWeightsToBeginWith) {
+  auto world = home();
+  world.programs.insert("dltrain");
+  auto job = train_job();
+  job.train["init_from"] = "/data/resnet50.safetensors";
+  EXPECT_THAT(found(job, world),
+              HasSubstr("!train.init_from: no file or folder /data/resnet50.safetensors"));
+  world.files["/data/resnet50.safetensors"] = "";
+  EXPECT_EQ(found(job, world), "");
+  world.folders.insert("/data/resnet50");
+  job.train["init_from"] = "/data/resnet50";
+  EXPECT_THAT(found(job, world), HasSubstr("!train.init_from: /data/resnet50 is a folder"));
+}
+
+/// `after: [FIRST]` and a file of FIRST.
+TEST(FileChecks, TheWeightsToBeginWithMayBeWhatAnAwaitedJobWrites) {
+  auto world = home();
+  world.programs.insert("dltrain");
+  auto job = train_job();
+  job.train["init_from"] = "/data/first/model.safetensors";
+  job.after = {"first"};
+  EXPECT_EQ(found(job, world), "");
+}
+
+/// The run goes on from its own weights, whatever became of the file.
+TEST(FileChecks, TheWeightsToBeginWithAreNotNeededTwice) {
+  auto world = home();
+  world.programs.insert("dltrain");
+  auto job = train_job();
+  job.train["init_from"] = "/data/resnet50.safetensors";
+  world.folders.insert(sample_paths().run_dir + "/checkpoints");
+  EXPECT_EQ(found(job, world), "");
+  job.train["resume"] = "none";
+  EXPECT_THAT(found(job, world), HasSubstr("!train.init_from: no file or folder"));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,71 @@
+#include "launcher/rank/rendezvous/sockets.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "launcher/rank/rendezvous/local_door.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+std::string unique_name() {
+  return "sockets-" + std::to_string(getpid());
+}
+
+TEST(Sockets, NobodyThereIsNoWait) {
+  const auto began = Clock::now();
+  EXPECT_EQ(connect_here(unique_name(), 0, true), -1);
+  const int server = listen_on(0);
+  const int port = port_of(server);
+  close(server);
+  EXPECT_EQ(connect_to("localhost", port), -1);
+  EXPECT_EQ(exchange(-1, "x\n", began + 60s), "");
+  EXPECT_LT(Clock::now() - began, 30s);
+  EXPECT_FALSE(addresses_of("localhost", 1).empty());
+  EXPECT_TRUE(addresses_of("no-such-name.invalid", 1).empty());
+  EXPECT_EQ(connect_to("no-such-name.invalid", 1), -1);  // a slow name server may take its time
+}
+
+// A stranger who listens where a former job's rank 0 did must not hold anybody up.
+TEST(Sockets, SilenceEndsAtTheDeadline) {
+  const int server = listen_on(0);
+  ASSERT_GE(server, 0);
+  const auto began = Clock::now();
+  const int client = connect_to("localhost", port_of(server));
+  EXPECT_THAT(peer_of(client), testing::AnyOf("127.0.0.1", "::1"));
+  EXPECT_EQ(exchange(client, "hello\n", began + 200ms), "");
+  EXPECT_GE(Clock::now() - began, 190ms);
+  EXPECT_LT(Clock::now() - began, 5s);
+  close(server);
+}
+
+TEST(Sockets, ALongAnswerComesWhole) {
+  const int server = listen_here(unique_name(), 0);
+  ASSERT_GE(server, 0);
+  const int client = connect_here(unique_name(), 0, false);
+  const int accepted = accept(server, nullptr, nullptr);
+  ASSERT_GE(accepted, 0);
+  const std::string text(3'000'000, 'x');
+  std::thread answer([&] {
+    const std::string line = text + "\n";
+    for (std::size_t at = 0; at < line.size();) {
+      const auto sent = send(accepted, line.data() + at, line.size() - at, MSG_NOSIGNAL);
+      if (sent <= 0) break;
+      at += static_cast<std::size_t>(sent);
+    }
+    close(accepted);
+  });
+  EXPECT_EQ(exchange(client, "hello\n", Clock::now() + 30s), text);
+  answer.join();
+  close(server);
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,174 @@
+#include "launcher/run/job_identity.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "tests/launcher/disk_world.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+
+const JobIdentity ours{.id = "7",
+                       .name = "train a",
+                       .script = "/runs/a/job.sbatch",
+                       .token = "dllaunch:00000000000000aa",
+                       .submitted_s = 1};
+
+JobOrigin said(const std::string& words, const std::string& token = "") {
+  return {.words = words, .token = token};
+}
+
+TEST(JobIdentity, TokensDecideWhereBothAreKnown) {
+  EXPECT_TRUE(is_same_job(ours, said("x|renamed|/var/spool/copy.sh", ours.token)));
+  EXPECT_FALSE(
+      is_same_job(ours, said("x|train a|/runs/a/job.sbatch", "dllaunch:00000000000000ab")));
+}
+
+TEST(JobIdentity, WithoutATokenInItsCommentTheScriptDecides) {
+  EXPECT_TRUE(is_same_job(ours, said("(null)|renamed|/runs/a/job.sbatch")));
+  EXPECT_FALSE(is_same_job(ours, said("(null)|train a|/home/me/train.sh")));
+  EXPECT_TRUE(is_same_job(ours, said("|train a|"))) << "accounting knows no script";
+  EXPECT_FALSE(is_same_job(ours, said("|train b|")));
+  EXPECT_TRUE(is_same_job(ours, said("")));
+}
+
+/// An older version's run: RUN/job.json has no token, or there is none.
+TEST(JobIdentity, WithoutARecordNameOrScriptIsEnough) {
+  JobIdentity old = ours;
+  old.token.clear();
+  old.submitted_s = 0;
+  for (const char* words : {"", "|train a|/runs/a/job.sbatch", "|renamed|/runs/a/job.sbatch",
+                            "a | comment|train a|/var/spool/copy-of-it.sh", "|train a|"})
+    EXPECT_TRUE(is_same_job(old, said(words, "dllaunch:00000000000000ab"))) << words;
+  for (const char* words : {"|wrap|(null)", "|other|/home/bob/x.sh", "|train a|/runs/b/job.sbatch",
+                            "|train|/x", "|", "train a", "7"})
+    EXPECT_FALSE(is_same_job(old, said(words))) << words;
+}
+
+TEST(JobIdentity, OneThatWasSubmittedBeforeIsNot) {
+  JobIdentity late = ours;
+  late.submitted_s = static_cast<double>(parse_slurm_time("2026-11-20T19:57:20").value_or(0));
+  SlurmJob job;
+  job.origin = said("|train a|");
+  job.submit = "2026-11-20T19:20:00";
+  EXPECT_TRUE(is_same_job(late, job)) << "clocks differ";
+  job.submit = "2026-11-19T18:50:00";
+  EXPECT_FALSE(is_same_job(late, job));
+  job.origin.token = ours.token;
+  EXPECT_TRUE(is_same_job(late, job)) << "the token says more";
+  job.origin.token.clear();
+  job.submit = "2026-11-22T10:00:00";
+  EXPECT_TRUE(is_same_job(late, job)) << "requeued";
+  job.submit = "Unknown";
+  EXPECT_TRUE(is_same_job(late, job));
+}
+
+/// A user calls his script as he likes, job.sbatch too.
+TEST(JobIdentity, OfAScriptThatIsNotKnownTheNameCounts) {
+  const JobIdentity by_hand{.id = "7", .name = "train a", .script = ""};
+  EXPECT_TRUE(is_same_job(by_hand, said("|train a|/home/me/job.sbatch")));
+  EXPECT_FALSE(is_same_job(by_hand, said("|wrap|/home/me/job.sbatch")));
+}
+
+TEST(JobIdentity, AnOwnScriptIsRemembered) {
+  DiskWorld world;
+  const RunDir run{.path = world.folder.path()};
+  LaunchPlan plan;
+  plan.name = "a";
+  SlurmJob job;
+  job.id = "7";
+  job.submit = "2026-11-20T19:57:20";
+  job.origin = said("|a|/home/me/a.sh");
+  remember_own_script(world, run, job);
+  const auto known = identity_of(plan, run, "7");
+  EXPECT_EQ(known.script, "/home/me/a.sh");
+  EXPECT_TRUE(is_same_job(known, said("|a|/home/me/a.sh")));
+  EXPECT_FALSE(is_same_job(known, said("|a|/home/me/b.sh")));
+  EXPECT_EQ(identity_of(plan, run, "8").script, "") << "of another job";
+}
+
+TEST(JobIdentity, TheNameIsThatOfSbatch) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  LaunchPlan plan;
+  plan.name = "a";
+  EXPECT_EQ(identity_of(plan, run, "7").name, "a");
+  EXPECT_EQ(identity_of(plan, run, "7").script, "");
+  plan.sbatch = {{"--job-name", "b"}};
+  EXPECT_EQ(identity_of(plan, run, "7").name, "b");
+  std::ofstream(run.sbatch_script()).flush();
+  EXPECT_EQ(identity_of(plan, run, "7").script, run.sbatch_script());
+}
+
+class ClusterOfJob : public testing::Test {
+ protected:
+  void on(const std::string& cluster) {
+    world_.respond = [cluster](const std::vector<std::string>&) {
+      return Result<CommandOutput>(CommandOutput{0, "ClusterName = " + cluster + "\n", ""});
+    };
+  }
+  DiskWorld world_;
+  RunDir run_{.path = world_.folder.path()};
+};
+
+TEST_F(ClusterOfJob, IsRememberedAndCompared) {
+  EXPECT_TRUE(check_cluster(world_, run_, "7")) << "nothing is known";
+  on("alpha");
+  remember_job(world_, run_, "7", ours.token);
+  EXPECT_EQ(identity_of({}, run_, "7").token, ours.token);
+  EXPECT_GT(identity_of({}, run_, "7").submitted_s, 1e9);
+  EXPECT_TRUE(check_cluster(world_, run_, "7"));
+  on("beta");
+  EXPECT_TRUE(check_cluster(world_, run_, "8")) << "of another job";
+  const auto elsewhere = check_cluster(world_, run_, "7");
+  ASSERT_FALSE(elsewhere);
+  EXPECT_EQ(elsewhere.error().kind, ErrorKind::unavailable);
+  EXPECT_THAT(elsewhere.error().what,
+              HasSubstr("submitted on cluster alpha, this is cluster beta"));
+  world_.respond = {};
+  EXPECT_TRUE(check_cluster(world_, run_, "7")) << "nobody says where this is";
+}
+
+TEST_F(ClusterOfJob, ADamagedRecordSaysNothing) {
+  on("alpha");
+  for (const char* text : {"", "{", "[]", "{}", R"({"id": 7, "cluster": "b"})",
+                           R"({"id": "7", "cluster": 3})", R"({"id": "7"})"}) {
+    std::ofstream(run_.path + "/job.json") << text;
+    EXPECT_TRUE(check_cluster(world_, run_, "7")) << text;
+  }
+}
+
+/// Whatever stands in RUN/job.json, what is taken from it is what such a record may hold.
+TEST_F(ClusterOfJob, MutatedRecordsSayWhatARecordMaySayOrNothing) {
+  remember_job(world_, run_, "7", ours.token);
+  const auto sound = *world_.read_file(run_.path + "/job.json");
+  std::mt19937 random(7);
+  const std::string letters = "{}[]\":,\\0x7-.eE\n\xff";
+  for (int round = 0; round < 2000; ++round) {
+    std::string text = sound;
+    for (unsigned edits = 1 + random() % 4; edits > 0 && !text.empty(); --edits) {
+      const auto at = random() % text.size();
+      const auto how = random() % 3;
+      if (how == 0) text[at] = letters[random() % letters.size()];
+      if (how == 1) text.insert(at, 1, letters[random() % letters.size()]);
+      if (how == 2) text.erase(at, random() % 20);
+    }
+    std::ofstream(run_.path + "/job.json", std::ios::binary) << text;
+    const auto known = identity_of({}, run_, "7");
+    EXPECT_TRUE(known.token.empty() || token_in(known.token) == known.token) << text;
+    const auto checked = check_cluster(world_, run_, "7");
+    EXPECT_TRUE(checked || checked.error().kind == ErrorKind::unavailable) << text;
+  }
+  std::ofstream(run_.path + "/job.json") << std::string(60000, '[');
+  EXPECT_EQ(identity_of({}, run_, "7").token, "");
+}
+
+}  // namespace
+}  // namespace dllaunch

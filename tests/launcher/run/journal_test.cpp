@@ -1,0 +1,236 @@
+#include "launcher/run/journal.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const JournalAttempt begun{.time = 10,
+                           .job = "17",
+                           .allocation = 2,
+                           .attempt = 1,
+                           .generation = 5,
+                           .checkpoint = "/run/checkpoints/step-00000010"};
+
+Attempt failed() {
+  return {.job = "17",
+          .allocation = 2,
+          .cause = Cause::failed,
+          .exit_code = 137,
+          .dead = {.rank = 1, .host = "n2", .signal = 9},
+          .error_rank = 0,
+          .first_error = "ValueError: \"bad\"\n",
+          .words = {},
+          .new_checkpoint = true,
+          .idle = true,
+          .enough_nodes = true};
+}
+
+const JournalDecision restarted{.time = 12,
+                                .job = "17",
+                                .allocation = 2,
+                                .next = Next::restart,
+                                .reason = "rank 1 died; restart 1 of 3",
+                                .status = RunStatus::failed};
+
+TEST(Journal, WhatWasWrittenIsRead) {
+  const auto journal =
+      parse_journal(line_of(begun) + line_of(begun, failed(), 11) + line_of(restarted, 1.0));
+  ASSERT_EQ(journal.history.size(), 1u);
+  const auto& attempt = journal.history[0];
+  EXPECT_EQ(attempt.job, "17");
+  EXPECT_EQ(attempt.allocation, 2);
+  EXPECT_EQ(attempt.cause, Cause::failed);
+  EXPECT_EQ(attempt.exit_code, 137);
+  EXPECT_EQ(attempt.dead.rank, 1);
+  EXPECT_EQ(attempt.dead.host, "n2");
+  EXPECT_EQ(attempt.dead.signal, 9);
+  EXPECT_EQ(attempt.error_rank, 0);
+  EXPECT_THAT(attempt.first_error, StartsWith("ValueError: \"bad\""));
+  EXPECT_TRUE(attempt.new_checkpoint);
+  EXPECT_TRUE(attempt.idle);
+  EXPECT_TRUE(attempt.enough_nodes);
+  ASSERT_TRUE(journal.last);
+  EXPECT_EQ(journal.last->next, Next::restart);
+  EXPECT_EQ(journal.last->reason, restarted.reason);
+  EXPECT_THAT(words_of(*journal.last), StartsWith("restarted at "));
+}
+
+TEST(Journal, WhichNodesAreOutIsRemembered) {
+  auto back = restarted;
+  back.next = Next::requeue;
+  back.exclude = "n[2-3]";
+  auto text = line_of(begun) + line_of(begun, failed(), 11) + line_of(restarted, 1.0) +
+              line_of(JournalPreflight{.time = 12, .job = "17", .unfit = "n[2-3]", .why = "dark"}) +
+              line_of(back, {});
+  auto journal = parse_journal(text);
+  ASSERT_TRUE(journal.last);
+  EXPECT_EQ(journal.last->exclude, "n[2-3]");
+  EXPECT_TRUE(journal.decided);
+  EXPECT_EQ(journal.history.size(), 1U) << "to look is no start";
+  EXPECT_EQ(journal.put_back_for_nodes, 1);
+  text += line_of(back, {});
+  EXPECT_EQ(parse_journal(text).put_back_for_nodes, 2);
+  EXPECT_EQ(parse_journal(text + line_of(begun)).put_back_for_nodes, 0);
+}
+
+/// A supervisor may be killed after each line.
+TEST(Journal, ADecisionIsAboutTheNewestAttemptOrAnOlderOne) {
+  auto stopped = restarted;
+  stopped.next = Next::stop;
+  stopped.exit_code = 93;
+  auto text = line_of(begun) + line_of(begun, failed(), 11);
+  EXPECT_FALSE(parse_journal(text).decided);
+  text += line_of(stopped, {});
+  const auto journal = parse_journal(text);
+  EXPECT_TRUE(journal.decided);
+  EXPECT_EQ(journal.last->exit_code, 93);
+  text += line_of(begun);
+  EXPECT_FALSE(parse_journal(text).decided);
+  EXPECT_TRUE(parse_journal(text).last);
+}
+
+TEST(Journal, AnAttemptWithoutAnEndWasCutShort) {
+  const auto journal = parse_journal(line_of(begun));
+  ASSERT_EQ(journal.history.size(), 1u);
+  EXPECT_EQ(journal.history[0].cause, Cause::cut_short);
+  EXPECT_EQ(journal.history[0].checkpoint, begun.checkpoint);
+  EXPECT_EQ(journal.last_time, begun.time);
+}
+
+/// Its next life says what became of it.
+TEST(Journal, TheEndOfACutShortAttemptIsToldLater) {
+  Attempt cut{.job = begun.job, .allocation = begun.allocation};
+  cut.words = "ended by Slurm";
+  cut.new_checkpoint = true;
+  JournalAttempt next = begun;
+  next.allocation += 1;
+  const auto journal = parse_journal(line_of(begun) + line_of(cut, 12) + line_of(next));
+  ASSERT_EQ(journal.history.size(), 2u);
+  EXPECT_EQ(journal.history[0].cause, Cause::cut_short);
+  EXPECT_EQ(journal.history[0].words, "ended by Slurm");
+  EXPECT_TRUE(journal.history[0].new_checkpoint);
+  EXPECT_EQ(line_of(cut, 12).find("seconds"), std::string::npos) << "nobody knows";
+}
+
+TEST(Journal, TornAndForeignLinesArePassedOver) {
+  const auto whole = line_of(begun) + line_of(begun, failed(), 11);
+  const auto torn = line_of(restarted, 1.0);
+  const auto journal = parse_journal("not json\n[1]\n{\"event\": 7}\n{\"event\": \"attempts\"}\n" +
+                                     whole + torn.substr(0, torn.size() / 2));
+  EXPECT_EQ(journal.history.size(), 1u);
+  EXPECT_FALSE(journal.last);
+}
+
+/// Whatever a crash or a foreign hand makes of it: it is read, and nothing is made up.
+TEST(Journal, AnyDamageIsSurvived) {
+  const auto whole = line_of(begun) + line_of(begun, failed(), 11) + line_of(restarted, 1.0);
+  std::mt19937 random(7);
+  for (int round = 0; round < 20'000; ++round) {
+    auto text = whole;
+    for (int i = 0; i < 3; ++i) text[random() % text.size()] = static_cast<char>(random());
+    text.resize(random() % (text.size() + 1));
+    EXPECT_LE(parse_journal(text).history.size(), 2u);
+  }
+}
+
+TEST(Journal, ALineThatSomebodyLeftTornDoesNotSpoilTheNext) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  EXPECT_TRUE(read_journal(run).history.empty());
+  ASSERT_TRUE(append_to_journal(run, line_of(begun)));
+  std::ofstream(folder.path() + "/supervisor.jsonl", std::ios::app) << "{\"time\": 3, \"eve";
+  ASSERT_TRUE(append_to_journal(run, line_of(begun, failed(), 11)));
+  const auto journal = read_journal(run);
+  ASSERT_EQ(journal.history.size(), 1u);
+  EXPECT_EQ(journal.history[0].cause, Cause::failed);
+}
+
+/// Who looks after the run from outside must not overrule it, but where it asked for more than
+/// Slurm gave.
+TEST(Journal, AStopIsFinalUnlessARequeueWasWanted) {
+  JournalDecision stop{.time = 1, .job = "7", .next = Next::stop, .reason = "no new checkpoint"};
+  EXPECT_EQ(stopped_in(parse_journal(line_of(stop, {})), "7"), "no new checkpoint");
+  EXPECT_EQ(stopped_in(parse_journal(line_of(stop, {})), "8"), "");
+  const JournalAttempt next{.time = 2, .job = "7", .allocation = 1};
+  EXPECT_EQ(stopped_in(parse_journal(line_of(stop, {}) + line_of(next)), "7"), "");
+  stop.next = Next::requeue;
+  EXPECT_EQ(stopped_in(parse_journal(line_of(stop, {})), "7"), "");
+  stop.next = Next::stop;
+  stop.wanted_requeue = true;
+  const auto journal = parse_journal(line_of(stop, {}));
+  EXPECT_TRUE(journal.last->wanted_requeue);
+  EXPECT_EQ(stopped_in(journal, "7"), "");
+}
+
+TEST(Journal, RestartsAreStartsOfRanksAfterTheFirst) {
+  Journal journal;
+  EXPECT_EQ(restarts_in(journal, "17"), 0);
+  journal.history = {{.job = "9"},
+                     {.job = "17"},
+                     {.job = "17", .cause = Cause::not_started},
+                     {.job = "17", .allocation = 1}};
+  EXPECT_EQ(restarts_in(journal, "17"), 1);
+  EXPECT_EQ(restarts_in(journal, "9"), 0);
+}
+
+TEST(Journal, WhatCannotBeReadIsNotNothing) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  EXPECT_TRUE(is_readable(run)) << "nothing was written";
+  ASSERT_TRUE(append_to_journal(run, line_of(begun)));
+  EXPECT_TRUE(is_readable(run));
+  std::filesystem::create_directory(folder.path() + "/finished.job");
+  EXPECT_FALSE(is_readable(run));
+}
+
+TEST(Journal, APipeInItsPlaceIsNotWaitedFor) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  ASSERT_EQ(mkfifo((run.path + "/supervisor.jsonl").c_str(), 0600), 0);
+  EXPECT_FALSE(is_readable(run));
+  EXPECT_FALSE(read_journal(run).last);
+}
+
+TEST(Journal, RoomThatIsTakenAheadIsNotContent) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  ASSERT_TRUE(append_to_journal(run, line_of(JournalAttempt{.time = 1, .job = "17"})));
+  reserve_journal(run);
+  ASSERT_TRUE(append_to_journal(run, line_of(JournalAttempt{.time = 2, .job = "17"})));
+  EXPECT_EQ(read_journal(run).history.size(), 2U);
+  EXPECT_LT(std::filesystem::file_size(folder.path() + "/supervisor.jsonl"), 1000U);
+  struct stat info {};
+  ASSERT_EQ(stat((folder.path() + "/supervisor.jsonl").c_str(), &info), 0);
+  const auto taken = info.st_blocks * 512;
+  if (taken < 65536) GTEST_SKIP() << "this file system takes no room ahead";
+}
+
+TEST(Journal, AFileSystemThatRefusesIsAnError) {
+  const auto done = append_to_journal({.path = "/proc/nowhere"}, line_of(begun));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::unavailable);
+  EXPECT_THAT(done.error().what, HasSubstr("supervisor.jsonl"));
+}
+
+TEST(Journal, AFinishedRunIsRememberedWithItsJob) {
+  const TemporaryFolder folder;
+  const RunDir run{.path = folder.path()};
+  EXPECT_FALSE(finished_in_job(run));
+  ASSERT_TRUE(mark_finished(run, "17"));
+  EXPECT_EQ(finished_in_job(run), "17");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,51 @@
+#include "launcher/run/log_line.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dllaunch {
+namespace {
+
+TEST(LogLine, TheNameOfALogSaysWhoseItIs) {
+  const auto rank = log_source("rank-0003-n1.log");
+  ASSERT_TRUE(rank);
+  EXPECT_EQ(rank->rank, 3);
+  EXPECT_EQ(rank->node, "n1");
+  const auto node = log_source("nid0012.log");
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->rank, -1);
+  EXPECT_EQ(node->node, "nid0012");
+  const auto dashed = log_source("rank-12345-gpu-a-07.log");
+  ASSERT_TRUE(dashed);
+  EXPECT_EQ(dashed->node, "gpu-a-07");
+  for (const char* other : {"mpirun.log", "dllaunch.log", ".log", ".hidden.log", "rank-x-n1.log",
+                            "rank-3.log", "notes.txt", ""}) {
+    EXPECT_FALSE(log_source(other)) << other;
+  }
+}
+
+TEST(LogLine, LabelsOfSrunAndMpirun) {
+  EXPECT_EQ(split_label("   7: hello: you").rank, 7);
+  EXPECT_EQ(split_label("   7: hello: you").text, "hello: you");
+  EXPECT_EQ(split_label("511:").rank, 511);
+  EXPECT_EQ(split_label("511:").text, "");
+  EXPECT_EQ(split_label("[1,12]<stderr>:oops").rank, 12);
+  EXPECT_EQ(split_label("[1,12]<stderr>:oops").text, "oops");
+  for (const char* none :
+       {"plain", "", "12 apples", "[1,x]<stdout>:a", "[1,2] a", "-3: a", "99999999999: a", ":"}) {
+    EXPECT_EQ(split_label(none).rank, -1) << none;
+    EXPECT_EQ(split_label(none).text, none);
+  }
+}
+
+TEST(LogLine, ColoursGoAndRubbishIsSpelled) {
+  EXPECT_EQ(shown_line("\x1b[1;31merror\x1b[0m: x"), "error: x");
+  EXPECT_EQ(shown_line("\x1b]0;title\a text"), " text");
+  EXPECT_EQ(shown_line("\x1b[2K\x1b[1Gbar"), "bar");
+  EXPECT_EQ(shown_line("a\tb \xc3\xa4"), "a\tb \xc3\xa4");
+  EXPECT_EQ(shown_line("\x1b["), "\\x1b[");
+  EXPECT_EQ(shown_line("a\u202eb\u009b"), "a\\u202eb\\u009b");
+  EXPECT_EQ(shown_line("\xff\x07"), "\\xff\\x07");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,88 @@
+#include "launcher/run/rank_logs.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+class RankLogsTest : public testing::Test {
+ protected:
+  RankLogsTest() { std::filesystem::create_directories(run_.out()); }
+
+  std::string log(const std::string& name, const std::string& text) {
+    std::ofstream(run_.out() + "/" + name) << text;
+    return run_.out() + "/" + name;
+  }
+
+  TemporaryFolder folder_;
+  RunDir run_{.path = folder_.path()};
+};
+
+TEST_F(RankLogsTest, NamesGoBothWays) {
+  EXPECT_EQ(rank_log_name(3, "n1"), "rank-0003-n1.log");
+  EXPECT_EQ(rank_log_name(12345, "a/b"), "rank-12345-a_b.log");
+  EXPECT_EQ(host_of_log("/x/out/rank-0003-gpu-12.site.log"), "gpu-12.site");
+  EXPECT_EQ(host_of_log("/x/out/mpirun.log"), "");
+  log("rank-0003-n7.log", "");
+  EXPECT_EQ(host_of_rank(run_, 3), "n7");
+  EXPECT_EQ(host_of_rank(run_, 4), "");
+}
+
+TEST_F(RankLogsTest, APipeInALogsPlaceIsNotWaitedFor) {
+  const auto pipe = run_.out() + "/rank-0001-n1.log";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(file_end(pipe, 100), "");
+  EXPECT_TRUE(excerpt_of(run_, {.rank = 1}, 10).lines.empty());
+}
+
+TEST_F(RankLogsTest, TheDeadRanksLogIsQuoted) {
+  log("rank-0000-n1.log", "error: not this one\n");
+  const auto path = log("rank-0001-n2.log", "begin\nthe last words\n");
+  const auto excerpt = excerpt_of(run_, {.rank = 1, .signal = 11}, 10);
+  EXPECT_EQ(excerpt.path, path);
+  EXPECT_EQ(excerpt.lines, (std::vector<std::string>{"begin", "the last words"}));
+}
+
+TEST_F(RankLogsTest, ASilentRanksErrorIsInAnothersLog) {
+  const auto own = log("rank-0001-n1.log", "epoch 1\n");
+  const auto words = log("rank-0000-n1.log", "dltrain: error: no such file\n");
+  EXPECT_EQ(excerpt_of(run_, {.rank = 1, .exit_code = 2}, 10).path, words);
+  // A signal strikes one rank: what others say comes of it and does not explain it.
+  EXPECT_EQ(excerpt_of(run_, {.rank = 1, .signal = 9}, 10).path, own);
+}
+
+TEST_F(RankLogsTest, WithoutAnyErrorItsOwnLastWords) {
+  const auto own = log("rank-0001-n1.log", "the last words\n");
+  log("rank-0000-n1.log", "fine\n");
+  EXPECT_EQ(excerpt_of(run_, {.rank = 1, .exit_code = 7}, 10).path, own);
+}
+
+TEST_F(RankLogsTest, WithoutANameTheOneWithAnError) {
+  log("rank-0000-n1.log", "fine\n");
+  const auto path = log("rank-0001-n1.log", "dltrain: error: no such file\n");
+  log("rank-0002-n1.log", "fine\n");
+  const auto excerpt = excerpt_of(run_, {}, 10);
+  EXPECT_EQ(excerpt.path, path);
+  EXPECT_TRUE(excerpt.has_error);
+}
+
+TEST_F(RankLogsTest, NoLogsNoWords) {
+  EXPECT_EQ(excerpt_of(run_, {.rank = 1}, 10).path, "");
+  EXPECT_EQ(excerpt_of(RunDir{.path = "/no/such"}, {}, 10).path, "");
+}
+
+TEST_F(RankLogsTest, TheEndOfAFileBeginsWithALine) {
+  const auto path = log("x", "first\nsecond\nthird\n");
+  EXPECT_EQ(file_end(path, 100), "first\nsecond\nthird\n");
+  EXPECT_EQ(file_end(path, 9), "third\n");
+  EXPECT_EQ(file_end("/no/such", 9), "");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,82 @@
+#include "launcher/run/run_index.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/launcher/stored_runs.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using Paths = std::vector<std::string>;
+
+TEST(RunIndex, RunsFromAnywhereNewestFirst) {
+  RunPlace place;
+  const auto first = place.store({.folder = "a/first"});
+  const auto second = place.store({.folder = "b c/sécond"});
+  EXPECT_EQ(known_runs(place.world), Paths({second, first}));
+  place.store({.folder = "a/first"});  // again in the same directory
+  EXPECT_EQ(known_runs(place.world), Paths({first, second}));
+}
+
+TEST(RunIndex, DeletedRunsAreNoRuns) {
+  RunPlace place;
+  const auto kept = place.store({.folder = "kept"});
+  fs::remove_all(place.store({.folder = "gone"}));
+  const auto emptied = place.store({.folder = "emptied"});
+  fs::remove(emptied + "/plan.json");
+  EXPECT_EQ(known_runs(place.world), Paths({kept}));
+}
+
+TEST(RunIndex, RubbishInItIsPassedOver) {
+  RunPlace place;
+  const auto kept = place.store({.folder = "kept"});
+  const auto folder = *run_index_folder(place.world);
+  std::ofstream(folder + "/empty.run") << "";
+  std::ofstream(folder + "/binary.run") << std::string("\0\xff\n", 3);
+  fs::create_directory(folder + "/folder.run");
+  EXPECT_EQ(known_runs(place.world), Paths({kept}));
+}
+
+TEST(RunIndex, ItsSizeIsBounded) {
+  RunPlace place;
+  const auto folder = *run_index_folder(place.world);
+  fs::create_directories(folder);
+  for (std::size_t i = 0; i < most_remembered_runs + 30; ++i) {
+    const auto path = folder + "/" + std::to_string(i) + ".run";
+    std::ofstream(path) << "/nowhere\n";
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(24));
+  }
+  const auto kept = place.store({.folder = "kept"});
+  EXPECT_EQ(static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {})),
+            most_remembered_runs);
+  EXPECT_EQ(known_runs(place.world), Paths({kept}));
+}
+
+TEST(RunIndex, WhereItLies) {
+  FakeWorld world;
+  EXPECT_FALSE(run_index_folder(world));
+  EXPECT_FALSE(remember_run(world, {.path = "/r"}));
+  world.variables["HOME"] = "/home/me";
+  EXPECT_EQ(run_index_folder(world), "/home/me/.local/state/dllaunch/runs");
+  world.variables["XDG_STATE_HOME"] = "relative";
+  EXPECT_EQ(run_index_folder(world), "/home/me/.local/state/dllaunch/runs");
+  world.variables["XDG_STATE_HOME"] = "/state";
+  EXPECT_EQ(run_index_folder(world), "/state/dllaunch/runs");
+}
+
+TEST(RunIndex, AReadOnlyHomeIsSaidAndNoMore) {
+  FakeWorld world;
+  world.variables["XDG_STATE_HOME"] = "/proc/self";
+  const auto known = remember_run(world, {.path = "/r"});
+  ASSERT_FALSE(known);
+  EXPECT_NE(known.error().what.find("/proc/self/dllaunch/runs"), std::string::npos);
+  EXPECT_EQ(known_runs(world), Paths());
+}
+
+}  // namespace
+}  // namespace dllaunch

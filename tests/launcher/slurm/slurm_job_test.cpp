@@ -1,0 +1,192 @@
+#include "launcher/slurm/slurm_job.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_world.hpp"
+
+namespace dllaunch {
+namespace {
+
+TEST(SlurmJob, FindsTheIdAmongAWrappersLines) {
+  EXPECT_EQ(job_id_in("123\n"), "123");
+  EXPECT_EQ(job_id_in("123;cluster\n"), "123");
+  EXPECT_EQ(job_id_in("Welcome!\n2 jobs in your queue\n\n77\nbye\n"), "77");
+  EXPECT_EQ(job_id_in("Submitted batch job 9\n"), "9");
+  EXPECT_FALSE(job_id_in("sbatch: nothing\n"));
+  EXPECT_FALSE(job_id_in(""));
+}
+
+Result<std::string> submit_with(CommandOutput output) {
+  FakeWorld world;
+  world.answers["sbatch --parsable /r/job.sbatch"] = std::move(output);
+  return submit_job(world, "/r/job.sbatch");
+}
+
+TEST(SlurmJob, ARefusalComesInSbatchsWords) {
+  const auto partition = submit_with(
+      {1, "",
+       "sbatch: error: invalid partition specified: nope\n"
+       "sbatch: error: Batch job submission failed: Invalid partition name specified\n"});
+  ASSERT_FALSE(partition);
+  EXPECT_EQ(partition.error().kind, ErrorKind::unavailable);
+  EXPECT_NE(partition.error().what.find("invalid partition specified: nope"), std::string::npos);
+
+  for (const char* words :
+       {"sbatch: unrecognized option '--bogus'\nTry \"sbatch --help\" for more information",
+        "sbatch: error: Invalid --time specification"}) {
+    const auto option = submit_with({255, "", words});
+    ASSERT_FALSE(option);
+    EXPECT_EQ(option.error().kind, ErrorKind::bad_request) << words;
+  }
+  EXPECT_FALSE(submit_with({0, "no id here\n", ""}));
+  FakeWorld nothing;
+  EXPECT_EQ(submit_job(nothing, "x").error().kind, ErrorKind::unavailable);
+}
+
+/// sbatch lets SBATCH_ variables count before the lines of a script.
+TEST(SlurmJob, SubmitsWithoutVariablesThatContradictTheScript) {
+  FakeWorld world;
+  world.programs = {"env"};
+  world.files["/r/job.sbatch"] = "#!/bin/bash\n#SBATCH --partition=gpu\n\ntrue\n";
+  world.variables = {{"SBATCH_PARTITION", "other"}, {"SBATCH_QOS", "long"}};
+  world.answers["env -u SBATCH_PARTITION sbatch --parsable /r/job.sbatch"] = {0, "12\n", ""};
+  const auto id = submit_job(world, "/r/job.sbatch");
+  ASSERT_TRUE(id) << id.error().what;
+  EXPECT_EQ(*id, "12");
+  world.answers["env -u SBATCH_QOS sbatch --test-only --qos=short --wrap=true"] = {0, "ok", ""};
+  EXPECT_TRUE(test_submission(world, {"--qos=short"}));
+}
+
+const std::string squeue = "squeue --noheader --format=" + std::string(queue_format) + " --jobs=5";
+
+TEST(SlurmJob, AsksTheQueue) {
+  FakeWorld world;
+  world.answers[squeue] = {0, "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n", ""};
+  const auto queued = queued_job(world, "5");
+  ASSERT_TRUE(queued && *queued);
+  EXPECT_EQ((*queued)->state, "PENDING");
+
+  world.answers[squeue] = {0, "", ""};
+  EXPECT_FALSE(*queued_job(world, "5"));
+  world.answers[squeue] = {1, "", "slurm_load_jobs error: Invalid job id specified\n"};
+  EXPECT_FALSE(*queued_job(world, "5"));
+  world.answers[squeue] = {
+      1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"};
+  EXPECT_FALSE(queued_job(world, "5"));
+}
+
+TEST(SlurmJob, TheEndFromScontrolElseFromAccounting) {
+  FakeWorld world;
+  world.answers["scontrol show job 5"] = {
+      0, "JobId=5 JobName=x\n   JobState=TIMEOUT Reason=TimeLimit\n   ExitCode=0:15\n", ""};
+  ASSERT_TRUE(finished_job(world, "5"));
+  EXPECT_EQ(finished_job(world, "5")->state, "TIMEOUT");
+
+  world.answers["scontrol show job 5"] = {1, "", "slurm_load_jobs error: Invalid job id specified"};
+  EXPECT_FALSE(finished_job(world, "5"));
+  world.answers
+      ["sacct --allocations --noheader --parsable2 --jobs=5 "
+       "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {
+      0, "5|CANCELLED by 0|0:15|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n", ""};
+  const auto job = finished_job(world, "5");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->state, "CANCELLED");
+  EXPECT_EQ(job->signal, 15);
+  EXPECT_EQ(job->cancelled_by, "root");
+  EXPECT_EQ(job->end, "2026-11-20T19:01:00");
+}
+
+TEST(SlurmJob, WhoCancelledIsAskedOfAccounting) {
+  FakeWorld world;
+  world.answers["scontrol show job 5"] = {
+      0, "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n", ""};
+  EXPECT_EQ(finished_job(world, "5")->cancelled_by, "");
+  world.answers
+      ["sacct --allocations --noheader --parsable2 --jobs=5 "
+       "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {
+      0, "5|CANCELLED by 4000000000|0:15|2026-11-20T19:00:00|None|Unknown\n", ""};
+  EXPECT_EQ(finished_job(world, "5")->cancelled_by, "uid 4000000000");
+}
+
+TEST(SlurmJob, AnArrayHasATaskEach) {
+  FakeWorld world;
+  world.answers["scontrol show job 74"] = {
+      0,
+      "JobId=74 ArrayJobId=74 ArrayTaskId=1 JobName=x\n   JobState=COMPLETED Reason=None\n\n"
+      "JobId=75 ArrayJobId=74 ArrayTaskId=0 JobName=x\n   JobState=FAILED Reason=None\n",
+      ""};
+  const auto jobs = finished_jobs(world, "74");
+  ASSERT_EQ(jobs.size(), 2u);
+  EXPECT_EQ(jobs[1].array_task, "0");
+  EXPECT_EQ(jobs[1].state, "FAILED");
+
+  world.answers["scontrol show job 74"] = {1, "",
+                                           "slurm_load_jobs error: Invalid job id specified"};
+  world.answers
+      ["sacct --allocations --noheader --parsable2 --jobs=74 "
+       "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {
+      0,
+      "74_0|PREEMPTED|0:0|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n"
+      "74_1|COMPLETED|0:0|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n"
+      "74_0|COMPLETED|0:0|2026-11-20T19:00:00|2026-11-20T19:02:05|2026-11-20T19:03:00\n"
+      "740|FAILED|1:0|2026-11-20T19:00:00|2026-11-20T19:02:05|2026-11-20T19:03:00\n",
+      ""};
+  const auto recorded = finished_jobs(world, "74");
+  ASSERT_EQ(recorded.size(), 2u);
+  for (const auto& job : recorded) EXPECT_EQ(job.state, "COMPLETED");
+  EXPECT_EQ(recorded[1].array_task, "0");
+}
+
+TEST(SlurmJob, StatesAreWaitingRunningOrFinal) {
+  EXPECT_TRUE(is_waiting_state("PENDING"));
+  EXPECT_FALSE(is_waiting_state("RUNNING"));
+  EXPECT_FALSE(is_final_state("COMPLETING"));
+  EXPECT_TRUE(is_final_state("OUT_OF_MEMORY"));
+}
+
+TEST(SlurmJob, JsonWhereTheTextMakesNoSense) {
+  FakeWorld world;
+  world.answers[squeue] = {0, "a wrapper's table\n", ""};
+  world.answers["squeue --json --jobs=5"] = {0,
+                                             R"({"jobs": [{"job_id": 4, "job_state": ["RUNNING"]},
+                      {"job_id": 5, "job_state": ["PENDING"], "state_reason": "Priority"}]})",
+                                             ""};
+  const auto queued = queued_job(world, "5");
+  ASSERT_TRUE(queued && *queued);
+  EXPECT_EQ((*queued)->id, "5");
+  EXPECT_EQ((*queued)->reason, "Priority");
+
+  world.answers["sacct --json --jobs=5"] = {
+      0, R"({"jobs": [{"job_id": 5, "state": {"current": ["TIMEOUT"]}}]})", ""};
+  world.answers["scontrol show job 5"] = {1, "", "Invalid job id specified"};
+  ASSERT_TRUE(finished_job(world, "5"));
+  EXPECT_EQ(finished_job(world, "5")->state, "TIMEOUT");
+}
+
+TEST(SlurmJob, TestOnlyTellsItsEstimateOrItsRefusal) {
+  FakeWorld world;
+  world.answers["sbatch --test-only --nodes=2 --wrap=true"] = {
+      0, "", "sbatch: Job 5 to start at 2026-11-21T11:22:45 using 2 processors on nodes n[1-2]\n"};
+  const auto said = test_submission(world, {"--nodes=2"});
+  ASSERT_TRUE(said);
+  EXPECT_NE(said->find("to start at"), std::string::npos);
+  world.answers["sbatch --test-only --nodes=9 --wrap=true"] = {
+      1, "", "allocation failure: Invalid qos specification\n"};
+  const auto refused = test_submission(world, {"--nodes=9"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::unavailable);
+  EXPECT_NE(refused.error().what.find("Invalid qos"), std::string::npos);
+}
+
+TEST(SlurmJob, SignalsAndCancels) {
+  FakeWorld world;
+  world.answers["scancel --batch --signal=USR2 5"] = {0, "", ""};
+  world.answers["scancel 5"] = {1, "", "scancel: error: Kill job error on job id 5: Access denied"};
+  EXPECT_TRUE(signal_script(world, "5", "USR2"));
+  const auto denied = cancel_job(world, "5");
+  ASSERT_FALSE(denied);
+  EXPECT_NE(denied.error().what.find("Access denied"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dllaunch
