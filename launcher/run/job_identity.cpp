@@ -90,9 +90,9 @@ bool is_same_job(const JobIdentity& ours, const SlurmJob& job) {
 
 const std::string& OwnCluster::name() {
   constexpr std::chrono::seconds limit(20);
-  if (!name_) name_ = world_.environment("SLURM_CLUSTER_NAME").value_or("");
-  if (!name_->empty() || asked_) return *name_;
-  asked_ = true;
+  if (name_) return *name_;
+  name_ = world_.environment("SLURM_CLUSTER_NAME").value_or("");
+  if (!name_->empty()) return *name_;
   const auto shown = world_.run({"scontrol", "show", "config"}, limit);
   if (shown && shown->exit_code == 0) name_ = parse_slurm_config(shown->out).cluster;
   return *name_;

@@ -51,7 +51,6 @@ class OwnCluster {
  private:
   World& world_;
   std::optional<std::string> name_;
-  bool asked_ = false;
 };
 
 /// unavailable: the run's job was submitted on another cluster than this one, both named.

@@ -141,7 +141,7 @@ int share_with_group(const std::string& folder) {
 
 }  // namespace
 
-Result<RunDir> make_run_dir(const std::string& path, bool share) {
+Result<RunDir> make_run_dir(const std::string& path) {
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error).lexically_normal();
   if (error) return cannot("make", path, error.message());
@@ -150,14 +150,8 @@ Result<RunDir> make_run_dir(const std::string& path, bool share) {
 
   RunDir run{.path = text, .resumed = fs::exists(text + "/job.yaml", error)};
   for (const auto& folder : {text, run.out()}) {
-    int why = make_private_folder(folder);
-    if (share && why == 0) why = share_with_group(folder);
-    if (why != 0) return cannot("make the run directory", text, std::strerror(why));
-  }
-  const std::string marker = text + "/" + share_marker;
-  if (!share) fs::remove(marker, error);
-  if (share && !fs::exists(marker, error)) {
-    if (auto shared = write_file(marker, ""); !shared) return std::move(shared).error();
+    if (const int why = make_private_folder(folder); why != 0)
+      return cannot("make the run directory", text, std::strerror(why));
   }
   // Root passes every permission check but not a read-only file system: only writing tells.
   run.id = read_run_id(text);
@@ -167,6 +161,21 @@ Result<RunDir> make_run_dir(const std::string& path, bool share) {
   if (!written) return std::move(written).error();
   fs::remove(text + "/.writable", error);
   return run;
+}
+
+Result<Ok> share_run_dir(const RunDir& run, bool share) {
+  const std::string marker = run.path + "/" + share_marker;
+  std::error_code error;
+  if (!share) {
+    fs::remove(marker, error);
+    if (error) return cannot("write", marker, error.message());
+    return Ok{};
+  }
+  for (const auto& folder : {run.path, run.out()}) {
+    if (const int why = share_with_group(folder); why != 0)
+      return cannot("share", folder, std::strerror(why));
+  }
+  return is_shared(run.path) ? Result<Ok>(Ok{}) : write_file(marker, "");
 }
 
 Result<RunLock> RunLock::take(const RunDir& run) {

@@ -43,10 +43,12 @@ int make_private_folder(const std::string& path);
 /// RUN/.run-id; empty: there is none, or it cannot be read.
 std::string read_run_id(const std::string& path);
 
-/// Makes the directory, closed to other users, with an id. With `share` its group may look into it,
-/// one that is there already too. bad_request: not writable, or it holds another job's run (says
-/// what differs).
-Result<RunDir> make_run_dir(const std::string& path, bool share = false);
+/// Makes the directory, closed to other users, with an id. bad_request: not writable.
+Result<RunDir> make_run_dir(const std::string& path);
+
+/// Lets the directory's group read the run, or from now on nobody. bad_request: the file system
+/// refuses.
+Result<Ok> share_run_dir(const RunDir& run, bool share);
 
 /// Held while a run is followed or executed from here; let go by the kernel when we die.
 class RunLock {

@@ -240,7 +240,7 @@ Result<int> run_job(const RunOptions& options, World& world) {
   if (const auto missing = missing_sources(plan.stage.sources); !missing.empty())
     return Error{ErrorKind::bad_request, fmt::format("stage: {}", fmt::join(missing, "; ")),
                  "check `stage:` in the job file"};
-  auto run = make_run_dir(plan.paths.run_dir, plan.share);
+  auto run = make_run_dir(plan.paths.run_dir);
   if (!run) return std::move(run).error();
   auto lock = RunLock::take(*run);
   if (!lock) return std::move(lock).error();
@@ -252,7 +252,9 @@ Result<int> run_job(const RunOptions& options, World& world) {
     if (!found) return std::move(found).error();
     attached = *std::move(found);
   }
-  if (!attached) good = write_run_files(*run, planned->job, plan, readers_of(options.job_file));
+  if (!attached) good = share_run_dir(*run, plan.share);
+  if (good && !attached)
+    good = write_run_files(*run, planned->job, plan, readers_of(options.job_file));
   if (!good) return std::move(good).error();
   if (auto known = remember_run(world, *run); !known && world.console().verbosity > 0)
     world.note("dllaunch: " + known.error().what + "\n");

@@ -41,7 +41,7 @@ Result<int> watch_from_another_node(const SuperviseOptions& options, World& worl
   return exit_code::success;
 }
 
-/// Who submitted a script of his own told nobody which job it is but Slurm.
+/// Only Slurm knows the job of a script that the user submitted himself.
 void know_own_script(const SupervisedRun& run, World& world) {
   const auto& allocation = run.allocation;
   const bool first = allocation.restarts == 0 && allocation.name.empty();

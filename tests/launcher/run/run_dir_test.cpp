@@ -163,8 +163,10 @@ TEST(RunDir, ASharedOneIsOpenToItsGroup) {
   const auto mode_of = [](const fs::path& path) { return fs::status(path).permissions(); };
   using fs::perms;
   const mode_t before = umask(077);
-  const auto run = make_run_dir(folder.path() + "/run", /*share=*/true);
+  const auto run = make_run_dir(folder.path() + "/run");
   ASSERT_TRUE(run) << run.error().what;
+  ASSERT_TRUE(share_run_dir(*run, /*share=*/true));
+  ASSERT_TRUE(make_run_dir(run->path)) << "looked at by a job that may be refused";
   EXPECT_TRUE(write_file(run->summary(), "{}\n"));
   EXPECT_TRUE(write_file(run->job_yaml(), "name: x\n", Readers::none));
   EXPECT_TRUE(append_lines(run->path + "/supervisor.jsonl", "{}\n"));
@@ -174,7 +176,7 @@ TEST(RunDir, ASharedOneIsOpenToItsGroup) {
   EXPECT_EQ(mode_of(run->summary()), ours | perms::group_read);
   EXPECT_EQ(mode_of(run->path + "/supervisor.jsonl"), ours | perms::group_read);
   EXPECT_EQ(mode_of(run->job_yaml()), ours);
-  ASSERT_TRUE(make_run_dir(run->path, /*share=*/false));
+  ASSERT_TRUE(share_run_dir(*run, /*share=*/false));
   EXPECT_TRUE(write_file(run->summary(), "{}\n"));
   umask(before);
   EXPECT_EQ(mode_of(run->summary()), ours) << "no longer";

@@ -66,8 +66,8 @@ TEST_F(RunFilesTest, WritesWhatIsExecuted) {
 }
 
 TEST_F(RunFilesTest, CopiesAreNoWiderThanTheJobFile) {
-  const auto shared = make_run_dir(run_.path + "/shared", /*share=*/true);
-  ASSERT_TRUE(shared);
+  const auto shared = make_run_dir(run_.path + "/shared");
+  ASSERT_TRUE(shared && share_run_dir(*shared, /*share=*/true));
   const auto file = run_.path + "/mine.yaml";
   std::ofstream(file) << "name: x\n";
   plan_.launcher = Launcher::slurm;
