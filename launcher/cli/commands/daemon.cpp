@@ -86,7 +86,7 @@ Result<int> start(Options options, World& world) {
   ::execv(program.c_str(), argv);
   return Error{ErrorKind::unavailable,
                fmt::format("cannot start {}: {}", program, std::strerror(errno)),
-               "it is built with dllaunch, and belongs beside it"};
+               "`cmake --build --preset release` builds it; it belongs beside dllaunch"};
 }
 
 std::string number(const Json& object, const char* key) {
