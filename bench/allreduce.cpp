@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
 
 namespace {

@@ -25,8 +25,8 @@
 
 #include <dnnl.hpp>
 
-#include "runtime/communicator.hpp"
-#include "runtime/gradient_reducer.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/gradients/gradient_reducer.hpp"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/backend.hpp"
+#include "trainer/backends/backend.hpp"
 
 namespace {
 

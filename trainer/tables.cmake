@@ -1,6 +1,6 @@
 # Tables written by the build: no registrar that a linker could drop, no #ifdef.
 
-# dllaunch_write_table(TARGET t FUNCTION models TYPE ModelEntry HEADER trainer/graph.hpp SUFFIX model NAMES a b)
+# dllaunch_write_table(TARGET t FUNCTION models TYPE ModelEntry HEADER trainer/graph/graph.hpp SUFFIX model NAMES a b)
 # Adds to TARGET a source in which FUNCTION() returns a span of TYPE: a_model, b_model, ... in that order.
 # Each is an `extern const TYPE NAME_SUFFIX` of namespace dllaunch, defined in the file or folder NAME.
 function(dllaunch_write_table)
@@ -35,7 +35,7 @@ function(dllaunch_models)
   list(TRANSFORM ARGN REPLACE "(.+)" "models/\\1.cpp" OUTPUT_VARIABLE sources)
   target_sources(dllaunch_compute PRIVATE ${sources})
   dllaunch_write_table(TARGET dllaunch_compute FUNCTION models TYPE ModelEntry
-    HEADER trainer/graph.hpp SUFFIX model NAMES ${ARGN})
+    HEADER trainer/graph/graph.hpp SUFFIX model NAMES ${ARGN})
 endfunction()
 
 # dllaunch_losses(mean_squared_error): trainer/losses/NAME.cpp must define NAME_loss.
@@ -43,7 +43,7 @@ function(dllaunch_losses)
   list(TRANSFORM ARGN REPLACE "(.+)" "losses/\\1.cpp" OUTPUT_VARIABLE sources)
   target_sources(dllaunch_compute PRIVATE ${sources})
   dllaunch_write_table(TARGET dllaunch_compute FUNCTION losses TYPE LossEntry
-    HEADER trainer/loss.hpp SUFFIX loss NAMES ${ARGN})
+    HEADER trainer/losses/loss.hpp SUFFIX loss NAMES ${ARGN})
 endfunction()
 
 # dllaunch_backend(NAME SOURCES ... [LINK targets ...]), in the backend's own folder.
@@ -59,15 +59,15 @@ endfunction()
 function(dllaunch_write_backend_table)
   get_target_property(names dllaunch_compute DLLAUNCH_BACKENDS)
   dllaunch_write_table(TARGET dllaunch_compute FUNCTION backends TYPE BackendEntry
-    HEADER trainer/backend.hpp SUFFIX backend NAMES ${names})
+    HEADER trainer/backends/backend.hpp SUFFIX backend NAMES ${names})
 endfunction()
 
-# dllaunch_datasets(mnist synthetic): trainer/dataset/NAME.cpp must define NAME_dataset.
+# dllaunch_datasets(mnist synthetic): trainer/data/datasets/NAME.cpp must define NAME_dataset.
 function(dllaunch_datasets)
-  list(TRANSFORM ARGN REPLACE "(.+)" "dataset/\\1.cpp" OUTPUT_VARIABLE sources)
+  list(TRANSFORM ARGN REPLACE "(.+)" "data/datasets/\\1.cpp" OUTPUT_VARIABLE sources)
   target_sources(dllaunch_trainer PRIVATE ${sources})
   dllaunch_write_table(TARGET dllaunch_trainer FUNCTION datasets TYPE DatasetEntry
-    HEADER trainer/dataset/dataset.hpp SUFFIX dataset NAMES ${ARGN})
+    HEADER trainer/data/datasets/dataset.hpp SUFFIX dataset NAMES ${ARGN})
 endfunction()
 
 # dllaunch_optimizers(sgd): trainer/optimizers/NAME.cpp must define NAME_optimizer.
@@ -77,5 +77,5 @@ function(dllaunch_optimizers)
   # Loops over all weights in every build; errno of sqrt() would keep the compiler from vectorising them.
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
   dllaunch_write_table(TARGET dllaunch_trainer FUNCTION optimizers TYPE OptimizerEntry
-    HEADER trainer/optimizer.hpp SUFFIX optimizer NAMES ${ARGN})
+    HEADER trainer/optimizers/optimizer.hpp SUFFIX optimizer NAMES ${ARGN})
 endfunction()

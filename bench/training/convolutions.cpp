@@ -25,7 +25,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
 
 namespace {
 

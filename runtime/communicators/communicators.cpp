@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/mpi/mpi.hpp"
 #include "runtime/communicators/nccl/nccl.hpp"

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "runtime/fatal.hpp"
+#include "support/fatal.hpp"
 #include "runtime/watchdog/kernel_view.hpp"
 #include "runtime/watchdog/thread_stack.hpp"
 

@@ -13,7 +13,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "runtime/fatal.hpp"
+#include "support/fatal.hpp"
 #include "runtime/watchdog/kernel_view.hpp"
 #include "runtime/watchdog/thread_stack.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/shared_memory.hpp"
+#include "support/shared_memory.hpp"
 #include "runtime/watchdog/judgement.hpp"
 #include "runtime/watchdog/roster.hpp"
 

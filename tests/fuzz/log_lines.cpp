@@ -12,7 +12,7 @@
 #include "launcher/run/first_error.hpp"
 #include "launcher/run/log_line.hpp"
 #include "tests/fuzz/must_hold.hpp"
-#include "topology/id_set.hpp"
+#include "support/id_set.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "runtime/communicator.hpp"
-#include "runtime/rank_env.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/rank/rank_env.hpp"
 
 namespace {
 

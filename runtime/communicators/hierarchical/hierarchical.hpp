@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 
 namespace dllaunch {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 
 namespace dllaunch {
 

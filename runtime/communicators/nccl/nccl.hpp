@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/communicator.hpp"
-#include "topology/result.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/fatal.hpp"
+#include "support/fatal.hpp"
 #include "runtime/gpu/own_gpu.hpp"
 
 namespace dllaunch {

@@ -13,7 +13,7 @@
 #include "launcher/rank/rendezvous/sockets.hpp"
 #include "tests/launcher/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"
-#include "topology/isolated_call.hpp"
+#include "support/isolated_call.hpp"
 
 namespace dllaunch {
 namespace {

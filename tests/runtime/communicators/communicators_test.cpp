@@ -1,5 +1,5 @@
 // What every communicator promises, on 1, 2, 3, 4 and 7 ranks (odd numbers find the bugs).
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/mpi/mpi.hpp"
-#include "runtime/float16.hpp"
+#include "runtime/numerics/float16.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
 
 namespace dllaunch {

@@ -11,7 +11,7 @@
 #include <csignal>
 #include <thread>
 
-#include "runtime/fatal.hpp"
+#include "support/fatal.hpp"
 #include "runtime/watchdog/thread_stack.hpp"
 #include "tests/support/thread_ranks.hpp"
 

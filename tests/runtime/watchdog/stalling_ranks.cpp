@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/fatal.hpp"
-#include "runtime/observed_communicator.hpp"
+#include "support/fatal.hpp"
+#include "runtime/activity/observed_communicator.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 
 namespace dllaunch {

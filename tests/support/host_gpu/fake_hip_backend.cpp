@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/support/host_gpu/fake_libraries.hpp"
-#include "trainer/backend.hpp"
+#include "trainer/backends/backend.hpp"
 #include "trainer/backends/gpu/gpu_opening.hpp"
 #include "trainer/backends/hip/precisions.hpp"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
 
 namespace dllaunch {
 

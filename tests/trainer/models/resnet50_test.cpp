@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
 
 namespace dllaunch {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/gpu/own_gpu.hpp"
-#include "trainer/backends/gpu/gpu_executable.hpp"
+#include "trainer/backends/gpu/step/gpu_executable.hpp"
 
 namespace dllaunch::gpu {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "trainer/backend.hpp"
+#include "trainer/backends/backend.hpp"
 
 namespace dllaunch::gpu {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/rank_env.hpp"
-#include "trainer/backend.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "trainer/backends/backend.hpp"
 
 namespace dllaunch::gpu {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "trainer/backends/onednn/elementwise.hpp"
-#include "trainer/memory_plan.hpp"
+#include "trainer/backends/memory_plan.hpp"
 
 namespace dllaunch::onednn {
 

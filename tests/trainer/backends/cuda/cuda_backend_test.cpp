@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <string>
 
-#include "runtime/gpu/gpu_sensors.hpp"
-#include "trainer/backend.hpp"
+#include "runtime/gpu/sensors/gpu_sensors.hpp"
+#include "trainer/backends/backend.hpp"
 #include "trainer/backends/gpu/gpu_opening.hpp"
 
 namespace dllaunch {

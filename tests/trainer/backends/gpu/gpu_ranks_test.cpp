@@ -9,15 +9,15 @@
 
 #include "runtime/communicators/nccl/nccl_communicator.hpp"
 #include "runtime/gpu/own_gpu.hpp"
-#include "runtime/gradient_reducer.hpp"
-#include "tests/runtime/on_ranks.hpp"
+#include "runtime/gradients/gradient_reducer.hpp"
+#include "tests/runtime/communicators/on_ranks.hpp"
 #include "tests/support/host_gpu/host_math.hpp"
-#include "tests/trainer/compiled.hpp"
-#include "topology/placement.hpp"
-#include "topology/synthetic.hpp"
-#include "trainer/backends/gpu/gpu_executable.hpp"
-#include "trainer/loss_scaling.hpp"
-#include "trainer/parameter_arenas.hpp"
+#include "tests/trainer/backends/compiled.hpp"
+#include "topology/placement/placement.hpp"
+#include "topology/node/synthetic.hpp"
+#include "trainer/backends/gpu/step/gpu_executable.hpp"
+#include "trainer/session/loss_scaling.hpp"
+#include "trainer/parameters/parameter_arenas.hpp"
 
 namespace dllaunch::gpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/host_gpu/fake_libraries.hpp"
-#include "tests/trainer/compiled.hpp"
+#include "tests/trainer/backends/compiled.hpp"
 #include "trainer/backends/gpu/gpu_opening.hpp"
 
 extern "C" void dllaunch_open_hip(dllaunch::gpu::GpuOpening& opening);

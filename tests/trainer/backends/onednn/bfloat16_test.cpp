@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tests/trainer/backends/onednn/step_names.hpp"
-#include "tests/trainer/operation_cases.hpp"
+#include "tests/trainer/backends/operation_cases.hpp"
 
 namespace dllaunch {
 namespace {
