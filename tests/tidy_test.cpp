@@ -27,10 +27,14 @@ const std::map<std::string, std::set<std::string>> arrows = {
 };
 
 /// What the launcher may see of runtime/: the target runtime_core, which links no MPI.
-const std::set<std::string> runtime_core = {
-    "runtime/rank/rank_env.hpp",    "runtime/rank/binding.hpp",         "runtime/timeline/timeline_format.hpp",
-    "runtime/rank/lease.hpp",       "runtime/gpu/sensors/gpu_reading.hpp", "runtime/gpu/sensors/gpu_sensors.hpp",
-    "support/held_folder.hpp", "support/run_file.hpp"};
+const std::set<std::string> runtime_core = {"runtime/rank/rank_env.hpp",
+                                            "runtime/rank/binding.hpp",
+                                            "runtime/timeline/timeline_format.hpp",
+                                            "runtime/rank/lease.hpp",
+                                            "runtime/gpu/sensors/gpu_reading.hpp",
+                                            "runtime/gpu/sensors/gpu_sensors.hpp",
+                                            "support/held_folder.hpp",
+                                            "support/run_file.hpp"};
 
 /// A foreign library is included by one place. Prefix of the include -> prefixes of paths.
 const std::map<std::string, std::vector<std::string>> library_doors = {
@@ -52,8 +56,8 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
     {"jpeglib.h", {"trainer/data/codecs/jpeg.cpp"}},
     {"jerror.h", {"trainer/data/codecs/jpeg.cpp"}},
     {"xxhash.h",
-     {"launcher/staging/stage_parcel.cpp", "trainer/checkpoints/", "trainer/tuning/bucket_choice.cpp",
-      "runtime/"}},
+     {"launcher/staging/stage_parcel.cpp", "trainer/checkpoints/",
+      "trainer/tuning/bucket_choice.cpp", "runtime/"}},
     {"CLI/",
      {"launcher/cli/command_line.cpp", "launcher/cli/verb_help.cpp",
       "launcher/cluster/named_topology.cpp", "launcher/cli/commands/"}},
@@ -66,9 +70,11 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
 /// Sources, or folders of them, without a mirrored test, each with the reason.
 const std::map<std::string, std::string> tested_elsewhere = {
     {"runtime/communicators/reduction/reduction_x86.cpp", "reduction_test.cpp"},
-    {"runtime/communicators/reduction/reduction_portable.cpp", "reduction_test.cpp, built a second time"},
+    {"runtime/communicators/reduction/reduction_portable.cpp",
+     "reduction_test.cpp, built a second time"},
     {"runtime/gradients/error_feedback_x86.cpp", "error_feedback_test.cpp"},
-    {"runtime/gradients/error_feedback_portable.cpp", "error_feedback_test.cpp, built a second time"},
+    {"runtime/gradients/error_feedback_portable.cpp",
+     "error_feedback_test.cpp, built a second time"},
     {"runtime/communicators/mpi/library.cpp", "mpi_test.cpp and communicators_test.cpp"},
     {"runtime/communicators/hierarchical/hierarchical.cpp", "communicators_test.cpp"},
     {"runtime/communicators/hierarchical/hierarchical_work.cpp",
@@ -81,8 +87,10 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"runtime/communicators/parameter_server/parameter_server.cpp", "communicators_test.cpp"},
     {"runtime/watchdog/end_of_node.cpp", "the end of real ranks in watchdog_test.cpp"},
     {"trainer/session/compiled_model.cpp", "session_test.cpp and batch_size_test.cpp"},
-    {"trainer/backends/gpu/layers/library_layers.cpp", "backend_test.cpp on the host in place of a GPU"},
-    {"trainer/backends/gpu/layers/norm_layers.cpp", "backend_test.cpp on the host in place of a GPU"},
+    {"trainer/backends/gpu/layers/library_layers.cpp",
+     "backend_test.cpp on the host in place of a GPU"},
+    {"trainer/backends/gpu/layers/norm_layers.cpp",
+     "backend_test.cpp on the host in place of a GPU"},
     {"trainer/backends/cuda/module.cpp", "loaded and called by cuda_backend_test.cpp"},
     {"trainer/backends/cuda/cublaslt_product.cpp", "backend_test.cpp, where there is a GPU"},
     {"trainer/backends/gpu/gpu_backend.cpp", "hip/module_test.cpp, cuda/cuda_backend_test.cpp"},
@@ -91,11 +99,13 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"trainer/backends/onednn/norm_portable.cpp", "norm_test.cpp, built a second time"},
     {"trainer/models/resnet50v2.cpp", "resnet_v2_test.cpp"},
     {"trainer/models/resnet152v2.cpp", "resnet_v2_test.cpp"},
-    {"trainer/commands/main.cpp", "run as a program by tests/end_to_end and trainer/dltrain_test.cpp"},
+    {"trainer/commands/main.cpp",
+     "run as a program by tests/end_to_end and trainer/dltrain_test.cpp"},
     {"launcher/cli/main.cpp", "run as a program by launcher/program_test.cpp"},
     {"launcher/cli/commands/",
      "run as a program by verbs_test.cpp, program_test.cpp and tests/end_to_end"},
-    {"topology/diagnosis/diagnosis_scene.cpp", "what all rules share: topology/diagnosis_*_test.cpp"},
+    {"topology/diagnosis/diagnosis_scene.cpp",
+     "what all rules share: topology/diagnosis_*_test.cpp"},
     {"launcher/doctor/examine.cpp", "real processes in end_to_end/doctor_test.cpp"},
     {"launcher/cli/verb_help.cpp", "the golden help texts of verbs_test.cpp"},
     {"launcher/daemon/client.cpp", "against the real server in daemon/http_server_test.cpp"},
@@ -156,8 +166,8 @@ std::vector<Source> sources(const std::vector<std::string>& folders) {
 }
 
 const std::vector<std::string> rooms = {"support", "topology", "runtime", "trainer", "launcher"};
-const std::vector<std::string> everything = {"support", "topology", "runtime", "trainer",
-                                             "launcher", "tests",   "bench"};
+const std::vector<std::string> everything = {"support",  "topology", "runtime", "trainer",
+                                             "launcher", "tests",    "bench"};
 
 /// Calls `check(source, line number, line)` for every line and lists what it returns.
 template <typename Check>

@@ -93,7 +93,8 @@ void check_precision(const YamlNode& root, std::vector<YamlProblem>& problems) {
   if (!problem.empty()) problems.push_back({precision->value->mark, problem});
 }
 
-/// The trainer refuses both too (trainer/config/fine_tuning_keys.cpp), but after the wait in the queue.
+/// The trainer refuses both too (trainer/config/fine_tuning_keys.cpp), but after the wait in the
+/// queue.
 void check_fine_tuning(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* train = find(&root, "train");
   const YamlNode* keys = train == nullptr ? nullptr : train->value.get();

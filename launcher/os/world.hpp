@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "topology/discovery/gpu_inventory.hpp"
 #include "support/result.hpp"
+#include "topology/discovery/gpu_inventory.hpp"
 #include "topology/node/topology.hpp"
 
 namespace dllaunch {

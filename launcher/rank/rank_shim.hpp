@@ -9,8 +9,8 @@
 
 #include "launcher/rank/node_folders.hpp"
 #include "runtime/rank/rank_env.hpp"
-#include "topology/placement/placement.hpp"
 #include "topology/node/topology.hpp"
+#include "topology/placement/placement.hpp"
 
 namespace dllaunch {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/gradients/arena.hpp"
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/gradients/arena.hpp"
 
 namespace dllaunch {
 

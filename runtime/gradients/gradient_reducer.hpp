@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/gradients/arena.hpp"
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/gradients/arena.hpp"
 #include "runtime/gradients/gradient_compression.hpp"
 
 namespace dllaunch {

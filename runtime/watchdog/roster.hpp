@@ -13,9 +13,9 @@
 
 #include "runtime/activity/activity.hpp"
 #include "runtime/communicators/communicator.hpp"
-#include "support/shared_memory.hpp"
 #include "runtime/watchdog/message.hpp"
 #include "runtime/watchdog/side_channel.hpp"
+#include "support/shared_memory.hpp"
 
 namespace dllaunch {
 

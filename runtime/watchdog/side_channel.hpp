@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "support/shared_memory.hpp"
 #include "support/result.hpp"
+#include "support/shared_memory.hpp"
 
 namespace dllaunch {
 

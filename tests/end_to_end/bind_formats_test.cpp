@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "launcher/os/posix_world.hpp"
-#include "tests/support/temporary_folder.hpp"
 #include "support/id_set.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {

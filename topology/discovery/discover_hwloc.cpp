@@ -18,12 +18,12 @@
 #include <nlohmann/json.hpp>
 
 #include "support/file_text.hpp"
-#include "topology/node/gpu_order.hpp"
 #include "support/isolated_call.hpp"
 #include "topology/discovery/own_affinity.hpp"
-#include "topology/node/pci_gpu.hpp"
 #include "topology/discovery/sysfs_gpus.hpp"
 #include "topology/discovery/topology_format.hpp"
+#include "topology/node/gpu_order.hpp"
+#include "topology/node/pci_gpu.hpp"
 
 namespace dllaunch {
 namespace {

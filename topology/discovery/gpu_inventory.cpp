@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "topology/node/gpu_order.hpp"
 #include "support/isolated_call.hpp"
 #include "topology/discovery/nvml.hpp"
 #include "topology/discovery/rocm_smi.hpp"
 #include "topology/discovery/topology_format.hpp"
+#include "topology/node/gpu_order.hpp"
 
 namespace dllaunch {
 namespace {

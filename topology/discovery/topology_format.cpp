@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "topology/discovery/discover_hwloc.hpp"
 #include "support/file_text.hpp"
+#include "topology/discovery/discover_hwloc.hpp"
 #include "topology/node/synthetic.hpp"
 
 namespace dllaunch {

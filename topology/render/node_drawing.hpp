@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "topology/placement/placement.hpp"
 #include "topology/node/topology.hpp"
+#include "topology/placement/placement.hpp"
 
 namespace dllaunch {
 

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "topology/render/node_drawing.hpp"
 #include "topology/discovery/topology_format.hpp"
+#include "topology/render/node_drawing.hpp"
 
 namespace dllaunch {
 namespace {

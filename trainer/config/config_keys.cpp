@@ -5,9 +5,9 @@
 #include "runtime/communicators/communicator.hpp"
 #include "trainer/config/checkpoint_keys.hpp"
 #include "trainer/config/fine_tuning_keys.hpp"
+#include "trainer/config/optimizer_keys.hpp"
 #include "trainer/graph/layer_list.hpp"
 #include "trainer/losses/loss.hpp"
-#include "trainer/config/optimizer_keys.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "support/result.hpp"
-#include "trainer/transforms/byte_images.hpp"
 #include "trainer/data/datasets/dataset.hpp"
+#include "trainer/transforms/byte_images.hpp"
 
 namespace dllaunch {
 

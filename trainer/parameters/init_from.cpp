@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "trainer/parameters/buffers.hpp"
 #include "trainer/graph/name_patterns.hpp"
+#include "trainer/parameters/buffers.hpp"
 #include "trainer/tensors/tensor_values.hpp"
 
 namespace dllaunch {

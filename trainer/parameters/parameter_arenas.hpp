@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/gradients/arena.hpp"
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/gradients/arena.hpp"
 #include "support/result.hpp"
 #include "trainer/backends/backend.hpp"
 #include "trainer/backends/device_arenas.hpp"

@@ -7,9 +7,9 @@
 #include "runtime/communicators/communicator.hpp"
 #include "support/result.hpp"
 #include "trainer/backends/backend.hpp"
-#include "trainer/reports/events.hpp"
 #include "trainer/optimizers/loss_scale.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
+#include "trainer/reports/events.hpp"
 
 namespace dllaunch {
 

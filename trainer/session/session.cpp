@@ -13,18 +13,18 @@
 #include <fmt/format.h>
 
 #include "runtime/communicators/same_table.hpp"
-#include "trainer/session/agreement.hpp"
-#include "trainer/parameters/buffers.hpp"
-#include "trainer/session/compiled_model.hpp"
-#include "trainer/graph/frozen_parameters.hpp"
-#include "trainer/data/image_preparation.hpp"
-#include "trainer/parameters/init_from.hpp"
-#include "trainer/graph/layer_list.hpp"
 #include "trainer/config/loss_choice.hpp"
+#include "trainer/data/image_preparation.hpp"
 #include "trainer/data/same_data.hpp"
-#include "trainer/tuning/autotune.hpp"
-#include "trainer/session/sync_batch_norm.hpp"
+#include "trainer/graph/frozen_parameters.hpp"
+#include "trainer/graph/layer_list.hpp"
 #include "trainer/graph/zero_gamma.hpp"
+#include "trainer/parameters/buffers.hpp"
+#include "trainer/parameters/init_from.hpp"
+#include "trainer/session/agreement.hpp"
+#include "trainer/session/compiled_model.hpp"
+#include "trainer/session/sync_batch_norm.hpp"
+#include "trainer/tuning/autotune.hpp"
 
 namespace dllaunch {
 namespace {

@@ -13,12 +13,12 @@
 #include "runtime/communicators/communicator.hpp"
 #include "support/result.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
-#include "trainer/config/config.hpp"
-#include "trainer/data/staging/dataset_staging.hpp"
 #include "trainer/checkpoints/fence.hpp"
+#include "trainer/config/config.hpp"
 #include "trainer/data/loader.hpp"
-#include "trainer/parameters/parameter_arenas.hpp"
 #include "trainer/data/sampler.hpp"
+#include "trainer/data/staging/dataset_staging.hpp"
+#include "trainer/parameters/parameter_arenas.hpp"
 
 namespace dllaunch {
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "trainer/session/agreement.hpp"
-#include "trainer/parameters/buffers.hpp"
 #include "trainer/data/loader.hpp"
+#include "trainer/parameters/buffers.hpp"
+#include "trainer/session/agreement.hpp"
 
 namespace dllaunch {
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "support/result.hpp"
-#include "trainer/reports/events.hpp"
 #include "trainer/metrics/metrics.hpp"
 #include "trainer/metrics/regression_metrics.hpp"
+#include "trainer/reports/events.hpp"
 #include "trainer/session/session.hpp"
 
 namespace dllaunch {

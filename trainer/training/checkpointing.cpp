@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "support/held_folder.hpp"
-#include "trainer/session/agreement.hpp"
 #include "trainer/checkpoints/checkpoint_interval.hpp"
 #include "trainer/checkpoints/checkpoint_retention.hpp"
+#include "trainer/session/agreement.hpp"
 
 namespace dllaunch {
 namespace {

@@ -11,8 +11,8 @@
 #include "runtime/communicators/communicator.hpp"
 #include "support/result.hpp"
 #include "trainer/checkpoints/checkpoint_writer.hpp"
-#include "trainer/training/reports.hpp"
 #include "trainer/session/session.hpp"
+#include "trainer/training/reports.hpp"
 
 namespace dllaunch {
 

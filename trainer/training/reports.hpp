@@ -11,8 +11,8 @@
 #include "support/result.hpp"
 #include "trainer/reports/csv.hpp"
 #include "trainer/reports/events.hpp"
-#include "trainer/session/session.hpp"
 #include "trainer/reports/tensorboard.hpp"
+#include "trainer/session/session.hpp"
 #include "trainer/session/validation.hpp"
 
 namespace dllaunch {

@@ -8,21 +8,21 @@
 #include <fmt/format.h>
 
 #include "runtime/gradients/gradient_reducer.hpp"
-#include "trainer/session/agreement.hpp"
-#include "trainer/tuning/bucket_choice.hpp"
-#include "trainer/parameters/buffers.hpp"
-#include "trainer/training/checkpointing.hpp"
-#include "trainer/graph/dropout.hpp"
-#include "trainer/reports/epoch_line.hpp"
-#include "trainer/graph/frozen_parameters.hpp"
-#include "trainer/reports/gpu_watch.hpp"
 #include "trainer/data/loader.hpp"
-#include "trainer/session/loss_scaling.hpp"
-#include "trainer/training/reports.hpp"
 #include "trainer/data/skipped_images.hpp"
-#include "trainer/session/step_info.hpp"
+#include "trainer/graph/dropout.hpp"
+#include "trainer/graph/frozen_parameters.hpp"
+#include "trainer/parameters/buffers.hpp"
+#include "trainer/reports/epoch_line.hpp"
+#include "trainer/reports/gpu_watch.hpp"
 #include "trainer/reports/stragglers.hpp"
+#include "trainer/session/agreement.hpp"
+#include "trainer/session/loss_scaling.hpp"
+#include "trainer/session/step_info.hpp"
 #include "trainer/session/validation.hpp"
+#include "trainer/training/checkpointing.hpp"
+#include "trainer/training/reports.hpp"
+#include "trainer/tuning/bucket_choice.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "runtime/timeline/clock_bounds.hpp"
 #include "runtime/communicators/communicator.hpp"
-#include "topology/discovery/gpu_inventory.hpp"
+#include "runtime/timeline/clock_bounds.hpp"
 #include "support/result.hpp"
+#include "topology/discovery/gpu_inventory.hpp"
 #include "trainer/session/session.hpp"
 
 namespace dllaunch {

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "trainer/transforms/bilinear.hpp"
 #include "trainer/graph/graph.hpp"
+#include "trainer/transforms/bilinear.hpp"
 #include "trainer/transforms/image_cut.hpp"
 
 namespace dllaunch {

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <utility>
 
+#include "trainer/optimizers/schedule.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/tuning/batch_size.hpp"
-#include "trainer/tuning/memory_budget.hpp"
 #include "trainer/tuning/lr_range_test.hpp"
-#include "trainer/optimizers/schedule.hpp"
+#include "trainer/tuning/memory_budget.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "support/result.hpp"
-#include "trainer/tuning/choices.hpp"
 #include "trainer/session/session.hpp"
+#include "trainer/tuning/choices.hpp"
 
 namespace dllaunch {
 

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "trainer/data/loader.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/session/compiled_model.hpp"
-#include "trainer/data/loader.hpp"
 #include "trainer/tuning/memory_budget.hpp"
 
 namespace dllaunch {

@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "runtime/gradients/gradient_reducer.hpp"
-#include "trainer/session/agreement.hpp"
-#include "trainer/graph/dropout.hpp"
 #include "trainer/data/loader.hpp"
+#include "trainer/graph/dropout.hpp"
+#include "trainer/session/agreement.hpp"
 #include "trainer/session/loss_scaling.hpp"
 
 namespace dllaunch {

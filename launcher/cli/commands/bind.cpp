@@ -8,8 +8,8 @@
 #include "launcher/cli/verb.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "topology/render/masks.hpp"
 #include "topology/placement/placement.hpp"
+#include "topology/render/masks.hpp"
 #include "topology/render/renderings.hpp"
 
 namespace dllaunch {

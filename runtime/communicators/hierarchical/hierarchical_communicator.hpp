@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "runtime/communicators/hierarchical/inter_node.hpp"
-#include "runtime/communicators/hierarchical/step.hpp"
 #include "runtime/communicators/hierarchical/node_group.hpp"
+#include "runtime/communicators/hierarchical/step.hpp"
 
 namespace dllaunch {
 

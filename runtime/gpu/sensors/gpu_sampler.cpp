@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "support/all_signals_blocked.hpp"
 #include "runtime/gpu/sensors/xid.hpp"
+#include "support/all_signals_blocked.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "runtime/gpu/sensors/gpu_reading.hpp"
-#include "topology/discovery/gpu_inventory.hpp"
 #include "support/result.hpp"
+#include "topology/discovery/gpu_inventory.hpp"
 
 namespace dllaunch {
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/topology/discovery/damage.hpp"
 #include "tests/topology/diagnosis/observed_ranks.hpp"
+#include "tests/topology/discovery/damage.hpp"
 #include "topology/node/synthetic.hpp"
 
 namespace dllaunch {

@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "support/fatal.hpp"
 #include "runtime/activity/observed_communicator.hpp"
 #include "runtime/watchdog/watchdog.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch {
 

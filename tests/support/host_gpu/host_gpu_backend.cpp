@@ -2,8 +2,8 @@
 // program in which it stands beside `reference`: the bodies that test every backend test it too.
 #include "tests/support/host_gpu/host_math.hpp"
 #include "trainer/backends/backend.hpp"
-#include "trainer/backends/gpu/step/gpu_executable.hpp"
 #include "trainer/backends/gpu/precisions.hpp"
+#include "trainer/backends/gpu/step/gpu_executable.hpp"
 
 namespace dllaunch {
 namespace {

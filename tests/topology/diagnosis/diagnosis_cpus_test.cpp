@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/topology/node/machines.hpp"
 #include "tests/topology/diagnosis/observed_ranks.hpp"
+#include "tests/topology/node/machines.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/topology/diagnosis/observed_ranks.hpp"
 #include "tests/topology/discovery/damage.hpp"
 #include "tests/topology/node/machines.hpp"
-#include "tests/topology/diagnosis/observed_ranks.hpp"
 
 namespace dllaunch {
 namespace {

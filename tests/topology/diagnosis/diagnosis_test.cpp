@@ -7,9 +7,9 @@
 #include <fstream>
 #include <set>
 
+#include "tests/topology/diagnosis/observed_ranks.hpp"
 #include "tests/topology/discovery/damage.hpp"
 #include "tests/topology/node/machines.hpp"
-#include "tests/topology/diagnosis/observed_ranks.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
 
 namespace dllaunch {

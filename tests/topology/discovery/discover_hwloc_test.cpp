@@ -10,8 +10,8 @@
 
 #include "tests/support/temporary_folder.hpp"
 #include "tests/topology/discovery/damage.hpp"
-#include "tests/topology/node/machines.hpp"
 #include "tests/topology/discovery/xml_node.hpp"
+#include "tests/topology/node/machines.hpp"
 #include "topology/discovery/own_affinity.hpp"
 #include "topology/discovery/topology_format.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "topology/node/synthetic.hpp"
 #include "topology/discovery/topology_format.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

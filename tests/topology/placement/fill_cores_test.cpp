@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/topology/placement/invariants.hpp"
 #include "tests/topology/node/machines.hpp"
+#include "tests/topology/placement/invariants.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {

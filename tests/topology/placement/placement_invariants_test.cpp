@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/topology/discovery/damage.hpp"
-#include "tests/topology/placement/invariants.hpp"
 #include "tests/topology/node/machines.hpp"
+#include "tests/topology/placement/invariants.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
-#include "topology/render/masks.hpp"
 #include "topology/discovery/topology_format.hpp"
+#include "topology/render/masks.hpp"
 
 namespace dllaunch {
 namespace {

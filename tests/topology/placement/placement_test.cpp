@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/topology/placement/invariants.hpp"
 #include "tests/topology/node/machines.hpp"
-#include "topology/render/masks.hpp"
+#include "tests/topology/placement/invariants.hpp"
 #include "topology/node/synthetic.hpp"
+#include "topology/render/masks.hpp"
 
 namespace dllaunch {
 namespace {

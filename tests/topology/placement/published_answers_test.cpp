@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/topology/placement/invariants.hpp"
 #include "tests/topology/node/machines.hpp"
+#include "tests/topology/placement/invariants.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
 #include "topology/render/masks.hpp"
 

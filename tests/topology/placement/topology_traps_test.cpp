@@ -38,9 +38,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/temporary_folder.hpp"
-#include "tests/topology/placement/invariants.hpp"
-#include "tests/topology/node/machines.hpp"
 #include "tests/topology/discovery/xml_node.hpp"
+#include "tests/topology/node/machines.hpp"
+#include "tests/topology/placement/invariants.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
 
 namespace dllaunch {

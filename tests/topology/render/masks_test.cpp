@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/topology/placement/invariants.hpp"
 #include "tests/topology/node/machines.hpp"
+#include "tests/topology/placement/invariants.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <sstream>
 
-#include "tests/topology/placement/invariants.hpp"
 #include "tests/topology/node/machines.hpp"
+#include "tests/topology/placement/invariants.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {

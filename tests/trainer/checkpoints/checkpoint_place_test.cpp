@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/checkpoints/sound_checkpoint.hpp"
+#include "tests/trainer/scratch_folder.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/checkpoints/mutation.hpp"
-#include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/checkpoints/sound_checkpoint.hpp"
+#include "tests/trainer/scratch_folder.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/checkpoints/sound_checkpoint.hpp"
+#include "tests/trainer/scratch_folder.hpp"
 
 namespace dllaunch {
 namespace {

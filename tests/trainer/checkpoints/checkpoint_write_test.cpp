@@ -9,8 +9,8 @@
 #include <numeric>
 #include <thread>
 
-#include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/checkpoints/sound_checkpoint.hpp"
+#include "tests/trainer/scratch_folder.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/checkpoints/size_limit.hpp"
 #include "tests/trainer/checkpoints/sound_checkpoint.hpp"
+#include "tests/trainer/scratch_folder.hpp"
 
 namespace dllaunch {
 namespace {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/backends/compiled.hpp"
+#include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/checkpoints/mutation.hpp"
 #include "tests/trainer/training/small_training.hpp"
-#include "tests/trainer/backends/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {

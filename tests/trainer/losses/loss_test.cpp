@@ -5,8 +5,8 @@
 #include <random>
 
 #include "tests/trainer/backends/compiled.hpp"
-#include "tests/trainer/losses/loss_values.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "tests/trainer/losses/loss_values.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <random>
 
-#include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "tests/trainer/scratch_folder.hpp"
 #include "trainer/parameters/buffers.hpp"
 #include "trainer/tensors/tensor_values.hpp"
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <limits>
 
-#include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/checkpoints/size_limit.hpp"
+#include "tests/trainer/scratch_folder.hpp"
 
 namespace dllaunch {
 namespace {

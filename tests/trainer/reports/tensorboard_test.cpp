@@ -13,9 +13,9 @@
 #include <numeric>
 #include <random>
 
+#include "tests/trainer/checkpoints/size_limit.hpp"
 #include "tests/trainer/reports/event_file.hpp"
 #include "tests/trainer/scratch_folder.hpp"
-#include "tests/trainer/checkpoints/size_limit.hpp"
 
 namespace dllaunch {
 namespace {

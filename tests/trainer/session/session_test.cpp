@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "tests/support/other_user.hpp"
-#include "tests/trainer/training/small_training.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/trainer/training/small_training.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "tests/trainer/training/small_training.hpp"
 #include "trainer/data/loader.hpp"
 
 namespace dllaunch {

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "tests/trainer/checkpoints/mutation.hpp"
-#include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/scratch_folder.hpp"
+#include "tests/trainer/training/run_program.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "support/random.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
-#include "support/random.hpp"
 
 namespace dllaunch {
 namespace {

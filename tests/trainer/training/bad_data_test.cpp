@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/trainer/data/codecs/jpeg_bytes.hpp"
 #include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/data/datasets/idx_bytes.hpp"
-#include "tests/trainer/data/codecs/jpeg_bytes.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/small_training.hpp"
 

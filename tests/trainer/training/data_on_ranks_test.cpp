@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/data/codecs/jpeg_bytes.hpp"
+#include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/data/datasets/idx_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
-#include "tests/trainer/backends/usable_backends.hpp"
 #include "trainer/config/config.hpp"
 
 namespace dllaunch {

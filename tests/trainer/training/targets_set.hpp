@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "support/random.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "trainer/graph/graph.hpp"
-#include "support/random.hpp"
 
 namespace dllaunch {
 

@@ -1,9 +1,9 @@
 // Trainings on what is no single class: from the files to events.jsonl.
 #include <gmock/gmock.h>
 
+#include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "tests/trainer/training/targets_set.hpp"
-#include "tests/trainer/backends/usable_backends.hpp"
 
 namespace dllaunch {
 namespace {

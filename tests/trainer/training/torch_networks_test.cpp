@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "tests/trainer/backends/compiled.hpp"
-#include "tests/trainer/training/torch_question.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "tests/trainer/training/torch_question.hpp"
 
 namespace dllaunch {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tests/trainer/backends/compiled.hpp"
-#include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/scratch_folder.hpp"
+#include "tests/trainer/training/run_program.hpp"
 #include "trainer/tensors/safetensors.hpp"
 
 namespace dllaunch {

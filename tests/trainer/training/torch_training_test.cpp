@@ -12,8 +12,8 @@
 
 #include "tests/trainer/training/small_training.hpp"
 #include "tests/trainer/training/torch_question.hpp"
-#include "trainer/graph/initial_weights.hpp"
 #include "trainer/data/loader.hpp"
+#include "trainer/graph/initial_weights.hpp"
 #include "trainer/graph/zero_gamma.hpp"
 
 namespace dllaunch {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "tests/trainer/training/small_training.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {

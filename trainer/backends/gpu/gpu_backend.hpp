@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/gpu/device_choice.hpp"
-#include "trainer/backends/gpu/layers/convolution_choice.hpp"
 #include "trainer/backends/gpu/gpu_opening.hpp"
+#include "trainer/backends/gpu/layers/convolution_choice.hpp"
 #include "trainer/backends/gpu/math_library.hpp"
 
 namespace dllaunch::gpu {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "trainer/data/codecs/random_access_file.hpp"
 #include "support/random.hpp"
+#include "trainer/data/codecs/random_access_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "trainer/data/datasets/idx.hpp"
 #include "support/random.hpp"
+#include "trainer/data/datasets/idx.hpp"
 
 namespace dllaunch {
 namespace {

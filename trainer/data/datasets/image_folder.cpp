@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "trainer/transforms/bilinear.hpp"
-#include "trainer/data/datasets/dataset.hpp"
+#include "support/random.hpp"
 #include "trainer/data/codecs/jpeg.hpp"
 #include "trainer/data/codecs/random_access_file.hpp"
-#include "support/random.hpp"
+#include "trainer/data/datasets/dataset.hpp"
+#include "trainer/transforms/bilinear.hpp"
 
 namespace dllaunch {
 namespace {

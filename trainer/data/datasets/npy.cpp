@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "support/random.hpp"
 #include "trainer/data/datasets/dataset.hpp"
 #include "trainer/data/datasets/npy_header.hpp"
 #include "trainer/data/datasets/npy_targets.hpp"
-#include "support/random.hpp"
 
 namespace dllaunch {
 namespace {

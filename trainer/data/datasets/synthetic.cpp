@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "trainer/data/datasets/dataset.hpp"
 #include "support/random.hpp"
+#include "trainer/data/datasets/dataset.hpp"
 
 namespace dllaunch {
 namespace {

@@ -16,8 +16,8 @@
 
 #include <fmt/format.h>
 
-#include "trainer/data/codecs/random_access_file.hpp"
 #include "support/random.hpp"
+#include "trainer/data/codecs/random_access_file.hpp"
 #include "trainer/data/staging/staged_files.hpp"
 
 namespace dllaunch {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <string_view>
 
-#include "support/shared_memory.hpp"
 #include "support/result.hpp"
+#include "support/shared_memory.hpp"
 
 namespace dllaunch {
 

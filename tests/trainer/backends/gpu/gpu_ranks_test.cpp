@@ -13,11 +13,11 @@
 #include "tests/runtime/communicators/on_ranks.hpp"
 #include "tests/support/host_gpu/host_math.hpp"
 #include "tests/trainer/backends/compiled.hpp"
-#include "topology/placement/placement.hpp"
 #include "topology/node/synthetic.hpp"
+#include "topology/placement/placement.hpp"
 #include "trainer/backends/gpu/step/gpu_executable.hpp"
-#include "trainer/session/loss_scaling.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
+#include "trainer/session/loss_scaling.hpp"
 
 namespace dllaunch::gpu {
 namespace {

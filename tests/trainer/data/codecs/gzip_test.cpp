@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/trainer/data/datasets/idx_bytes.hpp"
 #include "tests/trainer/checkpoints/mutation.hpp"
+#include "tests/trainer/data/datasets/idx_bytes.hpp"
 
 namespace dllaunch {
 namespace {

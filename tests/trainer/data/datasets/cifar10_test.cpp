@@ -4,8 +4,8 @@
 #include <array>
 #include <filesystem>
 
-#include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/checkpoints/mutation.hpp"
+#include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "trainer/data/datasets/dataset.hpp"
 

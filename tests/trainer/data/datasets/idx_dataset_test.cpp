@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/trainer/data/datasets/idx_bytes.hpp"
 #include "tests/trainer/checkpoints/mutation.hpp"
+#include "tests/trainer/data/datasets/idx_bytes.hpp"
 
 namespace dllaunch {
 namespace {

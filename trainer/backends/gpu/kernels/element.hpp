@@ -1,8 +1,9 @@
 // What activations are made of on a GPU. Arithmetic is in float, whatever they are stored as.
 //
-// Everything here and in the *_functors.hpp beside it is code for both sides: the kernel of CUDA and
-// HIP calls it, and so does a loop on the host, where the tests look at it. Such code is constexpr
-// (nvcc --expt-relaxed-constexpr, clang); a body is one index's work and leans on no order.
+// Everything here and in the *_functors.hpp beside it is code for both sides: the kernel of CUDA
+// and HIP calls it, and so does a loop on the host, where the tests look at it. Such code is
+// constexpr (nvcc --expt-relaxed-constexpr, clang); a body is one index's work and leans on no
+// order.
 #pragma once
 
 #include <cstdint>

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "trainer/backends/backend.hpp"
-#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/kernels/element.hpp"
 #include "trainer/backends/gpu/kernels/image_functors.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/memory/image_transfer.hpp"
 #include "trainer/transforms/byte_images.hpp"
 

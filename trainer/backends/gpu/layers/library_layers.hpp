@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/math_library.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/step/step_plan.hpp"
 
 namespace dllaunch::gpu {

@@ -6,8 +6,8 @@
 
 #include "gpu_api.hpp"
 #include "trainer/backends/backend.hpp"
-#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/kernels/loss_functors.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 
 namespace dllaunch::gpu {
 

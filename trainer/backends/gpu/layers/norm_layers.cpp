@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "trainer/backends/channel_moments.hpp"
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/kernels/launch.hpp"
-#include "trainer/backends/channel_moments.hpp"
 
 namespace dllaunch::gpu {
 namespace {

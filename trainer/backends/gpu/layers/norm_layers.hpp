@@ -7,8 +7,8 @@
 
 #include "gpu_api.hpp"
 #include "trainer/backends/backend.hpp"
-#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/kernels/norm_functors.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/step/step_plan.hpp"
 
 namespace dllaunch::gpu {

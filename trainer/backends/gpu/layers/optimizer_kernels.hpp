@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "gpu_api.hpp"
-#include "trainer/backends/gpu/memory/device_memory.hpp"
-#include "trainer/backends/gpu/kernels/optimizer_functors.hpp"
-#include "trainer/backends/gpu/step/step_clock.hpp"
 #include "trainer/backends/device_arenas.hpp"
+#include "trainer/backends/gpu/kernels/optimizer_functors.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
+#include "trainer/backends/gpu/step/step_clock.hpp"
 
 namespace dllaunch::gpu {
 

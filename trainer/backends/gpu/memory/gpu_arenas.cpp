@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "trainer/backends/gpu/check.hpp"
-#include "trainer/backends/gpu/memory/device_memory.hpp"
 #include "trainer/backends/gpu/layers/optimizer_kernels.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 
 namespace dllaunch::gpu {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "gpu_api.hpp"
-#include "trainer/backends/gpu/step/step_clock.hpp"
 #include "trainer/backends/device_arenas.hpp"
+#include "trainer/backends/gpu/step/step_clock.hpp"
 
 namespace dllaunch::gpu {
 

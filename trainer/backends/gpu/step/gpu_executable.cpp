@@ -7,17 +7,17 @@
 #include <utility>
 
 #include "runtime/rank/rank_env.hpp"
-#include "trainer/backends/gpu/step/backward_pieces.hpp"
 #include "trainer/backends/gpu/check.hpp"
 #include "trainer/backends/gpu/layers/dropout_masks.hpp"
-#include "trainer/backends/gpu/memory/gpu_arenas.hpp"
-#include "trainer/backends/gpu/layers/library_layers.hpp"
 #include "trainer/backends/gpu/layers/image_input.hpp"
+#include "trainer/backends/gpu/layers/library_layers.hpp"
 #include "trainer/backends/gpu/layers/loss_layer.hpp"
 #include "trainer/backends/gpu/layers/norm_layers.hpp"
 #include "trainer/backends/gpu/layers/operations.hpp"
+#include "trainer/backends/gpu/memory/gpu_arenas.hpp"
 #include "trainer/backends/gpu/memory/parameter_memory.hpp"
 #include "trainer/backends/gpu/memory/pinned_pool.hpp"
+#include "trainer/backends/gpu/step/backward_pieces.hpp"
 #include "trainer/backends/gpu/step/graph_capture.hpp"
 
 namespace dllaunch::gpu {

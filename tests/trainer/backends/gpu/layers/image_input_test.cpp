@@ -15,10 +15,10 @@
 
 #include <fmt/format.h>
 
-#include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/backends/compiled.hpp"
-#include "tests/trainer/data/datasets/idx_bytes.hpp"
 #include "tests/trainer/data/codecs/jpeg_bytes.hpp"
+#include "tests/trainer/data/datasets/cifar_bytes.hpp"
+#include "tests/trainer/data/datasets/idx_bytes.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/data/loader.hpp"

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "tests/support/host_gpu/host_math.hpp"
-#include "tests/trainer/backends/gpu/device_arena.hpp"
 #include "tests/trainer/backends/compiled.hpp"
+#include "tests/trainer/backends/gpu/device_arena.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
 #include "trainer/backends/gpu/memory/device_memory.hpp"
 
