@@ -29,7 +29,7 @@ const std::map<std::string, std::set<std::string>> arrows = {
 /// What the launcher may see of runtime/: the target runtime_core, which links no MPI.
 const std::set<std::string> runtime_core = {"runtime/rank/rank_env.hpp",
                                             "runtime/rank/binding.hpp",
-                                            "runtime/timeline/timeline_format.hpp",
+                                            "runtime/timeline/format/timeline_format.hpp",
                                             "runtime/rank/lease.hpp",
                                             "runtime/gpu/sensors/gpu_reading.hpp",
                                             "runtime/gpu/sensors/gpu_sensors.hpp",
@@ -93,7 +93,8 @@ const std::map<std::string, std::string> tested_elsewhere = {
      "backend_test.cpp on the host in place of a GPU"},
     {"trainer/backends/cuda/module.cpp", "loaded and called by cuda_backend_test.cpp"},
     {"trainer/backends/cuda/cublaslt_product.cpp", "backend_test.cpp, where there is a GPU"},
-    {"trainer/backends/gpu/gpu_backend.cpp", "hip/module_test.cpp, cuda/cuda_backend_test.cpp"},
+    {"trainer/backends/gpu/opening/gpu_backend.cpp",
+     "hip/module_test.cpp, cuda/cuda_backend_test.cpp"},
     {"trainer/backends/cuda/cudnn_convolution.cpp", "backend_test.cpp, where there is a GPU"},
     {"trainer/backends/onednn/norm_x86.cpp", "norm_test.cpp, every instruction set"},
     {"trainer/backends/onednn/norm_portable.cpp", "norm_test.cpp, built a second time"},

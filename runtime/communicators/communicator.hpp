@@ -99,7 +99,7 @@ class Communicator {
   virtual void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 };
 
-/// One line a communicator, in runtime/communicators/communicators.cpp.
+/// One line a communicator, in runtime/communicators/opening/communicators.cpp.
 struct CommunicatorEntry {
   std::string_view name;  // solo | hierarchical | mpi | nccl | ring | parameter-server
   std::string_view summary;

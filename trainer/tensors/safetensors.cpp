@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "trainer/checkpoints/whole_file.hpp"
+#include "support/whole_file.hpp"
 
 namespace dllaunch {
 namespace {

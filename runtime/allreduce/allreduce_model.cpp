@@ -1,8 +1,8 @@
-#include "runtime/communicators/allreduce_model.hpp"
+#include "runtime/allreduce/allreduce_model.hpp"
 
 #include <cmath>
 
-#include "runtime/communicators/hierarchical/column_limits.hpp"
+#include "runtime/communicators/hierarchical/inter_node_limits.hpp"
 
 namespace dllaunch {
 namespace {

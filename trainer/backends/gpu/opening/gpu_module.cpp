@@ -1,4 +1,4 @@
-#include "trainer/backends/gpu/gpu_module.hpp"
+#include "trainer/backends/gpu/opening/gpu_module.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "trainer/backends/gpu/gpu_opening.hpp"
+#include "trainer/backends/gpu/opening/gpu_opening.hpp"
 
 namespace dllaunch::gpu {
 

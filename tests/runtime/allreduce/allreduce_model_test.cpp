@@ -1,4 +1,4 @@
-#include "runtime/communicators/allreduce_model.hpp"
+#include "runtime/allreduce/allreduce_model.hpp"
 
 #include <gtest/gtest.h>
 

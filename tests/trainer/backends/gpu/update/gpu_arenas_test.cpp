@@ -1,6 +1,6 @@
 // Parameters that lie on the device, updated there, against the same training with them on the
 // host: every optimiser, frozen parameters, checkpoints.
-#include "trainer/backends/gpu/memory/gpu_arenas.hpp"
+#include "trainer/backends/gpu/update/gpu_arenas.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

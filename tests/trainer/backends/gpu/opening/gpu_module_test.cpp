@@ -1,4 +1,4 @@
-#include "trainer/backends/gpu/gpu_module.hpp"
+#include "trainer/backends/gpu/opening/gpu_module.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

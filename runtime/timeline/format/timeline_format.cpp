@@ -1,4 +1,4 @@
-#include "runtime/timeline/timeline_format.hpp"
+#include "runtime/timeline/format/timeline_format.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "trainer/backends/gpu/step/backward_pieces.hpp"
+#include "trainer/backends/gpu/plan/backward_pieces.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

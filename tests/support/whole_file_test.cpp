@@ -1,4 +1,4 @@
-#include "trainer/checkpoints/whole_file.hpp"
+#include "support/whole_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainer/backends/gpu/step/step_plan.hpp"
+#include "trainer/backends/gpu/plan/step_plan.hpp"
 
 #include <algorithm>
 

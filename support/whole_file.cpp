@@ -1,4 +1,4 @@
-#include "trainer/checkpoints/whole_file.hpp"
+#include "support/whole_file.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "trainer/backends/gpu/step/step_clock.hpp"
+#include "trainer/backends/gpu/update/step_clock.hpp"
 
 #include <gtest/gtest.h>
 

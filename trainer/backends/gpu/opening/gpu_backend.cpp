@@ -1,4 +1,4 @@
-#include "trainer/backends/gpu/gpu_backend.hpp"
+#include "trainer/backends/gpu/opening/gpu_backend.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

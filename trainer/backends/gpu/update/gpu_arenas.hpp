@@ -7,7 +7,7 @@
 
 #include "gpu_api.hpp"
 #include "trainer/backends/device_arenas.hpp"
-#include "trainer/backends/gpu/step/step_clock.hpp"
+#include "trainer/backends/gpu/update/step_clock.hpp"
 
 namespace dllaunch::gpu {
 

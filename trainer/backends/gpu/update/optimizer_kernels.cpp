@@ -1,4 +1,4 @@
-#include "trainer/backends/gpu/layers/optimizer_kernels.hpp"
+#include "trainer/backends/gpu/update/optimizer_kernels.hpp"
 
 #include <fmt/format.h>
 

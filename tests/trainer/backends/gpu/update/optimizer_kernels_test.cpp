@@ -1,5 +1,5 @@
 // Every optimiser of the table: three steps over arenas on the device against three on the host.
-#include "trainer/backends/gpu/layers/optimizer_kernels.hpp"
+#include "trainer/backends/gpu/update/optimizer_kernels.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
-#include "trainer/backends/gpu/memory/gpu_arenas.hpp"
+#include "trainer/backends/gpu/update/gpu_arenas.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "trainer/backends/gpu/check.hpp"
-#include "trainer/backends/gpu/layers/optimizer_kernels.hpp"
 #include "trainer/backends/gpu/memory/device_memory.hpp"
+#include "trainer/backends/gpu/update/optimizer_kernels.hpp"
 
 namespace dllaunch::gpu {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "runtime/gpu/device_choice.hpp"
-#include "trainer/backends/gpu/gpu_opening.hpp"
 #include "trainer/backends/gpu/layers/convolution_choice.hpp"
 #include "trainer/backends/gpu/math_library.hpp"
+#include "trainer/backends/gpu/opening/gpu_opening.hpp"
 
 namespace dllaunch::gpu {
 

@@ -9,7 +9,7 @@
 #include "trainer/backends/device_arenas.hpp"
 #include "trainer/backends/gpu/kernels/optimizer_functors.hpp"
 #include "trainer/backends/gpu/memory/device_memory.hpp"
-#include "trainer/backends/gpu/step/step_clock.hpp"
+#include "trainer/backends/gpu/update/step_clock.hpp"
 
 namespace dllaunch::gpu {
 

@@ -1,4 +1,4 @@
-#include "runtime/communicators/allreduce_bench.hpp"
+#include "runtime/allreduce/allreduce_bench.hpp"
 
 #include <fmt/format.h>
 
