@@ -22,6 +22,7 @@
 
 #include "runtime/activity/observed_communicator.hpp"
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/measured.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "runtime/timeline/timeline.hpp"

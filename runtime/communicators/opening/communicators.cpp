@@ -1,13 +1,14 @@
+#include "runtime/communicators/opening/communicators.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <vector>
 
-#include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
+#include "runtime/communicators/host/host_communicator.hpp"
 #include "runtime/communicators/mpi/mpi.hpp"
 #include "runtime/communicators/nccl/nccl.hpp"
 #include "runtime/communicators/parameter_server/parameter_server.hpp"
@@ -26,19 +27,6 @@ constexpr std::array<CommunicatorEntry, 6> table = {{
     {"parameter-server", "everything through rank 0, for comparison", open_parameter_server},
 }};
 
-/// Shared memory where the ranks of a node can have it. `mpi` first: it keeps MPI alive meanwhile.
-Result<std::unique_ptr<Communicator>> open_fastest(const RankEnv& env) {
-  auto mpi = open_mpi(env);
-  if (!mpi) return mpi;
-  auto hierarchical = open_hierarchical(env);
-  if (hierarchical) return hierarchical;
-  if (env.rank == 0) {
-    fmt::print(stderr, "dltrain: warning: {}; gradients go through MPI, which is slower\n",
-               hierarchical.error().what);
-  }
-  return mpi;
-}
-
 }  // namespace
 
 std::span<const CommunicatorEntry> communicators() {
@@ -46,7 +34,7 @@ std::span<const CommunicatorEntry> communicators() {
 }
 
 Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, const RankEnv& env) {
-  if (name == "auto") return env.world_size == 1 ? open_solo(env) : open_fastest(env);
+  if (name == "auto") return open_host_communicator(env);
   const auto* entry = std::ranges::find(table, name, &CommunicatorEntry::name);
   if (entry != table.end()) return entry->open(env);
 

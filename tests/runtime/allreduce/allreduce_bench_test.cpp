@@ -1,4 +1,5 @@
 #include "runtime/allreduce/allreduce_bench.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 #include <gtest/gtest.h>
 

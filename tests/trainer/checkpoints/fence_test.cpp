@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/training/small_training.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,8 +5,10 @@
 
 #include <cmath>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/graph/layer_list.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {

@@ -18,6 +18,7 @@
 
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
 #include "runtime/communicators/mpi/mpi.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/numerics/float16.hpp"
 
 namespace dllaunch {

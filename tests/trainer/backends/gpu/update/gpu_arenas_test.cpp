@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
 #include "trainer/backends/gpu/memory/device_memory.hpp"
+#include "trainer/models/models.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
 
 namespace dllaunch::gpu {

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <optional>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/support/other_user.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/training/small_training.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {
