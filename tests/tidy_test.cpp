@@ -126,7 +126,7 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"launcher/cli/main.cpp", "run as a program by launcher/program_test.cpp"},
     {"launcher/cli/commands/",
      "run as a program by verbs_test.cpp, program_test.cpp and tests/end_to_end"},
-    {"topology/diagnosis/diagnosis_scene.cpp",
+    {"topology/diagnosis/diagnosis_context.cpp",
      "what all rules share: topology/diagnosis_*_test.cpp"},
     {"launcher/doctor/examine.cpp", "real processes in end_to_end/doctor_test.cpp"},
     {"launcher/cli/verb_help.cpp", "the golden help texts of verbs_test.cpp"},

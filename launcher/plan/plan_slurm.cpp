@@ -15,7 +15,7 @@
 #include "launcher/plan/plan_parts.hpp"
 #include "launcher/plan/slurm_wishes.hpp"
 #include "launcher/slurm/option_edits.hpp"
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {

@@ -44,14 +44,14 @@ std::int64_t newest_generation(const RunDir& run) {
 
 }  // namespace
 
-Result<Lease> take_run_lease(const RunDir& run, World& world) {
-  const LeaseHolder holder{
+Result<RunOwnership> take_run_lease(const RunDir& run, World& world) {
+  const RunOwner holder{
       .host = world.host_name(),
       .pid = getpid(),
       .job = world.environment("SLURM_JOB_ID").value_or(""),
       .restart = restarts_of(world.environment("SLURM_RESTART_COUNT").value_or("")),
       .since = unix_seconds()};
-  return Lease::take(run.path, holder, newest_generation(run));
+  return RunOwnership::take(run.path, holder, newest_generation(run));
 }
 
 }  // namespace dllaunch

@@ -67,7 +67,7 @@ bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end) 
   return left && *left <= run.recovery.grace_seconds + early_s;
 }
 
-AttemptWatch::AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
+AttemptWatch::AttemptWatch(World& world, const SupervisedRun& run, const RunOwnership& lease,
                            const SupervisorSignals& signals, AllocationEnd& allocation_end,
                            std::function<void()> each_turn)
     : world_(world),

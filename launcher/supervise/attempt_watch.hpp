@@ -16,7 +16,7 @@
 #include "launcher/supervise/policy.hpp"
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/signs_of_life.hpp"
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 
 namespace dllaunch {
 
@@ -60,7 +60,7 @@ class AttemptWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
+  AttemptWatch(World& world, const SupervisedRun& run, const RunOwnership& lease,
                const SupervisorSignals& signals, AllocationEnd& allocation_end,
                std::function<void()> each_turn = {});
 
@@ -86,7 +86,7 @@ class AttemptWatch {
 
   World& world_;
   const SupervisedRun& run_;
-  const Lease& lease_;
+  const RunOwnership& lease_;
   const SupervisorSignals& signals_;
   AllocationEnd& allocation_end_;
   std::function<void()> each_turn_;  // about once a second; empty: nothing

@@ -13,7 +13,7 @@
 
 #include "launcher/cli/verb.hpp"
 #include "launcher/os/descendants.hpp"
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 
 namespace dllaunch {
 namespace {

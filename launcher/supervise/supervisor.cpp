@@ -146,7 +146,7 @@ class Supervisor {
   }
 
   /// A file system that is away for a moment is no reason to give a job of days up.
-  Result<Lease> take_lease() const {
+  Result<RunOwnership> take_lease() const {
     const auto give_up_at = Clock::now() + std::chrono::seconds(60);
     while (true) {
       auto lease = storage_.write([this] { return take_run_lease(run_.dir, world_); });
@@ -190,17 +190,17 @@ class Supervisor {
 
   /// What the lease tells a supervisor that has not had one itself.
   std::string lost_to_holder() const {
-    const auto found = lease_holder(run_.dir.path);
+    const auto found = run_owner(run_.dir.path);
     if (!found || !*found || (*found)->second.host.empty()) return "";
     const auto& holder = (*found)->second;
     const bool ours = holder.job == run_.allocation.job;
     const bool lost = ours ? holder.restart > run_.allocation.restarts : started_here_before();
-    return lost ? "run directory was taken over by " + holder_words(holder) : "";
+    return lost ? "run directory was taken over by " + to_string(holder) : "";
   }
 
   /// events.jsonl tells why one life of the run follows another, before it begins (recovery.md).
   /// Commands have no such file.
-  void announce(const Lease& lease) {
+  void announce(const RunOwnership& lease) {
     const auto* before = last_life(history_);
     // A job of its own is somebody's new try.
     if (!run_.recovery.trains || before == nullptr || before->job != run_.allocation.job) return;
@@ -464,7 +464,7 @@ class Supervisor {
   int put_back_for_nodes_ = 0;              // by them
   std::vector<std::string> silent_ = {};    // nodes that did not answer the last pre-flight
   double last_written_s_ = 0;               // by the supervisors before this one
-  std::optional<Lease> lease_;              // of the last attempt
+  std::optional<RunOwnership> lease_;       // of the last attempt
   bool refused_ = false;                    // the journal, said already
   std::string unusable_ = {};               // why the run's directory is of no use yet
   std::optional<int> interrupted_by_ = {};  // a signal, while it was waited for

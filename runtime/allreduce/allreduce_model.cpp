@@ -54,9 +54,10 @@ std::optional<MessageCost> cost_between_nodes(std::string_view communicator, std
   if (shape.nodes < 2) return std::nullopt;
   if (communicator == "hierarchical") {
     // How smaller ones go depends on what was measured.
-    if (n / shape.ranks <= static_cast<double>(ColumnLimits::most_whole_bytes)) return std::nullopt;
+    if (n / shape.ranks <= static_cast<double>(InterNodeLimits::most_whole_bytes))
+      return std::nullopt;
     // MPI's own algorithm for very many nodes is taken for Rabenseifner's.
-    const bool few = shape.nodes <= ColumnLimits{}.most_nodes;
+    const bool few = shape.nodes <= InterNodeLimits{}.most_nodes;
     const double messages = few ? 2 * (nodes - 1) : 2 * std::ceil(std::log2(nodes));
     return MessageCost{messages, 2 * (nodes - 1) / nodes * n};
   }

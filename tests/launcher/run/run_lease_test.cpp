@@ -36,7 +36,7 @@ class RunLease : public testing::Test {
 TEST_F(RunLease, SaysWhoHasItForWhomItIsTaken) {
   world_.variables = {{"SLURM_JOB_ID", "17"}, {"SLURM_RESTART_COUNT", "2"}};
   EXPECT_EQ(take(), 1);
-  const auto holder = *lease_holder(run_.path);
+  const auto holder = *run_owner(run_.path);
   ASSERT_TRUE(holder);
   EXPECT_EQ(holder->second.host, "n3");
   EXPECT_EQ(holder->second.pid, getpid());
@@ -50,7 +50,7 @@ TEST_F(RunLease, WithoutSlurmItIsAProcess) {
   world_.variables = {{"SLURM_RESTART_COUNT", "many"}};
   EXPECT_EQ(take(), 1);
   EXPECT_EQ(take(), 2);
-  EXPECT_EQ(Lease::told(run_.path, 1).check().error().what,
+  EXPECT_EQ(RunOwnership::told(run_.path, 1).check().error().what,
             "run directory was taken over by process " + std::to_string(getpid()) +
                 " on n3 (generation 2, ours is 1)");
 }

@@ -32,7 +32,8 @@ class Attempting : public testing::Test {
   }
 
   Supervised place_;
-  Lease lease_ = *Lease::take(place_.dir().path, {.host = "n1", .pid = 1, .job = "17"});
+  RunOwnership lease_ =
+      *RunOwnership::take(place_.dir().path, {.host = "n1", .pid = 1, .job = "17"});
   Clock::time_point began_ = Clock::now();
 };
 
@@ -46,7 +47,7 @@ TEST_F(Attempting, RanksAreToldTheirGenerationAndWhereTheHeartIs) {
 TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
   std::thread other([this] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    EXPECT_TRUE(Lease::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
+    EXPECT_TRUE(RunOwnership::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
   });
   const auto end = watch(place_.run("exec sleep 300", {}));
   other.join();
@@ -58,7 +59,7 @@ TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
 
 /// Even one that ended by itself: its last word may be about files that are another's by now.
 TEST_F(Attempting, ALeaseThatWasLostAtTheEndIsSeen) {
-  ASSERT_TRUE(Lease::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
+  ASSERT_TRUE(RunOwnership::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
   const auto end = watch(place_.run("exit 0", {}));
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->superseded);

@@ -219,12 +219,12 @@ TEST(Supervisor, WhatWasLostMeanwhileIsNotTakenBack) {
   run.allocation.job = "17";
   std::thread successor([&] {
     while (!read_journal(place.dir()).last) usleep(10'000);
-    EXPECT_TRUE(Lease::take(place.dir().path, {.host = "n3", .job = "17", .restart = 1}));
+    EXPECT_TRUE(RunOwnership::take(place.dir().path, {.host = "n3", .job = "17", .restart = 1}));
   });
   EXPECT_EQ(supervise(place.world, run), 1);
   successor.join();
   EXPECT_EQ(place.starts(), 1);
-  const auto holder = lease_holder(place.dir().path);
+  const auto holder = run_owner(place.dir().path);
   ASSERT_TRUE(holder && *holder);
   EXPECT_EQ((*holder)->first, 2);
   // Nor does a supervisor that comes after the first was killed.
@@ -250,7 +250,7 @@ TEST(Supervisor, AJobThatSlurmHasPutBackIsLeftAlone) {
   run.allocation.job = "17";
   EXPECT_EQ(supervise(slurm, run), 1);
   EXPECT_EQ(place.starts(), 1);
-  const auto holder = lease_holder(place.dir().path);
+  const auto holder = run_owner(place.dir().path);
   ASSERT_TRUE(holder && *holder);
   EXPECT_EQ((*holder)->first, 1) << "the next generation is its successor's";
 }

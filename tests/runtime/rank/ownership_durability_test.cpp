@@ -7,7 +7,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 #include "tests/support/crash_states.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 std::int64_t taken_in(const FileTree& tree) {
   const TemporaryFolder folder;
   write_tree(tree, folder.path());
-  const auto lease = Lease::take(folder.path() + "/run", {.host = "n2"});
+  const auto lease = RunOwnership::take(folder.path() + "/run", {.host = "n2"});
   return lease ? lease->generation() : 0;
 }
 
@@ -34,7 +34,7 @@ TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
   fs::create_directories(folder + "/run");
   const auto ended = run_program(
       {"env", "LD_PRELOAD=" + recorder_in(scratch.path()), "DLLAUNCH_RECORD_FOLDER=" + folder,
-       "DLLAUNCH_RECORD_LOG=" + scratch.path() + "/log", DLLAUNCH_LEASE_TAKES, folder});
+       "DLLAUNCH_RECORD_LOG=" + scratch.path() + "/log", DLLAUNCH_OWNERSHIP_TAKES, folder});
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   std::ifstream in(scratch.path() + "/log", std::ios::binary);
   const std::string log(std::istreambuf_iterator<char>(in), {});
@@ -72,9 +72,9 @@ TEST(LeaseDurability, OneWhoseFolderCannotBeSyncedIsNotTaken) {
     const auto ended = run_program(
         {"env", "LD_PRELOAD=" + preloaded,
          std::string("DLLAUNCH_FAIL=fsync ") + folder + " " + std::to_string(EIO) + " 1 0",
-         DLLAUNCH_LEASE_TAKES, scratch.path() + "/recorded"});
+         DLLAUNCH_OWNERSHIP_TAKES, scratch.path() + "/recorded"});
     EXPECT_EQ(ended.exit_code, 1) << folder << ended.output;
-    const auto left = lease_holder(scratch.path() + "/recorded/run");
+    const auto left = run_owner(scratch.path() + "/recorded/run");
     ASSERT_TRUE(left);
     EXPECT_FALSE(*left) << folder;
   }

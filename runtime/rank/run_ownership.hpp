@@ -22,15 +22,15 @@
 
 namespace dllaunch {
 
-struct LeaseHolder {
-  std::string host = {};  // empty: what was written of the holder is damaged
+struct RunOwner {
+  std::string host = {};  // empty: what was written of the owner is damaged
   std::int64_t pid = 0;
   std::string job = {};  // "1234", or empty
   int restart = 0;
   double since = 0;  // Unix seconds
 };
 
-class Lease {
+class RunOwnership {
  public:
   /// Takes the run's directory: one more than the highest generation there. Of any number of takers
   /// at once, on any nodes, each gets another generation. Whoever had it before is fenced at once.
@@ -38,11 +38,11 @@ class Lease {
   /// copied without its leases.
   /// unavailable: the directory is not there or cannot be written. timeout: others always came
   /// first.
-  static Result<Lease> take(const std::filesystem::path& run_dir, const LeaseHolder& holder,
-                            std::int64_t above = 0);
+  static Result<RunOwnership> take(const std::filesystem::path& run_dir, const RunOwner& owner,
+                                   std::int64_t above = 0);
 
   /// What a rank was told by whoever started it (DLLAUNCH_GENERATION); makes nothing.
-  static Lease told(std::filesystem::path run_dir, std::int64_t generation);
+  static RunOwnership told(std::filesystem::path run_dir, std::int64_t generation);
 
   std::int64_t generation() const { return generation_; }
 
@@ -52,20 +52,20 @@ class Lease {
   Result<Ok> check() const;
 
  private:
-  Lease(std::filesystem::path run_dir, std::int64_t generation)
+  RunOwnership(std::filesystem::path run_dir, std::int64_t generation)
       : run_dir_(std::move(run_dir)), generation_(generation) {}
 
   std::filesystem::path run_dir_;
   std::int64_t generation_ = 0;
 };
 
-/// The present holder and its generation; nothing where none ever was. unavailable: the directory
+/// The present owner and its generation; nothing where none ever was. unavailable: the directory
 /// cannot be read.
-Result<std::optional<std::pair<std::int64_t, LeaseHolder>>> lease_holder(
+Result<std::optional<std::pair<std::int64_t, RunOwner>>> run_owner(
     const std::filesystem::path& run_dir);
 
 /// "job 17 on n3", "process 4711 on n3", "another dllaunch".
-std::string holder_words(const LeaseHolder& holder);
+std::string to_string(const RunOwner& owner);
 
 /// The environment variable that tells a rank its generation.
 inline constexpr const char* generation_variable = "DLLAUNCH_GENERATION";

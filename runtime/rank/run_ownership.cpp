@@ -1,4 +1,4 @@
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -78,9 +78,9 @@ std::string word_of(std::string_view text) {
   return word;
 }
 
-std::string render(const LeaseHolder& holder) {
-  return fmt::format("host {}\npid {}\njob {}\nrestart {}\nsince {:.3f}\n", word_of(holder.host),
-                     holder.pid, word_of(holder.job), holder.restart, holder.since);
+std::string render(const RunOwner& owner) {
+  return fmt::format("host {}\npid {}\njob {}\nrestart {}\nsince {:.3f}\n", word_of(owner.host),
+                     owner.pid, word_of(owner.job), owner.restart, owner.since);
 }
 
 template <typename T>
@@ -91,8 +91,8 @@ void read_number(std::string_view text, T& number) {
 }
 
 /// Whole lines count; what is missing or makes no sense stays as it is without.
-LeaseHolder parse(std::string_view text) {
-  LeaseHolder holder;
+RunOwner parse(std::string_view text) {
+  RunOwner owner;
   for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos;) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + 1);
@@ -100,18 +100,18 @@ LeaseHolder parse(std::string_view text) {
     if (blank == std::string_view::npos) continue;
     const std::string_view key = line.substr(0, blank);
     const std::string_view value = line.substr(blank + 1);
-    if (key == "host") holder.host = word_of(value);
-    if (key == "job") holder.job = word_of(value);
-    if (key == "pid") read_number(value, holder.pid);
-    if (key == "restart") read_number(value, holder.restart);
-    if (key == "since") read_number(value, holder.since);
+    if (key == "host") owner.host = word_of(value);
+    if (key == "job") owner.job = word_of(value);
+    if (key == "pid") read_number(value, owner.pid);
+    if (key == "restart") read_number(value, owner.restart);
+    if (key == "since") read_number(value, owner.since);
   }
-  if (!std::isfinite(holder.since)) holder.since = 0;
-  return holder;
+  if (!std::isfinite(owner.since)) owner.since = 0;
+  return owner;
 }
 
 /// Of a name that is no plain file nothing is known.
-LeaseHolder read_holder(const fs::path& name) {
+RunOwner read_holder(const fs::path& name) {
   const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (file < 0) return {};
   struct stat info {};
@@ -119,7 +119,7 @@ LeaseHolder read_holder(const fs::path& name) {
   const bool plain = ::fstat(file, &info) == 0 && S_ISREG(info.st_mode);
   const ssize_t got = plain ? ::read(file, text.data(), text.size()) : -1;
   ::close(file);
-  return got > 0 ? parse({text.data(), static_cast<std::size_t>(got)}) : LeaseHolder{};
+  return got > 0 ? parse({text.data(), static_cast<std::size_t>(got)}) : RunOwner{};
 }
 
 /// Returns whether the file is there and holds all of it.
@@ -209,14 +209,15 @@ std::optional<std::int64_t> parse_generation(std::string_view text) {
   return generation;
 }
 
-Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder, std::int64_t above) {
+Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner& owner,
+                                        std::int64_t above) {
   if (::mkdir(folder_of(run_dir).c_str(), 0700) == 0) {
     // Else a power loss takes it with all that it says.
     if (const int why = sync_folder(run_dir); why != 0) return refused(run_dir, "write into", why);
   } else if (errno != EEXIST) {
     return refused(run_dir, "make", errno);
   }
-  const std::string text = render(holder);
+  const std::string text = render(owner);
   constexpr int most_tries = 10'000;  // each of them lost to somebody who took it
   for (int i = 0; i < most_tries; ++i) {
     const auto names = look(run_dir);
@@ -240,18 +241,18 @@ Result<Lease> Lease::take(const fs::path& run_dir, const LeaseHolder& holder, st
       return refused(run_dir, "write into", unsure);
     }
     clean_up(run_dir, generation);
-    return Lease(run_dir, generation);
+    return RunOwnership(run_dir, generation);
   }
   return Error{ErrorKind::timeout,
                fmt::format("cannot take {}: others always came first", run_dir.string()),
                "see who else starts this run"};
 }
 
-Lease Lease::told(fs::path run_dir, std::int64_t generation) {
+RunOwnership RunOwnership::told(fs::path run_dir, std::int64_t generation) {
   return {std::move(run_dir), generation};
 }
 
-Result<Ok> Lease::check() const {
+Result<Ok> RunOwnership::check() const {
   const auto names = look(run_dir_);
   if (!names) return names.error();
   const std::int64_t highest = names->highest();
@@ -259,12 +260,12 @@ Result<Ok> Lease::check() const {
   return Error{
       ErrorKind::unsatisfiable,
       fmt::format("run directory was taken over by {} (generation {}, ours is {})",
-                  holder_words(read_holder(name_of(run_dir_, highest))), highest, generation_),
+                  to_string(read_holder(name_of(run_dir_, highest))), highest, generation_),
       ""};
 }
 
-Result<std::optional<std::pair<std::int64_t, LeaseHolder>>> lease_holder(const fs::path& run_dir) {
-  using Found = std::optional<std::pair<std::int64_t, LeaseHolder>>;
+Result<std::optional<std::pair<std::int64_t, RunOwner>>> run_owner(const fs::path& run_dir) {
+  using Found = std::optional<std::pair<std::int64_t, RunOwner>>;
   const auto names = look(run_dir);
   if (!names) return names.error();
   const std::int64_t highest = names->highest();
@@ -272,10 +273,10 @@ Result<std::optional<std::pair<std::int64_t, LeaseHolder>>> lease_holder(const f
   return Found(std::pair(highest, read_holder(name_of(run_dir, highest))));
 }
 
-std::string holder_words(const LeaseHolder& holder) {
-  if (holder.host.empty()) return "another dllaunch";
-  if (!holder.job.empty()) return fmt::format("job {} on {}", holder.job, holder.host);
-  return fmt::format("process {} on {}", holder.pid, holder.host);
+std::string to_string(const RunOwner& owner) {
+  if (owner.host.empty()) return "another dllaunch";
+  if (!owner.job.empty()) return fmt::format("job {} on {}", owner.job, owner.host);
+  return fmt::format("process {} on {}", owner.pid, owner.host);
 }
 
 }  // namespace dllaunch

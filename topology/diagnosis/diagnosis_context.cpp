@@ -42,38 +42,38 @@ bool shows_gpu_use(const RankObservation& rank) {
 
 }  // namespace
 
-const RankPlacement* Scene::advised(int i) const {
+const RankPlacement* DiagnosisContext::advised(int i) const {
   const auto local = static_cast<std::size_t>(rank(i).local_rank);
   if (!advice || local >= advice->ranks.size()) return nullptr;
   return &advice->ranks[local];
 }
 
-bool Scene::unbound(int i) const {
+bool DiagnosisContext::unbound(int i) const {
   const auto& allowed = topology.allowed_cpus;
   return allowed.size() > 1 && rank(i).cpus.contains(allowed);
 }
 
-Scene scene_of(const Topology& topology, const NodeObservation& node) {
-  Scene scene{.topology = topology,
-              .node = node,
-              .advice = advice_for(topology, node),
-              .visible = {},
-              .driven = {},
-              .uses_gpu = {}};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& rank = scene.rank(i);
-    scene.visible.push_back(visible_gpus(topology, rank));
-    scene.uses_gpu.push_back(shows_gpu_use(rank));
-    const auto& visible = scene.visible.back();
+DiagnosisContext scene_of(const Topology& topology, const NodeObservation& node) {
+  DiagnosisContext context{.topology = topology,
+                           .node = node,
+                           .advice = advice_for(topology, node),
+                           .visible = {},
+                           .driven = {},
+                           .uses_gpu = {}};
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& rank = context.rank(i);
+    context.visible.push_back(visible_gpus(topology, rank));
+    context.uses_gpu.push_back(shows_gpu_use(rank));
+    const auto& visible = context.visible.back();
     const bool planned = node.request && visible.variable.empty() && rank.rank >= 0;
-    const auto* advised = planned ? scene.advised(i) : nullptr;
-    scene.driven.push_back(advised != nullptr ? advised->gpus : driven_gpus(visible, rank));
+    const auto* advised = planned ? context.advised(i) : nullptr;
+    context.driven.push_back(advised != nullptr ? advised->gpus : driven_gpus(visible, rank));
   }
-  return scene;
+  return context;
 }
 
-void note(Found& found, const Scene& scene, int i, const std::string& fact) {
-  const auto& rank = scene.rank(i);
+void note(Found& found, const DiagnosisContext& context, int i, const std::string& fact) {
+  const auto& rank = context.rank(i);
   add_rank(found.ranks, rank.rank);
   found.seen.push_back(rank.rank >= 0 ? fmt::format("rank {} {}", rank.rank, fact)
                                       : fmt::format("process {} {}", rank.pid, fact));
@@ -107,16 +107,16 @@ std::string size_words(std::uint64_t bytes) {
   return fmt::format("{} KiB", bytes / kib);
 }
 
-std::string fix_binding(const Scene& scene, std::string_view key) {
+std::string fix_binding(const DiagnosisContext& context, std::string_view key) {
   constexpr std::size_t longest = 300;
-  if (!scene.advice) return "bind one rank per GPU: `dllaunch bind` prints the masks";
-  auto masks = "--cpu-bind=" + srun_cpu_bind(*scene.advice);
+  if (!context.advice) return "bind one rank per GPU: `dllaunch bind` prints the masks";
+  auto masks = "--cpu-bind=" + srun_cpu_bind(*context.advice);
   if (masks.size() > longest)
     masks = fmt::format("the --cpu-bind that `dllaunch bind --ranks {}` prints",
-                        scene.advice->ranks.size());
-  const bool by_srun = std::any_of(scene.node.ranks.begin(), scene.node.ranks.end(),
+                        context.advice->ranks.size());
+  const bool by_srun = std::any_of(context.node.ranks.begin(), context.node.ranks.end(),
                                    [](const auto& rank) { return rank.launcher == "slurm"; });
-  const bool part = scene.topology.allowed_cpus != scene.topology.cpus();
+  const bool part = context.topology.allowed_cpus != context.topology.cpus();
   if (by_srun && !part) return fmt::format("srun {}; in a job file: binding: {{{}}}", masks, key);
   if (by_srun)
     return fmt::format(
@@ -129,8 +129,8 @@ std::string fix_binding(const Scene& scene, std::string_view key) {
       masks, key);
 }
 
-const std::string* variable(const Scene& scene, int i, const char* name) {
-  const auto& environment = scene.rank(i).environment;
+const std::string* variable(const DiagnosisContext& context, int i, const char* name) {
+  const auto& environment = context.rank(i).environment;
   const auto found = environment.find(name);
   return found == environment.end() ? nullptr : &found->second;
 }

@@ -6,15 +6,15 @@
 #include <filesystem>
 #include <string>
 
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 
 int main(int argc, char** argv) {
   using Note = void (*)(const char*);
   const auto note = reinterpret_cast<Note>(dlsym(RTLD_DEFAULT, "dllaunch_record_note"));
   if (argc != 2 || note == nullptr) return 2;
   for (int i = 0; i < 12; ++i) {
-    const auto lease =
-        dllaunch::Lease::take(std::filesystem::path(argv[1]) / "run", {.host = "n1", .pid = 7});
+    const auto lease = dllaunch::RunOwnership::take(std::filesystem::path(argv[1]) / "run",
+                                                    {.host = "n1", .pid = 7});
     if (!lease) return 1;
     note(std::to_string(lease->generation()).c_str());
   }
