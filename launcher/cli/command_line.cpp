@@ -11,7 +11,7 @@
 
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/base/version.hpp"
-#include "launcher/cli/verb_help.hpp"
+#include "launcher/cli/command_help.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 
 namespace dllaunch {
 

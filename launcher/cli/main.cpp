@@ -12,7 +12,7 @@
 
 #include "launcher/base/terminal_text.hpp"
 #include "launcher/cli/command_line.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace {
 

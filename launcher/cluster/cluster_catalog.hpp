@@ -10,7 +10,7 @@
 
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/cluster/facts.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 

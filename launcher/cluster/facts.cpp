@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "launcher/cluster/slurm_facts.hpp"
-#include "launcher/os/slow_note.hpp"
+#include "launcher/os/delayed_message.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 #include "launcher/slurm/slurm_json.hpp"
-#include "launcher/slurm/slurm_text.hpp"
 
 namespace dllaunch {
 namespace {

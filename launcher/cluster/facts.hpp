@@ -11,8 +11,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "launcher/os/world.hpp"
-#include "launcher/slurm/gpu_kinds.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/slurm/gres.hpp"
 #include "topology/result.hpp"
 #include "topology/topology.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "launcher/cli/verb.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/cli/command.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/cluster/facts.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/daemon/ledgers.hpp"
+#include "launcher/daemon/event_totals.hpp"
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <string>
 
-#include "launcher/daemon/place.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/daemon/paths.hpp"
+#include "launcher/os/system.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "launcher/daemon/daemon_lock.hpp"
-#include "launcher/daemon/place.hpp"
+#include "launcher/daemon/paths.hpp"
 #include "launcher/daemon/settings.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "launcher/monitor/run_view.hpp"
+#include "launcher/monitor/run_state.hpp"
 #include "launcher/os/line_tail.hpp"
 #include "launcher/run/history.hpp"
 

@@ -11,10 +11,10 @@
 #include <string>
 
 #include "launcher/base/terminal_text.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/daemon/daemon.hpp"
 #include "launcher/os/background.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 
 namespace dllaunch {
 namespace {

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "launcher/daemon/pace.hpp"
+#include "launcher/daemon/poll_interval.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 

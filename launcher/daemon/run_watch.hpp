@@ -17,8 +17,8 @@
 #include "launcher/daemon/settings.hpp"
 #include "launcher/daemon/store.hpp"
 #include "launcher/daemon/submitter.hpp"
-#include "launcher/monitor/run_view.hpp"
-#include "launcher/postmortem/run_end.hpp"
+#include "launcher/monitor/run_state.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/stored_run.hpp"
 
 namespace dllaunch {

@@ -19,7 +19,7 @@ struct RunRecord {
   std::string name = {};  // the folder's
   std::string job = {};   // the job's name
   std::string launcher = {};
-  std::string state = {};  // a word of run_view.hpp
+  std::string state = {};  // a word of run_state.hpp
   std::string job_id = {};
   bool over = false;
   std::string judged = {};  // the job whose end was decided upon; each is once

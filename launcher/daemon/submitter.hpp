@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "launcher/daemon/daemon_lock.hpp"
-#include "launcher/daemon/place.hpp"
+#include "launcher/daemon/paths.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 
 /// The state of a run while one of its submissions is `intended`: nobody judges it meanwhile. No
-/// word of run_view.hpp, where "submitting" is what `dllaunch run` does.
+/// word of run_state.hpp, where "submitting" is what `dllaunch run` does.
 constexpr const char* state_submitting = "submitting again";
 
 /// What sbatch is told beyond the script: the token behind the user's own comment, the nodes to

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "launcher/doctor/report.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 

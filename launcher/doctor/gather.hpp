@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launcher/doctor/report.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 

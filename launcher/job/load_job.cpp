@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "launcher/job/home_paths.hpp"
+#include "launcher/job/expand_tilde.hpp"
 #include "launcher/job/job_file.hpp"
 
 namespace dllaunch {

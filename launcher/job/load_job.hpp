@@ -5,7 +5,7 @@
 #include <string>
 
 #include "launcher/job/job.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 

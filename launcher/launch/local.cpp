@@ -9,16 +9,16 @@
 #include <map>
 #include <optional>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/launch/openmpi_scratch.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/stage.hpp"
-#include "launcher/postmortem/last_words.hpp"
+#include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/rank_logs.hpp"
-#include "launcher/run/run_lease.hpp"
+#include "launcher/run/run_ownership.hpp"
 #include "launcher/staging/stage_job.hpp"
 
 namespace dllaunch {

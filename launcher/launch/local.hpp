@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "launcher/monitor/follow.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/run_dir.hpp"

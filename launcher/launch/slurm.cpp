@@ -6,12 +6,12 @@
 #include <csignal>
 #include <utility>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/launch/submission.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
-#include "launcher/slurm/option_edits.hpp"
+#include "launcher/slurm/option_overrides.hpp"
 #include "topology/id_set.hpp"
 
 namespace dllaunch {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "launcher/monitor/follow.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/job_identity.hpp"
 #include "launcher/run/outcome.hpp"

@@ -12,10 +12,10 @@
 #include <random>
 #include <thread>
 
-#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/run/stored_json.hpp"
-#include "launcher/slurm/option_edits.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/option_overrides.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "topology/result.hpp"
 

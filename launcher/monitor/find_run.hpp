@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {

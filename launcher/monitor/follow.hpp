@@ -7,7 +7,7 @@
 
 #include "launcher/monitor/progress.hpp"
 #include "launcher/monitor/rank_output.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/summary.hpp"

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "launcher/monitor/run_view.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/monitor/run_state.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/run_index.hpp"
 
 namespace dllaunch {

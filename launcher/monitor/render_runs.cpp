@@ -8,7 +8,7 @@
 
 #include "launcher/base/utf8.hpp"
 #include "launcher/monitor/progress.hpp"
-#include "launcher/monitor/run_view.hpp"
+#include "launcher/monitor/run_state.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/monitor/progress.hpp"
-#include "launcher/postmortem/run_end.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/slurm/slurm_job.hpp"

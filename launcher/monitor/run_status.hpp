@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "launcher/monitor/run_view.hpp"
+#include "launcher/monitor/run_state.hpp"
 #include "launcher/run/summary.hpp"
 
 namespace dllaunch {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launcher/cluster/facts.hpp"
-#include "launcher/plan/node_choice.hpp"
+#include "launcher/plan/node_selection.hpp"
 #include "topology/placement.hpp"
 
 namespace dllaunch {

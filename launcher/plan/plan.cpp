@@ -12,7 +12,7 @@
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/job/trainer_backends.hpp"
 #include "launcher/plan/container.hpp"
-#include "launcher/plan/plan_parts.hpp"
+#include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/profile_job.hpp"
 
 namespace dllaunch {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "launcher/lint/slurm_options.hpp"
-#include "launcher/plan/other_scheduler.hpp"
+#include "launcher/plan/external_scheduler.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,10 +8,10 @@
 #include <ctime>
 #include <map>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/job/recovery.hpp"
-#include "launcher/postmortem/ending.hpp"
-#include "launcher/postmortem/last_words.hpp"
+#include "launcher/postmortem/exit_classification.hpp"
+#include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
 

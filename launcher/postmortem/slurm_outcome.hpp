@@ -8,7 +8,7 @@
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 

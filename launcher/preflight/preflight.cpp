@@ -11,7 +11,7 @@
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "launcher/slurm/inherited_options.hpp"
+#include "launcher/slurm/srun_env_options.hpp"
 
 namespace dllaunch {
 namespace {

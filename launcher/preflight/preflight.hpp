@@ -12,7 +12,7 @@
 // the worst. Starts one job step beside whatever runs (--overlap), which ends with the call.
 #pragma once
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/preflight/report.hpp"
 
 namespace dllaunch {

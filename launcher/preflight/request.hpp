@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "topology/result.hpp"
 
 namespace dllaunch {

@@ -7,7 +7,7 @@
 
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/presubmit/finding.hpp"
 

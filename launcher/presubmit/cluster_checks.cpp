@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/plan/node_choice.hpp"
-#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/plan/node_selection.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/job/job.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/presubmit/finding.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/presubmit/finding.hpp"
 
 namespace dllaunch {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/cluster/probe_cache.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/probe/probe_job.hpp"
 
 namespace dllaunch {

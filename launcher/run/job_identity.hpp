@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "launcher/job/job.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 

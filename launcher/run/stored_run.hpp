@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/world.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/job_identity.hpp"
-#include "launcher/slurm/slurm_reasons.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/pending_reasons.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "launcher/job/recovery.hpp"
-#include "launcher/supervise/old_ranks.hpp"
+#include "launcher/supervise/orphan_ranks.hpp"
 #include "launcher/supervise/rank_states.hpp"
 
 namespace dllaunch {

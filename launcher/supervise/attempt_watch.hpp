@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "launcher/os/starter_process.hpp"
-#include "launcher/os/world.hpp"
-#include "launcher/postmortem/ending.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/postmortem/exit_classification.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/allocation.hpp"
+#include "launcher/supervise/liveness.hpp"
 #include "launcher/supervise/policy.hpp"
 #include "launcher/supervise/signals.hpp"
-#include "launcher/supervise/signs_of_life.hpp"
 #include "runtime/lease.hpp"
 
 namespace dllaunch {

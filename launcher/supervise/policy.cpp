@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "launcher/job/recovery.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/allocation.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/supervise/attempt_watch.hpp"
 #include "launcher/supervise/node_fitness.hpp"

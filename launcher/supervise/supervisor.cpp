@@ -10,19 +10,19 @@
 #include <optional>
 #include <utility>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/first_error.hpp"
 #include "launcher/run/journal.hpp"
-#include "launcher/run/run_lease.hpp"
+#include "launcher/run/run_ownership.hpp"
 #include "launcher/run/stored_run.hpp"
-#include "launcher/slurm/put_back.hpp"
-#include "launcher/supervise/guardian.hpp"
-#include "launcher/supervise/old_ranks.hpp"
+#include "launcher/slurm/requeue.hpp"
+#include "launcher/supervise/orphan_ranks.hpp"
 #include "launcher/supervise/start_nodes.hpp"
 #include "launcher/supervise/storage.hpp"
-#include "launcher/supervise/watch_step.hpp"
+#include "launcher/supervise/supervisor_parent.hpp"
+#include "launcher/supervise/watchdog_step.hpp"
 
 namespace dllaunch {
 namespace {

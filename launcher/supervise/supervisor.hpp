@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/supervise/attempt_watch.hpp"
 #include "topology/result.hpp"
 

@@ -13,7 +13,7 @@
 #include "launcher/daemon/client.hpp"
 #include "launcher/daemon/daemon_lock.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/launched.hpp"
 

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "launcher/os/owned_process.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "runtime/binding.hpp"
 #include "tests/end_to_end/launched.hpp"
 

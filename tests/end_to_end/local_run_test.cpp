@@ -10,7 +10,7 @@
 #include <fstream>
 #include <set>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 #include "tests/topology/xml_node.hpp"
 #include "topology/id_set.hpp"

@@ -7,7 +7,7 @@
 
 #include "launcher/cluster/facts.hpp"
 #include "launcher/cluster/slurm_facts.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "launcher/slurm/slurm_json.hpp"
 #include "tests/end_to_end/launched.hpp"

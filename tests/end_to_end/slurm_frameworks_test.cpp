@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "launcher/os/descendants.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 #include "tests/support/temporary_folder.hpp"
 

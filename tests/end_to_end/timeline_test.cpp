@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 

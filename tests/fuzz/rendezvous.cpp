@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "launcher/os/ancestors.hpp"
-#include "launcher/rank/rendezvous/local_door.hpp"
+#include "launcher/rank/rendezvous/local_listener.hpp"
 #include "launcher/rank/rendezvous/messages.hpp"
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "tests/fuzz/must_hold.hpp"

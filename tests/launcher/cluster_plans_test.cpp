@@ -11,7 +11,7 @@
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/cluster/profile_facts.hpp"
 #include "tests/launcher/sample_plans.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
 #include "topology/masks.hpp"
 

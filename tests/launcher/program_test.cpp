@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/cli/command_line.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -11,7 +11,7 @@
 #include "launcher/launch/submission.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/slurm_job.hpp"
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 #include "tests/support/crash_states.hpp"
 #include "tests/trainer/run_program.hpp"
 

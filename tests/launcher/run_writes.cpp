@@ -14,7 +14,7 @@
 #include "launcher/monitor/follow.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_files.hpp"
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

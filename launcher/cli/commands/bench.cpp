@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job_schema.hpp"
 #include "launcher/plan/mpi_plugin.hpp"

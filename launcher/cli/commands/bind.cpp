@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "topology/masks.hpp"

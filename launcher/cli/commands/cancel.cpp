@@ -11,12 +11,12 @@
 #include <optional>
 #include <thread>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/daemon/client.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
-#include "launcher/postmortem/run_end.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 
 namespace dllaunch {

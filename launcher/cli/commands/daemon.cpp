@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/daemon/client.hpp"
 #include "launcher/daemon/daemon_lock.hpp"
 #include "launcher/daemon/settings.hpp"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/staging/fetch_data.hpp"
 

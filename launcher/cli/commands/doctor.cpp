@@ -4,7 +4,7 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/doctor/examine.hpp"
 #include "launcher/doctor/gather.hpp"
 #include "launcher/plan/program_paths.hpp"

@@ -14,13 +14,13 @@
 #include <memory>
 #include <optional>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/os/ancestors.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/rank/framework_environment.hpp"
 #include "launcher/rank/node_folders.hpp"
 #include "launcher/rank/rank_shim.hpp"
-#include "launcher/rank/rendezvous/meet.hpp"
+#include "launcher/rank/rendezvous/rendezvous.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"

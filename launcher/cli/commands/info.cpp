@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "launcher/base/version.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/job/job_schema.hpp"
-#include "launcher/launch/planned_job.hpp"
+#include "launcher/launch/prepare_job.hpp"
 #include "launcher/plan/program_paths.hpp"
 
 namespace dllaunch {

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
-#include "launcher/run/run_lease.hpp"
+#include "launcher/cli/command.hpp"
+#include "launcher/run/run_ownership.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/lint/lint.hpp"
 #include "launcher/lint/unified_diff.hpp"

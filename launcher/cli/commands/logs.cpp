@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/rank_output.hpp"
-#include "launcher/postmortem/run_end.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 
 namespace dllaunch {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launcher/cli/command.hpp"
 #include "launcher/cli/command_line.hpp"
-#include "launcher/cli/verb.hpp"
-#include "launcher/launch/planned_job.hpp"
+#include "launcher/launch/prepare_job.hpp"
 
 namespace dllaunch {
 namespace {

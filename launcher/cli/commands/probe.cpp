@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/base/version.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/probe/probe.hpp"
 #include "launcher/probe/render_probe.hpp"

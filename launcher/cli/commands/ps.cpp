@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 
 namespace dllaunch {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/run_report.hpp"
 #include "launcher/timeline/timeline_merge.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/job/job_schema.hpp"
 
 namespace dllaunch {

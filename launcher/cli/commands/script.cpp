@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/cli/verb.hpp"
-#include "launcher/launch/planned_job.hpp"
+#include "launcher/cli/command.hpp"
+#include "launcher/launch/prepare_job.hpp"
 
 namespace dllaunch {
 namespace {

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/staging/stage_job.hpp"

@@ -4,15 +4,15 @@
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/run/job_identity.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
-#include "launcher/supervise/guardian.hpp"
-#include "launcher/supervise/keeper.hpp"
 #include "launcher/supervise/rank_states.hpp"
 #include "launcher/supervise/script_watch.hpp"
+#include "launcher/supervise/stage_holder.hpp"
 #include "launcher/supervise/supervisor.hpp"
+#include "launcher/supervise/supervisor_parent.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "topology/discover_hwloc_xml.hpp"

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "topology/synthetic.hpp"
 
 namespace dllaunch {

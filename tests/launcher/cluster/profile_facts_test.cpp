@@ -6,7 +6,7 @@
 
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "tests/launcher/sample_plans.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/temporary_folder.hpp"
 

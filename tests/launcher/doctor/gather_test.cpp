@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/topology/damage.hpp"
 
 namespace dllaunch {

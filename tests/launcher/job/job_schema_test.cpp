@@ -9,7 +9,7 @@
 
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/job_keys.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/golden.hpp"
 
 namespace dllaunch {

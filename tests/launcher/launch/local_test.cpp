@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "launcher/os/descendants.hpp"
-#include "launcher/os/posix_world.hpp"
-#include "tests/support/fake_world.hpp"
+#include "launcher/os/posix_system.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

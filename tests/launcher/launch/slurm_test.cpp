@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/launcher/disk_world.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/launcher/disk_system.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <random>
 
-#include "launcher/slurm/slurm_text.hpp"
-#include "tests/launcher/disk_world.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
+#include "tests/launcher/disk_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -17,7 +17,7 @@
 #include <sstream>
 
 #include "launcher/lint/unified_diff.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "topology/topology_format.hpp"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "launcher/lint/shell_run.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch::lint {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch::lint {

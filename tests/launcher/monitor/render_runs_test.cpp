@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/monitor/run_view.hpp"
+#include "launcher/monitor/run_state.hpp"
 
 namespace dllaunch {
 namespace {

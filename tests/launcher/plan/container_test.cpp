@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/temporary_folder.hpp"
 

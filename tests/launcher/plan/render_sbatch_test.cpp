@@ -10,7 +10,7 @@
 #include <random>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/golden.hpp"

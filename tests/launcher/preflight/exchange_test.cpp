@@ -11,7 +11,7 @@
 
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/sockets.hpp"
-#include "tests/launcher/rendezvous/impostor.hpp"
+#include "tests/launcher/rank/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"
 #include "topology/isolated_call.hpp"
 

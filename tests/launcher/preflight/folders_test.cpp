@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

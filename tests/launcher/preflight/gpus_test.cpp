@@ -4,7 +4,7 @@
 
 #include "launcher/preflight/gpu_state.hpp"
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/topology/damage.hpp"
 
 namespace dllaunch {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "launcher/doctor/gather.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/topology/damage.hpp"
 

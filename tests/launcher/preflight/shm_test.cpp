@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/launcher/sample_plans.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

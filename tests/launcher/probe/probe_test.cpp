@@ -7,7 +7,7 @@
 
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

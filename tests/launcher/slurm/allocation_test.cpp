@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

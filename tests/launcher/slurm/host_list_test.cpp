@@ -7,7 +7,7 @@
 #include <random>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

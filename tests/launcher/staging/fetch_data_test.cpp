@@ -14,7 +14,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace dllaunch {
 namespace {

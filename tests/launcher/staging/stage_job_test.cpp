@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/os/posix_world.hpp"
-#include "tests/support/fake_world.hpp"
+#include "launcher/os/posix_system.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/launcher/supervise/supervised.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

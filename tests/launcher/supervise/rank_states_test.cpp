@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "launcher/os/owned_process.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

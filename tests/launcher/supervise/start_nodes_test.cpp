@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/supervise/supervisor.hpp"
 #include "tests/support/temporary_folder.hpp"
 

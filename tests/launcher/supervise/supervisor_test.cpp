@@ -12,7 +12,7 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/journal.hpp"
-#include "launcher/supervise/guardian.hpp"
+#include "launcher/supervise/supervisor_parent.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
 
 namespace dllaunch {

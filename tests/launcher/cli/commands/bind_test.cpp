@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "launcher/cli/command_line.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
 
 namespace dllaunch {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/cli/command_line.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {

@@ -10,7 +10,7 @@
 #include "launcher/cluster/probe_cache.hpp"
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/probe/probe_job.hpp"
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"
 #include "topology/synthetic.hpp"

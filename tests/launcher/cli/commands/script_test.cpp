@@ -4,7 +4,7 @@
 
 #include "launcher/cli/command_line.hpp"
 #include "tests/launcher/sample_plans.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "topology/synthetic.hpp"
 
 namespace dllaunch {

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "launcher/rank/rendezvous/proof.hpp"
-#include "tests/launcher/rendezvous/impostor.hpp"
+#include "tests/launcher/rank/rendezvous/impostor.hpp"
 
 namespace dllaunch {
 namespace {
