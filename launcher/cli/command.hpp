@@ -1,4 +1,4 @@
-// One verb, one file: its options, its help and its body.
+// One command, one file: its options, its help and its body.
 #pragma once
 
 #include <functional>
@@ -26,25 +26,25 @@ constexpr int do_not_requeue = 93;
 }  // namespace exit_code
 
 /// Runs after the command line was parsed; returns the exit code.
-using VerbBody = std::function<Result<int>(World&)>;
+using CommandBody = std::function<Result<int>(System&)>;
 
-struct Verb {
+struct Command {
   std::string_view name;
   std::string_view summary;   // one line of `dllaunch --help`
   std::string_view examples;  // shown first in `dllaunch VERB --help`
-  /// Adds the verb's options to its sub-command and returns what to run.
-  VerbBody (*declare)(CLI::App& app);
+  /// Adds the command's options to its sub-command and returns what to run.
+  CommandBody (*declare)(CLI::App& app);
 };
 
 /// One heading of `dllaunch --help`.
-struct VerbGroup {
+struct CommandGroup {
   std::string_view title;
-  std::span<const Verb* const> verbs;
+  std::span<const Command* const> commands;
 };
 
-/// All verbs, in help order. The table is written by the build: dllaunch_verbs in
+/// All commands, in help order. The table is written by the build: dllaunch_verbs in
 /// launcher/CMakeLists.txt.
-std::span<const Verb* const> verbs();
-std::span<const VerbGroup> verb_groups();
+std::span<const Command* const> commands();
+std::span<const CommandGroup> command_groups();
 
 }  // namespace dllaunch

@@ -56,14 +56,14 @@ Row row_of(const CLI::Option& option) {
 /// What scripts write, and few people type: one line for all of them.
 constexpr std::string_view for_scripts = "Inside a job";
 
-std::string names_of(const VerbGroup& group) {
+std::string names_of(const CommandGroup& group) {
   std::vector<std::string_view> names;
-  for (const Verb* verb : group.verbs) names.push_back(verb->name);
+  for (const Command* command : group.commands) names.push_back(command->name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string usage(const Verb& verb, const CLI::App& app) {
-  std::string text = fmt::format("dllaunch {}", verb.name);
+std::string usage(const Command& command, const CLI::App& app) {
+  std::string text = fmt::format("dllaunch {}", command.name);
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) continue;
     const std::string name =
@@ -75,7 +75,7 @@ std::string usage(const Verb& verb, const CLI::App& app) {
 
 }  // namespace
 
-std::string render_verb_help(const Verb& verb, const CLI::App& app) {
+std::string render_command_help(const Command& command, const CLI::App& app) {
   std::vector<Row> own;
   std::vector<Row> global;
   for (const CLI::Option* option : app.get_options()) {
@@ -83,10 +83,10 @@ std::string render_verb_help(const Verb& verb, const CLI::App& app) {
     (option->get_group() == global_group ? global : own).push_back(row_of(*option));
   }
 
-  std::string text = fmt::format("{}: {}\n", usage(verb, app), verb.summary);
-  if (!verb.examples.empty()) {
-    text += fmt::format("\nExamples:\n{}", verb.examples);
-    if (!verb.examples.ends_with('\n')) text += '\n';
+  std::string text = fmt::format("{}: {}\n", usage(command, app), command.summary);
+  if (!command.examples.empty()) {
+    text += fmt::format("\nExamples:\n{}", command.examples);
+    if (!command.examples.ends_with('\n')) text += '\n';
   }
   if (!own.empty()) text += "\nOptions:\n" + render_rows(own);
   return text + fmt::format("\n{}:\n", global_group) + render_rows(global);
@@ -100,14 +100,14 @@ Examples:
   dllaunch train.yaml                          run it: on Slurm where there is one, else here
   dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
 )";
-  for (const VerbGroup& group : verb_groups()) {
+  for (const CommandGroup& group : command_groups()) {
     if (group.title == for_scripts) {
       text += fmt::format("\n{}: {}\n", group.title, names_of(group));
       continue;
     }
     std::vector<Row> rows;
-    for (const Verb* verb : group.verbs) {
-      rows.emplace_back(fmt::format("{:<10}", verb->name), verb->summary);
+    for (const Command* command : group.commands) {
+      rows.emplace_back(fmt::format("{:<10}", command->name), command->summary);
     }
     text += fmt::format("\n{}:\n", group.title) + render_rows(rows);
   }

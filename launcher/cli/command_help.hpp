@@ -7,10 +7,10 @@
 
 namespace dllaunch {
 
-/// Where --color, -v, -q and --help are listed; a verb's own options stand above.
+/// Where --color, -v, -q and --help are listed; a command's own options stand above.
 constexpr const char* global_group = "Everywhere";
 
 /// `dllaunch VERB --help`.
-std::string render_verb_help(const Verb& verb, const CLI::App& app);
+std::string render_command_help(const Command& command, const CLI::App& app);
 
 }  // namespace dllaunch

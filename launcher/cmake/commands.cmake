@@ -1,7 +1,7 @@
-# dllaunch_verbs(TARGET GROUP "title" name ... [GROUP "title" name ...]...)
-# Adds cli/commands/NAME.cpp of every name to TARGET and writes the table behind verbs() and verb_groups().
+# dllaunch_commands(TARGET GROUP "title" name ... [GROUP "title" name ...]...)
+# Adds cli/commands/NAME.cpp of every name to TARGET and writes the table behind commands() and command_groups().
 # A table written by the build cannot be dropped by the linker, as static registrars can.
-function(dllaunch_verbs target)
+function(dllaunch_commands target)
   set(declarations "")
   set(pointers "")
   set(groups "")
@@ -22,12 +22,12 @@ function(dllaunch_verbs target)
       set(take_title FALSE)
     else()
       target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/cli/commands/${word}.cpp)
-      string(APPEND declarations "extern const Verb ${word}_verb;\n")
-      string(APPEND pointers "    &${word}_verb,\n")
+      string(APPEND declarations "extern const Command ${word}_command;\n")
+      string(APPEND pointers "    &${word}_command,\n")
       math(EXPR count "${count} + 1")
     endif()
   endforeach()
-  file(CONFIGURE OUTPUT verb_table.cpp @ONLY CONTENT [=[
+  file(CONFIGURE OUTPUT command_table.cpp @ONLY CONTENT [=[
 // Written by launcher/cmake/commands.cmake.
 #include "launcher/cli/command.hpp"
 
@@ -35,16 +35,16 @@ namespace dllaunch {
 
 @declarations@
 namespace {
-constexpr const Verb* table[] = {
+constexpr const Command* table[] = {
 @pointers@};
-const VerbGroup groups[] = {
+const CommandGroup groups[] = {
 @groups@};
 }  // namespace
 
-std::span<const Verb* const> verbs() { return table; }
-std::span<const VerbGroup> verb_groups() { return groups; }
+std::span<const Command* const> commands() { return table; }
+std::span<const CommandGroup> command_groups() { return groups; }
 
 }  // namespace dllaunch
 ]=])
-  target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/verb_table.cpp)
+  target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/command_table.cpp)
 endfunction()

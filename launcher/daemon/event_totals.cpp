@@ -6,7 +6,7 @@
 
 namespace dllaunch {
 
-std::optional<RunLedger> Ledgers::of(const StoredRun& run) {
+std::optional<RunTotals> EventTotals::of(const StoredRun& run) {
   const auto path = run.dir.events();
   const std::lock_guard guard(mutex_);
   const auto known = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& one) {
@@ -18,18 +18,18 @@ std::optional<RunLedger> Ledgers::of(const StoredRun& run) {
     kept_.push_front({.path = path, .began_at_s = run.began_at_s, .lines = LineTail(path)});
     if (kept_.size() > most_runs) kept_.pop_back();
   }
-  auto& [name, began_at_s, lines, ledger] = kept_.front();
+  auto& [name, began_at_s, lines, totals] = kept_.front();
   for (const auto& line : lines.read(most_bytes)) {
     const auto event = parse_event(line);
     if (!event) continue;
-    // As read_ledger() of finalize.hpp.
+    // As read_totals() of finalize.hpp.
     if (time_of(*event) >= began_at_s) {
-      ledger.take(*event);
+      totals.take(*event);
     } else {
-      ledger.recall(*event);
+      totals.recall(*event);
     }
   }
-  return lines.behind() ? std::nullopt : std::optional(ledger);
+  return lines.behind() ? std::nullopt : std::optional(totals);
 }
 
 }  // namespace dllaunch

@@ -14,7 +14,7 @@
 
 namespace dllaunch {
 
-class Ledgers {
+class EventTotals {
  public:
   /// Runs whose sums are kept: those that somebody looks at.
   static constexpr std::size_t most_runs = 4;
@@ -22,14 +22,14 @@ class Ledgers {
   static constexpr std::size_t most_bytes = 4 << 20;
 
   /// Nothing: not all of its events were read yet. From any thread.
-  std::optional<RunLedger> of(const StoredRun& run);
+  std::optional<RunTotals> of(const StoredRun& run);
 
  private:
   struct Kept {
     std::string path;
     double began_at_s;
     LineTail lines;
-    RunLedger ledger = {};
+    RunTotals totals = {};
   };
 
   std::mutex mutex_;

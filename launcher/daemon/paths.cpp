@@ -12,10 +12,10 @@
 
 namespace dllaunch {
 
-std::optional<DaemonPlace> daemon_place(World& world) {
-  const auto runs = run_index_folder(world);
+std::optional<DaemonPaths> daemon_paths(System& system) {
+  const auto runs = run_index_folder(system);
   if (!runs) return std::nullopt;
-  return DaemonPlace{.folder = (std::filesystem::path(*runs).parent_path() / "daemon").string()};
+  return DaemonPaths{.folder = (std::filesystem::path(*runs).parent_path() / "daemon").string()};
 }
 
 Result<Ok> make_private(const std::string& folder) {

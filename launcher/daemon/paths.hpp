@@ -9,7 +9,7 @@
 
 namespace dllaunch {
 
-struct DaemonPlace {
+struct DaemonPaths {
   std::string folder;  // absolute; of this user alone
 
   std::string store() const { return folder + "/store.db"; }
@@ -24,7 +24,7 @@ struct DaemonPlace {
 /// $XDG_STATE_HOME/dllaunch/daemon, beside the index of runs. Not below $XDG_RUNTIME_DIR: that goes
 /// with the last log-out, which the daemon is to survive. Makes nothing; nothing where there is no
 /// home.
-std::optional<DaemonPlace> daemon_place(World& world);
+std::optional<DaemonPaths> daemon_paths(System& system);
 
 /// Makes the folder, 0700. unavailable: it cannot be made. bad_request: it is a link, somebody
 /// else's, or open to others and cannot be closed.

@@ -4,7 +4,7 @@
 
 namespace dllaunch {
 
-double seconds_to_next_look(const PaceFacts& facts) {
+double poll_interval_s(const PollFacts& facts) {
   constexpr double longest_s = 300;
   constexpr double share = 20;
   if (!facts.any_live) return facts.interval_s;

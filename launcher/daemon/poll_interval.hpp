@@ -3,7 +3,7 @@
 
 namespace dllaunch {
 
-struct PaceFacts {
+struct PollFacts {
   double interval_s = 10;  // as configured
   bool any_live = false;   // a run that is, or may be, in the queue
   int errors = 0;          // of Slurm in a row
@@ -13,6 +13,6 @@ struct PaceFacts {
 /// Seconds until the next look at the queue. Pure. Without a run in it nobody asks; the interval is
 /// then how often the daemon looks for new runs. A silent controller is asked half as often each
 /// time, at least every five minutes; a slow one has twenty times as long for others.
-double seconds_to_next_look(const PaceFacts& facts);
+double poll_interval_s(const PollFacts& facts);
 
 }  // namespace dllaunch

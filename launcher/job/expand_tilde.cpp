@@ -17,7 +17,7 @@ void expand_key(nlohmann::ordered_json& block, const char* key, const std::strin
 
 }  // namespace
 
-Job with_home(Job job, const std::string& home) {
+Job expand_tilde(Job job, const std::string& home) {
   if (job.environment.activate) expand(*job.environment.activate, home);
   if (auto& container = job.environment.container) {
     expand(container->image, home);

@@ -9,6 +9,6 @@ namespace dllaunch {
 
 /// The job with `home` in place of a leading "~" where a key names a path: activate, the
 /// container's image and mounts, stage, train.dataset.path. "~name" and `run:` stay as they are.
-Job with_home(Job job, const std::string& home);
+Job expand_tilde(Job job, const std::string& home);
 
 }  // namespace dllaunch

@@ -9,7 +9,7 @@
 
 namespace dllaunch {
 
-struct Awaited {
+struct Dependencies {
   std::vector<std::string> jobs;   // for --dependency=afterok
   std::vector<std::string> notes;  // what was left out, and why
 };
@@ -18,6 +18,6 @@ struct Awaited {
 /// out; Slurm may have forgotten it, and would refuse or wait for ever.
 /// bad_request: one that failed, that runs without Slurm, or that nobody knows; names it.
 /// unavailable: Slurm does not answer.
-Result<Awaited> resolve_after(World& world, const std::vector<std::string>& after);
+Result<Dependencies> resolve_dependencies(System& system, const std::vector<std::string>& after);
 
 }  // namespace dllaunch

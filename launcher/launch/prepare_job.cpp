@@ -19,13 +19,13 @@
 namespace dllaunch {
 namespace {
 
-Result<Facts> observe_with_probes(World& world) {
-  auto facts = observe(world);
+Result<Facts> observe_with_probes(System& system) {
+  auto facts = observe(system);
   if (!facts || !facts->slurm) return facts;
-  auto cache = read_probe_cache(world, facts->slurm->cluster);
+  auto cache = read_probe_cache(system, facts->slurm->cluster);
   facts->probed = std::move(cache.nodes);
   for (const auto& complaint : cache.complaints)
-    world.note("dllaunch: warning: " + complaint + "\n");
+    system.log("dllaunch: warning: " + complaint + "\n");
   return facts;
 }
 
@@ -38,8 +38,8 @@ Result<Facts> facts_from_text(std::string_view text) {
   return ours ? facts_from_json(document) : facts_from_recording(text);
 }
 
-Result<Facts> recorded_facts(World& world, const PlanOptions& options) {
-  auto text = world.read_file(options.facts);
+Result<Facts> recorded_facts(System& system, const PlanOptions& options) {
+  auto text = system.read_file(options.facts);
   if (!text) {
     auto error = std::move(text).error();
     error.kind = ErrorKind::bad_request;
@@ -71,24 +71,24 @@ bool only_here(const std::optional<std::string>& partition, const ClusterProfile
 /// Another cluster than the profile's has no say in what is planned for that one.
 bool may_be_of(const ClusterProfile& profile, const Facts& facts,
                const std::optional<std::string>& partition) {
-  const auto like = likeness(profile, facts);
-  return like == Likeness::alike ||
-         (like == Likeness::unknown && only_here(partition, profile, *facts.slurm));
+  const auto match = profile_match(profile, facts);
+  return match == ProfileMatch::alike ||
+         (match == ProfileMatch::unknown && only_here(partition, profile, *facts.slurm));
 }
 
-Result<Facts> facts_of_named(World& world, const PlanOptions& options, const std::string& cluster,
+Result<Facts> facts_of_named(System& system, const PlanOptions& options, const std::string& cluster,
                              const std::optional<std::string>& partition) {
-  auto found = find_profile(world, cluster);
+  auto found = find_profile(system, cluster);
   if (!found) return std::move(found).error();
   auto profile = std::make_shared<const ClusterProfile>(*std::move(found));
   if (!options.facts.empty()) {
-    auto facts = recorded_facts(world, options);
+    auto facts = recorded_facts(system, options);
     if (facts) facts->profile = std::move(profile);
     return facts;
   }
   std::string why = fmt::format("{} is run by another scheduler", profile->name);
   if (profile->scheduler == "slurm") {
-    auto here = observe_with_probes(world);
+    auto here = observe_with_probes(system);
     if (here && may_be_of(*profile, *here, partition)) {
       here->profile = std::move(profile);
       return here;
@@ -103,9 +103,9 @@ Result<Facts> facts_of_named(World& world, const PlanOptions& options, const std
 }
 
 /// `own`: the user's profiles too.
-Result<Facts> recognised(World& world, Facts facts, bool own) {
+Result<Facts> recognised(System& system, Facts facts, bool own) {
   if (facts.profile) return facts;
-  const auto profiles = read_candidates(world, facts, own);
+  const auto profiles = read_candidates(system, facts, own);
   const auto* profile = recognise(profiles, facts);
   if (profile == nullptr) return facts;
   if (profile->scheduler != "slurm")
@@ -116,29 +116,31 @@ Result<Facts> recognised(World& world, Facts facts, bool own) {
 
 }  // namespace
 
-Result<Facts> find_facts(World& world, const PlanOptions& options, const std::string& cluster,
+Result<Facts> find_facts(System& system, const PlanOptions& options, const std::string& cluster,
                          const std::optional<std::string>& partition) {
-  if (options.local && options.facts.empty()) return observe_local(world);
-  if (cluster != "auto") return facts_of_named(world, options, cluster, partition);
+  if (options.local && options.facts.empty()) return observe_local(system);
+  if (cluster != "auto") return facts_of_named(system, options, cluster, partition);
   const bool recorded = !options.facts.empty();
-  auto facts = recorded ? recorded_facts(world, options) : observe_with_probes(world);
+  auto facts = recorded ? recorded_facts(system, options) : observe_with_probes(system);
   if (!facts) return facts;
   // With --facts no other file is looked at.
-  return recognised(world, *std::move(facts), !recorded);
+  return recognised(system, *std::move(facts), !recorded);
 }
 
-SbatchVariables variables_that_count(World& world, const Facts& facts, const PlanOptions& options) {
+SbatchVariables variables_that_count(System& system, const Facts& facts,
+                                     const PlanOptions& options) {
   const bool here = facts.slurm && !facts.from_profile && options.facts.empty() && !options.local;
-  return here ? sbatch_variables(world) : SbatchVariables{};
+  return here ? sbatch_variables(system) : SbatchVariables{};
 }
 
-Job as_asked(const Job& job, const Facts& facts, const SbatchVariables& variables, bool local) {
-  return facts.slurm && !local ? with_wishes(job, variables) : job;
+Job effective_job(const Job& job, const Facts& facts, const SbatchVariables& variables,
+                  bool local) {
+  return facts.slurm && !local ? apply_overrides(job, variables) : job;
 }
 
-Result<LaunchPlan> plan_asked(const Job& asked, const Facts& facts, const Paths& paths,
-                              const SbatchVariables& variables, bool local) {
-  auto made = plan(asked, facts, paths, local);
+Result<LaunchPlan> plan_effective(const Job& effective, const Facts& facts, const Paths& paths,
+                                  const SbatchVariables& variables, bool local) {
+  auto made = plan(effective, facts, paths, local);
   if (!made || made->launcher != Launcher::slurm) return made;
   std::vector<std::string> options;
   for (const auto& option : made->sbatch) options.push_back(option_word(option));
@@ -163,31 +165,31 @@ Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan) {
   return Ok{};
 }
 
-Result<LaunchPlan> plan_job(World& world, const PlanOptions& options) {
-  const auto job = load_job(world, options.job, options.sets);
+Result<LaunchPlan> plan_job(System& system, const PlanOptions& options) {
+  const auto job = load_job(system, options.job, options.sets);
   if (!job) return job.error();
-  const auto facts = find_facts(world, options, job->cluster, job->resources.partition);
+  const auto facts = find_facts(system, options, job->cluster, job->resources.partition);
   if (!facts) return facts.error();
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();
-  const auto variables = variables_that_count(world, *facts, options);
-  return plan_asked(as_asked(*job, *facts, variables, options.local), *facts, *paths, variables,
-                    options.local);
+  const auto variables = variables_that_count(system, *facts, options);
+  return plan_effective(effective_job(*job, *facts, variables, options.local), *facts, *paths,
+                        variables, options.local);
 }
 
-Result<CheckedPlan> check_job(World& world, const PlanOptions& options) {
-  const auto job = load_job(world, options.job, options.sets);
+Result<CheckedPlan> check_job(System& system, const PlanOptions& options) {
+  const auto job = load_job(system, options.job, options.sets);
   if (!job) return job.error();
-  const auto facts = find_facts(world, options, job->cluster, job->resources.partition);
+  const auto facts = find_facts(system, options, job->cluster, job->resources.partition);
   if (!facts) return facts.error();
   const auto paths = program_paths(new_run_path(job->name));
   if (!paths) return paths.error();
-  const auto variables = variables_that_count(world, *facts, options);
-  const auto asked = as_asked(*job, *facts, variables, options.local);
-  CheckedPlan checked{.plan = plan_asked(asked, *facts, *paths, variables, options.local)};
+  const auto variables = variables_that_count(system, *facts, options);
+  const auto effective = effective_job(*job, *facts, variables, options.local);
+  CheckedPlan checked{.plan = plan_effective(effective, *facts, *paths, variables, options.local)};
   const bool elsewhere = !options.facts.empty() || facts->from_profile;
   if (facts->slurm && !options.local)
-    checked.report = check_before_queue(asked, *facts, *paths, checked.plan, elsewhere, world);
+    checked.report = check_before_queue(effective, *facts, *paths, checked.plan, elsewhere, system);
   return checked;
 }
 

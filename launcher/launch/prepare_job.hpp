@@ -1,4 +1,4 @@
-// The road from a job file to its plan, as the verbs that only look at it take it.
+// The road from a job file to its plan, as the commands that only look at it take it.
 #pragma once
 
 #include <optional>
@@ -26,23 +26,24 @@ struct PlanOptions {
 /// that is here where that may be the one (by one of its signs, or because only here is such a
 /// partition), else what the profile says. auto: a profile by which the cluster that is here is
 /// known. bad_request: no such profile, or it has errors, which are noted.
-Result<Facts> find_facts(World& world, const PlanOptions& options,
+Result<Facts> find_facts(System& system, const PlanOptions& options,
                          const std::string& cluster = "auto",
                          const std::optional<std::string>& partition = {});
 
 /// Of sbatch's variables those that count: none for a cluster that is not here, nor for no cluster.
-SbatchVariables variables_that_count(World& world, const Facts& facts, const PlanOptions& options);
-/// The job as that Slurm would get it: with the wishes in its keys.
-Job as_asked(const Job& job, const Facts& facts, const SbatchVariables& variables, bool local);
+SbatchVariables variables_that_count(System& system, const Facts& facts,
+                                     const PlanOptions& options);
+/// The job as that Slurm would get it: with the overrides in its keys.
+Job effective_job(const Job& job, const Facts& facts, const SbatchVariables& variables, bool local);
 /// plan() of such a job. It warns of variables that sbatch will not see.
-Result<LaunchPlan> plan_asked(const Job& asked, const Facts& facts, const Paths& paths,
-                              const SbatchVariables& variables, bool local);
+Result<LaunchPlan> plan_effective(const Job& effective, const Facts& facts, const Paths& paths,
+                                  const SbatchVariables& variables, bool local);
 
 /// unavailable: the plan is for a cluster that is not here, or that another scheduler runs.
 Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan);
 
 /// Parses the job, finds the facts, plans. Makes nothing.
-Result<LaunchPlan> plan_job(World& world, const PlanOptions& options);
+Result<LaunchPlan> plan_job(System& system, const PlanOptions& options);
 
 struct CheckedPlan {
   Result<LaunchPlan> plan;  // or why there is none
@@ -51,6 +52,6 @@ struct CheckedPlan {
 
 /// The same, and what speaks against the job before it waits in the queue. With recorded facts
 /// these alone are looked at.
-Result<CheckedPlan> check_job(World& world, const PlanOptions& options);
+Result<CheckedPlan> check_job(System& system, const PlanOptions& options);
 
 }  // namespace dllaunch

@@ -83,61 +83,64 @@ bool has_number(const QueuedJob& job, const std::string& id) {
   return job.id.size() == id.size() || job.id[id.size()] == '_' || job.id[id.size()] == '+';
 }
 
-void view_slurm(const Queue& queue, RunView& view) {
-  const auto& id = view.run.job_id;
+void set_slurm_state(const Queue& queue, RunState& run_state) {
+  const auto& id = run_state.run.job_id;
   const bool queued = std::any_of(queue.jobs.begin(), queue.jobs.end(),
                                   [&](const QueuedJob& job) { return has_number(job, id); });
-  if (queued) view.jobs = jobs_of(queue, identity_of(view.run.plan, view.run.dir, id));
-  view.number_taken = queued && view.jobs.empty();
-  view.state = word_of(view.jobs);
-  view.where = joined_nodes(view.jobs);
-  for (const auto& job : view.jobs) {
+  if (queued)
+    run_state.jobs = jobs_of(queue, identity_of(run_state.run.plan, run_state.run.dir, id));
+  run_state.number_taken = queued && run_state.jobs.empty();
+  run_state.state = word_of(run_state.jobs);
+  run_state.where = joined_nodes(run_state.jobs);
+  for (const auto& job : run_state.jobs) {
     const auto elapsed = parse_elapsed(job.elapsed);
-    if (elapsed && *elapsed > view.seconds.value_or(0)) view.seconds = elapsed;
+    if (elapsed && *elapsed > run_state.seconds.value_or(0)) run_state.seconds = elapsed;
   }
-  if (!view.state.empty()) return;
-  view.state = stored_status(view.run);
-  if (view.state.empty()) view.state = queue.answered ? "ended" : "unknown";
-  if (view.run.job_id.empty()) view.state = view.owner ? "submitting" : "not submitted";
+  if (!run_state.state.empty()) return;
+  run_state.state = stored_status(run_state.run);
+  if (run_state.state.empty()) run_state.state = queue.answered ? "ended" : "unknown";
+  if (run_state.run.job_id.empty())
+    run_state.state = run_state.owner ? "submitting" : "not submitted";
 }
 
-void view_local(double now_s, RunView& view) {
-  view.where = view.owner && !view.owner->host.empty() ? view.owner->host : "this machine";
-  if (view.owner) {
-    view.state = "running";
-    view.seconds = std::max(0.0, now_s - view.owner->since_s);
+void set_local_state(double now_s, RunState& run_state) {
+  run_state.where =
+      run_state.owner && !run_state.owner->host.empty() ? run_state.owner->host : "this machine";
+  if (run_state.owner) {
+    run_state.state = "running";
+    run_state.seconds = std::max(0.0, now_s - run_state.owner->since_s);
     return;
   }
-  view.state = stored_status(view.run);
-  if (view.state.empty()) view.state = "died";
+  run_state.state = stored_status(run_state.run);
+  if (run_state.state.empty()) run_state.state = "died";
 }
 
 }  // namespace
 
-void take_event(const Event& event, RunPoint& point) {
+void take_event(const Event& event, RunProgress& progress) {
   if (const auto* step = std::get_if<StepEvent>(&event)) {
-    point.epoch = step->epoch;
-    point.step = step->step;
-    point.loss = step->loss;
-    point.images_per_s = step->images_per_s;
+    progress.epoch = step->epoch;
+    progress.step = step->step;
+    progress.loss = step->loss;
+    progress.images_per_s = step->images_per_s;
   } else if (const auto* epoch = std::get_if<EpochEvent>(&event)) {
-    point.epoch = epoch->epoch;
-    if (epoch->val_accuracy) point.val_accuracy = epoch->val_accuracy;
+    progress.epoch = epoch->epoch;
+    if (epoch->val_accuracy) progress.val_accuracy = epoch->val_accuracy;
   }
 }
 
-RunPoint read_point(const StoredRun& run) {
+RunProgress read_progress(const StoredRun& run) {
   constexpr std::size_t most_bytes = 65536;
-  RunPoint point;
+  RunProgress progress;
   History history;
   for (const auto& line : lines_of(file_end(run.dir.events(), most_bytes))) {
     const auto event = parse_event(line);
     if (!event || time_of(*event) < run.began_at_s - 1 || !history.take(*event)) continue;
-    take_event(*event, point);
+    take_event(*event, progress);
   }
-  if (const auto log = newest_log(run.dir); !point.epoch && !log.empty())
-    point.last_line = last_line_of(log);
-  return point;
+  if (const auto log = newest_log(run.dir); !progress.epoch && !log.empty())
+    progress.last_line = last_line_of(log);
+  return progress;
 }
 
 std::vector<QueuedJob> jobs_of(const Queue& queue, const JobIdentity& ours) {
@@ -149,31 +152,31 @@ std::vector<QueuedJob> jobs_of(const Queue& queue, const JobIdentity& ours) {
   return jobs;
 }
 
-RunView view_state(StoredRun run, const Queue& queue, double now_s) {
-  RunView view{.run = std::move(run), .state = {}};
-  view.owner = owner_of(view.run.dir);
-  const bool slurm = view.run.plan.launcher == Launcher::slurm;
-  if (slurm) view_slurm(queue, view);
-  if (!slurm) view_local(now_s, view);
-  if (!view.run.summary.is_null() && is_over(view)) {
-    const auto seconds = view.run.summary.find("seconds");
-    if (seconds != view.run.summary.end() && seconds->is_number())
-      view.seconds = seconds->get<double>();
+RunState run_state_without_progress(StoredRun run, const Queue& queue, double now_s) {
+  RunState run_state{.run = std::move(run), .state = {}};
+  run_state.owner = owner_of(run_state.run.dir);
+  const bool slurm = run_state.run.plan.launcher == Launcher::slurm;
+  if (slurm) set_slurm_state(queue, run_state);
+  if (!slurm) set_local_state(now_s, run_state);
+  if (!run_state.run.summary.is_null() && is_over(run_state)) {
+    const auto seconds = run_state.run.summary.find("seconds");
+    if (seconds != run_state.run.summary.end() && seconds->is_number())
+      run_state.seconds = seconds->get<double>();
   }
-  return view;
+  return run_state;
 }
 
-RunView view_run(StoredRun run, const Queue& queue, double now_s) {
-  auto view = view_state(std::move(run), queue, now_s);
-  view.point = read_point(view.run);
-  return view;
+RunState run_state_of(StoredRun run, const Queue& queue, double now_s) {
+  auto run_state = run_state_without_progress(std::move(run), queue, now_s);
+  run_state.progress = read_progress(run_state.run);
+  return run_state;
 }
 
-bool is_over(const RunView& view) {
+bool is_over(const RunState& run_state) {
   constexpr std::array<std::string_view, 8> words = {"pending",    "running",      "suspended",
                                                      "completing", "unknown",      "elsewhere",
                                                      "submitting", "not submitted"};
-  return std::find(words.begin(), words.end(), view.state) == words.end();
+  return std::find(words.begin(), words.end(), run_state.state) == words.end();
 }
 
 std::optional<double> parse_elapsed(std::string_view text) {

@@ -18,7 +18,7 @@
 namespace dllaunch {
 
 /// How far a run is, from the end of its events or its newest log.
-struct RunPoint {
+struct RunProgress {
   std::optional<std::int64_t> epoch = {};
   std::optional<std::int64_t> step = {};
   std::optional<double> loss = {};
@@ -26,14 +26,14 @@ struct RunPoint {
   std::optional<double> images_per_s = {};
   std::string last_line = {};  // without events: of the log that was written last
 };
-RunPoint read_point(const StoredRun& run);
+RunProgress read_progress(const StoredRun& run);
 /// One more event of the same run.
-void take_event(const Event& event, RunPoint& point);
+void take_event(const Event& event, RunProgress& progress);
 
 /// One word of: pending, running, completing, completed, failed, cancelled, timeout, preempted,
 /// node_fail, out_of_memory, ended (nobody followed it to its end), died (a dllaunch here that was
 /// killed), unknown (Slurm does not answer), elsewhere (its job is of another cluster).
-struct RunView {
+struct RunState {
   StoredRun run;
   std::string state;
   std::vector<QueuedJob> jobs = {};  // in the queue: of an array several
@@ -41,7 +41,7 @@ struct RunView {
   std::optional<RunOwner> owner = {};
   std::optional<double> seconds = {};  // it has run
   std::string where = {};              // nodes, or this machine's name
-  RunPoint point = {};
+  RunProgress progress = {};
 };
 
 /// The queue as one call tells it.
@@ -54,24 +54,24 @@ struct Queue {
 /// the same number.
 std::vector<QueuedJob> jobs_of(const Queue& queue, const JobIdentity& job);
 
-/// Without its point. Looks at the run's lock only.
-RunView view_state(StoredRun run, const Queue& queue, double now_s);
+/// Without its progress. Looks at the run's lock only.
+RunState run_state_without_progress(StoredRun run, const Queue& queue, double now_s);
 
 /// Pure but for the run's own files. `now_s`: Unix seconds.
-RunView view_run(StoredRun run, const Queue& queue, double now_s);
+RunState run_state_of(StoredRun run, const Queue& queue, double now_s);
 
-bool is_over(const RunView& view);
+bool is_over(const RunState& run_state);
 
 /// "1-02:03:04", "2:03:04", "03:04" as squeue writes it.
 std::optional<double> parse_elapsed(std::string_view text);
 
 /// "epoch 2/3 step 120 val_accuracy 0.9012", or the last line of a log; empty: nothing yet.
-std::string progress_words(const RunView& view);
+std::string progress_words(const RunState& run_state);
 /// Why a pending run waits, and until when it is expected to; empty when it does not.
-std::string waiting_words(const RunView& view);
+std::string waiting_words(const RunState& run_state);
 
 /// A table, cut to `columns` at the place nobody needs to copy.
-std::string render_runs(const std::vector<RunView>& views, int columns);
-nlohmann::ordered_json to_json(const RunView& view);
+std::string render_runs(const std::vector<RunState>& run_states, int columns);
+nlohmann::ordered_json to_json(const RunState& run_state);
 
 }  // namespace dllaunch

@@ -4,13 +4,13 @@
 
 namespace dllaunch {
 
-SlowNote::SlowNote(World& world, std::string text, std::chrono::milliseconds patience)
-    : waiting_([this, &world, patience, text = std::move(text)] {
+DelayedMessage::DelayedMessage(System& system, std::string text, std::chrono::milliseconds patience)
+    : waiting_([this, &system, patience, text = std::move(text)] {
         std::unique_lock lock(mutex_);
-        if (!ended_.wait_for(lock, patience, [this] { return over_; })) world.note(text);
+        if (!ended_.wait_for(lock, patience, [this] { return over_; })) system.log(text);
       }) {}
 
-SlowNote::~SlowNote() {
+DelayedMessage::~DelayedMessage() {
   {
     const std::lock_guard lock(mutex_);
     over_ = true;

@@ -13,12 +13,12 @@ namespace dllaunch {
 
 /// Notes `text` once if it lives longer than `patience`. While it lives nobody else may use the
 /// world's note().
-class SlowNote {
+class DelayedMessage {
  public:
-  SlowNote(World& world, std::string text, std::chrono::milliseconds patience);
-  SlowNote(const SlowNote&) = delete;
-  SlowNote& operator=(const SlowNote&) = delete;
-  ~SlowNote();
+  DelayedMessage(System& system, std::string text, std::chrono::milliseconds patience);
+  DelayedMessage(const DelayedMessage&) = delete;
+  DelayedMessage& operator=(const DelayedMessage&) = delete;
+  ~DelayedMessage();
 
  private:
   std::mutex mutex_;

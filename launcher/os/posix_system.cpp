@@ -96,8 +96,8 @@ void write_text(std::FILE* to, std::string_view text, const TerminalCommands& co
 
 }  // namespace
 
-Result<CommandOutput> PosixWorld::run(const std::vector<std::string>& argv,
-                                      std::chrono::milliseconds limit) {
+Result<CommandOutput> PosixSystem::run(const std::vector<std::string>& argv,
+                                       std::chrono::milliseconds limit) {
   const auto program = find_program(argv.at(0));
   if (!program) {
     return Error{ErrorKind::unavailable, fmt::format("{} is not installed", argv[0]),
@@ -106,7 +106,7 @@ Result<CommandOutput> PosixWorld::run(const std::vector<std::string>& argv,
   return run_child(*program, argv, limit, most_bytes);
 }
 
-std::optional<std::string> PosixWorld::find_program(std::string_view name) {
+std::optional<std::string> PosixSystem::find_program(std::string_view name) {
   if (name.empty()) return std::nullopt;
   if (name.find('/') != std::string_view::npos) {
     const std::string path(name);
@@ -124,13 +124,13 @@ std::optional<std::string> PosixWorld::find_program(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<std::string> PosixWorld::environment(std::string_view name) {
+std::optional<std::string> PosixSystem::environment(std::string_view name) {
   const char* value = std::getenv(std::string(name).c_str());
   if (value == nullptr) return std::nullopt;
   return std::string(value);
 }
 
-Result<std::string> PosixWorld::read_file(const std::string& path) {
+Result<std::string> PosixSystem::read_file(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return cannot_read(path, errno);
   auto text = text_of(file, path);
@@ -138,38 +138,39 @@ Result<std::string> PosixWorld::read_file(const std::string& path) {
   return text;
 }
 
-bool PosixWorld::is_folder(const std::string& path) {
+bool PosixSystem::is_folder(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored);
 }
 
-PathState PosixWorld::look_at(const std::string& path) {
+PathState PosixSystem::look_at(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return {};
-  struct statfs system {};
-  const bool known = statfs(path.c_str(), &system) == 0;
+  struct statfs file_system {};
+  const bool known = statfs(path.c_str(), &file_system) == 0;
   return {.exists = true,
           .folder = S_ISDIR(status.st_mode),
           .executable = access(path.c_str(), X_OK) == 0,
           .writable = access(path.c_str(), W_OK) == 0,
-          .in_memory = known && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)};
+          .in_memory =
+              known && (file_system.f_type == TMPFS_MAGIC || file_system.f_type == RAMFS_MAGIC)};
 }
 
-Result<Topology> PosixWorld::topology() {
+Result<Topology> PosixSystem::topology() {
   return discover_topology();
 }
 
-std::vector<VendorLibrary> PosixWorld::gpu_libraries() {
+std::vector<VendorLibrary> PosixSystem::gpu_libraries() {
   return observe_gpus();
 }
 
-std::string PosixWorld::host_name() {
+std::string PosixSystem::host_name() {
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
   return name.data();
 }
 
-void PosixWorld::print(std::string_view text) {
+void PosixSystem::print(std::string_view text) {
   if (prints_a_file_ && !console_.terminal_out) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return;
@@ -177,7 +178,7 @@ void PosixWorld::print(std::string_view text) {
   write_text(stdout, text, {.colors = console_.color_out, .redraw = false});
 }
 
-void PosixWorld::note(std::string_view text) {
+void PosixSystem::log(std::string_view text) {
   // What was printed before must not appear after it where both go to one terminal.
   std::fflush(stdout);
   write_text(stderr, text, {.colors = console_.color_err, .redraw = console_.terminal_err});

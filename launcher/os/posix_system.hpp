@@ -6,10 +6,10 @@
 namespace dllaunch {
 
 /// Text printed is flushed by the caller (main), which also notices a full disk.
-class PosixWorld : public World {
+class PosixSystem : public System {
  public:
   /// `prints_a_file`: what is printed is a file's text, and goes into a file or a pipe as it is.
-  explicit PosixWorld(Console console, bool prints_a_file = false)
+  explicit PosixSystem(Console console, bool prints_a_file = false)
       : console_(console), prints_a_file_(prints_a_file) {}
 
   /// Standard input of the program is /dev/null; it runs in a process group of its own, which is
@@ -30,7 +30,7 @@ class PosixWorld : public World {
 
   /// Both spell out what a terminal would obey (launcher/base/terminal_text.hpp).
   void print(std::string_view text) override;
-  void note(std::string_view text) override;
+  void log(std::string_view text) override;
   const Console& console() const override { return console_; }
 
  private:

@@ -1,4 +1,4 @@
-// The single door to the operating system: everything a verb may touch outside its arguments.
+// The single door to the operating system: everything a command may touch outside its arguments.
 #pragma once
 
 #include <chrono>
@@ -38,12 +38,12 @@ struct PathState {
   bool in_memory = false;  // on a file system that no other machine can see: tmpfs
 };
 
-/// PosixWorld (posix_system.cpp) is the real one; tests use FakeWorld, which replays captured
+/// PosixSystem (posix_system.cpp) is the real one; tests use FakeSystem, which replays captured
 /// output and records what was run. Long-running children (mpirun) are owned by execute/, not by
 /// run().
-class World {
+class System {
  public:
-  virtual ~World() = default;
+  virtual ~System() = default;
 
   /// Runs argv[0] from PATH, waits, returns what it wrote. Its exit code is not judged here.
   /// unavailable: not installed or cannot start. timeout: still running after `limit`, and killed.
@@ -64,7 +64,7 @@ class World {
   virtual std::string host_name() = 0;
 
   virtual void print(std::string_view text) = 0;  // results: stdout
-  virtual void note(std::string_view text) = 0;   // everything else: stderr
+  virtual void log(std::string_view text) = 0;    // everything else: stderr
   virtual const Console& console() const = 0;
 };
 

@@ -37,10 +37,12 @@ std::optional<int> asked_for(const Job& job, int threads) {
 
 }  // namespace
 
-CpuCounting cpu_counting(const Job& job, const ClusterProfile* profile, const NodeType& type) {
+CpusPerTaskUnit cpus_per_task_unit(const Job& job, const ClusterProfile* profile,
+                                   const NodeType& type) {
   const int threads = std::max(1, type.threads_per_core);
   const auto counted = [&](int core) {
-    return CpuCounting{.usable = type.cpus * core / threads, .core = core, .threads_per_core = {}};
+    return CpusPerTaskUnit{
+        .usable = type.cpus * core / threads, .core = core, .threads_per_core = {}};
   };
   if (const auto own = asked_for(job, threads)) return counted(*own);
   if (profile == nullptr || !profile->cpus_are_cores || threads == 1) return counted(threads);

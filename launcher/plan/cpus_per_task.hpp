@@ -10,7 +10,7 @@ namespace dllaunch {
 
 struct ClusterProfile;
 
-struct CpuCounting {
+struct CpusPerTaskUnit {
   int usable = 1;                     // of a node, for jobs
   int core = 1;                       // that many are one core
   std::string threads_per_core = {};  // to be written, so that nobody's default counts otherwise
@@ -20,6 +20,7 @@ struct CpuCounting {
 /// --hint=nomultithread. Where a site makes every job do so (the profile's `cpus_are: cores`) a
 /// count of threads asks for twice the cores that are there: then it is said which is meant.
 /// `profile` may be null.
-CpuCounting cpu_counting(const Job& job, const ClusterProfile* profile, const NodeType& type);
+CpusPerTaskUnit cpus_per_task_unit(const Job& job, const ClusterProfile* profile,
+                                   const NodeType& type);
 
 }  // namespace dllaunch

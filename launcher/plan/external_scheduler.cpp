@@ -170,7 +170,7 @@ void warn_of_the_rest(const Job& job, const std::string& where, LaunchPlan& plan
 
 }  // namespace
 
-Job for_other_scheduler(Job job) {
+Job for_external_scheduler(Job job) {
   job.array.reset();
   for (const auto& source : job.stage) {
     if (is_word(source) || archive_kind(source) != ArchiveKind::none) continue;

@@ -9,7 +9,7 @@ namespace dllaunch {
 
 /// The job with what only a script of ours can do taken out: data is read where it lies ({stage}/x
 /// is the source of that name), and there is no array.
-Job for_other_scheduler(Job job);
+Job for_external_scheduler(Job job);
 
 /// The plan with the line that starts the ranks there and the lines that come before it in the
 /// job's own script; no sbatch options; a warning for everything of `job`, as its user wrote it,

@@ -66,7 +66,7 @@ Result<std::vector<const Partition*>> chosen_partitions(const Resources& resourc
 Error no_default_partition(const SlurmFacts& slurm) {
   std::vector<std::string> known;
   for (const auto& partition : slurm.partitions) known.push_back(partition.name);
-  return unsatisfiable(std::string(no_default_words),
+  return unsatisfiable(std::string(no_default_message),
                        fmt::format("set resources.partition: {}", fmt::join(known, " or ")));
 }
 
@@ -139,8 +139,8 @@ Result<std::vector<Candidate>> candidates_of(const Resources& resources,
 }
 
 int gpus_of_type(const NodeType& type, const std::string& wanted) {
-  if (type.gpu_kinds.empty()) return type.gpu_type == wanted ? type.gpus : 0;
-  for (const auto& kind : type.gpu_kinds)
+  if (type.gpu_gres.empty()) return type.gpu_type == wanted ? type.gpus : 0;
+  for (const auto& kind : type.gpu_gres)
     if (kind.type == wanted) return kind.count;
   return 0;
 }
@@ -158,12 +158,12 @@ void keep_one_type(const std::string& wanted, std::vector<Candidate>& candidates
 
 /// What was made of nodes with GPUs of several kinds; empty where there is but one.
 std::string words_for_kinds(const NodeType& type, const std::string& wanted, int gpus) {
-  if (type.gpu_kinds.empty()) return {};
-  const auto counted = counted_gpus(type.gpu_kinds);
+  if (type.gpu_gres.empty()) return {};
+  const auto counted = counted_gpus(type.gpu_gres);
   return fmt::format("its nodes have several kinds of GPU ({}): this plan counts {}{}",
-                     gpu_words(type.gpu_kinds),
+                     gpu_words(type.gpu_gres),
                      wanted.empty() ? gpu_words(counted) : fmt::format("{} x {}", gpus, wanted),
-                     wanted.empty() && counted != type.gpu_kinds ? ", no part of one" : "") +
+                     wanted.empty() && counted != type.gpu_gres ? ", no part of one" : "") +
          (wanted.empty() ? "; resources.sbatch_extra: [--gpus-per-node=TYPE:N] takes one kind"
                          : "");
 }
@@ -225,8 +225,8 @@ std::string words_for(const std::vector<const Partition*>& partitions) {
   return fmt::format("partition{} {}", names.size() == 1 ? "" : "s", fmt::join(names, ","));
 }
 
-Result<NodeChoice> choose_in(std::vector<const Partition*> partitions, const Resources& resources,
-                             bool wants_gpus) {
+Result<NodeSelection> choose_in(std::vector<const Partition*> partitions,
+                                const Resources& resources, bool wants_gpus) {
   auto doubt = check_time(resources, partitions);
   if (!doubt) return std::move(doubt).error();
   auto candidates = candidates_of(resources, partitions);
@@ -250,66 +250,66 @@ Result<NodeChoice> choose_in(std::vector<const Partition*> partitions, const Res
   std::erase_if(*candidates, [gpus](const Candidate& c) { return c.type.gpus < gpus; });
 
   const auto& type = smallest(*candidates, resources.nodes);
-  NodeChoice choice{.where = "nodes of " + place,
-                    .shape = shape_of(type),
-                    .partition = partitions.front()->name,
-                    .hosts = type.hosts,
-                    .others = {},
-                    .uniform = true,
-                    .warnings = {}};
+  NodeSelection selection{.where = "nodes of " + place,
+                          .shape = shape_of(type),
+                          .partition = partitions.front()->name,
+                          .hosts = type.hosts,
+                          .others = {},
+                          .uniform = true,
+                          .warnings = {}};
   for (const auto& candidate : *candidates) {
-    if (!same_description(candidate.type, type)) choice.others.push_back(candidate.type);
-    choice.uniform = choice.uniform && same_shape(candidate.type, choice.shape);
+    if (!same_description(candidate.type, type)) selection.others.push_back(candidate.type);
+    selection.uniform = selection.uniform && same_shape(candidate.type, selection.shape);
   }
-  if (!doubt->empty()) choice.warnings.push_back(*std::move(doubt));
+  if (!doubt->empty()) selection.warnings.push_back(*std::move(doubt));
   for (const auto* partition : partitions)
     if (!partition->up)
-      choice.warnings.push_back(
+      selection.warnings.push_back(
           fmt::format("partition {} takes or starts no jobs at the moment", partition->name));
   if (auto kinds = words_for_kinds(type, wanted, type.gpus); wants_gpus && !kinds.empty())
-    choice.warnings.push_back(place + ": " + kinds);
-  if (!choice.uniform)
-    choice.warnings.push_back(fmt::format(
+    selection.warnings.push_back(place + ": " + kinds);
+  if (!selection.uniform)
+    selection.warnings.push_back(fmt::format(
         "the nodes of {} differ: this plan is for one kind, each rank binds on the node it gets",
         place));
-  return choice;
+  return selection;
 }
 
 /// A site may choose for the user, by a plug-in that nobody can ask.
-Result<NodeChoice> choose_without_default(const Resources& resources, const SlurmFacts& slurm,
-                                          bool wants_gpus) {
+Result<NodeSelection> choose_without_default(const Resources& resources, const SlurmFacts& slurm,
+                                             bool wants_gpus) {
   std::vector<const Partition*> fitting;
   for (const auto& partition : slurm.partitions)
     if (partition.up && choose_in({&partition}, resources, wants_gpus))
       fitting.push_back(&partition);
   if (fitting.empty()) return no_default_partition(slurm);
-  auto choice = choose_in(fitting, resources, wants_gpus);
-  if (choice)
-    choice->warnings.insert(
-        choice->warnings.begin(),
+  auto selection = choose_in(fitting, resources, wants_gpus);
+  if (selection)
+    selection->warnings.insert(
+        selection->warnings.begin(),
         fmt::format("{}: this plan is for {}; set resources.partition unless the site chooses one",
-                    no_default_words, choice->where));
-  return choice;
+                    no_default_message, selection->where));
+  return selection;
 }
 
 }  // namespace
 
-Result<NodeChoice> choose_nodes(const Resources& resources, const SlurmFacts& slurm,
-                                bool wants_gpus) {
+Result<NodeSelection> select_nodes(const Resources& resources, const SlurmFacts& slurm,
+                                   bool wants_gpus) {
   auto partitions = chosen_partitions(resources, slurm);
   if (!partitions) return std::move(partitions).error();
   if (partitions->empty()) return choose_without_default(resources, slurm, wants_gpus);
   return choose_in(*std::move(partitions), resources, wants_gpus);
 }
 
-Result<NodeChoice> choose_nodes(const Job& job, const SlurmFacts& slurm, bool wants_gpus) {
+Result<NodeSelection> select_nodes(const Job& job, const SlurmFacts& slurm, bool wants_gpus) {
   const int spare = job.recovery.spare_nodes;
   auto resources = job.resources;
   resources.nodes += spare;
-  auto choice = choose_nodes(resources, slurm, wants_gpus);
+  auto selection = select_nodes(resources, slurm, wants_gpus);
   // Without them the ranks would find room.
-  if (choice || spare == 0 || !choose_nodes(job.resources, slurm, wants_gpus)) return choice;
-  return unsatisfiable(fmt::format("{}; {} of them spare ones", choice.error().what, spare),
+  if (selection || spare == 0 || !select_nodes(job.resources, slurm, wants_gpus)) return selection;
+  return unsatisfiable(fmt::format("{}; {} of them spare ones", selection.error().what, spare),
                        "use --set recovery.spare_nodes=0, or fewer resources.nodes");
 }
 

@@ -10,7 +10,7 @@
 
 namespace dllaunch {
 
-struct NodeChoice {
+struct NodeSelection {
   std::string where;               // "nodes of partition gpu", for messages
   NodeType shape;                  // its hosts are left out
   std::string partition;           // the first asked for
@@ -20,15 +20,15 @@ struct NodeChoice {
   std::vector<std::string> warnings;
 };
 
-constexpr std::string_view no_default_words = "this cluster has no default partition";
+constexpr std::string_view no_default_message = "this cluster has no default partition";
 
 /// Without a partition and a default one, over all that fit, with a warning.
 /// unsatisfiable: no such partition, fewer nodes than asked for, a time above the limit, unless the
 /// job has a QOS, which may lift it. `wants_gpus`: auto means all GPUs of a node, not none.
-Result<NodeChoice> choose_nodes(const Resources& resources, const SlurmFacts& slurm,
-                                bool wants_gpus);
+Result<NodeSelection> select_nodes(const Resources& resources, const SlurmFacts& slurm,
+                                   bool wants_gpus);
 
 /// The same for all that the job asks Slurm for, its spare nodes too.
-Result<NodeChoice> choose_nodes(const Job& job, const SlurmFacts& slurm, bool wants_gpus);
+Result<NodeSelection> select_nodes(const Job& job, const SlurmFacts& slurm, bool wants_gpus);
 
 }  // namespace dllaunch

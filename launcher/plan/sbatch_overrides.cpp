@@ -104,15 +104,15 @@ std::optional<int> gpus_per_node_in(std::string_view option, std::string_view va
 
 }  // namespace
 
-SbatchVariables sbatch_variables(World& world) {
+SbatchVariables sbatch_variables(System& system) {
   SbatchVariables found;
   for (const auto& known : known_variables)
-    if (auto value = world.environment(known.name))
+    if (auto value = system.environment(known.name))
       found.emplace_back(known.name, *std::move(value));
   return found;
 }
 
-Job with_wishes(Job job, const SbatchVariables& variables) {
+Job apply_overrides(Job job, const SbatchVariables& variables) {
   const auto own = job.resources;
   auto& resources = job.resources;
   const bool counts_gpus = own.device != "cpu" && job.train.is_null() && !own.gpus_per_node;

@@ -16,12 +16,12 @@ using SbatchVariables = std::vector<std::pair<std::string, std::string>>;
 
 /// The variables of this machine that decide what a key of the job file or a line of every script
 /// of ours decides too.
-SbatchVariables sbatch_variables(World& world);
+SbatchVariables sbatch_variables(System& system);
 
-/// The job with these wishes in its keys (partition, account, qos, time, reservation, constraint,
-/// exclude, gpus_per_node) where they say nothing, so that plan and checks know of them. A key
-/// counts before an extra, an extra before a variable. Pure.
-Job with_wishes(Job job, const SbatchVariables& variables);
+/// The job with these overrides in its keys (partition, account, qos, time, reservation,
+/// constraint, exclude, gpus_per_node) where they say nothing, so that plan and checks know of
+/// them. A key counts before an extra, an extra before a variable. Pure.
+Job apply_overrides(Job job, const SbatchVariables& variables);
 
 /// The type that an extra asks GPUs of: "v100" of "--gres=gpu:v100:2", "--gpus-per-node=v100:2".
 /// Empty: none, or several, which Slurm judges.

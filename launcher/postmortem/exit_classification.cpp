@@ -55,7 +55,7 @@ std::optional<Cause> slurms_reason(std::string_view words) {
 }
 
 /// `words`: Slurm's own.
-Cause cause_of(const StarterEnd& end, std::string_view words) {
+Cause cause_of(const StarterExit& end, std::string_view words) {
   if (end.superseded) return Cause::superseded;
   if (end.trains && end.code == 0 && end.training_end == "completed") return Cause::completed;
   // Ranks that were told to end may do so in good order: their 0 is no proof then.
@@ -73,7 +73,7 @@ Cause cause_of(const StarterEnd& end, std::string_view words) {
   return end.code == 0 ? Cause::unproven : Cause::failed;
 }
 
-DeadRank dead_in(const StarterEnd& end) {
+DeadRank dead_in(const StarterExit& end) {
   auto dead = dead_rank_from_srun(end.words);
   if (!dead) dead = dead_rank_from_mpirun(end.words);
   if (!dead) return {};
@@ -108,7 +108,7 @@ std::string words_of_slurm(std::string_view words) {
   return own;
 }
 
-Attempt judge_end(const StarterEnd& end) {
+Attempt classify_exit(const StarterExit& end) {
   const auto words = words_of_slurm(end.words);
   Attempt attempt;
   attempt.cause = cause_of(end, words);

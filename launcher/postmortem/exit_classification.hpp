@@ -8,12 +8,12 @@
 
 namespace dllaunch {
 
-struct StarterEnd {
+struct StarterExit {
   int code = 0;            // its own: the highest of the ranks', 128+n after a signal
   std::string words = {};  // what it wrote to standard error; superseded: by whom
   bool trains = false;
   std::string training_end = {};  // status of the attempt's `end` event; empty: there is none
-  bool superseded = false;        // the lease was lost
+  bool superseded = false;        // ownership was lost
   bool told_to_end = false;       // TERM, INT or HUP came
   bool time_is_short = false;     // the ranks were asked to save because of the time limit, or
                                   // ended for it
@@ -24,7 +24,7 @@ struct StarterEnd {
 };
 
 /// Everything of the attempt but what its logs and checkpoints say.
-Attempt judge_end(const StarterEnd& end);
+Attempt classify_exit(const StarterExit& end);
 
 /// The lines that srun or Slurm's daemons have written: what ranks print may come the same way, and
 /// quote them.

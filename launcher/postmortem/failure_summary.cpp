@@ -15,8 +15,8 @@ constexpr std::size_t most_bytes = 65536;
 
 }  // namespace
 
-bool add_last_words(const RunDir& run, const DeadRank& dead, double since_s,
-                    const StartersWords& starter, Outcome& outcome) {
+bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s,
+                         const StarterOutput& starter, Outcome& outcome) {
   const auto error = first_error(run, dead, since_s);
   if (error) {
     outcome.first_error = describe(*error);
@@ -36,8 +36,8 @@ bool add_last_words(const RunDir& run, const DeadRank& dead, double since_s,
   return error.has_value();
 }
 
-void add_stall(const RunLedger& ledger, Outcome& outcome) {
-  const auto& stall = ledger.stall();
+void add_stall(const RunTotals& totals, Outcome& outcome) {
+  const auto& stall = totals.stall();
   if (!stall || outcome.status != RunStatus::failed || stall->line.empty()) return;
   constexpr std::size_t most_shown = 1000;
   const std::string line(first_bytes(shown_line(stall->line), most_shown));

@@ -47,28 +47,28 @@ std::string render_failure(const Outcome& outcome) {
   return text;
 }
 
-RunLedger read_ledger(const StoredRun& run) {
-  RunLedger ledger;
+RunTotals read_totals(const StoredRun& run) {
+  RunTotals totals;
   EventTail tail(run.dir.events());
   for (auto events = tail.read(); !events.empty(); events = tail.read()) {
     for (const auto& event : events) {
       if (time_of(event) >= run.began_at_s) {
-        ledger.take(event);
+        totals.take(event);
       } else {
-        ledger.recall(event);
+        totals.recall(event);
       }
     }
   }
-  return ledger;
+  return totals;
 }
 
-Summary summary_of(const Outcome& outcome, const RunLedger& ledger, int ranks, bool trains,
+Summary summary_of(const Outcome& outcome, const RunTotals& totals, int ranks, bool trains,
                    double most_seconds) {
-  auto summary = summarize(ledger, outcome.status, outcome.seconds, ranks, most_seconds);
+  auto summary = summarize(totals, outcome.status, outcome.seconds, ranks, most_seconds);
   summary.queue_seconds = outcome.queue_seconds;
   // A requeued trainer that resumed has said so itself: the same restart is counted once.
   summary.restarts = std::max(summary.restarts, outcome.restarts);
-  if (trains) summary.epochs = ledger.epochs();
+  if (trains) summary.epochs = totals.epochs();
   summary.tasks = outcome.tasks;
   summary.reason = outcome.reason;
   summary.first_error = outcome.first_error;
@@ -80,34 +80,36 @@ std::string summary_text(const Summary& summary) {
   return file_text(to_json(summary));
 }
 
-Result<std::optional<Settled>> read_end(World& world, const StoredRun& run) {
-  if (run.plan.launcher != Launcher::slurm || run.job_id.empty()) return std::optional<Settled>();
-  auto queued = job_of_run(run.plan, run.dir, world);
+Result<std::optional<FinalState>> read_final_state(System& system, const StoredRun& run) {
+  if (run.plan.launcher != Launcher::slurm || run.job_id.empty())
+    return std::optional<FinalState>();
+  auto queued = job_of_run(run.plan, run.dir, system);
   if (!queued) return std::move(queued).error();
   bool silent = false;
-  const auto ended = finished_jobs(world, identity_of(run.plan, run.dir, run.job_id), &silent);
+  const auto ended = finished_jobs(system, identity_of(run.plan, run.dir, run.job_id), &silent);
   // Whoever does not answer may know: nothing is concluded from that.
   if (silent && !*queued)
     return Error{ErrorKind::unavailable,
                  fmt::format("Slurm does not say how job {} ended", run.job_id), "try again later"};
   const bool going = std::any_of(ended.begin(), ended.end(),
                                  [](const SlurmJob& job) { return !is_final_state(job.state); });
-  if (*queued || going) return std::optional<Settled>();
-  const auto ledger = read_ledger(run);
-  auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, ledger);
+  if (*queued || going) return std::optional<FinalState>();
+  const auto totals = read_totals(run);
+  auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, totals);
   add_times(ended.empty() ? SlurmJob{} : ended.front(), seconds_of(ended), outcome);
-  auto summary = to_json(summary_of(outcome, ledger, run.plan.ranks(), run.trains,
+  auto summary = to_json(summary_of(outcome, totals, run.plan.ranks(), run.trains,
                                     seconds_since_began(run.dir, run.plan.launcher)));
-  return std::optional(Settled{std::move(outcome), std::move(summary), ended, ledger.end_status()});
+  return std::optional(
+      FinalState{std::move(outcome), std::move(summary), ended, totals.end_status()});
 }
 
-Result<std::optional<Settled>> settle_run(World& world, const StoredRun& run) {
-  if (!run.summary.is_null() || owner_of(run.dir)) return std::optional<Settled>();
-  auto end = read_end(world, run);
+Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& run) {
+  if (!run.summary.is_null() || owner_of(run.dir)) return std::optional<FinalState>();
+  auto end = read_final_state(system, run);
   if (!end || !*end) return end;
   auto written = write_file(run.dir.summary(), file_text((*end)->summary));
   // A directory that is not ours to write into can be looked at all the same.
-  if (!written) world.note("dllaunch: warning: " + written.error().what + "\n");
+  if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   return end;
 }
 

@@ -27,7 +27,7 @@ double unix_seconds() {
 }
 
 /// The highest that the end of events.jsonl tells of; of numbers that are none 0.
-std::int64_t newest_generation(const RunDir& run) {
+std::int64_t newest_fencing_token(const RunDir& run) {
   constexpr std::size_t most_bytes = 65536;
   const std::string text = file_end(run.events(), most_bytes);
   std::int64_t newest = 0;
@@ -35,23 +35,23 @@ std::int64_t newest_generation(const RunDir& run) {
     const auto end = std::min(text.find('\n', begin), text.size());
     const auto event = parse_event(std::string_view(text).substr(begin, end - begin));
     begin = end + 1;
-    const auto generation =
-        event ? parse_generation(std::to_string(generation_of(*event))) : std::nullopt;
-    newest = std::max(newest, generation.value_or(0));
+    const auto fencing_token =
+        event ? parse_generation(std::to_string(fencing_token_of(*event))) : std::nullopt;
+    newest = std::max(newest, fencing_token.value_or(0));
   }
   return newest;
 }
 
 }  // namespace
 
-Result<Lease> take_run_lease(const RunDir& run, World& world) {
+Result<Lease> take_run_ownership(const RunDir& run, System& system) {
   const LeaseHolder holder{
-      .host = world.host_name(),
+      .host = system.host_name(),
       .pid = getpid(),
-      .job = world.environment("SLURM_JOB_ID").value_or(""),
-      .restart = restarts_of(world.environment("SLURM_RESTART_COUNT").value_or("")),
+      .job = system.environment("SLURM_JOB_ID").value_or(""),
+      .restart = restarts_of(system.environment("SLURM_RESTART_COUNT").value_or("")),
       .since = unix_seconds()};
-  return Lease::take(run.path, holder, newest_generation(run));
+  return Lease::take(run.path, holder, newest_fencing_token(run));
 }
 
 }  // namespace dllaunch

@@ -46,8 +46,8 @@ std::size_t digits_at(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::vector<GpuKind> read_gres(std::string_view gres) {
-  std::vector<GpuKind> kinds;
+std::vector<GpuGres> read_gres(std::string_view gres) {
+  std::vector<GpuGres> kinds;
   int all = 0;
   for (auto item : items_of(gres)) {
     item = item.substr(0, item.find('('));
@@ -61,13 +61,13 @@ std::vector<GpuKind> read_gres(std::string_view gres) {
         count_of(colon == std::string_view::npos ? rest : rest.substr(colon + 1)), most - all);
     all += count;
     const auto known = std::find_if(kinds.begin(), kinds.end(),
-                                    [type](const GpuKind& kind) { return kind.type == type; });
+                                    [type](const GpuGres& kind) { return kind.type == type; });
     if (known != kinds.end())
       known->count += count;
     else
       kinds.push_back({std::string(type), count});
   }
-  std::erase_if(kinds, [](const GpuKind& kind) { return kind.count == 0; });
+  std::erase_if(kinds, [](const GpuGres& kind) { return kind.count == 0; });
   return kinds;
 }
 
@@ -85,30 +85,30 @@ bool is_gpu_slice(std::string_view type) {
   return false;
 }
 
-std::vector<GpuKind> counted_gpus(const std::vector<GpuKind>& kinds) {
+std::vector<GpuGres> counted_gpus(const std::vector<GpuGres>& kinds) {
   auto whole = kinds;
-  std::erase_if(whole, [](const GpuKind& kind) { return is_gpu_slice(kind.type); });
+  std::erase_if(whole, [](const GpuGres& kind) { return is_gpu_slice(kind.type); });
   return whole.empty() ? kinds : whole;
 }
 
-int gpus_in(const std::vector<GpuKind>& kinds) {
+int gpus_in(const std::vector<GpuGres>& kinds) {
   int all = 0;
   for (const auto& kind : kinds) all += kind.count;
   return all;
 }
 
-std::string gpu_request(const std::vector<GpuKind>& kinds, const std::string& type, int gpus) {
+std::string gpu_request(const std::vector<GpuGres>& kinds, const std::string& type, int gpus) {
   if (kinds.size() < 2 || (type.empty() && gpus >= gpus_in(kinds))) return std::to_string(gpus);
   auto wanted = counted_gpus(kinds);
   const auto only = [&wanted](const auto& fits) {
     const auto found = std::find_if(wanted.begin(), wanted.end(), fits);
-    if (found != wanted.end()) wanted = {GpuKind(*found)};
+    if (found != wanted.end()) wanted = {GpuGres(*found)};
   };
   if (!type.empty()) {
     wanted = kinds;
-    only([&type](const GpuKind& kind) { return kind.type == type; });
+    only([&type](const GpuGres& kind) { return kind.type == type; });
   } else {
-    only([gpus](const GpuKind& kind) { return kind.count >= gpus; });
+    only([gpus](const GpuGres& kind) { return kind.count >= gpus; });
   }
   const int asked = gpus;
   std::string text;
@@ -122,7 +122,7 @@ std::string gpu_request(const std::vector<GpuKind>& kinds, const std::string& ty
   return text;
 }
 
-std::string gpu_words(const std::vector<GpuKind>& kinds) {
+std::string gpu_words(const std::vector<GpuGres>& kinds) {
   std::string text;
   for (const auto& kind : kinds)
     text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", kind.count,

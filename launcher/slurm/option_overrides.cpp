@@ -115,10 +115,10 @@ class Edit {
   }
   std::size_t size() const { return edited_.ours.size(); }
   void add(std::string word) { edited_.more.push_back(std::move(word)); }
-  EditedOptions take() { return std::move(edited_); }
+  OverriddenOptions take() { return std::move(edited_); }
 
  private:
-  EditedOptions edited_;
+  OverriddenOptions edited_;
   std::string_view where_;
   SlurmProgram program_;
 };
@@ -161,7 +161,7 @@ std::string option_word(const std::pair<std::string, std::string>& option) {
   return option.second.empty() ? option.first : option.first + "=" + option.second;
 }
 
-EditedOptions edit_sbatch(OptionLines ours, const Strings& extras) {
+OverriddenOptions override_sbatch(OptionLines ours, const Strings& extras) {
   Edit edit(std::move(ours), SlurmProgram::sbatch, "resources.sbatch_extra");
   for (const auto& extra : extras) {
     if (extra.starts_with("!-")) {
@@ -184,7 +184,7 @@ EditedOptions edit_sbatch(OptionLines ours, const Strings& extras) {
   return edit.take();
 }
 
-EditedOptions edit_srun(OptionLines ours, const Strings& extras) {
+OverriddenOptions override_srun(OptionLines ours, const Strings& extras) {
   Edit edit(std::move(ours), SlurmProgram::srun, "resources.srun_extra");
   std::vector<Text> words;
   for (const auto& extra : extras) {

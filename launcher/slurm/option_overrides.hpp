@@ -14,7 +14,7 @@ namespace dllaunch {
 /// "--nodes" -> "2"; the value may be empty.
 using OptionLines = std::vector<std::pair<std::string, std::string>>;
 
-struct EditedOptions {
+struct OverriddenOptions {
   OptionLines ours = {};               // what is left of ours, replaced ones in their old place
   std::vector<std::string> more = {};  // arguments to add behind them
   std::vector<std::string> warnings = {};
@@ -23,11 +23,11 @@ struct EditedOptions {
 /// One extra is one option: "--mail-type=END", "-p gpu", "--exclusive". Where dllaunch writes that
 /// option, or one that decides the same (--no-requeue for --requeue), its line gets the new value;
 /// else it is added. "!--requeue" and "!-p" take a line out.
-EditedOptions edit_sbatch(OptionLines ours, const std::vector<std::string>& extras);
+OverriddenOptions override_sbatch(OptionLines ours, const std::vector<std::string>& extras);
 
 /// The extras are arguments, an option's value may be the next one. An option among them takes the
 /// place of ours; "!--mpi" takes ours out.
-EditedOptions edit_srun(OptionLines ours, const std::vector<std::string>& extras);
+OverriddenOptions override_srun(OptionLines ours, const std::vector<std::string>& extras);
 
 /// The one option that a line is, with its full name: ("--partition", "gpu") of "-p gpu". Nothing
 /// where it is several, or none that we know.

@@ -8,7 +8,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 
-Result<Ok> put_back(World& world, const JobAllocation& allocation, const PutBack& how) {
+Result<Ok> requeue(System& system, const JobAllocation& allocation, const RequeueOptions& how) {
   constexpr milliseconds longest(15'000);
   constexpr seconds reserve(3);
   constexpr seconds slurm_asks_nodes(150);
@@ -24,16 +24,16 @@ Result<Ok> put_back(World& world, const JobAllocation& allocation, const PutBack
     const bool in_time = now + pause < give_up_at && left > pause + reserve;
     const bool may_be_new = now - began < slurm_asks_nodes;
     const auto done =
-        requeue(world, allocation,
+        requeue(system, allocation,
                 {.wait = in_time, .silent = may_be_new ? how.silent : std::vector<std::string>()});
     if (done && !how.exclude.empty()) {
-      const auto excluded = exclude_nodes(world, allocation, how.exclude);
-      if (!excluded) world.note("dllaunch: " + excluded.error().what + "\n");
+      const auto excluded = exclude_nodes(system, allocation, how.exclude);
+      if (!excluded) system.log("dllaunch: " + excluded.error().what + "\n");
     }
     if (done) return Ok{};
     const auto kind = done.error().kind;
     if (kind == ErrorKind::bad_request) {
-      world.note("dllaunch: " + done.error().what + "\n");
+      system.log("dllaunch: " + done.error().what + "\n");
       return Ok{};
     }
     if (kind != ErrorKind::timeout || !in_time) return done.error();

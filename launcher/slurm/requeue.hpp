@@ -12,7 +12,7 @@
 
 namespace dllaunch {
 
-struct PutBack {
+struct RequeueOptions {
   std::string exclude = {};              // nodes that it is not to start on again, a host list
   std::vector<std::string> silent = {};  // that did not answer us
   std::function<std::optional<double>()> seconds_left = {};  // of the allocation; nothing: no end
@@ -24,6 +24,6 @@ struct PutBack {
 /// does not answer or a node is in doubt. Of silent nodes Slurm need not know yet: it asks each
 /// every third of SlurmdTimeout (100 s mostly), so they are in doubt for 150 s. Ok: done, or out of
 /// our hands (Slurm has begun to end the job, somebody has cancelled it).
-Result<Ok> put_back(World& world, const JobAllocation& allocation, const PutBack& how);
+Result<Ok> requeue(System& system, const JobAllocation& allocation, const RequeueOptions& how);
 
 }  // namespace dllaunch

@@ -280,8 +280,8 @@ void take_gpus(std::string_view gres, SlurmNode& node) {
   const auto counted = counted_gpus(kinds);
   node.gpus = gpus_in(counted);
   node.gpu_type = counted.empty() ? "" : counted.front().type;
-  node.gpu_kinds.clear();
-  if (kinds.size() > 1) node.gpu_kinds = std::move(kinds);
+  node.gpu_gres.clear();
+  if (kinds.size() > 1) node.gpu_gres = std::move(kinds);
 }
 
 SlurmConfig parse_slurm_config(std::string_view text) {

@@ -50,9 +50,9 @@ struct SlurmNode {
   int cores_per_socket = 1;
   int threads_per_core = 1;
   std::uint64_t memory_mib = 0;
-  int gpus = 0;                    // whole ones; slices where there is nothing else
-  std::string gpu_type;            // empty where Slurm has none; of several the first
-  std::vector<GpuKind> gpu_kinds;  // all, where there are several
+  int gpus = 0;                   // whole ones; slices where there is nothing else
+  std::string gpu_type;           // empty where Slurm has none; of several the first
+  std::vector<GpuGres> gpu_gres;  // all, where there are several
   std::vector<std::string> features;
   std::string state;   // "IDLE+DRAIN": a state and its flags
   std::string reason;  // why an administrator, or Slurm, took it out; without who and when

@@ -7,7 +7,7 @@ namespace dllaunch {
 namespace {
 
 // The first five are never the user's wish: srun's line has its own --cpu-bind and --cpus-per-task.
-constexpr std::array<InheritedOption, 28> options = {{
+constexpr std::array<SrunEnvOption, 28> options = {{
     {.variable = "SLURM_CPU_BIND"},
     {.variable = "SLURM_CPU_BIND_LIST"},
     {.variable = "SLURM_CPU_BIND_TYPE"},
@@ -46,7 +46,7 @@ bool asks_for(const std::vector<std::string>& sbatch, std::string_view option) {
 
 }  // namespace
 
-std::span<const InheritedOption> inherited_options() {
+std::span<const SrunEnvOption> srun_env_options() {
   return options;
 }
 

@@ -9,7 +9,7 @@
 
 namespace dllaunch {
 
-struct InheritedOption {
+struct SrunEnvOption {
   std::string_view variable;
   std::string_view option = {};  // of sbatch, with its dashes, that sets it too
   /// sbatch sets it from lines that every script of ours has, and srun is to read it.
@@ -18,7 +18,7 @@ struct InheritedOption {
 
 /// Of srun 20.11 to 25.x: what decides where tasks run and what they get (srun(1), INPUT
 /// ENVIRONMENT VARIABLES).
-std::span<const InheritedOption> inherited_options();
+std::span<const SrunEnvOption> srun_env_options();
 
 /// The variables a batch script has to unset, lest they contradict its srun line: all but the
 /// wanted ones and those that `sbatch`, the script's own options, ask for.

@@ -47,11 +47,11 @@ std::string heartbeat_file(const RunDir& run) {
   return run.path + "/.heartbeat";
 }
 
-SignsOfLife::SignsOfLife(RunDir run, bool trains, double limit_s, Time now, std::int64_t generation)
+Liveness::Liveness(RunDir run, bool trains, double limit_s, Time now, std::int64_t fencing_token)
     : run_(std::move(run)),
       trains_(trains),
       limit_s_(limit_s),
-      generation_(generation),
+      fencing_token_(fencing_token),
       events_(run_.events(), size_of(run_.events())),
       moved_at_(now),
       next_look_(now) {
@@ -59,12 +59,12 @@ SignsOfLife::SignsOfLife(RunDir run, bool trains, double limit_s, Time now, std:
   fs::remove(heartbeat_file(run_), ignored);
 }
 
-void SignsOfLife::look(Time now) {
+void Liveness::look(Time now) {
   if (trains_) {
     for (auto events = events_.read(); !events.empty(); events = events_.read()) {
       for (const auto& event : events) {
-        const auto whose = generation_of(event);
-        if (generation_ != 0 && whose != 0 && whose != generation_) continue;
+        const auto whose = fencing_token_of(event);
+        if (fencing_token_ != 0 && whose != 0 && whose != fencing_token_) continue;
         moved_at_ = now;
         take(event);
       }
@@ -77,12 +77,12 @@ void SignsOfLife::look(Time now) {
   look_at_files(now);
 }
 
-void SignsOfLife::look_at_files(Time now) {
+void Liveness::look_at_files(Time now) {
   const auto print = fingerprint();
   if (std::exchange(fingerprint_, print) != print) moved_at_ = now;
 }
 
-void SignsOfLife::take(const Event& event) {
+void Liveness::take(const Event& event) {
   if (const auto* start = std::get_if<StartEvent>(&event)) {
     steps_per_epoch_ = std::max<std::int64_t>(0, start->steps_per_epoch.value_or(0));
     training_end_.clear();
@@ -97,7 +97,7 @@ void SignsOfLife::take(const Event& event) {
   }
 }
 
-std::uint64_t SignsOfLife::fingerprint() const {
+std::uint64_t Liveness::fingerprint() const {
   const auto beat = print_of(heartbeat_file(run_));
   if (beat != 0 && !trains_) return beat;
   std::uint64_t all = print_of(run_.events()) + print_of(run_.checkpoints());
@@ -113,7 +113,7 @@ std::uint64_t SignsOfLife::fingerprint() const {
 
 /// In the middle of an epoch the next step is never far; events come at most ten a second, so the
 /// last ones of an epoch may not be told.
-double SignsOfLife::allowed_s() const {
+double Liveness::allowed_s() const {
   if (!trains_) return limit_s_;
   const double margin_s = std::min(limit_s_, most_margin_s);
   const auto left = steps_per_epoch_ > 0 ? steps_per_epoch_ - step_ % steps_per_epoch_ : 0;
@@ -122,12 +122,12 @@ double SignsOfLife::allowed_s() const {
   return steps ? limit_s_ + margin_s : long_phase * limit_s_ + margin_s;
 }
 
-double SignsOfLife::silent_s(Time now) {
+double Liveness::silent_s(Time now) {
   look_at_files(now);
   return duration<double>(now - moved_at_).count();
 }
 
-std::string SignsOfLife::wedged(Time now) const {
+std::string Liveness::wedged(Time now) const {
   if (limit_s_ <= 0) return "";
   const double silent = duration<double>(now - moved_at_).count();
   if (silent <= allowed_s()) return "";

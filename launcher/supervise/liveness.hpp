@@ -16,13 +16,13 @@ namespace dllaunch {
 std::string heartbeat_file(const RunDir& run);
 
 /// Of one attempt. Times are the caller's: no file server's clock is believed.
-class SignsOfLife {
+class Liveness {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// `limit_s`: seconds of silence that are allowed; 0: any. `generation`: events of others are not
-  /// this attempt's; 0: all are.
-  SignsOfLife(RunDir run, bool trains, double limit_s, Time now, std::int64_t generation = 0);
+  /// `limit_s`: seconds of silence that are allowed; 0: any. `fencing_token`: events of others are
+  /// not this attempt's; 0: all are.
+  Liveness(RunDir run, bool trains, double limit_s, Time now, std::int64_t fencing_token = 0);
 
   /// Reads the events that came, and looks at the other files as often as the limit needs.
   void look(Time now);
@@ -45,7 +45,7 @@ class SignsOfLife {
   RunDir run_;
   bool trains_;
   double limit_s_;
-  std::int64_t generation_;
+  std::int64_t fencing_token_;
   EventTail events_;
   Time moved_at_;
   Time next_look_;

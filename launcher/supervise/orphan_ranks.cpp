@@ -40,24 +40,24 @@ std::vector<std::string> steps_of_run(const RunDir& run, const JobAllocation& al
   return steps;
 }
 
-void end_steps(World& world, const std::vector<std::string>& steps) {
+void end_steps(System& system, const std::vector<std::string>& steps) {
   for (const auto& step : steps) {
-    const auto done = world.run({"scancel", step}, patience);
+    const auto done = system.run({"scancel", step}, patience);
     if (done && done->exit_code == 0) continue;
     const auto words = done ? done->err : done.error().what;
-    world.note(fmt::format("dllaunch: scancel {}: {}\n", step, words.substr(0, words.find('\n'))));
+    system.log(fmt::format("dllaunch: scancel {}: {}\n", step, words.substr(0, words.find('\n'))));
   }
 }
 
-void end_old_ranks(World& world, const RunDir& run, const JobAllocation& allocation) {
+void end_orphan_ranks(System& system, const RunDir& run, const JobAllocation& allocation) {
   if (allocation.job.empty()) return;
   // Asked for before any is ended: who is gone tells no step.
   const auto steps = steps_of_run(run, allocation);
   const auto pids = pids_here(run, allocation);
   if (pids.empty()) return;
-  world.note(fmt::format("dllaunch: {} processes of an earlier start are still there: ended\n",
+  system.log(fmt::format("dllaunch: {} processes of an earlier start are still there: ended\n",
                          pids.size()));
-  end_steps(world, steps);
+  end_steps(system, steps);
   // Without slurmd on this node nobody hears scancel.
   for (const pid_t pid : pids) kill(pid, SIGKILL);
 }

@@ -15,10 +15,10 @@ namespace dllaunch {
 std::vector<std::string> steps_of_run(const RunDir& run, const JobAllocation& allocation);
 
 /// Through Slurm, which reaches all nodes of a step; what it refuses is said.
-void end_steps(World& world, const std::vector<std::string>& steps);
+void end_steps(System& system, const std::vector<std::string>& steps);
 
 /// Ends what there is of them, here and, through Slurm, on the job's other nodes. Called where none
 /// should be: while no starter runs. Says whom it met.
-void end_old_ranks(World& world, const RunDir& run, const JobAllocation& allocation);
+void end_orphan_ranks(System& system, const RunDir& run, const JobAllocation& allocation);
 
 }  // namespace dllaunch

@@ -19,27 +19,27 @@ bool is_pipe(int descriptor) {
 
 }  // namespace
 
-Result<Keeper> Keeper::from(const std::string& words) {
-  Keeper keeper;
-  if (words.empty()) return keeper;
+Result<StageHolder> StageHolder::from(const std::string& words) {
+  StageHolder stage_holder;
+  if (words.empty()) return stage_holder;
   const char* end = words.data() + words.size();
-  const auto input = std::from_chars(words.data(), end, keeper.input_);
+  const auto input = std::from_chars(words.data(), end, stage_holder.input_);
   const bool colon = input.ec == std::errc() && input.ptr != end && *input.ptr == ':';
-  const auto pid = std::from_chars(input.ptr + (colon ? 1 : 0), end, keeper.pid_);
-  const bool whole = colon && pid.ec == std::errc() && pid.ptr == end && keeper.pid_ > 1;
-  if (!whole || keeper.input_ < 3 || !is_pipe(keeper.input_))
+  const auto pid = std::from_chars(input.ptr + (colon ? 1 : 0), end, stage_holder.pid_);
+  const bool whole = colon && pid.ec == std::errc() && pid.ptr == end && stage_holder.pid_ > 1;
+  if (!whole || stage_holder.input_ < 3 || !is_pipe(stage_holder.input_))
     return Error{ErrorKind::bad_request,
                  fmt::format("supervise: --keeper {} is no pipe and process of the script", words),
                  "start it as the script that `dllaunch script` prints does"};
-  fcntl(keeper.input_, F_SETFD, FD_CLOEXEC);
-  return keeper;
+  fcntl(stage_holder.input_, F_SETFD, FD_CLOEXEC);
+  return stage_holder;
 }
 
-void Keeper::close_input() const {
+void StageHolder::close_input() const {
   if (input_ >= 0) close(input_);
 }
 
-void Keeper::let_go() const {
+void StageHolder::let_go() const {
   if (input_ < 0) return;
   close(input_);
   constexpr int looks = 600;

@@ -10,15 +10,15 @@
 
 namespace dllaunch {
 
-class Keeper {
+class StageHolder {
  public:
   /// "11:4711", the number of the descriptor that is its input and its process; empty: nobody.
   /// From here on no program that we start has the input. bad_request: it is no pipe.
-  static Result<Keeper> from(const std::string& words);
+  static Result<StageHolder> from(const std::string& words);
 
   /// In a child, which is not to hold it open.
   void close_input() const;
-  /// Closes the input and gives the keeper a minute.
+  /// Closes the input and gives the holder a minute.
   void let_go() const;
 
  private:

@@ -18,20 +18,20 @@
 namespace dllaunch {
 namespace {
 
-constexpr int most_lives = 3;
+constexpr int most_incarnations = 3;
 constexpr int look_ms = 1000;  // a signal that wakes nobody is survived
 constexpr int fork_tries = 60;
 
-pid_t own_guardian = 0;  // of this process; 0: it has none
+pid_t own_parent = 0;  // of this process; 0: it has none
 
 pid_t start(const std::function<int()>& work) {
   std::fflush(nullptr);
-  const pid_t guardian = getpid();
+  const pid_t supervisor_parent = getpid();
   const pid_t pid = fork();
   if (pid != 0) return pid;
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != guardian) _exit(exit_code::job_failed);
-  own_guardian = guardian;
+  if (getppid() != supervisor_parent) _exit(exit_code::job_failed);
+  own_parent = supervisor_parent;
   const int code = work();
   std::fflush(nullptr);
   _exit(code);
@@ -76,10 +76,10 @@ int end_of(pid_t child, const SupervisorSignals& signals, bool& told) {
 
 }  // namespace
 
-int guard(const SupervisorSignals& signals, const std::function<int()>& work) {
+int run_under_parent(const SupervisorSignals& signals, const std::function<int()>& work) {
   bool told = false;
   adopt_orphans();
-  for (int life = 0; life < most_lives && !told; ++life) {
+  for (int incarnation = 0; incarnation < most_incarnations && !told; ++incarnation) {
     pid_t child = start(work);
     for (int i = 0; child < 0 && i < fork_tries; ++i) {
       ::poll(nullptr, 0, look_ms);
@@ -97,8 +97,8 @@ int guard(const SupervisorSignals& signals, const std::function<int()>& work) {
   return exit_code::job_failed;
 }
 
-bool guardian_was_killed() {
-  return own_guardian != 0 && getppid() != own_guardian;
+bool supervisor_parent_was_killed() {
+  return own_parent != 0 && getppid() != own_parent;
 }
 
 }  // namespace dllaunch

@@ -32,7 +32,7 @@ std::string node_to_watch_from(const std::vector<std::string>& nodes, const std:
 std::vector<std::string> watch_words(const SupervisedRun& run, const std::string& node,
                                      const std::string& dllaunch) {
   std::vector<std::string> argv = {"env"};
-  for (const auto& inherited : inherited_options()) {
+  for (const auto& inherited : srun_env_options()) {
     argv.emplace_back("-u");
     argv.emplace_back(inherited.variable);
   }
@@ -59,23 +59,23 @@ std::vector<std::string> watch_words(const SupervisedRun& run, const std::string
   return argv;
 }
 
-WatchStep::WatchStep(World& world, const SupervisedRun& run) : world_(world), run_(run) {}
+WatchdogStep::WatchdogStep(System& system, const SupervisedRun& run) : system_(system), run_(run) {}
 
-WatchStep::~WatchStep() {
+WatchdogStep::~WatchdogStep() {
   if (!step_ || step_->poll()) return;
   step_->send(SIGTERM);
   constexpr int looks = 150;
   for (int i = 0; i < looks && !step_->poll(); ++i) std::this_thread::sleep_for(milliseconds(20));
 }
 
-void WatchStep::keep(Time now) {
+void WatchdogStep::keep(Time now) {
   const bool wanted = run_.recovery.plan.spare_nodes > 0 && !run_.allocation.host.empty();
   if (!wanted || now < next_start_) return;
   if (step_) {
     const auto code = step_->poll();
     if (!code) return;
     step_.reset();
-    note_once(
+    log_once(
         fmt::format("the job's watcher left with code {} (watcher.log); another follows", *code));
   }
   start();
@@ -83,11 +83,11 @@ void WatchStep::keep(Time now) {
   next_start_ = now + pause_;
 }
 
-void WatchStep::start() {
+void WatchdogStep::start() {
   // Signals and the clock wait meanwhile.
-  const auto left = nodes_left(world_, run_.allocation, std::chrono::seconds(2));
+  const auto left = nodes_left(system_, run_.allocation, std::chrono::seconds(2));
   const auto paths = program_paths("");
-  const auto env = world_.find_program("env");
+  const auto env = system_.find_program("env");
   if (!left || !paths || !env) return;
   const auto node = node_to_watch_from(left->there, run_.allocation.host);
   if (node.empty()) return;
@@ -98,11 +98,11 @@ void WatchStep::start() {
   if (step)
     step_.emplace(*std::move(step));
   else
-    note_once(step.error().what);
+    log_once(step.error().what);
 }
 
-void WatchStep::note_once(const std::string& words) {
-  if (!std::exchange(said_, true)) world_.note(fmt::format("dllaunch: {}\n", words));
+void WatchdogStep::log_once(const std::string& words) {
+  if (!std::exchange(said_, true)) system_.log(fmt::format("dllaunch: {}\n", words));
 }
 
 }  // namespace dllaunch

@@ -22,15 +22,15 @@ std::vector<std::string> watch_words(const SupervisedRun& run, const std::string
                                      const std::string& dllaunch);
 
 /// Nothing, where the run has no spare nodes.
-class WatchStep {
+class WatchdogStep {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  WatchStep(World& world, const SupervisedRun& run);
-  WatchStep(const WatchStep&) = delete;
-  WatchStep& operator=(const WatchStep&) = delete;
+  WatchdogStep(System& system, const SupervisedRun& run);
+  WatchdogStep(const WatchdogStep&) = delete;
+  WatchdogStep& operator=(const WatchdogStep&) = delete;
   /// Ends it, within 5 s.
-  ~WatchStep();
+  ~WatchdogStep();
 
   /// To be called often: starts it where it does not run (its node may have failed), at most every
   /// 10 s, and less often where that does not help.
@@ -40,9 +40,9 @@ class WatchStep {
 
  private:
   void start();
-  void note_once(const std::string& words);
+  void log_once(const std::string& words);
 
-  World& world_;
+  System& system_;
   const SupervisedRun& run_;
   std::optional<OwnedProcess> step_;
   Time next_start_ = {};

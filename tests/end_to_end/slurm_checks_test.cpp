@@ -22,7 +22,7 @@ const std::string program = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/c
 
 Result<CommandOutput> call_cluster(std::vector<std::string> words) {
   words.insert(words.begin(), program);
-  return PosixWorld(Console{}).run(words, 120s);
+  return PosixSystem(Console{}).run(words, 120s);
 }
 
 /// One cluster for all: accounting is slow to start. Where there is none, without.

@@ -54,7 +54,7 @@ class SlurmFollow : public testing::Test {
   }
   static Result<CommandOutput> cluster(std::vector<std::string> words) {
     words.insert(words.begin(), program());
-    return PosixWorld(Console{}).run(words, 90s);
+    return PosixSystem(Console{}).run(words, 90s);
   }
 
   Ended run(const std::vector<std::string>& words) { return work_->run(words); }

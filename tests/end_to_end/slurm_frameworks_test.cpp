@@ -46,7 +46,7 @@ class SlurmFrameworks : public testing::Test {
 
   Result<CommandOutput> cluster(std::vector<std::string> words) {
     words.insert(words.begin(), program_);
-    return PosixWorld(Console{}).run(words, 300s);
+    return PosixSystem(Console{}).run(words, 300s);
   }
   /// A bash line on the login node; $dllaunch and $work are set.
   CommandOutput on_head(const std::string& line) {

@@ -46,7 +46,7 @@ std::string weights_of(const std::string& run_dir) {
 /// Whatever both wrote, and in whatever order.
 void expect_each_step_once(const std::string& run_dir) {
   History history;
-  std::int64_t before = 0;  // the last step of the earlier life
+  std::int64_t before = 0;  // the last step of the earlier incarnation
   EventTail tail(run_dir + "/events.jsonl");
   for (auto events = tail.read(); !events.empty(); events = tail.read()) {
     for (const auto& event : events) {
@@ -55,7 +55,7 @@ void expect_each_step_once(const std::string& run_dir) {
       if (const auto* step = std::get_if<StepEvent>(&event)) {
         EXPECT_GT(step->step, last);
       }
-      if (generation_of(event) == 1) before = history.step();
+      if (fencing_token_of(event) == 1) before = history.step();
     }
   }
   ASSERT_EQ(history.restarts().size(), 1u);
@@ -66,7 +66,7 @@ void expect_each_step_once(const std::string& run_dir) {
 }
 
 /// Its node loses the network: Slurm starts the job again elsewhere, and it works on.
-TEST(SlurmTwoLives, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
+TEST(SlurmTwoIncarnations, OfTwoStartsOfOneJobAtOnceTheLaterWrites) {
   TestCluster cluster({"--nodes", "2", "--cpus", "2"});
   if (cluster.cannot_run_here()) GTEST_SKIP() << cluster.why_not();
   ASSERT_TRUE(cluster.up()) << cluster.why_not();
@@ -217,7 +217,7 @@ class SameNumber : public testing::Test {
 void expect_daemon_concludes_nothing(Workplace& work) {
   const auto started = work.run({"daemon", "start", "--interval", "0.3"});
   ASSERT_EQ(started.exit_code, 0) << started.err;
-  const DaemonPlace place{.folder = work.path() + "/state/dllaunch/daemon"};
+  const DaemonPaths place{.folder = work.path() + "/state/dllaunch/daemon"};
   const auto ask = [&](const std::string& path) {
     const auto answer = ask_daemon(place, "GET", path, 10s);
     return answer ? nlohmann::json::parse(answer->body, nullptr, false) : nlohmann::json();

@@ -1,4 +1,4 @@
-// The verbs that only look: validate, schema, topo, bind, info, against a FakeWorld.
+// The commands that only look: validate, schema, topo, bind, info, against a FakeSystem.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Runs a command line as main() does, without the process.
-Result<int> call(World& world, const std::vector<std::string>& args) {
+Result<int> call(System& system, const std::vector<std::string>& args) {
   auto parsed = parse_command_line(args, [](const std::string&) { return false; });
   if (!parsed) return std::move(parsed).error();
-  return std::get<Command>(*parsed).body(world);
+  return std::get<Invocation>(*parsed).body(system);
 }
 
 std::string help_of(const std::vector<std::string>& args) {
@@ -30,7 +30,8 @@ std::string help_of(const std::vector<std::string>& args) {
 
 TEST(Help, FitsOneScreen) {
   std::vector<std::string> texts = {render_help()};
-  for (const Verb* verb : verbs()) texts.push_back(help_of({std::string(verb->name), "--help"}));
+  for (const Command* command : commands())
+    texts.push_back(help_of({std::string(command->name), "--help"}));
   for (const std::string& text : texts) {
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40) << text;
     EXPECT_LT(text.find("Examples:"), text.find("Options:")) << text;
@@ -44,29 +45,29 @@ TEST(Help, FitsOneScreen) {
 
 TEST(Help, IsGolden) {
   EXPECT_TRUE(matches_golden("launcher/help/dllaunch.txt", render_help()));
-  for (const Verb* verb : verbs()) {
-    const std::string name(verb->name);
+  for (const Command* command : commands()) {
+    const std::string name(command->name);
     EXPECT_TRUE(matches_golden("launcher/help/" + name + ".txt", help_of({name, "-h"})));
   }
 }
 
 TEST(Validate, SaysOkAndWhatTheJobIs) {
-  FakeWorld world;
-  world.files["a.yaml"] = "name: a\ntrain: {model: cnn}\n";
-  EXPECT_EQ(*call(world, {"validate", "a.yaml", "--set", "resources.nodes=2"}), 0);
-  EXPECT_EQ(world.printed,
+  FakeSystem system;
+  system.files["a.yaml"] = "name: a\ntrain: {model: cnn}\n";
+  EXPECT_EQ(*call(system, {"validate", "a.yaml", "--set", "resources.nodes=2"}), 0);
+  EXPECT_EQ(system.printed,
             "a.yaml: ok\n  a: trains cnn on fashion-mnist\n"
             "  nodes 2, ranks per node auto, device auto, time left to Slurm\n");
-  EXPECT_EQ(world.noted, "");
+  EXPECT_EQ(system.logged, "");
 }
 
 TEST(Validate, GivesTheTimeAUnit) {
   const auto time_of = [](const std::string& limit) {
-    FakeWorld world;
-    world.files["a.yaml"] = "name: a\nrun: x\nresources: {time: " + limit + "}\n";
-    EXPECT_EQ(*call(world, {"validate", "a.yaml"}), 0) << limit;
-    const std::size_t at = world.printed.rfind(", time ");
-    return world.printed.substr(at + 2);
+    FakeSystem system;
+    system.files["a.yaml"] = "name: a\nrun: x\nresources: {time: " + limit + "}\n";
+    EXPECT_EQ(*call(system, {"validate", "a.yaml"}), 0) << limit;
+    const std::size_t at = system.printed.rfind(", time ");
+    return system.printed.substr(at + 2);
   };
   EXPECT_EQ(time_of("90"), "time 90 minutes\n");
   EXPECT_EQ(time_of("'90'"), "time 90 minutes\n");
@@ -79,91 +80,91 @@ TEST(Validate, GivesTheTimeAUnit) {
 }
 
 TEST(Validate, PrintsEveryProblemAndFails) {
-  FakeWorld world;
-  world.files["a.yaml"] = "name: a\nruns: x\n";
-  const auto code = call(world, {"validate", "a.yaml"});
+  FakeSystem system;
+  system.files["a.yaml"] = "name: a\nruns: x\n";
+  const auto code = call(system, {"validate", "a.yaml"});
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().what, "a.yaml has 2 errors");
   EXPECT_EQ(code.error().kind, ErrorKind::bad_request);
-  EXPECT_EQ(world.printed, "");
-  EXPECT_NE(world.noted.find("a.yaml:2:1: error: unknown key 'runs'; did you mean 'run'?"),
+  EXPECT_EQ(system.printed, "");
+  EXPECT_NE(system.logged.find("a.yaml:2:1: error: unknown key 'runs'; did you mean 'run'?"),
             std::string::npos);
 }
 
 TEST(Validate, AnswersInJson) {
-  FakeWorld world;
-  world.files["a.yaml"] = "name: a\nruns: x\n";
-  EXPECT_EQ(*call(world, {"validate", "--json", "a.yaml"}), 2);
-  const Json answer = Json::parse(world.printed);
+  FakeSystem system;
+  system.files["a.yaml"] = "name: a\nruns: x\n";
+  EXPECT_EQ(*call(system, {"validate", "--json", "a.yaml"}), 2);
+  const Json answer = Json::parse(system.printed);
   EXPECT_EQ(answer["ok"], false);
   ASSERT_EQ(answer["problems"].size(), 2u);
   EXPECT_EQ(answer["problems"][1]["line"], 2);
   EXPECT_EQ(answer["problems"][1]["column"], 1);
 
-  FakeWorld fine;
+  FakeSystem fine;
   fine.files["a.yaml"] = "name: a\nrun: x\n";
   EXPECT_EQ(*call(fine, {"validate", "--json", "a.yaml"}), 0);
   EXPECT_EQ(Json::parse(fine.printed).dump(), R"({"ok":true,"problems":[]})");
 }
 
 TEST(Validate, AMissingFileIsAMistakeInTheCommand) {
-  FakeWorld world;
-  const auto code = call(world, {"validate", "a.yaml"});
+  FakeSystem system;
+  const auto code = call(system, {"validate", "a.yaml"});
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().what, "cannot read a.yaml: No such file or directory");
   EXPECT_EQ(exit_code_of(code.error().kind), 2);
 }
 
 TEST(Schema, PrintsBothForms) {
-  FakeWorld world;
-  EXPECT_EQ(*call(world, {"schema"}), 0);
-  EXPECT_EQ(Json::parse(world.printed), job_schema());
-  world.printed.clear();
-  EXPECT_EQ(*call(world, {"schema", "--markdown"}), 0);
-  EXPECT_EQ(world.printed, render_schema_markdown());
+  FakeSystem system;
+  EXPECT_EQ(*call(system, {"schema"}), 0);
+  EXPECT_EQ(Json::parse(system.printed), job_schema());
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"schema", "--markdown"}), 0);
+  EXPECT_EQ(system.printed, render_schema_markdown());
 }
 
 TEST(Topo, ShowsThisNodeOrANamedOne) {
-  FakeWorld world;
-  world.node = *synthetic_topology("numa:2 cores:4 gpus:2");
-  EXPECT_EQ(*call(world, {"topo", "--json"}), 0);
-  EXPECT_EQ(Json::parse(world.printed)["gpus"].size(), 2u);
-  world.printed.clear();
-  EXPECT_EQ(*call(world, {"topo", "--json", "--topology", "synthetic:numa:3"}), 0);
-  EXPECT_EQ(Json::parse(world.printed)["numa"].size(), 3u);
-  EXPECT_FALSE(call(world, {"topo", "--topology", "/no/such.xml"}));
+  FakeSystem system;
+  system.node = *synthetic_topology("numa:2 cores:4 gpus:2");
+  EXPECT_EQ(*call(system, {"topo", "--json"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["gpus"].size(), 2u);
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"topo", "--json", "--topology", "synthetic:numa:3"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["numa"].size(), 3u);
+  EXPECT_FALSE(call(system, {"topo", "--topology", "/no/such.xml"}));
 }
 
 TEST(Topo, AddsWhatTheVendorsLibrarySaysOfThisNode) {
-  FakeWorld world;
-  world.node = *synthetic_topology("numa:2 cores:4 gpus:2");
-  Gpu told{.vendor = "nvidia", .pci = world.node.gpus[1].pci, .uuid = "GPU-b"};
-  world.vendor_libraries = {{.name = "NVML", .found = true, .gpus = {told}}};
-  EXPECT_EQ(*call(world, {"topo", "--json"}), 0);
-  const Json gpus = Json::parse(world.printed)["gpus"];
+  FakeSystem system;
+  system.node = *synthetic_topology("numa:2 cores:4 gpus:2");
+  Gpu told{.vendor = "nvidia", .pci = system.node.gpus[1].pci, .uuid = "GPU-b"};
+  system.vendor_libraries = {{.name = "NVML", .found = true, .gpus = {told}}};
+  EXPECT_EQ(*call(system, {"topo", "--json"}), 0);
+  const Json gpus = Json::parse(system.printed)["gpus"];
   EXPECT_EQ(gpus[0]["uuid"], "GPU-b");
   EXPECT_EQ(gpus[0]["pci"], told.pci);
   // Of another machine it says nothing.
-  world.printed.clear();
-  EXPECT_EQ(*call(world, {"topo", "--json", "--topology", "synthetic:gpus:2"}), 0);
-  EXPECT_EQ(world.printed.find("uuid"), std::string::npos);
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"topo", "--json", "--topology", "synthetic:gpus:2"}), 0);
+  EXPECT_EQ(system.printed.find("uuid"), std::string::npos);
 }
 
 TEST(Bind, PlacesRanks) {
-  FakeWorld world;
-  world.node = *synthetic_topology("numa:2 cores:4 gpus:2");
-  EXPECT_EQ(*call(world, {"bind", "--json", "--ranks", "2", "--policy", "closest"}), 0);
-  const Json answer = Json::parse(world.printed);
+  FakeSystem system;
+  system.node = *synthetic_topology("numa:2 cores:4 gpus:2");
+  EXPECT_EQ(*call(system, {"bind", "--json", "--ranks", "2", "--policy", "closest"}), 0);
+  const Json answer = Json::parse(system.printed);
   EXPECT_EQ(answer["ranks"].size(), 2u);
   EXPECT_EQ(answer["srun"]["cpu_bind"], "mask_cpu:0xf,0xf0");
-  world.printed.clear();
-  EXPECT_EQ(*call(world, {"bind"}), 0);
-  EXPECT_NE(world.printed.find("0xf0"), std::string::npos);
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"bind"}), 0);
+  EXPECT_NE(system.printed.find("0xf0"), std::string::npos);
 }
 
 TEST(Bind, RefusesWordsItDoesNotKnow) {
-  FakeWorld world;
-  world.node = *synthetic_topology("cores:4");
+  FakeSystem system;
+  system.node = *synthetic_topology("cores:4");
   for (const std::vector<std::string>& args :
        {std::vector<std::string>{"bind", "--policy", "nearest"},
         {"bind", "--mode", "x"},
@@ -172,17 +173,17 @@ TEST(Bind, RefusesWordsItDoesNotKnow) {
         {"bind", "--ranks", "0"},
         {"bind", "--ranks", "many"},
         {"bind", "--policy", "explicit"}}) {
-    const auto code = call(world, args);
+    const auto code = call(system, args);
     ASSERT_FALSE(code) << args.back();
     EXPECT_EQ(code.error().kind, ErrorKind::bad_request) << args.back();
   }
 }
 
 TEST(Info, SaysWhatIsMissingAndWhy) {
-  FakeWorld world;
-  world.answers["mpirun --version"] = {0, "mpirun (Open MPI) 4.1.4\n\nReport bugs to ...\n", ""};
-  EXPECT_EQ(*call(world, {"info", "--json"}), 0);
-  const Json info = Json::parse(world.printed);
+  FakeSystem system;
+  system.answers["mpirun --version"] = {0, "mpirun (Open MPI) 4.1.4\n\nReport bugs to ...\n", ""};
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  const Json info = Json::parse(system.printed);
   EXPECT_EQ(info["mpi"], Json::parse(R"({"found": true, "version": "4.1.4",
                                          "path": "/usr/bin/mpirun"})"));
   EXPECT_EQ(info["slurm"], Json::parse(R"({"found": false, "why": "sinfo is not installed"})"));
@@ -195,43 +196,43 @@ TEST(Info, SaysWhatIsMissingAndWhy) {
 }
 
 TEST(Info, NcclIsUsableWhereItsModuleAndAGpuAre) {
-  FakeWorld world;
+  FakeSystem system;
   const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  world.paths[(program / "libdltrain_nccl.so").string()] = {.exists = true};
-  EXPECT_EQ(*call(world, {"info", "--json"}), 0);
-  EXPECT_EQ(Json::parse(world.printed)["communicators"]["nccl"],
+  system.paths[(program / "libdltrain_nccl.so").string()] = {.exists = true};
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["communicators"]["nccl"],
             Json::parse(R"({"built": true, "usable": false, "why": "no GPU here"})"));
 
-  world.printed.clear();
-  world.vendor_libraries = {{.name = "NVML", .found = true, .gpus = {Gpu{}}}};
-  EXPECT_EQ(*call(world, {"info", "--json"}), 0);
-  EXPECT_EQ(Json::parse(world.printed)["communicators"]["nccl"]["usable"], true);
+  system.printed.clear();
+  system.vendor_libraries = {{.name = "NVML", .found = true, .gpus = {Gpu{}}}};
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["communicators"]["nccl"]["usable"], true);
 }
 
 TEST(Info, SaysWhichGpuLibrariesAnswer) {
-  FakeWorld world;
-  world.vendor_libraries = {
+  FakeSystem system;
+  system.vendor_libraries = {
       {.name = "NVML", .found = true, .driver = "550.54.15", .gpus = {Gpu{}, Gpu{}}},
       {.name = "ROCm SMI", .why = "librocm_smi64.so is not on this machine"}};
-  EXPECT_EQ(*call(world, {"info", "--json"}), 0);
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
   EXPECT_EQ(
-      Json::parse(world.printed)["gpu_libraries"],
+      Json::parse(system.printed)["gpu_libraries"],
       Json::parse(R"({"NVML": {"found": true, "usable": true, "driver": "550.54.15", "gpus": 2},
                             "ROCm SMI": {"found": false, "usable": false,
                                          "why": "librocm_smi64.so is not on this machine"}})"));
-  world.printed.clear();
-  EXPECT_EQ(*call(world, {"info"}), 0);
-  EXPECT_NE(world.printed.find("NVML              yes, driver 550.54.15\n"), std::string::npos)
-      << world.printed;
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"info"}), 0);
+  EXPECT_NE(system.printed.find("NVML              yes, driver 550.54.15\n"), std::string::npos)
+      << system.printed;
 }
 
 TEST(Info, NamesTheErrorOfAProgramThatFails) {
-  FakeWorld world;
-  world.answers["sinfo --version"] = {1, "", "sinfo: error: no configuration\nmore\n"};
-  world.programs.insert("mpirun");
-  EXPECT_EQ(*call(world, {"info"}), 0);
-  EXPECT_NE(world.printed.find("no: sinfo: error: no configuration\n"), std::string::npos);
-  EXPECT_NE(world.printed.find("no: mpirun did not end within"), std::string::npos);
+  FakeSystem system;
+  system.answers["sinfo --version"] = {1, "", "sinfo: error: no configuration\nmore\n"};
+  system.programs.insert("mpirun");
+  EXPECT_EQ(*call(system, {"info"}), 0);
+  EXPECT_NE(system.printed.find("no: sinfo: error: no configuration\n"), std::string::npos);
+  EXPECT_NE(system.printed.find("no: mpirun did not end within"), std::string::npos);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A FakeWorld whose files are real ones.
+// A FakeSystem whose files are real ones.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@
 namespace dllaunch {
 
 /// Its cache is a folder of its own.
-class DiskWorld : public FakeWorld {
+class DiskSystem : public FakeSystem {
  public:
-  DiskWorld() { variables["XDG_CACHE_HOME"] = folder.path(); }
+  DiskSystem() { variables["XDG_CACHE_HOME"] = folder.path(); }
 
   Result<std::string> read_file(const std::string& path) override {
     std::ifstream file(path, std::ios::binary);
-    if (!file || std::filesystem::is_directory(path)) return FakeWorld::read_file(path);
+    if (!file || std::filesystem::is_directory(path)) return FakeSystem::read_file(path);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
 

@@ -11,8 +11,8 @@ std::string join(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Result<CommandOutput> FakeWorld::run(const std::vector<std::string>& argv,
-                                     std::chrono::milliseconds limit) {
+Result<CommandOutput> FakeSystem::run(const std::vector<std::string>& argv,
+                                      std::chrono::milliseconds limit) {
   ran.push_back(argv);
   if (respond) {
     if (auto answer = respond(argv)) return *std::move(answer);
@@ -25,7 +25,7 @@ Result<CommandOutput> FakeWorld::run(const std::vector<std::string>& argv,
                argv[0] + " did not end within " + std::to_string(limit.count()) + " ms", ""};
 }
 
-std::optional<std::string> FakeWorld::find_program(std::string_view name) {
+std::optional<std::string> FakeSystem::find_program(std::string_view name) {
   const std::string path = "/usr/bin/" + std::string(name);
   if (programs.contains(std::string(name))) return path;
   for (const auto& [command, answer] : answers) {
@@ -34,13 +34,13 @@ std::optional<std::string> FakeWorld::find_program(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<std::string> FakeWorld::environment(std::string_view name) {
+std::optional<std::string> FakeSystem::environment(std::string_view name) {
   const auto found = variables.find(std::string(name));
   if (found == variables.end()) return std::nullopt;
   return found->second;
 }
 
-PathState FakeWorld::look_at(const std::string& path) {
+PathState FakeSystem::look_at(const std::string& path) {
   if (const auto known = paths.find(path); known != paths.end()) return known->second;
   const bool folder = folders.contains(path);
   return {.exists = folder || files.contains(path),
@@ -49,7 +49,7 @@ PathState FakeWorld::look_at(const std::string& path) {
           .writable = folder};
 }
 
-Result<std::string> FakeWorld::read_file(const std::string& path) {
+Result<std::string> FakeSystem::read_file(const std::string& path) {
   const auto found = files.find(path);
   if (found == files.end()) {
     return Error{ErrorKind::unavailable, "cannot read " + path + ": No such file or directory", ""};

@@ -1,4 +1,4 @@
-// A World that replays captured output and remembers what it was asked.
+// A System that replays captured output and remembers what it was asked.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace dllaunch {
 
 /// Fill in what the test needs; everything else is absent: programs are not installed, variables
 /// unset, files missing.
-class FakeWorld : public World {
+class FakeSystem : public System {
  public:
   /// By the command's words joined with blanks: {"sinfo --json", {0, "...", ""}}. A program with an
   /// answer counts as installed, as /usr/bin/NAME.
@@ -32,7 +32,7 @@ class FakeWorld : public World {
 
   std::vector<std::vector<std::string>> ran;  // in order
   std::string printed;                        // stdout
-  std::string noted;                          // stderr
+  std::string logged;                         // stderr
 
   /// unavailable: not installed. timeout: installed, but without an answer to these words.
   Result<CommandOutput> run(const std::vector<std::string>& argv,
@@ -47,7 +47,7 @@ class FakeWorld : public World {
   std::vector<VendorLibrary> gpu_libraries() override { return vendor_libraries; }
   std::string host_name() override { return host; }
   void print(std::string_view text) override { printed += text; }
-  void note(std::string_view text) override { noted += text; }
+  void log(std::string_view text) override { logged += text; }
   const Console& console() const override { return terminal; }
 };
 

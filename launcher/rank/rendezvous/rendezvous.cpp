@@ -35,7 +35,7 @@ bool nodes_are_known(const RankEnv& rank) {
   return rank.nodes > 0 && rank.node_rank >= 0;
 }
 
-std::string own_address(const MeetingRequest& request) {
+std::string own_address(const RendezvousRequest& request) {
   if (one_node(request.rank)) return "localhost";
   const auto& hosts = request.hosts;
   const auto is_own = [&](const std::string& host) {
@@ -47,7 +47,7 @@ std::string own_address(const MeetingRequest& request) {
 
 /// What ranks of several nodes prove to each other to know. Empty: what rank 0 writes into the run
 /// directory.
-Result<std::string> agreed_secret(const MeetingRequest& request) {
+Result<std::string> agreed_secret(const RendezvousRequest& request) {
   constexpr std::size_t shortest_token = 16;
   if (!request.token.empty() && request.token.size() < shortest_token)
     return Error{ErrorKind::bad_request,
@@ -75,42 +75,42 @@ Result<std::optional<T>> attempt_until(
   }
 }
 
-Question question_of(const MeetingRequest& request) {
+Question question_of(const RendezvousRequest& request) {
   return {.rank = request.rank.rank};
 }
 
-void add_agreed_ports(const MeetingRequest& request, const std::string& host,
-                      std::vector<DeskPlace>& places) {
-  for (const int port : agreed_ports(request.start_name)) places.push_back({host, port});
+void add_agreed_ports(const RendezvousRequest& request, const std::string& host,
+                      std::vector<ServerAddress>& servers) {
+  for (const int port : agreed_ports(request.start_name)) servers.push_back({host, port});
 }
 
 /// Asks rank 0, wherever it may be.
 class Inquirer {
  public:
-  Inquirer(const MeetingRequest& request, std::string secret)
+  Inquirer(const RendezvousRequest& request, std::string secret)
       : request_(request), secret_(std::move(secret)) {}
 
-  Result<std::optional<MeetingPoint>> attempt(std::size_t number, Deadline deadline) {
-    // Long enough for a busy desk; a stranger on an old port must not keep us for ever.
+  Result<std::optional<RendezvousPoint>> attempt(std::size_t number, Deadline deadline) {
+    // Long enough for a busy server; a stranger on an old port must not keep us for ever.
     const auto soon = std::min<Deadline>(deadline, Clock::now() + std::chrono::seconds(10));
     std::string secret = secret_;
-    std::vector<DeskPlace> places;
+    std::vector<ServerAddress> servers;
     if (request_.run_dir.empty()) {
-      places = agreed_places(number);
+      servers = agreed_servers(number);
     } else {
       const auto point = published(request_.run_dir, request_.start_name);
       if (!point) return point.error();
-      if (!*point) return std::optional<MeetingPoint>();
-      places.push_back({(*point)->address, (*point)->desk});
+      if (!*point) return std::optional<RendezvousPoint>();
+      servers.push_back({(*point)->address, (*point)->server_port});
       if (secret.empty()) secret = (*point)->secret;
     }
     const auto heard =
-        ask_places(places, {request_.start_name, question_of(request_), secret}, soon);
+        ask_servers(servers, {request_.start_name, question_of(request_), secret}, soon);
     if (!heard.unproven.empty()) unproven_ = heard.unproven;
-    auto found = parse_meeting_point(heard.answer, request_.start_name);
-    if (!found) return std::optional<MeetingPoint>();
+    auto found = parse_rendezvous_point(heard.answer, request_.start_name);
+    if (!found) return std::optional<RendezvousPoint>();
     found->secret = secret;
-    return std::optional<MeetingPoint>(*std::move(found));
+    return std::optional<RendezvousPoint>(*std::move(found));
   }
 
   /// Who answered or hung up without proof at last; empty: nobody.
@@ -119,23 +119,23 @@ class Inquirer {
  private:
   /// Nearly always rank 0 is on the first node. Under `srun -m arbitrary` it is not, and Slurm does
   /// not say where: later attempts look at one other node each.
-  std::vector<DeskPlace> agreed_places(std::size_t attempt) const {
+  std::vector<ServerAddress> agreed_servers(std::size_t attempt) const {
     constexpr std::size_t patient_attempts = 7;  // a quarter of a second
     const auto& hosts = request_.hosts;
-    std::vector<DeskPlace> places;
-    add_agreed_ports(request_, hosts.front(), places);
+    std::vector<ServerAddress> servers;
+    add_agreed_ports(request_, hosts.front(), servers);
     if (attempt >= patient_attempts && hosts.size() > 1)
       add_agreed_ports(request_, hosts[1 + (attempt - patient_attempts) % (hosts.size() - 1)],
-                       places);
-    return places;
+                       servers);
+    return servers;
   }
 
-  const MeetingRequest& request_;
+  const RendezvousRequest& request_;
   const std::string secret_;
   std::string unproven_;
 };
 
-Error within(const MeetingRequest& request, std::string what, const std::string& hint = "") {
+Error within(const RendezvousRequest& request, std::string what, const std::string& hint = "") {
   const auto& names = request.names;
   return {ErrorKind::timeout,
           fmt::format("rank {} on {}: {} within {} s", request.rank.rank,
@@ -144,7 +144,8 @@ Error within(const MeetingRequest& request, std::string what, const std::string&
 }
 
 /// How ranks of other nodes may name this one; empty: Slurm's list has it under another name.
-std::vector<std::string> called_names(const MeetingRequest& request, const std::string& address) {
+std::vector<std::string> called_names(const RendezvousRequest& request,
+                                      const std::string& address) {
   auto names = request.names;
   names.push_back(address);
   const auto is_name = [&](const std::string& host) {
@@ -156,17 +157,17 @@ std::vector<std::string> called_names(const MeetingRequest& request, const std::
   return names;
 }
 
-Result<Meeting> lead(const MeetingRequest& request, Deadline deadline) {
+Result<Rendezvous> lead(const RendezvousRequest& request, Deadline deadline) {
   const auto& rank = request.rank;
   const auto port = reserve_port();
   if (!port) return port.error();
-  Meeting meeting;
-  meeting.point = {.address = own_address(request), .port = port->port};
+  Rendezvous rendezvous;
+  rendezvous.point = {.address = own_address(request), .port = port->port};
   if (request.workers) {
-    meeting.workers.resize(static_cast<std::size_t>(rank.world_size));
-    meeting.workers[0] = with_port(meeting.point.address, port->port);
+    rendezvous.workers.resize(static_cast<std::size_t>(rank.world_size));
+    rendezvous.workers[0] = with_port(rendezvous.point.address, port->port);
   }
-  if (rank.world_size == 1) return meeting;
+  if (rank.world_size == 1) return rendezvous;
 
   const bool alone = one_node(rank);
   const auto agreed = alone ? Result<std::string>(std::string()) : agreed_secret(request);
@@ -175,66 +176,68 @@ Result<Meeting> lead(const MeetingRequest& request, Deadline deadline) {
   if (!alone || request.workers)
     ports =
         alone || !request.run_dir.empty() ? std::vector<int>{0} : agreed_ports(request.start_name);
-  const auto desk = Desk::open(request.start_name, std::max(rank.node_rank, 0), ports);
-  if (!desk) return desk.error();
-  meeting.point.desk = desk->port();
-  auto known_here = meeting.point;
+  const auto server =
+      RendezvousServer::open(request.start_name, std::max(rank.node_rank, 0), ports);
+  if (!server) return server.error();
+  rendezvous.point.server_port = server->port();
+  auto known_here = rendezvous.point;
   known_here.secret = agreed->empty() ? new_secret() : *agreed;
   if (!alone && !request.run_dir.empty()) {
     // Where all know it from elsewhere, no file needs to.
-    auto written =
-        publish(request.run_dir, request.start_name, agreed->empty() ? known_here : meeting.point);
+    auto written = publish(request.run_dir, request.start_name,
+                           agreed->empty() ? known_here : rendezvous.point);
     if (!written) return std::move(written).error();
   }
   const int askers =
       nodes_are_known(rank) ? rank.local_world_size - 1 + rank.nodes - 1 : rank.world_size - 1;
-  auto workers = desk->serve({.start_name = request.start_name,
-                              .answer = to_line(meeting.point, request.start_name),
-                              .answer_here = to_line(known_here, request.start_name),
-                              .askers = askers,
-                              .workers = meeting.workers,
-                              .secret = known_here.secret,
-                              .called = called_names(request, meeting.point.address),
-                              .tell = request.tell},
-                             deadline);
+  auto workers = server->serve({.start_name = request.start_name,
+                                .answer = to_line(rendezvous.point, request.start_name),
+                                .answer_here = to_line(known_here, request.start_name),
+                                .askers = askers,
+                                .workers = rendezvous.workers,
+                                .secret = known_here.secret,
+                                .called = called_names(request, rendezvous.point.address),
+                                .tell = request.tell},
+                               deadline);
   if (!workers) return within(request, workers.error().what, workers.error().hint);
-  meeting.workers = *std::move(workers);
-  return meeting;
+  rendezvous.workers = *std::move(workers);
+  return rendezvous;
 }
 
 /// From the first rank of this node.
-Result<MeetingPoint> ask_own_node(const MeetingRequest& request, Deadline deadline) {
+Result<RendezvousPoint> ask_own_node(const RendezvousRequest& request, Deadline deadline) {
   constexpr std::size_t looks_around_each = 8;
   const auto question = to_line(question_of(request), request.start_name);
-  const auto point = attempt_until<MeetingPoint>(
-      deadline, milliseconds(100), [&](std::size_t attempt) -> Result<std::optional<MeetingPoint>> {
+  const auto point = attempt_until<RendezvousPoint>(
+      deadline, milliseconds(100),
+      [&](std::size_t attempt) -> Result<std::optional<RendezvousPoint>> {
         const bool look_around = (attempt + 1) % looks_around_each == 0;
         auto found =
-            parse_meeting_point(ask_here(request.start_name, std::max(request.rank.node_rank, 0),
-                                         question, look_around, deadline),
-                                request.start_name);
-        if (!found) return std::optional<MeetingPoint>();
-        return std::optional<MeetingPoint>(*std::move(found));
+            parse_rendezvous_point(ask_here(request.start_name, std::max(request.rank.node_rank, 0),
+                                            question, look_around, deadline),
+                                   request.start_name);
+        if (!found) return std::optional<RendezvousPoint>();
+        return std::optional<RendezvousPoint>(*std::move(found));
       });
   if (point && *point) return **point;
   return within(request, "the first rank of this node did not say where the ranks meet");
 }
 
-/// The meeting point, and for the other ranks of this node an answer.
-Result<MeetingPoint> follow(const MeetingRequest& request, Deadline deadline) {
+/// The rendezvous point, and for the other ranks of this node an answer.
+Result<RendezvousPoint> follow(const RendezvousRequest& request, Deadline deadline) {
   const auto& rank = request.rank;
   const bool direct = !one_node(rank) && (rank.local_rank == 0 || !nodes_are_known(rank));
   if (!direct) return ask_own_node(request, deadline);
   auto secret = agreed_secret(request);
   if (!secret) return std::move(secret).error();
-  std::optional<Desk> desk;
+  std::optional<RendezvousServer> server;
   if (nodes_are_known(rank) && rank.local_world_size > 1) {
-    auto opened = Desk::open(request.start_name, std::max(rank.node_rank, 0), {});
+    auto opened = RendezvousServer::open(request.start_name, std::max(rank.node_rank, 0), {});
     if (!opened) return std::move(opened).error();
-    desk.emplace(*std::move(opened));
+    server.emplace(*std::move(opened));
   }
   Inquirer inquirer(request, *std::move(secret));
-  const auto point = attempt_until<MeetingPoint>(
+  const auto point = attempt_until<RendezvousPoint>(
       deadline, milliseconds(1000),
       [&](std::size_t number) { return inquirer.attempt(number, deadline); });
   if (!point) return point.error();
@@ -245,19 +248,19 @@ Result<MeetingPoint> follow(const MeetingRequest& request, Deadline deadline) {
                               inquirer.unproven(), why_keys_differ),
                   token_remedy);
   if (!*point) return within(request, "rank 0 did not say where the ranks meet");
-  if (desk) {
-    auto served = desk->serve({.start_name = request.start_name,
-                               .answer = to_line(**point, request.start_name),
-                               .askers = rank.local_world_size - 1,
-                               .tell = request.tell},
-                              deadline);
+  if (server) {
+    auto served = server->serve({.start_name = request.start_name,
+                                 .answer = to_line(**point, request.start_name),
+                                 .askers = rank.local_world_size - 1,
+                                 .tell = request.tell},
+                                deadline);
     if (!served) return within(request, served.error().what);
   }
   return **point;
 }
 
-Result<std::vector<std::string>> tell_worker(const MeetingRequest& request,
-                                             const MeetingPoint& point, Deadline deadline) {
+Result<std::vector<std::string>> tell_worker(const RendezvousRequest& request,
+                                             const RendezvousPoint& point, Deadline deadline) {
   const auto port = reserve_port();
   if (!port) return port.error();
   auto question = question_of(request);
@@ -266,7 +269,7 @@ Result<std::vector<std::string>> tell_worker(const MeetingRequest& request,
   const auto workers = attempt_until<std::vector<std::string>>(
       deadline, milliseconds(1000),
       [&](std::size_t) -> Result<std::optional<std::vector<std::string>>> {
-        const auto heard = ask_places({{point.address, point.desk}}, inquiry, deadline);
+        const auto heard = ask_servers({{point.address, point.server_port}}, inquiry, deadline);
         auto table = parse_workers(heard.answer, request.rank.world_size);
         if (!table) return std::optional<std::vector<std::string>>();
         return std::optional<std::vector<std::string>>(*std::move(table));
@@ -277,7 +280,7 @@ Result<std::vector<std::string>> tell_worker(const MeetingRequest& request,
 
 }  // namespace
 
-Result<Meeting> meet(const MeetingRequest& request) {
+Result<Rendezvous> join_rendezvous(const RendezvousRequest& request) {
   const auto deadline = Clock::now() + request.patience;
   const auto& rank = request.rank;
   if (!one_node(rank) && request.run_dir.empty() && request.hosts.empty()) {
@@ -286,16 +289,16 @@ Result<Meeting> meet(const MeetingRequest& request) {
                  "give `dllaunch exec` a --run-dir that all nodes see"};
   }
   if (rank.rank == 0) return lead(request, deadline);
-  Meeting meeting;
+  Rendezvous rendezvous;
   auto point = follow(request, deadline);
   if (!point) return std::move(point).error();
-  meeting.point = *std::move(point);
+  rendezvous.point = *std::move(point);
   if (request.workers) {
-    auto workers = tell_worker(request, meeting.point, deadline);
+    auto workers = tell_worker(request, rendezvous.point, deadline);
     if (!workers) return std::move(workers).error();
-    meeting.workers = *std::move(workers);
+    rendezvous.workers = *std::move(workers);
   }
-  return meeting;
+  return rendezvous;
 }
 
 }  // namespace dllaunch

@@ -11,7 +11,7 @@
 
 namespace dllaunch {
 
-struct MeetingRequest {
+struct RendezvousRequest {
   RankEnv rank = {};
   std::string start_name = {};
   std::vector<std::string> names = {};  // of this node, the best first
@@ -25,8 +25,8 @@ struct MeetingRequest {
   std::function<void(const std::string&)> tell = {};
 };
 
-struct Meeting {
-  MeetingPoint point = {};
+struct Rendezvous {
+  RendezvousPoint point = {};
   std::vector<std::string> workers = {};  // HOST:PORT by rank; empty where not asked for
 };
 
@@ -39,6 +39,6 @@ struct Meeting {
 /// the token, else of the file, else of a key of the user.
 /// timeout: who did not come, or did not answer, within `patience`. unavailable: no way to find
 /// rank 0, or no port. bad_request: there is no key, or others can change what stands in a file.
-Result<Meeting> meet(const MeetingRequest& request);
+Result<Rendezvous> join_rendezvous(const RendezvousRequest& request);
 
 }  // namespace dllaunch

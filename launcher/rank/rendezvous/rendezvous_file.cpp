@@ -73,7 +73,7 @@ std::string meeting_file(const std::string& run_dir, const std::string& start_na
 }
 
 Result<Ok> publish(const std::string& run_dir, const std::string& start_name,
-                   const MeetingPoint& point) {
+                   const RendezvousPoint& point) {
   const auto path = meeting_file(run_dir, start_name);
   mkdir(folder_of(run_dir).c_str(), 0700);
   const auto opened = open_folder(folder_of(run_dir));
@@ -101,9 +101,9 @@ Result<Ok> publish(const std::string& run_dir, const std::string& start_name,
   return good;
 }
 
-Result<std::optional<MeetingPoint>> published(const std::string& run_dir,
-                                              const std::string& start_name) {
-  const std::optional<MeetingPoint> nothing;
+Result<std::optional<RendezvousPoint>> published(const std::string& run_dir,
+                                                 const std::string& start_name) {
+  const std::optional<RendezvousPoint> nothing;
   const auto path = meeting_file(run_dir, start_name);
   const auto opened = open_folder(folder_of(run_dir));
   if (!opened) return opened.error();
@@ -118,11 +118,11 @@ Result<std::optional<MeetingPoint>> published(const std::string& run_dir,
   const ssize_t got = read(file.fd, text.data(), text.size());
   if (got <= 0) return nothing;
   text.resize(static_cast<std::size_t>(got));
-  auto point = parse_meeting_point(text, start_name);
+  auto point = parse_rendezvous_point(text, start_name);
   if (!point) return nothing;
   if (!point->secret.empty())
     if (auto good = check(file.fd, path, others_at_all); !good) return std::move(good).error();
-  return std::optional<MeetingPoint>(*std::move(point));
+  return std::optional<RendezvousPoint>(*std::move(point));
 }
 
 }  // namespace dllaunch

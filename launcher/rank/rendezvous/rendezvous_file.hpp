@@ -14,11 +14,11 @@ std::string meeting_file(const std::string& run_dir, const std::string& start_na
 /// unavailable: it cannot be written. bad_request: the folder is not this user's alone to write, or
 /// the file system shows the secret to others.
 Result<Ok> publish(const std::string& run_dir, const std::string& start_name,
-                   const MeetingPoint& point);
+                   const RendezvousPoint& point);
 
 /// Nothing yet: no such file, or one of another start. bad_request: folder or file are links,
 /// somebody else's, or others can write them, or read the secret.
-Result<std::optional<MeetingPoint>> published(const std::string& run_dir,
-                                              const std::string& start_name);
+Result<std::optional<RendezvousPoint>> published(const std::string& run_dir,
+                                                 const std::string& start_name);
 
 }  // namespace dllaunch

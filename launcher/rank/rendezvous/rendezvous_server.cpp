@@ -61,13 +61,13 @@ class ManyFiles {
   rlimit before_{};
 };
 
-/// All that happens at a desk while it is open.
+/// All that a server does while it is open.
 class Service {
  public:
-  /// The first door is the one for ranks of this node.
-  Service(const DeskDuty& duty, std::vector<int> doors)
-      : duty_(duty), doors_(std::move(doors)), workers_(duty.workers) {
-    if (doors_.size() > 1) port_ = port_of(doors_[1]);
+  /// The first listener is the one for ranks of this node.
+  Service(const RendezvousDuty& duty, std::vector<int> listeners)
+      : duty_(duty), listeners_(std::move(listeners)), workers_(duty.workers) {
+    if (listeners_.size() > 1) port_ = port_of(listeners_[1]);
   }
   ~Service() {
     for (const auto& visitor : visitors_) close(visitor.socket);
@@ -119,7 +119,7 @@ class Service {
     std::vector<pollfd> all;
     // poll() skips what is negative.
     const bool rests = std::chrono::steady_clock::now() < resting_until_;
-    for (const int door : doors_) all.push_back({rests ? -1 : door, POLLIN, 0});
+    for (const int listener : listeners_) all.push_back({rests ? -1 : listener, POLLIN, 0});
     if (rests) milliseconds = std::min(milliseconds, milliseconds_until(resting_until_));
     for (const auto& visitor : visitors_) {
       const bool sends = !visitor.answer.empty();
@@ -128,14 +128,14 @@ class Service {
     const int ready = poll(all.data(), all.size(), milliseconds);
     const auto now = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < visitors_.size(); ++i) {
-      if (ready > 0 && all[doors_.size() + i].revents != 0) attend(visitors_[i]);
+      if (ready > 0 && all[listeners_.size() + i].revents != 0) attend(visitors_[i]);
       const bool silent = visitors_[i].rank < 0 && !visitors_[i].done;
       if (silent && now > visitors_[i].asks_until) refuse(visitors_[i]);
     }
     if (all_workers()) hand_out_table();
     see_off();
-    for (std::size_t i = 0; i < doors_.size(); ++i) {
-      if (ready > 0 && all[i].revents != 0) let_in(doors_[i], /*local=*/i == 0);
+    for (std::size_t i = 0; i < listeners_.size(); ++i) {
+      if (ready > 0 && all[i].revents != 0) let_in(listeners_[i], /*local=*/i == 0);
     }
   }
 
@@ -146,9 +146,9 @@ class Service {
     });
   }
 
-  void let_in(int door, bool local) {
+  void let_in(int listener, bool local) {
     for (int i = 0; i < most_at_once; ++i) {
-      const int came = accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      const int came = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (came < 0 && errno == EAGAIN) return;
       if (came < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
       // Mostly, there are no descriptors left.
@@ -313,51 +313,53 @@ class Service {
     }
   }
 
-  const DeskDuty& duty_;
-  const std::vector<int> doors_;
+  const RendezvousDuty& duty_;
+  const std::vector<int> listeners_;
   std::vector<std::string> workers_;
   std::vector<Visitor> visitors_;
   std::set<int> asked_;
   std::set<int> told_;
   std::set<std::string> nonces_;
   Deadline resting_until_ = {};
-  int port_ = 0;  // of the second door
+  int port_ = 0;  // of the second listener
   int strangers_ = 0;
   int of_other_key_ = 0;  // of these strangers
-  // Workers that were not known when the desk opened: each wants the table.
+  // Workers that were not known when the server opened: each wants the table.
   int to_tell_ = static_cast<int>(std::count(duty_.workers.begin(), duty_.workers.end(), ""));
 };
 
 }  // namespace
 
-Result<Desk> Desk::open(const std::string& start_name, int node, const std::vector<int>& ports) {
-  Desk desk;
-  desk.local_ = listen_here(start_name, node);
-  if (desk.local_ < 0) {
+Result<RendezvousServer> RendezvousServer::open(const std::string& start_name, int node,
+                                                const std::vector<int>& ports) {
+  RendezvousServer server;
+  server.local_ = listen_here(start_name, node);
+  if (server.local_ < 0) {
     return Error{ErrorKind::unavailable,
                  fmt::format("cannot open a socket for this node's ranks: {}", last_error()), ""};
   }
   for (const int port : ports) {
-    desk.remote_ = listen_on(port);
-    if (desk.remote_ < 0) continue;
-    desk.port_ = port_of(desk.remote_);
-    return desk;
+    server.remote_ = listen_on(port);
+    if (server.remote_ < 0) continue;
+    server.port_ = port_of(server.remote_);
+    return server;
   }
-  if (ports.empty()) return desk;
+  if (ports.empty()) return server;
   return Error{ErrorKind::unavailable,
                fmt::format("cannot open a port for other nodes' ranks: {}", last_error()), ""};
 }
 
-Desk::~Desk() {
+RendezvousServer::~RendezvousServer() {
   if (local_ >= 0) close(local_);
   if (remote_ >= 0) close(remote_);
 }
 
-Result<std::vector<std::string>> Desk::serve(const DeskDuty& duty, Deadline deadline) const {
+Result<std::vector<std::string>> RendezvousServer::serve(const RendezvousDuty& duty,
+                                                         Deadline deadline) const {
   const ManyFiles files;
-  std::vector<int> doors = {local_};
-  if (remote_ >= 0) doors.push_back(remote_);
-  return Service(duty, std::move(doors)).run(deadline);
+  std::vector<int> listeners = {local_};
+  if (remote_ >= 0) listeners.push_back(remote_);
+  return Service(duty, std::move(listeners)).run(deadline);
 }
 
 std::string ask_here(const std::string& start_name, int node, const std::string& question,

@@ -13,8 +13,8 @@ namespace dllaunch {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-/// What the desk is for. It closes when all have been served.
-struct DeskDuty {
+/// What the server is for. It closes when all have been served.
+struct RendezvousDuty {
   std::string start_name = {};
   std::string answer = {};                // one line, for everybody who asks
   std::string answer_here = {};           // for ranks of this node; empty: the same
@@ -32,36 +32,37 @@ struct DeskDuty {
 
 /// A socket for the ranks of this node and, where wanted, one for those of others. Both end with
 /// this process's program: what is left behind is nothing.
-class Desk {
+class RendezvousServer {
  public:
   /// `node`: counted within the start. `ports`: for ranks of other nodes, the first free one; 0:
   /// any; none: no such socket.
-  /// unavailable: no port is free, or this node has such a desk already.
-  static Result<Desk> open(const std::string& start_name, int node, const std::vector<int>& ports);
+  /// unavailable: no port is free, or this node has such a server already.
+  static Result<RendezvousServer> open(const std::string& start_name, int node,
+                                       const std::vector<int>& ports);
 
-  Desk(Desk&& other) noexcept
+  RendezvousServer(RendezvousServer&& other) noexcept
       : local_(std::exchange(other.local_, -1)),
         remote_(std::exchange(other.remote_, -1)),
         port_(other.port_) {}
-  Desk& operator=(Desk&&) = delete;
-  ~Desk();
+  RendezvousServer& operator=(RendezvousServer&&) = delete;
+  ~RendezvousServer();
 
   int port() const { return port_; }  // for ranks of other nodes; 0: none
 
   /// Answers until every asker has its answer and every worker the table of all; returns the table.
   /// Strangers are turned away and counted; a visitor who says nothing for long is one, or while
   /// many others come. timeout: says how many did not come, and how many strangers did.
-  Result<std::vector<std::string>> serve(const DeskDuty& duty, Deadline deadline) const;
+  Result<std::vector<std::string>> serve(const RendezvousDuty& duty, Deadline deadline) const;
 
  private:
-  Desk() = default;
+  RendezvousServer() = default;
 
   int local_ = -1;
   int remote_ = -1;
   int port_ = 0;
 };
 
-/// One question to the desk of this node. Empty: nobody is there yet, or it is not ours.
+/// One question to the server of this node. Empty: nobody is there yet, or it is not ours.
 /// `look_around`: see connect_here().
 std::string ask_here(const std::string& start_name, int node, const std::string& question,
                      bool look_around, Deadline deadline);

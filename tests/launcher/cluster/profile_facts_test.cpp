@@ -15,8 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::shared_ptr<const ClusterProfile> shipped(const std::string& name) {
-  FakeWorld world;
-  auto found = find_profile(world, name);
+  FakeSystem system;
+  auto found = find_profile(system, name);
   EXPECT_TRUE(found) << name;
   return std::make_shared<const ClusterProfile>(*std::move(found));
 }

@@ -11,7 +11,7 @@
 namespace dllaunch {
 namespace {
 
-class LedgersTest : public testing::Test {
+class EventTotalsTest : public testing::Test {
  protected:
   static void write(const StoredRun& run, int from, int steps, int padding = 0) {
     std::ofstream file(run.dir.events(), std::ios::app);
@@ -29,51 +29,51 @@ class LedgersTest : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  Ledgers ledgers_;
+  EventTotals event_totals_;
 };
 
-TEST_F(LedgersTest, IsWhatReadingItAllAtOnceGives) {
+TEST_F(EventTotalsTest, IsWhatReadingItAllAtOnceGives) {
   const auto one = run("a");
-  EXPECT_FALSE(ledgers_.of(one)->trained());
+  EXPECT_FALSE(event_totals_.of(one)->trained());
   write(one, 1, 10);
-  EXPECT_EQ(ledgers_.of(one)->history().step(), 10);
+  EXPECT_EQ(event_totals_.of(one)->history().step(), 10);
   write(one, 11, 10);
-  const auto ledger = ledgers_.of(one);
-  ASSERT_TRUE(ledger);
-  EXPECT_EQ(ledger->history().step(), 20);
-  EXPECT_EQ(ledger->step_seconds(), read_ledger(one).step_seconds());
-  EXPECT_GT(ledger->step_seconds(), 0);
+  const auto totals = event_totals_.of(one);
+  ASSERT_TRUE(totals);
+  EXPECT_EQ(totals->history().step(), 20);
+  EXPECT_EQ(totals->step_seconds(), read_totals(one).step_seconds());
+  EXPECT_GT(totals->step_seconds(), 0);
 }
 
-TEST_F(LedgersTest, ALongFileIsReadInPieces) {
+TEST_F(EventTotalsTest, ALongFileIsReadInPieces) {
   const auto one = run("a");
   write(one, 1, 10'000, /*padding=*/1000);
   int calls = 1;
-  auto ledger = ledgers_.of(one);
-  EXPECT_FALSE(ledger);
-  for (; !ledger && calls < 10; ++calls) ledger = ledgers_.of(one);
-  ASSERT_TRUE(ledger);
+  auto totals = event_totals_.of(one);
+  EXPECT_FALSE(totals);
+  for (; !totals && calls < 10; ++calls) totals = event_totals_.of(one);
+  ASSERT_TRUE(totals);
   EXPECT_GT(calls, 2);
-  EXPECT_EQ(ledger->history().step(), 10'000);
+  EXPECT_EQ(totals->history().step(), 10'000);
 }
 
-TEST_F(LedgersTest, KeepsAFewAndForgetsWhatNobodyLooksAt) {
+TEST_F(EventTotalsTest, KeepsAFewAndForgetsWhatNobodyLooksAt) {
   for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
     const auto one = run(name);
     write(one, 1, 3);
-    EXPECT_EQ(ledgers_.of(one)->history().step(), 3) << name;
+    EXPECT_EQ(event_totals_.of(one)->history().step(), 3) << name;
   }
-  EXPECT_EQ(ledgers_.of(run("a"))->history().step(), 3) << "read again";
+  EXPECT_EQ(event_totals_.of(run("a"))->history().step(), 3) << "read again";
 }
 
 /// The same directory with a new job: what came before is only remembered.
-TEST_F(LedgersTest, ANewJobIsAccountedForAnew) {
+TEST_F(EventTotalsTest, ANewJobIsAccountedForAnew) {
   auto one = run("a");
   write(one, 1, 10);
-  EXPECT_GT(ledgers_.of(one)->step_seconds(), 0);
+  EXPECT_GT(event_totals_.of(one)->step_seconds(), 0);
   one.began_at_s = 1000;
-  EXPECT_EQ(ledgers_.of(one)->step_seconds(), 0);
-  EXPECT_EQ(ledgers_.of(one)->history().step(), 10);
+  EXPECT_EQ(event_totals_.of(one)->step_seconds(), 0);
+  EXPECT_EQ(event_totals_.of(one)->history().step(), 10);
 }
 
 }  // namespace

@@ -20,29 +20,29 @@ mode_t mode_of(const std::string& path) {
   return info.st_mode & 0777;
 }
 
-TEST(DaemonPlaces, LiesBesideTheIndexOfRuns) {
-  FakeWorld world;
-  EXPECT_FALSE(daemon_place(world));
-  world.variables["HOME"] = "/home/me";
-  EXPECT_EQ(daemon_place(world)->folder, "/home/me/.local/state/dllaunch/daemon");
-  world.variables["XDG_STATE_HOME"] = "/state";
-  EXPECT_EQ(daemon_place(world)->folder, "/state/dllaunch/daemon");
+TEST(DaemonPathsTest, LiesBesideTheIndexOfRuns) {
+  FakeSystem system;
+  EXPECT_FALSE(daemon_paths(system));
+  system.variables["HOME"] = "/home/me";
+  EXPECT_EQ(daemon_paths(system)->folder, "/home/me/.local/state/dllaunch/daemon");
+  system.variables["XDG_STATE_HOME"] = "/state";
+  EXPECT_EQ(daemon_paths(system)->folder, "/state/dllaunch/daemon");
   // What goes with the last log-out is no place for what survives it.
-  world.variables["XDG_RUNTIME_DIR"] = "/run/user/7";
-  EXPECT_EQ(daemon_place(world)->socket(), "/state/dllaunch/daemon/socket");
+  system.variables["XDG_RUNTIME_DIR"] = "/run/user/7";
+  EXPECT_EQ(daemon_paths(system)->socket(), "/state/dllaunch/daemon/socket");
 }
 
-TEST(DaemonPlaces, IsOpenToNobodyElse) {
+TEST(DaemonPathsTest, IsOpenToNobodyElse) {
   const TemporaryFolder folder;
-  const auto place = folder.path() + "/a/b/daemon";
-  ASSERT_TRUE(make_private(place));
-  EXPECT_EQ(mode_of(place), 0700u);
-  fs::permissions(place, fs::perms::all);
-  ASSERT_TRUE(make_private(place));
-  EXPECT_EQ(mode_of(place), 0700u);
+  const auto paths = folder.path() + "/a/b/daemon";
+  ASSERT_TRUE(make_private(paths));
+  EXPECT_EQ(mode_of(paths), 0700u);
+  fs::permissions(paths, fs::perms::all);
+  ASSERT_TRUE(make_private(paths));
+  EXPECT_EQ(mode_of(paths), 0700u);
 }
 
-TEST(DaemonPlaces, IsNeitherALinkNorSomebodyElses) {
+TEST(DaemonPathsTest, IsNeitherALinkNorSomebodyElses) {
   const TemporaryFolder folder;
   fs::create_directory(folder.path() + "/target");
   fs::create_symlink(folder.path() + "/target", folder.path() + "/link");

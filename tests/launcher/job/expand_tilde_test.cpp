@@ -20,11 +20,11 @@ constexpr const char* text =
     "  container: {image: ~/x.sif, mounts: ['~/in:/in', /scratch]}\n"
     "run: [cat, ~/x]\n";
 
-TEST(HomePaths, AreWrittenOutWhereAKeyNamesAPath) {
-  FakeWorld world;
-  world.files["job.yaml"] = text;
-  world.variables["HOME"] = "/home/ann lee";
-  const auto job = load_job(world, "job.yaml", {});
+TEST(ExpandTilde, AreWrittenOutWhereAKeyNamesAPath) {
+  FakeSystem system;
+  system.files["job.yaml"] = text;
+  system.variables["HOME"] = "/home/ann lee";
+  const auto job = load_job(system, "job.yaml", {});
   ASSERT_TRUE(job) << job.error().what;
   EXPECT_THAT(job->stage, ElementsAre("/home/ann lee/data.tar", "data/~/b", "~bob/c"));
   EXPECT_EQ(job->environment.activate, "/home/ann lee/venvs/torch");
@@ -33,26 +33,26 @@ TEST(HomePaths, AreWrittenOutWhereAKeyNamesAPath) {
   EXPECT_THAT(job->run_command, ElementsAre("cat", "~/x")) << "a list is taken word by word";
 }
 
-TEST(HomePaths, OfTheDataToTrainOn) {
+TEST(ExpandTilde, OfTheDataToTrainOn) {
   Job job;
   job.train = {{"dataset", {{"path", "~/mnist"}}}};
-  EXPECT_EQ(with_home(job, "/h").train["dataset"]["path"], "/h/mnist");
+  EXPECT_EQ(expand_tilde(job, "/h").train["dataset"]["path"], "/h/mnist");
   job.train["dataset"]["path"] = nullptr;
-  EXPECT_TRUE(with_home(job, "/h").train["dataset"]["path"].is_null());
+  EXPECT_TRUE(expand_tilde(job, "/h").train["dataset"]["path"].is_null());
 }
 
-TEST(HomePaths, OfTheWeightsToBeginWith) {
+TEST(ExpandTilde, OfTheWeightsToBeginWith) {
   Job job;
   job.train = {{"init_from", "~/resnet50.safetensors"}};
-  EXPECT_EQ(with_home(job, "/h").train["init_from"], "/h/resnet50.safetensors");
+  EXPECT_EQ(expand_tilde(job, "/h").train["init_from"], "/h/resnet50.safetensors");
   job.train["init_from"] = nullptr;
-  EXPECT_TRUE(with_home(job, "/h").train["init_from"].is_null());
+  EXPECT_TRUE(expand_tilde(job, "/h").train["init_from"].is_null());
 }
 
-TEST(HomePaths, WithoutAHomeStayAsTheyAre) {
-  FakeWorld world;
-  world.files["job.yaml"] = text;
-  const auto job = load_job(world, "job.yaml", {});
+TEST(ExpandTilde, WithoutAHomeStayAsTheyAre) {
+  FakeSystem system;
+  system.files["job.yaml"] = text;
+  const auto job = load_job(system, "job.yaml", {});
   ASSERT_TRUE(job) << job.error().what;
   EXPECT_EQ(job->environment.activate, "~/venvs/torch");
 }

@@ -141,8 +141,8 @@ TEST(Lint, OurOwnScriptsHaveNoErrors) {
 }
 
 CommandOutput run(const std::vector<std::string>& argv) {
-  PosixWorld world(Console{});
-  auto output = world.run(argv, std::chrono::seconds(30));
+  PosixSystem system(Console{});
+  auto output = system.run(argv, std::chrono::seconds(30));
   EXPECT_TRUE(output) << argv[0];
   return output ? *output : CommandOutput{};
 }

@@ -9,15 +9,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(SlowNote, SaysItOnceAndOnlyWhenItTakesLong) {
-  FakeWorld world;
-  { const SlowNote quick(world, "slow\n", 1h); }
-  EXPECT_EQ(world.noted, "");
+TEST(DelayedMessage, SaysItOnceAndOnlyWhenItTakesLong) {
+  FakeSystem system;
+  { const DelayedMessage quick(system, "slow\n", 1h); }
+  EXPECT_EQ(system.logged, "");
   {
-    const SlowNote slow(world, "slow\n", 1ms);
+    const DelayedMessage slow(system, "slow\n", 1ms);
     std::this_thread::sleep_for(200ms);
   }
-  EXPECT_EQ(world.noted, "slow\n");
+  EXPECT_EQ(system.logged, "slow\n");
 }
 
 }  // namespace

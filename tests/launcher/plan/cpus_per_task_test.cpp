@@ -13,20 +13,20 @@ NodeType lumi_node() {
 }
 
 void expect(const Job& job, const ClusterProfile* profile, const NodeType& type,
-            const CpuCounting& wanted) {
-  const auto counting = cpu_counting(job, profile, type);
+            const CpusPerTaskUnit& wanted) {
+  const auto counting = cpus_per_task_unit(job, profile, type);
   EXPECT_EQ(counting.usable, wanted.usable);
   EXPECT_EQ(counting.core, wanted.core);
   EXPECT_EQ(counting.threads_per_core, wanted.threads_per_core);
 }
 
-TEST(CpuCounting, SlurmCountsThreads) {
+TEST(CpusPerTaskUnit, SlurmCountsThreads) {
   expect({}, nullptr, lumi_node(), {.usable = 112, .core = 2});
   const ClusterProfile threads;
   expect({}, &threads, lumi_node(), {.usable = 112, .core = 2});
 }
 
-TEST(CpuCounting, ASiteMayCountCores) {
+TEST(CpusPerTaskUnit, ASiteMayCountCores) {
   ClusterProfile cores;
   cores.cpus_are_cores = true;
   expect({}, &cores, lumi_node(), {.usable = 56, .core = 1, .threads_per_core = "1"});
@@ -36,7 +36,7 @@ TEST(CpuCounting, ASiteMayCountCores) {
   expect({}, &cores, {.cpus = 80, .cores_per_socket = 40}, {.usable = 80, .core = 1});
 }
 
-TEST(CpuCounting, TheJobsOwnOptionDecides) {
+TEST(CpusPerTaskUnit, TheJobsOwnOptionDecides) {
   ClusterProfile cores;
   cores.cpus_are_cores = true;
   const auto asked = [&](const char* option, const ClusterProfile* profile, int usable, int core) {
@@ -52,7 +52,7 @@ TEST(CpuCounting, TheJobsOwnOptionDecides) {
   asked("--threads-per-core=9", &cores, 112, 2);
 }
 
-TEST(CpuCounting, WhatIsNoAnswerIsNone) {
+TEST(CpusPerTaskUnit, WhatIsNoAnswerIsNone) {
   for (const char* option : {"--hint=compute_bound", "--threads-per-core=x", "--hint", "--hints=1",
                              "--threads-per-core=0"}) {
     Job job;

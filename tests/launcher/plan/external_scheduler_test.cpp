@@ -31,7 +31,7 @@ LaunchPlan planned_on(const ClusterProfile& profile, const Job& job) {
   return planned(job, facts);
 }
 
-TEST(OtherScheduler, TheLineIsTheWholeJob) {
+TEST(ExternalScheduler, TheLineIsTheWholeJob) {
   auto job = run_job();
   job.framework = "pytorch";
   job.environment.modules = {"conda"};
@@ -54,13 +54,13 @@ TEST(OtherScheduler, TheLineIsTheWholeJob) {
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("nothing requeues it")));
 }
 
-TEST(OtherScheduler, WhatIsStagedElsewhereIsReadFromItsSource) {
+TEST(ExternalScheduler, WhatIsStagedElsewhereIsReadFromItsSource) {
   auto job = run_job();
   job.stage = {"/data/imagenet", "small"};
   job.run_command = {"python3", "t.py", "--data={stage}/imagenet/train", "{stage}/imagenet2",
                      "{stage}/small"};
   job.environment.variables = {{"DATA", "{stage}/small"}};
-  const auto read = for_other_scheduler(job);
+  const auto read = for_external_scheduler(job);
   EXPECT_THAT(read.run_command, ElementsAre("python3", "t.py", "--data=/data/imagenet/train",
                                             "{stage}/imagenet2", "small"));
   EXPECT_EQ(read.environment.variables.at(0).second, "small");
@@ -71,22 +71,22 @@ TEST(OtherScheduler, WhatIsStagedElsewhereIsReadFromItsSource) {
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("{stage} is left in the command")));
 }
 
-TEST(OtherScheduler, ARunAsTextKeepsItsQuotes) {
+TEST(ExternalScheduler, ARunAsTextKeepsItsQuotes) {
   auto job = run_job();
   job.stage = {"/my data/x", "/plain/y"};
   job.run_command = {"bash", "-c", "cat \"{stage}/x\" {stage}/y; ls {stage}/y/z"};
-  EXPECT_EQ(for_other_scheduler(job).run_command.at(2),
+  EXPECT_EQ(for_external_scheduler(job).run_command.at(2),
             "cat \"{stage}/x\" /plain/y; ls /plain/y/z");
 }
 
-TEST(OtherScheduler, AnArchiveIsTheUsersToUnpack) {
+TEST(ExternalScheduler, AnArchiveIsTheUsersToUnpack) {
   auto job = run_job();
   job.stage = {"/data/set.tar.gz"};
   job.run_command = {"ls", "{stage}/set"};
   EXPECT_THAT(planned_on(pbs(), job).warnings, Contains(HasSubstr("unpack the archive")));
 }
 
-TEST(OtherScheduler, TheTrainersFileIsWrittenByTheScript) {
+TEST(ExternalScheduler, TheTrainersFileIsWrittenByTheScript) {
   auto job = train_job();
   job.stage = {"/data/mnist"};
   job.train["dataset"]["path"] = "{stage}/mnist";
@@ -97,7 +97,7 @@ TEST(OtherScheduler, TheTrainersFileIsWrittenByTheScript) {
   EXPECT_THAT(plan.before, Contains("END_OF_TRAIN"));
 }
 
-TEST(OtherScheduler, SaysWhatNobodyDoesThere) {
+TEST(ExternalScheduler, SaysWhatNobodyDoesThere) {
   auto job = run_job();
   job.array = "0-9";
   job.after = {"17"};
@@ -114,7 +114,7 @@ TEST(OtherScheduler, SaysWhatNobodyDoesThere) {
   EXPECT_THAT(plan.start, Not(Contains(HasSubstr("%a"))));
 }
 
-TEST(OtherScheduler, AprunTellsRanksTooLittleForTheShim) {
+TEST(ExternalScheduler, AprunTellsRanksTooLittleForTheShim) {
   auto profile = pbs();
   profile.scheduler = "cobalt";
   profile.start = "aprun -n {ranks}";

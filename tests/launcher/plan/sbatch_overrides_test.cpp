@@ -15,10 +15,10 @@ using testing::IsEmpty;
 Resources asked(const Resources& own, const SbatchVariables& variables = {}) {
   auto job = run_job();
   job.resources = own;
-  return with_wishes(std::move(job), variables).resources;
+  return apply_overrides(std::move(job), variables).resources;
 }
 
-TEST(SlurmWishes, ExtrasAreAsGoodAsKeys) {
+TEST(SbatchOverrides, ExtrasAreAsGoodAsKeys) {
   const auto all = asked(
       {.sbatch_extra = {"-p bioq", "-A bio", "--qos=long", "-t 2:00:00", "--reservation=r", "-C ib",
                         "--exclude=n[1-2]", "--gres=gpu:v100:2", "--mail-type=END"}});
@@ -32,7 +32,7 @@ TEST(SlurmWishes, ExtrasAreAsGoodAsKeys) {
   EXPECT_EQ(all.gpus_per_node, 2);
 }
 
-TEST(SlurmWishes, KeyBeforeExtraBeforeVariable) {
+TEST(SbatchOverrides, KeyBeforeExtraBeforeVariable) {
   const SbatchVariables variables = {{"SBATCH_PARTITION", "three"},
                                      {"SBATCH_ACCOUNT", "three"},
                                      {"SBATCH_QOS", "three"},
@@ -47,7 +47,7 @@ TEST(SlurmWishes, KeyBeforeExtraBeforeVariable) {
   EXPECT_EQ(all.reservation, std::nullopt);
 }
 
-TEST(SlurmWishes, WhatIsNotUnderstoodStaysWhereItIs) {
+TEST(SbatchOverrides, WhatIsNotUnderstoodStaysWhereItIs) {
   const auto all = asked({.sbatch_extra = {"-p a -A b", "!-p", "--partition", "--nonsense=x",
                                            "--gres=gpu:a100:1,gpu:v100:1", "-t soon"}},
                          {{"SBATCH_TIMELIMIT", "later"}, {"SBATCH_NO_SUCH", "x"}});
@@ -58,7 +58,7 @@ TEST(SlurmWishes, WhatIsNotUnderstoodStaysWhereItIs) {
   EXPECT_EQ(asked({.device = "cpu", .sbatch_extra = {"--gres=gpu:1"}}).gpus_per_node, std::nullopt);
 }
 
-TEST(SlurmWishes, TheTypeOfGpu) {
+TEST(SbatchOverrides, TheTypeOfGpu) {
   EXPECT_EQ(gpu_type_in("--gres=gpu:v100:2"), "v100");
   EXPECT_EQ(gpu_type_in("--gres=gpu:v100"), "v100");
   EXPECT_EQ(gpu_type_in("--gpus-per-node=1g.5gb:7"), "1g.5gb");
@@ -69,14 +69,14 @@ TEST(SlurmWishes, TheTypeOfGpu) {
   EXPECT_EQ(wanted_gpu_type({"-p x", "--gres=gpu:v100:2"}), "v100");
 }
 
-TEST(SlurmWishes, VariablesThatWouldCountBeforeTheScript) {
-  FakeWorld world;
-  world.variables = {{"SBATCH_PARTITION", "other"}, {"SBATCH_QOS", "long"},
-                     {"SBATCH_GRES", "gpu:1"},      {"SBATCH_ACCOUNT", "bio"},
-                     {"SBATCH_EXCLUSIVE", ""},      {"SBATCH_WAIT", "1"},
-                     {"SBATCH_REQUEUE", "1"},       {"PATH", "/bin"}};
+TEST(SbatchOverrides, VariablesThatWouldCountBeforeTheScript) {
+  FakeSystem system;
+  system.variables = {{"SBATCH_PARTITION", "other"}, {"SBATCH_QOS", "long"},
+                      {"SBATCH_GRES", "gpu:1"},      {"SBATCH_ACCOUNT", "bio"},
+                      {"SBATCH_EXCLUSIVE", ""},      {"SBATCH_WAIT", "1"},
+                      {"SBATCH_REQUEUE", "1"},       {"PATH", "/bin"}};
   const auto found =
-      overriding({"--partition=gpu", "--gpus-per-node=4", "-A bio"}, sbatch_variables(world));
+      overriding({"--partition=gpu", "--gpus-per-node=4", "-A bio"}, sbatch_variables(system));
   EXPECT_THAT(sbatch_without(found),
               ElementsAre("env", "-u", "SBATCH_PARTITION", "-u", "SBATCH_ACCOUNT", "-u",
                           "SBATCH_EXCLUSIVE", "-u", "SBATCH_WAIT", "-u", "SBATCH_GRES", "sbatch"));
@@ -92,7 +92,7 @@ TEST(SlurmWishes, VariablesThatWouldCountBeforeTheScript) {
   EXPECT_THAT(sbatch_without({}), ElementsAre("sbatch"));
 }
 
-TEST(SlurmWishes, ReadsTheHeadOfAScript) {
+TEST(SbatchOverrides, ReadsTheHeadOfAScript) {
   EXPECT_THAT(options_of_script("#!/bin/bash\n# words\n#SBATCH --nodes=2\n#SBATCH -p gpu\n\n"
                                 "#SBATCH --time=1\n"),
               ElementsAre("--nodes=2", "-p gpu"));

@@ -9,10 +9,10 @@
 namespace dllaunch {
 namespace {
 
-StarterEnd training(int code, std::string end = "", std::string words = "") {
+StarterExit training(int code, std::string end = "", std::string words = "") {
   return {.code = code, .words = std::move(words), .trains = true, .training_end = std::move(end)};
 }
-StarterEnd command(int code, std::string words = "") {
+StarterExit command(int code, std::string words = "") {
   return {.code = code, .words = std::move(words)};
 }
 
@@ -20,37 +20,37 @@ constexpr const char* node_failure =
     "srun: error: Node failure on n3\n"
     "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n";
 
-Cause cause(const StarterEnd& end) {
-  return judge_end(end).cause;
+Cause cause(const StarterExit& end) {
+  return classify_exit(end).cause;
 }
 
-TEST(Ending, ZeroAloneIsNoSuccess) {
+TEST(ExitClassification, ZeroAloneIsNoSuccess) {
   EXPECT_EQ(cause(training(0, "completed")), Cause::completed);
   EXPECT_EQ(cause(training(0)), Cause::unproven);
   EXPECT_EQ(cause(training(0, "failed")), Cause::unproven);
   EXPECT_EQ(cause(command(0)), Cause::completed);
   EXPECT_EQ(cause(command(0, node_failure)), Cause::lost_node) << "seen with Slurm 22.05";
   EXPECT_EQ(cause(training(0, "", node_failure)), Cause::lost_node);
-  EXPECT_EQ(judge_end(command(0, node_failure)).words, "n3");
+  EXPECT_EQ(classify_exit(command(0, node_failure)).words, "n3");
 }
 
 /// What was proven before a node went is done.
-TEST(Ending, ATrainingThatIsCompleteIsComplete) {
+TEST(ExitClassification, ATrainingThatIsCompleteIsComplete) {
   EXPECT_EQ(cause(training(0, "completed", node_failure)), Cause::completed);
   EXPECT_EQ(cause(training(1, "completed")), Cause::failed) << "a rank says it is not";
 }
 
-TEST(Ending, TheRankThatDiedIsNamed) {
-  const auto attempt = judge_end(training(137, "", "srun: error: n2: task 1: Killed\n"));
+TEST(ExitClassification, TheRankThatDiedIsNamed) {
+  const auto attempt = classify_exit(training(137, "", "srun: error: n2: task 1: Killed\n"));
   EXPECT_EQ(attempt.cause, Cause::failed);
   EXPECT_EQ(attempt.dead.rank, 1);
   EXPECT_EQ(attempt.dead.host, "n2");
   EXPECT_EQ(attempt.dead.signal, SIGKILL);
   EXPECT_EQ(describe(attempt), "rank 1 on n2 was killed by signal 9 (SIGKILL)");
-  EXPECT_EQ(describe(judge_end(command(5))), "the ranks ended with code 5");
+  EXPECT_EQ(describe(classify_exit(command(5))), "the ranks ended with code 5");
 }
 
-TEST(Ending, WithoutAControllerNoRankIsStarted) {
+TEST(ExitClassification, WithoutAControllerNoRankIsStarted) {
   constexpr const char* away =
       "srun: error: Unable to confirm allocation for job 3: Unable to contact slurm controller "
       "(connect failure)\n";
@@ -64,12 +64,12 @@ TEST(Ending, WithoutAControllerNoRankIsStarted) {
 }
 
 /// Slurm has not missed it yet.
-TEST(Ending, ANodeThatDoesNotAnswerIsNoFaultOfTheRanks) {
+TEST(ExitClassification, ANodeThatDoesNotAnswerIsNoFaultOfTheRanks) {
   constexpr const char* gone =
       "srun: error: Task launch for StepId=86.1 failed on node n3: Communication connection "
       "failure\nsrun: error: Application launch failed: Communication connection failure\n"
       "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n";
-  const auto attempt = judge_end(command(1, gone));
+  const auto attempt = classify_exit(command(1, gone));
   EXPECT_EQ(attempt.cause, Cause::not_started);
   EXPECT_EQ(describe(attempt), "the ranks cannot be started: node n3 does not answer");
   EXPECT_EQ(cause(training(1, "", gone)), Cause::not_started);
@@ -79,16 +79,16 @@ TEST(Ending, ANodeThatDoesNotAnswerIsNoFaultOfTheRanks) {
             Cause::failed);
 }
 
-TEST(Ending, MemoryThatRanOutIsTold) {
+TEST(ExitClassification, MemoryThatRanOutIsTold) {
   EXPECT_TRUE(
-      judge_end(command(137, "srun: error: n2: task 1: Out Of Memory\n")).dead.out_of_memory);
-  EXPECT_TRUE(judge_end(command(137,
-                                "slurmstepd-n2: error: Detected 1 oom-kill event(s)\n"
-                                "srun: error: n2: task 1: Killed\n"))
+      classify_exit(command(137, "srun: error: n2: task 1: Out Of Memory\n")).dead.out_of_memory);
+  EXPECT_TRUE(classify_exit(command(137,
+                                    "slurmstepd-n2: error: Detected 1 oom-kill event(s)\n"
+                                    "srun: error: n2: task 1: Killed\n"))
                   .dead.out_of_memory);
 }
 
-TEST(Ending, SlurmSaysWhyItEndsAJob) {
+TEST(ExitClassification, SlurmSaysWhyItEndsAJob) {
   const auto said = [](const char* why) {
     return command(143, std::string("slurmstepd-n1: error: *** STEP 12.0 ON n1 CANCELLED AT "
                                     "2026-11-20T19:39:43 DUE TO ") +
@@ -101,7 +101,7 @@ TEST(Ending, SlurmSaysWhyItEndsAJob) {
 }
 
 /// Told to end, a command may do so in good order: nobody has finished.
-TEST(Ending, AZeroThatSlurmOrAPersonAskedForIsNoSuccess) {
+TEST(ExitClassification, AZeroThatSlurmOrAPersonAskedForIsNoSuccess) {
   const auto said = [](const char* why) {
     return command(0, std::string("slurmstepd-n1: error: *** STEP 12.0 ON n1 CANCELLED AT "
                                   "2026-11-20T19:39:43 DUE TO ") +
@@ -116,7 +116,7 @@ TEST(Ending, AZeroThatSlurmOrAPersonAskedForIsNoSuccess) {
 }
 
 /// What ranks print may come the same way.
-TEST(Ending, WhoQuotesSlurmIsNotSlurm) {
+TEST(ExitClassification, WhoQuotesSlurmIsNotSlurm) {
   const std::string quoted =
       "2026-11-20 parsed: srun: error: Node failure on n3\n"
       "*** STEP 12.0 ON n1 CANCELLED AT 2026-11-20T19:39:43 DUE TO JOB REQUEUE ***\n"
@@ -128,7 +128,7 @@ TEST(Ending, WhoQuotesSlurmIsNotSlurm) {
 }
 
 /// The same words stand behind every step that --kill-on-bad-exit ends.
-TEST(Ending, AStepThatWasCancelledAlone) {
+TEST(ExitClassification, AStepThatWasCancelledAlone) {
   const std::string words =
       "slurmstepd-n1: error: *** STEP 12.0 ON n1 CANCELLED AT 2026-11-20T19:39:43 ***\n"
       "srun: error: n1: task 0: Exited with exit code 1\n";
@@ -138,7 +138,7 @@ TEST(Ending, AStepThatWasCancelledAlone) {
   EXPECT_EQ(cause(told), Cause::cancelled);
 }
 
-TEST(Ending, WhoWasAskedToSaveHasNotFailed) {
+TEST(ExitClassification, WhoWasAskedToSaveHasNotFailed) {
   auto end = training(0, "cancelled");
   EXPECT_EQ(cause(end), Cause::cancelled) << "somebody has signalled the ranks";
   end.time_is_short = true;
@@ -166,40 +166,40 @@ TEST(Ending, WhoWasAskedToSaveHasNotFailed) {
 }
 
 /// Who is well may be silent for hours, but leaves when asked to save, or says something then.
-TEST(Ending, WhoIsSilentAndDoesNotHearHangs) {
+TEST(ExitClassification, WhoIsSilentAndDoesNotHearHangs) {
   auto hung = command(143);
   hung.time_is_short = true;
   hung.seconds = 1000;
   hung.silent_s = 900;
-  EXPECT_TRUE(judge_end(hung).idle);
+  EXPECT_TRUE(classify_exit(hung).idle);
   auto says_something = hung;
   says_something.silent_s = 5;
-  EXPECT_FALSE(judge_end(says_something).idle);
+  EXPECT_FALSE(classify_exit(says_something).idle);
   auto leaves = hung;
   leaves.code = 75;
-  EXPECT_FALSE(judge_end(leaves).idle);
+  EXPECT_FALSE(classify_exit(leaves).idle);
   auto knows_no_signal = hung;
   knows_no_signal.code = 140;
-  EXPECT_FALSE(judge_end(knows_no_signal).idle);
+  EXPECT_FALSE(classify_exit(knows_no_signal).idle);
   auto trains = hung;
   trains.trains = true;
-  EXPECT_FALSE(judge_end(trains).idle) << "its checkpoints tell";
+  EXPECT_FALSE(classify_exit(trains).idle) << "its checkpoints tell";
   auto was_cancelled = hung;
   was_cancelled.told_to_end = true;
-  EXPECT_FALSE(judge_end(was_cancelled).idle);
+  EXPECT_FALSE(classify_exit(was_cancelled).idle);
 }
 
-TEST(Ending, AnOlderCopyOfTheRunHasNoSay) {
+TEST(ExitClassification, AnOlderCopyOfTheRunHasNoSay) {
   auto end = training(0, "completed");
   end.superseded = true;
   EXPECT_EQ(cause(end), Cause::superseded);
 }
 
-TEST(Ending, AStallIsAStall) {
+TEST(ExitClassification, AStallIsAStall) {
   auto end = training(137);
   end.stall = "nothing moved for 630 s";
   EXPECT_EQ(cause(end), Cause::stalled);
-  EXPECT_EQ(describe(judge_end(end)), "nothing moved for 630 s");
+  EXPECT_EQ(describe(classify_exit(end)), "nothing moved for 630 s");
 }
 
 }  // namespace

@@ -11,16 +11,16 @@
 namespace dllaunch {
 namespace {
 
-class LastWordsTest : public testing::Test {
+class FailureSummaryTest : public testing::Test {
  protected:
-  LastWordsTest() { std::filesystem::create_directories(run_.out()); }
+  FailureSummaryTest() { std::filesystem::create_directories(run_.out()); }
 
   void log(const std::string& name, const std::string& text) {
     std::ofstream(run_.out() + "/" + name) << text;
   }
   Outcome of(const DeadRank& dead, double since_s = 0) {
     Outcome outcome;
-    add_last_words(run_, dead, since_s, {"/starter.log", "srun said so\n"}, outcome);
+    add_failure_summary(run_, dead, since_s, {"/starter.log", "srun said so\n"}, outcome);
     return outcome;
   }
 
@@ -28,7 +28,7 @@ class LastWordsTest : public testing::Test {
   RunDir run_{.path = folder_.path()};
 };
 
-TEST_F(LastWordsTest, TheErrorItsLogAndWhatToChange) {
+TEST_F(FailureSummaryTest, TheErrorItsLogAndWhatToChange) {
   log("rank-0000-n1.log", "fine\n");
   log("rank-0001-n1.log", "ImportError: libx.so: cannot open\n");
   const auto outcome = of({.rank = 0, .exit_code = 1});
@@ -37,7 +37,7 @@ TEST_F(LastWordsTest, TheErrorItsLogAndWhatToChange) {
   EXPECT_EQ(outcome.log, run_.out() + "/rank-0001-n1.log");
 }
 
-TEST_F(LastWordsTest, WhoDiedOfASignalIsQuotedItself) {
+TEST_F(FailureSummaryTest, WhoDiedOfASignalIsQuotedItself) {
   log("rank-0000-n1.log", "error: a peer is gone\n");
   log("rank-0001-n1.log", "step 7\n");
   const auto outcome = of({.rank = 1, .signal = 9});
@@ -46,7 +46,7 @@ TEST_F(LastWordsTest, WhoDiedOfASignalIsQuotedItself) {
   EXPECT_NE(outcome.advice.find("memory"), std::string::npos);
 }
 
-TEST_F(LastWordsTest, TheStartersWordsWhereNobodySpeaks) {
+TEST_F(FailureSummaryTest, TheStartersWordsWhereNobodySpeaks) {
   log("rank-0000-n1.log", "step 7\n");
   EXPECT_EQ(of({}).log, "/starter.log");
   EXPECT_EQ(of({}).excerpt, (std::vector<std::string>{"srun said so"}));
@@ -55,48 +55,48 @@ TEST_F(LastWordsTest, TheStartersWordsWhereNobodySpeaks) {
   EXPECT_EQ(of({.rank = 0, .exit_code = 7}).first_error, "");
 }
 
-TEST_F(LastWordsTest, AStallThatEndedTheRunIsItsCause) {
-  RunLedger ledger;
-  ledger.take(StallEvent{.time = 1, .state = "late", .late_ranks = {0}, .line = "stall: rank 0"});
+TEST_F(FailureSummaryTest, AStallThatEndedTheRunIsItsCause) {
+  RunTotals totals;
+  totals.take(StallEvent{.time = 1, .state = "late", .late_ranks = {0}, .line = "stall: rank 0"});
   Outcome outcome{.status = RunStatus::failed, .advice = "the kernel did, for memory"};
-  add_stall(ledger, outcome);
+  add_stall(totals, outcome);
   EXPECT_EQ(outcome.first_error, "stall: rank 0");
   EXPECT_EQ(outcome.advice, "the kernel did, for memory") << "it may be";
 
-  ledger.take(StallEvent{.time = 2, .state = "gave up", .line = "stall: rank 0; gave up"});
+  totals.take(StallEvent{.time = 2, .state = "gave up", .line = "stall: rank 0; gave up"});
   outcome.first_error = "rank 0 on n1: error: broken pipe";
-  add_stall(ledger, outcome);
+  add_stall(totals, outcome);
   EXPECT_EQ(outcome.first_error, "stall: rank 0; gave up");
   EXPECT_NE(outcome.advice.find("runtime.stall_abort_seconds"), std::string::npos);
 
   Outcome well{.status = RunStatus::completed};
-  add_stall(ledger, well);
+  add_stall(totals, well);
   EXPECT_EQ(well.first_error, "");
 }
 
-TEST_F(LastWordsTest, ADeathStandsWhereNoLogHasAnError) {
-  RunLedger ledger;
-  ledger.take(StallEvent{.time = 1, .state = "died", .line = "rank 1 on n1 died of SIGKILL"});
+TEST_F(FailureSummaryTest, ADeathStandsWhereNoLogHasAnError) {
+  RunTotals totals;
+  totals.take(StallEvent{.time = 1, .state = "died", .line = "rank 1 on n1 died of SIGKILL"});
   Outcome outcome{.status = RunStatus::failed, .first_error = "ValueError: bad"};
-  add_stall(ledger, outcome);
+  add_stall(totals, outcome);
   EXPECT_EQ(outcome.first_error, "ValueError: bad");
   outcome.first_error.clear();
-  add_stall(ledger, outcome);
+  add_stall(totals, outcome);
   EXPECT_EQ(outcome.first_error, "rank 1 on n1 died of SIGKILL");
 }
 
-TEST_F(LastWordsTest, AnEarlierRunsErrorIsNotThisOnes) {
+TEST_F(FailureSummaryTest, AnEarlierRunsErrorIsNotThisOnes) {
   log("rank-0000-n1.log", "ValueError: yesterday\n");
   Outcome outcome;
   const auto later = static_cast<double>(std::time(nullptr)) + 100;
-  EXPECT_FALSE(add_last_words(run_, {}, later, {}, outcome));
-  EXPECT_TRUE(add_last_words(run_, {}, 0, {}, outcome));
+  EXPECT_FALSE(add_failure_summary(run_, {}, later, {}, outcome));
+  EXPECT_TRUE(add_failure_summary(run_, {}, 0, {}, outcome));
 }
 
-TEST_F(LastWordsTest, AdviceThatIsThereStays) {
+TEST_F(FailureSummaryTest, AdviceThatIsThereStays) {
   log("rank-0000-n1.log", "ImportError: x\n");
   Outcome outcome{.advice = "mend it"};
-  add_last_words(run_, {}, 0, {}, outcome);
+  add_failure_summary(run_, {}, 0, {}, outcome);
   EXPECT_EQ(outcome.advice, "mend it");
 }
 

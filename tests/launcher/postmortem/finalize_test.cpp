@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-TEST(RunEnd, TheFirstErrorComesFirst) {
+TEST(Finalize, TheFirstErrorComesFirst) {
   const Outcome outcome{.status = RunStatus::failed,
                         .exit_code = 1,
                         .reason = "job 7: rank 3 on n2 exited with code 1",
@@ -28,11 +28,11 @@ TEST(RunEnd, TheFirstErrorComesFirst) {
 }
 
 // The trainer writes that it resumed, Slurm counts that it requeued: one and the same.
-TEST(RunEnd, ARequeuedRunThatResumedHasRestartedOnce) {
+TEST(Finalize, ARequeuedRunThatResumedHasRestartedOnce) {
   const auto restarts = [](int requeued, int resumed) {
-    RunLedger ledger;
-    for (int i = 0; i < resumed; ++i) ledger.take(RestartEvent{.reason = "resume"});
-    return summary_of({.restarts = requeued}, ledger, 4, /*trains=*/true).restarts;
+    RunTotals totals;
+    for (int i = 0; i < resumed; ++i) totals.take(RestartEvent{.reason = "resume"});
+    return summary_of({.restarts = requeued}, totals, 4, /*trains=*/true).restarts;
   };
   EXPECT_EQ(restarts(1, 1), 1);
   EXPECT_EQ(restarts(1, 0), 1) << "before its first checkpoint";
@@ -40,19 +40,19 @@ TEST(RunEnd, ARequeuedRunThatResumedHasRestartedOnce) {
   EXPECT_EQ(restarts(0, 0), 0);
 }
 
-class SettleTest : public testing::Test {
+class FinalizeTest : public testing::Test {
  protected:
   void answer(const std::string& queue, const std::string& record) {
-    world().answers["squeue --noheader --format=" + std::string(queue_format) + " --jobs=7"] = {
+    system().answers["squeue --noheader --format=" + std::string(queue_format) + " --jobs=7"] = {
         0, queue, ""};
-    world().answers["scontrol show job 7"] = {0, record, ""};
+    system().answers["scontrol show job 7"] = {0, record, ""};
   }
-  Result<std::optional<Settled>> settle(const std::string& path) {
-    auto run = read_stored_run(world(), path);
+  Result<std::optional<FinalState>> settle(const std::string& path) {
+    auto run = read_stored_run(system(), path);
     EXPECT_TRUE(run);
-    return settle_run(world(), *run);
+    return finalize_run(system(), *run);
   }
-  DiskWorld& world() { return place_.world; }
+  DiskSystem& system() { return place_.system; }
 
   RunPlace place_;
   const std::string failed_ =
@@ -61,7 +61,7 @@ class SettleTest : public testing::Test {
       "EndTime=2026-11-20T19:58:30\n";
 };
 
-TEST_F(SettleTest, WhatNobodyFollowedIsWrittenDown) {
+TEST_F(FinalizeTest, WhatNobodyFollowedIsWrittenDown) {
   const auto path = place_.store({.folder = "r", .job_id = "7", .trains = true});
   place_.append(path, "events.jsonl",
                 R"({"time":1000,"event":"epoch","epoch":1,"val_accuracy":0.1})"
@@ -71,10 +71,10 @@ TEST_F(SettleTest, WhatNobodyFollowedIsWrittenDown) {
   place_.append(path, "out/rank-0001-n1.log", "CUDA error: lost\n");
   place_.append(path, "slurm-7.out", "srun: error: n1: task 1: Exited with exit code 1\n");
   answer("", failed_);
-  const auto settled = settle(path);
-  ASSERT_TRUE(settled && *settled);
-  EXPECT_EQ((*settled)->outcome.reason, "job 7: rank 1 on n1 exited with code 1");
-  const auto run = read_stored_run(world(), path);
+  const auto final_state = settle(path);
+  ASSERT_TRUE(final_state && *final_state);
+  EXPECT_EQ((*final_state)->outcome.reason, "job 7: rank 1 on n1 exited with code 1");
+  const auto run = read_stored_run(system(), path);
   EXPECT_EQ(stored_status(*run), "failed");
   EXPECT_EQ(run->summary["epochs"], 2);
   EXPECT_EQ(run->summary["images_per_s"], 100);
@@ -86,7 +86,7 @@ TEST_F(SettleTest, WhatNobodyFollowedIsWrittenDown) {
   EXPECT_TRUE(again && !*again);
 }
 
-TEST_F(SettleTest, WhatGoesOnOrIsFollowedIsLeftAlone) {
+TEST_F(FinalizeTest, WhatGoesOnOrIsFollowedIsLeftAlone) {
   const auto path = place_.store({.folder = "r", .job_id = "7"});
   answer("7|RUNNING|N/A|0:05|n1|None\n", failed_);
   EXPECT_FALSE(*settle(path));
@@ -96,31 +96,31 @@ TEST_F(SettleTest, WhatGoesOnOrIsFollowedIsLeftAlone) {
   const auto lock = RunLock::take({.path = path});
   EXPECT_FALSE(*settle(path));
   // Its owner may be stopped: who only wants to know is told.
-  const auto run = read_stored_run(world(), path);
-  const auto end = read_end(world(), *run);
+  const auto run = read_stored_run(system(), path);
+  const auto end = read_final_state(system(), *run);
   ASSERT_TRUE(end && *end);
   EXPECT_EQ((*end)->outcome.exit_code, 1);
-  EXPECT_TRUE(read_stored_run(world(), path)->summary.is_null());
+  EXPECT_TRUE(read_stored_run(system(), path)->summary.is_null());
 }
 
 /// The queue answers, who knows of ended jobs does not: nothing is written down for good.
-TEST_F(SettleTest, WhoDoesNotAnswerMayKnowHowItEnded) {
+TEST_F(FinalizeTest, WhoDoesNotAnswerMayKnowHowItEnded) {
   const auto path = place_.store({.folder = "r", .job_id = "7"});
   answer("", failed_);
-  world().answers["scontrol show job 7"] = {
+  system().answers["scontrol show job 7"] = {
       1, "", "slurm_load_jobs error: Unable to contact slurm controller"};
   const auto unheard = settle(path);
   ASSERT_FALSE(unheard);
   EXPECT_EQ(unheard.error().kind, ErrorKind::unavailable);
-  EXPECT_TRUE(read_stored_run(world(), path)->summary.is_null());
-  world().answers["scontrol show job 7"] = {1, "",
-                                            "slurm_load_jobs error: Invalid job id specified"};
+  EXPECT_TRUE(read_stored_run(system(), path)->summary.is_null());
+  system().answers["scontrol show job 7"] = {1, "",
+                                             "slurm_load_jobs error: Invalid job id specified"};
   const auto forgotten = settle(path);
   ASSERT_TRUE(forgotten && *forgotten);
   EXPECT_TRUE((*forgotten)->jobs.empty());
 }
 
-TEST_F(SettleTest, ASilentSlurmIsAnError) {
+TEST_F(FinalizeTest, ASilentSlurmIsAnError) {
   const auto path = place_.store({.folder = "r", .job_id = "7"});
   EXPECT_FALSE(settle(path));
 }

@@ -17,24 +17,24 @@ namespace {
 
 using testing::HasSubstr;
 
-class RunLease : public testing::Test {
+class RunOwnership : public testing::Test {
  protected:
-  RunLease() { world_.host = "n3"; }
+  RunOwnership() { system_.host = "n3"; }
 
   std::int64_t take() {
-    const auto lease = take_run_lease(run_, world_);
-    EXPECT_TRUE(lease) << lease.error().what;
-    return lease ? lease->generation() : 0;
+    const auto ownership = take_run_ownership(run_, system_);
+    EXPECT_TRUE(ownership) << ownership.error().what;
+    return ownership ? ownership->generation() : 0;
   }
   void events(const std::string& text) { std::ofstream(run_.events(), std::ios::app) << text; }
 
   const TemporaryFolder folder_;
   const RunDir run_{.path = folder_.path()};
-  FakeWorld world_;
+  FakeSystem system_;
 };
 
-TEST_F(RunLease, SaysWhoHasItForWhomItIsTaken) {
-  world_.variables = {{"SLURM_JOB_ID", "17"}, {"SLURM_RESTART_COUNT", "2"}};
+TEST_F(RunOwnership, SaysWhoHasItForWhomItIsTaken) {
+  system_.variables = {{"SLURM_JOB_ID", "17"}, {"SLURM_RESTART_COUNT", "2"}};
   EXPECT_EQ(take(), 1);
   const auto holder = *lease_holder(run_.path);
   ASSERT_TRUE(holder);
@@ -46,8 +46,8 @@ TEST_F(RunLease, SaysWhoHasItForWhomItIsTaken) {
   EXPECT_NEAR(holder->second.since, std::chrono::duration<double>(now).count(), 60);
 }
 
-TEST_F(RunLease, WithoutSlurmItIsAProcess) {
-  world_.variables = {{"SLURM_RESTART_COUNT", "many"}};
+TEST_F(RunOwnership, WithoutSlurmItIsAProcess) {
+  system_.variables = {{"SLURM_RESTART_COUNT", "many"}};
   EXPECT_EQ(take(), 1);
   EXPECT_EQ(take(), 2);
   EXPECT_EQ(Lease::told(run_.path, 1).check().error().what,
@@ -55,8 +55,8 @@ TEST_F(RunLease, WithoutSlurmItIsAProcess) {
                 " on n3 (generation 2, ours is 1)");
 }
 
-/// As `cp -r RUN/* elsewhere` does it: the new life's lines must count.
-TEST_F(RunLease, IsAboveWhatTheEventsTellOfEvenWithoutLeases) {
+/// As `cp -r RUN/* elsewhere` does it: the new incarnation's lines must count.
+TEST_F(RunOwnership, IsAboveWhatTheEventsTellOfEvenWithoutLeases) {
   events(R"({"time":1,"event":"start","generation":6})"
          "\n");
   events(R"({"time":2,"event":"step","epoch":1,"step":1,"generation":7})"
@@ -67,7 +67,7 @@ TEST_F(RunLease, IsAboveWhatTheEventsTellOfEvenWithoutLeases) {
   EXPECT_EQ(take(), 9);
 }
 
-TEST_F(RunLease, DamageInTheEventsIsNoGeneration) {
+TEST_F(RunOwnership, DamageInTheEventsIsNoGeneration) {
   for (const char* number :
        {"9e99", "-4", "\"12\"", "2.5", "9223372036854775807", "1000000000001", "null", "[3]"}) {
     events(std::string(R"({"time":1,"event":"start","generation":)") + number + "}\n");
@@ -76,21 +76,21 @@ TEST_F(RunLease, DamageInTheEventsIsNoGeneration) {
   EXPECT_EQ(take(), 1);
 }
 
-TEST_F(RunLease, TheVerbPrintsTheNumberAlone) {
+TEST_F(RunOwnership, TheVerbPrintsTheNumberAlone) {
   const auto call = [&](const std::string& directory) {
     auto parsed =
         parse_command_line({"lease", directory}, [](const std::string&) { return false; });
-    return std::get<Command>(*parsed).body(world_);
+    return std::get<Invocation>(*parsed).body(system_);
   };
   EXPECT_EQ(*call(run_.path), 0);
   EXPECT_EQ(*call(run_.path), 0);
-  EXPECT_EQ(world_.printed, "1\n2\n");
-  EXPECT_EQ(world_.noted, "");
+  EXPECT_EQ(system_.printed, "1\n2\n");
+  EXPECT_EQ(system_.logged, "");
   const auto missing = call(run_.path + "/missing");
   ASSERT_FALSE(missing);
   EXPECT_EQ(exit_code_of(missing.error().kind), 3);
   EXPECT_THAT(missing.error().what, HasSubstr("/missing/.lease"));
-  EXPECT_EQ(world_.printed, "1\n2\n");
+  EXPECT_EQ(system_.printed, "1\n2\n");
 }
 
 }  // namespace

@@ -10,21 +10,21 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const std::vector<GpuKind> two_kinds = {{"a100", 2}, {"v100", 2}};
-const std::vector<GpuKind> sliced = {{"a100", 4}, {"1g.5gb", 7}};
+const std::vector<GpuGres> two_kinds = {{"a100", 2}, {"v100", 2}};
+const std::vector<GpuGres> sliced = {{"a100", 4}, {"1g.5gb", 7}};
 
-TEST(GpuKinds, ReadsEveryTypeOfANode) {
+TEST(Gres, ReadsEveryTypeOfANode) {
   EXPECT_EQ(read_gres("gpu:a100:2(S:0-1),gpu:v100:2(S:0,2),craynetwork:4,mps:400,shard:8"),
             two_kinds);
-  EXPECT_THAT(read_gres("gpu:4"), ElementsAre(GpuKind{"", 4}));
-  EXPECT_THAT(read_gres("gpu"), ElementsAre(GpuKind{"", 1}));
-  EXPECT_THAT(read_gres("gpu:a100:2,gpu:a100:2"), ElementsAre(GpuKind{"a100", 4}));
+  EXPECT_THAT(read_gres("gpu:4"), ElementsAre(GpuGres{"", 4}));
+  EXPECT_THAT(read_gres("gpu"), ElementsAre(GpuGres{"", 1}));
+  EXPECT_THAT(read_gres("gpu:a100:2,gpu:a100:2"), ElementsAre(GpuGres{"a100", 4}));
   EXPECT_THAT(read_gres("gpu:a100:0"), IsEmpty());
   EXPECT_THAT(read_gres("(null)"), IsEmpty());
   EXPECT_THAT(read_gres(""), IsEmpty());
 }
 
-TEST(GpuKinds, KnowsMigProfiles) {
+TEST(Gres, KnowsMigProfiles) {
   for (const char* slice : {"1g.5gb", "3g.40gb", "2g.10gb+me", "a100_1g.5gb", "nvidia_a100-3g.20gb",
                             "a100_80gb_2g.20gb", "1g5gb", "7g.80gb"})
     EXPECT_TRUE(is_gpu_slice(slice)) << slice;
@@ -33,14 +33,14 @@ TEST(GpuKinds, KnowsMigProfiles) {
     EXPECT_FALSE(is_gpu_slice(whole)) << whole;
 }
 
-TEST(GpuKinds, WholeOnesCountBeforeSlices) {
-  EXPECT_THAT(counted_gpus(sliced), ElementsAre(GpuKind{"a100", 4}));
+TEST(Gres, WholeOnesCountBeforeSlices) {
+  EXPECT_THAT(counted_gpus(sliced), ElementsAre(GpuGres{"a100", 4}));
   EXPECT_EQ(counted_gpus(two_kinds), two_kinds);
-  const std::vector<GpuKind> only = {{"1g.5gb", 4}, {"3g.20gb", 1}};
+  const std::vector<GpuGres> only = {{"1g.5gb", 4}, {"3g.20gb", 1}};
   EXPECT_EQ(counted_gpus(only), only);
 }
 
-TEST(GpuKinds, AsksByTypeOnlyWhereOthersWouldDoToo) {
+TEST(Gres, AsksByTypeOnlyWhereOthersWouldDoToo) {
   EXPECT_EQ(gpu_request({}, "", 4), "4");
   EXPECT_EQ(gpu_request({{"a100", 4}}, "", 2), "2");
   EXPECT_EQ(gpu_request(sliced, "", 4), "a100:4");
@@ -53,7 +53,7 @@ TEST(GpuKinds, AsksByTypeOnlyWhereOthersWouldDoToo) {
 }
 
 /// Whatever an administrator typed: no crash, no count beyond a node, each type once.
-TEST(GpuKinds, AnyTextIsRead) {
+TEST(Gres, AnyTextIsRead) {
   std::mt19937 random(4);
   constexpr std::string_view letters = "gpu:,()S-019a.\"";
   for (int round = 0; round < 20000; ++round) {

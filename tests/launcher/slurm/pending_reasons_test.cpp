@@ -5,7 +5,7 @@
 namespace dllaunch {
 namespace {
 
-TEST(SlurmReasons, InWordsAndAsSlurmHasThem) {
+TEST(PendingReasons, InWordsAndAsSlurmHasThem) {
   EXPECT_EQ(explain_reason("Priority"), "jobs with higher priority are ahead (Priority)");
   EXPECT_EQ(explain_reason("(Resources)"),
             "next in line, waiting for nodes to become free ((Resources))");
@@ -18,7 +18,7 @@ TEST(SlurmReasons, InWordsAndAsSlurmHasThem) {
   EXPECT_EQ(explain_reason("("), "(");
 }
 
-TEST(SlurmReasons, LimitsArePutTogetherFromTheirParts) {
+TEST(PendingReasons, LimitsArePutTogetherFromTheirParts) {
   EXPECT_EQ(explain_reason("AssocGrpGRES"),
             "the limit on GPUs and other devices of the account is reached (AssocGrpGRES)");
   EXPECT_EQ(explain_reason("AssocGrpCPUMinutesLimit"),

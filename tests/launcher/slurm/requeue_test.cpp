@@ -13,56 +13,56 @@ namespace {
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 
-class PuttingBack : public testing::Test {
+class RequeueTest : public testing::Test {
  protected:
   void SetUp() override {
     job_is("RUNNING", 0);
     n2_is("ALLOCATED");
-    world_.answers["scontrol requeue 17"] = {0, "", ""};
+    system_.answers["scontrol requeue 17"] = {0, "", ""};
   }
   void job_is(const std::string& state, int restarts) {
-    world_.answers["scontrol show job 17"] = {
+    system_.answers["scontrol show job 17"] = {
         0,
         "JobId=17 JobName=a\n   JobState=" + state +
             " Reason=None\n   Restarts=" + std::to_string(restarts) + "\n",
         ""};
   }
   void n2_is(const std::string& state) {
-    world_.answers["scontrol show node n[1-2]"] = {
+    system_.answers["scontrol show node n[1-2]"] = {
         0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + state + "\n", ""};
   }
   /// Nobody sleeps: at each pause something happens, until true, which is a wish to stop.
-  Result<Ok> put_back(const std::function<bool()>& at_a_pause) {
-    return dllaunch::put_back(world_, {.job = "17", .nodes = "n[1-2]"},
-                              {.silent = silent_,
-                               .seconds_left = [this] { return left_; },
-                               .stopped =
-                                   [&](milliseconds) {
-                                     ++pauses_;
-                                     return at_a_pause();
-                                   }});
+  Result<Ok> requeue(const std::function<bool()>& at_a_pause) {
+    return dllaunch::requeue(system_, {.job = "17", .nodes = "n[1-2]"},
+                             {.silent = silent_,
+                              .seconds_left = [this] { return left_; },
+                              .stopped =
+                                  [&](milliseconds) {
+                                    ++pauses_;
+                                    return at_a_pause();
+                                  }});
   }
   long requeued() const {
-    return std::count(world_.ran.begin(), world_.ran.end(),
+    return std::count(system_.ran.begin(), system_.ran.end(),
                       std::vector<std::string>{"scontrol", "requeue", "17"});
   }
 
-  FakeWorld world_;
+  FakeSystem system_;
   std::vector<std::string> silent_;
   std::optional<double> left_;
   int pauses_ = 0;
 };
 
-TEST_F(PuttingBack, NothingIsInTheWay) {
-  EXPECT_TRUE(put_back([] { return false; }));
+TEST_F(RequeueTest, NothingIsInTheWay) {
+  EXPECT_TRUE(requeue([] { return false; }));
   EXPECT_EQ(requeued(), 1);
   EXPECT_EQ(pauses_, 0);
 }
 
 /// Slurm has not missed it yet, and would never start the job again.
-TEST_F(PuttingBack, ANodeThatDidNotAnswerUsIsWaitedFor) {
+TEST_F(RequeueTest, ANodeThatDidNotAnswerUsIsWaitedFor) {
   silent_ = {"n2"};
-  EXPECT_TRUE(put_back([this] {
+  EXPECT_TRUE(requeue([this] {
     EXPECT_EQ(requeued(), 0);
     if (pauses_ == 2) n2_is("ALLOCATED*");
     if (pauses_ == 3) n2_is("DOWN*");
@@ -72,9 +72,9 @@ TEST_F(PuttingBack, ANodeThatDidNotAnswerUsIsWaitedFor) {
   EXPECT_EQ(requeued(), 1);
 }
 
-TEST_F(PuttingBack, NoAnswerAboutTheNodesIsNoAnswer) {
-  world_.answers.erase("scontrol show node n[1-2]");
-  EXPECT_TRUE(put_back([this] {
+TEST_F(RequeueTest, NoAnswerAboutTheNodesIsNoAnswer) {
+  system_.answers.erase("scontrol show node n[1-2]");
+  EXPECT_TRUE(requeue([this] {
     EXPECT_EQ(requeued(), 0);
     n2_is("ALLOCATED");
     return false;
@@ -82,26 +82,26 @@ TEST_F(PuttingBack, NoAnswerAboutTheNodesIsNoAnswer) {
   EXPECT_EQ(pauses_, 1);
 }
 
-TEST_F(PuttingBack, WithoutTimeThereIsNoPatience) {
+TEST_F(RequeueTest, WithoutTimeThereIsNoPatience) {
   n2_is("ALLOCATED*");
   left_ = 3;
-  EXPECT_TRUE(put_back([] { return false; }));
+  EXPECT_TRUE(requeue([] { return false; }));
   EXPECT_EQ(requeued(), 1);
 }
 
 /// Slurm puts the job back itself, and its TERM comes before that can be seen.
-TEST_F(PuttingBack, ATermMayBeSlurmsOwn) {
+TEST_F(RequeueTest, ATermMayBeSlurmsOwn) {
   n2_is("ALLOCATED*");
-  EXPECT_TRUE(put_back([this] {
+  EXPECT_TRUE(requeue([this] {
     if (pauses_ == 3) job_is("PENDING", 1);
     return pauses_ == 1;
   }));
   EXPECT_EQ(requeued(), 0);
 }
 
-TEST_F(PuttingBack, ARefusalIsAnError) {
-  world_.answers["scontrol requeue 17"] = {1, "", "Requested operation is presently disabled\n"};
-  const auto done = put_back([] { return false; });
+TEST_F(RequeueTest, ARefusalIsAnError) {
+  system_.answers["scontrol requeue 17"] = {1, "", "Requested operation is presently disabled\n"};
+  const auto done = requeue([] { return false; });
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().what, HasSubstr("presently disabled"));
 }

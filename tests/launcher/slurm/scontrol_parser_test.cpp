@@ -26,14 +26,14 @@ std::string fixture(const std::string& name) {
   return read(std::filesystem::path(DLLAUNCH_SOURCE_DIR) / "tests/fixtures/slurm" / name);
 }
 
-TEST(SlurmText, ReadsTheConfiguration) {
+TEST(ScontrolParser, ReadsTheConfiguration) {
   const auto config = parse_slurm_config(fixture("22.05/config.txt"));
   EXPECT_EQ(config.version, "22.05.8");
   EXPECT_EQ(config.cluster, "aurochs");
   EXPECT_EQ(parse_slurm_config("nothing of the kind").version, "");
 }
 
-TEST(SlurmText, ReadsTheMpiTypesOfOldAndNewSrun) {
+TEST(ScontrolParser, ReadsTheMpiTypesOfOldAndNewSrun) {
   EXPECT_THAT(parse_mpi_list(fixture("20.11/mpi-list.txt")),
               ElementsAre("none", "pmi2", "pmix", "pmix_v3"));
   EXPECT_THAT(parse_mpi_list(fixture("22.05/mpi-list.txt")),
@@ -43,7 +43,7 @@ TEST(SlurmText, ReadsTheMpiTypesOfOldAndNewSrun) {
   EXPECT_THAT(parse_mpi_list(""), IsEmpty());
 }
 
-TEST(SlurmText, ReadsReservations) {
+TEST(ScontrolParser, ReadsReservations) {
   const auto both = parse_slurm_reservations(fixture("22.05/reservation.txt"));
   ASSERT_EQ(both.size(), 2U);
   EXPECT_EQ(both[0].name, "course");
@@ -59,7 +59,7 @@ TEST(SlurmText, ReadsReservations) {
   EXPECT_THAT(parse_slurm_reservations("No reservations in the system\n"), IsEmpty());
 }
 
-TEST(SlurmText, ReadsAssociations) {
+TEST(ScontrolParser, ReadsAssociations) {
   const auto all = parse_associations("physics||normal,fast\nbio|big|\n\n|x|\nno bars\n");
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].account, "physics");
@@ -68,7 +68,7 @@ TEST(SlurmText, ReadsAssociations) {
   EXPECT_THAT(all[1].qos, IsEmpty());
 }
 
-TEST(SlurmText, ReadsWhoMayUseAPartition) {
+TEST(ScontrolParser, ReadsWhoMayUseAPartition) {
   const auto all = parse_slurm_partitions(
       "PartitionName=p AllowGroups=hpc,ml AllowAccounts=ALL DenyAccounts=guests AllowQos=a,b "
       "DefaultTime=01:00:00 MaxNodes=16 MinNodes=2 MaxTime=1-00:00:00 State=INACTIVE\n");
@@ -83,7 +83,7 @@ TEST(SlurmText, ReadsWhoMayUseAPartition) {
   EXPECT_EQ(all[0].state, "INACTIVE");
 }
 
-TEST(SlurmText, ReadsPartitions) {
+TEST(ScontrolParser, ReadsPartitions) {
   const auto both = parse_slurm_partitions(fixture("22.05/partition.txt"));
   ASSERT_EQ(both.size(), 2U);
   EXPECT_EQ(both[0].name, "batch");
@@ -100,7 +100,7 @@ TEST(SlurmText, ReadsPartitions) {
   EXPECT_EQ(lines[0].max_minutes, 2 * 24 * 60);
 }
 
-TEST(SlurmText, ReadsNodes) {
+TEST(ScontrolParser, ReadsNodes) {
   const auto nodes = parse_slurm_nodes(fixture("22.05/node.txt"));
   ASSERT_EQ(nodes.size(), 4U);
   EXPECT_EQ(nodes[0].name, "n1");
@@ -117,7 +117,7 @@ TEST(SlurmText, ReadsNodes) {
   EXPECT_EQ(nodes[3].memory_mib, 512000U);
 }
 
-TEST(SlurmText, ReadsNodesOfAnOldSlurm) {
+TEST(ScontrolParser, ReadsNodesOfAnOldSlurm) {
   const auto nodes = parse_slurm_nodes(fixture("20.11/node.txt"));
   ASSERT_EQ(nodes.size(), 1U);
   EXPECT_EQ(nodes[0].cpus, 76) << "80 less two specialised cores of two threads";
@@ -126,7 +126,7 @@ TEST(SlurmText, ReadsNodesOfAnOldSlurm) {
   EXPECT_EQ(nodes[0].sockets, 2);
 }
 
-TEST(SlurmText, ReadsTheQueue) {
+TEST(ScontrolParser, ReadsTheQueue) {
   const auto jobs = parse_queue(fixture("22.05/queue.txt"));
   ASSERT_EQ(jobs.size(), 3U) << "neither the header nor a wrapper's line is a job";
   EXPECT_EQ(jobs[0].id, "97");
@@ -140,7 +140,7 @@ TEST(SlurmText, ReadsTheQueue) {
   EXPECT_EQ(jobs[2].reason, "Priority");
 }
 
-TEST(SlurmText, ReadsWhereAJobComesFrom) {
+TEST(ScontrolParser, ReadsWhereAJobComesFrom) {
   const auto jobs = parse_queue(
       "1|RUNNING|N/A|0:05|n1|None|mine | too dllaunch:00000000000000ab|a b|/r/job.sbatch\n"
       "2|RUNNING|N/A|0:05|n1|None|(null)|wrap|(null)\n");
@@ -156,7 +156,7 @@ TEST(SlurmText, ReadsWhereAJobComesFrom) {
   EXPECT_EQ(shown[0].origin.token, "dllaunch:00000000000000ab");
 }
 
-TEST(SlurmText, ATokenIsWholeOrNone) {
+TEST(ScontrolParser, ATokenIsWholeOrNone) {
   EXPECT_EQ(token_in("dllaunch:0123456789abcdef"), "dllaunch:0123456789abcdef");
   EXPECT_EQ(token_in("dllaunch:0123456789abcdef dllaunch:"), "dllaunch:0123456789abcdef");
   for (const char* text :
@@ -164,7 +164,7 @@ TEST(SlurmText, ATokenIsWholeOrNone) {
     EXPECT_EQ(token_in(text), "") << text;
 }
 
-TEST(SlurmText, ReadsJobsAndBelievesNoName) {
+TEST(ScontrolParser, ReadsJobsAndBelievesNoName) {
   const auto jobs = parse_slurm_jobs(fixture("22.05/job.txt"));
   ASSERT_EQ(jobs.size(), 2U);
   EXPECT_EQ(jobs[0].id, "1");
@@ -182,7 +182,7 @@ TEST(SlurmText, ReadsJobsAndBelievesNoName) {
   EXPECT_EQ(jobs[1].nodes, "");
 }
 
-TEST(SlurmText, ReadsDurations) {
+TEST(ScontrolParser, ReadsDurations) {
   EXPECT_EQ(parse_slurm_minutes("30"), 30);
   EXPECT_EQ(parse_slurm_minutes("30:01"), 31) << "a part of a minute counts whole";
   EXPECT_EQ(parse_slurm_minutes("00:30:00"), 30);
@@ -196,7 +196,7 @@ TEST(SlurmText, ReadsDurations) {
   EXPECT_FALSE(is_unlimited("30"));
 }
 
-TEST(SlurmText, ReadsTheRecordedSamples) {
+TEST(ScontrolParser, ReadsTheRecordedSamples) {
   const auto folder = std::filesystem::path(DLLAUNCH_SOURCE_DIR) / "../shared/slurm-samples";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not on this machine";
   for (const auto* name : {"scontrol-show-node.txt", "scontrol-o-show-node.txt"}) {
@@ -217,7 +217,7 @@ TEST(SlurmText, ReadsTheRecordedSamples) {
 }
 
 /// Captured text with bytes changed, cut and repeated: no parser crashes or invents huge numbers.
-TEST(SlurmText, SurvivesDamagedText) {
+TEST(ScontrolParser, SurvivesDamagedText) {
   std::mt19937 random(3);
   const Words names = {"20.11/node.txt",      "20.11/mpi-list.txt", "22.05/node.txt",
                        "22.05/partition.txt", "22.05/queue.txt",    "22.05/job.txt",

@@ -8,7 +8,7 @@ namespace {
 using testing::Contains;
 using testing::Not;
 
-TEST(InheritedOptions, WhatTheScriptAsksForStays) {
+TEST(SrunEnvOptions, WhatTheScriptAsksForStays) {
   const auto all = contradicting_variables({});
   for (const auto* name : {"SLURM_CPU_BIND", "SLURM_GPUS_PER_TASK", "SLURM_MEM_PER_CPU",
                            "SLURM_DISTRIBUTION", "SLURM_HINT", "SLURM_CPUS_PER_TASK"})
@@ -21,11 +21,11 @@ TEST(InheritedOptions, WhatTheScriptAsksForStays) {
   EXPECT_THAT(some, Contains("SLURM_CPUS_PER_TASK")) << "srun's line says it";
 }
 
-TEST(InheritedOptions, WhatEveryScriptSetsIsWanted) {
+TEST(SrunEnvOptions, WhatEveryScriptSetsIsWanted) {
   const auto all = contradicting_variables({});
   for (const auto* name : {"SLURM_NTASKS", "SLURM_GPUS_PER_NODE", "SLURM_MEM_PER_NODE"})
     EXPECT_THAT(all, Not(Contains(name)));
-  EXPECT_GT(inherited_options().size(), all.size());
+  EXPECT_GT(srun_env_options().size(), all.size());
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace {
 
 using std::chrono::seconds;
 
-class Life : public testing::Test {
+class LivenessTest : public testing::Test {
  protected:
-  Life() { std::filesystem::create_directories(run_.out()); }
+  LivenessTest() { std::filesystem::create_directories(run_.out()); }
 
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(run_.path + "/" + name, std::ios::app) << text;
@@ -26,92 +26,92 @@ class Life : public testing::Test {
 
   const TemporaryFolder folder_;
   const RunDir run_{.path = folder_.path()};
-  const SignsOfLife::Time start_ = std::chrono::steady_clock::now();
+  const Liveness::Time start_ = std::chrono::steady_clock::now();
 };
 
-TEST_F(Life, OutputIsASign) {
-  SignsOfLife life(run_, /*trains=*/false, 20, start_);
+TEST_F(LivenessTest, OutputIsASign) {
+  Liveness liveness(run_, /*trains=*/false, 20, start_);
   for (int second = 0; second <= 60; second += 10) {
     write("out/rank-0000-n1.log", "line\n");
-    life.look(start_ + seconds(second));
-    EXPECT_EQ(life.wedged(start_ + seconds(second)), "");
+    liveness.look(start_ + seconds(second));
+    EXPECT_EQ(liveness.wedged(start_ + seconds(second)), "");
   }
-  life.look(start_ + seconds(80));
-  EXPECT_EQ(life.wedged(start_ + seconds(80)), "");
-  EXPECT_EQ(life.wedged(start_ + seconds(81)), "nothing moved for 21 s");
+  liveness.look(start_ + seconds(80));
+  EXPECT_EQ(liveness.wedged(start_ + seconds(80)), "");
+  EXPECT_EQ(liveness.wedged(start_ + seconds(81)), "nothing moved for 21 s");
 }
 
 /// A program that prints while it is stuck says nothing by that, once it has a heart.
-TEST_F(Life, WhoTouchesTheHeartbeatIsJudgedByItAlone) {
-  SignsOfLife life(run_, /*trains=*/false, 20, start_);
+TEST_F(LivenessTest, WhoTouchesTheHeartbeatIsJudgedByItAlone) {
+  Liveness liveness(run_, /*trains=*/false, 20, start_);
   write(".heartbeat", "1");
-  life.look(start_);
+  liveness.look(start_);
   for (int second = 10; second <= 30; second += 10) {
     write("out/rank-0000-n1.log", "still waiting\n");
-    life.look(start_ + seconds(second));
+    liveness.look(start_ + seconds(second));
   }
-  EXPECT_NE(life.wedged(start_ + seconds(30)), "");
+  EXPECT_NE(liveness.wedged(start_ + seconds(30)), "");
   write(".heartbeat", "2");
-  life.look(start_ + seconds(40));
-  EXPECT_EQ(life.wedged(start_ + seconds(40)), "");
+  liveness.look(start_ + seconds(40));
+  EXPECT_EQ(liveness.wedged(start_ + seconds(40)), "");
 }
 
-TEST_F(Life, AnEarlierAttemptsHeartbeatDoesNotCount) {
+TEST_F(LivenessTest, AnEarlierAttemptsHeartbeatDoesNotCount) {
   write(".heartbeat", "1");
-  const SignsOfLife life(run_, /*trains=*/false, 20, start_);
+  const Liveness liveness(run_, /*trains=*/false, 20, start_);
   EXPECT_FALSE(std::filesystem::exists(heartbeat_file(run_)));
 }
 
 /// Where nobody is ended for silence it is known afterwards how long it was.
-TEST_F(Life, SilenceIsMeasuredToTheEndAndSlurmsWordsAreNone) {
-  SignsOfLife life(run_, /*trains=*/false, 0, start_);
+TEST_F(LivenessTest, SilenceIsMeasuredToTheEndAndSlurmsWordsAreNone) {
+  Liveness liveness(run_, /*trains=*/false, 0, start_);
   write("out/rank-0000-n1.log", "line\n");
-  life.look(start_ + seconds(600));
-  EXPECT_EQ(life.silent_s(start_ + seconds(600)), 0);
-  life.look(start_ + seconds(4000));
+  liveness.look(start_ + seconds(600));
+  EXPECT_EQ(liveness.silent_s(start_ + seconds(600)), 0);
+  liveness.look(start_ + seconds(4000));
   write("out/slurm-17.out", "slurmstepd: error: *** STEP 17.0 ON n1 CANCELLED ***\n");
-  EXPECT_EQ(life.silent_s(start_ + seconds(4001)), 3401);
+  EXPECT_EQ(liveness.silent_s(start_ + seconds(4001)), 3401);
   write("out/rank-0000-n1.log", "saved\n");
-  EXPECT_EQ(life.silent_s(start_ + seconds(4002)), 0);
+  EXPECT_EQ(liveness.silent_s(start_ + seconds(4002)), 0);
 }
 
-TEST_F(Life, NobodyLooksWithoutALimit) {
-  SignsOfLife life(run_, /*trains=*/false, 0, start_);
-  life.look(start_ + seconds(1'000'000));
-  EXPECT_EQ(life.wedged(start_ + seconds(1'000'000)), "");
+TEST_F(LivenessTest, NobodyLooksWithoutALimit) {
+  Liveness liveness(run_, /*trains=*/false, 0, start_);
+  liveness.look(start_ + seconds(1'000'000));
+  EXPECT_EQ(liveness.wedged(start_ + seconds(1'000'000)), "");
 }
 
 /// In the middle of an epoch the next step must come; before the first and between epochs the
 /// trainer loads and validates without a word.
-TEST_F(Life, ATrainingMustStepWhereItSteps) {
-  SignsOfLife life(run_, /*trains=*/true, 20, start_);
+TEST_F(LivenessTest, ATrainingMustStepWhereItSteps) {
+  Liveness liveness(run_, /*trains=*/true, 20, start_);
   write("events.jsonl", R"({"time": 1, "event": "start", "steps_per_epoch": 100})"
                         "\n");
-  life.look(start_);
-  EXPECT_EQ(life.wedged(start_ + seconds(200)), "") << "it loads";
-  EXPECT_NE(life.wedged(start_ + seconds(221)), "") << "for ever";
+  liveness.look(start_);
+  EXPECT_EQ(liveness.wedged(start_ + seconds(200)), "") << "it loads";
+  EXPECT_NE(liveness.wedged(start_ + seconds(221)), "") << "for ever";
   step(40);
   step(41);
-  life.look(start_ + seconds(200));
-  EXPECT_EQ(life.wedged(start_ + seconds(240)), "") << "its own watchdog comes first";
-  EXPECT_EQ(life.wedged(start_ + seconds(241)), "nothing moved for 41 s");
+  liveness.look(start_ + seconds(200));
+  EXPECT_EQ(liveness.wedged(start_ + seconds(240)), "") << "its own watchdog comes first";
+  EXPECT_EQ(liveness.wedged(start_ + seconds(241)), "nothing moved for 41 s");
   step(98);
-  life.look(start_ + seconds(300));
-  EXPECT_EQ(life.wedged(start_ + seconds(400)), "") << "it may validate";
+  liveness.look(start_ + seconds(300));
+  EXPECT_EQ(liveness.wedged(start_ + seconds(400)), "") << "it may validate";
 }
 
-TEST_F(Life, TheEndOfThisAttemptIsTold) {
+TEST_F(LivenessTest, TheEndOfThisAttemptIsTold) {
   write("events.jsonl", R"({"time": 1, "event": "end", "status": "completed"})"
                         "\n");
-  SignsOfLife life(run_, /*trains=*/true, 20, start_);
-  life.look(start_);
-  EXPECT_EQ(life.training_end(), "") << "that was an earlier one's";
+  Liveness liveness(run_, /*trains=*/true, 20, start_);
+  liveness.look(start_);
+  EXPECT_EQ(liveness.training_end(), "") << "that was an earlier one's";
   write("events.jsonl", R"({"time": 1, "event": "start"})"
                         "\n");
   write("events.jsonl", R"({"time": 2, "event": "end", "status": "cancelled"})"
                         "\n");
-  life.look(start_ + seconds(1));
-  EXPECT_EQ(life.training_end(), "cancelled");
+  liveness.look(start_ + seconds(1));
+  EXPECT_EQ(liveness.training_end(), "cancelled");
 }
 
 }  // namespace

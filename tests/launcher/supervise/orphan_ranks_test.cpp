@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
-class OldRanks : public testing::Test {
+class OrphanRanks : public testing::Test {
  protected:
   Result<OwnedProcess> rank(const std::string& job, const std::string& step) const {
     return OwnedProcess::start({.program = "/bin/sleep",
@@ -36,44 +36,44 @@ class OldRanks : public testing::Test {
 
   TemporaryFolder folder_;
   RunDir run_{.path = folder_.path()};
-  FakeWorld world_;
+  FakeSystem system_;
 };
 
-TEST_F(OldRanks, AreEndedWithTheirSteps) {
+TEST_F(OrphanRanks, AreEndedWithTheirSteps) {
   auto first = rank("17", "3");
   auto second = rank("17", "3");
   auto third = rank("17", "4");
   ASSERT_TRUE(first && second && third);
-  world_.answers["scancel 17.3"] = {0, "", ""};
-  world_.answers["scancel 17.4"] = {1, "", "scancel: error: no such step\n"};
+  system_.answers["scancel 17.3"] = {0, "", ""};
+  system_.answers["scancel 17.4"] = {1, "", "scancel: error: no such step\n"};
   EXPECT_THAT(steps_of_run(run_, {.job = "17"}), UnorderedElementsAre("17.3", "17.4"));
-  end_old_ranks(world_, run_, {.job = "17"});
-  EXPECT_EQ(world_.ran.size(), 2u);
+  end_orphan_ranks(system_, run_, {.job = "17"});
+  EXPECT_EQ(system_.ran.size(), 2u);
   for (auto* process : {&*first, &*second, &*third}) EXPECT_EQ(end_of(*process), 128 + SIGKILL);
-  EXPECT_THAT(world_.noted, HasSubstr("3 processes of an earlier start are still there: ended"));
-  EXPECT_THAT(world_.noted, HasSubstr("scancel 17.4: scancel: error: no such step"));
+  EXPECT_THAT(system_.logged, HasSubstr("3 processes of an earlier start are still there: ended"));
+  EXPECT_THAT(system_.logged, HasSubstr("scancel 17.4: scancel: error: no such step"));
 }
 
-TEST_F(OldRanks, OthersAreLeftAlone) {
+TEST_F(OrphanRanks, OthersAreLeftAlone) {
   auto process = rank("18", "0");
   ASSERT_TRUE(process);
   EXPECT_THAT(steps_of_run(run_, {.job = "17"}), IsEmpty());
-  end_old_ranks(world_, run_, {.job = "17"});
-  end_old_ranks(world_, run_, {});
-  end_old_ranks(world_, {.path = folder_.path() + "/other"}, {.job = "18"});
-  EXPECT_THAT(world_.ran, IsEmpty());
-  EXPECT_EQ(world_.noted, "");
+  end_orphan_ranks(system_, run_, {.job = "17"});
+  end_orphan_ranks(system_, run_, {});
+  end_orphan_ranks(system_, {.path = folder_.path() + "/other"}, {.job = "18"});
+  EXPECT_THAT(system_.ran, IsEmpty());
+  EXPECT_EQ(system_.logged, "");
   EXPECT_FALSE(process->poll());
 }
 
 /// What a variable of somebody else's process holds is no word for a command line.
-TEST_F(OldRanks, OnlyANumberIsAStep) {
+TEST_F(OrphanRanks, OnlyANumberIsAStep) {
   auto strange = rank("17", "3 --user=root");
   auto none = rank("17", "");
   ASSERT_TRUE(strange && none);
   EXPECT_THAT(steps_of_run(run_, {.job = "17"}), IsEmpty());
-  end_old_ranks(world_, run_, {.job = "17"});
-  EXPECT_THAT(world_.ran, IsEmpty());
+  end_orphan_ranks(system_, run_, {.job = "17"});
+  EXPECT_THAT(system_.ran, IsEmpty());
   EXPECT_EQ(end_of(*strange), 128 + SIGKILL);
   EXPECT_EQ(end_of(*none), 128 + SIGKILL);
 }

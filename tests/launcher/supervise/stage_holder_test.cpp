@@ -13,7 +13,7 @@ namespace dllaunch {
 namespace {
 
 /// A child that reads until its input is closed, and one that has nothing to do with it.
-class Keepers : public testing::Test {
+class StageHolders : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(pipe(ends_.data()), 0);
@@ -38,37 +38,37 @@ class Keepers : public testing::Test {
 };
 
 /// A process of the user's own that ended before is nobody to wait for.
-TEST_F(Keepers, IsWaitedForWhenItsInputIsClosed) {
-  const auto keeper = Keeper::from(words());
-  ASSERT_TRUE(keeper);
+TEST_F(StageHolders, IsWaitedForWhenItsInputIsClosed) {
+  const auto stage_holder = StageHolder::from(words());
+  ASSERT_TRUE(stage_holder);
   EXPECT_EQ(fcntl(ends_[1], F_GETFD), FD_CLOEXEC);
   const auto began = std::chrono::steady_clock::now();
-  keeper->let_go();
+  stage_holder->let_go();
   EXPECT_GT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(150));
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
   EXPECT_NE(kill(keeper_, 0), 0) << "reaped";
   EXPECT_EQ(kill(other_, 0), 0) << "not ours";
 }
 
-TEST_F(Keepers, WhatIsNoPipeIsRefused) {
+TEST_F(StageHolders, WhatIsNoPipeIsRefused) {
   const int file = open("/dev/null", O_WRONLY);
   const auto pid = std::to_string(keeper_);
   for (const auto& wrong :
        {std::to_string(file) + ":" + pid, "999:" + pid, std::string("9"), std::string(":1"),
         std::to_string(ends_[1]) + ":", words() + "x", std::string("-1:5"), std::string("x")}) {
-    const auto keeper = Keeper::from(wrong);
-    ASSERT_FALSE(keeper) << wrong;
-    EXPECT_EQ(keeper.error().kind, ErrorKind::bad_request);
+    const auto stage_holder = StageHolder::from(wrong);
+    ASSERT_FALSE(stage_holder) << wrong;
+    EXPECT_EQ(stage_holder.error().kind, ErrorKind::bad_request);
   }
   close(file);
   close(ends_[1]);
 }
 
-TEST(Keeper, ThereMayBeNone) {
-  const auto keeper = Keeper::from("");
-  ASSERT_TRUE(keeper);
-  keeper->close_input();
-  keeper->let_go();
+TEST(StageHolder, ThereMayBeNone) {
+  const auto stage_holder = StageHolder::from("");
+  ASSERT_TRUE(stage_holder);
+  stage_holder->close_input();
+  stage_holder->let_go();
 }
 
 }  // namespace

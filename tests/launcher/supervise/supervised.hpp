@@ -42,7 +42,7 @@ class Supervised {
     std::ofstream(folder_.path() + "/" + name) << text;
   }
 
-  PosixWorld world{Console{}};
+  PosixSystem system{Console{}};
 
  private:
   TemporaryFolder folder_;

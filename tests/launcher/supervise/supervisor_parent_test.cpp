@@ -15,16 +15,16 @@
 namespace dllaunch {
 namespace {
 
-class Guardian : public testing::Test {
+class SupervisorParent : public testing::Test {
  protected:
-  /// In the child: the number of this life.
+  /// In the child: the number of this incarnation.
   int live() const {
-    std::ofstream(lives_, std::ios::app) << "x";
-    return lives();
+    std::ofstream(incarnations_, std::ios::app) << "x";
+    return incarnations();
   }
-  int lives() const {
+  int incarnations() const {
     std::error_code error;
-    const auto size = std::filesystem::file_size(lives_, error);
+    const auto size = std::filesystem::file_size(incarnations_, error);
     return error ? 0 : static_cast<int>(size);
   }
 
@@ -35,35 +35,36 @@ class Guardian : public testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const std::string lives_ = folder_.path() + "/lives";
+  const std::string incarnations_ = folder_.path() + "/lives";
   const SupervisorSignals signals_{SIGUSR2};
 };
 
-TEST_F(Guardian, ReturnsWhatItsChildReturns) {
-  for (const int code : {0, 1, 93}) EXPECT_EQ(guard(signals_, [code] { return code; }), code);
+TEST_F(SupervisorParent, ReturnsWhatItsChildReturns) {
+  for (const int code : {0, 1, 93})
+    EXPECT_EQ(run_under_parent(signals_, [code] { return code; }), code);
 }
 
-TEST_F(Guardian, WhoIsKilledHasASuccessor) {
+TEST_F(SupervisorParent, WhoIsKilledHasASuccessor) {
   const auto work = [this] {
     if (live() == 1) kill(getpid(), SIGKILL);
     return 7;
   };
-  EXPECT_EQ(guard(signals_, work), 7);
-  EXPECT_EQ(lives(), 2);
+  EXPECT_EQ(run_under_parent(signals_, work), 7);
+  EXPECT_EQ(incarnations(), 2);
 }
 
-TEST_F(Guardian, ButNotForEver) {
+TEST_F(SupervisorParent, ButNotForEver) {
   const auto work = [this] {
     live();
     kill(getpid(), SIGKILL);
     return 0;
   };
-  EXPECT_EQ(guard(signals_, work), 1);
-  EXPECT_EQ(lives(), 3);
+  EXPECT_EQ(run_under_parent(signals_, work), 1);
+  EXPECT_EQ(incarnations(), 3);
 }
 
-/// Before the next life: it would meet them. What the script has started is not ours to end.
-TEST_F(Guardian, WhatAKilledOneHasLeftBehindIsEnded) {
+/// Before the next incarnation: it would meet them. What the script has started is not ours to end.
+TEST_F(SupervisorParent, WhatAKilledOneHasLeftBehindIsEnded) {
   const pid_t other = fork();
   if (other == 0) {
     execl("/bin/sleep", "sleep", "60", nullptr);
@@ -83,18 +84,18 @@ TEST_F(Guardian, WhatAKilledOneHasLeftBehindIsEnded) {
     kill(getpid(), SIGKILL);
     return 0;
   };
-  EXPECT_EQ(guard(signals_, work), 5);
+  EXPECT_EQ(run_under_parent(signals_, work), 5);
   EXPECT_EQ(kill(other, 0), 0);
   kill(other, SIGKILL);
   waitpid(other, nullptr, 0);
 }
 
 /// Slurm's signals come to the process that was the batch script.
-TEST_F(Guardian, HandsSignalsOn) {
-  const pid_t guardian = getpid();
+TEST_F(SupervisorParent, HandsSignalsOn) {
+  const pid_t supervisor_parent = getpid();
   const auto work = [&] {
     const SupervisorSignals own(SIGUSR2);
-    kill(guardian, SIGUSR2);
+    kill(supervisor_parent, SIGUSR2);
     for (int i = 0; i < 500; ++i) {
       for (const int came : own.take())
         if (came == SIGUSR2) return 5;
@@ -102,20 +103,20 @@ TEST_F(Guardian, HandsSignalsOn) {
     }
     return 1;
   };
-  EXPECT_EQ(guard(signals_, work), 5);
+  EXPECT_EQ(run_under_parent(signals_, work), 5);
 }
 
-TEST_F(Guardian, WhoWasToldToEndIsNotReplaced) {
-  const pid_t guardian = getpid();
+TEST_F(SupervisorParent, WhoWasToldToEndIsNotReplaced) {
+  const pid_t supervisor_parent = getpid();
   const auto work = [&] {
     live();
-    kill(guardian, SIGTERM);
+    kill(supervisor_parent, SIGTERM);
     usleep(300'000);
     kill(getpid(), SIGKILL);
     return 0;
   };
-  EXPECT_EQ(guard(signals_, work), 1);
-  EXPECT_EQ(lives(), 1);
+  EXPECT_EQ(run_under_parent(signals_, work), 1);
+  EXPECT_EQ(incarnations(), 1);
 }
 
 }  // namespace

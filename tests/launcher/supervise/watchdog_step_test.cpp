@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-TEST(WatchStep, LooksFromTheLastNodeThatIsNotTheScripts) {
+TEST(WatchdogStep, LooksFromTheLastNodeThatIsNotTheScripts) {
   EXPECT_EQ(node_to_watch_from({"n1", "n2", "n3"}, "n1"), "n3");
   EXPECT_EQ(node_to_watch_from({"n1", "n2", "n3"}, "n3"), "n2");
   EXPECT_EQ(node_to_watch_from({"n1"}, "n1"), "");
@@ -34,10 +34,10 @@ class WatchedRun : public testing::Test {
     run_.recovery.plan.spare_nodes = 1;
     run_.allocation = {.job = "17", .nodes = "n[1-3]", .host = "n1"};
     run_.nodes = 2;
-    world_.answers["scontrol show job 17"] = {
+    system_.answers["scontrol show job 17"] = {
         0, "JobId=17 JobName=a\n   JobState=RUNNING\n   Restarts=0\n   NodeList=n[1-3]\n", ""};
-    world_.answers["scontrol show node n[1-3]"] = {0, "NodeName=n1 State=ALLOCATED\n", ""};
-    world_.programs = {"env"};
+    system_.answers["scontrol show node n[1-3]"] = {0, "NodeName=n1 State=ALLOCATED\n", ""};
+    system_.programs = {"env"};
     srun("echo \"$0 $*\"; exec sleep 300");
     old_path_ = getenv("PATH");
     setenv("PATH", (folder_.path() + ":" + old_path_).c_str(), 1);
@@ -60,7 +60,7 @@ class WatchedRun : public testing::Test {
   }
 
   TemporaryFolder folder_;
-  FakeWorld world_;
+  FakeSystem system_;
   SupervisedRun run_;
   std::string old_path_;
 };
@@ -68,7 +68,7 @@ class WatchedRun : public testing::Test {
 TEST_F(WatchedRun, HasAStepBesideTheRanksThatEndsWithIt) {
   pid_t pid = 0;
   {
-    WatchStep step(world_, run_);
+    WatchdogStep step(system_, run_);
     EXPECT_EQ(step.pid(), 0);
     step.keep(Clock::now());
     pid = step.pid();
@@ -83,13 +83,13 @@ TEST_F(WatchedRun, HasAStepBesideTheRanksThatEndsWithIt) {
 }
 
 TEST_F(WatchedRun, ItsNodeMayFailAndAnotherOneTakesOver) {
-  WatchStep step(world_, run_);
+  WatchdogStep step(system_, run_);
   srun("exit 1");
   const auto now = Clock::now();
   step.keep(now);
   const pid_t first = step.pid();
   std::this_thread::sleep_for(100ms);
-  world_.answers["scontrol show job 17"] = {
+  system_.answers["scontrol show job 17"] = {
       0, "JobId=17 JobName=a\n   JobState=RUNNING\n   Restarts=0\n   NodeList=n[1-2]\n", ""};
   srun("echo \"$*\"; exec sleep 300");
   step.keep(now + 5s);
@@ -100,21 +100,21 @@ TEST_F(WatchedRun, ItsNodeMayFailAndAnotherOneTakesOver) {
   }));
   EXPECT_TRUE(within(10s, [&] { return !log().empty(); }));
   EXPECT_THAT(log(), HasSubstr("--nodelist=n2 "));
-  EXPECT_THAT(world_.noted, HasSubstr("the job's watcher left with code 1 (watcher.log)"));
+  EXPECT_THAT(system_.logged, HasSubstr("the job's watcher left with code 1 (watcher.log)"));
 }
 
 TEST_F(WatchedRun, WithoutSpareNodesThereIsNone) {
   run_.recovery.plan.spare_nodes = 0;
-  WatchStep step(world_, run_);
+  WatchdogStep step(system_, run_);
   step.keep(Clock::now());
   EXPECT_EQ(step.pid(), 0);
-  EXPECT_TRUE(world_.ran.empty()) << "and nobody is asked";
+  EXPECT_TRUE(system_.ran.empty()) << "and nobody is asked";
 }
 
 TEST_F(WatchedRun, NorWhereNoOtherNodeIsLeft) {
-  world_.answers["scontrol show job 17"] = {
+  system_.answers["scontrol show job 17"] = {
       0, "JobId=17 JobName=a\n   JobState=RUNNING\n   Restarts=0\n   NodeList=n1\n", ""};
-  WatchStep step(world_, run_);
+  WatchdogStep step(system_, run_);
   step.keep(Clock::now());
   EXPECT_EQ(step.pid(), 0);
 }

@@ -50,7 +50,7 @@ void expect_they_meet(const std::string& name) {
   for (const int one : {server, client, accepted}) close(one);
 }
 
-TEST(LocalDoor, EachNodeOfAStartHasItsOwn) {
+TEST(LocalListener, EachNodeOfAStartHasItsOwn) {
   const int first = listen_here(unique_name(), 0);
   ASSERT_GE(first, 0);
   EXPECT_EQ(listen_here(unique_name(), 0), -1) << "there is one already";
@@ -66,7 +66,7 @@ TEST(LocalDoor, EachNodeOfAStartHasItsOwn) {
   EXPECT_EQ(connect_here(unique_name(), 0, true), -1);
 }
 
-TEST(LocalDoor, AnotherUserWhoHoldsTheNameStopsNobody) {
+TEST(LocalListener, AnotherUserWhoHoldsTheNameStopsNobody) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   const auto name = fmt::format("dllaunch-{}-0-{}", geteuid(), unique_name());
   for (const int backlog : {-1, 0, 5}) {
@@ -76,12 +76,12 @@ TEST(LocalDoor, AnotherUserWhoHoldsTheNameStopsNobody) {
   }
 }
 
-// The door has its random name already when the usual one becomes free.
-TEST(LocalDoor, TheDoorIsFoundWhenTheStrangerHasLeft) {
+// The listener has its random name already when the usual one becomes free.
+TEST(LocalListener, TheDoorIsFoundWhenTheStrangerHasLeft) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   const auto name = fmt::format("dllaunch-{}-0-{}", geteuid(), unique_name());
   OtherProcess squatter(other_user, [&] {
-    // Beside it, what looks like the door with the random name.
+    // Beside it, what looks like the listener with the random name.
     return squat(name, 5) >= 0 && squat(name + ".0123456789abcdef", 5) >= 0;
   });
   ASSERT_TRUE(squatter.ready());
@@ -95,7 +95,7 @@ TEST(LocalDoor, TheDoorIsFoundWhenTheStrangerHasLeft) {
   for (const int one : {server, early, late}) close(one);
 }
 
-TEST(LocalDoor, ReadsTheKernelsList) {
+TEST(LocalListener, ReadsTheKernelsList) {
   std::istringstream list(
       "Num       RefCount Protocol Flags    Type St Inode Path\n"
       "0000000000000000: 00000002 00000000 00010000 0001 01 17168 @door.1\n"

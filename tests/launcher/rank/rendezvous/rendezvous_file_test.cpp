@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-class MeetingFile : public testing::Test {
+class RendezvousFile : public testing::Test {
  protected:
   std::string run() const { return temporary_.path(); }
   std::string folder() const { return run() + "/.rendezvous"; }
@@ -32,17 +32,18 @@ class MeetingFile : public testing::Test {
   }
 
   const TemporaryFolder temporary_;
-  const MeetingPoint point_{.address = "n1", .port = 1, .desk = 2, .secret = new_secret()};
+  const RendezvousPoint point_{
+      .address = "n1", .port = 1, .server_port = 2, .secret = new_secret()};
 };
 
-TEST_F(MeetingFile, ComesBackAndIsReadByThisUserAlone) {
+TEST_F(RendezvousFile, ComesBackAndIsReadByThisUserAlone) {
   auto found = published(run(), "start");
   ASSERT_TRUE(found);
   EXPECT_FALSE(*found) << "not there yet";
   ASSERT_TRUE(publish(run(), "start", point_));
   found = published(run(), "start");
   ASSERT_TRUE(found && *found);
-  EXPECT_EQ((*found)->desk, 2);
+  EXPECT_EQ((*found)->server_port, 2);
   EXPECT_EQ((*found)->secret, point_.secret);
   struct stat info {};
   ASSERT_EQ(stat(file().c_str(), &info), 0);
@@ -52,7 +53,7 @@ TEST_F(MeetingFile, ComesBackAndIsReadByThisUserAlone) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder()), {}), 1) << "nothing else is left";
 }
 
-TEST_F(MeetingFile, AFolderOfAnotherUserIsRefused) {
+TEST_F(RendezvousFile, AFolderOfAnotherUserIsRefused) {
   if (!can_be_others()) GTEST_SKIP() << "needs root";
   ASSERT_TRUE(publish(run(), "start", point_));
   ASSERT_EQ(chown(file().c_str(), other_user, other_user), 0);
@@ -64,7 +65,7 @@ TEST_F(MeetingFile, AFolderOfAnotherUserIsRefused) {
   EXPECT_EQ(written.error().kind, ErrorKind::bad_request);
 }
 
-TEST_F(MeetingFile, WhatOthersCanChangeIsRefused) {
+TEST_F(RendezvousFile, WhatOthersCanChangeIsRefused) {
   ASSERT_TRUE(publish(run(), "start", point_));
   fs::permissions(file(), fs::perms::group_write, fs::perm_options::add);
   expect_refused("start can be written by others");
@@ -73,7 +74,7 @@ TEST_F(MeetingFile, WhatOthersCanChangeIsRefused) {
   EXPECT_FALSE(publish(run(), "start", point_));
 }
 
-TEST_F(MeetingFile, ASecretThatOthersCanReadIsNone) {
+TEST_F(RendezvousFile, ASecretThatOthersCanReadIsNone) {
   ASSERT_TRUE(publish(run(), "start", point_));
   fs::permissions(file(), fs::perms::group_read, fs::perm_options::add);
   expect_refused("can be read by others");
@@ -84,7 +85,7 @@ TEST_F(MeetingFile, ASecretThatOthersCanReadIsNone) {
   EXPECT_TRUE(published(run(), "start")) << "a token is what counts there";
 }
 
-TEST_F(MeetingFile, LinksAreNotFollowed) {
+TEST_F(RendezvousFile, LinksAreNotFollowed) {
   ASSERT_TRUE(publish(run(), "start", point_));
   fs::rename(file(), run() + "/elsewhere");
   fs::create_symlink(run() + "/elsewhere", file());
