@@ -19,8 +19,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 namespace {
 

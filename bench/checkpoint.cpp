@@ -20,8 +20,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/communicator.hpp"
-#include "trainer/train.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
+#include "trainer/training/train.hpp"
 
 namespace {
 

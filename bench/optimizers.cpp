@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-#include "trainer/optimizer.hpp"
+#include "trainer/optimizers/optimizer.hpp"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "topology/placement.hpp"
-#include "topology/topology_format.hpp"
+#include "topology/discovery/topology_format.hpp"
+#include "topology/placement/placement.hpp"
 
 int main(int argc, char** argv) {
   using Clock = std::chrono::steady_clock;

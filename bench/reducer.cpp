@@ -25,8 +25,9 @@
 
 #include <dnnl.hpp>
 
-#include "runtime/communicator.hpp"
-#include "runtime/gradient_reducer.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/gradients/gradient_reducer.hpp"
 
 namespace {
 

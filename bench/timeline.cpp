@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "runtime/timeline.hpp"
+#include "runtime/timeline/timeline.hpp"
 
 namespace {
 

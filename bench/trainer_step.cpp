@@ -19,7 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/backend.hpp"
+#include "trainer/backends/backend.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
 
 namespace {
 

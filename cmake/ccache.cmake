@@ -1,5 +1,6 @@
 # Compiles through ccache where it is installed and can write its cache (a home may be read-only).
-# -DCMAKE_CXX_COMPILER_LAUNCHER= does without.
+# -DCMAKE_CXX_COMPILER_LAUNCHER= does without. Paths are relative to the clone, so that every clone and
+# worktree on a machine shares one cache; debuggers find sources from the clone's root.
 if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(CCACHE ccache)
   set(ccache_status 1)
@@ -7,6 +8,8 @@ if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
     execute_process(COMMAND ${CCACHE} --show-stats RESULT_VARIABLE ccache_status OUTPUT_QUIET ERROR_QUIET)
   endif()
   if(ccache_status EQUAL 0)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE} CACHE STRING "what starts the compiler")
+    set(CMAKE_CXX_COMPILER_LAUNCHER "env;CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR};${CCACHE}"
+      CACHE STRING "what starts the compiler")
   endif()
 endif()
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fdebug-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}=.>")

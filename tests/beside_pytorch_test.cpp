@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/support/temporary_folder.hpp"
-#include "tests/trainer/run_program.hpp"
+#include "tests/trainer/training/run_program.hpp"
 
 namespace dllaunch {
 namespace {

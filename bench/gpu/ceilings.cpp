@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "trainer/backends/gpu/check.hpp"
-#include "trainer/backends/gpu/device_memory.hpp"
-#include "trainer/backends/gpu/elementwise_bodies.hpp"
-#include "trainer/backends/gpu/launch.hpp"
+#include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
+#include "trainer/backends/gpu/kernels/launch.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 
 namespace dllaunch::gpu {
 namespace {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <memory>
 
-#include "topology/result.hpp"
+#include "bench/gpu/step_costs.hpp"
+#include "support/result.hpp"
 #include "trainer/backends/gpu/math_library.hpp"
-#include "trainer/backends/gpu/step_costs.hpp"
 
 namespace dllaunch::gpu {
 

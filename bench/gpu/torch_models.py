@@ -1,6 +1,6 @@
 """The residual networks of trainer/models in PyTorch, parameters under our names.
 
-What bench/gpu/torch_steps.py times is what tests/trainer/torch_networks.py holds ours to: losses, gradients, statistics.
+What bench/gpu/torch_steps.py times is what tests/trainer/training/torch_networks.py holds ours to: losses, gradients, statistics.
 """
 
 from torch import nn

@@ -25,7 +25,8 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace {
 

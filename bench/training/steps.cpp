@@ -26,11 +26,14 @@
 #include <string>
 #include <vector>
 
-#include "runtime/communicator.hpp"
-#include "runtime/gradient_reducer.hpp"
-#include "runtime/rank_env.hpp"
-#include "trainer/config.hpp"
-#include "trainer/parameter_arenas.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/gradients/gradient_reducer.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/config/config.hpp"
+#include "trainer/models/models.hpp"
+#include "trainer/parameters/parameter_arenas.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "launcher/os/world.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): the library's own name
 namespace CLI {

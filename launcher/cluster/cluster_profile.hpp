@@ -10,7 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "launcher/job/job_file.hpp"
-#include "topology/topology.hpp"
+#include "topology/node/topology.hpp"
 
 namespace dllaunch {
 

@@ -13,8 +13,8 @@
 
 #include "launcher/os/world.hpp"
 #include "launcher/slurm/gpu_kinds.hpp"
-#include "topology/result.hpp"
-#include "topology/topology.hpp"
+#include "support/result.hpp"
+#include "topology/node/topology.hpp"
 
 namespace dllaunch {
 

@@ -7,7 +7,7 @@
 #include "launcher/cluster/facts.hpp"
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "topology/topology_format.hpp"
+#include "topology/discovery/topology_format.hpp"
 
 namespace dllaunch {
 namespace {

@@ -11,7 +11,7 @@
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/cluster/probe_cache.hpp"
 #include "launcher/cluster/probed_node.hpp"
-#include "topology/topology_format.hpp"
+#include "topology/discovery/topology_format.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "launcher/slurm/host_list.hpp"
-#include "topology/topology_format.hpp"
+#include "topology/discovery/topology_format.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "launcher/cluster/facts.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

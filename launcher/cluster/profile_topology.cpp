@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "topology/reserved_cpus.hpp"
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
+#include "topology/placement/reserved_cpus.hpp"
 
 namespace dllaunch {
 namespace {

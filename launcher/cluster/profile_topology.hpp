@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "topology/topology.hpp"
+#include "topology/node/topology.hpp"
 
 namespace dllaunch {
 

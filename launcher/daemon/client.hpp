@@ -8,7 +8,7 @@
 
 #include "launcher/daemon/place.hpp"
 #include "launcher/os/world.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

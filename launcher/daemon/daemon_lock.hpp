@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

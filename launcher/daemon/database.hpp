@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 // NOLINTBEGIN(readability-identifier-naming): the library's own names
 struct sqlite3;

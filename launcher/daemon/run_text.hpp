@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/run/run_dir.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

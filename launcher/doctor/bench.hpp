@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "topology/topology.hpp"
+#include "topology/node/topology.hpp"
 
 namespace dllaunch {
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "launcher/base/utf8.hpp"
-#include "runtime/gpu/gpu_sensors.hpp"
-#include "topology/isolated_call.hpp"
+#include "runtime/gpu/sensors/gpu_sensors.hpp"
+#include "support/isolated_call.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "runtime/gpu/gpu_reading.hpp"
-#include "topology/gpu_inventory.hpp"
-#include "topology/topology.hpp"
+#include "runtime/gpu/sensors/gpu_reading.hpp"
+#include "topology/discovery/gpu_inventory.hpp"
+#include "topology/node/topology.hpp"
 
 namespace dllaunch {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "launcher/doctor/numa_memory.hpp"
-#include "runtime/binding.hpp"
+#include "runtime/rank/binding.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "topology/id_set.hpp"
-#include "topology/result.hpp"
+#include "support/id_set.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

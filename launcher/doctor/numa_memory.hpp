@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

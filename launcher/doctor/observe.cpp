@@ -13,8 +13,8 @@
 #include <functional>
 
 #include "launcher/doctor/proc_text.hpp"
-#include "topology/cgroup_paths.hpp"
-#include "topology/diagnosis.hpp"
+#include "topology/diagnosis/diagnosis.hpp"
+#include "topology/discovery/cgroup_paths.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "launcher/doctor/ranks_of_job.hpp"
-#include "topology/rank_observation.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
+#include "topology/diagnosis/rank_observation.hpp"
 
 namespace dllaunch {
 

@@ -12,8 +12,8 @@
 #include <optional>
 
 #include "launcher/doctor/numa_memory.hpp"
-#include "runtime/binding.hpp"
-#include "topology/isolated_call.hpp"
+#include "runtime/rank/binding.hpp"
+#include "support/isolated_call.hpp"
 
 namespace dllaunch {
 namespace {

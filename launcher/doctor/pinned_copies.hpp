@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "topology/id_set.hpp"
-#include "topology/result.hpp"
+#include "support/id_set.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

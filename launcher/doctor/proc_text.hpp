@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "topology/rank_observation.hpp"
+#include "topology/diagnosis/rank_observation.hpp"
 
 namespace dllaunch {
 

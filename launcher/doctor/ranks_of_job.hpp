@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/rank_env.hpp"
-#include "topology/rank_observation.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "topology/diagnosis/rank_observation.hpp"
 
 namespace dllaunch {
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/doctor/gpu_rows.hpp"
-#include "topology/diagnosis.hpp"
+#include "topology/diagnosis/diagnosis.hpp"
 
 namespace dllaunch {
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/job/recovery.hpp"
-#include "topology/placement.hpp"
+#include "topology/placement/placement.hpp"
 
 namespace dllaunch {
 

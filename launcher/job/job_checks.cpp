@@ -11,7 +11,7 @@
 #include "launcher/base/utf8.hpp"
 #include "launcher/config/yaml_scalar.hpp"
 #include "launcher/job/trainer_backends.hpp"
-#include "topology/id_set.hpp"
+#include "support/id_set.hpp"
 
 namespace dllaunch {
 namespace {
@@ -93,7 +93,8 @@ void check_precision(const YamlNode& root, std::vector<YamlProblem>& problems) {
   if (!problem.empty()) problems.push_back({precision->value->mark, problem});
 }
 
-/// The trainer refuses both too (trainer/fine_tuning_keys.cpp), but after the wait in the queue.
+/// The trainer refuses both too (trainer/config/fine_tuning_keys.cpp), but after the wait in the
+/// queue.
 void check_fine_tuning(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* train = find(&root, "train");
   const YamlNode* keys = train == nullptr ? nullptr : train->value.get();
@@ -113,7 +114,7 @@ void check_fine_tuning(const YamlNode& root, std::vector<YamlProblem>& problems)
                       "of them out"});
 }
 
-/// The trainer refuses these too (trainer/config.cpp), but after the wait in the queue.
+/// The trainer refuses these too (trainer/config/config.cpp), but after the wait in the queue.
 void check_compression(const YamlNode& root, std::vector<YamlProblem>& problems) {
   const YamlEntry* train = find(&root, "train");
   const YamlEntry* runtime = find(&root, "runtime");

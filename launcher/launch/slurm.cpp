@@ -12,7 +12,7 @@
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/slurm/option_edits.hpp"
-#include "topology/id_set.hpp"
+#include "support/id_set.hpp"
 
 namespace dllaunch {
 namespace {

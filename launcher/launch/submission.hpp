@@ -10,7 +10,7 @@
 
 #include "launcher/os/world.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

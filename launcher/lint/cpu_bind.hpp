@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "launcher/lint/script.hpp"
-#include "topology/id_set.hpp"
+#include "support/id_set.hpp"
 
 namespace dllaunch::lint {
 

@@ -10,7 +10,7 @@
 
 #include "launcher/lint/cpu_bind.hpp"
 #include "launcher/lint/script.hpp"
-#include "topology/topology.hpp"
+#include "topology/node/topology.hpp"
 
 namespace dllaunch::lint {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "topology/id_set.hpp"
+#include "support/id_set.hpp"
 
 namespace dllaunch {
 

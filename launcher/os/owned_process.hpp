@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -17,7 +17,7 @@
 
 #include "launcher/base/terminal_text.hpp"
 #include "launcher/os/child_process.hpp"
-#include "topology/discover_hwloc.hpp"
+#include "topology/discovery/discover_hwloc.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "topology/gpu_inventory.hpp"
-#include "topology/result.hpp"
-#include "topology/topology.hpp"
+#include "support/result.hpp"
+#include "topology/discovery/gpu_inventory.hpp"
+#include "topology/node/topology.hpp"
 
 namespace dllaunch {
 

@@ -8,7 +8,7 @@
 
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/cluster/probed_node.hpp"
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

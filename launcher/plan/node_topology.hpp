@@ -8,7 +8,7 @@
 
 #include "launcher/cluster/facts.hpp"
 #include "launcher/plan/node_choice.hpp"
-#include "topology/placement.hpp"
+#include "topology/placement/placement.hpp"
 
 namespace dllaunch {
 

@@ -13,7 +13,7 @@
 #include "launcher/job/recovery.hpp"
 #include "launcher/plan/node_topology.hpp"
 #include "launcher/plan/stage.hpp"
-#include "topology/placement.hpp"
+#include "topology/placement/placement.hpp"
 
 namespace dllaunch {
 

@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/plan/plan.hpp"
-#include "topology/id_set.hpp"
-#include "topology/masks.hpp"
+#include "support/id_set.hpp"
+#include "topology/render/masks.hpp"
 
 namespace dllaunch {
 namespace {

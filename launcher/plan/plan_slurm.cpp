@@ -15,8 +15,8 @@
 #include "launcher/plan/plan_parts.hpp"
 #include "launcher/plan/slurm_wishes.hpp"
 #include "launcher/slurm/option_edits.hpp"
-#include "runtime/lease.hpp"
-#include "topology/masks.hpp"
+#include "runtime/rank/lease.hpp"
+#include "topology/render/masks.hpp"
 
 namespace dllaunch {
 namespace {

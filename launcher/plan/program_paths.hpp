@@ -4,7 +4,7 @@
 #include <string>
 
 #include "launcher/plan/plan.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

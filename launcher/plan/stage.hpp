@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

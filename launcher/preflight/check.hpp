@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/preflight/request.hpp"
-#include "topology/diagnosis.hpp"
+#include "topology/diagnosis/diagnosis.hpp"
 
 namespace dllaunch {
 

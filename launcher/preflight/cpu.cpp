@@ -7,7 +7,7 @@
 #include "launcher/preflight/check.hpp"
 #include "launcher/preflight/cpu_speed.hpp"
 #include "launcher/preflight/outliers.hpp"
-#include "runtime/binding.hpp"
+#include "runtime/rank/binding.hpp"
 
 namespace dllaunch {
 namespace {

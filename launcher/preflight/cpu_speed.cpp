@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "launcher/preflight/outliers.hpp"
-#include "runtime/binding.hpp"
+#include "runtime/rank/binding.hpp"
 
 namespace dllaunch {
 namespace {

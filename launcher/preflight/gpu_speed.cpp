@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "topology/shared_library.hpp"
+#include "support/shared_library.hpp"
 
 namespace dllaunch {
 namespace {

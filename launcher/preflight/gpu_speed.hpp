@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

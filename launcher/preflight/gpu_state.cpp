@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "topology/nvml_library.hpp"
+#include "topology/discovery/nvml_library.hpp"
 
 namespace dllaunch {
 namespace {

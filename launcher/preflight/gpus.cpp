@@ -8,7 +8,7 @@
 
 #include "launcher/preflight/check.hpp"
 #include "launcher/preflight/gpu_state.hpp"
-#include "topology/visible_gpus.hpp"
+#include "topology/diagnosis/visible_gpus.hpp"
 
 namespace dllaunch {
 namespace {

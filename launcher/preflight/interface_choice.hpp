@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "launcher/rank/rendezvous/reachable_address.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

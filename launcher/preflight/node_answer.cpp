@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "topology/isolated_call.hpp"
+#include "support/isolated_call.hpp"
 
 namespace dllaunch {
 namespace {

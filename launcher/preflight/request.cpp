@@ -10,7 +10,7 @@
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/stored_json.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "topology/isolated_call.hpp"
+#include "support/isolated_call.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/os/world.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

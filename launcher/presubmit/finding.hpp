@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/cluster/facts.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/rank/rendezvous/messages.hpp"
-#include "runtime/rank_env.hpp"
+#include "runtime/rank/rank_env.hpp"
 
 namespace dllaunch {
 

@@ -8,8 +8,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "runtime/rank_env.hpp"
-#include "topology/result.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

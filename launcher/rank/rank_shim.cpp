@@ -8,7 +8,7 @@
 #include <set>
 
 #include "launcher/run/stored_json.hpp"
-#include "topology/visible_gpus.hpp"
+#include "topology/diagnosis/visible_gpus.hpp"
 
 namespace dllaunch {
 namespace {

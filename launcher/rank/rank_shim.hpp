@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "launcher/rank/node_folders.hpp"
-#include "runtime/rank_env.hpp"
-#include "topology/placement.hpp"
-#include "topology/topology.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "topology/node/topology.hpp"
+#include "topology/placement/placement.hpp"
 
 namespace dllaunch {
 

@@ -13,7 +13,7 @@
 namespace dllaunch {
 
 /// `time` is Unix seconds in all of them, `generation` that of the life that wrote it (0: it has
-/// none; runtime/lease.hpp). An absent optional was null or missing.
+/// none; runtime/rank/lease.hpp). An absent optional was null or missing.
 struct StartEvent {
   double time = 0;
   std::optional<std::int64_t> ranks = {};

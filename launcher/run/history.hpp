@@ -3,7 +3,8 @@
 // A run that was restarted has had several lives, and the file holds what all of them wrote, in the
 // order in which it arrived. What counts:
 //
-//  1. Of lines with a generation (runtime/lease.hpp) those of the highest so far. A lower one is an
+//  1. Of lines with a generation (runtime/rank/lease.hpp) those of the highest so far. A lower one
+//  is an
 //     orphan's, which did not know yet that a later life had begun. Lines without one count.
 //  2. A life goes on from a step: that of the checkpoint in its `restart` event with the reason
 //     "resume", 0 without one. What was trained beyond it is lost work.

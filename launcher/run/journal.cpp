@@ -14,8 +14,8 @@
 
 #include "launcher/base/utf8.hpp"
 #include "launcher/run/rank_logs.hpp"
-#include "runtime/run_file.hpp"
-#include "topology/regular_file.hpp"
+#include "support/regular_file.hpp"
+#include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {

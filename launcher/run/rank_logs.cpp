@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "topology/regular_file.hpp"
+#include "support/regular_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <thread>
 
-#include "runtime/run_file.hpp"
-#include "topology/regular_file.hpp"
+#include "support/regular_file.hpp"
+#include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "launcher/os/world.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "runtime/lease.hpp"
+#include "runtime/rank/lease.hpp"
 
 namespace dllaunch {
 

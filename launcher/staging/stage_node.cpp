@@ -14,7 +14,7 @@
 
 #include "launcher/plan/stage.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "topology/network_disk.hpp"
+#include "support/network_disk.hpp"
 
 namespace dllaunch {
 namespace {

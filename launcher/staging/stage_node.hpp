@@ -7,7 +7,7 @@
 
 #include "launcher/os/world.hpp"
 #include "launcher/staging/stage_parcel.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -16,7 +16,7 @@
 #include "launcher/supervise/policy.hpp"
 #include "launcher/supervise/signals.hpp"
 #include "launcher/supervise/signs_of_life.hpp"
-#include "runtime/lease.hpp"
+#include "runtime/rank/lease.hpp"
 
 namespace dllaunch {
 

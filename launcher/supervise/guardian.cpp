@@ -13,7 +13,7 @@
 
 #include "launcher/cli/verb.hpp"
 #include "launcher/os/descendants.hpp"
-#include "runtime/lease.hpp"
+#include "runtime/rank/lease.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "launcher/run/run_dir.hpp"
-#include "runtime/held_folder.hpp"
+#include "support/held_folder.hpp"
 
 namespace dllaunch {
 

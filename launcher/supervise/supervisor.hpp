@@ -7,7 +7,7 @@
 
 #include "launcher/os/world.hpp"
 #include "launcher/supervise/attempt_watch.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -9,8 +9,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "topology/id_set.hpp"
-#include "topology/result.hpp"
+#include "support/id_set.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

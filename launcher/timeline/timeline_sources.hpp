@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/timeline_format.hpp"
-#include "topology/result.hpp"
+#include "runtime/timeline/format/timeline_format.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/fatal.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch {
 

@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <utility>
 
-#include "runtime/fatal.hpp"
 #include "runtime/watchdog/kernel_view.hpp"
 #include "runtime/watchdog/thread_stack.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch {
 namespace {

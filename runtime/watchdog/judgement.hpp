@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/activity.hpp"
+#include "runtime/activity/activity.hpp"
 
 namespace dllaunch {
 

@@ -13,9 +13,9 @@
 #include <csignal>
 #include <cstring>
 
-#include "runtime/fatal.hpp"
 #include "runtime/watchdog/kernel_view.hpp"
 #include "runtime/watchdog/thread_stack.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch {
 namespace {

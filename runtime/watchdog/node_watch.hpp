@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/shared_memory.hpp"
 #include "runtime/watchdog/judgement.hpp"
 #include "runtime/watchdog/roster.hpp"
+#include "support/shared_memory.hpp"
 
 namespace dllaunch {
 

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/activity.hpp"
-#include "runtime/communicator.hpp"
-#include "runtime/shared_memory.hpp"
+#include "runtime/activity/activity.hpp"
+#include "runtime/communicators/communicator.hpp"
 #include "runtime/watchdog/message.hpp"
 #include "runtime/watchdog/side_channel.hpp"
+#include "support/shared_memory.hpp"
 
 namespace dllaunch {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/shared_memory.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
+#include "support/shared_memory.hpp"
 
 namespace dllaunch {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "topology/id_set.hpp"
+#include "support/id_set.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "runtime/all_signals_blocked.hpp"
+#include "support/all_signals_blocked.hpp"
 
 namespace dllaunch {
 

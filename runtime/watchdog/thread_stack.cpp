@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/signal_stack.hpp"
+#include "support/signal_stack.hpp"
 
 namespace dllaunch {
 namespace {

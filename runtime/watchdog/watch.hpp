@@ -13,7 +13,7 @@
 #include "runtime/watchdog/roll_call.hpp"
 #include "runtime/watchdog/roster.hpp"
 #include "runtime/watchdog/side_channel.hpp"
-#include "runtime/watchdog/stall_story.hpp"
+#include "runtime/watchdog/stall_reporter.hpp"
 #include "runtime/watchdog/stall_text.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 

@@ -8,10 +8,10 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/all_signals_blocked.hpp"
-#include "runtime/watchdog/teller.hpp"
+#include "runtime/watchdog/async_notifier.hpp"
 #include "runtime/watchdog/thread_stack.hpp"
 #include "runtime/watchdog/watch.hpp"
+#include "support/all_signals_blocked.hpp"
 
 namespace dllaunch {
 namespace {

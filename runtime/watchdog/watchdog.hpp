@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/activity.hpp"
-#include "runtime/communicator.hpp"
+#include "runtime/activity/activity.hpp"
+#include "runtime/communicators/communicator.hpp"
 
 namespace dllaunch {
 

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "launcher/os/posix_world.hpp"
+#include "support/id_set.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "topology/id_set.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/posix_world.hpp"
-#include "runtime/binding.hpp"
+#include "runtime/rank/binding.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {

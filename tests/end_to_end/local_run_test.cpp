@@ -11,9 +11,9 @@
 #include <set>
 
 #include "launcher/os/posix_world.hpp"
+#include "support/id_set.hpp"
 #include "tests/end_to_end/launched.hpp"
-#include "tests/topology/xml_node.hpp"
-#include "topology/id_set.hpp"
+#include "tests/topology/discovery/xml_node.hpp"
 
 namespace dllaunch {
 namespace {

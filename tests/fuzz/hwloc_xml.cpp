@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/fuzz/must_hold.hpp"
-#include "topology/discover_hwloc.hpp"
-#include "topology/topology_format.hpp"
+#include "topology/discovery/discover_hwloc.hpp"
+#include "topology/discovery/topology_format.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;

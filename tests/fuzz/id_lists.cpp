@@ -1,6 +1,6 @@
 // CPU and NUMA lists: "0-3,8".
+#include "support/id_set.hpp"
 #include "tests/fuzz/must_hold.hpp"
-#include "topology/id_set.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;

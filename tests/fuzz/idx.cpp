@@ -1,5 +1,5 @@
 // IDX files, plain and packed.
-#include "trainer/dataset/idx.hpp"
+#include "trainer/data/datasets/idx.hpp"
 
 #include "tests/fuzz/must_hold.hpp"
 

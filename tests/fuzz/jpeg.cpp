@@ -1,5 +1,5 @@
 // JPEG files.
-#include "trainer/dataset/jpeg.hpp"
+#include "trainer/data/codecs/jpeg.hpp"
 
 #include "tests/fuzz/must_hold.hpp"
 

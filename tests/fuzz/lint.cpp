@@ -2,7 +2,7 @@
 #include "launcher/lint/lint.hpp"
 #include "launcher/lint/unified_diff.hpp"
 #include "tests/fuzz/must_hold.hpp"
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;

@@ -11,8 +11,8 @@
 #include "launcher/run/failure.hpp"
 #include "launcher/run/first_error.hpp"
 #include "launcher/run/log_line.hpp"
+#include "support/id_set.hpp"
 #include "tests/fuzz/must_hold.hpp"
-#include "topology/id_set.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tests/fuzz/must_hold.hpp"
-#include "trainer/csv.hpp"
+#include "trainer/reports/csv.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;

@@ -1,5 +1,5 @@
 // Headers of .npy files.
-#include "trainer/dataset/npy_header.hpp"
+#include "trainer/data/datasets/npy_header.hpp"
 
 #include <string_view>
 

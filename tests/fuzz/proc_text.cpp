@@ -1,7 +1,7 @@
 // What /proc says of processes, which are called and configured as strangers like.
 #include "launcher/doctor/proc_text.hpp"
 #include "tests/fuzz/must_hold.hpp"
-#include "topology/cgroup_paths.hpp"
+#include "topology/discovery/cgroup_paths.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "tests/fuzz/must_hold.hpp"
-#include "tests/topology/damage.hpp"
+#include "tests/topology/discovery/damage.hpp"
 
 // There only where a sanitizer is linked.
 extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));

@@ -1,8 +1,8 @@
 // Files of tensors, as PyTorch writes them.
-#include "trainer/safetensors.hpp"
+#include "trainer/tensors/safetensors.hpp"
 
 #include "tests/fuzz/must_hold.hpp"
-#include "trainer/tensor_values.hpp"
+#include "trainer/tensors/tensor_values.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;

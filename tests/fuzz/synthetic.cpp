@@ -1,7 +1,7 @@
 // "packages:2 numa:4 cores:8 gpus:4".
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 #include "tests/fuzz/must_hold.hpp"
-#include "topology/placement.hpp"
+#include "topology/placement/placement.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;

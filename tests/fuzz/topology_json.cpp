@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/fuzz/must_hold.hpp"
-#include "topology/placement.hpp"
-#include "topology/topology_format.hpp"
+#include "topology/discovery/topology_format.hpp"
+#include "topology/placement/placement.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;

@@ -13,7 +13,7 @@
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/golden.hpp"
-#include "topology/masks.hpp"
+#include "topology/render/masks.hpp"
 
 namespace dllaunch {
 namespace {

@@ -13,7 +13,7 @@
 #include "launcher/slurm/slurm_job.hpp"
 #include "tests/launcher/disk_world.hpp"
 #include "tests/support/crash_states.hpp"
-#include "tests/trainer/run_program.hpp"
+#include "tests/trainer/training/run_program.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "launcher/slurm/host_list.hpp"
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

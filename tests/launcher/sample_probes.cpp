@@ -1,6 +1,6 @@
 #include "tests/launcher/sample_probes.hpp"
 
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 

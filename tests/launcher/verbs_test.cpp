@@ -9,7 +9,7 @@
 #include "launcher/job/job_schema.hpp"
 #include "tests/support/fake_world.hpp"
 #include "tests/support/golden.hpp"
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

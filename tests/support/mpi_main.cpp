@@ -6,8 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "runtime/communicator.hpp"
-#include "runtime/rank_env.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/rank/rank_env.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 
 namespace dllaunch {
 

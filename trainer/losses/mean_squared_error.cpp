@@ -1,5 +1,5 @@
 // The loss of a regression: PyTorch's MSELoss. A label counts as 1 for its class, 0 for the others.
-#include "trainer/loss.hpp"
+#include "trainer/losses/loss.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/loss.hpp"
+#include "trainer/losses/loss.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,7 +3,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "trainer/loss.hpp"
+#include "trainer/losses/loss.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,7 +2,8 @@
 // Goetz, Erlingsson, Riedel 2018): three convolutions along height, width and bands, two dense
 // layers. The channels of an image are the bands of a cube, one value each.
 // 9x9 pixels, 220 bands, 58 classes: 7,809,306 parameters.
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

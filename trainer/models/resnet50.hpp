@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
 
 namespace dllaunch {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
 
 namespace dllaunch {
 

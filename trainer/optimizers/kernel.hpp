@@ -8,7 +8,7 @@
 #include <array>
 #include <limits>
 
-#include "trainer/optimizer.hpp"
+#include "trainer/optimizers/optimizer.hpp"
 
 namespace dllaunch {
 

@@ -8,9 +8,9 @@
 #include "launcher/cli/verb.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "topology/masks.hpp"
-#include "topology/placement.hpp"
-#include "topology/renderings.hpp"
+#include "topology/placement/placement.hpp"
+#include "topology/render/masks.hpp"
+#include "topology/render/renderings.hpp"
 
 namespace dllaunch {
 namespace {

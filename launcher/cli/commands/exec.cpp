@@ -24,8 +24,8 @@
 #include "launcher/rank/rendezvous/start_name.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
-#include "runtime/binding.hpp"
-#include "runtime/run_file.hpp"
+#include "runtime/rank/binding.hpp"
+#include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {

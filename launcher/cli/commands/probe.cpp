@@ -16,8 +16,8 @@
 #include "launcher/probe/probe.hpp"
 #include "launcher/probe/render_probe.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "topology/discover_hwloc.hpp"
-#include "topology/discover_hwloc_xml.hpp"
+#include "topology/discovery/discover_hwloc.hpp"
+#include "topology/discovery/discover_hwloc_xml.hpp"
 
 namespace dllaunch {
 namespace {

@@ -23,7 +23,7 @@
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/staging/stage_job.hpp"
-#include "runtime/held_folder.hpp"
+#include "support/held_folder.hpp"
 
 namespace dllaunch {
 namespace {

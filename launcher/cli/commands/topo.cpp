@@ -8,8 +8,8 @@
 #include "launcher/cli/verb.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "topology/discover_hwloc_xml.hpp"
-#include "topology/topology_format.hpp"
+#include "topology/discovery/discover_hwloc_xml.hpp"
+#include "topology/discovery/topology_format.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "launcher/lint/directive_values.hpp"
 #include "launcher/lint/rule.hpp"
-#include "topology/masks.hpp"
-#include "topology/placement.hpp"
+#include "topology/placement/placement.hpp"
+#include "topology/render/masks.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "launcher/rank/rendezvous/messages.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

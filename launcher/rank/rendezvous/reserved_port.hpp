@@ -1,7 +1,7 @@
 // A port that nobody else on this machine gets, held for the program that this process becomes.
 #pragma once
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

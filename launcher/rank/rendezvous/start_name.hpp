@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/rank_env.hpp"
-#include "topology/result.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

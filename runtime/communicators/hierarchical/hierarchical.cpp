@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/communicators/hierarchical/column_tuning.hpp"
 #include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
+#include "runtime/communicators/hierarchical/inter_node_tuning.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
 #include "runtime/communicators/mpi/eager_limit.hpp"
-#include "runtime/fatal.hpp"
-#include "runtime/measured.hpp"
+#include "runtime/rank/measured.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/fatal.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch {
 namespace {

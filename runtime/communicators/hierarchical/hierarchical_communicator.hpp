@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "runtime/communicators/hierarchical/column.hpp"
+#include "runtime/communicators/hierarchical/inter_node.hpp"
+#include "runtime/communicators/hierarchical/node_group.hpp"
 #include "runtime/communicators/hierarchical/step.hpp"
-#include "runtime/communicators/hierarchical/team.hpp"
 
 namespace dllaunch {
 

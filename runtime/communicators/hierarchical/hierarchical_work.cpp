@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
-#include "runtime/communicators/reduction.hpp"
+#include "runtime/communicators/reduction/reduction.hpp"
 
 namespace dllaunch {
 namespace {

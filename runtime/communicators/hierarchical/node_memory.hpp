@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runtime/communicators/mpi/peers.hpp"
-#include "runtime/shared_memory.hpp"
-#include "topology/result.hpp"
+#include "support/result.hpp"
+#include "support/shared_memory.hpp"
 
 namespace dllaunch {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/communicators/hierarchical/team.hpp"
+#include "runtime/communicators/hierarchical/node_group.hpp"
 
 namespace dllaunch {
 

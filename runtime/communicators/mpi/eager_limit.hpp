@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "runtime/rank_env.hpp"
+#include "runtime/rank/rank_env.hpp"
 
 namespace dllaunch {
 

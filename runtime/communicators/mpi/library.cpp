@@ -7,7 +7,7 @@
 
 #include "runtime/communicators/mpi/requests.hpp"
 #include "runtime/communicators/mpi/segment_names.hpp"
-#include "runtime/communicators/reduction.hpp"
+#include "runtime/communicators/reduction/reduction.hpp"
 
 namespace dllaunch {
 namespace {

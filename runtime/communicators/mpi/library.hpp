@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "runtime/communicator.hpp"
-#include "runtime/rank_env.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/rank/rank_env.hpp"
 
 namespace dllaunch {
 

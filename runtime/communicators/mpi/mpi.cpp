@@ -10,7 +10,7 @@
 #include "runtime/communicators/aligned_memory.hpp"
 #include "runtime/communicators/mpi/library.hpp"
 #include "runtime/communicators/mpi/requests.hpp"
-#include "runtime/communicators/reduction.hpp"
+#include "runtime/communicators/reduction/reduction.hpp"
 
 namespace dllaunch {
 namespace {

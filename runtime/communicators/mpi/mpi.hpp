@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/communicator.hpp"
-#include "runtime/fatal.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch {
 

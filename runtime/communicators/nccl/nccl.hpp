@@ -4,8 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/communicator.hpp"
-#include "topology/result.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -8,8 +8,8 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/fatal.hpp"
 #include "runtime/gpu/own_gpu.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/nccl/nccl_api.hpp"
-#include "runtime/rank_env.hpp"
+#include "runtime/rank/rank_env.hpp"
 
 namespace dllaunch {
 

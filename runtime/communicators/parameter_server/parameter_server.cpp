@@ -7,7 +7,7 @@
 
 #include "runtime/communicators/aligned_memory.hpp"
 #include "runtime/communicators/mpi/peers.hpp"
-#include "runtime/communicators/reduction.hpp"
+#include "runtime/communicators/reduction/reduction.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "tests/support/fake_world.hpp"
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

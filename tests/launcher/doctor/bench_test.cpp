@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "topology/discover_hwloc.hpp"
-#include "topology/synthetic.hpp"
+#include "topology/discovery/discover_hwloc.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

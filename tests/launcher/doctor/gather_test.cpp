@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "tests/support/fake_world.hpp"
-#include "tests/topology/damage.hpp"
+#include "tests/topology/discovery/damage.hpp"
 
 namespace dllaunch {
 namespace {

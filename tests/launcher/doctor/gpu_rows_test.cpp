@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "launcher/doctor/report.hpp"
-#include "tests/runtime/gpu/fake_sensors.hpp"
-#include "tests/topology/damage.hpp"
+#include "tests/runtime/gpu/sensors/fake_sensors.hpp"
+#include "tests/topology/discovery/damage.hpp"
 
 namespace dllaunch {
 namespace {

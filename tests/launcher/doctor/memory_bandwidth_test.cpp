@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/binding.hpp"
+#include "runtime/rank/binding.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "topology/discover_hwloc.hpp"
+#include "topology/discovery/discover_hwloc.hpp"
 
 namespace dllaunch {
 namespace {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "runtime/binding.hpp"
+#include "runtime/rank/binding.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

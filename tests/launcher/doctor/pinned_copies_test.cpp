@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "runtime/binding.hpp"
+#include "runtime/rank/binding.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "tests/topology/damage.hpp"
+#include "tests/topology/discovery/damage.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "launcher/doctor/bench.hpp"
 #include "tests/support/golden.hpp"
-#include "tests/topology/damage.hpp"
+#include "tests/topology/discovery/damage.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "launcher/doctor/report.hpp"
 #include "tests/support/golden.hpp"
-#include "tests/topology/observed_ranks.hpp"
-#include "topology/synthetic.hpp"
+#include "tests/topology/diagnosis/observed_ranks.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

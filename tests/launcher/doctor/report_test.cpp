@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/topology/damage.hpp"
-#include "tests/topology/observed_ranks.hpp"
-#include "topology/synthetic.hpp"
+#include "tests/topology/diagnosis/observed_ranks.hpp"
+#include "tests/topology/discovery/damage.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

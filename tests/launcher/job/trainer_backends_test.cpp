@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

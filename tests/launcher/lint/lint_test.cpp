@@ -20,7 +20,7 @@
 #include "launcher/os/posix_world.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "topology/topology_format.hpp"
+#include "topology/discovery/topology_format.hpp"
 
 namespace dllaunch::lint {
 namespace {

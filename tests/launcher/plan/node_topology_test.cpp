@@ -5,8 +5,8 @@
 #include "launcher/cluster/cluster_profile.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"
-#include "topology/synthetic.hpp"
-#include "topology/topology_format.hpp"
+#include "topology/discovery/topology_format.hpp"
+#include "topology/node/synthetic.hpp"
 
 #include <nlohmann/json.hpp>
 

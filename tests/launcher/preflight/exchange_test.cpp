@@ -11,9 +11,9 @@
 
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/isolated_call.hpp"
 #include "tests/launcher/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"
-#include "topology/isolated_call.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "launcher/preflight/check.hpp"
-#include "topology/isolated_call.hpp"
+#include "support/isolated_call.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,7 +7,7 @@
 #include <csignal>
 
 #include "tests/support/fake_world.hpp"
-#include "tests/topology/damage.hpp"
+#include "tests/topology/discovery/damage.hpp"
 
 namespace dllaunch {
 namespace {

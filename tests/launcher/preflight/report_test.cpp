@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/golden.hpp"
-#include "tests/topology/damage.hpp"
+#include "tests/topology/discovery/damage.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "tests/support/fake_world.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/topology/damage.hpp"
+#include "tests/topology/discovery/damage.hpp"
 
 namespace dllaunch {
 namespace {

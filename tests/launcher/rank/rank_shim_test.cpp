@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

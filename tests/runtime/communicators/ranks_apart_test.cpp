@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 namespace dllaunch {
 namespace {

@@ -11,8 +11,8 @@
 #include <csignal>
 #include <thread>
 
-#include "runtime/fatal.hpp"
 #include "runtime/watchdog/thread_stack.hpp"
+#include "support/fatal.hpp"
 #include "tests/support/thread_ranks.hpp"
 
 namespace dllaunch {

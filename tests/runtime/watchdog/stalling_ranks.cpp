@@ -15,9 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/fatal.hpp"
-#include "runtime/observed_communicator.hpp"
+#include "runtime/activity/observed_communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/watchdog/watchdog.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch {
 

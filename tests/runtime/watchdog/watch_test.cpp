@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/observed_communicator.hpp"
+#include "runtime/activity/observed_communicator.hpp"
 #include "tests/support/thread_ranks.hpp"
 
 namespace dllaunch {

@@ -10,8 +10,8 @@
 
 #include <miopen/miopen.h>
 
-#include "runtime/dtype.hpp"
-#include "runtime/float16.hpp"
+#include "runtime/numerics/dtype.hpp"
+#include "runtime/numerics/float16.hpp"
 
 namespace dllaunch {
 

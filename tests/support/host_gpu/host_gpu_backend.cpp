@@ -1,9 +1,10 @@
 // The GPU backends' one source on the host, as a backend of its own, and the table of a test
 // program in which it stands beside `reference`: the bodies that test every backend test it too.
 #include "tests/support/host_gpu/host_math.hpp"
-#include "trainer/backend.hpp"
-#include "trainer/backends/gpu/gpu_executable.hpp"
+#include "trainer/backends/backend.hpp"
 #include "trainer/backends/gpu/precisions.hpp"
+#include "trainer/backends/gpu/step/gpu_executable.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 namespace dllaunch {
 namespace {

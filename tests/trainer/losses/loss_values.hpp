@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/loss.hpp"
+#include "trainer/losses/loss.hpp"
 
 namespace dllaunch {
 

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "tests/trainer/losses/loss_values.hpp"
-#include "tests/trainer/run_program.hpp"
 #include "tests/trainer/scratch_folder.hpp"
+#include "tests/trainer/training/run_program.hpp"
 
 namespace dllaunch {
 namespace {

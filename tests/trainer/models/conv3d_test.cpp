@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "tests/trainer/compiled.hpp"
-#include "tests/trainer/usable_backends.hpp"
-#include "trainer/graph.hpp"
+#include "tests/trainer/backends/compiled.hpp"
+#include "tests/trainer/backends/usable_backends.hpp"
+#include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 

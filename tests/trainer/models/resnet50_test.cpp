@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 

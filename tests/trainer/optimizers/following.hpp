@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "trainer/optimizer.hpp"
+#include "trainer/optimizers/optimizer.hpp"
 
 namespace dllaunch {
 

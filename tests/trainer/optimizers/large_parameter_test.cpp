@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "trainer/optimizer.hpp"
+#include "trainer/optimizers/optimizer.hpp"
 
 namespace dllaunch {
 namespace {

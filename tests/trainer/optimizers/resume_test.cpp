@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "tests/trainer/small_training.hpp"
-#include "tests/trainer/usable_backends.hpp"
+#include "tests/trainer/backends/usable_backends.hpp"
+#include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {

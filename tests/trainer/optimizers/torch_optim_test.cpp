@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/trainer/optimizers/following.hpp"
-#include "tests/trainer/run_program.hpp"
 #include "tests/trainer/scratch_folder.hpp"
+#include "tests/trainer/training/run_program.hpp"
 
 namespace dllaunch {
 namespace {

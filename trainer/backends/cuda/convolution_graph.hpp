@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trainer/backends/cuda/cudnn_descriptor.hpp"
-#include "trainer/backends/gpu/convolution_extents.hpp"
+#include "trainer/backends/gpu/layers/convolution_extents.hpp"
 
 namespace dllaunch::cudnn {
 

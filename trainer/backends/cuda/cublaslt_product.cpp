@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "trainer/backends/gpu/check.hpp"
-#include "trainer/backends/gpu/column_major.hpp"
+#include "trainer/backends/gpu/layers/column_major.hpp"
 
 namespace dllaunch::cublaslt {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "trainer/backends/cuda/convolution_graph.hpp"
-#include "trainer/backends/gpu/convolution_choice.hpp"
+#include "trainer/backends/gpu/layers/convolution_choice.hpp"
 
 namespace dllaunch::cudnn {
 

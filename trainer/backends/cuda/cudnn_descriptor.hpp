@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "topology/result.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch::cudnn {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "gpu_api.hpp"
-#include "runtime/fatal.hpp"
+#include "support/fatal.hpp"
 
 namespace dllaunch::gpu {
 

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "gpu_api.hpp"
-#include "runtime/dtype.hpp"
-#include "topology/result.hpp"
-#include "trainer/backends/gpu/element.hpp"
-#include "trainer/backends/gpu/pooling_bodies.hpp"
+#include "runtime/numerics/dtype.hpp"
+#include "support/result.hpp"
+#include "trainer/backends/gpu/kernels/element.hpp"
+#include "trainer/backends/gpu/kernels/pooling_functors.hpp"
 
 namespace dllaunch::gpu {
 

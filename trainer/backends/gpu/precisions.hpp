@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "trainer/backend.hpp"
+#include "trainer/backends/backend.hpp"
 
 namespace dllaunch::gpu {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "trainer/backends/gpu/check.hpp"
-#include "trainer/backends/gpu/convolution_extents.hpp"
+#include "trainer/backends/gpu/layers/convolution_extents.hpp"
 
 namespace dllaunch::miopen {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "trainer/backends/gpu/convolution_choice.hpp"
+#include "trainer/backends/gpu/layers/convolution_choice.hpp"
 #include "trainer/backends/gpu/math_library.hpp"
 
 namespace dllaunch::miopen {

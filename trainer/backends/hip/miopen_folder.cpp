@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "topology/network_disk.hpp"
+#include "support/network_disk.hpp"
 
 namespace dllaunch::hip {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/rank_env.hpp"
+#include "runtime/rank/rank_env.hpp"
 
 namespace dllaunch::hip {
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "trainer/backend.hpp"
+#include "trainer/backends/backend.hpp"
 
 namespace dllaunch::hip {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trainer/backends/onednn/program.hpp"
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
 
 namespace dllaunch::onednn {
 

@@ -3,7 +3,7 @@
 
 #include "trainer/backends/onednn/channel_layout.hpp"
 #include "trainer/backends/onednn/layers.hpp"
-#include "trainer/dropout.hpp"
+#include "trainer/graph/dropout.hpp"
 
 namespace dllaunch::onednn {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/vectors.hpp"
+#include "runtime/numerics/vectors.hpp"
 
 namespace dllaunch::onednn {
 namespace {

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <utility>
 
+#include "trainer/backends/channel_moments.hpp"
 #include "trainer/backends/onednn/channel_layout.hpp"
 #include "trainer/backends/onednn/layers.hpp"
 #include "trainer/backends/onednn/norm_kernels.hpp"
-#include "trainer/channel_moments.hpp"
 
 namespace dllaunch::onednn {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/dtype.hpp"
+#include "runtime/numerics/dtype.hpp"
 
 namespace dllaunch::onednn {
 

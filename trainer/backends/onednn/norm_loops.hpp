@@ -2,7 +2,7 @@
 // norm_portable.cpp. `width` is a vector register in bytes.
 #pragma once
 
-#include "runtime/vectors.hpp"
+#include "runtime/numerics/vectors.hpp"
 #include "trainer/backends/onednn/norm_kernels.hpp"
 
 namespace dllaunch::onednn {

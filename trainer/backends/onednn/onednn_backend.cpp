@@ -13,12 +13,12 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/all_signals_blocked.hpp"
-#include "runtime/fatal.hpp"
-#include "runtime/signal_stack.hpp"
-#include "trainer/backend.hpp"
+#include "support/all_signals_blocked.hpp"
+#include "support/fatal.hpp"
+#include "support/signal_stack.hpp"
+#include "trainer/backends/backend.hpp"
 #include "trainer/backends/onednn/assemble.hpp"
-#include "trainer/loss.hpp"
+#include "trainer/losses/loss.hpp"
 
 namespace dllaunch {
 namespace {
@@ -103,7 +103,7 @@ std::optional<Error> refusal(Precision precision) {
   return Error{.kind = ErrorKind::bad_request, .what = what, .hint = "use backend reference"};
 }
 
-/// Signals never run on a stack that oneDNN computes on (runtime/signal_stack.hpp): the calling
+/// Signals never run on a stack that oneDNN computes on (support/signal_stack.hpp): the calling
 /// thread gets one for them, OpenMP's others are started without signals.
 void keep_signals_off(int threads) {
   use_signal_stack();

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "trainer/backends/memory_plan.hpp"
 #include "trainer/backends/onednn/elementwise.hpp"
-#include "trainer/memory_plan.hpp"
 
 namespace dllaunch::onednn {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trainer/backend.hpp"
-#include "trainer/graph.hpp"
+#include "trainer/backends/backend.hpp"
+#include "trainer/graph/graph.hpp"
 
 namespace dllaunch::onednn {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "trainer/channel_moments.hpp"
-#include "trainer/graph.hpp"
+#include "trainer/backends/channel_moments.hpp"
+#include "trainer/graph/graph.hpp"
 
 namespace dllaunch::reference {
 

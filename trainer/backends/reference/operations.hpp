@@ -8,7 +8,7 @@
 #include <functional>
 #include <numeric>
 
-#include "trainer/graph.hpp"
+#include "trainer/graph/graph.hpp"
 
 namespace dllaunch::reference {
 

@@ -7,12 +7,12 @@
 #include <cmath>
 #include <utility>
 
-#include "trainer/backend.hpp"
+#include "trainer/backends/backend.hpp"
 #include "trainer/backends/reference/batch_norm.hpp"
 #include "trainer/backends/reference/operations.hpp"
 #include "trainer/backends/reference/volumes.hpp"
-#include "trainer/dropout.hpp"
-#include "trainer/loss.hpp"
+#include "trainer/graph/dropout.hpp"
+#include "trainer/losses/loss.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 #include "launcher/cli/command_line.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_world.hpp"
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

@@ -13,7 +13,7 @@
 #include "tests/launcher/disk_world.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"
-#include "topology/synthetic.hpp"
+#include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {

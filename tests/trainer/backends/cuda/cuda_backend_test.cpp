@@ -9,9 +9,10 @@
 #include <filesystem>
 #include <string>
 
-#include "runtime/gpu/gpu_sensors.hpp"
-#include "trainer/backend.hpp"
-#include "trainer/backends/gpu/gpu_opening.hpp"
+#include "runtime/gpu/sensors/gpu_sensors.hpp"
+#include "trainer/backends/backend.hpp"
+#include "trainer/backends/gpu/opening/gpu_opening.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu_api.hpp"
-#include "trainer/backend.hpp"
+#include "trainer/backends/backend.hpp"
 
 namespace dllaunch::gpu {
 

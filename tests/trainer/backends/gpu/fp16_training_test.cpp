@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/trainer/small_training.hpp"
+#include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,16 +8,18 @@
 #include <cstdlib>
 
 #include "runtime/communicators/nccl/nccl_communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/gpu/own_gpu.hpp"
-#include "runtime/gradient_reducer.hpp"
-#include "tests/runtime/on_ranks.hpp"
+#include "runtime/gradients/gradient_reducer.hpp"
+#include "tests/runtime/communicators/on_ranks.hpp"
 #include "tests/support/host_gpu/host_math.hpp"
-#include "tests/trainer/compiled.hpp"
-#include "topology/placement.hpp"
-#include "topology/synthetic.hpp"
-#include "trainer/backends/gpu/gpu_executable.hpp"
-#include "trainer/loss_scaling.hpp"
-#include "trainer/parameter_arenas.hpp"
+#include "tests/trainer/backends/compiled.hpp"
+#include "topology/node/synthetic.hpp"
+#include "topology/placement/placement.hpp"
+#include "trainer/backends/gpu/step/gpu_executable.hpp"
+#include "trainer/models/models.hpp"
+#include "trainer/parameters/parameter_arenas.hpp"
+#include "trainer/session/loss_scaling.hpp"
 
 namespace dllaunch::gpu {
 namespace {

@@ -7,9 +7,10 @@
 #include <thread>
 
 #include "gpu_api.hpp"
-#include "tests/trainer/compiled.hpp"
-#include "tests/trainer/small_training.hpp"
-#include "trainer/loader.hpp"
+#include "tests/trainer/backends/compiled.hpp"
+#include "tests/trainer/training/small_training.hpp"
+#include "trainer/data/loader.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -11,10 +11,10 @@
 #include <numeric>
 
 #include "tests/support/host_gpu/host_math.hpp"
+#include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/gpu/device_arena.hpp"
-#include "tests/trainer/compiled.hpp"
-#include "tests/trainer/operation_cases.hpp"
-#include "trainer/backends/gpu/gpu_executable.hpp"
+#include "tests/trainer/backends/operation_cases.hpp"
+#include "trainer/backends/gpu/step/gpu_executable.hpp"
 
 namespace dllaunch::gpu {
 namespace {

@@ -1,5 +1,5 @@
 // What a step costs at least: by hand for small graphs, and as published for known networks.
-#include "trainer/backends/gpu/step_costs.hpp"
+#include "bench/gpu/step_costs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,8 @@
 #include <map>
 #include <numeric>
 
-#include "tests/trainer/operation_cases.hpp"
+#include "tests/trainer/backends/operation_cases.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch::gpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/gpu/drivers.hpp"
-#include "trainer/backend.hpp"
+#include "trainer/backends/backend.hpp"
 
 namespace dllaunch {
 

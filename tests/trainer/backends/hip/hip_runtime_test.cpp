@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "runtime/gpu/own_gpu.hpp"
-#include "trainer/backends/gpu/elementwise_bodies.hpp"
-#include "trainer/backends/gpu/launch.hpp"
+#include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
+#include "trainer/backends/gpu/kernels/launch.hpp"
 
 namespace dllaunch {
 namespace {

@@ -12,8 +12,8 @@
 #include "tests/support/host_gpu/fake_libraries.hpp"
 #include "tests/support/host_gpu/host_math.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "trainer/backends/gpu/convolution_extents.hpp"
-#include "trainer/backends/gpu/device_memory.hpp"
+#include "trainer/backends/gpu/layers/convolution_extents.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 
 namespace dllaunch::miopen {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/support/host_gpu/fake_libraries.hpp"
-#include "trainer/backends/gpu/device_memory.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
 
 namespace dllaunch::rocblas {
 namespace {

@@ -1,4 +1,4 @@
-// Numbers are compared in tests/trainer/backend_test.cpp; here, what is run for them.
+// Numbers are compared in tests/trainer/backends/backend_test.cpp; here, what is run for them.
 #include <gtest/gtest.h>
 
 #include "tests/trainer/backends/onednn/step_names.hpp"

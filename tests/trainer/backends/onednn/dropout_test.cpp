@@ -1,8 +1,8 @@
 // The mask is that of `reference`, bit for bit, in whatever layout the numbers lie.
 #include <gtest/gtest.h>
 
-#include "tests/trainer/compiled.hpp"
-#include "tests/trainer/operation_cases.hpp"
+#include "tests/trainer/backends/compiled.hpp"
+#include "tests/trainer/backends/operation_cases.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/float16.hpp"
+#include "runtime/numerics/float16.hpp"
 
 namespace dllaunch::onednn {
 namespace {

@@ -1,5 +1,5 @@
 // The loops of batch normalisation against their definition in double. Whole layers are compared
-// with `reference` in tests/trainer/backend_test.cpp.
+// with `reference` in tests/trainer/backends/backend_test.cpp.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/float16.hpp"
+#include "runtime/numerics/float16.hpp"
 #include "trainer/backends/onednn/norm_kernels.hpp"
 
 namespace dllaunch::onednn {

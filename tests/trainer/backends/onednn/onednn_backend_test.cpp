@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/backends/onednn/step_names.hpp"
-#include "tests/trainer/operation_cases.hpp"
+#include "tests/trainer/backends/operation_cases.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/trainer/compiled.hpp"
+#include "tests/trainer/backends/compiled.hpp"
 
 namespace dllaunch {
 

@@ -1,8 +1,9 @@
 // The definition itself: against central differences of its own loss.
 #include <gtest/gtest.h>
 
-#include "tests/trainer/compiled.hpp"
-#include "tests/trainer/operation_cases.hpp"
+#include "tests/trainer/backends/compiled.hpp"
+#include "tests/trainer/backends/operation_cases.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

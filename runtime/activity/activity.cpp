@@ -1,0 +1,95 @@
+#include "runtime/activity/activity.hpp"
+
+#include <chrono>
+
+namespace dllaunch {
+
+std::string_view to_string(RankPhase phase) {
+  switch (phase) {
+    case RankPhase::start:
+      return "start";
+    case RankPhase::data:
+      return "data";
+    case RankPhase::forward:
+      return "forward";
+    case RankPhase::backward:
+      return "backward";
+    case RankPhase::reduce:
+      return "reduce";
+    case RankPhase::update:
+      return "update";
+    case RankPhase::between:
+      return "between steps";
+    case RankPhase::validation:
+      return "validation";
+    case RankPhase::checkpoint:
+      return "checkpoint";
+    case RankPhase::end:
+      return "end";
+  }
+  return "";
+}
+
+std::int64_t monotonic_ns() {
+  // steady_clock is CLOCK_MONOTONIC on Linux.
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+void Activity::publish_in(Beacon& beacon) {
+  const auto copy = [](auto& to, const auto& from) { to.store(from.load()); };
+  copy(beacon.step, beacon_->step);
+  copy(beacon.phase, beacon_->phase);
+  copy(beacon.phase_since_ns, beacon_->phase_since_ns);
+  copy(beacon.begun, beacon_->begun);
+  copy(beacon.ended, beacon_->ended);
+  copy(beacon.waiting_since_ns, beacon_->waiting_since_ns);
+  copy(beacon.waiting_kind, beacon_->waiting_kind);
+  copy(beacon.waiting_bytes, beacon_->waiting_bytes);
+  copy(beacon.waiting_for, beacon_->waiting_for);
+  beacon_ = &beacon;
+}
+
+void Activity::enter(RankPhase phase) {
+  const std::int64_t now = monotonic_ns();
+  const RankPhase before = beacon_->phase.load(std::memory_order_relaxed);
+  if (listener_ != nullptr) {
+    listener_->phase_ended(before, beacon_->phase_since_ns.load(std::memory_order_relaxed), now);
+  }
+  spent_ns_[static_cast<std::size_t>(before)] += now - counted_until_ns_;
+  counted_until_ns_ = now;
+  beacon_->phase_since_ns.store(now, std::memory_order_relaxed);
+  beacon_->phase.store(phase, std::memory_order_relaxed);
+}
+
+std::uint64_t Activity::begin_collective() {
+  const std::uint64_t number = beacon_->begun.load(std::memory_order_relaxed) + 1;
+  beacon_->begun.store(number, std::memory_order_release);
+  return number;
+}
+
+void Activity::end_collective(std::uint64_t number, std::uint64_t all_up_to, CollectiveKind kind,
+                              std::uint64_t bytes, std::int64_t begin_ns) {
+  beacon_->ended.store(all_up_to, std::memory_order_release);
+  if (listener_ == nullptr) return;
+  listener_->collective_ended(number, kind, bytes, begin_ns, monotonic_ns());
+}
+
+void Activity::begin_wait(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes) {
+  beacon_->waiting_since_ns.store(monotonic_ns(), std::memory_order_relaxed);
+  beacon_->waiting_kind.store(kind, std::memory_order_relaxed);
+  beacon_->waiting_bytes.store(bytes, std::memory_order_relaxed);
+  beacon_->waiting_for.store(number, std::memory_order_release);
+}
+
+std::array<double, phases> Activity::take_seconds() {
+  const std::int64_t now = monotonic_ns();
+  spent_ns_[static_cast<std::size_t>(phase())] += now - counted_until_ns_;
+  counted_until_ns_ = now;
+  std::array<double, phases> seconds = {};
+  for (std::size_t i = 0; i < phases; ++i) seconds[i] = static_cast<double>(spent_ns_[i]) * 1e-9;
+  spent_ns_ = {};
+  return seconds;
+}
+
+}  // namespace dllaunch

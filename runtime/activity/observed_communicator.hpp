@@ -1,0 +1,57 @@
+// A communicator that says, through an Activity, what it begins, ends and waits for.
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "runtime/activity/activity.hpp"
+#include "runtime/communicators/communicator.hpp"
+
+namespace dllaunch {
+
+/// Everything else is `inner`'s. `activity` outlives this.
+class ObservedCommunicator final : public Communicator {
+ public:
+  ObservedCommunicator(std::unique_ptr<Communicator> inner, Activity& activity);
+  ~ObservedCommunicator() override;
+
+  std::string_view name() const override { return inner_->name(); }
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  MemorySpace memory() const override { return inner_->memory(); }
+
+  Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) override;
+  Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) override;
+  Pending all_gather(void* data, std::size_t count, DType type) override;
+  Pending broadcast(void* data, std::size_t count, DType type, int root) override;
+  Pending barrier() override;
+
+  bool test(Pending pending) override;
+  void wait(Pending pending) override;
+  std::span<std::byte> allocate(std::size_t bytes) override;
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    inner_->copy(to, from, bytes);
+  }
+
+ private:
+  struct Operation {
+    std::uint64_t number = 0;
+    std::int64_t id = 0;  // of inner's Pending
+    CollectiveKind kind = CollectiveKind::barrier;
+    std::uint64_t bytes = 0;
+    std::int64_t begin_ns = 0;
+    bool done = false;
+  };
+
+  std::uint64_t announce(CollectiveKind kind, std::uint64_t bytes);
+  Pending keep(std::uint64_t number, Pending pending, CollectiveKind kind, std::uint64_t bytes);
+  std::deque<Operation>::iterator find(Pending pending);
+  void end(Pending pending);
+
+  std::unique_ptr<Communicator> inner_;
+  Activity& activity_;
+  std::int64_t announced_ns_ = 0;
+  std::deque<Operation> live_;  // begun and not all ended, in order
+};
+
+}  // namespace dllaunch

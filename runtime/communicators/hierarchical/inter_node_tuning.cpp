@@ -1,0 +1,120 @@
+#include "runtime/communicators/hierarchical/inter_node_tuning.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t least_bytes = 1024;
+constexpr int repetitions = 3;
+constexpr std::chrono::milliseconds budget{500};
+constexpr double clearly = 0.9;
+
+constexpr std::array<ColumnLimits, 2> ways = {
+    {{.whole_bytes = std::numeric_limits<std::size_t>::max()}, {.whole_bytes = 0}}};
+
+std::int64_t nanoseconds_since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+}
+
+/// The fastest of a few, this rank's; the first is not counted.
+std::int64_t time_one(Column& column, std::vector<float>& data, std::uint64_t& step) {
+  std::int64_t best = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i <= repetitions; ++i) {
+    const auto start = Clock::now();
+    const Pending exchange = column.all_reduce(reinterpret_cast<std::byte*>(data.data()),
+                                               data.size(), {DType::f32, ReduceOp::sum}, step++);
+    while (!column.is_done(exchange)) {
+      column.progress();
+      ::sched_yield();  // ranks may outnumber CPUs
+    }
+    if (i > 0) best = std::min(best, nanoseconds_since(start));
+  }
+  return best;
+}
+
+/// What each rank brings, the largest of all.
+std::vector<std::int64_t> slowest(const Peers& world, std::span<const std::int64_t> mine) {
+  const auto all = world.gather_all(mine);
+  std::vector<std::int64_t> most(mine.begin(), mine.end());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    most[i % mine.size()] = std::max(most[i % mine.size()], all[i]);
+  }
+  return most;
+}
+
+bool whole_is_slower(const WayTimes& at) {
+  return clearly * at.whole > at.parts;
+}
+
+}  // namespace
+
+std::size_t choose_whole_bytes(std::span<const WayTimes> times) {
+  std::size_t most = 0;
+  for (const WayTimes& at : times) {
+    if (whole_is_slower(at)) break;
+    most = at.bytes;
+  }
+  return most;
+}
+
+std::optional<ColumnLimits> measure_limits(const Peers& world, Column* column) {
+  const auto start = Clock::now();
+  const ColumnLimits before = column == nullptr ? ColumnLimits{} : column->limits();
+  std::vector<WayTimes> times;
+  std::uint64_t step = 1;
+  bool in_time = true;
+  for (std::size_t bytes = least_bytes; bytes <= ColumnLimits::most_whole_bytes; bytes *= 2) {
+    std::array<std::int64_t, 3> mine = {};
+    std::vector<float> data(bytes / sizeof(float));
+    for (std::size_t way = 0; way < ways.size() && column != nullptr; ++way) {
+      column->set_limits(ways[way]);
+      mine[way] = time_one(*column, data, step);
+    }
+    mine[2] = nanoseconds_since(start);
+    const auto all = slowest(world, mine);
+    times.push_back(
+        {bytes, static_cast<double>(all[0]) * 1e-3, static_cast<double>(all[1]) * 1e-3});
+    // Larger ones would only be slower still.
+    if (whole_is_slower(times.back())) break;
+    in_time = std::chrono::nanoseconds(all[2]) <= budget;
+    if (!in_time) break;
+  }
+  if (column != nullptr) column->set_limits(before);
+  if (!in_time) return std::nullopt;
+  ColumnLimits limits;
+  limits.whole_bytes = choose_whole_bytes(times);
+  return limits;
+}
+
+std::string network_of_node() {
+  namespace fs = std::filesystem;
+  std::error_code unreadable;
+  std::ptrdiff_t adapters = 0;
+  for (const auto& each : fs::directory_iterator("/sys/class/infiniband", unreadable)) {
+    adapters += each.path().empty() ? 0 : 1;
+  }
+  if (adapters > 0) return fmt::format("infiniband-{}", adapters);
+  int fastest = 0;
+  for (const auto& each : fs::directory_iterator("/sys/class/net", unreadable)) {
+    int speed = 0;
+    if (std::ifstream(each.path() / "speed") >> speed) fastest = std::max(fastest, speed);
+  }
+  return fmt::format("ethernet-{}", fastest);
+}
+
+}  // namespace dllaunch

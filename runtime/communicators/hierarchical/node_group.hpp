@@ -1,0 +1,94 @@
+// What the ranks of one node tell each other through shared memory. No MPI, no waiting: the ranks
+// may be processes or, in tests, threads.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "runtime/communicators/communicator.hpp"
+
+namespace dllaunch {
+
+/// Where a rank's data of a step can be read and written by the node's other ranks.
+enum class Place : std::uint8_t {
+  none,          // it has none to show
+  announcement,  // in the announcement itself
+  slot,          // too large for that, and small
+  staging,       // copied there from the caller's memory
+  region,        // the caller's memory is shared
+};
+
+/// What a rank says when it begins a step: one cache line.
+struct alignas(64) Announcement {
+  static constexpr std::size_t payload_bytes = 24;
+
+  std::atomic<std::uint64_t> step;  // written last; 0 before the first
+  std::uint64_t where;              // Place::region: region << 48 | offset in bytes
+  std::uint64_t stride;             // bytes from block to block, where there are several
+  std::uint32_t count;              // elements, of one block where there are several
+  std::int32_t root;                // of a broadcast
+  CollectiveKind kind;
+  DType type;
+  ReduceOp op;
+  Place place;
+  std::array<std::byte, payload_bytes> payload;
+};
+
+/// Steps are numbered from 1, the same on all ranks; each rank begins and ends them in order. Of a
+/// window of consecutive steps each has its own lines, so ranks may be as far apart as that.
+class Team {
+ public:
+  static constexpr std::uint64_t window = 64;         // steps under way
+  static constexpr std::uint64_t staging_window = 8;  // of them with data in staging
+  static constexpr std::size_t slot_bytes =
+      1024;  // of Place::slot: measured, more is faster in slices
+
+  /// Of the shared area that each rank brings.
+  static std::size_t area_bytes(std::size_t staging_bytes);
+
+  /// Rank r of the node brought areas[r], zeroed; this is rank `index`.
+  Team(int index, std::vector<std::byte*> areas, std::size_t staging_bytes);
+
+  int index() const { return index_; }
+  int size() const { return static_cast<int>(areas_.size()); }
+  std::size_t staging_bytes() const { return staging_bytes_; }
+
+  /// False while another rank may still read what this rank said `window` steps ago, or, with
+  /// `staged`, what it laid into staging.
+  bool may_begin(std::uint64_t step, bool staged);
+  /// What is true of the announcement but its step, then begin(): visible to all at once.
+  Announcement& announcement(std::uint64_t step) { return line(index_, step); }
+  void begin(std::uint64_t step) { line(index_, step).step.store(step, std::memory_order_release); }
+  /// nullptr while rank `rank` has not begun it.
+  const Announcement* begun(int rank, std::uint64_t step) const {
+    const Announcement& said = line(rank, step);
+    return said.step.load(std::memory_order_acquire) == step ? &said : nullptr;
+  }
+
+  std::byte* slot(int rank, std::uint64_t step) const;
+  std::byte* staging(int rank, std::uint64_t step) const;
+
+  /// Two more things that a rank may say of a step.
+  enum class Mark { reduced, copied };
+  void set(Mark mark, std::uint64_t step);
+  bool is_set(Mark mark, int rank, std::uint64_t step) const;
+
+  /// This rank reads nothing of this step or an earlier one any more.
+  void end(std::uint64_t step);
+
+ private:
+  struct Area;
+  Area& area(int rank) const;
+  Announcement& line(int rank, std::uint64_t step) const;
+
+  int index_;
+  std::vector<std::byte*> areas_;
+  std::size_t staging_bytes_;
+  std::uint64_t all_ended_ = 0;  // known so far
+};
+
+}  // namespace dllaunch

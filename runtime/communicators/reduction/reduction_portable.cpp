@@ -1,0 +1,15 @@
+// reduce() where the compiler's default instruction set is the only one: see reduction_x86.cpp.
+#include "runtime/communicators/reduction/reduction_kernel.hpp"
+
+namespace dllaunch {
+
+void reduce(const Reduction& reduction, std::span<const std::byte* const> sources,
+            std::span<std::byte* const> destinations, std::size_t count) {
+  reduce_any<16>(reduction, sources, destinations, count);
+}
+
+std::vector<ReductionVariant> reduction_variants() {
+  return {{"portable", reduce}};
+}
+
+}  // namespace dllaunch

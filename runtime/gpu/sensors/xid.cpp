@@ -1,0 +1,46 @@
+#include "runtime/gpu/sensors/xid.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view replace = "leave the node out and tell the site: the GPU needs a reset";
+constexpr std::string_view program =
+    "the program did something wrong on the GPU; where it comes back on this GPU alone, tell the "
+    "site";
+
+struct Entry {
+  unsigned xid;
+  XidWords words;
+};
+
+// After NVIDIA's "XID Errors" (docs.nvidia.com/deploy/xid-errors), in our words.
+constexpr std::array entries = {
+    Entry{13, {"a kernel ended with an exception", program}},
+    Entry{31, {"a kernel touched memory that is not there", program}},
+    Entry{43, {"a process of the GPU was stopped", program}},
+    Entry{45, {"a process of the GPU was cleared away", "see what ended it: it may be the result"}},
+    Entry{48, {"a memory error that could not be corrected", replace}},
+    Entry{62, {"its power controller has halted", replace}},
+    Entry{63, {"a broken memory row is to be replaced", "it is replaced at the next reset"}},
+    Entry{64, {"a broken memory row could not be replaced", replace}},
+    Entry{74, {"an NVLink failed", "tell the site: a link, its bridge or the peer may be broken"}},
+    Entry{79, {"it has fallen off the bus", replace}},
+    Entry{92, {"many memory errors were corrected", "tell the site if it goes on"}},
+    Entry{94, {"a memory error that ended one program only", "start again; tell the site"}},
+    Entry{95, {"a memory error that nobody contained", replace}},
+    Entry{119, {"its system processor does not answer", replace}},
+    Entry{120, {"its system processor has failed", replace}},
+};
+
+}  // namespace
+
+XidWords xid_words(unsigned xid) {
+  const auto* found = std::ranges::find(entries, xid, &Entry::xid);
+  if (found != entries.end()) return found->words;
+  return {"an error of its driver or hardware", "look it up in NVIDIA's list of XID errors"};
+}
+
+}  // namespace dllaunch

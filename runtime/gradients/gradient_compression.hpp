@@ -1,0 +1,62 @@
+// The form in which gradients travel: where they lie, copied, or as 16-bit floats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/gradients/arena.hpp"
+
+namespace dllaunch {
+
+enum class Compression : std::uint8_t { none, fp16, bf16 };
+
+constexpr std::string_view to_string(Compression compression) {
+  switch (compression) {
+    case Compression::none:
+      return "none";
+    case Compression::fp16:
+      return "fp16";
+    case Compression::bf16:
+      return "bf16";
+  }
+  return "";
+}
+
+/// Gradients of one rank and their copies for the wire. Elements keep their place: element i of the
+/// arena is element i of every copy.
+class GradientWire {
+ public:
+  /// Collective. `copies` of the gradients are made in memory that `communicator` reduces fastest;
+  /// 0: they are reduced where they lie, which takes no compression. Compression is of f32 only,
+  /// and keeps a residual of the gradients' size. Everything outlives this.
+  GradientWire(Communicator& communicator, const ArenaLayout& layout,
+               std::span<std::byte> gradients, Compression compression, int copies);
+
+  DType type() const { return type_; }
+  /// Element `offset` of a copy, or of the gradients where there is none.
+  std::byte* at(int copy, std::size_t offset) const;
+
+  /// Gradients into the copy. What compression rounds off stays with this rank, for the next time.
+  void pack(int copy, const ArenaRange& range);
+  /// The copy into the gradients.
+  void unpack(int copy, const ArenaRange& range) const;
+
+ private:
+  float* gradients_at(std::size_t offset) const {
+    return reinterpret_cast<float*>(gradients_.data()) + offset;
+  }
+
+  DType arena_type_;
+  DType type_;
+  std::span<std::byte> gradients_;
+  std::vector<std::span<std::byte>> copies_;
+  float limit_ = 0;                     // of a compressed element
+  std::unique_ptr<float[]> residuals_;  // of compression
+};
+
+}  // namespace dllaunch

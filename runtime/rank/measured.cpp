@@ -1,0 +1,129 @@
+#include "runtime/rank/measured.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "support/regular_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_lines = 1000;
+constexpr std::size_t longest_line = 4096;
+
+std::string as_word(std::string_view key) {
+  std::string word(key.substr(0, longest_line / 4));
+  for (char& c : word) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f') c = '_';
+  }
+  return word;
+}
+
+std::string beginning_of(const fs::path& file) {
+  const int opened = open_regular_file(file.string());
+  if (opened < 0) return "";
+  struct stat info {};
+  constexpr off_t most_bytes = most_lines * (longest_line + 1);
+  const off_t size = fstat(opened, &info) == 0 ? std::min(info.st_size, most_bytes) : 0;
+  std::string text(static_cast<std::size_t>(size), '\0');
+  const ssize_t got = pread(opened, text.data(), text.size(), 0);
+  close(opened);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
+std::vector<std::string> lines_of(const fs::path& file) {
+  std::vector<std::string> lines;
+  std::istringstream in(beginning_of(file));
+  for (std::string line; lines.size() < most_lines && std::getline(in, line);) {
+    if (line.size() <= longest_line) lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+/// "KEY 1 2 3"; nothing where a value is no number, or the line was cut off.
+std::optional<std::vector<std::int64_t>> values_of(std::string_view line) {
+  if (!line.ends_with(" .")) return std::nullopt;
+  line.remove_suffix(2);
+  std::vector<std::int64_t> values;
+  for (std::size_t begin = line.find(' '); begin != std::string_view::npos;) {
+    const std::size_t end = line.find(' ', begin + 1);
+    const std::string_view word = line.substr(begin + 1, end - begin - 1);
+    std::int64_t value = 0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc{} || stop != word.data() + word.size()) return std::nullopt;
+    values.push_back(value);
+    begin = end;
+  }
+  return values;
+}
+
+Error refused(const fs::path& file, const std::error_code& why) {
+  return Error{ErrorKind::unavailable,
+               fmt::format("cannot write {}: {}", file.string(), why.message()), ""};
+}
+
+}  // namespace
+
+std::optional<fs::path> measured_file(const EnvLookup& lookup, std::string_view name) {
+  const auto cache = lookup("XDG_CACHE_HOME");
+  if (cache && cache->starts_with('/')) return fs::path(*cache) / "dllaunch" / "measured" / name;
+  const auto home = lookup("HOME");
+  if (!home || !home->starts_with('/')) return std::nullopt;
+  return fs::path(*home) / ".cache" / "dllaunch" / "measured" / name;
+}
+
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(": ");
+    const bool names_it = line.starts_with("model name") || line.starts_with("cpu\t");
+    if (names_it && colon != std::string::npos) return as_word(line.substr(colon + 2));
+  }
+  return "unknown";
+}
+
+std::optional<std::vector<std::int64_t>> recall(const fs::path& file, std::string_view key) {
+  const std::string begin = as_word(key) + " ";
+  for (const std::string& line : lines_of(file)) {
+    if (line.starts_with(begin)) return values_of(line);
+  }
+  return std::nullopt;
+}
+
+Result<Ok> keep(const fs::path& file, std::string_view key, std::span<const std::int64_t> values) {
+  std::error_code failed;
+  fs::create_directories(file.parent_path(), failed);
+  if (failed) return refused(file, failed);
+  const std::string begin = as_word(key) + " ";
+  // The newest first: what is beyond the end falls away.
+  std::string text = begin;
+  for (const std::int64_t value : values) text += fmt::format("{} ", value);
+  text += ".\n";
+  for (const std::string& line : lines_of(file)) {
+    if (!line.starts_with(begin)) text += line + "\n";
+  }
+  const fs::path temporary =
+      file.parent_path() / fmt::format(".{}.{}", file.filename().string(), ::getpid());
+  std::ofstream out(temporary, std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out) {
+    fs::remove(temporary, failed);
+    return refused(file, std::make_error_code(std::errc::io_error));
+  }
+  fs::rename(temporary, file, failed);
+  if (failed) return refused(file, failed);
+  return Ok{};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,35 @@
+#include "runtime/watchdog/stall_reporter.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Others may still be on their way out of the same collective.
+constexpr std::int64_t surely_over_ns = 300'000'000;
+
+}  // namespace
+
+StallStory::Turn StallStory::next(const std::optional<Verdict>& verdict, std::int64_t now_ns) {
+  if (!told_) return verdict ? Turn::tell : Turn::nothing;
+  const bool same = verdict && verdict->collective == told_->collective;
+  if (same) {
+    gone_since_ns_ = 0;
+    return now_ns >= next_ns_ ? Turn::tell : Turn::nothing;
+  }
+  if (gone_since_ns_ == 0) gone_since_ns_ = now_ns;
+  return verdict || now_ns - gone_since_ns_ >= surely_over_ns ? Turn::tell_over : Turn::nothing;
+}
+
+void StallStory::told(const Verdict& verdict, std::int64_t now_ns) {
+  told_ = verdict;
+  began_ns_ = now_ns - verdict.waited_ns;
+  next_ns_ = now_ns + verdict.waited_ns;
+  gone_since_ns_ = 0;
+}
+
+Verdict StallStory::last(std::int64_t now_ns) const {
+  Verdict verdict = told_.value_or(Verdict{});
+  verdict.waited_ns = (gone_since_ns_ != 0 ? gone_since_ns_ : now_ns) - began_ns_;
+  return verdict;
+}
+
+}  // namespace dllaunch

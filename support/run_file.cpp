@@ -1,0 +1,24 @@
+#include "support/run_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dllaunch {
+
+bool is_shared(const std::string& run_dir) {
+  struct stat marker {};
+  return lstat((run_dir + "/" + share_marker).c_str(), &marker) == 0;
+}
+
+int open_run_file(const std::string& run_dir, const std::string& path, int flags, mode_t mode) {
+  const int file = open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
+  if (file < 0 || (flags & O_CREAT) == 0 || !is_shared(run_dir)) return file;
+  struct stat now {};
+  // One that is another user's keeps what its owner gave it.
+  if (fstat(file, &now) == 0 && now.st_uid == geteuid() && (now.st_mode & S_IRGRP) == 0)
+    fchmod(file, (now.st_mode & 07777) | S_IRGRP);
+  return file;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,89 @@
+#include "runtime/activity/activity.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace dllaunch {
+namespace {
+
+struct Heard final : ActivityListener {
+  struct Span {
+    RankPhase phase;
+    std::int64_t begin_ns;
+    std::int64_t end_ns;
+  };
+  std::vector<Span> spans;
+  std::vector<std::uint64_t> bytes;
+  void phase_ended(RankPhase phase, std::int64_t begin_ns, std::int64_t end_ns) override {
+    spans.push_back({phase, begin_ns, end_ns});
+  }
+  void collective_ended(std::uint64_t, CollectiveKind, std::uint64_t size, std::int64_t,
+                        std::int64_t) override {
+    bytes.push_back(size);
+  }
+};
+
+void sleep_ms(int ms) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+}
+
+TEST(Activity, PhasesFollowEachOtherWithoutAGap) {
+  Activity activity;
+  Heard heard;
+  activity.tell(&heard);
+  activity.enter(RankPhase::data);
+  activity.enter(RankPhase::forward);
+  activity.enter(RankPhase::data);
+  ASSERT_EQ(heard.spans.size(), 3u);
+  EXPECT_EQ(heard.spans[0].phase, RankPhase::start);
+  EXPECT_EQ(heard.spans[1].phase, RankPhase::data);
+  EXPECT_EQ(heard.spans[2].phase, RankPhase::forward);
+  EXPECT_EQ(heard.spans[0].end_ns, heard.spans[1].begin_ns);
+  EXPECT_EQ(heard.spans[1].end_ns, heard.spans[2].begin_ns);
+  EXPECT_EQ(activity.phase(), RankPhase::data);
+}
+
+TEST(Activity, SecondsCountThePresentPhaseAndBeginAnew) {
+  Activity activity;
+  activity.take_seconds();
+  activity.enter(RankPhase::data);
+  sleep_ms(20);
+  activity.enter(RankPhase::backward);
+  sleep_ms(20);
+  const auto first = activity.take_seconds();
+  EXPECT_GE(first[static_cast<std::size_t>(RankPhase::data)], 0.02);
+  EXPECT_GE(first[static_cast<std::size_t>(RankPhase::backward)], 0.02);
+  sleep_ms(20);
+  const auto second = activity.take_seconds();
+  EXPECT_EQ(second[static_cast<std::size_t>(RankPhase::data)], 0);
+  EXPECT_GE(second[static_cast<std::size_t>(RankPhase::backward)], 0.02);
+}
+
+TEST(Activity, GoesOnInAnotherBeaconWhereItWas) {
+  Activity activity;
+  activity.set_step(7);
+  activity.enter(RankPhase::forward);
+  EXPECT_EQ(activity.begin_collective(), 1u);
+  Beacon shared = {};
+  activity.publish_in(shared);
+  EXPECT_EQ(shared.step, 7);
+  EXPECT_EQ(shared.phase, RankPhase::forward);
+  EXPECT_EQ(shared.begun, 1u);
+  EXPECT_EQ(activity.begin_collective(), 2u);
+  activity.begin_wait(2, CollectiveKind::all_reduce, 40);
+  EXPECT_EQ(shared.waiting_for, 2u);
+  EXPECT_EQ(shared.waiting_bytes, 40u);
+  EXPECT_GT(shared.waiting_since_ns, 0);
+  activity.end_wait();
+  EXPECT_EQ(shared.waiting_for, 0u);
+}
+
+TEST(Activity, EveryPhaseHasAName) {
+  for (std::size_t i = 0; i < phases; ++i) EXPECT_NE(to_string(static_cast<RankPhase>(i)), "");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,66 @@
+#include "support/run_file.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using fs::perms;
+
+constexpr auto ours = perms::owner_read | perms::owner_write;
+constexpr int append = O_WRONLY | O_CREAT | O_APPEND;
+
+class RunFile : public testing::Test {
+ protected:
+  RunFile() : umask_(umask(077)) {}
+  ~RunFile() override { umask(umask_); }
+
+  std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
+  perms mode_after_opening(const std::string& name, int flags, mode_t mode = 0600) const {
+    const int file = open_run_file(folder_.path(), path(name), flags, mode);
+    if (file >= 0) close(file);
+    return file < 0 ? perms::unknown : fs::status(path(name)).permissions();
+  }
+  void share() const { std::ofstream(path(share_marker)).flush(); }
+
+  TemporaryFolder folder_;
+
+ private:
+  mode_t umask_;
+};
+
+TEST_F(RunFile, IsItsUsersAlone) {
+  EXPECT_FALSE(is_shared(folder_.path()));
+  EXPECT_EQ(mode_after_opening("a", append), ours);
+  EXPECT_EQ(mode_after_opening("b", append, 0644), ours) << "the umask counts";
+}
+
+TEST_F(RunFile, InASharedRunIsReadByTheGroup) {
+  mode_after_opening("before", append);
+  share();
+  EXPECT_TRUE(is_shared(folder_.path()));
+  EXPECT_EQ(mode_after_opening("a", append), ours | perms::group_read);
+  EXPECT_EQ(mode_after_opening("before", append), ours | perms::group_read);
+  EXPECT_EQ(mode_after_opening("before", O_RDONLY), ours | perms::group_read);
+}
+
+TEST_F(RunFile, ALinkIsNotFollowed) {
+  share();
+  std::ofstream(path("other")) << "mine";
+  fs::permissions(path("other"), ours);
+  fs::create_symlink("other", path("link"));
+  EXPECT_EQ(mode_after_opening("link", append), perms::unknown);
+  EXPECT_EQ(fs::status(path("other")).permissions(), ours);
+}
+
+}  // namespace
+}  // namespace dllaunch

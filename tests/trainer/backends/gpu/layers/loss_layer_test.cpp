@@ -1,0 +1,141 @@
+// Every loss of the table on the device against the same on the host.
+#include "trainer/backends/gpu/layers/loss_layer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "trainer/losses/loss.hpp"
+
+namespace dllaunch::gpu {
+namespace {
+
+constexpr int batch = 7;
+constexpr std::int64_t width = 5;
+constexpr std::size_t all = 35;
+
+struct Answer {
+  ForwardResult result;
+  std::vector<double> slopes;  // [batch, width]
+};
+
+std::vector<float> random_outputs() {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal(0, 3);
+  std::vector<float> outputs(all);
+  for (float& output : outputs) output = normal(random);
+  return outputs;
+}
+
+Answer on_host(const LossChoice& choice, const Batch& of, const std::vector<float>& outputs) {
+  const auto present = static_cast<std::size_t>(of.count * width);
+  Answer answer{.result = {}, .slopes = std::vector<double>(all)};
+  const std::vector<double> doubles(outputs.begin(), outputs.end());
+  answer.result = evaluate_loss(choice, of, std::span(doubles).first(present),
+                                std::span(answer.slopes).first(present));
+  return answer;
+}
+
+/// With a scale of one half.
+template <typename T>
+Answer on_device(const LossChoice& choice, const Batch& of, const std::vector<float>& outputs) {
+  DeviceMemory memory;
+  const int there = memory.add(all * sizeof(float));
+  const int slopes = memory.add(all * sizeof(T));
+  LossLayer layer(choice, batch, width, memory);
+  memory.place();
+  EXPECT_EQ(memory.allocate(), gpu_success);
+  EXPECT_EQ(gpu_copy(memory.at<float>(there), outputs.data(), all * sizeof(float)), gpu_success);
+  layer.take(nullptr, memory.at<float>(there), of);
+  layer.compute(nullptr);
+  Answer answer{.result = layer.result(nullptr, of), .slopes = {}};
+  layer.set_scale(nullptr, 0.5);
+  layer.backward(nullptr, memory.at<T>(slopes));
+  std::vector<T> here(all);
+  EXPECT_EQ(gpu_copy(here.data(), memory.at<T>(slopes), all * sizeof(T)), gpu_success);
+  for (const T& slope : here) answer.slopes.push_back(2 * get(slope));
+  return answer;
+}
+
+template <typename T>
+void expect_same(const LossChoice& choice, const Batch& of, const std::vector<float>& outputs,
+                 double tolerance) {
+  const Answer wanted = on_host(choice, of, outputs);
+  const Answer seen = on_device<T>(choice, of, outputs);
+  EXPECT_NEAR(seen.result.loss_sum, wanted.result.loss_sum, 1e-6 * wanted.result.loss_sum);
+  EXPECT_EQ(seen.result.correct, wanted.result.correct);
+  for (std::size_t i = 0; i < all; ++i) {
+    ASSERT_NEAR(seen.slopes[i], wanted.slopes[i],
+                tolerance * std::max(0.1, std::abs(wanted.slopes[i])))
+        << i;
+  }
+}
+
+TEST(LossLayer, GivesWhatTheHostGives) {
+  const std::vector<float> outputs = random_outputs();
+  const std::vector<std::int32_t> labels = {0, 4, 2, 1, 3, 3, 0};
+  std::vector<float> sets(all);
+  for (std::size_t i = 0; i < all; ++i) sets[i] = outputs[i] > 0 || i == 9 ? 1 : 0;
+  for (const LossEntry& loss : losses()) {
+    for (const double smoothing : {0.0, 0.1}) {
+      if (smoothing > 0 && !loss.smooths) continue;
+      const LossChoice choice{.name = std::string(loss.name), .label_smoothing = smoothing};
+      for (const TargetKind kind : loss.targets) {
+        for (const int present : {batch, 3, 0}) {
+          SCOPED_TRACE(testing::Message() << loss.name << ' ' << smoothing << ' ' << present);
+          Batch of{.images = {}, .labels = labels, .count = present};
+          if (kind != TargetKind::class_index) of.targets = sets;
+          expect_same<float>(choice, of, outputs, 2e-6);
+          expect_same<BFloat16>(choice, of, outputs, 8e-3);
+          expect_same<Float16>(choice, of, outputs, 1e-3);
+        }
+      }
+    }
+  }
+}
+
+/// No slope is left over where a row is absent.
+TEST(LossLayer, AbsentRowsHaveNoSlope) {
+  const std::vector<std::int32_t> labels(batch, 1);
+  const Answer seen =
+      on_device<float>({}, {.images = {}, .labels = labels, .count = 2}, random_outputs());
+  for (std::size_t i = 2 * width; i < all; ++i) EXPECT_EQ(seen.slopes[i], 0) << i;
+  EXPECT_NE(seen.slopes[0], 0);
+}
+
+TEST(LossLayer, PassesNaNAndInfinityOn) {
+  const std::vector<std::int32_t> labels(batch, 1);
+  constexpr float endless = std::numeric_limits<float>::infinity();
+  for (const LossEntry& loss : losses()) {
+    for (const float bad : {std::nanf(""), endless}) {
+      for (const std::size_t at : {std::size_t{0}, std::size_t{1}, std::size_t{4}}) {
+        SCOPED_TRACE(testing::Message() << loss.name << ' ' << bad << ' ' << at);
+        std::vector<float> outputs = random_outputs();
+        outputs[at] = bad;
+        const LossChoice choice{.name = std::string(loss.name)};
+        const Batch of{.images = {}, .labels = labels, .count = 1};
+        const Answer wanted = on_host(choice, of, outputs);
+        const Answer seen = on_device<float>(choice, of, outputs);
+        EXPECT_EQ(std::isfinite(seen.result.loss_sum), std::isfinite(wanted.result.loss_sum));
+        EXPECT_EQ(seen.result.correct, wanted.result.correct);
+      }
+    }
+  }
+}
+
+/// Large outputs are shifted before exp(): none overflows.
+TEST(LossLayer, SurvivesLargeOutputs) {
+  std::vector<float> outputs(all);
+  outputs[0] = 5000;
+  outputs[1] = 4000;
+  const std::vector<std::int32_t> labels(batch, 1);
+  const Answer seen = on_device<float>({}, {.images = {}, .labels = labels, .count = 1}, outputs);
+  EXPECT_EQ(seen.result.loss_sum, 1000);
+  EXPECT_EQ(seen.slopes[0], 1);
+  EXPECT_EQ(seen.slopes[1], -1);
+}
+
+}  // namespace
+}  // namespace dllaunch::gpu

@@ -1,0 +1,116 @@
+#include "trainer/config/config_keys.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// What the launcher's validator understands; a keyword beyond it would be ignored there.
+void expect_known_keywords(const Json& schema, const std::string& path) {
+  static const std::set<std::string> known = {"type",
+                                              "enum",
+                                              "default",
+                                              "minimum",
+                                              "exclusiveMinimum",
+                                              "exclusiveMaximum",
+                                              "minItems",
+                                              "maxItems",
+                                              "x-backends",
+                                              "x-by",
+                                              "description",
+                                              "required",
+                                              "properties",
+                                              "items",
+                                              "anyOf",
+                                              "additionalProperties",
+                                              "x-enum-descriptions"};
+  for (const auto& [keyword, value] : schema.items()) {
+    EXPECT_EQ(known.count(keyword), 1u) << path << ": " << keyword;
+  }
+  if (!schema.contains("properties")) return;
+  EXPECT_EQ(schema["additionalProperties"], false) << path;
+  for (const auto& [name, property] : schema["properties"].items()) {
+    expect_known_keywords(property, path + "." + name);
+  }
+}
+
+TEST(ConfigKeys, TheSchemaSpeaksTheLaunchersLanguage) {
+  const Json schema = Json::parse(describe_config());
+  EXPECT_EQ(schema["type"], "object");
+  EXPECT_EQ(schema["required"], Json::array({"model"}));
+  expect_known_keywords(schema, "train");
+}
+
+TEST(ConfigKeys, TheSchemaDescribesEveryKeyOfTheBlockAndNoOther) {
+  const Json schema = Json::parse(describe_config());
+  for (const auto& key : config_keys()) {
+    const Json* at = &schema;
+    std::string rest = key.path;
+    while (at != nullptr && !rest.empty()) {
+      const std::string name = rest.substr(0, rest.find('.'));
+      rest = rest.size() > name.size() ? rest.substr(name.size() + 1) : "";
+      at = at->contains("properties") && (*at)["properties"].contains(name)
+               ? &(*at)["properties"][name]
+               : nullptr;
+    }
+    EXPECT_EQ(at != nullptr, !key.launcher) << key.path;
+    if (at == nullptr) continue;
+    EXPECT_FALSE((*at)["description"].get<std::string>().empty()) << key.path;
+    EXPECT_EQ(at->contains("default"), !key.required) << key.path;
+  }
+}
+
+TEST(ConfigKeys, WordsComeFromTheTables) {
+  const Json properties = Json::parse(describe_config())["properties"];
+  const auto& model_names = properties["model"]["anyOf"][0]["enum"];
+  ASSERT_EQ(model_names.size(), models().size());
+  for (std::size_t i = 0; i < models().size(); ++i) EXPECT_EQ(model_names[i], models()[i].name);
+  const auto& kinds = properties["dataset"]["properties"]["kind"]["enum"];
+  ASSERT_EQ(kinds.size(), datasets().size());
+  for (std::size_t i = 0; i < datasets().size(); ++i) EXPECT_EQ(kinds[i], datasets()[i].name);
+  EXPECT_EQ(properties["backend"]["enum"].size(), backends().size() + 1);
+  const Json& abilities = properties["backend"]["x-backends"];
+  ASSERT_EQ(abilities.size(), backends().size());
+  EXPECT_EQ(abilities.back(), (Json{{"name", "reference"},
+                                    {"device", "cpu"},
+                                    {"precisions", {"fp32", "fp64"}},
+                                    {"gpu_memory", false}}));
+  EXPECT_EQ(properties["optimizer"]["properties"]["name"]["enum"],
+            Json::array({"sgd", "adam", "adamw", "rmsprop", "adagrad", "adadelta", "lars", "lamb",
+                         "rmsprop-warmup"}));
+  EXPECT_EQ(properties["lr_schedule"]["properties"]["scaling"]["enum"],
+            Json::array({"none", "linear", "sqrt"}));
+  EXPECT_EQ(properties["lr_schedule"]["properties"]["decay"]["enum"],
+            Json::array({"none", "exponential", "step", "piecewise", "polynomial", "cosine",
+                         "inverse-time"}));
+  const Json& betas = properties["optimizer"]["properties"]["betas"];
+  EXPECT_EQ(betas["type"], Json::array({"array", "null"}));
+  EXPECT_EQ(betas["items"]["exclusiveMaximum"], 1);
+  EXPECT_EQ(betas["maxItems"], 2);
+  EXPECT_EQ(properties["max_steps"]["type"], Json::array({"integer", "null"}));
+}
+
+TEST(ConfigKeys, DefaultsPassTheirOwnChecks) {
+  Json document;
+  document["model"] = models().front().name;
+  for (const auto& key : config_keys()) {
+    if (key.required) continue;
+    const auto dot = key.path.find('.');
+    if (dot == std::string::npos) {
+      document[key.path] = key.initial;
+    } else {
+      document[key.path.substr(0, dot)][key.path.substr(dot + 1)] = key.initial;
+    }
+  }
+  auto config = parse_config(document.dump());
+  EXPECT_TRUE(config) << config.error().what;
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,153 @@
+#include "trainer/reports/events.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/trainer/scratch_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<Json> lines_of(const std::filesystem::path& file) {
+  std::vector<Json> lines;
+  std::istringstream text(read_text(file));
+  for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+std::string keys_of(const Json& object) {
+  std::string keys;
+  for (const auto& [key, value] : object.items()) keys += key + " ";
+  return keys;
+}
+
+TEST(Events, HaveTheFieldsOfTheContract) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl");
+  ASSERT_TRUE(log);
+  log->start({.ranks = 2, .nodes = 1, .model = "cnn", .parameters = 5});
+  log->step({.epoch = 1, .step = 3, .loss = 0.5, .lr = 0.1, .images_per_s = 100});
+  log->epoch({.epoch = 1, .loss = 1, .accuracy = 0.5, .val_loss = 2, .val_accuracy = 0.25});
+  log->checkpoint({.path = "checkpoints/step-00000003", .epoch = 1, .step = 3});
+  log->restart("resume", "checkpoints/step-00000003", 3);
+  log->stall({.state = "late", .late_ranks = {3}, .collective = "all_reduce #7", .seconds = 61});
+  log->end("completed", 12.5);
+  const auto lines = lines_of(folder / "events.jsonl");
+  ASSERT_EQ(lines.size(), 7u);
+  EXPECT_EQ(keys_of(lines[0]),
+            "time event ranks nodes model parameters global_batch epochs steps_per_epoch images "
+            "val_images backend host frozen init_from ");
+  EXPECT_EQ(keys_of(lines[1]), "time event epoch step loss lr images_per_s ");
+  EXPECT_EQ(keys_of(lines[2]),
+            "time event epoch loss accuracy val_loss val_accuracy seconds images_per_s images "
+            "val_top5_accuracy val_f1_macro val_f1_micro val_mean_absolute_error "
+            "val_mean_squared_error step lr skipped ");
+  EXPECT_EQ(keys_of(lines[3]), "time event path epoch step seconds_blocked seconds_total bytes ");
+  EXPECT_EQ(keys_of(lines[4]), "time event reason from step ");
+  EXPECT_EQ(keys_of(lines[5]), "time event state late_ranks collective seconds line ");
+  EXPECT_EQ(keys_of(lines[6]), "time event status seconds ");
+  EXPECT_EQ(lines[6]["status"], "completed");
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  EXPECT_NEAR(lines[0]["time"].get<double>(), std::chrono::duration<double>(now).count(), 60);
+}
+
+TEST(Events, ALifeWithAGenerationWritesItIntoEveryLine) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl", /*generation=*/4);
+  ASSERT_TRUE(log);
+  EventLog moved = *std::move(log);
+  moved.start({});
+  moved.step({});
+  moved.stall({});
+  moved.end("completed", 1);
+  const auto lines = lines_of(folder / "events.jsonl");
+  ASSERT_EQ(lines.size(), 4u);
+  for (const auto& line : lines) EXPECT_EQ(line["generation"], 4) << line;
+}
+
+TEST(Events, WhatIsAbsentOrNoNumberIsNull) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl");
+  log->start({});
+  log->step({.loss = std::nan(""), .lr = INFINITY});
+  log->epoch({});
+  const auto lines = lines_of(folder / "events.jsonl");
+  EXPECT_TRUE(lines[0]["nodes"].is_null());
+  EXPECT_TRUE(lines[1]["loss"].is_null());
+  EXPECT_TRUE(lines[1]["lr"].is_null());
+  EXPECT_TRUE(lines[2]["val_loss"].is_null());
+  EXPECT_TRUE(lines[2]["val_accuracy"].is_null());
+}
+
+TEST(Events, RanksFitALineHoweverManyThereAre) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl");
+  ASSERT_TRUE(log);
+  EpochRanks epoch;
+  constexpr int many = 27648;
+  for (int rank = 0; rank < many; ++rank) {
+    epoch.ranks.push_back({.steps = 100, .data = 1, .forward = 30, .backward = 60 + rank * 1e-3});
+    epoch.hosts.push_back("host-with-a-long-name-" + std::to_string(rank / 6));
+    if (rank % 2 == 1) epoch.stragglers.push_back({.rank = rank, .seconds = 9, .median = 1});
+  }
+  log->ranks(3, epoch);
+  const std::string text = read_text(folder / "events.jsonl");
+  EXPECT_LT(text.size(), 8192u);
+  const auto event = Json::parse(text);
+  EXPECT_EQ(event["event"], "ranks");
+  EXPECT_EQ(event["epoch"], 3);
+  EXPECT_EQ(event["ranks"], many);
+  EXPECT_EQ(event["seconds"]["data"], Json::parse("[1.0,1.0,1.0,1.0,1.0]"));
+  EXPECT_EQ(event["seconds"]["backward"][4], 60 + (many - 1) * 1e-3);
+  ASSERT_EQ(event["slowest"].size(), 8u);
+  EXPECT_EQ(event["slowest"][0]["rank"], many - 1);
+  EXPECT_EQ(event["slowest"][0]["host"], "host-with-a-long-name-4607");
+  EXPECT_EQ(event["stragglers"].size(), 8u);
+  EXPECT_EQ(event["stragglers_total"], many / 2);
+  EXPECT_EQ(event["notes"].size(), 4u);
+
+  log->ranks(4, {});  // of a rank that is not 0
+  EXPECT_EQ(read_text(folder / "events.jsonl"), text);
+}
+
+TEST(Events, AreAppended) {
+  const ScratchFolder folder;
+  for (int run = 0; run < 3; ++run) {
+    auto log = EventLog::open(folder / "events.jsonl");
+    EventLog moved;
+    moved = *std::move(log);
+    moved.end("completed", run);
+  }
+  EXPECT_EQ(lines_of(folder / "events.jsonl").size(), 3u);
+}
+
+TEST(Events, AnyTextIsWrittenAsJson) {
+  const ScratchFolder folder;
+  auto log = EventLog::open(folder / "events.jsonl");
+  log->restart("line\nbreak \"quoted\"", "not UTF-8: \xff", 0);
+  EXPECT_EQ(lines_of(folder / "events.jsonl")[0]["reason"], "line\nbreak \"quoted\"");
+}
+
+TEST(Events, ALogThatWasNotOpenedKeepsNothing) {
+  EventLog().end("completed", 1);
+  EXPECT_FALSE(EventLog::open("/nowhere/events.jsonl"));
+}
+
+TEST(Events, TrainingGoesOnWhenTheDiskIsFull) {
+  auto log = EventLog::open("/dev/full");
+  if (!log) GTEST_SKIP() << "no /dev/full";
+  testing::internal::CaptureStderr();
+  log->end("completed", 1);
+  log->end("completed", 2);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "dltrain: warning: events.jsonl loses events: No space left on device\n");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,56 @@
+// Over the table of host_gpu_test: a backend that is to be used with caution, and `reference`.
+#include "trainer/session/compiled_model.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/communicators/opening/communicators.hpp"
+#include "tests/trainer/training/small_training.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
+#include "trainer/session/session.hpp"
+#include "trainer/training/prepare.hpp"
+
+namespace dllaunch {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+Graph lenet() {
+  return *models()[0].build({1, 28, 28}, 10);
+}
+
+TEST(CompiledModel, IsOfTheFirstBackendThatCan) {
+  auto config = small_config("auto");
+  const auto first = compile_model(config, lenet(), 1);
+  ASSERT_TRUE(first) << first.error().what;
+  EXPECT_THAT(first->backend, StartsWith("host_gpu"));
+  EXPECT_THAT(first->passed_over, IsEmpty());
+  EXPECT_THAT(first->caution, HasSubstr("in place of a GPU"));
+  EXPECT_EQ(first->gpu_memory, backends().front().gpu_memory);
+  config.precision = Precision::fp64;
+  const auto exact = compile_model(config, lenet(), 1);
+  ASSERT_TRUE(exact) << exact.error().what;
+  EXPECT_THAT(exact->backend, StartsWith("reference"));
+  EXPECT_THAT(exact->passed_over, HasSubstr("host_gpu"));
+  EXPECT_THAT(exact->caution, IsEmpty());
+}
+
+TEST(CompiledModel, WhoIsToBeCarefulIsToldInTheRunsLog) {
+  const ScratchFolder folder;
+  std::vector<std::string> said;
+  auto communicator = *open_communicator("solo", RankEnv{});
+  const auto session = prepare({.config = small_config("auto"),
+                                .run_dir = folder.path(),
+                                .threads = 1,
+                                .warn = [&](std::string_view line) { said.emplace_back(line); }},
+                               *communicator);
+  ASSERT_TRUE(session) << session.error().what;
+  EXPECT_THAT(said, Contains(HasSubstr("in place of a GPU")));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,205 @@
+// Batch normalisation over all ranks: several real ranks must be one with all of their images.
+#include "trainer/session/sync_batch_norm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <limits>
+
+#include "runtime/activity/observed_communicator.hpp"
+#include "tests/runtime/communicators/on_ranks.hpp"
+#include "tests/trainer/backends/compiled.hpp"
+#include "tests/trainer/backends/operation_cases.hpp"
+#include "tests/trainer/backends/usable_backends.hpp"
+#include "trainer/models/models.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr int share = 3;  // images of a rank at most
+
+std::vector<OperationCase> cases_with_norms() {
+  std::vector<OperationCase> found;
+  for (OperationCase& one : operation_cases()) {
+    if (check_batch_norm(one.graph())) found.push_back(std::move(one));
+  }
+  return found;
+}
+
+std::vector<double> buffers_of(Compiled& compiled, const Graph& graph) {
+  std::vector<double> all;
+  for (std::size_t i = 0; i < graph.buffers.size(); ++i) {
+    const auto buffer = compiled->buffer(static_cast<int>(i));
+    all.insert(all.end(), buffer.begin(), buffer.end());
+  }
+  return all;
+}
+
+/// Images of each rank, one after the other: full ones, then too few, then none.
+std::vector<int> deal(int ranks, int step) {
+  std::vector<int> counts(static_cast<std::size_t>(ranks), share);
+  if (step == 1) counts.back() = 1;
+  if (step == 2 && ranks > 1) counts.front() = 0;
+  return counts;
+}
+
+struct Passed {
+  double loss = 0;
+  Tensors gradients;
+  std::vector<double> buffers;
+};
+
+/// Three steps as one rank with all images does them.
+std::vector<Passed> alone(const Graph& graph, int ranks) {
+  Compiled one(backend_named("reference"), graph,
+               {.batch = ranks * share, .precision = Precision::fp64});
+  one.set_weights(random_weights(graph));
+  std::vector<Passed> passed;
+  for (int step = 0; step < 3; ++step) {
+    int count = 0;
+    for (const int of_rank : deal(ranks, step)) count += of_rank;
+    const Images images(graph, ranks * share, static_cast<unsigned>(step));
+    Passed now;
+    now.loss = one->forward(images.batch(count), Phase::train).loss_sum;
+    one->backward(0.5, false, [](int) {});
+    now.gradients = one.gradients();
+    now.buffers = buffers_of(one, graph);
+    passed.push_back(std::move(now));
+  }
+  return passed;
+}
+
+class OnEveryBackend : public testing::TestWithParam<BackendEntry> {
+ protected:
+  std::unique_ptr<Communicator> ranks_ = all_ranks();
+
+  bool exact() const { return GetParam().name == "reference"; }
+  double tolerance() const { return exact() ? 1e-11 : 1e-4; }
+
+  CompileOptions options(bool sync = true) const {
+    CompileOptions options{
+        .batch = share, .precision = exact() ? Precision::fp64 : Precision::fp32, .threads = 1};
+    if (sync) options.sum_over_ranks = sum_over_ranks(*ranks_, nullptr);
+    return options;
+  }
+
+  /// This rank's images of a step.
+  Batch own_batch(const Graph& graph, const Images& images, const std::vector<int>& counts) const {
+    const auto rank = static_cast<std::size_t>(ranks_->rank());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < rank; ++i) first += static_cast<std::size_t>(counts[i]);
+    const auto pixels = static_cast<std::size_t>(elements_of(graph.input_shape()));
+    return {.images = std::span(images.pixels).subspan(first * pixels),
+            .labels = std::span(images.labels).subspan(first),
+            .count = counts[rank]};
+  }
+
+  std::vector<double> summed(std::vector<double> values) const {
+    ranks_->wait(ranks_->all_reduce(values.data(), values.size(), DType::f64, ReduceOp::sum));
+    return values;
+  }
+
+  void expect_as_alone(const OperationCase& one, bool reduce_meanwhile) {
+    SCOPED_TRACE(one.name);
+    const Graph graph = one.graph();
+    const int size = ranks_->size();
+    const auto expected = alone(graph, size);
+    Compiled compiled(GetParam(), graph, options());
+    compiled.set_weights(random_weights(graph));
+    for (int step = 0; step < 3; ++step) {
+      const Passed& whole = expected[static_cast<std::size_t>(step)];
+      const Images images(graph, size * share, static_cast<unsigned>(step));
+      const Batch batch = own_batch(graph, images, deal(size, step));
+      const double loss = compiled->forward(batch, Phase::train).loss_sum;
+      std::deque<std::vector<double>> others;
+      std::vector<Pending> pending;
+      compiled->backward(0.5, false, [&](int slot) {
+        // As the reducer of gradients: begun at the same slots on every rank, awaited much later.
+        if (reduce_meanwhile && slot != no_slot && slot % 2 == 0) {
+          auto& other = others.emplace_back(100'000);
+          pending.push_back(
+              ranks_->all_reduce(other.data(), other.size(), DType::f64, ReduceOp::sum));
+        }
+        ranks_->test({});
+      });
+      for (const Pending each : pending) ranks_->wait(each);
+      EXPECT_NEAR(summed({loss})[0], whole.loss, tolerance() * whole.loss);
+      Tensors gradients = compiled.gradients();
+      for (auto& gradient : gradients) gradient = summed(std::move(gradient));
+      expect_close(graph, gradients, whole.gradients, tolerance());
+      EXPECT_LT(relative_error(buffers_of(compiled, graph), whole.buffers), tolerance());
+    }
+  }
+};
+
+TEST_P(OnEveryBackend, SeveralRanksAreOneWithAllOfTheirImages) {
+  for (const OperationCase& one : cases_with_norms()) expect_as_alone(one, false);
+}
+
+TEST_P(OnEveryBackend, OtherCollectivesMayBeUnderWayMeanwhile) {
+  for (const OperationCase& one : cases_with_norms()) expect_as_alone(one, true);
+}
+
+/// What the tests above would say if nothing were summed.
+TEST_P(OnEveryBackend, WithoutTheSumsEachRankHasItsOwnStatistics) {
+  if (ranks_->size() == 1) GTEST_SKIP() << "one rank is all ranks";
+  const Graph graph = cases_with_norms().front().graph();
+  const auto expected = alone(graph, ranks_->size());
+  Compiled compiled(GetParam(), graph, options(/*sync=*/false));
+  compiled.set_weights(random_weights(graph));
+  const Images images(graph, ranks_->size() * share, 0);
+  const Batch batch = own_batch(graph, images, deal(ranks_->size(), 0));
+  const double loss = summed({compiled->forward(batch, Phase::train).loss_sum})[0];
+  EXPECT_GT(std::abs(loss - expected[0].loss), 1e-3 * expected[0].loss);
+}
+
+/// Only ranks whose loss is no number look for the layer: the others must not be needed for it.
+TEST_P(OnEveryBackend, OneRankAloneLooksForTheLayerThatGaveNoNumber) {
+  const Graph graph = cases_with_norms().front().graph();
+  Compiled compiled(GetParam(), graph, options());
+  compiled.set_weights(random_weights(graph));
+  Images images(graph, share);
+  if (ranks_->rank() == 0) images.pixels.front() = std::numeric_limits<float>::quiet_NaN();
+  compiled->forward(images.batch(), Phase::train);
+  const double steps = buffers_of(compiled, graph).back();  // num_batches_tracked
+  if (ranks_->rank() == 0) {
+    EXPECT_EQ(compiled->first_non_finite(images.batch()), "input");
+  } else if (ranks_->rank() == 1) {
+    EXPECT_EQ(compiled->first_non_finite(images.batch()), "node2") << "its mean comes from rank 0";
+  }
+  EXPECT_EQ(summed({1})[0], ranks_->size()) << "ranks are still in step";
+  EXPECT_EQ(buffers_of(compiled, graph).back(), steps);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, OnEveryBackend, testing::ValuesIn(usable_backends()),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(SyncBatchNorm, OneRankHasNothingToSum) {
+  const auto ranks = all_ranks();
+  EXPECT_EQ(static_cast<bool>(sum_over_ranks(*ranks, nullptr)), ranks->size() > 1);
+}
+
+TEST(SyncBatchNorm, WhatItWaitsIsTimeOfReductions) {
+  Activity activity;
+  ObservedCommunicator ranks(all_ranks(), activity);
+  const auto sum = sum_over_ranks(ranks, &activity);
+  activity.enter(RankPhase::forward);
+  activity.take_seconds();
+  std::vector<double> values(1000, 1.0);
+  if (sum) sum(values);
+  EXPECT_EQ(values.back(), ranks.size());
+  EXPECT_EQ(activity.phase(), RankPhase::forward);
+  const auto seconds = activity.take_seconds();
+  EXPECT_EQ(seconds[static_cast<std::size_t>(RankPhase::reduce)] > 0, ranks.size() > 1);
+}
+
+TEST(SyncBatchNorm, AModelWithoutNormalisationIsToldSo) {
+  const auto found = check_batch_norm(graph_of(models()[1]));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().what, "sync_batch_norm: model cnn has no batch normalisation");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,70 @@
+// The real trainer on two real ranks, one of which the machine holds up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/trainer/training/process_of_rank.hpp"
+#include "tests/trainer/training/run_program.hpp"
+#include "tests/trainer/training/small_training.hpp"
+
+namespace dllaunch {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+
+Json job_of(int epochs) {
+  auto job = Json::parse(R"({
+    "model": "lenet", "batch_size": 16, "validate_every": 0, "checkpoint": {"every_epochs": null},
+    "dataset": {"kind": "synthetic", "images": 9600, "workers": 1}})");
+  job["epochs"] = epochs;
+  return job;
+}
+
+TEST(LateRanksOfDltrain, OneThatIsHeldUpIsNamed) {
+  if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  const auto config = (folder / "train.json").string();
+  write_text(config, job_of(3).dump());
+  RunningProgram ranks(
+      on_ranks(2, {"env", "OMP_NUM_THREADS=1", std::string(DLLAUNCH_BIN_DIR) + "/dltrain",
+                   "--config", config}));
+  // Three quarters of the time rank 1 does not run, wherever it is: more than what other programs
+  // on the machine take from rank 0.
+  std::atomic<bool> over{false};
+  std::thread holding([&] {
+    pid_t held = 0;
+    while (!over) {
+      if (held == 0) held = process_of_rank(config, "1");
+      if (held != 0) kill(held, SIGSTOP);
+      std::this_thread::sleep_for(15ms);
+      if (held != 0) kill(held, SIGCONT);
+      std::this_thread::sleep_for(5ms);
+    }
+  });
+  const auto ended = ranks.wait();
+  over = true;
+  holding.join();
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, testing::ContainsRegex("rank 1 on .*: computes [0-9.]+ x the median"));
+  EXPECT_THAT(ended.output, testing::Not(HasSubstr("rank 0 on")));
+  const auto events = events_of(folder / ".", "ranks");
+  ASSERT_EQ(events.size(), 3u);
+  const Json& last = events.back();
+  EXPECT_EQ(last["epoch"], 3);
+  EXPECT_EQ(last["ranks"], 2);
+  ASSERT_EQ(last["slowest"].size(), 2u);
+  ASSERT_EQ(last["stragglers"].size(), 1u) << last;
+  EXPECT_EQ(last["stragglers"][0]["rank"], 1);
+  EXPECT_EQ(last["stragglers"][0]["cause"], "compute");
+  EXPECT_GT(last["stragglers"][0]["delayed"], 0.0);
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,327 @@
+// What must not depend on the number of ranks, on real ranks under mpirun.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "runtime/rank/lease.hpp"
+#include "tests/trainer/training/run_program.hpp"
+#include "tests/trainer/training/small_training.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::HasSubstr;
+
+const std::string bin = DLLAUNCH_BIN_DIR;
+
+/// 110 images in steps of 24: the last of an epoch has 14, which 4 ranks share unevenly.
+Json small_job() {
+  return Json::parse(R"({
+    "model": "lenet", "backend": "reference", "precision": "fp64", "max_steps": 20, "epochs": 9,
+    "dataset": {"kind": "synthetic", "images": 110, "workers": 1}, "validate_every": 5,
+    "optimizer": {"lr": 0.02, "momentum": 0.9, "weight_decay": 0.0001},
+    "runtime": {"bucket_mb": 0.05}})");
+}
+
+struct Curve {
+  std::vector<double> losses;
+  Json last_epoch;
+};
+
+Curve losses_on(int ranks, Json job, const std::filesystem::path& run_dir) {
+  job["batch_size"] = 24 / ranks;
+  write_text(run_dir / "train.json", job.dump());
+  const std::vector<std::string> command{bin + "/every_loss", (run_dir / "train.json").string(),
+                                         (run_dir / "losses").string()};
+  const auto ended = run_program(ranks == 1 ? command : on_ranks(ranks, command));
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  Curve curve;
+  std::ifstream in(run_dir / "losses");
+  for (double loss = 0; in >> loss;) curve.losses.push_back(loss);
+  curve.last_epoch = events_of(run_dir, "epoch").back();
+  return curve;
+}
+
+TEST(Ranks, OneTwoAndFourGiveTheSameLosses) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  const Curve one = losses_on(1, small_job(), folder / "1");
+  ASSERT_EQ(one.losses.size(), 20u);
+  EXPECT_LT(one.losses.back(), one.losses.front());
+  for (const int ranks : {2, 4}) {
+    const Curve several = losses_on(ranks, small_job(), folder / std::to_string(ranks));
+    ASSERT_EQ(several.losses.size(), 20u);
+    for (std::size_t i = 0; i < 20; ++i) {
+      EXPECT_NEAR(several.losses[i], one.losses[i], 1e-9 * one.losses[i])
+          << ranks << " ranks, step " << i + 1;
+    }
+    EXPECT_NEAR(several.last_epoch["val_loss"], one.last_epoch["val_loss"], 1e-9);
+    EXPECT_EQ(several.last_epoch["val_accuracy"], one.last_epoch["val_accuracy"]);
+  }
+}
+
+/// The global batch stays; so the images of each step do, whoever computes them.
+TEST(Ranks, ARunGoesOnAtAnotherNumberOfRanks) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  const Curve whole = losses_on(1, small_job(), folder / "whole");
+  std::vector<double> losses;
+  auto job = small_job();
+  // Of 5 steps an epoch: within the first, the second and the fourth.
+  for (const auto& [ranks, until] : {std::pair(2, 3), {4, 8}, {1, 17}, {3, 20}}) {
+    job["max_steps"] = until;
+    const Curve part = losses_on(ranks, job, folder / "parts");
+    losses.insert(losses.end(), part.losses.begin(), part.losses.end());
+  }
+  ASSERT_EQ(losses.size(), 20u);
+  for (std::size_t i = 0; i < 20; ++i) {
+    EXPECT_NEAR(losses[i], whole.losses[i], 1e-9 * whole.losses[i]) << "step " << i + 1;
+  }
+}
+
+/// One rank writes the reports, and the counts in them are of all ranks' images.
+TEST(Ranks, ReportsAreThoseOfOneRankWhateverTheirNumber) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["max_steps"] = 10;
+  job["dataset"]["images"] = 470;  // 47 to validate on
+  losses_on(1, job, folder / "1");
+  const std::string confusion = read_text(folder / "1" / "confusion.csv");
+  EXPECT_THAT(confusion, HasSubstr("class 9"));
+  for (const int ranks : {2, 4}) {
+    const auto run_dir = folder / std::to_string(ranks);
+    losses_on(ranks, job, run_dir);
+    EXPECT_EQ(read_text(run_dir / "confusion.csv"), confusion) << ranks << " ranks";
+    EXPECT_EQ(read_text(run_dir / "classes.csv"), read_text(folder / "1" / "classes.csv"));
+    const std::string rows = read_text(run_dir / "metrics.csv");
+    EXPECT_EQ(std::ranges::count(rows, '\n'), 2) << rows;
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(run_dir / "tensorboard"), {}), 1);
+  }
+}
+
+TEST(Ranks, AccumulatingOnTwoEqualsAsManyAsFour) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  const Curve one = losses_on(1, job, folder / "1");
+  job["accumulate"] = 2;
+  job["batch_size"] = 6;
+  write_text(folder / "train.json", job.dump());
+  const auto ended = run_program(on_ranks(
+      2, {bin + "/every_loss", (folder / "train.json").string(), (folder / "losses").string()}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  std::ifstream in(folder / "losses");
+  for (const double expected : one.losses) {
+    double loss = 0;
+    in >> loss;
+    EXPECT_NEAR(loss, expected, 1e-9 * expected);
+  }
+}
+
+TEST(Ranks, BadDataEndsAllWithOneMessageAndNoCheckpoint) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["dataset"] = {{"kind", "mnist"}, {"path", (folder / "absent").string()}};
+  write_text(folder / "run" / "train.json", job.dump());
+  const auto ended = run_program(
+      on_ranks(2, {bin + "/dltrain", "--config", (folder / "run" / "train.json").string()}));
+  EXPECT_EQ(ended.exit_code, 2) << ended.output;
+  const auto first = ended.output.find("dltrain: error: ");
+  ASSERT_NE(first, std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find("dltrain: error: ", first + 1), std::string::npos) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("absent: no such folder"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run" / "checkpoints"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run" / "events.jsonl"));
+}
+
+TEST(Ranks, ABadConfigurationIsSaidOnce) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  write_text(folder / "train.json", R"({"model": "lenet", "epocs": 1})");
+  const auto ended =
+      run_program(on_ranks(2, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
+  EXPECT_EQ(ended.exit_code, 2) << ended.output;
+  const auto first = ended.output.find("dltrain: error: ");
+  ASSERT_NE(first, std::string::npos) << ended.output;
+  EXPECT_EQ(ended.output.find("dltrain: error: ", first + 1), std::string::npos) << ended.output;
+}
+
+/// SIGUSR2 reaches every rank through mpirun, at different steps; they stop at the same one.
+TEST(Ranks, StopOnRequestAndResumeAtTheSameBit) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["batch_size"] = 12;
+  job["precision"] = "fp32";
+  job["max_steps"] = 150;
+  job["epochs"] = 99;
+  job["checkpoint"] = {{"every_epochs", nullptr}};
+  for (const char* run : {"whole", "parts"}) write_text(folder / run / "train.json", job.dump());
+  const auto command = [&](const std::string& run) {
+    return on_ranks(2, {bin + "/dltrain", "--config", (folder / run / "train.json").string()});
+  };
+  EXPECT_EQ(run_program(command("whole")).exit_code, 0);
+
+  RunningProgram parts(command("parts"));
+  for (int i = 0; i < 1000 && read_text(folder / "parts" / "events.jsonl").find("\"step\"") ==
+                                  std::string::npos;
+       ++i) {
+    usleep(10'000);
+  }
+  kill(parts.pid(), SIGUSR2);
+  const auto stopped = parts.wait();
+  EXPECT_EQ(stopped.exit_code, 0) << stopped.output;
+  ASSERT_EQ(events_of(folder / "parts", "end").at(0)["status"], "cancelled");
+  const auto saved = events_of(folder / "parts", "checkpoint");
+  ASSERT_EQ(saved.size(), 1u);
+  EXPECT_LT(saved[0]["step"], 150);
+
+  const auto resumed = run_program(command("parts"));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.output;
+  EXPECT_EQ(events_of(folder / "parts", "restart").at(0)["from"], saved[0]["path"]);
+  EXPECT_EQ(weights_at(folder / "parts", "step-00000150"),
+            weights_at(folder / "whole", "step-00000150"));
+}
+
+/// A job that runs twice at once: the earlier life works on when the later one begins.
+TEST(Ranks, OfTwoLivesAtOnceTheEarlierStopsAndTheLaterComesToTheSameBits) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["batch_size"] = 12;
+  job["precision"] = "fp32";
+  job["max_steps"] = 250;
+  job["epochs"] = 999;
+  job["checkpoint"] = {{"every_epochs", nullptr}, {"every_minutes", 0.003}};
+  for (const char* run : {"whole", "twice"}) write_text(folder / run / "train.json", job.dump());
+  EXPECT_EQ(run_program(on_ranks(2, {bin + "/dltrain", "--config",
+                                     (folder / "whole" / "train.json").string()}))
+                .exit_code,
+            0);
+
+  const auto run = folder / "twice";
+  const auto life = [&](const Lease& lease) {
+    auto argv = on_ranks(2, {bin + "/dltrain", "--config", (run / "train.json").string()});
+    const std::string generation = std::to_string(lease.generation());
+    argv.insert(argv.begin(), {"env", "DLLAUNCH_GENERATION=" + generation});
+    return argv;
+  };
+  RunningProgram first(life(*Lease::take(run, {.host = "n1", .pid = 1})));
+  for (int i = 0;
+       i < 3000 && read_text(run / "events.jsonl").find("\"checkpoint\"") == std::string::npos;
+       ++i) {
+    usleep(10'000);
+  }
+  const auto taken = Lease::take(run, {.host = "n2", .pid = 2, .job = "17"});
+  ASSERT_TRUE(taken);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const double taken_s = std::chrono::duration<double>(now).count();
+  RunningProgram second(life(*taken));
+
+  const auto stopped = first.wait();
+  EXPECT_EQ(stopped.exit_code, 93) << stopped.output;
+  const std::string line =
+      "dltrain: stopped: run directory was taken over by job 17 on n2 (generation 2, ours is 1); "
+      "nothing more is written\n";
+  const auto said = stopped.output.find(line);
+  ASSERT_NE(said, std::string::npos) << stopped.output;
+  EXPECT_EQ(stopped.output.find("dltrain: ", said + 1), std::string::npos) << stopped.output;
+  EXPECT_EQ(stopped.output.find("error:"), std::string::npos) << stopped.output;
+
+  const auto finished = second.wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.output;
+  EXPECT_EQ(weights_at(run, "step-00000250"), weights_at(folder / "whole", "step-00000250"));
+  // The earlier one asks once a second, and its last words are none.
+  std::int64_t earlier = 0;
+  std::istringstream lines(read_text(run / "events.jsonl"));
+  for (std::string text; std::getline(lines, text);) {
+    const auto event = Json::parse(text);
+    if (event["generation"] == 2) continue;
+    ++earlier;
+    EXPECT_LT(event["time"], taken_s + 3) << text;
+    EXPECT_NE(event["event"], "end");
+  }
+  EXPECT_GT(earlier, 3);
+  EXPECT_EQ(events_of(run, "restart").size(), 1u);
+  EXPECT_EQ(events_of(run, "end").at(0)["status"], "completed");
+  for (const auto& entry : std::filesystem::directory_iterator(run / "checkpoints")) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".")) << entry.path();
+  }
+}
+
+TEST(Ranks, AGenerationThatIsNoneIsAnErrorOfWhoeverSetIt) {
+  const ScratchFolder folder;
+  write_text(folder / "train.json", small_job().dump());
+  const auto ended = run_program({"env", "DLLAUNCH_GENERATION=0x3", bin + "/dltrain", "--config",
+                                  (folder / "train.json").string()});
+  EXPECT_EQ(ended.exit_code, 2);
+  EXPECT_THAT(ended.output, HasSubstr("DLLAUNCH_GENERATION is \"0x3\", not a whole number from 1"));
+}
+
+TEST(Ranks, ALossThatIsNoNumberNamesItsRank) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["precision"] = "fp32";
+  job["optimizer"] = {{"lr", 1e38}};
+  write_text(folder / "train.json", job.dump());
+  const auto ended =
+      run_program(on_ranks(2, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  EXPECT_THAT(ended.output, testing::ContainsRegex("the loss is .* on rank [01] at step [0-9]+"));
+  EXPECT_EQ(events_of(folder.path(), "end").at(0)["status"], "failed");
+}
+
+/// As where one of the nodes has lost its GPU, and `auto` takes the CPU there.
+TEST(Ranks, ThatComputeOtherwiseAreToldSo) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  const auto rank_with = [&](const std::string& backend) {
+    auto job = small_job();
+    job["precision"] = "fp32";
+    job["backend"] = backend;
+    write_text(folder / backend / "train.json", job.dump());
+    return std::vector<std::string>{bin + "/dltrain", "--config",
+                                    (folder / backend / "train.json").string()};
+  };
+  auto command = on_ranks(1, rank_with("onednn"));
+  command.insert(command.end(), {":", "-np", "1"});
+  const auto other = rank_with("reference");
+  command.insert(command.end(), other.begin(), other.end());
+  const auto ended = run_program(command);
+  EXPECT_EQ(ended.exit_code, 2) << ended.output;
+  EXPECT_THAT(ended.output,
+              HasSubstr("what computes differs: backend: rank 1 has reference (plain loops), "
+                        "rank 0 has onednn ("));
+  EXPECT_THAT(ended.output, HasSubstr("with resources.device cpu all compute on CPUs"));
+}
+
+TEST(Ranks, AgreeOnWhatAutoFinds) {
+  if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
+  const ScratchFolder folder;
+  auto job = small_job();
+  job["backend"] = "auto";
+  job["precision"] = "fp32";
+  job["batch_size"] = "auto";
+  job["optimizer"]["lr"] = "auto";
+  job["lr_schedule"] = {{"scaling", "linear"}};
+  write_text(folder / "train.json", job.dump());
+  const auto ended =
+      run_program(on_ranks(2, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const auto chosen = Json::parse(read_text(folder / "choices.json"));
+  EXPECT_EQ(chosen["batch_size"], 32);  // of 55 images a rank
+  EXPECT_EQ(events_of(folder.path(), "start").at(0)["global_batch"], 64);
+  // The schedule doubles what was found for both, halved.
+  const double lr = chosen["optimizer.lr"];
+  EXPECT_DOUBLE_EQ(events_of(folder.path(), "step").back()["lr"].get<double>(), 2 * lr);
+}
+
+}  // namespace
+}  // namespace dllaunch

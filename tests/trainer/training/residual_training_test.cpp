@@ -1,0 +1,82 @@
+// Trainings of a network with batch normalisation: what its running statistics must survive.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/trainer/data/datasets/cifar_bytes.hpp"
+#include "tests/trainer/training/run_program.hpp"
+#include "tests/trainer/training/small_training.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const std::string bin = DLLAUNCH_BIN_DIR;
+
+/// 24 images in three steps of 8, and 10 for validation.
+Json residual_job(const std::filesystem::path& data) {
+  write_text(data / "data_batch_1.bin", cifar_records(0, 24));
+  write_text(data / "test_batch.bin", cifar_records(40, 10));
+  Json job = Json::parse(R"({
+    "model": "resnet50", "batch_size": 8, "epochs": 2,
+    "dataset": {"kind": "cifar10", "workers": 1}, "optimizer": {"lr": 0.01},
+    "checkpoint": {"every_epochs": 1, "keep": 3}})");
+  job["dataset"]["path"] = data.string();
+  return job;
+}
+
+void train_on(int ranks, Json job, const std::filesystem::path& run_dir) {
+  job["batch_size"] = job["batch_size"].get<int>() / ranks;
+  write_text(run_dir / "train.json", job.dump());
+  // Threads that spin for each other are slow among other tests.
+  const std::vector<std::string> command{"env", "OMP_WAIT_POLICY=passive", bin + "/every_loss",
+                                         (run_dir / "train.json").string(),
+                                         (run_dir / "losses").string()};
+  const auto ended = run_program(ranks == 1 ? command : on_ranks(ranks, command));
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+}
+
+TEST(ResidualTraining, ResumesToTheLastBit) {
+  const ScratchFolder folder;
+  Json job = residual_job(folder / "data");
+  train_on(1, job, folder / "whole");
+  job["max_steps"] = 4;  // one into the second epoch
+  train_on(1, job, folder / "stopped");
+  job.erase("max_steps");
+  train_on(1, job, folder / "stopped");
+  EXPECT_EQ(weights_at(folder / "stopped", "step-00000006"),
+            weights_at(folder / "whole", "step-00000006"));
+  const Json resumed = events_of(folder / "stopped", "epoch").back();
+  const Json whole = events_of(folder / "whole", "epoch").back();
+  EXPECT_EQ(resumed["val_loss"], whole["val_loss"]);
+}
+
+/// On one rank and on two: the same names, the same numbers, read by somebody else.
+TEST(ResidualTraining, PyTorchLoadsTheCheckpointAndValidatesAlike) {
+  const ScratchFolder folder;
+  const Json job = residual_job(folder / "data");
+  for (const int ranks : {1, 2}) {
+    if (ranks > 1 && !have_mpirun()) GTEST_SKIP() << "no mpirun";
+    SCOPED_TRACE(ranks);
+    const auto run_dir = folder / std::to_string(ranks);
+    train_on(ranks, job, run_dir);
+    const Json ours = events_of(run_dir, "epoch").back();
+    const auto asked = run_program(
+        {"/usr/bin/python3", DLLAUNCH_SOURCE_DIR "/tests/trainer/torch_networks.py", "evaluate",
+         "resnet50", (run_dir / "checkpoints/step-00000006").string(), (folder / "data").string()});
+    if (asked.output.find("No module named") != std::string::npos) {
+      GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
+    }
+    ASSERT_EQ(asked.exit_code, 0) << asked.output;
+    const Json theirs = Json::parse(asked.output.substr(asked.output.find('{')));
+    const double loss = ours["val_loss"];
+    EXPECT_NEAR(theirs["loss"], loss, 1e-4 * loss);
+    EXPECT_EQ(theirs["accuracy"], ours["val_accuracy"]);
+    EXPECT_EQ(theirs["steps"], 6) << "counted by each normalisation";
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch

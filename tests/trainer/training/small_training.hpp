@@ -1,0 +1,87 @@
+// Trainings that take a fraction of a second, and what they leave behind.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
+#include "tests/trainer/scratch_folder.hpp"
+#include "trainer/training/train.hpp"
+
+namespace dllaunch {
+
+/// lenet on 100 synthetic images in steps of 16: 7 steps an epoch, the last with 4 images.
+inline TrainConfig small_config(const std::string& backend) {
+  TrainConfig config;
+  config.model = "lenet";
+  config.backend = backend;
+  config.dataset = "synthetic";
+  config.data.images = 100;
+  config.workers = 1;
+  config.batch_size = 16;
+  config.epochs = 2;
+  config.optimizer = "sgd";
+  config.optimizer_options = {.lr = 0.02, .momentum = 0.9, .weight_decay = 1e-4};
+  return config;
+}
+
+struct Trained {
+  TrainReport report;
+  std::vector<double> losses;     // of every step
+  std::vector<std::string> said;  // progress and warnings
+};
+
+/// One rank, alone. Stops after `stop_after` steps of this call; 0: never. `between` is called
+/// after every step.
+inline Result<Trained> train_alone(
+    const TrainConfig& config, const std::filesystem::path& run_dir, std::size_t stop_after = 0,
+    const std::function<void()>& between = [] {}) {
+  auto communicator = open_communicator("solo", RankEnv{});
+  if (!communicator) return std::move(communicator).error();
+  std::filesystem::create_directories(run_dir);
+  Trained trained;
+  const auto keep = [&](std::string_view line) { trained.said.emplace_back(line); };
+  TrainOptions options;
+  // One thread: threads that spin for each other are slow on a machine full of other tests.
+  options.prepare = {.config = config, .run_dir = run_dir, .threads = 1, .warn = keep};
+  options.say = keep;
+  options.on_step = [&](const StepReport& step) {
+    trained.losses.push_back(step.loss);
+    between();
+  };
+  // Asked at the beginning of a step, when the losses of the earlier ones are there.
+  options.stop_requested = [&] {
+    return stop_after != 0 && trained.losses.size() + 1 == stop_after;
+  };
+  auto report = train(options, **communicator);
+  if (!report) return std::move(report).error();
+  trained.report = *std::move(report);
+  return trained;
+}
+
+inline std::vector<nlohmann::ordered_json> events_of(const std::filesystem::path& run_dir,
+                                                     const std::string& kind) {
+  std::vector<nlohmann::ordered_json> found;
+  std::istringstream text(read_text(run_dir / "events.jsonl"));
+  for (std::string line; std::getline(text, line);) {
+    auto event = nlohmann::ordered_json::parse(line);
+    if (event["event"] == kind) found.push_back(std::move(event));
+  }
+  return found;
+}
+
+/// The bytes of both tensor files of a step: equal ones mean equal to the last bit.
+inline std::string weights_at(const std::filesystem::path& run_dir, const std::string& step) {
+  const auto directory = run_dir / "checkpoints" / step;
+  EXPECT_TRUE(std::filesystem::exists(directory / "model.safetensors")) << directory;
+  return read_text(directory / "model.safetensors") +
+         read_text(directory / "optimizer.safetensors");
+}
+
+}  // namespace dllaunch

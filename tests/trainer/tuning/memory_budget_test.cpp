@@ -1,0 +1,89 @@
+#include "trainer/tuning/memory_budget.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "tests/trainer/scratch_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::int64_t mib = 1024 * 1024;
+
+TEST(MemoryBudget, ReadsMeminfo) {
+  const std::string text = "MemTotal:       24689764 kB\nMemAvailable:    1024 kB\n";
+  EXPECT_EQ(meminfo_bytes(text, "MemAvailable"), mib);
+  EXPECT_EQ(meminfo_bytes(text, "MemAvail"), std::nullopt);
+  EXPECT_EQ(meminfo_bytes("MemAvailable: many kB", "MemAvailable"), std::nullopt);
+  EXPECT_EQ(meminfo_bytes("MemAvailable: 9223372036854775807 kB", "MemAvailable"), std::nullopt);
+}
+
+TEST(MemoryBudget, ReadsLimits) {
+  EXPECT_EQ(limit_bytes("4096\n"), 4096);
+  EXPECT_EQ(limit_bytes("max\n"), std::nullopt);
+  EXPECT_EQ(limit_bytes(""), std::nullopt);
+  EXPECT_EQ(limit_bytes("-1"), std::nullopt);
+  EXPECT_EQ(limit_bytes("99999999999999999999"), std::nullopt);
+}
+
+TEST(MemoryBudget, TakesTheTightestLimitOnTheWayUp) {
+  const ScratchFolder root;
+  write_text(root / "proc/meminfo", "MemAvailable: 1048576 kB\n");
+  EXPECT_EQ(node_memory_left(root.path().string()), 1024 * mib);
+  write_text(root / "proc/self/cgroup", "0::/job/step\n");
+  write_text(root / "sys/fs/cgroup/job/memory.max", "209715200\n");      // 200 MiB
+  write_text(root / "sys/fs/cgroup/job/memory.current", "104857600\n");  // 100
+  write_text(root / "sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 41943040\n");  // 40
+  write_text(root / "sys/fs/cgroup/job/step/memory.max", "max\n");
+  write_text(root / "sys/fs/cgroup/job/step/memory.current", "1\n");
+  EXPECT_EQ(node_memory_left(root.path().string()), 140 * mib);
+  write_text(root / "proc/self/cgroup", "5:memory:/old\n");
+  write_text(root / "sys/fs/cgroup/memory/old/memory.limit_in_bytes", "10485760\n");
+  write_text(root / "sys/fs/cgroup/memory/old/memory.usage_in_bytes", "20971520\n");
+  EXPECT_EQ(node_memory_left(root.path().string()), 0);
+}
+
+TEST(MemoryBudget, OfThisMachineIsKnown) {
+  EXPECT_GT(node_memory_left(), 10 * mib);
+  EXPECT_LT(node_memory_left(), std::numeric_limits<std::int64_t>::max());
+  const std::int64_t before = resident_bytes();
+  const auto memory = std::make_unique<std::vector<char>>(64 * mib, 'x');
+  EXPECT_NEAR(static_cast<double>(resident_bytes() - before), 64.0 * mib, 4.0 * mib);
+}
+
+TEST(MemoryBudget, AnOwnLimitCounts) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{1'000'000'000'000, 1'000'000'000'000};  // more than sanitizers map? then 0
+    if (own_memory_left() != std::numeric_limits<std::int64_t>::max()) _exit(2);
+    if (setrlimit(RLIMIT_DATA, &limit) != 0) _exit(3);
+    _exit(own_memory_left() < 1'000'000'000'000 ? 0 : 4);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(MemoryBudget, AnyTextIsReadWithoutHarm) {
+  std::mt19937 random(5);
+  const std::string letters = "0123456789:/,. \nmemorykBMax-";
+  for (int i = 0; i < 20000; ++i) {
+    std::string text;
+    for (std::size_t size = random() % 60; text.size() < size;) {
+      text += letters[random() % letters.size()];
+    }
+    const auto bytes = meminfo_bytes("MemAvailable:" + text, "MemAvailable");
+    EXPECT_TRUE(!bytes || *bytes >= 0) << text;
+    const auto limit = limit_bytes(text);
+    EXPECT_TRUE(!limit || *limit >= 0) << text;
+  }
+}
+
+}  // namespace
+}  // namespace dllaunch

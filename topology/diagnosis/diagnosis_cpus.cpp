@@ -1,0 +1,336 @@
+// Rules about CPUs: which ones a rank has, and who else has them.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "topology/diagnosis/diagnosis_rules.hpp"
+#include "topology/placement/reserved_cpus.hpp"
+
+namespace dllaunch {
+namespace {
+
+const Gpu& gpu_at(const Scene& scene, int position) {
+  return scene.topology.gpus[static_cast<std::size_t>(position)];
+}
+
+std::string gpus_text(const Scene& scene, const std::vector<int>& gpus) {
+  std::string text;
+  for (const int gpu : gpus) text += (text.empty() ? "" : ", ") + gpu_words(scene.topology, gpu);
+  return text;
+}
+
+int number_in(const std::string* text) {
+  if (text == nullptr) return 0;
+  int number = 0;
+  std::from_chars(text->data(), text->data() + text->size(), number);
+  return number;
+}
+
+IdSet cpus_of_ranks(const Scene& scene) {
+  IdSet all;
+  for (const auto& rank : scene.node.ranks) all |= rank.cpus;
+  return all;
+}
+
+/// One CPU a core, of `cores` that the job may use, where no rank runs.
+IdSet cores_without_rank(const Scene& scene, const IdSet& cores) {
+  const auto taken = cpus_of_ranks(scene);
+  IdSet idle;
+  for (const auto& core : scene.topology.cores)
+    if (const auto usable = core.cpus & cores & scene.topology.allowed_cpus;
+        !usable.empty() && !core.cpus.intersects(taken))
+      idle.insert(usable.first());
+  return idle;
+}
+
+/// How many of its node's CPUs Slurm gave to the step that no rank runs on; as many as there are
+/// where Slurm does not say. Without a cgroup a job of a part of a node may run on all of it.
+int cpus_left(const Scene& scene) {
+  const int given = number_in(variable(scene, 0, "SLURM_CPUS_ON_NODE"));
+  if (given == 0) return scene.topology.allowed_cpus.size();
+  const auto taken = cpus_of_ranks(scene);
+  int used = 0;
+  for (const auto& core : scene.topology.cores)
+    if (core.cpus.intersects(taken)) used += core.cpus.size();
+  return given - used;
+}
+
+/// Its near cores and then some that are beside no GPU, when ranks have all that is near: the node
+/// has no better ones to give.
+bool filled_up(const Scene& scene, const RankObservation& rank, const IdSet& local) {
+  IdSet beside_any;
+  for (const auto& gpu : scene.topology.gpus) beside_any |= gpu.cpus;
+  return local.intersects(rank.cpus) && !(rank.cpus - local).intersects(beside_any) &&
+         cores_without_rank(scene, local).empty();
+}
+
+bool placed_as_advised(const Scene& scene, int i) {
+  const auto* advised = scene.advised(i);
+  return advised != nullptr && scene.rank(i).cpus == advised->cpus;
+}
+
+/// Whether the advice, too, must let these two share or split.
+bool unavoidable(const Scene& scene, int i, int j, const IdSet& where) {
+  const auto* one = scene.advised(i);
+  const auto* other = scene.advised(j);
+  return one != nullptr && other != nullptr && one->cpus.intersects(where) &&
+         other->cpus.intersects(where);
+}
+
+bool too_few_cpus(const Scene& scene, int i, int j) {
+  if (scene.topology.allowed_cpus.size() < scene.count()) return true;
+  const auto* one = scene.advised(i);
+  const auto* other = scene.advised(j);
+  return one != nullptr && other != nullptr && one->cpus.intersects(other->cpus);
+}
+
+/// "0-3 8,12-20:4" of GOMP_CPU_AFFINITY; strides are passed over, the range stays.
+IdSet gomp_cpus(std::string_view text) {
+  IdSet all;
+  while (!text.empty()) {
+    const auto end = std::min(text.find_first_of(" ,\t"), text.size());
+    const auto item = text.substr(0, std::min(text.find(':'), end));
+    if (auto cpus = parse_id_list(item)) all |= *cpus;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return all;
+}
+
+bool openmp_binds(const Scene& scene, int i) {
+  const char* const names[] = {"OMP_PROC_BIND", "OMP_PLACES", "KMP_AFFINITY", "GOMP_CPU_AFFINITY"};
+  return std::any_of(std::begin(names), std::end(names),
+                     [&](const char* name) { return variable(scene, i, name) != nullptr; });
+}
+
+/// The ranks whose bound CPUs meet those of the i-th, and where.
+struct Sharing {
+  IdSet others;
+  IdSet cpus;
+  bool avoidable = false;
+};
+
+Sharing sharing_of(const Scene& scene, int i) {
+  Sharing sharing;
+  for (int j = 0; j < scene.count(); ++j) {
+    if (i == j || scene.rank(j).rank < 0 || (scene.unbound(i) && scene.unbound(j))) continue;
+    const auto common = scene.rank(i).cpus & scene.rank(j).cpus;
+    if (common.empty()) continue;
+    add_rank(sharing.others, scene.rank(j).rank);
+    sharing.cpus |= common;
+    sharing.avoidable = sharing.avoidable || !too_few_cpus(scene, i, j);
+  }
+  return sharing;
+}
+
+}  // namespace
+
+std::vector<Found> far_from_gpu(const Scene& scene) {
+  Found wholly{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
+  Found partly{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
+  for (int i = 0; i < scene.count(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const auto& rank = scene.rank(i);
+    if (rank.rank < 0 || !scene.uses_gpu[at] || scene.driven[at].empty()) continue;
+    if (scene.unbound(i) || placed_as_advised(scene, i)) continue;
+    IdSet local;
+    IdSet numa;
+    for (const int gpu : scene.driven[at]) {
+      local |= gpu_at(scene, gpu).cpus;
+      numa |= gpu_at(scene, gpu).numa;
+    }
+    // Where no CPU beside the GPU may be used, no binding helps.
+    if (!local.intersects(scene.topology.allowed_cpus) || local.contains(rank.cpus)) continue;
+    if (filled_up(scene, rank, local)) continue;
+    auto& found = local.intersects(rank.cpus) ? partly : wholly;
+    note(found, scene, i,
+         fmt::format("runs on {} ({}), beside {} ({}) are {}", cpu_words(rank.cpus),
+                     numa_words(scene.topology.numa_of(rank.cpus)),
+                     gpus_text(scene, scene.driven[at]), numa_words(numa), cpu_words(local)));
+  }
+  auto all = only(std::move(wholly));
+  for (auto& found : only(std::move(partly))) all.push_back(std::move(found));
+  return all;
+}
+
+std::vector<Found> overlapping(const Scene& scene) {
+  Found avoidable{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
+  Found crowded{.level = Level::warn,
+                .ranks = {},
+                .seen = {},
+                .fix =
+                    "fewer ranks a node (resources: {ranks_per_node: N}, --ntasks-per-node=N), or "
+                    "ask for more CPUs (--cpus-per-task, resources: {exclusive: true})"};
+  for (int i = 0; i < scene.count(); ++i) {
+    const auto& rank = scene.rank(i);
+    if (rank.rank < 0) continue;
+    const auto sharing = sharing_of(scene, i);
+    if (sharing.cpus.empty()) continue;
+    auto& found = sharing.avoidable ? avoidable : crowded;
+    // Its peer's line would say the same again.
+    if (sharing.others.first() < rank.rank && !found.seen.empty()) {
+      add_rank(found.ranks, rank.rank);
+      continue;
+    }
+    note(found, scene, i,
+         fmt::format("shares {} with rank{} {}", cpu_words(sharing.cpus),
+                     sharing.others.size() == 1 ? "" : "s", rank_words(sharing.others)));
+  }
+  auto all = only(std::move(avoidable));
+  for (auto& found : only(std::move(crowded))) all.push_back(std::move(found));
+  return all;
+}
+
+std::vector<Found> unbound(const Scene& scene) {
+  Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
+  const auto numa = scene.topology.numa_of(scene.topology.allowed_cpus);
+  for (int i = 0; i < scene.count(); ++i) {
+    const auto& rank = scene.rank(i);
+    if (rank.rank < 0 || !scene.unbound(i) || placed_as_advised(scene, i)) continue;
+    // Alone on its node a rank may use all of it.
+    if (scene.count() == 1 && rank.local_world_size == 1) continue;
+    note(found, scene, i,
+         fmt::format("may run on all of {} ({})", cpu_words(rank.cpus), numa_words(numa)));
+  }
+  return only(std::move(found));
+}
+
+std::vector<Found> split_siblings(const Scene& scene) {
+  Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
+  if (static_cast<std::size_t>(scene.count()) > scene.topology.cores.size()) return {};
+  IdSet told;
+  for (const auto& core : scene.topology.cores) {
+    if (core.cpus.size() < 2) continue;
+    std::vector<int> owners;
+    for (int i = 0; i < scene.count(); ++i)
+      if (scene.rank(i).rank >= 0 && !scene.unbound(i) && scene.rank(i).cpus.intersects(core.cpus))
+        owners.push_back(i);
+    if (owners.size() < 2) continue;
+    const int one = owners[0];
+    const int other = owners[1];
+    if (scene.rank(one).cpus.intersects(scene.rank(other).cpus & core.cpus)) continue;
+    if (unavoidable(scene, one, other, core.cpus)) continue;
+    for (const int i : owners) add_rank(found.ranks, scene.rank(i).rank);
+    if (told.contains(scene.rank(one).rank)) continue;
+    add_rank(told, scene.rank(one).rank);
+    note(found, scene, one,
+         fmt::format("has {} and rank {} has {} of one core",
+                     cpu_words(scene.rank(one).cpus & core.cpus), scene.rank(other).rank,
+                     cpu_words(scene.rank(other).cpus & core.cpus)));
+  }
+  return only(std::move(found));
+}
+
+std::vector<Found> too_many_threads(const Scene& scene) {
+  Found found{.level = Level::warn,
+              .ranks = {},
+              .seen = {},
+              .fix =
+                  "OMP_NUM_THREADS and the data workers together at most the rank's CPUs "
+                  "(train: {dataset: {workers: N}}, DataLoader num_workers), or more CPUs: "
+                  "--cpus-per-task=N, resources: {cpus_per_rank: N}"};
+  for (int i = 0; i < scene.count(); ++i) {
+    const auto& rank = scene.rank(i);
+    const int cpus = rank.cpus.size();
+    if (cpus == 0) continue;
+    const int openmp = number_in(variable(scene, i, "OMP_NUM_THREADS"));
+    if (openmp > cpus)
+      note(found, scene, i, fmt::format("has OMP_NUM_THREADS={} on {} CPUs", openmp, cpus));
+    else if (rank.workers + 1 > cpus && rank.workers > 0)
+      note(found, scene, i, fmt::format("has {} worker processes on {} CPUs", rank.workers, cpus));
+    else if (rank.runnable_threads >= 2 * cpus)
+      note(found, scene, i,
+           fmt::format("had {} threads ready to run at once on {} CPUs", rank.runnable_threads,
+                       cpus));
+  }
+  return only(std::move(found));
+}
+
+std::vector<Found> reserved_used(const Scene& scene) {
+  if (!scene.node.request) return {};
+  const auto reserved = reserved_cpus(scene.topology, scene.node.request->reserve);
+  if (!reserved || reserved->empty()) return {};
+  Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
+  for (int i = 0; i < scene.count(); ++i) {
+    const auto used = scene.rank(i).cpus & *reserved;
+    if (!used.empty() && !scene.unbound(i))
+      note(found, scene, i,
+           fmt::format("uses {}, which `reserve: {}` keeps free", cpu_words(used),
+                       scene.node.request->reserve));
+  }
+  return only(std::move(found));
+}
+
+std::vector<Found> idle_cores(const Scene& scene) {
+  const auto& request = scene.node.request;
+  // Who asks for so many cores, for near ones or for masks leaves the others idle on purpose.
+  const bool on_purpose =
+      request && (request->cores == BindCores::near || request->cores_per_rank > 0 ||
+                  request->mode == BindMode::core || request->policy == BindPolicy::none ||
+                  request->policy == BindPolicy::explicit_masks);
+  if (on_purpose || scene.node.ranks.empty()) return {};
+  IdSet given;  // to this step; another step of the job may use the rest
+  for (const auto& rank : scene.node.ranks) {
+    given |= rank.cpuset.empty() ? scene.topology.allowed_cpus : rank.cpuset;
+    const bool ours_to_judge = request || rank.launcher == "slurm";
+    if (rank.rank < 0 || rank.cpus.empty() || !ours_to_judge) return {};
+    if (rank.local_world_size > scene.count()) return {};  // the others may have them
+  }
+  auto usable = scene.topology.allowed_cpus & given;
+  if (request)
+    if (const auto reserved = reserved_cpus(scene.topology, request->reserve)) usable -= *reserved;
+  const auto idle = cores_without_rank(scene, usable);
+  if (std::min(idle.size(), cpus_left(scene)) < scene.count()) return {};  // not one for each
+  Scene filled = scene;
+  PlacementRequest wish = request.value_or(PlacementRequest{});
+  wish.ranks = scene.count();
+  wish.cores = BindCores::fill;
+  wish.gpus = std::min(wish.gpus, static_cast<int>(std::ssize(scene.topology.gpus)));
+  if (auto placed = place_ranks(scene.topology, wish)) filled.advice = *std::move(placed);
+  return {{.level = Level::warn,
+           .ranks = {},
+           .seen = {fmt::format("no rank runs on {}, {} cores that the job may use",
+                                cpu_words(idle), idle.size())},
+           .fix = fix_binding(filled, "cores: fill")}};
+}
+
+std::vector<Found> stray_threads(const Scene& scene) {
+  Found found{.level = Level::warn,
+              .ranks = {},
+              .seen = {},
+              .fix =
+                  "bind before the program starts: srun --cpu-bind, or dllaunch exec -- CMD, "
+                  "instead of sched_setaffinity or taskset -p in a running process"};
+  for (int i = 0; i < scene.count(); ++i) {
+    const auto& rank = scene.rank(i);
+    const auto outside = rank.cpus - rank.main_cpus;
+    if (rank.main_cpus.empty() || outside.empty() || openmp_binds(scene, i)) continue;
+    note(found, scene, i,
+         fmt::format("is bound to {}, but some of its {} threads may run on {}",
+                     cpu_words(rank.main_cpus), rank.threads, cpu_words(outside)));
+  }
+  return only(std::move(found));
+}
+
+std::vector<Found> openmp_elsewhere(const Scene& scene) {
+  Found found{.level = Level::warn,
+              .ranks = {},
+              .seen = {},
+              .fix =
+                  "unset GOMP_CPU_AFFINITY; OMP_PLACES=cores OMP_PROC_BIND=close stay inside the "
+                  "rank's own CPUs"};
+  for (int i = 0; i < scene.count(); ++i) {
+    const auto* value = variable(scene, i, "GOMP_CPU_AFFINITY");
+    if (value == nullptr) continue;
+    const auto outside = gomp_cpus(*value) - scene.rank(i).cpus;
+    if (!outside.empty())
+      note(
+          found, scene, i,
+          fmt::format("has GOMP_CPU_AFFINITY=\"{}\" on {}", *value, cpu_words(scene.rank(i).cpus)));
+  }
+  return only(std::move(found));
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,88 @@
+// Inside the diagnosis: what every rule is given, and the rules.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topology/diagnosis/diagnosis.hpp"
+#include "topology/diagnosis/visible_gpus.hpp"
+
+namespace dllaunch {
+
+struct Scene {
+  const Topology& topology;
+  const NodeObservation& node;
+  std::optional<Placement> advice;       // where place_ranks() would put ranks of this count
+  std::vector<VisibleGpus> visible;      // of each of node.ranks
+  std::vector<std::vector<int>> driven;  // likewise
+  std::vector<bool> uses_gpu;            // likewise, as far as it shows
+
+  const RankObservation& rank(int i) const { return node.ranks[static_cast<std::size_t>(i)]; }
+  int count() const { return static_cast<int>(node.ranks.size()); }
+  /// What the advice gives the i-th rank; null without advice.
+  const RankPlacement* advised(int i) const;
+  /// May run everywhere that the job may.
+  bool unbound(int i) const;
+};
+
+Scene scene_of(const Topology& topology, const NodeObservation& node);
+
+/// A finding without what its rule's name says already. `cost` and `fix` of a rule are the same for
+/// all its ranks, so findings of many nodes can be told as one.
+struct Found {
+  Level level = Level::warn;
+  IdSet ranks = {};
+  std::vector<std::string> seen = {};  // one fact a rank; the first few are shown
+  std::string fix = {};
+};
+using Rule = std::vector<Found> (*)(const Scene& scene);
+
+/// Adds a fact about the i-th rank: "rank 3" (or "process 120") is put before `fact`.
+void note(Found& found, const Scene& scene, int i, const std::string& fact);
+/// `found` as the rule's only answer; none when nothing was noted.
+std::vector<Found> only(Found found);
+
+std::string cpu_words(const IdSet& cpus);                       // "CPU 3", "CPUs 0-7", "no CPU"
+std::string numa_words(const IdSet& nodes);                     // "NUMA node 3", "NUMA nodes 0-1"
+std::string gpu_words(const Topology& topology, int position);  // "GPU 3 (0000:c1:00.0)"
+std::string size_words(std::uint64_t bytes);                    // "64 MiB"
+/// The flags that bind all ranks of this node as the scene's advice does, which a job file's
+/// `binding` gets by `key`.
+std::string fix_binding(const Scene& scene, std::string_view key = "policy: closest");
+/// The value of a variable of the i-th rank; null when it is not set.
+const std::string* variable(const Scene& scene, int i, const char* name);
+
+// diagnosis_cpus.cpp
+std::vector<Found> far_from_gpu(const Scene& scene);
+std::vector<Found> overlapping(const Scene& scene);
+std::vector<Found> unbound(const Scene& scene);
+std::vector<Found> split_siblings(const Scene& scene);
+std::vector<Found> too_many_threads(const Scene& scene);
+std::vector<Found> reserved_used(const Scene& scene);
+std::vector<Found> idle_cores(const Scene& scene);
+std::vector<Found> stray_threads(const Scene& scene);
+std::vector<Found> openmp_elsewhere(const Scene& scene);
+// diagnosis_gpus.cpp
+std::vector<Found> hidden_gpus(const Scene& scene);
+std::vector<Found> visible_clash(const Scene& scene);
+std::vector<Found> shared_gpu(const Scene& scene);
+std::vector<Found> far_nic(const Scene& scene);
+std::vector<Found> two_runtimes(const Scene& scene);
+std::vector<Found> gpu_order(const Scene& scene);
+std::vector<Found> unknown_locality(const Scene& scene);
+// diagnosis_memory.cpp
+std::vector<Found> strict_memory(const Scene& scene);
+std::vector<Found> remote_memory(const Scene& scene);
+std::vector<Found> locked_memory(const Scene& scene);
+std::vector<Found> small_shared_memory(const Scene& scene);
+std::vector<Found> few_open_files(const Scene& scene);
+// diagnosis_slurm.cpp
+std::vector<Found> bad_mask(const Scene& scene);
+std::vector<Found> cpus_per_task_clash(const Scene& scene);
+std::vector<Found> smaller_than_plan(const Scene& scene);
+std::vector<Found> not_all_cpus(const Scene& scene);
+std::vector<Found> not_all_read(const Scene& scene);
+
+}  // namespace dllaunch

@@ -1,0 +1,33 @@
+#include "trainer/backends/channel_moments.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+
+namespace dllaunch {
+
+void add_other_ranks(ChannelMoments& moments, const SumOverRanks& sum) {
+  if (!sum) return;
+  const std::size_t channels = moments.mean.size();
+  assert(moments.squares.size() == channels);
+  // Sums of x and of x^2 lose (mean / deviation)^2 of a double's last place in the variance; values
+  // that come as floats have lost more than that before.
+  std::vector<double> sums(1 + 2 * channels);
+  sums[0] = moments.count;
+  for (std::size_t c = 0; c < channels && moments.count > 0; ++c) {
+    const double mean = moments.mean[c];
+    sums[1 + c] = moments.count * mean;
+    sums[1 + channels + c] = moments.squares[c] + moments.count * mean * mean;
+  }
+  sum(sums);
+  moments.count = sums[0];
+  if (moments.count == 0) return;
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double mean = sums[1 + c] / moments.count;
+    const double squares = sums[1 + channels + c] - moments.count * mean * mean;
+    moments.mean[c] = mean;
+    moments.squares[c] = squares < 0 ? 0 : squares;  // a NaN passes
+  }
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,84 @@
+// What activations are made of on a GPU. Arithmetic is in float, whatever they are stored as.
+//
+// Everything here and in the *_functors.hpp beside it is code for both sides: the kernel of CUDA
+// and HIP calls it, and so does a loop on the host, where the tests look at it. Such code is
+// constexpr (nvcc --expt-relaxed-constexpr, clang); a body is one index's work and leans on no
+// order.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/numerics/float16.hpp"
+
+namespace dllaunch::gpu {
+
+constexpr float get(float x) {
+  return x;
+}
+constexpr float get(BFloat16 x) {
+  return to_float(x);
+}
+constexpr float get(Float16 x) {
+  return to_float(x);
+}
+constexpr void set(float& to, float value) {
+  to = value;
+}
+constexpr void set(Float16& to, float value) {
+  to = to_float16(value);
+}
+constexpr void set(BFloat16& to, float value) {
+  to = to_bfloat16(value);
+}
+
+/// to = value, or to += value.
+template <typename T>
+constexpr void put(T& to, float value, bool add) {
+  set(to, add ? get(to) + value : value);
+}
+
+/// Images and volumes as they lie on a GPU: [rows, depth, height, width, channels]. A vector has
+/// one pixel.
+struct Volume {
+  std::int64_t rows = 0;
+  std::int64_t depth = 1;
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  std::int64_t channels = 1;
+
+  constexpr std::int64_t pixels() const { return depth * height * width; }
+  constexpr std::int64_t elements() const { return rows * pixels() * channels; }
+  constexpr std::int64_t at(std::int64_t row, std::int64_t d, std::int64_t h, std::int64_t w,
+                            std::int64_t c) const {
+    return (((row * depth + d) * height + h) * width + w) * channels + c;
+  }
+};
+
+/// Where an element is.
+struct Place {
+  std::int64_t row = 0;
+  std::int64_t d = 0;
+  std::int64_t h = 0;
+  std::int64_t w = 0;
+  std::int64_t c = 0;
+};
+constexpr Place place_of(const Volume& v, std::int64_t i) {
+  Place place{};
+  place.c = i % v.channels;
+  i /= v.channels;
+  place.w = i % v.width;
+  i /= v.width;
+  place.h = i % v.height;
+  i /= v.height;
+  place.d = i % v.depth;
+  place.row = i / v.depth;
+  return place;
+}
+/// Its index where channels come first: [rows, channels, depth, height, width].
+constexpr std::int64_t plain_index(const Volume& v, std::int64_t i) {
+  const std::int64_t c = i % v.channels;
+  const std::int64_t pixel = i / v.channels;
+  return (pixel / v.pixels() * v.channels + c) * v.pixels() + pixel % v.pixels();
+}
+
+}  // namespace dllaunch::gpu

@@ -1,0 +1,211 @@
+// Pooling and padding. Gradients are gathered: an input asks the windows it lies in, so that sums
+// are always in the same order and no two threads write to one place.
+#pragma once
+
+#include <array>
+
+#include "trainer/backends/gpu/kernels/element.hpp"
+
+namespace dllaunch::gpu {
+
+/// Depth, height, width.
+struct Window {
+  std::array<std::int64_t, 3> kernel = {1, 1, 1};
+  std::array<std::int64_t, 3> stride = {1, 1, 1};
+  std::array<std::int64_t, 3> padding = {0, 0, 0};
+
+  constexpr std::int64_t elements() const { return kernel[0] * kernel[1] * kernel[2]; }
+};
+
+constexpr std::int64_t larger(std::int64_t a, std::int64_t b) {
+  return a < b ? b : a;
+}
+constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
+}
+
+/// First to one behind the last.
+struct Span {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+/// Inputs of output `o`, inside of `extent`.
+constexpr Span inputs_of(std::int64_t o, std::int64_t kernel, std::int64_t stride,
+                         std::int64_t padding, std::int64_t extent) {
+  const std::int64_t first = o * stride - padding;
+  return {larger(first, 0), smaller(first + kernel, extent)};
+}
+/// Outputs, of `extent`, whose window has input `i`.
+constexpr Span outputs_of(std::int64_t i, std::int64_t kernel, std::int64_t stride,
+                          std::int64_t padding, std::int64_t extent) {
+  const std::int64_t last = (i + padding) / stride;
+  const std::int64_t before = i + padding - kernel;  // the window that begins there ends before i
+  return {before < 0 ? 0 : before / stride + 1, smaller(last + 1, extent)};
+}
+
+/// The largest of a window, the first of equals, or the last NaN; `best` tells backward which:
+/// its place in the whole window, row by row.
+template <typename T>
+struct MaxPoolForward {
+  const T* x;
+  T* y;
+  std::uint16_t* best;
+  Volume in;
+  Volume out;
+  Window window;
+  constexpr void operator()(std::int64_t i) const {
+    const Place o = place_of(out, i);
+    const auto& [kernel, stride, padding] = window;
+    const Span ds = inputs_of(o.d, kernel[0], stride[0], padding[0], in.depth);
+    const Span hs = inputs_of(o.h, kernel[1], stride[1], padding[1], in.height);
+    const Span ws = inputs_of(o.w, kernel[2], stride[2], padding[2], in.width);
+    float most = 0;
+    std::int64_t where = -1;
+    for (std::int64_t d = ds.first; d < ds.end; ++d) {
+      for (std::int64_t h = hs.first; h < hs.end; ++h) {
+        for (std::int64_t w = ws.first; w < ws.end; ++w) {
+          const float value = get(x[in.at(o.row, d, h, w, o.c)]);
+          if (where >= 0 && !(value > most) && value == value) continue;
+          most = value;
+          const std::int64_t from_d = d - o.d * stride[0] + padding[0];
+          const std::int64_t from_h = h - o.h * stride[1] + padding[1];
+          where = (from_d * kernel[1] + from_h) * kernel[2] + w - o.w * stride[2] + padding[2];
+        }
+      }
+    }
+    set(y[i], most);
+    best[i] = static_cast<std::uint16_t>(where);
+  }
+};
+
+template <typename T>
+struct MaxPoolBackward {
+  const T* dy;
+  const std::uint16_t* best;
+  T* dx;
+  Volume in;
+  Volume out;
+  Window window;
+  bool add;
+  constexpr void operator()(std::int64_t i) const {
+    const Place x = place_of(in, i);
+    const auto& [kernel, stride, padding] = window;
+    const Span ds = outputs_of(x.d, kernel[0], stride[0], padding[0], out.depth);
+    const Span hs = outputs_of(x.h, kernel[1], stride[1], padding[1], out.height);
+    const Span ws = outputs_of(x.w, kernel[2], stride[2], padding[2], out.width);
+    float sum = 0;
+    for (std::int64_t d = ds.first; d < ds.end; ++d) {
+      for (std::int64_t h = hs.first; h < hs.end; ++h) {
+        for (std::int64_t w = ws.first; w < ws.end; ++w) {
+          const std::int64_t from_d = x.d - d * stride[0] + padding[0];
+          const std::int64_t from_h = x.h - h * stride[1] + padding[1];
+          const std::int64_t mine =
+              (from_d * kernel[1] + from_h) * kernel[2] + x.w - w * stride[2] + padding[2];
+          const std::int64_t y = out.at(x.row, d, h, w, x.c);
+          if (best[y] == mine) sum += get(dy[y]);
+        }
+      }
+    }
+    put(dx[i], sum, add);
+  }
+};
+
+template <typename T>
+struct AvgPoolForward {
+  const T* x;
+  T* y;
+  Volume in;
+  Volume out;
+  Window window;
+  constexpr void operator()(std::int64_t i) const {
+    const Place o = place_of(out, i);
+    float sum = 0;
+    for (std::int64_t r = 0; r < window.kernel[1]; ++r) {
+      for (std::int64_t s = 0; s < window.kernel[2]; ++s) {
+        sum += get(x[in.at(o.row, 0, o.h * window.stride[1] + r, o.w * window.stride[2] + s, o.c)]);
+      }
+    }
+    set(y[i], sum / static_cast<float>(window.elements()));
+  }
+};
+
+template <typename T>
+struct AvgPoolBackward {
+  const T* dy;
+  T* dx;
+  Volume in;
+  Volume out;
+  Window window;
+  bool add;
+  constexpr void operator()(std::int64_t i) const {
+    const Place x = place_of(in, i);
+    const Span hs = outputs_of(x.h, window.kernel[1], window.stride[1], 0, out.height);
+    const Span ws = outputs_of(x.w, window.kernel[2], window.stride[2], 0, out.width);
+    float sum = 0;
+    for (std::int64_t h = hs.first; h < hs.end; ++h) {
+      for (std::int64_t w = ws.first; w < ws.end; ++w) sum += get(dy[out.at(x.row, 0, h, w, x.c)]);
+    }
+    put(dx[i], sum / static_cast<float>(window.elements()), add);
+  }
+};
+
+/// An index for each row and channel.
+template <typename T>
+struct GlobalAvgPoolForward {
+  const T* x;
+  T* y;
+  Volume in;
+  constexpr void operator()(std::int64_t i) const {
+    const std::int64_t first = i / in.channels * in.pixels() * in.channels + i % in.channels;
+    float sum = 0;
+    for (std::int64_t p = 0; p < in.pixels(); ++p) sum += get(x[first + p * in.channels]);
+    set(y[i], sum / static_cast<float>(in.pixels()));
+  }
+};
+
+template <typename T>
+struct GlobalAvgPoolBackward {
+  const T* dy;
+  T* dx;
+  Volume in;
+  bool add;
+  constexpr void operator()(std::int64_t i) const {
+    const std::int64_t row = i / (in.pixels() * in.channels);
+    const float share = get(dy[row * in.channels + i % in.channels]);
+    put(dx[i], share / static_cast<float>(in.pixels()), add);
+  }
+};
+
+/// Zeros around height and width; an index for each output.
+template <typename T>
+struct ZeroPadForward {
+  const T* x;
+  T* y;
+  Volume in;
+  Volume out;
+  std::int64_t pixels;
+  constexpr void operator()(std::int64_t i) const {
+    const Place o = place_of(out, i);
+    const std::int64_t h = o.h - pixels;
+    const std::int64_t w = o.w - pixels;
+    const bool inside = h >= 0 && h < in.height && w >= 0 && w < in.width;
+    set(y[i], inside ? get(x[in.at(o.row, 0, h, w, o.c)]) : 0);
+  }
+};
+
+/// An index for each input.
+template <typename T>
+struct ZeroPadBackward {
+  const T* dy;
+  T* dx;
+  Volume in;
+  Volume out;
+  std::int64_t pixels;
+  bool add;
+  constexpr void operator()(std::int64_t i) const {
+    const Place x = place_of(in, i);
+    put(dx[i], get(dy[out.at(x.row, 0, x.h + pixels, x.w + pixels, x.c)]), add);
+  }
+};
+
+}  // namespace dllaunch::gpu

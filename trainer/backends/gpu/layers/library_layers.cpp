@@ -1,0 +1,124 @@
+#include "trainer/backends/gpu/layers/library_layers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
+#include "trainer/backends/gpu/kernels/launch.hpp"
+
+namespace dllaunch::gpu {
+namespace {
+
+std::size_t index(int node) {
+  return static_cast<std::size_t>(node);
+}
+
+}  // namespace
+
+std::optional<Error> HeavyLayers::make(MathLibrary& library, const Graph& graph,
+                                       const StepPlan& plan, const Numerics& numerics) {
+  layers_.resize(graph.nodes.size());
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Operation& op = graph.nodes[n].op;
+    std::optional<Error> error;
+    if (std::holds_alternative<Conv2d>(op) || std::holds_alternative<Conv3d>(op)) {
+      error = make_convolution(library, graph, plan, numerics, n);
+    } else if (std::holds_alternative<Dense>(op)) {
+      error = make_products(library, graph, plan, numerics, n);
+    }
+    if (error) return std::move(*error).within(graph.nodes[n].name);
+  }
+  weight_delta_ = memory_.add(weights_ * bytes_of(numerics.type));
+  input_delta_ = memory_.add(inputs_ * bytes_of(numerics.type));
+  workspace_ = memory_.add(workspace_bytes_);
+  return std::nullopt;
+}
+
+template <typename T>
+void HeavyLayers::forward(std::size_t node, const HeavyPass<T>& pass) {
+  const Heavy& layer = layers_[node];
+  auto* const workspace = memory_.at<void*>(workspace_);
+  if (layer.convolution != nullptr) {
+    layer.convolution->forward(pass.stream, pass.x, pass.weight, pass.y, workspace);
+  } else {
+    layer.forward->run(pass.stream, pass.x, pass.weight, pass.y, false, workspace);
+  }
+}
+
+template <typename T>
+void HeavyLayers::backward(std::size_t node, const HeavyPass<T>& pass) {
+  const auto& [convolution, weights, inputs, unused, backward_data, backward_weights] =
+      layers_[node];
+  auto* const workspace = memory_.at<void*>(workspace_);
+  if (convolution == nullptr) {
+    if (pass.dweight != nullptr) {
+      backward_weights->run(pass.stream, pass.dy, pass.x, pass.dweight, pass.add_weights,
+                            workspace);
+    }
+    if (pass.dx == nullptr) return;
+    return backward_data->run(pass.stream, pass.dy, pass.weight, pass.dx, pass.add, workspace);
+  }
+  if (pass.dweight != nullptr) {
+    auto* const dw = memory_.at<T>(weight_delta_);
+    convolution->backward_weights(pass.stream, pass.x, pass.dy, dw, workspace);
+    launch(pass.stream, weights, Convert<T, float>{dw, pass.dweight, pass.add_weights});
+  }
+  if (pass.dx == nullptr) return;
+  T* const dx = pass.add ? memory_.at<T>(input_delta_) : pass.dx;
+  convolution->backward_data(pass.stream, pass.dy, pass.weight, dx, workspace);
+  if (pass.add) launch(pass.stream, inputs, Convert<T, T>{dx, pass.dx, true});
+}
+
+template void HeavyLayers::forward(std::size_t, const HeavyPass<float>&);
+template void HeavyLayers::forward(std::size_t, const HeavyPass<BFloat16>&);
+template void HeavyLayers::forward(std::size_t, const HeavyPass<Float16>&);
+template void HeavyLayers::backward(std::size_t, const HeavyPass<float>&);
+template void HeavyLayers::backward(std::size_t, const HeavyPass<BFloat16>&);
+template void HeavyLayers::backward(std::size_t, const HeavyPass<Float16>&);
+
+std::optional<Error> HeavyLayers::make_convolution(MathLibrary& library, const Graph& graph,
+                                                   const StepPlan& plan, const Numerics& numerics,
+                                                   std::size_t n) {
+  const Node& node = graph.nodes[n];
+  const NodePlan& input = plan.nodes[index(node.inputs.front())];
+  const Parameter& weight = graph.parameters[index(node.parameters.front())];
+  auto made = library.convolution({.type = numerics.type,
+                                   .tf32 = numerics.tf32,
+                                   .x = input.shape,
+                                   .y = plan.nodes[n].shape,
+                                   .window = window_of(node.op),
+                                   .backward_data = input.trains,
+                                   .backward_weights = !weight.frozen});
+  if (!made) return std::move(made).error();
+  workspace_bytes_ = std::max(workspace_bytes_, (*made)->workspace());
+  Heavy& layer = layers_[n];
+  layer = {.convolution = *std::move(made),
+           .weights = elements_of(weight.shape),
+           .inputs = input.shape.elements()};
+  weights_ = std::max(weights_, static_cast<std::size_t>(layer.weights));
+  inputs_ = std::max(inputs_, static_cast<std::size_t>(layer.inputs));
+  return std::nullopt;
+}
+
+std::optional<Error> HeavyLayers::make_products(MathLibrary& library, const Graph& graph,
+                                                const StepPlan& plan, const Numerics& numerics,
+                                                std::size_t n) {
+  const Volume& x = plan.nodes[index(graph.nodes[n].inputs.front())].shape;
+  const std::int64_t units = plan.nodes[n].shape.channels;
+  const auto [type, tf32] = numerics;
+  // Gradients of weights go into the arena, which is of float.
+  const std::pair<ProductShape, std::unique_ptr<Product>*> wanted[] = {
+      {{x.rows, units, x.channels, false, true, type, type, tf32}, &layers_[n].forward},
+      {{x.rows, x.channels, units, false, false, type, type, tf32}, &layers_[n].backward_data},
+      {{units, x.channels, x.rows, true, false, type, DType::f32, tf32},
+       &layers_[n].backward_weights}};
+  for (const auto& [shape, product] : wanted) {
+    auto made = library.product(shape);
+    if (!made) return std::move(made).error();
+    workspace_bytes_ = std::max(workspace_bytes_, (*made)->workspace());
+    *product = *std::move(made);
+  }
+  return std::nullopt;
+}
+
+}  // namespace dllaunch::gpu

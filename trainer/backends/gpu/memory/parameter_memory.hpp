@@ -1,0 +1,56 @@
+// Parameters of a GPU backend: in arenas on the GPU where they lie, in arenas of the host as copies
+// that follow them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "gpu_api.hpp"
+#include "trainer/backends/backend.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
+
+namespace dllaunch::gpu {
+
+/// plain_slots(), weights of convolutions with channels last.
+std::vector<ParameterSlot> channels_last_slots(const Graph& graph);
+
+/// [outer, channels, pixels] to [outer, pixels, channels] and back, for such a slot.
+void to_channels_last(const Shape& shape, const float* plain, float* arena);
+void from_channels_last(const Shape& shape, const float* arena, float* plain);
+
+class ParameterMemory {
+ public:
+  explicit ParameterMemory(const Graph& graph);
+
+  const std::vector<ParameterSlot>& slots() const { return slots_; }
+  void attach(std::vector<void*> weights, std::vector<void*> gradients);
+
+  /// Arenas of the host: their weights come to the GPU, a slot's gradient goes back and is there
+  /// when it returns. Gradients come too, for those who add to them.
+  void fetch_weights(GpuStream stream) const;
+  void fetch_gradients(GpuStream stream) const;
+  void give_gradient(GpuStream stream, int slot) const;
+
+  /// All arenas: nothing is ever copied.
+  bool are_on_device() const { return copies_.empty(); }
+
+  /// On the GPU, of Graph::parameters[parameter].
+  const float* weight(int parameter) const { return weights_[index(parameter)]; }
+  float* gradient(int parameter) const { return gradients_[index(parameter)]; }
+
+  void to_plain(int slot, const void* arena, void* plain) const;
+  void from_plain(int slot, const void* plain, void* arena) const;
+
+ private:
+  static std::size_t index(int of) { return static_cast<std::size_t>(of); }
+  std::size_t bytes(std::size_t slot) const { return slots_[slot].elements * sizeof(float); }
+
+  std::vector<ParameterSlot> slots_;
+  std::vector<void*> host_weights_;  // by slot; nullptr: the arena is on the GPU
+  std::vector<void*> host_gradients_;
+  std::vector<float*> weights_;  // by parameter, on the GPU
+  std::vector<float*> gradients_;
+  DeviceMemory copies_;
+};
+
+}  // namespace dllaunch::gpu

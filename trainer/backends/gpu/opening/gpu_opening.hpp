@@ -1,0 +1,18 @@
+// What passes between dltrain and the module of a GPU backend.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "runtime/rank/rank_env.hpp"
+#include "trainer/backends/backend.hpp"
+
+namespace dllaunch::gpu {
+
+struct GpuOpening {
+  RankEnv rank = {};
+  EnvLookup lookup = {};
+  std::optional<Result<std::unique_ptr<Backend>>> opened = {};
+};
+
+}  // namespace dllaunch::gpu

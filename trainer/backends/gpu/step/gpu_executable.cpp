@@ -1,0 +1,491 @@
+#include "trainer/backends/gpu/step/gpu_executable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "runtime/rank/rank_env.hpp"
+#include "trainer/backends/gpu/check.hpp"
+#include "trainer/backends/gpu/layers/dropout_masks.hpp"
+#include "trainer/backends/gpu/layers/image_input.hpp"
+#include "trainer/backends/gpu/layers/library_layers.hpp"
+#include "trainer/backends/gpu/layers/loss_layer.hpp"
+#include "trainer/backends/gpu/layers/norm_layers.hpp"
+#include "trainer/backends/gpu/layers/operations.hpp"
+#include "trainer/backends/gpu/memory/parameter_memory.hpp"
+#include "trainer/backends/gpu/memory/pinned_pool.hpp"
+#include "trainer/backends/gpu/plan/backward_pieces.hpp"
+#include "trainer/backends/gpu/step/graph_capture.hpp"
+#include "trainer/backends/gpu/update/gpu_arenas.hpp"
+
+namespace dllaunch::gpu {
+namespace {
+
+std::size_t index(int of) {
+  return static_cast<std::size_t>(of);
+}
+
+/// Absent images are zeros on their way in, go through all layers and give no gradient: plans are
+/// made for a whole batch, and nothing there is ever NaN that is not NaN elsewhere.
+template <typename T>
+class GpuExecutable final : public Executable {
+ public:
+  GpuExecutable(Graph graph, CompileOptions options, bool records)
+      : graph_(std::move(graph)),
+        options_(std::move(options)),
+        records_(records),
+        plan_(plan_steps(graph_, options_.batch)),
+        parameters_(graph_),
+        norms_(graph_, plan_, options_.sum_over_ranks, memory_),
+        loss_(graph_.loss, options_.batch, graph_.classes(), memory_),
+        images_(shape(0), memory_),
+        masks_(graph_, memory_),
+        heavy_(memory_),
+        compute_weights_(graph_.parameters.size(), -1),
+        schedule_(graph_) {}
+
+  std::optional<Error> prepare(MathLibrary& library) {
+    if (auto error = heavy_.make(library, graph_, plan_, numerics())) return error;
+    reserve();
+    const std::size_t bytes = memory_.place();
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check(gpu_memory(free, total), "memory");
+    if (bytes > free || memory_.allocate() != gpu_success) {
+      throw OutOfGpuMemory(too_much_memory(options_.batch, bytes, free));
+    }
+    arenas_.lie_beside(options_.batch, bytes);
+    norms_.start();
+    images_.start();
+    return std::nullopt;
+  }
+
+  const std::vector<ParameterSlot>& slots() const override { return parameters_.slots(); }
+  DType dtype() const override { return DType::f32; }
+  void attach(std::vector<void*> weights, std::vector<void*> gradients) override {
+    parameters_.attach(std::move(weights), std::move(gradients));
+    recordings_.clear();
+  }
+  void hold_ready_until(std::span<const int> slots) override { schedule_.hold_until(slots); }
+  void to_plain(int slot, const void* arena, void* plain) const override {
+    parameters_.to_plain(slot, arena, plain);
+  }
+  void from_plain(int slot, const void* plain, void* arena) const override {
+    parameters_.from_plain(slot, plain, arena);
+  }
+  std::vector<double> buffer(int i) const override { return norms_.buffer(i); }
+  void set_buffer(int i, std::span<const double> values) override { norms_.set_buffer(i, values); }
+
+  ForwardResult forward(const Batch& batch, Phase phase) override {
+    take(batch, phase);
+    auto* const outputs = memory_.at<float>(outputs_);
+    loss_.take(stream_, outputs, batch);
+    const bool trains = phase == Phase::train;
+    if (trains) norms_.count_batch(count_);
+    run({.kind = trains ? Take::Kind::train : Take::Kind::evaluate}, [&] {
+      take_weights();
+      for (std::size_t n = 1; n < graph_.nodes.size(); ++n) {
+        run_forward(n, trains ? NormLayers::Statistics::of_batch : NormLayers::Statistics::running);
+      }
+      over(last(), Convert<T, float>{value(last()), outputs, false});
+      loss_.compute(stream_);
+    });
+    check(gpu_last_error(), "forward");
+    const ForwardResult result = loss_.result(stream_, batch);
+    images_.send_ahead(batch);  // travel while the GPU does the rest of the step
+    return result;
+  }
+
+  void backward(double scale, bool accumulate, const ReadyCallback& on_ready) override {
+    if (accumulate) parameters_.fetch_gradients(stream_);
+    accumulate_ = accumulate;
+    loss_.set_scale(stream_, scale);
+    for (const BackwardPiece& piece : schedule_.pieces(repeats())) {
+      run({Take::Kind::backward, piece.first_node, piece.last_node, accumulate},
+          [&] { run_backward(piece); });
+      for (int slot = piece.first_slot; slot < piece.first_slot + piece.slots; ++slot) {
+        if (trains(parameters_.slots()[index(slot)].parameter)) {
+          parameters_.give_gradient(stream_, slot);
+        }
+        on_ready(slot);
+      }
+      if (piece.slots == 0) on_ready(no_slot);
+    }
+    clock_.backward_ended();
+    check(gpu_last_error(), "backward");
+  }
+
+  std::string first_non_finite(const Batch& batch) override {
+    take(batch, Phase::train);
+    take_weights();
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (n > 0) run_forward(n, NormLayers::Statistics::as_they_are);
+      if (!plan_.nodes[n].absorbed && !all_finite(n)) return graph_.nodes[n].name;
+    }
+    return {};
+  }
+
+  DeviceArenas* device_arenas() override { return &arenas_; }
+  StepTimes take_step_times() override { return clock_.take(); }
+  std::shared_ptr<std::byte> image_memory(std::size_t bytes) override {
+    return pinned_.take(bytes);
+  }
+  bool takes_bytes(const ImageRecipe& recipe) const override { return images_.takes(recipe); }
+
+  std::vector<double> logits() const override {
+    std::vector<float> here(static_cast<std::size_t>(count_ * graph_.classes()));
+    check(gpu_copy(here.data(), memory_.at<float>(outputs_), here.size() * sizeof(float)), "copy");
+    return {here.begin(), here.end()};
+  }
+
+ private:
+  T* value(int n) const { return memory_.at<T>(values_[index(n)]); }
+  /// nullptr: nobody asks for it.
+  T* delta(int n) const { return memory_.at<T>(deltas_[index(n)]); }
+  const Volume& shape(int n) const { return plan_.nodes[index(n)].shape; }
+  int last() const { return static_cast<int>(graph_.nodes.size()) - 1; }
+  int input(std::size_t n, std::size_t i = 0) const { return graph_.nodes[n].inputs[i]; }
+  Numerics numerics() const {
+    return {.type = dtype_of(T{}), .tf32 = options_.precision == Precision::tf32};
+  }
+  bool trains(int parameter) const { return !graph_.parameters[index(parameter)].frozen; }
+  /// Whether what goes into delta(n) adds to what is there.
+  bool adds(int n) { return schedule_.adds(n); }
+
+  void reserve();
+  void take(const Batch& batch, Phase phase);
+  void take_weights();
+
+  /// Whether the kernels of this batch are those of the others: nothing of it is on the host, or
+  /// goes there on its way.
+  bool repeats() const {
+    return records_ && count_ == options_.batch && !options_.sum_over_ranks &&
+           loss_.has_kernels() && parameters_.are_on_device();
+  }
+  template <typename Enqueue>
+  void run(const Take& take, const Enqueue& enqueue) {
+    if (!repeats()) return enqueue();
+    recordings_.run(take, [&](GpuStream stream) {
+      stream_ = stream;
+      enqueue();
+      stream_ = nullptr;
+    });
+  }
+  bool all_finite(std::size_t n);
+
+  void run_forward(std::size_t n, NormLayers::Statistics statistics) {
+    const NodePlan& plan = plan_.nodes[n];
+    if (plan.absorbed) return;
+    if (plan.norm >= 0) return norms_.forward(stream_, norm_pass(n), statistics);
+    std::visit([&](const auto& op) { forward_of(op, n); }, graph_.nodes[n].op);
+  }
+  void run_backward(const BackwardPiece& piece);
+  void run_backward(std::size_t n) {
+    if (plan_.nodes[n].norm >= 0) return run_norm_backward(n);
+    std::visit([&](const auto& op) { backward_of(op, n); }, graph_.nodes[n].op);
+  }
+  NormPass<T> norm_pass(std::size_t n) const;
+  void run_norm_backward(std::size_t n);
+
+  void forward_of(const Input&, std::size_t) {}
+  void backward_of(const Input&, std::size_t) {}
+  void forward_of(const BatchNorm&, std::size_t) {}  // is run as a norm
+  void backward_of(const BatchNorm&, std::size_t) {}
+  void forward_of(const Conv2d&, std::size_t n) { heavy_forward(n); }
+  void forward_of(const Conv3d&, std::size_t n) { heavy_forward(n); }
+  void forward_of(const Dense&, std::size_t n) { heavy_forward(n); }
+  void backward_of(const Conv2d&, std::size_t n) { heavy_backward(n); }
+  void backward_of(const Conv3d&, std::size_t n) { heavy_backward(n); }
+  void backward_of(const Dense&, std::size_t n) { heavy_backward(n); }
+  void forward_of(const Add&, std::size_t n);
+  void backward_of(const Add&, std::size_t n);
+  void forward_of(const Dropout& op, std::size_t n);
+  void backward_of(const Dropout& op, std::size_t n);
+  template <typename Op>
+  void forward_of(const Op& op, std::size_t n) {
+    gpu::forward(op, view(n));
+  }
+  template <typename Op>
+  void backward_of(const Op& op, std::size_t n) {
+    View<T> v = view(n);
+    if (v.dx == nullptr) return;
+    v.add = adds(input(n));
+    gpu::backward(op, v);
+  }
+  View<T> view(std::size_t n) const;
+  HeavyPass<T> heavy_pass(std::size_t n) const;
+  void heavy_forward(std::size_t n);
+  void heavy_backward(std::size_t n);
+  const T* compute_weight(int parameter) const;
+  void add_bias(std::size_t n);
+  void bias_backward(std::size_t n);
+
+  /// A kernel with an index for each element of node n's output.
+  template <typename Body>
+  void over(int n, const Body& body) {
+    launch(stream_, shape(n).elements(), body);
+  }
+
+  Graph graph_;
+  CompileOptions options_;
+  bool records_;
+  StepPlan plan_;
+  GpuStream stream_ = nullptr;  // the default one: NCCL's begins after what is on it
+  PinnedPool pinned_;
+  DeviceMemory memory_;
+  ParameterMemory parameters_;
+  StepClock clock_;
+  GpuArenas arenas_{stream_, clock_};
+  NormLayers norms_;
+  LossLayer loss_;
+  ImageInput images_;
+  DropoutMasks masks_;
+  HeavyLayers heavy_;
+  std::vector<int> values_;  // pieces of memory_, by node
+  std::vector<int> deltas_;
+  std::vector<int> best_;             // of max poolings
+  std::vector<int> compute_weights_;  // by parameter: as T; -1: the weights themselves serve
+  int outputs_ = -1;                  // float [batch, classes]
+  int found_ = -1;                    // int
+  BackwardSchedule schedule_;
+  Recordings recordings_;
+  bool accumulate_ = false;
+  bool has_targets_ = false;
+  Phase phase_ = Phase::train;
+  int count_ = 0;
+};
+
+template <typename T>
+void GpuExecutable<T>::reserve() {
+  for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
+    const std::size_t elements = static_cast<std::size_t>(plan_.nodes[n].shape.elements());
+    const auto place = [&](const Use& use, std::size_t bytes) {
+      return use.last < use.first ? -1 : memory_.add(bytes, use.first, use.last);
+    };
+    values_.push_back(place(plan_.values[n], elements * sizeof(T)));
+    deltas_.push_back(place(plan_.deltas[n], elements * sizeof(T)));
+    const Operation& op = graph_.nodes[n].op;
+    const bool chooses =
+        std::holds_alternative<MaxPool2d>(op) || std::holds_alternative<MaxPool3d>(op);
+    const int step = static_cast<int>(n);
+    const Use both{step, chooses ? plan_.steps - 1 - step : -1};
+    best_.push_back(place(both, elements * sizeof(std::uint16_t)));
+    if (!heavy_.has(n) || dtype_of(T{}) == DType::f32) continue;
+    const int weight = graph_.nodes[n].parameters.front();
+    const auto weights =
+        static_cast<std::size_t>(elements_of(graph_.parameters[index(weight)].shape));
+    compute_weights_[index(weight)] = memory_.add(weights * sizeof(T));
+  }
+  outputs_ =
+      memory_.add(static_cast<std::size_t>(options_.batch * graph_.classes()) * sizeof(float));
+  found_ = memory_.add(sizeof(int));
+}
+
+template <typename T>
+void GpuExecutable<T>::take(const Batch& batch, Phase phase) {
+  assert(batch.count >= 0 && batch.count <= options_.batch);
+  count_ = batch.count;
+  phase_ = phase;
+  // Kernels of the loss know which of the two they read.
+  if (has_targets_ != !batch.targets.empty()) recordings_.clear();
+  has_targets_ = !batch.targets.empty();
+  images_.send(batch);
+  parameters_.fetch_weights(stream_);
+  if (phase == Phase::train) masks_.draw(stream_, batch.random);
+  images_.wait(stream_);
+  if (phase == Phase::train) clock_.forward_begins();  // what waits for images does nothing
+  images_.unpack(stream_, value(0));
+}
+
+template <typename T>
+void GpuExecutable<T>::take_weights() {
+  for (std::size_t p = 0; p < compute_weights_.size(); ++p) {
+    if (compute_weights_[p] < 0) continue;
+    launch(stream_, elements_of(graph_.parameters[p].shape),
+           Convert<float, T>{parameters_.weight(static_cast<int>(p)),
+                             memory_.at<T>(compute_weights_[p]), false});
+  }
+}
+
+template <typename T>
+void GpuExecutable<T>::run_backward(const BackwardPiece& piece) {
+  schedule_.begin(piece);
+  if (piece.first_node == last() && plan_.nodes.back().trains) {
+    loss_.backward(stream_, delta(last()));
+    adds(last());
+  }
+  for (int n = piece.first_node; n >= piece.last_node; --n) {
+    const NodePlan& plan = plan_.nodes[index(n)];
+    if (plan.trains && !plan.absorbed) run_backward(index(n));
+  }
+  schedule_.end(piece);
+}
+
+template <typename T>
+bool GpuExecutable<T>::all_finite(std::size_t n) {
+  auto* const found = memory_.at<int>(found_);
+  check(gpu_clear_later(found, sizeof(int), stream_), "clear");
+  const Volume& of = plan_.nodes[n].shape;
+  launch(stream_, count_ * of.pixels() * of.channels,
+         FindNonFinite<T>{value(static_cast<int>(n)), found});
+  int here = 0;
+  check(gpu_copy_later(&here, found, sizeof(int), stream_), "copy");
+  check(gpu_synchronise(stream_), "search");
+  return here == 0;
+}
+
+template <typename T>
+NormPass<T> GpuExecutable<T>::norm_pass(std::size_t n) const {
+  const NodePlan& plan = plan_.nodes[n];
+  const Node& norm = graph_.nodes[index(plan.norm)];
+  return {.node = plan.norm,
+          .shape = plan.shape,
+          .rows = count_,
+          .x = value(norm.inputs.front()),
+          .other = plan.other >= 0 ? value(plan.other) : nullptr,
+          .y = value(static_cast<int>(n)),
+          .relu = plan.relu,
+          .weight = parameters_.weight(norm.parameters[0]),
+          .bias = parameters_.weight(norm.parameters[1])};
+}
+
+template <typename T>
+void GpuExecutable<T>::run_norm_backward(std::size_t n) {
+  const NodePlan& plan = plan_.nodes[n];
+  const Node& norm = graph_.nodes[index(plan.norm)];
+  const int x = norm.inputs.front();
+  NormPass<T> pass = norm_pass(n);
+  pass.dy = delta(static_cast<int>(n));
+  pass.dx = delta(x);
+  if (pass.dx != nullptr) pass.add = adds(x);
+  if (plan.other >= 0) pass.dother = delta(plan.other);
+  if (pass.dother != nullptr) pass.add_other = adds(plan.other);
+  if (trains(norm.parameters[0])) pass.dweight = parameters_.gradient(norm.parameters[0]);
+  if (trains(norm.parameters[1])) pass.dbias = parameters_.gradient(norm.parameters[1]);
+  pass.add_weights = accumulate_;
+  norms_.backward(stream_, pass);
+}
+
+template <typename T>
+const T* GpuExecutable<T>::compute_weight(int parameter) const {
+  if constexpr (std::is_same_v<T, float>) return parameters_.weight(parameter);
+  return memory_.at<T>(compute_weights_[index(parameter)]);
+}
+
+template <typename T>
+void GpuExecutable<T>::add_bias(std::size_t n) {
+  const Node& node = graph_.nodes[n];
+  if (node.parameters.size() < 2) return;
+  const int y = static_cast<int>(n);
+  over(y, AddBias<T>{value(y), parameters_.weight(node.parameters[1]), shape(y).channels});
+}
+
+template <typename T>
+void GpuExecutable<T>::bias_backward(std::size_t n) {
+  const Node& node = graph_.nodes[n];
+  if (node.parameters.size() < 2 || !trains(node.parameters[1])) return;
+  const int y = static_cast<int>(n);
+  norms_.bias_backward(stream_, shape(y), static_cast<const T*>(delta(y)),
+                       parameters_.gradient(node.parameters[1]), accumulate_);
+}
+
+template <typename T>
+HeavyPass<T> GpuExecutable<T>::heavy_pass(std::size_t n) const {
+  const int x = input(n);
+  const int y = static_cast<int>(n);
+  const int parameter = graph_.nodes[n].parameters[0];
+  return {.stream = stream_,
+          .x = value(x),
+          .weight = compute_weight(parameter),
+          .y = value(y),
+          .dy = delta(y),
+          .dx = delta(x),
+          .dweight = trains(parameter) ? parameters_.gradient(parameter) : nullptr,
+          .add_weights = accumulate_};
+}
+
+template <typename T>
+void GpuExecutable<T>::heavy_forward(std::size_t n) {
+  heavy_.forward(n, heavy_pass(n));
+  add_bias(n);
+}
+
+template <typename T>
+void GpuExecutable<T>::heavy_backward(std::size_t n) {
+  HeavyPass<T> pass = heavy_pass(n);
+  if (pass.dx != nullptr) pass.add = adds(input(n));
+  bias_backward(n);
+  heavy_.backward(n, pass);
+}
+
+template <typename T>
+View<T> GpuExecutable<T>::view(std::size_t n) const {
+  const int x = input(n);
+  const int y = static_cast<int>(n);
+  return {.stream = stream_,
+          .in = shape(x),
+          .out = shape(y),
+          .x = value(x),
+          .y = value(y),
+          .dy = delta(y),
+          .dx = delta(x),
+          .best = memory_.at<std::uint16_t>(best_[n])};
+}
+
+template <typename T>
+void GpuExecutable<T>::forward_of(const Add&, std::size_t n) {
+  const int y = static_cast<int>(n);
+  over(y, SumOfTwo<T>{value(input(n, 0)), value(input(n, 1)), value(y)});
+}
+
+template <typename T>
+void GpuExecutable<T>::backward_of(const Add&, std::size_t n) {
+  for (const int x : graph_.nodes[n].inputs) {
+    if (delta(x) == nullptr) continue;
+    over(x, Convert<T, T>{delta(static_cast<int>(n)), delta(x), adds(x)});
+  }
+}
+
+template <typename T>
+void GpuExecutable<T>::forward_of(const Dropout& op, std::size_t n) {
+  const View<T> v = view(n);
+  if (phase_ == Phase::evaluate) return over_outputs(v, Convert<T, T>{v.x, v.y, false});
+  over_outputs(
+      v, Drop<T>{v.x, v.y, v.out, masks_.at(n), static_cast<float>(1 / (1 - op.rate)), false});
+}
+
+template <typename T>
+void GpuExecutable<T>::backward_of(const Dropout& op, std::size_t n) {
+  const View<T> v = view(n);
+  if (v.dx == nullptr) return;
+  over_inputs(v, Drop<T>{v.dy, v.dx, v.in, masks_.at(n), static_cast<float>(1 / (1 - op.rate)),
+                         adds(input(n))});
+}
+
+template <typename T>
+Result<std::unique_ptr<Executable>> compiled(const Graph& graph, const CompileOptions& options,
+                                             MathLibrary& library) {
+  const bool records = process_environment()("DLLAUNCH_GPU_GRAPHS") != "off";
+  auto executable = std::make_unique<GpuExecutable<T>>(graph, options, records);
+  if (auto error = executable->prepare(library)) return *std::move(error);
+  return std::unique_ptr<Executable>(std::move(executable));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executable>> compile_for_gpu(std::string_view backend, const Graph& graph,
+                                                    const CompileOptions& options,
+                                                    MathLibrary& library) {
+  if (options.precision == Precision::fp32 || options.precision == Precision::tf32) {
+    return compiled<float>(graph, options, library);
+  }
+  if (options.precision == Precision::bf16) return compiled<BFloat16>(graph, options, library);
+  if (options.precision == Precision::fp16) return compiled<Float16>(graph, options, library);
+  return Error{ErrorKind::bad_request,
+               fmt::format("backend {} has no precision {}", backend, to_string(options.precision)),
+               "use fp32, tf32, bf16 or fp16"};
+}
+
+}  // namespace dllaunch::gpu

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <regex>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "support/whole_file.hpp"
+#include "trainer/checkpoints/checkpoint.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Error unsound(std::string what) {
+  return {ErrorKind::bad_request, std::move(what), ""};
+}
+
+/// The largest model of anybody's has some thousand names of classes; the rest is numbers.
+Result<Ok> judge_state(std::uint64_t bytes) {
+  constexpr std::uint64_t most = 256 << 20;
+  if (bytes <= most) return Ok{};
+  return unsound(fmt::format("state.json has {} bytes: none is larger than {}", bytes, most));
+}
+
+/// The document, once its own checksum holds: after that every field is as it was written.
+Result<Json> read_state(const fs::path& file) {
+  auto content = read_whole_file(file, judge_state);
+  if (!content) return std::move(content).error();
+  std::string text(reinterpret_cast<const char*>(content->data()), content->size());
+  const std::size_t found = text.rfind(checksum_of_itself);
+  const std::size_t own = found + checksum_of_itself.size();
+  if (found == std::string::npos || text.size() < own + no_checksum.size()) {
+    return unsound("state.json is truncated or damaged: its checksum is gone");
+  }
+  const std::string written = text.substr(own, no_checksum.size());
+  text.replace(own, no_checksum.size(), no_checksum);
+  if (checksum(std::as_bytes(std::span(text))) != written) {
+    return unsound("state.json is damaged: its checksum does not hold");
+  }
+  Json state = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!state.is_object()) return unsound("state.json is no JSON object");
+  if (state.value("format", 0) != 1) {
+    return unsound(
+        fmt::format("state.json has format {}, this program reads 1", state.value("format", 0)));
+  }
+  return state;
+}
+
+Result<TensorFile> read_tensors(const fs::path& file, const Json& state) {
+  const std::string name = file.filename().string();
+  const auto bytes = state.at("bytes").at(name).get<std::uint64_t>();
+  const auto judge = [&](std::uint64_t size) -> Result<Ok> {
+    if (size == bytes) return Ok{};
+    return unsound(fmt::format("{} is {}: {} of {} bytes", name,
+                               size < bytes ? "truncated" : "too long", size, bytes));
+  };
+  auto content = read_whole_file(file, judge);
+  if (!content) return std::move(content).error();
+  if (checksum(*content) != state.at("checksums").at(name).get<std::string>()) {
+    return unsound(name + " is damaged: its checksum does not hold");
+  }
+  auto tensors = parse_safetensors(*content);
+  if (!tensors) return std::move(tensors).error().within(name);
+  return tensors;
+}
+
+/// Checkpoints of earlier versions have none.
+std::map<std::string, double> metrics_of(const Json& state) {
+  return state.value("metrics", std::map<std::string, double>());
+}
+
+/// Those of other precisions have none.
+LossScale loss_scale_of(const Json& state) {
+  const auto found = state.find("loss_scale");
+  if (found == state.end()) return {};
+  return {.factor = found->at("factor"), .good_steps = found->at("good_steps")};
+}
+
+Checkpoint checkpoint_of(const Json& state) {
+  Checkpoint checkpoint;
+  checkpoint.position = {.epoch = state.at("epoch"),
+                         .step = state.at("step"),
+                         .images = state.at("sampler").at("position"),
+                         .loss_sum = state.at("epoch_sums").at("loss"),
+                         .correct = state.at("epoch_sums").at("correct"),
+                         .lr = state.value("lr", 0.0),
+                         .loss_scale = loss_scale_of(state)};
+  checkpoint.model = state.at("model");
+  checkpoint.optimizer = state.at("optimizer");
+  checkpoint.seed = state.at("rng").at("seed");
+  checkpoint.ranks = state.at("ranks");
+  checkpoint.global_batch = state.at("global_batch");
+  checkpoint.class_names = state.at("class_names").get<std::vector<std::string>>();
+  checkpoint.normalization.mean = state.at("normalization").at("mean").get<std::vector<double>>();
+  checkpoint.normalization.std = state.at("normalization").at("std").get<std::vector<double>>();
+  checkpoint.metrics = metrics_of(state);
+  return checkpoint;
+}
+
+}  // namespace
+
+Result<std::map<std::string, double>> read_metrics(const fs::path& step_directory) {
+  try {
+    auto state = read_state(step_directory / "state.json");
+    if (!state) return std::move(state).error();
+    return metrics_of(*state);
+  } catch (const nlohmann::json::exception& problem) {
+    return unsound(std::string("state.json lacks something: ") + problem.what());
+  }
+}
+
+Result<Checkpoint> read_checkpoint(const fs::path& step_directory) {
+  try {
+    auto state = read_state(step_directory / "state.json");
+    if (!state) return std::move(state).error();
+    auto weights = read_tensors(step_directory / "model.safetensors", *state);
+    if (!weights) return std::move(weights).error();
+    auto states = read_tensors(step_directory / "optimizer.safetensors", *state);
+    if (!states) return std::move(states).error();
+    Checkpoint checkpoint = checkpoint_of(*state);
+    checkpoint.weights = *std::move(weights);
+    checkpoint.states = *std::move(states);
+    return checkpoint;
+  } catch (const nlohmann::json::exception& problem) {
+    return unsound(std::string("state.json lacks something: ") + problem.what());
+  }
+}
+
+std::vector<fs::path> list_checkpoints(const fs::path& folder, std::error_code& failed) {
+  static const std::regex form("step-[0-9]{8,}");
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    if (std::regex_match(at->path().filename().string(), form)) paths.push_back(at->path());
+  }
+  const bool absent =
+      failed == std::errc::no_such_file_or_directory || failed == std::errc::not_a_directory;
+  if (absent) failed.clear();
+  std::sort(paths.begin(), paths.end(), [](const fs::path& a, const fs::path& b) {
+    const std::string one = a.filename().string();
+    const std::string other = b.filename().string();
+    return std::pair(one.size(), one) > std::pair(other.size(), other);
+  });
+  return paths;
+}
+
+std::vector<fs::path> list_checkpoints(const fs::path& folder) {
+  std::error_code ignored;
+  return list_checkpoints(folder, ignored);
+}
+
+namespace {
+
+Error unreadable(const fs::path& path, const std::string& why) {
+  return {ErrorKind::unavailable, fmt::format("cannot read {}: {}", path.string(), why),
+          "see that its file system works and that you may read it, then run again: it resumes"};
+}
+
+}  // namespace
+
+CheckpointSearch find_newest_checkpoint(const fs::path& folder) {
+  // An earlier life of the run that has not stopped yet may put a newer one there and remove the
+  // one that is being read: then everything is looked at anew.
+  constexpr int most_tries = 10;
+  CheckpointSearch search;
+  for (int i = 0; i < most_tries; ++i) {
+    search = {};
+    bool gone = false;
+    std::error_code failed;
+    const auto steps = list_checkpoints(folder, failed);
+    if (failed) search.unreadable = unreadable(folder, failed.message());
+    for (const auto& path : steps) {
+      if (search.unreadable) break;
+      auto checkpoint = read_checkpoint(path);
+      if (checkpoint) {
+        search.found = FoundCheckpoint{path, *std::move(checkpoint)};
+        break;
+      }
+      std::error_code unknown;
+      gone = gone || (!fs::exists(path, unknown) && !unknown);
+      if (checkpoint.error().kind == ErrorKind::unavailable) {
+        search.unreadable = unreadable(path, checkpoint.error().what);
+        break;
+      }
+      search.refused.push_back({path, checkpoint.error().what});
+    }
+    if (!gone) break;
+  }
+  return search;
+}
+
+}  // namespace dllaunch

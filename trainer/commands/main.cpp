@@ -1,0 +1,325 @@
+// dltrain: one rank of the built-in trainer.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "runtime/activity/observed_communicator.hpp"
+#include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
+#include "runtime/rank/measured.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "runtime/timeline/timeline.hpp"
+#include "runtime/watchdog/start_watch.hpp"
+#include "runtime/watchdog/watchdog.hpp"
+#include "support/fatal.hpp"
+#include "trainer/checkpoints/fence.hpp"
+#include "trainer/commands/bench_command.hpp"
+#include "trainer/commands/make_data.hpp"
+#include "trainer/config/config.hpp"
+#include "trainer/reports/events.hpp"
+#include "trainer/training/stop_signal.hpp"
+#include "trainer/training/timeline_signal.hpp"
+#include "trainer/training/train.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::string_view help = R"(dltrain --config FILE [--run-dir DIR]
+
+One rank of dllaunch's built-in trainer. FILE is RUN/train.json, the resolved `train:` block of a
+job file; events.jsonl, checkpoints/, tensorboard/ and tables are written beside it, or in DIR.
+`dllaunch run` writes the file and starts the ranks; alone, this is one rank on this machine.
+
+Examples:
+  dltrain --config runs/a/train.json                    one rank
+  mpirun -np 2 dltrain --config runs/a/train.json       two ranks
+  echo '{"model": "lenet", "dataset": {"kind": "synthetic"}}' > a/train.json
+  dltrain --config a/train.json                         absent keys take their defaults
+  dltrain --describe                                    every key, as a JSON Schema
+
+Options:
+  --config FILE   what to train
+  --run-dir DIR   where all that is written goes [the folder of FILE]
+  --describe      print the JSON Schema of the `train:` block
+  --bench-allreduce COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]
+                  what `dllaunch bench allreduce` runs on every rank
+  --make-data FOLDER IMAGES SIZE CLASSES CHANNELS [quiet]
+                  what `dllaunch data make synthetic` runs
+  --version       print the version
+  -h, --help      print this
+
+SIGUSR2, SIGTERM and SIGINT: write a checkpoint after the current step and stop, exit 0.
+SIGUSR1: start or stop the timeline (timeline/ beside events.jsonl).
+Exit codes: 0 trained or stopped on request, 1 failed, 2 bad configuration or data, 3 the machine
+lacks something, 70 a peer, device or library is gone, 93 the run's directory was taken over by a
+later life of the run (DLLAUNCH_GENERATION tells which one this is): nothing more was written.
+)";
+
+constexpr int exit_failed = 1;
+constexpr int exit_bad_request = 2;
+constexpr int exit_unavailable = 3;
+constexpr int exit_taken_over = 93;  // never requeue
+
+int exit_code(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::bad_request:
+      return exit_bad_request;
+    case ErrorKind::unsatisfiable:
+    case ErrorKind::unavailable:
+      return exit_unavailable;
+    case ErrorKind::timeout:
+      return exit_failed;
+  }
+  return exit_failed;
+}
+
+/// One line of the error per line of `what`, then the hint.
+int report(const Error& error) {
+  std::string text;
+  for (std::size_t begin = 0; begin <= error.what.size();) {
+    const std::size_t end = std::min(error.what.find('\n', begin), error.what.size());
+    text += fmt::format("dltrain: error: {}\n", error.what.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (error.what.empty()) text.clear();  // another rank has the words
+  if (!error.hint.empty()) text += fmt::format("  try: {}\n", error.hint);
+  std::fputs(text.c_str(), stderr);
+  return exit_code(error);
+}
+
+int show(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0
+             ? 0
+             : exit_failed;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// Progress goes to stdout, warnings to stderr; one line each.
+void start_logging() {
+  spdlog::set_default_logger(spdlog::stdout_logger_mt("progress"));
+  spdlog::stderr_logger_mt("warnings");
+  spdlog::set_pattern("%H:%M:%S %v");
+  spdlog::get("warnings")->set_pattern("dltrain: warning: %v");
+  spdlog::flush_on(spdlog::level::info);
+}
+
+int report(const TrainReport& finished) {
+  if (finished.status == TrainStatus::completed || finished.status == TrainStatus::cancelled) {
+    return 0;
+  }
+  if (!finished.error) return exit_failed;
+  if (finished.status == TrainStatus::taken_over) {
+    const std::string line =
+        fmt::format("dltrain: stopped: {}; nothing more is written\n", finished.error->what);
+    if (!finished.error->what.empty()) std::fputs(line.c_str(), stderr);
+    return exit_taken_over;
+  }
+  // A bad image ends with the same number, whether it is met while measuring or in a step.
+  const int code = report(*finished.error);
+  return code == exit_bad_request ? code : exit_failed;
+}
+
+/// OMP_NUM_THREADS, which the launcher sets per rank and people set by hand; 0 without it. Lists
+/// for nested levels ("4,2") count by their first number.
+int threads_asked_for() {
+  const auto value = process_environment()("OMP_NUM_THREADS");
+  int threads = 0;
+  if (value) std::from_chars(value->data(), value->data() + value->size(), threads);
+  return std::max(threads, 0);
+}
+
+/// Called on a thread that may be left behind: without the loggers, which end with the program.
+void tell_alarm(const std::string& who, const std::string& line) {
+  const std::string whole = fmt::format("dltrain: warning: {}: {}\n", who, line);
+  std::fwrite(whole.data(), 1, whole.size(), stderr);
+}
+
+/// One line to stderr, whole, and an event: any rank may be the one that speaks.
+void tell_stall(const StallNotice& notice, const std::filesystem::path& run_dir, Fence& fence) {
+  const std::string line = notice.line + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  if (!fence.may_write()) return;
+  auto events = EventLog::open(run_dir / "events.jsonl", fence.generation());
+  if (!events) return;
+  events->stall({.state = std::string(to_string(notice.state)),
+                 .late_ranks = notice.late_ranks,
+                 .collective = notice.collective,
+                 .seconds = notice.seconds,
+                 .line = notice.line});
+}
+
+TimelineOptions timeline_options(const Communicator& communicator,
+                                 const std::filesystem::path& run_dir, const Activity& activity,
+                                 const std::atomic<unsigned>* switches) {
+  return {.path = run_dir / "timeline" / timeline_file_name(communicator.rank()),
+          .head = {.rank = communicator.rank(),
+                   .ranks = communicator.size(),
+                   .host = host_name(),
+                   .communicator = std::string(communicator.name()),
+                   .base_ns = activity.beacon().phase_since_ns},
+          .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
+          .switches = switches};
+}
+
+StartWatchOptions start_watch_options(const RuntimeConfig& runtime, const RankEnv& env,
+                                      const std::string& host) {
+  const std::string who = fmt::format("rank {} on {}: ", env.rank, host);
+  return {.stall_seconds = runtime.stall_seconds,
+          .stall_abort_seconds = runtime.stall_abort_seconds,
+          .say =
+              [=, speaks = env.local_rank == 0](const std::string& line) {
+                const std::string whole = who + line + "\n";
+                if (speaks) std::fwrite(whole.data(), 1, whole.size(), stderr);
+              },
+          .give_up = [](const std::string& why) { die("stall", why); }};
+}
+
+int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_dir,
+                  const RankEnv& env, const std::shared_ptr<Fence>& fence) {
+  const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
+  set_fatal_identity(env.rank, host_name());
+  // Until the watchdog runs. One rank of a node says it, each ends by itself.
+  std::optional<StartWatch> start_watch(std::in_place,
+                                        start_watch_options(config.runtime, env, host_name()));
+  auto opened = open_communicator(config.runtime.allreduce, env);
+  if (!opened) return report(opened.error());
+  Activity activity;
+  std::unique_ptr<Watchdog> watchdog;  // it watches how the communicator ends, too
+  ObservedCommunicator communicator(*std::move(opened), activity);
+  catch_stop_signals(config.stop_signal);
+  start_logging();
+  watchdog = Watchdog::start(
+      {.stall_seconds = config.runtime.stall_seconds,
+       .stall_abort_seconds = config.runtime.stall_abort_seconds,
+       .host = host_name(),
+       // Copies: where writing hangs, the thread that says it is left behind.
+       .say = [run_dir, fence](const StallNotice& notice) { tell_stall(notice, run_dir, *fence); },
+       .ending = stop_was_requested,
+       // Open MPI's ranks live only as long as their mpirun; Slurm clears up behind its own.
+       .end_with_parent = env.launcher == "openmpi"},
+      communicator, activity);
+  start_watch.reset();
+  Timeline timeline(timeline_options(communicator, run_dir, activity, timeline_switches), activity);
+  activity.tell(&timeline);
+  if (config.runtime.timeline) timeline.start();
+  const TrainOptions options{
+      .prepare = {.config = config,
+                  .run_dir = run_dir,
+                  .threads = threads_asked_for(),
+                  .ranks_on_node = env.local_world_size,
+                  .warn = [](std::string_view line) { spdlog::get("warnings")->warn(line); },
+                  .say = [](std::string_view line) { spdlog::info(line); },
+                  .stop_requested = stop_was_requested,
+                  .activity = &activity,
+                  .fence = fence.get()},
+      .nodes = env.nodes > 0 ? std::optional<int>(env.nodes) : std::nullopt,
+      .bucket_sizes = measured_file(process_environment(), "bucket-sizes").value_or(""),
+      .host = host_name(),
+      .say = [](std::string_view line) { spdlog::info(line); },
+      .on_gpu_alarm = [who = fmt::format("rank {} on {}", env.rank, host_name())](
+                          const std::string& line) { tell_alarm(who, line); },
+      .on_clock = [&](const ClockBounds& bounds) { timeline.add_clock(bounds); },
+      .stop_requested = stop_was_requested};
+  // Here, and not in main(): on the way there the communicator would end, and wait for its peers.
+  const auto train_or_die = [&] {
+    try {
+      return train(options, communicator);
+    } catch (const std::exception& problem) {
+      die("dltrain", problem.what());
+    }
+  };
+  auto finished = train_or_die();
+  activity.tell(nullptr);
+  return finished ? report(*finished) : report(finished.error());
+}
+
+/// No rank has started MPI yet, so none can tell the others: what all of them read in the same
+/// file is said by the first, what only one of them meets is said by that one.
+int report_early(const Error& error, const RankEnv& env, bool same_everywhere) {
+  if (env.rank == 0 || !same_everywhere) return report(error);
+  // mpirun and srun end all ranks with the first that fails: let that be the one with the words.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  return exit_code(error);
+}
+
+int train_from(const std::filesystem::path& file, const std::filesystem::path& run_dir) {
+  auto env = read_rank_env(process_environment());
+  if (!env) return report(env.error());
+  auto generation = read_generation(process_environment());
+  if (!generation) return report_early(generation.error(), *env, true);
+  auto config = read_config(file);
+  if (!config) return report_early(config.error(), *env, std::filesystem::exists(file));
+  const auto directory = std::filesystem::absolute(run_dir);
+  const auto fence = *generation ? std::make_shared<Fence>(Lease::told(directory, **generation))
+                                 : std::make_shared<Fence>();
+  return train_as_rank(*config, directory, *env, fence);
+}
+
+int bench(const std::vector<std::string>& words) {
+  auto env = read_rank_env(process_environment());
+  if (!env) return report(env.error());
+  auto command = parse_bench(words);
+  if (!command) return report_early(command.error(), *env, true);
+  auto correct = run_bench(*command, *env);
+  if (!correct) return report_early(correct.error(), *env, true);
+  return *correct ? 0 : exit_failed;
+}
+
+int make(const std::vector<std::string>& words) {
+  auto what = parse_make_data(words);
+  if (!what) return report(what.error());
+  const auto say = [&](std::string_view line) {
+    if (!what->quiet) std::fputs(fmt::format("{}\n", line).c_str(), stderr);
+  };
+  auto made = make_data(*what, say);
+  return made ? show(*made + "\n") : report(made.error());
+}
+
+int run(const std::vector<std::string>& args) {
+  if (!args.empty() && args[0] == "--bench-allreduce") return bench({args.begin() + 1, args.end()});
+  if (!args.empty() && args[0] == "--make-data") return make({args.begin() + 1, args.end()});
+  if (args.size() == 1 && (args[0] == "--help" || args[0] == "-h")) return show(help);
+  if (args.size() == 1 && args[0] == "--version") return show("dltrain " DLLAUNCH_VERSION "\n");
+  if (args.size() == 1 && args[0] == "--describe") return show(describe_config());
+  if (args.size() == 2 && args[0] == "--config")
+    return train_from(args[1], std::filesystem::absolute(args[1]).parent_path());
+  if (args.size() == 4 && args[0] == "--config" && args[2] == "--run-dir")
+    return train_from(args[1], args[3]);
+  return report({ErrorKind::bad_request,
+                 fmt::format("expected --config FILE, got: {}", fmt::join(args, " ")),
+                 "dltrain --help"});
+}
+
+}  // namespace
+}  // namespace dllaunch
+
+int main(int argc, char** argv) {
+  try {
+    return dllaunch::run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& problem) {
+    // Out of memory, mostly. Peers may wait in a collective: leave without MPI's farewell.
+    dllaunch::die("dltrain", problem.what());
+  }
+}

@@ -1,0 +1,12 @@
+// The `train.checkpoint:` keys.
+#pragma once
+
+#include <vector>
+
+#include "trainer/config/config_keys.hpp"
+
+namespace dllaunch {
+
+std::vector<ConfigKey> checkpoint_keys();
+
+}  // namespace dllaunch

@@ -1,0 +1,51 @@
+#include "trainer/config/fine_tuning_keys.hpp"
+
+namespace dllaunch {
+
+std::vector<ConfigKey> fine_tuning_keys() {
+  return {
+      {.path = "init_from",
+       .nullable = true,
+       .description = "safetensors file whose weights and statistics training begins with, by "
+                      "PyTorch's names; a resumed run goes on from its own checkpoint",
+       .store =
+           [](auto& c, auto& v) {
+             c.fine_tuning.init_from = v.is_null() ? "" : v.template get<std::string>();
+           }},
+      {.path = "init_skip",
+       .kind = ValueKind::texts,
+       .initial = nlohmann::ordered_json::array(),
+       .description = "names that init_from leaves out, they begin from the seed: `fc` is "
+                      "everything below it, `*` stands for any characters, and `!` in front takes "
+                      "names out of the list again",
+       .store =
+           [](auto& c, auto& v) {
+             c.fine_tuning.init_skip = v.template get<std::vector<std::string>>();
+           }},
+      {.path = "freeze",
+       .kind = ValueKind::texts,
+       .initial = nlohmann::ordered_json::array(),
+       .description = "parameters that stay as they are, written as in init_skip: `[layer1]`, or "
+                      "`[\"!fc\"]` for all but one layer",
+       .store = [](auto& c,
+                   auto& v) { c.fine_tuning.freeze = v.template get<std::vector<std::string>>(); }},
+  };
+}
+
+std::vector<std::string> check_fine_tuning(const TrainConfig& config) {
+  std::vector<std::string> problems;
+  const FineTuningConfig& tuning = config.fine_tuning;
+  if (!tuning.init_skip.empty() && tuning.init_from.empty()) {
+    problems.emplace_back(
+        "init_skip: there is no init_from to leave anything out of; name a file there, or take "
+        "init_skip out");
+  }
+  const bool elsewhere = config.resume != "auto" && config.resume != "none";
+  if (!tuning.init_from.empty() && elsewhere) {
+    problems.emplace_back(
+        "init_from: resume names a checkpoint to begin with already; leave one of them out");
+  }
+  return problems;
+}
+
+}  // namespace dllaunch

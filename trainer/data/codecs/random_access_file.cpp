@@ -1,0 +1,78 @@
+#include "trainer/data/codecs/random_access_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace dllaunch {
+namespace {
+
+/// Only a path that leads nowhere is wrong; a system that refuses may give the file at another
+/// time.
+Error refused(const std::filesystem::path& file, int why) {
+  const bool no_such_file = why == ENOENT || why == ENOTDIR || why == ELOOP;
+  return {no_such_file ? ErrorKind::bad_request : ErrorKind::unavailable,
+          file.string() + ": " + std::strerror(why), ""};
+}
+
+}  // namespace
+
+Result<RandomAccessFile> RandomAccessFile::open(const std::filesystem::path& file) {
+  // Without O_NONBLOCK a named pipe would wait for its writer for ever.
+  const int opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (opened < 0) return refused(file, errno);
+  RandomAccessFile owned(file, opened, 0);
+  struct stat status {};
+  if (::fstat(opened, &status) != 0) return refused(file, errno);
+  if (!S_ISREG(status.st_mode)) {
+    return Error{ErrorKind::bad_request, file.string() + ": no regular file", ""};
+  }
+  owned.size_ = static_cast<std::uint64_t>(status.st_size);
+  return owned;
+}
+
+RandomAccessFile::RandomAccessFile(RandomAccessFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      size_(std::exchange(other.size_, 0)) {}
+
+RandomAccessFile& RandomAccessFile::operator=(RandomAccessFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(file_, other.file_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+RandomAccessFile::~RandomAccessFile() {
+  if (file_ >= 0) ::close(file_);
+}
+
+Result<Ok> RandomAccessFile::read(std::uint64_t offset, std::span<std::uint8_t> out) const {
+  if (offset > std::numeric_limits<std::int64_t>::max() - out.size()) {
+    return Error{ErrorKind::unavailable, path_.string() + ": read beyond the end", ""};
+  }
+  while (!out.empty()) {
+    const auto count = ::pread(file_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return Error{ErrorKind::unavailable, path_.string() + ": " + std::strerror(errno), ""};
+    }
+    if (count == 0) {
+      return Error{ErrorKind::unavailable,
+                   path_.string() + ": ends before byte " + std::to_string(offset + out.size()),
+                   "the file has become shorter since it was opened"};
+    }
+    out = out.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+  return Ok{};
+}
+
+}  // namespace dllaunch

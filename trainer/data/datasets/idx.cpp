@@ -1,0 +1,99 @@
+#include "trainer/data/datasets/idx.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "trainer/data/codecs/gzip.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::uint8_t unsigned_byte = 0x08;
+
+Error wrong(std::string what) {
+  return {ErrorKind::bad_request, std::move(what), "get the file again"};
+}
+
+std::string element_type(std::uint8_t code) {
+  switch (code) {
+    case 0x09:
+      return "signed bytes";
+    case 0x0b:
+      return "16-bit integers";
+    case 0x0c:
+      return "32-bit integers";
+    case 0x0d:
+      return "32-bit floats";
+    case 0x0e:
+      return "64-bit floats";
+    default:
+      return fmt::format("the unknown type 0x{:02x}", code);
+  }
+}
+
+Result<Ok> check_magic(std::span<const std::uint8_t> magic, int dimensions) {
+  if (magic[0] != 0 || magic[1] != 0) {
+    return wrong(fmt::format("wrong magic number 0x{:02x}{:02x}{:02x}{:02x}: this is no IDX file",
+                             magic[0], magic[1], magic[2], magic[3]));
+  }
+  if (magic[2] != unsigned_byte) {
+    return wrong("elements are " + element_type(magic[2]) + ", not unsigned bytes");
+  }
+  if (magic[3] != dimensions) {
+    return wrong(fmt::format("wrong magic number: {} dimensions, expected {} ({})", magic[3],
+                             dimensions, dimensions == 3 ? "images" : "labels"));
+  }
+  return Ok{};
+}
+
+/// Fills all of `out`, or says that the data ends before that.
+Result<Ok> read_all(ByteReader& reader, std::span<std::uint8_t> out, std::string_view what) {
+  auto count = reader.read(out);
+  if (!count) return std::move(count).error();
+  if (*count != out.size()) {
+    return wrong(fmt::format("truncated: {} bytes of {} are missing", out.size() - *count, what));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+Result<IdxArray> read_idx(std::span<const std::uint8_t> content, int dimensions) {
+  ByteReader reader(content);
+  std::array<std::uint8_t, 4> magic{};
+  if (auto read = read_all(reader, magic, "the header"); !read) return std::move(read).error();
+  if (auto checked = check_magic(magic, dimensions); !checked) return std::move(checked).error();
+
+  IdxArray array;
+  std::uint64_t elements = 1;
+  for (int d = 0; d < dimensions; ++d) {
+    std::array<std::uint8_t, 4> extent{};
+    if (auto read = read_all(reader, extent, "the header"); !read) return std::move(read).error();
+    array.extents.push_back((std::uint32_t{extent[0]} << 24) | (std::uint32_t{extent[1]} << 16) |
+                            (std::uint32_t{extent[2]} << 8) | std::uint32_t{extent[3]});
+    // Compared before multiplying, so that the product cannot wrap; 0 elements are always enough.
+    if (array.extents.back() != 0 && elements > reader.most_bytes() / array.extents.back()) {
+      return wrong(
+          fmt::format("truncated: the header promises more than the {} bytes of the file "
+                      "can hold",
+                      content.size()));
+    }
+    elements *= array.extents.back();
+  }
+  // In pieces: gzip may promise a thousand times its size and still end after a few bytes.
+  constexpr std::uint64_t piece = std::uint64_t{64} << 20;
+  for (std::uint64_t done = 0; done < elements;) {
+    const std::uint64_t count = std::min(piece, elements - done);
+    array.values.resize(done + count);
+    const auto out = std::span(array.values).subspan(done);
+    if (auto read = read_all(reader, out, "data"); !read) return std::move(read).error();
+    done += count;
+  }
+  if (auto end = reader.expect_end(); !end) return std::move(end).error();
+  return array;
+}
+
+}  // namespace dllaunch

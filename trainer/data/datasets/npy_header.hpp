@@ -1,0 +1,38 @@
+// What stands in front of the numbers of a .npy file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/result.hpp"
+#include "trainer/data/codecs/random_access_file.hpp"
+
+namespace dllaunch {
+
+struct NpyHeader {
+  char kind = 'u';  // u unsigned, i signed, f float, b boolean: little-endian
+  std::size_t item_bytes = 1;
+  std::vector<std::uint64_t> shape;  // outermost first, C order
+  std::uint64_t data_begin = 0;      // bytes from the beginning of the file
+};
+
+/// Bytes that hold any header that is read: those of numpy are far smaller.
+constexpr std::size_t npy_header_bytes_max = 65536;
+
+/// Pure. Reads the header of versions 1 to 3 from the first bytes of a file.
+/// bad_request: no .npy, damaged, in Fortran order, big-endian or of a type that is no plain
+/// number.
+Result<NpyHeader> parse_npy_header(std::span<const std::uint8_t> beginning);
+
+struct NpyFile {
+  RandomAccessFile file;
+  NpyHeader header;
+};
+
+/// bad_request: as parse_npy_header, or the file is not as long as its header says. Names the file.
+Result<NpyFile> open_npy(const std::filesystem::path& path);
+
+}  // namespace dllaunch

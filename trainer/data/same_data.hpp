@@ -1,0 +1,20 @@
+// Whether all ranks read the same data: a path may lead elsewhere on another node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/communicators/communicator.hpp"
+#include "support/result.hpp"
+#include "trainer/data/datasets/dataset.hpp"
+
+namespace dllaunch {
+
+/// What must be alike, for check_same_table(): sizes, classes, names and labels, normalisation.
+std::vector<std::string> data_rows(const Dataset& dataset, const Normalization& normalization);
+
+/// Collective. bad_request on every rank: names what differs, and where.
+Result<Ok> check_same_data(Communicator& communicator, const Dataset& dataset,
+                           const Normalization& normalization);
+
+}  // namespace dllaunch

@@ -1,0 +1,57 @@
+#include "trainer/graph/initial_weights.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "support/random.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// Two uniform numbers make two normal ones (Box and Muller 1958); the first is never 0. In single
+/// precision, which is what weights are kept in: resnet50 has 25 million, and a rank waits for
+/// them.
+void fill_normal(std::uint64_t key, double deviation, std::vector<double>& values) {
+  constexpr auto turn = 2 * std::numbers::pi_v<float>;
+  for (std::size_t i = 0; i < values.size(); i += 2) {
+    const auto u = static_cast<float>(1 - random_unit(random_bits(key, i)));
+    const auto v = static_cast<float>(random_unit(random_bits(key, i + 1)));
+    const double radius = static_cast<double>(std::sqrt(-2 * std::log(u))) * deviation;
+    values[i] = radius * static_cast<double>(std::cos(turn * v));
+    if (i + 1 < values.size()) values[i + 1] = radius * static_cast<double>(std::sin(turn * v));
+  }
+}
+
+}  // namespace
+
+std::vector<double> initial_weights(std::uint64_t seed, const Parameter& parameter) {
+  std::vector<double> values(static_cast<std::size_t>(elements_of(parameter.shape)));
+  const std::uint64_t key = random_key(seed, "initial " + parameter.name);
+  const auto uniform = [&](double limit) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = (2 * random_unit(random_bits(key, i)) - 1) * limit;
+    }
+  };
+  const auto fan_in = static_cast<double>(parameter.fan_in);
+  const auto fan_out = static_cast<double>(parameter.fan_out);
+  switch (parameter.initial) {
+    case Initial::zeros:
+      break;
+    case Initial::ones:
+      std::ranges::fill(values, 1.0);
+      break;
+    case Initial::glorot_uniform:
+      uniform(std::sqrt(6.0 / (fan_in + fan_out)));
+      break;
+    case Initial::torch_uniform:
+      uniform(1 / std::sqrt(fan_in));
+      break;
+    case Initial::he_normal:
+      fill_normal(key, std::sqrt(2 / fan_out), values);
+      break;
+  }
+  return values;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,470 @@
+#include "trainer/graph/layer_list.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+enum class LayerValue { count, counts, part, flag, units };
+
+/// counts: one number for all axes, or one for each of a volume's.
+struct LayerOption {
+  std::string_view name;
+  LayerValue value;
+  double least;
+  double most;
+  std::string_view meaning;
+};
+constexpr int largest = 1 << 20;
+constexpr std::array options = {
+    LayerOption{"channels", LayerValue::count, 1, largest, "channels of the output"},
+    LayerOption{"units", LayerValue::units, 1, largest,
+                "numbers of the output; classes: as many as the data set asks for"},
+    LayerOption{"kernel", LayerValue::counts, 1, 4096,
+                "pixels of the window along each axis; of a volume one number or [depth, height, "
+                "width]"},
+    LayerOption{"stride", LayerValue::counts, 1, 4096,
+                "pixels from one window to the next; of a pool by default its kernel"},
+    LayerOption{"padding", LayerValue::counts, 0, 4096, "zeros on all sides of the image"},
+    LayerOption{"bias", LayerValue::flag, 0, 1, "adds a number of its own to each output channel"},
+    LayerOption{"eps", LayerValue::part, 1e-12, 1, "added to the variance"},
+    LayerOption{"momentum", LayerValue::part, 1e-6, 1,
+                "part of a batch in the running mean and variance"},
+    LayerOption{"pixels", LayerValue::count, 1, 4096, "zeros on all sides of the image"},
+    LayerOption{"rate", LayerValue::part, 0, 0.999999, "part of the numbers that is dropped"},
+};
+
+const LayerOption& option_named(std::string_view name) {
+  return *std::ranges::find(options, name, &LayerOption::name);
+}
+
+/// The options of a layer; what is null was not given.
+class GivenOptions {
+ public:
+  GivenOptions(const Json& layer, int outputs) : layer_(layer), outputs_(outputs) {}
+
+  int number(const char* name, int otherwise) const {
+    const Json& value = at(name);
+    return value.is_number() ? value.get<int>() : otherwise;
+  }
+  int units() const { return at("units").is_string() ? outputs_ : at("units").get<int>(); }
+  double part(const char* name, double otherwise) const {
+    return at(name).is_number() ? at(name).get<double>() : otherwise;
+  }
+  bool flag(const char* name, bool otherwise) const {
+    return at(name).is_boolean() ? at(name).get<bool>() : otherwise;
+  }
+  std::array<int, 3> three(const char* name, std::array<int, 3> otherwise) const {
+    const Json& value = at(name);
+    if (value.is_array()) return value.get<std::array<int, 3>>();
+    if (!value.is_number()) return otherwise;
+    const int all = value.get<int>();
+    return {all, all, all};
+  }
+
+ private:
+  const Json& at(const char* name) const {
+    static const Json absent;
+    const auto found = layer_.is_object() ? layer_.find(name) : layer_.end();
+    return layer_.is_object() && found != layer_.end() ? *found : absent;
+  }
+
+  const Json& layer_;
+  int outputs_;
+};
+
+/// What a layer of a kind may say, and the operation it is.
+struct LayerKind {
+  std::string_view name;
+  std::vector<std::string_view> needed;
+  std::vector<std::pair<std::string_view, Json>> others;  // with their defaults
+  Operation (*make)(const GivenOptions& given);
+  bool volumes = false;  // kernels may differ along the axes
+};
+
+Operation conv2d(const GivenOptions& given) {
+  return Conv2d{.channels = given.number("channels", 0),
+                .kernel = given.number("kernel", 0),
+                .stride = given.number("stride", 1),
+                .padding = given.number("padding", 0),
+                .bias = given.flag("bias", true)};
+}
+
+Operation conv3d(const GivenOptions& given) {
+  return Conv3d{.channels = given.number("channels", 0),
+                .kernel = given.three("kernel", {}),
+                .stride = given.three("stride", {1, 1, 1}),
+                .padding = given.three("padding", {0, 0, 0}),
+                .bias = given.flag("bias", true)};
+}
+
+Operation dense(const GivenOptions& given) {
+  return Dense{.units = given.units(), .bias = given.flag("bias", true)};
+}
+
+Operation batch_norm(const GivenOptions& given) {
+  return BatchNorm{.eps = given.part("eps", 1e-5), .momentum = given.part("momentum", 0.1)};
+}
+
+Operation max_pool2d(const GivenOptions& given) {
+  const int kernel = given.number("kernel", 2);
+  return MaxPool2d{.kernel = kernel,
+                   .stride = given.number("stride", kernel),
+                   .padding = given.number("padding", 0)};
+}
+
+Operation max_pool3d(const GivenOptions& given) {
+  const auto kernel = given.three("kernel", {2, 2, 2});
+  return MaxPool3d{.kernel = kernel, .stride = given.three("stride", kernel)};
+}
+
+Operation avg_pool2d(const GivenOptions& given) {
+  const int kernel = given.number("kernel", 2);
+  return AvgPool2d{.kernel = kernel, .stride = given.number("stride", kernel)};
+}
+
+Operation zero_pad2d(const GivenOptions& given) {
+  return ZeroPad2d{.pixels = given.number("pixels", 1)};
+}
+
+Operation dropout(const GivenOptions& given) {
+  return Dropout{.rate = given.part("rate", 0.5)};
+}
+
+template <typename Op>
+Operation plain(const GivenOptions&) {
+  return Op{};
+}
+
+const std::vector<LayerKind>& layer_kinds() {
+  using Others = std::vector<std::pair<std::string_view, Json>>;
+  const Others sliding = {{"stride", 1}, {"padding", 0}, {"bias", true}};
+  const Others pooling = {{"kernel", 2}, {"stride", nullptr}};
+  static const std::vector<LayerKind> kinds = {
+      {"conv2d", {"channels", "kernel"}, sliding, conv2d},
+      {"conv3d", {"channels", "kernel"}, sliding, conv3d, true},
+      {"dense", {"units"}, {{"bias", true}}, dense},
+      {"batch_norm", {}, {{"eps", 1e-5}, {"momentum", 0.1}}, batch_norm},
+      {"max_pool2d", {}, {{"kernel", 2}, {"stride", nullptr}, {"padding", 0}}, max_pool2d},
+      {"max_pool3d", {}, pooling, max_pool3d, true},
+      {"avg_pool2d", {}, pooling, avg_pool2d},
+      {"zero_pad2d", {}, {{"pixels", 1}}, zero_pad2d},
+      {"dropout", {}, {{"rate", 0.5}}, dropout},
+      {"global_avg_pool", {}, {}, plain<GlobalAvgPool>},
+      {"relu", {}, {}, plain<Relu>},
+      {"tanh", {}, {}, plain<Tanh>},
+      {"flatten", {}, {}, plain<Flatten>},
+      {"add", {}, {}, plain<Add>},
+  };
+  return kinds;
+}
+
+const LayerKind* find_kind(std::string_view name) {
+  const auto found = std::ranges::find(layer_kinds(), name, &LayerKind::name);
+  return found == layer_kinds().end() ? nullptr : &*found;
+}
+
+bool has(const LayerKind& kind, std::string_view option) {
+  return std::ranges::find(kind.needed, option) != kind.needed.end() ||
+         std::ranges::any_of(kind.others, [&](const auto& other) { return other.first == option; });
+}
+
+Json null_or(const char* type) {
+  return Json::array({type, "null"});
+}
+
+Json schema_of(const LayerOption& option) {
+  Json schema;
+  if (option.value == LayerValue::flag) {
+    schema["type"] = null_or("boolean");
+  } else if (option.value == LayerValue::part) {
+    schema = {{"type", null_or("number")}, {"minimum", option.least}, {"maximum", option.most}};
+  } else {
+    const auto least = static_cast<int>(option.least);
+    const auto most = static_cast<int>(option.most);
+    const Json one = {{"type", null_or("integer")}, {"minimum", least}, {"maximum", most}};
+    const Json each = {{"type", "integer"}, {"minimum", least}, {"maximum", most}};
+    schema = one;
+    const Json list = {{"type", "array"},
+                       {"items", each},
+                       {"minItems", 3},
+                       {"maxItems", 3},
+                       {"x-expected", "a list of three"}};
+    const Json word = {{"type", "string"}, {"enum", Json::array({"classes"})}};
+    if (option.value == LayerValue::counts) schema = {{"anyOf", Json::array({one, list})}};
+    if (option.value == LayerValue::units) schema = {{"anyOf", Json::array({word, one})}};
+  }
+  schema["description"] = option.meaning;
+  schema["default"] = nullptr;
+  Json defaults = Json::object();
+  Json needed = Json::array();
+  for (const LayerKind& kind : layer_kinds()) {
+    if (!has(kind, option.name)) continue;
+    defaults[std::string(kind.name)] = nullptr;
+    for (const auto& [name, initial] : kind.others) {
+      if (name == option.name) defaults[std::string(kind.name)] = initial;
+    }
+    if (std::ranges::find(kind.needed, option.name) != kind.needed.end()) {
+      needed.push_back(kind.name);
+    }
+  }
+  schema["x-by"] = {{"key", "kind"}, {"defaults", defaults}, {"needed", needed}};
+  return schema;
+}
+
+bool is_name(const std::string& text) {
+  constexpr std::string_view letters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+  return !text.empty() && text.size() <= 100 &&
+         text.find_first_not_of(letters) == std::string::npos;
+}
+
+/// A list as it is being read: names so far, and what is wrong.
+class Listing {
+ public:
+  struct Named {
+    const LayerKind* kind = nullptr;
+    std::string name;
+    std::vector<int> inputs;  // empty: the layer before
+  };
+
+  Named read(std::size_t index, const Json& layer) {
+    place_ = fmt::format("model.layers[{}]", index);
+    Named named;
+    const bool known = layer.is_string() ||
+                       (layer.is_object() && layer.contains("kind") && layer["kind"].is_string());
+    if (!known) {
+      problem("must be a kind, or a block with one");
+      names_["?" + std::to_string(index)] = static_cast<int>(index) + 1;
+      return named;
+    }
+    const Json& word = layer.is_string() ? layer : layer["kind"];
+    const auto kind = word.get<std::string>();
+    named.kind = find_kind(kind);
+    if (named.kind == nullptr) {
+      std::vector<std::string_view> all;
+      for (const LayerKind& one : layer_kinds()) all.push_back(one.name);
+      problem(fmt::format("no kind '{}' ({})", kind, fmt::join(all, ", ")));
+    }
+    named.name = kind + std::to_string(++count_[kind]);
+    if (layer.is_object()) read_block(layer, named);
+    if (named.kind != nullptr) read_needs(layer, named);
+    const bool is_new = names_.emplace(named.name, static_cast<int>(index) + 1).second;
+    const bool own_name = layer.is_object() && layer.contains("name") && !layer["name"].is_null();
+    if (!is_new && !own_name) {
+      problem(fmt::format("another layer is called {}: give this one a name", named.name));
+    }
+    return named;
+  }
+
+  std::vector<std::string> problems() && { return std::move(problems_); }
+
+ private:
+  void problem(const std::string& what) { problems_.push_back(place_ + ": " + what); }
+
+  void read_block(const Json& layer, Named& named) {
+    for (const auto& [key, value] : layer.items()) {
+      if (value.is_null() || key == "kind") continue;
+      if (key == "name") {
+        read_name(value, named);
+      } else if (key == "of") {
+        read_inputs(value, named);
+      } else if (named.kind != nullptr && !has(*named.kind, key)) {
+        problem(fmt::format("{} has no key '{}'", named.kind->name, key));
+      } else if (named.kind != nullptr) {
+        check(*named.kind, option_named(key), value);
+      }
+    }
+  }
+
+  void read_name(const Json& value, Named& named) {
+    if (value.is_string() && is_name(value.get<std::string>())) {
+      named.name = value.get<std::string>();
+    } else {
+      problem("name must be letters, digits, _, . and -, at most 100");
+    }
+    if (names_.contains(named.name)) problem(fmt::format("there is a {} already", named.name));
+  }
+
+  void read_inputs(const Json& value, Named& named) {
+    const Json list = value.is_array() ? value : Json::array({value});
+    for (const Json& name : list) {
+      const auto found = name.is_string() ? names_.find(name.get<std::string>()) : names_.end();
+      if (found != names_.end()) {
+        named.inputs.push_back(found->second);
+      } else {
+        problem(fmt::format("of: no layer {} before it",
+                            name.dump(-1, ' ', false, Json::error_handler_t::replace)));
+      }
+    }
+    if (list.empty() || list.size() > 2) problem("of must name one layer or two");
+  }
+
+  static std::size_t asked_for(const Json& layer) {
+    if (!layer.is_object() || !layer.contains("of") || layer["of"].is_null()) return 0;
+    return layer["of"].is_array() ? layer["of"].size() : 1;
+  }
+
+  void read_needs(const Json& layer, const Named& named) {
+    for (const std::string_view option : named.kind->needed) {
+      const std::string key(option);
+      if (layer.is_object() && layer.contains(key) && !layer[key].is_null()) continue;
+      problem(fmt::format("{} needs {}", named.kind->name, option));
+    }
+    const bool sums = named.kind->name == "add";
+    const bool found_all = named.inputs.size() == asked_for(layer);
+    if (sums && found_all && named.inputs.size() != 2) problem("add needs of: [NAME, NAME]");
+    if (!sums && named.inputs.size() > 1) {
+      problem(fmt::format("{} reads one layer", named.kind->name));
+    }
+  }
+
+  static bool is_count(const LayerOption& option, const Json& value) {
+    return value.is_number_integer() && value >= option.least && value <= option.most;
+  }
+
+  void check(const LayerKind& kind, const LayerOption& option, const Json& value) {
+    bool fits = false;
+    std::string wanted = fmt::format("a whole number from {} to {}", option.least, option.most);
+    switch (option.value) {
+      case LayerValue::flag:
+        fits = value.is_boolean();
+        wanted = "true or false";
+        break;
+      case LayerValue::part:
+        fits = value.is_number() && value >= option.least && value <= option.most;
+        wanted = fmt::format("a number from {} to {}", option.least, option.most);
+        break;
+      case LayerValue::units:
+        fits = value == "classes" || is_count(option, value);
+        wanted = "classes or " + wanted;
+        break;
+      case LayerValue::count:
+        fits = is_count(option, value);
+        break;
+      case LayerValue::counts:
+        fits = is_count(option, value);
+        if (!kind.volumes) break;
+        wanted += ", or a list of three";
+        fits = fits || (value.is_array() && value.size() == 3 &&
+                        std::all_of(value.begin(), value.end(),
+                                    [&](const Json& one) { return is_count(option, one); }));
+        break;
+    }
+    if (fits) return;
+    problem(fmt::format("{} of {} must be {}, not {}", option.name, kind.name, wanted,
+                        value.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  }
+
+  std::string place_;
+  std::map<std::string, int> names_ = {{"input", 0}};  // -> node
+  std::map<std::string, int> count_;                   // of each kind
+  std::vector<std::string> problems_;
+};
+
+Error refuse(const std::string& what, std::string hint = "") {
+  return {ErrorKind::bad_request, "model layers: " + what, std::move(hint)};
+}
+
+}  // namespace
+
+Json layer_list_schema() {
+  Json alone = Json::array();
+  Json kinds = Json::array();
+  for (const LayerKind& kind : layer_kinds()) {
+    kinds.push_back(kind.name);
+    if (kind.needed.empty() && kind.name != "add") alone.push_back(kind.name);
+  }
+  Json block;
+  block["type"] = "object";
+  block["additionalProperties"] = false;
+  block["properties"]["kind"] = {{"type", "string"}, {"enum", kinds}};
+  block["properties"]["name"] = {
+      {"type", null_or("string")},
+      {"default", nullptr},
+      {"description", "of its parameters; by default the kind and its number, conv2d1"}};
+  const Json text = {{"type", "string"}};
+  block["properties"]["of"] = {
+      {"anyOf",
+       Json::array({{{"type", null_or("string")}},
+                    {{"type", "array"}, {"items", text}, {"minItems", 1}, {"maxItems", 2}}})},
+      {"default", nullptr},
+      {"description", "names of the layers it reads, by default the one before; input: the image"}};
+  for (const LayerOption& option : options) {
+    block["properties"][std::string(option.name)] = schema_of(option);
+  }
+  block["required"] = Json::array({"kind"});
+  const Json word = {{"type", "string"}, {"enum", alone}};
+  Json schema;
+  schema["type"] = "object";
+  schema["additionalProperties"] = false;
+  schema["properties"]["input"] = {
+      {"type", "string"},
+      {"enum", Json::array({"image", "volume"})},
+      {"default", "image"},
+      {"description", "volume: the channels of an image are the depth of a volume"}};
+  schema["properties"]["layers"] = {{"type", "array"},
+                                    {"minItems", 1},
+                                    {"items", {{"anyOf", Json::array({word, block})}}},
+                                    {"x-expected", "a list of layers"},
+                                    {"description", "the network, first to last"}};
+  schema["required"] = Json::array({"layers"});
+  schema["x-expected"] = "{layers: [...]}";
+  return schema;
+}
+
+std::vector<std::string> check_layer_list(const Json& model) {
+  if (!model.is_object() || !model.contains("layers") || !model["layers"].is_array() ||
+      model["layers"].empty()) {
+    return {"model must be a name or {layers: [...]}"};
+  }
+  std::vector<std::string> problems;
+  for (const auto& [key, value] : model.items()) {
+    if (key == "layers") continue;
+    if (key != "input") {
+      problems.push_back(fmt::format("unknown key 'model.{}' (input, layers)", key));
+    } else if (value != "image" && value != "volume") {
+      problems.emplace_back("model.input must be image or volume");
+    }
+  }
+  Listing listing;
+  for (std::size_t i = 0; i < model["layers"].size(); ++i) listing.read(i, model["layers"][i]);
+  auto found = std::move(listing).problems();
+  problems.insert(problems.end(), found.begin(), found.end());
+  return problems;
+}
+
+Result<Graph> build_layer_list(const Json& model, const ImageShape& image, int outputs) {
+  Shape input{image.channels, image.height, image.width};
+  if (model.value("input", "image") == "volume") input.insert(input.begin(), 1);
+  GraphBuilder net(listed_model, input);
+  Listing listing;
+  std::string last;
+  for (std::size_t i = 0; i < model["layers"].size(); ++i) {
+    const Json& layer = model["layers"][i];
+    const Listing::Named named = listing.read(i, layer);
+    const Operation op = named.kind->make(GivenOptions(layer, outputs));
+    last = named.name;
+    if (named.inputs.empty()) net.add(named.name, op);
+    if (named.inputs.size() == 1) net.add(named.name, op, named.inputs[0]);
+    if (named.inputs.size() == 2) net.add(named.name, op, named.inputs[0], named.inputs[1]);
+  }
+  auto graph = std::move(net).finish();
+  if (!graph || graph->classes() == outputs) return graph;
+  return refuse(fmt::format("the last layer, {}, gives {} where the data set asks for {}", last,
+                            graph->classes(), outputs),
+                "end with {kind: dense, units: classes}");
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,130 @@
+#include "trainer/parameters/init_from.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "trainer/graph/name_patterns.hpp"
+#include "trainer/parameters/buffers.hpp"
+#include "trainer/tensors/tensor_values.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// "missing: a, b and 7 more"; at most so many that all kinds together fit on a screen.
+std::string first_of(std::string_view kind, const std::vector<std::string>& items) {
+  constexpr std::size_t most = 5;
+  const std::size_t shown_items = std::min(items.size(), most);
+  std::string text = fmt::format(
+      "{}: {}", kind,
+      fmt::join(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(shown_items), ", "));
+  if (items.size() > most) text += fmt::format(" and {} more", items.size() - most);
+  return text;
+}
+
+/// Names by what is wrong with them.
+struct Misfits {
+  std::vector<std::string> missing;
+  std::vector<std::string> unexpected;
+  std::vector<std::string> unfit;   // of another shape or type, with both
+  std::vector<std::string> layers;  // of those, each once: "fc"
+
+  bool none() const { return missing.empty() && unexpected.empty() && unfit.empty(); }
+
+  void add_unfit(const Tensor& theirs, const Tensor& ours) {
+    unfit.push_back(theirs.shape != ours.shape
+                        ? fmt::format("{} is {}, this run needs {}", shown_name(ours.name),
+                                      shown_shape(theirs.shape), shown_shape(ours.shape))
+                        : fmt::format("{} is {}, this run needs {}", shown_name(ours.name),
+                                      to_string(theirs.type), to_string(ours.type)));
+    const std::string layer = ours.name.substr(0, ours.name.rfind('.'));
+    if (std::ranges::find(layers, layer) == layers.end()) layers.push_back(layer);
+  }
+
+  Error error() const {
+    std::vector<std::string> parts;
+    if (!missing.empty()) parts.push_back(first_of("missing", missing));
+    if (!unexpected.empty()) parts.push_back(first_of("unexpected", unexpected));
+    if (!unfit.empty()) parts.push_back(first_of("unfit", unfit));
+    constexpr std::size_t few = 3;
+    const bool classifier = missing.empty() && unexpected.empty() && layers.size() <= few;
+    return {ErrorKind::bad_request, fmt::format("{}", fmt::join(parts, "; ")),
+            classifier ? fmt::format("train.init_skip: [{}] leaves that out: it begins anew",
+                                     fmt::join(layers, ", "))
+                       : "names that train.init_skip lists are left out"};
+  }
+};
+
+bool fits(const Tensor& theirs, const Tensor& ours) {
+  const bool rounds = theirs.type == DType::i64 && ours.type != DType::i64;
+  return theirs.shape == ours.shape && !rounds;
+}
+
+std::vector<std::string> names_of(std::span<const Tensor> model, std::span<const Tensor> file) {
+  std::vector<std::string> names;
+  for (const Tensor& tensor : model) names.push_back(tensor.name);
+  for (const Tensor& tensor : file) names.push_back(tensor.name);
+  return names;
+}
+
+std::string line_about(const std::filesystem::path& file, const TakenTensors& tensors) {
+  std::string line = fmt::format("weights from {}: {} tensors", file.string(), tensors.taken);
+  if (tensors.left_out.empty()) return line;
+  return line + first_of(", not of them", tensors.left_out);
+}
+
+}  // namespace
+
+Result<TakenTensors> take_tensors(std::vector<Tensor>& model, std::vector<Tensor> file,
+                                  std::span<const std::string> skip) {
+  if (const auto useless = useless_patterns(skip, names_of(model, file)); !useless.empty()) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("init_skip: neither the file nor the model has a {}",
+                             fmt::join(useless, " or ")),
+                 "the names begin with " + first_parts(names_of(model, file))};
+  }
+  std::map<std::string, Tensor*> theirs;
+  Misfits misfits;
+  for (Tensor& tensor : file) {
+    if (!is_selected(skip, tensor.name)) theirs.emplace(tensor.name, &tensor);
+  }
+  TakenTensors result;
+  std::vector<std::pair<Tensor*, Tensor*>> pairs;
+  for (Tensor& ours : model) {
+    const auto found = theirs.find(ours.name);
+    if (is_selected(skip, ours.name)) {
+      result.left_out.push_back(ours.name);
+    } else if (found == theirs.end()) {
+      if (ours.type != DType::i64) misfits.missing.push_back(ours.name);
+    } else {
+      if (!fits(*found->second, ours)) misfits.add_unfit(*found->second, ours);
+      pairs.emplace_back(&ours, found->second);
+      theirs.erase(found);
+    }
+  }
+  for (const auto& [name, tensor] : theirs) misfits.unexpected.push_back(shown_name(name));
+  if (!misfits.none()) return misfits.error();
+  for (auto& [ours, from] : pairs) *ours = as_type(std::move(*from), ours->type);
+  result.taken = pairs.size();
+  return result;
+}
+
+Result<std::string> initialise_from(const std::filesystem::path& file,
+                                    std::span<const std::string> skip, const Graph& graph,
+                                    Executable& executable, ParameterArenas& arenas) {
+  auto read = read_safetensors(file);
+  if (!read) return std::move(read).error();
+  std::vector<Tensor> tensors = arenas.weights();
+  std::ranges::move(buffer_tensors(graph, executable), std::back_inserter(tensors));
+  auto taken = take_tensors(tensors, std::move(read->tensors), skip);
+  if (!taken) return std::move(taken).error().within(file.string());
+  auto loaded = take_buffers(graph, executable, tensors);
+  if (loaded) loaded = arenas.load_weights(tensors);
+  if (!loaded) return std::move(loaded).error().within(file.string());
+  return line_about(file, *taken);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,34 @@
+#include "trainer/reports/epoch_line.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "trainer/data/skipped_images.hpp"
+
+namespace dllaunch {
+namespace {
+
+std::string named(std::string_view name, const std::optional<double>& value) {
+  return value ? fmt::format(", {} {:.4f}", name, *value) : "";
+}
+
+}  // namespace
+
+std::string epoch_line(const EpochEvent& event, std::int64_t epochs) {
+  std::string line = fmt::format("epoch {}/{}: loss {:.4f}", event.epoch, epochs, event.loss);
+  line += named("accuracy", event.accuracy);
+  line += named("validation loss", event.val_loss);
+  line += named("accuracy", event.val_accuracy);
+  line += named("F1 micro", event.val_f1_micro);
+  line += named("mean absolute error", event.val_mean_absolute_error);
+  line += fmt::format(", {:.1f} s, {:.0f} images/s{}", event.seconds, event.images_per_s,
+                      render_skipped(event.skipped));
+  if (event.skipped_steps > 0) {
+    line += fmt::format(", {} step{} left out (loss scale {:g})", event.skipped_steps,
+                        event.skipped_steps == 1 ? "" : "s", event.loss_scale.value_or(0));
+  }
+  return line;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,48 @@
+#include "trainer/session/compiled_model.hpp"
+
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "trainer/backends/table/backends.hpp"
+
+namespace dllaunch {
+
+Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,
+                                    const SumOverRanks& sum_over_ranks) {
+  std::optional<Error> first;  // of the fastest backend: what it lacks, others may lack too
+  for (const auto& entry : backends()) {
+    if (config.backend != "auto" && config.backend != entry.name) continue;
+    if (config.device != "auto" && config.device != entry.device) continue;
+    const bool asked = config.backend != "auto" || config.device != "auto";
+    if (!asked && entry.expected != nullptr && !entry.expected()) continue;
+    auto opened = entry.open();
+    if (!opened) {
+      first = first.value_or(std::move(opened).error().within(entry.name));
+      continue;
+    }
+    auto executable = (*opened)->compile(graph, {.batch = config.batch_size,
+                                                 .precision = config.precision,
+                                                 .threads = threads,
+                                                 .convolution = config.convolution,
+                                                 .sum_over_ranks = sum_over_ranks});
+    if (!executable) {
+      first = first.value_or(std::move(executable).error().within(entry.name));
+      continue;
+    }
+    return CompiledModel{.backend = fmt::format("{} ({})", entry.name, entry.version()),
+                         .passed_over = first ? first->what : "",
+                         .caution = std::string(entry.caution),
+                         .gpu_memory = entry.gpu_memory,
+                         .opened = *std::move(opened),
+                         .executable = *std::move(executable)};
+  }
+  if (first) return *std::move(first);
+  return Error{
+      ErrorKind::unavailable,
+      fmt::format("this build has no backend {} for device {}", config.backend, config.device),
+      "use device cpu"};
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,56 @@
+#include "trainer/session/session.hpp"
+
+#include <utility>
+
+#include "trainer/data/image_preparation.hpp"
+#include "trainer/parameters/buffers.hpp"
+
+namespace dllaunch {
+
+double bucket_bytes(const RuntimeConfig& runtime) {
+  return runtime.bucket_mb.value_or(25) * 1024 * 1024;  // PyTorch's
+}
+
+Checkpoint snapshot(const Session& session) {
+  Checkpoint checkpoint;
+  checkpoint.position = session.position;
+  checkpoint.model = session.config.model;
+  checkpoint.optimizer = session.config.optimizer;
+  checkpoint.seed = session.config.seed;
+  checkpoint.ranks = session.shape.ranks;
+  checkpoint.global_batch = session.shape.global_batch();
+  checkpoint.class_names = session.dataset->class_names();
+  checkpoint.normalization = session.normalization;
+  checkpoint.weights = {.tensors = session.arenas->weights(),
+                        .metadata = {{"format", "pt"}, {"model", session.config.model}}};
+  for (Tensor& buffer : buffer_tensors(session.graph, *session.executable)) {
+    checkpoint.weights.tensors.push_back(std::move(buffer));
+  }
+  checkpoint.states = {.tensors = session.arenas->states(),
+                       .metadata = {{"optimizer", session.config.optimizer},
+                                    {"step", std::to_string(session.position.step)}}};
+  return checkpoint;
+}
+
+LoaderOptions loader_options(const Session& session, Split split) {
+  const TrainConfig& config = session.config;
+  return {.split = split,
+          .workers = config.workers,
+          .batch_size = config.batch_size,
+          .skip_bad = config.data.skip_bad,
+          .preparation = {.image_size = config.data.image_size,
+                          .crop = config.crop,
+                          .flip = config.flip,
+                          .seed = config.seed,
+                          .epoch = session.position.epoch},
+          .destination = destination_of(session.executable.get())};
+}
+
+std::string preparation_words(const Session& session) {
+  const LoaderOptions options = loader_options(session, Split::train);
+  const ImagePreparation preparation(*session.dataset, session.normalization, options.preparation);
+  const bool there = only_reads(*session.dataset, preparation, options.destination);
+  return there ? ", which prepares the images" : "";
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,67 @@
+#include "trainer/session/validation.hpp"
+
+#include <utility>
+
+#include "trainer/data/loader.hpp"
+#include "trainer/parameters/buffers.hpp"
+#include "trainer/session/agreement.hpp"
+
+namespace dllaunch {
+
+Result<Validation> validate(const Session& session, Communicator& communicator) {
+  average_buffers(session.graph, *session.executable, communicator);
+  const std::int64_t images = session.dataset->size(Split::validation);
+  auto slices = deal_validation(images, session.shape, communicator.rank());
+  const std::size_t batches = slices.size();
+  Loader loader(*session.dataset, session.normalization, {}, std::move(slices),
+                loader_options(session, Split::validation));
+  const TargetKind judged = session.judged;
+  const bool values = judged == TargetKind::values;
+  Validation measured{
+      .metrics = Metrics(values ? 0 : session.dataset->classes(), judged == TargetKind::class_set)};
+  std::optional<Error> error;
+  for (std::size_t i = 0; i < batches && !error; ++i) {
+    auto batch = loader.next();
+    if (!batch) {
+      error = std::move(batch).error();
+      continue;
+    }
+    measured.loss += session.executable->forward(*batch, Phase::evaluate).loss_sum;
+    const std::vector<double> outputs = session.executable->logits();
+    measured.images += batch->count;
+    if (judged == TargetKind::class_index) {
+      const auto rows = static_cast<std::size_t>(batch->count);
+      measured.metrics.add(outputs, batch->labels.first(rows));
+    } else if (values) {
+      measured.errors.add(outputs, batch->targets.first(outputs.size()));
+    } else {
+      measured.metrics.add_multi_label(outputs, batch->targets.first(outputs.size()));
+    }
+  }
+  measured.skipped = loader.take_skipped();
+  if (auto agreed = agree(communicator, std::move(error))) return *std::move(agreed);
+  communicator.wait(communicator.all_reduce(&measured.loss, 1, DType::f64, ReduceOp::sum));
+  communicator.wait(communicator.all_reduce(&measured.images, 1, DType::i64, ReduceOp::sum));
+  measured.metrics.sum_over_ranks(communicator);
+  measured.errors.sum_over_ranks(communicator);
+  if (measured.images == 0) {
+    return Error{ErrorKind::bad_request, "all validation images are bad", ""};
+  }
+  measured.loss /= static_cast<double>(measured.images);
+  return measured;
+}
+
+void tell(const Validation& measured, TargetKind judged, EpochEvent& event) {
+  event.val_loss = measured.loss;
+  if (judged == TargetKind::values) {
+    event.val_mean_absolute_error = measured.errors.mean_absolute_error();
+    event.val_mean_squared_error = measured.errors.mean_squared_error();
+    return;
+  }
+  event.val_accuracy = measured.metrics.accuracy();
+  event.val_top5_accuracy = measured.metrics.top5_accuracy();
+  event.val_f1_macro = measured.metrics.f1_macro();
+  if (judged == TargetKind::class_set) event.val_f1_micro = measured.metrics.f1_micro();
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,471 @@
+#include "trainer/training/train.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/gradients/gradient_reducer.hpp"
+#include "trainer/data/loader.hpp"
+#include "trainer/data/skipped_images.hpp"
+#include "trainer/graph/dropout.hpp"
+#include "trainer/graph/frozen_parameters.hpp"
+#include "trainer/parameters/buffers.hpp"
+#include "trainer/reports/epoch_line.hpp"
+#include "trainer/reports/gpu_watch.hpp"
+#include "trainer/reports/stragglers.hpp"
+#include "trainer/session/agreement.hpp"
+#include "trainer/session/loss_scaling.hpp"
+#include "trainer/session/step_info.hpp"
+#include "trainer/session/validation.hpp"
+#include "trainer/training/announce.hpp"
+#include "trainer/training/checkpointing.hpp"
+#include "trainer/training/prepare.hpp"
+#include "trainer/training/reports.hpp"
+#include "trainer/tuning/bucket_choice.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+GradientReducer make_reducer(const RuntimeConfig& runtime, const ParameterArenas& arenas,
+                             Communicator& communicator) {
+  return {communicator,
+          arenas.layout(),
+          arenas.gradients(),
+          arenas.plan(bucket_bytes(runtime)),
+          {.overlap = runtime.overlap,
+           .compression = runtime.compression,
+           .lag = runtime.gradient_lag > 0,
+           .scatter = arenas.sharded()}};
+}
+
+BucketPlace bucket_place(const TrainOptions& options, const Session& session) {
+  const RuntimeConfig& runtime = session.config.runtime;
+  const std::int64_t frozen = frozen_count(session.graph);
+  return {.file = options.bucket_sizes,
+          .nodes = options.nodes.value_or(1),
+          .table = table_rows(*session.executable),
+          .wire = fmt::format("{}{}{}{}", to_string(runtime.compression),
+                              session.config.shard ? ", sharded" : "",
+                              runtime.overlap ? "" : ", not overlapped",
+                              frozen > 0 ? fmt::format(", {} frozen", frozen) : ""),
+          .say = options.say};
+}
+
+/// Late gradients have all of a step's time, whatever their buckets.
+bool tunes_buckets(const RuntimeConfig& runtime) {
+  return !runtime.bucket_mb && runtime.gradient_lag == 0;
+}
+
+/// Where `node` stands in the order of the graph; behind all others where it is none of them.
+std::int64_t place_of(const std::string& node, const Graph& graph) {
+  return std::ranges::find(graph.nodes, node, &Node::name) - graph.nodes.begin();
+}
+
+/// `node`: as first_non_finite() tells.
+std::string origin_of_loss(const std::string& node) {
+  if (node.empty()) return "";
+  if (node == "input") return ": the images hold such numbers already";
+  return fmt::format(": {} is the first layer that gave such a number", node);
+}
+
+/// What ranks tell each other in every step, summed over ranks.
+struct StepSums {
+  double loss = 0;
+  double correct = 0;
+  double stop = 0;        // ranks that were asked to stop
+  double checkpoint = 0;  // rank 0: it is time for one
+  double failed = 0;      // ranks that could not read their images, or write a checkpoint
+};
+static_assert(sizeof(StepSums) == 5 * sizeof(double), "reduced as an array of doubles");
+
+enum class Pause { epoch_end, max_steps, stop };
+
+class Training {
+ public:
+  Training(const TrainOptions& options, Communicator& communicator, Activity& activity,
+           Session& session, Reports& reports)
+      : options_(options),
+        config_(session.config),
+        communicator_(communicator),
+        activity_(activity),
+        session_(session),
+        reports_(reports),
+        reducer_(make_reducer(options.prepare.config.runtime, *session.arenas, communicator)),
+        buckets_(communicator, *session.arenas, reducer_, bucket_place(options, session),
+                 tunes_buckets(options.prepare.config.runtime)),
+        scaling_(session.config.precision, session.position.loss_scale, *session.arenas,
+                 communicator),
+        stragglers_(communicator, activity, options.host),
+        gpus_(communicator, {.pci = session.opened->gpu(),
+                             .host = options.host,
+                             .libraries = options.gpu_libraries,
+                             .period = options.gpu_period,
+                             .alarm = options.on_gpu_alarm,
+                             .steps = [this] { return session_.executable->take_step_times(); }}),
+        skipped_(options.prepare.warn),
+        checkpointing_(
+            session, communicator, reports,
+            {.nodes = options.nodes.value_or(1), .say = options.say, .warn = options.prepare.warn}),
+        images_(session.dataset->size(Split::train)) {}
+
+  /// An Error ends the training on every rank.
+  Result<TrainStatus> run() {
+    auto status = run_epochs();
+    checkpointing_.finish();
+    return status;
+  }
+
+ private:
+  Result<TrainStatus> run_epochs();
+  Result<Pause> train_epoch();
+  Result<StepSums> run_step(Loader& loader, const StepInfo& now);
+  std::optional<Error> explain_failure(const StepSums& sums, double own_loss,
+                                       std::optional<Error> own_error);
+  /// Returns whether the epoch is to be saved.
+  Result<bool> finish_epoch(Pause pause, Clock::time_point epoch_start);
+  Result<Ok> save(bool last);
+  void apply_late_gradients();
+  void report_step(const StepSums& sums, std::int64_t step_images, double lr);
+
+  const TrainOptions& options_;
+  const TrainConfig& config_;
+  Communicator& communicator_;
+  Activity& activity_;
+  Session& session_;
+  Reports& reports_;
+  GradientReducer reducer_;
+  BucketChoice buckets_;
+  LossScaling scaling_;
+  StragglerWatch stragglers_;
+  GpuWatch gpus_;
+  SkippedImages skipped_;
+  Checkpointing checkpointing_;
+  std::string culprit_;            // the node that spoilt this rank's loss
+  std::optional<double> step_lr_;  // of the latest step
+  StepInfo reduced_;               // of the step whose gradients the reducer gives next
+  std::int64_t images_;            // of the training split
+  double training_s_ = 0;          // of this epoch, without validation and checkpoints
+  std::int64_t epoch_images_ = 0;  // trained on in this epoch by this process
+  Clock::time_point last_event_ = Clock::now();
+  std::int64_t images_since_event_ = 0;
+  bool reported_ = false;
+};
+
+Result<TrainStatus> Training::run_epochs() {
+  while (!session_.finished()) {
+    const auto epoch_start = Clock::now();
+    auto pause = train_epoch();
+    if (!pause) return std::move(pause).error();
+    if (*pause == Pause::stop) {
+      if (auto saved = save(/*last=*/true); !saved) return std::move(saved).error();
+      return TrainStatus::cancelled;
+    }
+    auto due = finish_epoch(*pause, epoch_start);
+    if (!due) return std::move(due).error();
+    if (*due || session_.finished()) {
+      if (auto saved = save(session_.finished()); !saved) return std::move(saved).error();
+    }
+  }
+  return TrainStatus::completed;
+}
+
+Result<Pause> Training::train_epoch() {
+  TrainPosition& at = session_.position;
+  auto start = Clock::now();
+  stragglers_.begin_epoch();
+  gpus_.begin_epoch();
+  epoch_images_ = 0;
+  training_s_ = 0;
+  Loader loader(*session_.dataset, session_.normalization,
+                epoch_order(config_.seed, at.epoch, images_),
+                deal_epoch(images_, session_.shape, at.images, communicator_.rank()),
+                loader_options(session_, Split::train));
+  while (at.images < images_) {
+    const StepInfo now = step_info(config_, session_.shape, images_, at);
+    const std::int64_t count = step_images(images_, session_.shape, at.images);
+    auto sums = run_step(loader, now);
+    skipped_.add(loader.take_skipped());
+    if (!sums) return std::move(sums).error();
+    activity_.enter(RankPhase::between);
+    stragglers_.end_step();
+    at.step += 1;
+    activity_.set_step(at.step);
+    at.images += count;
+    at.loss_sum += sums->loss;
+    at.correct += std::llround(sums->correct);
+    epoch_images_ += count;
+    training_s_ = seconds_since(start);
+    at.lr = now.lr;
+    step_lr_ = now.lr;
+    report_step(*sums, count, now.lr);
+    if (at.images < images_ && session_.finished()) return Pause::max_steps;
+    if (sums->stop > 0) return Pause::stop;
+    if (at.images < images_ && sums->checkpoint > 0) {
+      const auto before = Clock::now();
+      if (auto saved = save(/*last=*/false); !saved) return std::move(saved).error();
+      start += Clock::now() - before;
+    }
+  }
+  return Pause::epoch_end;
+}
+
+Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
+  const TrainPosition& at = session_.position;
+  const auto slices = deal_step(images_, session_.shape, at.images, communicator_.rank());
+  const double scale = 1.0 / static_cast<double>(step_images(images_, session_.shape, at.images));
+  StepSums sums{.stop = options_.stop_requested() ? 1.0 : 0.0,
+                .checkpoint = checkpointing_.due_by_time() ? 1.0 : 0.0};
+  std::optional<Error> error = checkpointing_.look();
+  if (!error) error = session_.taken_over();
+  if (error) sums.failed = 1;
+  Pending exchange;
+  double own_loss = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const bool last = i + 1 == slices.size();
+    activity_.enter(RankPhase::data);
+    auto loaded = loader.next();
+    Batch batch;
+    if (loaded) {
+      batch = *std::move(loaded);
+      batch.random = batch_key({config_.seed, at.step, communicator_.rank(), i});
+    } else {
+      // The others wait in this step's collectives: take part with nothing, then tell them.
+      error = std::move(loaded).error();
+      sums.failed = 1;
+    }
+    Executable& executable = *session_.executable;
+    activity_.enter(RankPhase::forward);
+    const ForwardResult result = executable.forward(batch, Phase::train);
+    if (!std::isfinite(result.loss_sum)) culprit_ = executable.first_non_finite(batch);
+    activity_.enter(RankPhase::backward);
+    sums.loss += result.loss_sum;
+    sums.correct += result.correct;
+    if (!last) {
+      executable.backward(scale * scaling_.factor(), /*accumulate=*/i > 0, [](int) {});
+      continue;
+    }
+    // Known before the backward pass, so it travels while that runs, ahead of the buckets.
+    own_loss = sums.loss;
+    exchange =
+        communicator_.all_reduce(&sums, sizeof(sums) / sizeof(double), DType::f64, ReduceOp::sum);
+    stragglers_.begin_exchange();
+    buckets_.start();
+    reducer_.begin();
+    executable.hold_ready_until(reducer_.last_slots());
+    executable.backward(scale * scaling_.factor(), /*accumulate=*/i > 0, [this](int slot) {
+      if (slot != no_slot) reducer_.ready(slot);
+      reducer_.progress();
+    });
+  }
+  activity_.enter(RankPhase::reduce);
+  communicator_.wait(exchange);
+  stragglers_.end_exchange();
+  const ReducerStats reduced = reducer_.finish();
+  buckets_.stop();
+  activity_.enter(RankPhase::update);
+  if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
+  // Gradients that come a step late are still applied with the rate of their own step.
+  const StepInfo theirs = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_, now) : now;
+  if (reduced.reduced) {
+    if (auto failure = scaling_.begin_update(theirs)) return *std::move(failure);
+  }
+  // Of a sharded optimiser: who waits here waits for others, and for the network.
+  activity_.enter(RankPhase::reduce);
+  session_.arenas->wait_for_weights();
+  buckets_.next();
+  return sums;
+}
+
+/// Before weights are looked at from outside: no gradient is lost, and what is saved is whole.
+void Training::apply_late_gradients() {
+  activity_.enter(RankPhase::update);
+  if (reducer_.drain()) session_.arenas->update(reduced_);
+}
+
+/// Collective where the sums say that something is wrong; they say so on every rank.
+std::optional<Error> Training::explain_failure(const StepSums& sums, double own_loss,
+                                               std::optional<Error> own_error) {
+  if (sums.failed > 0) return agree(communicator_, std::move(own_error));
+  if (std::isfinite(sums.loss)) return std::nullopt;
+  // Ranks may infect each other (sync_batch_norm): the one with the earliest node is the source.
+  const bool infected = !std::isfinite(own_loss);
+  const std::int64_t place =
+      infected ? place_of(culprit_, session_.graph) : std::ssize(session_.graph.nodes);
+  std::int64_t earliest = place;
+  communicator_.wait(communicator_.all_reduce(&earliest, 1, DType::i64, ReduceOp::min));
+  std::optional<Error> mine;
+  if (infected && place == earliest) {
+    mine = Error{ErrorKind::unsatisfiable,
+                 fmt::format("the loss is {} on rank {} at step {} (epoch {}){}",
+                             std::isnan(own_loss) ? "NaN" : "infinite", communicator_.rank(),
+                             session_.position.step + 1, session_.position.epoch + 1,
+                             origin_of_loss(culprit_)),
+                 culprit_ == "input" ? "look at the data set"
+                                     : "use a smaller optimizer.lr, or a longer warm-up"};
+  } else if (!infected && communicator_.rank() == communicator_.size() - 1) {
+    // Every rank's loss is finite and only their sum is not; some rank has to say it.
+    mine = Error{ErrorKind::unsatisfiable,
+                 fmt::format("the loss summed over ranks is infinite at step {} (epoch {})",
+                             session_.position.step + 1, session_.position.epoch + 1),
+                 "use a smaller optimizer.lr, or a longer warm-up"};
+  }
+  return agree(communicator_, std::move(mine));
+}
+
+void Training::report_step(const StepSums& sums, std::int64_t count, double lr) {
+  const TrainPosition& at = session_.position;
+  const double loss = sums.loss / static_cast<double>(count);
+  options_.on_step({.epoch = at.epoch + 1, .step = at.step, .loss = loss, .lr = lr});
+  images_since_event_ += count;
+  const double elapsed_s = seconds_since(last_event_);
+  const bool epoch_ends = at.images == images_ || session_.finished();
+  if (reported_ && elapsed_s < 0.1 && !epoch_ends) return;  // ten a second at most
+  reports_.step({.epoch = at.epoch + 1,
+                 .step = at.step,
+                 .loss = loss,
+                 .lr = lr,
+                 .images_per_s = static_cast<double>(images_since_event_) / elapsed_s});
+  reported_ = true;
+  last_event_ = Clock::now();
+  images_since_event_ = 0;
+}
+
+Result<bool> Training::finish_epoch(Pause pause, Clock::time_point epoch_start) {
+  apply_late_gradients();
+  TrainPosition& at = session_.position;
+  const EpochRanks ranks = stragglers_.end_epoch();
+  const EpochGpus gpus = gpus_.end_epoch(at.epoch + 1);
+  options_.on_clock(measure_clock(communicator_, clock_identity()));
+  const auto seen = static_cast<double>(at.images);
+  EpochEvent event{
+      .epoch = at.epoch + 1, .step = at.step, .loss = at.loss_sum / seen, .lr = step_lr_};
+  if (session_.judged != TargetKind::values) {
+    event.accuracy = static_cast<double>(at.correct) / seen;
+  }
+  if (pause == Pause::epoch_end) {
+    at.epoch += 1;
+    at.images = 0;
+    at.loss_sum = 0;
+    at.correct = 0;
+  }
+  const std::int64_t every = config_.validate_every;
+  if (every > 0 && (event.epoch % every == 0 || session_.finished())) {
+    activity_.enter(RankPhase::validation);
+    auto measured = validate(session_, communicator_);
+    if (!measured) return std::move(measured).error();
+    skipped_.add(measured->skipped);
+    activity_.enter(RankPhase::between);
+    tell(*measured, session_.judged, event);
+    reports_.validation(*measured);
+  }
+  scaling_.tell(event);
+  if (config_.data.skip_bad) event.skipped = skipped_.take_sum(communicator_);
+  event.seconds = seconds_since(epoch_start);
+  event.images_per_s = training_s_ > 0 ? static_cast<double>(epoch_images_) / training_s_ : 0;
+  event.images = epoch_images_;
+  reports_.epoch(event, ranks, gpus);
+  if (communicator_.rank() == 0) {
+    options_.say(epoch_line(event, config_.epochs));
+    constexpr std::size_t most_lines = 3;
+    for (const auto& line : straggler_lines(ranks, most_lines)) options_.say(line);
+    for (const auto& line : gpus.notes) options_.prepare.warn(line);
+  }
+  return checkpointing_.due_after(event, pause == Pause::epoch_end);
+}
+
+Result<Ok> Training::save(bool last) {
+  apply_late_gradients();
+  activity_.enter(RankPhase::checkpoint);
+  session_.arenas->gather_states();
+  average_buffers(session_.graph, *session_.executable, communicator_);
+  if (auto saved = checkpointing_.save(last); !saved) return saved;
+  activity_.enter(RankPhase::between);
+  return Ok{};
+}
+
+std::string_view to_string(TrainStatus status) {
+  switch (status) {
+    case TrainStatus::completed:
+      return "completed";
+    case TrainStatus::cancelled:
+      return "cancelled";
+    case TrainStatus::failed:
+      return "failed";
+    case TrainStatus::taken_over:
+      return "taken over";
+  }
+  return "";
+}
+
+/// Collective, and asked when all else is done, so that nothing else is told in its place.
+std::optional<Error> taken_over(Fence* fence, Communicator& communicator) {
+  std::optional<Error> by;
+  if (communicator.rank() == 0 && fence != nullptr && !fence->check()) by = fence->closed();
+  return agree(communicator, std::move(by));
+}
+
+TrainReport report_taken_over(Error by, const TrainPosition& position) {
+  return {.status = TrainStatus::taken_over, .position = position, .error = std::move(by)};
+}
+
+/// Of a training that was stopped before it was ready for a step.
+TrainReport report_stop(const Session& session, Communicator& communicator, double seconds) {
+  if (communicator.rank() == 0) {
+    auto events = EventLog::open(session.run_dir / "events.jsonl", session.generation());
+    if (events) events->end(to_string(TrainStatus::cancelled), seconds);
+  }
+  return {.status = TrainStatus::cancelled, .position = {}};
+}
+
+}  // namespace
+
+Result<TrainReport> train(const TrainOptions& options, Communicator& communicator) {
+  const auto start = Clock::now();
+  Fence* const fence = options.prepare.fence;
+  auto session = prepare(options.prepare, communicator);
+  if (!session || session->stopped) {
+    if (auto by = taken_over(fence, communicator)) return report_taken_over(*std::move(by), {});
+  }
+  if (!session) return std::move(session).error();
+  if (session->stopped) return report_stop(*session, communicator, seconds_since(start));
+
+  Reports reports;
+  std::optional<Error> unwritable;
+  if (communicator.rank() == 0) {
+    auto opened = Reports::open(*session, options.prepare.warn, options.host);
+    if (opened) {
+      reports = *std::move(opened);
+    } else {
+      unwritable = std::move(opened).error();
+    }
+  }
+  if (auto error = agree(communicator, std::move(unwritable))) return *std::move(error);
+  if (communicator.rank() == 0) announce(options, *session, reports);
+
+  Activity unwatched;
+  Activity& activity = session->activity != nullptr ? *session->activity : unwatched;
+  activity.set_step(session->position.step);
+  activity.enter(RankPhase::between);
+  options.on_clock(measure_clock(communicator, clock_identity()));
+  auto status = Training(options, communicator, activity, *session, reports).run();
+  activity.enter(RankPhase::end);
+  if (auto by = taken_over(fence, communicator)) {
+    return report_taken_over(*std::move(by), session->position);
+  }
+  TrainReport report{.status = status ? *status : TrainStatus::failed,
+                     .position = session->position};
+  if (!status) report.error = std::move(status).error();
+  reports.end(to_string(report.status), seconds_since(start));
+  return report;
+}
+
+}  // namespace dllaunch

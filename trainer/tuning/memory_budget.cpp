@@ -1,0 +1,129 @@
+#include "trainer/tuning/memory_budget.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "topology/discovery/cgroup_paths.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+std::string_view next_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  return line;
+}
+
+/// "NAME VALUE" lines of memory.stat.
+std::int64_t stat_value(std::string_view stat, std::string_view name) {
+  while (!stat.empty()) {
+    std::string_view line = next_line(stat);
+    if (!line.starts_with(name) || line.size() <= name.size() || line[name.size()] != ' ') continue;
+    return limit_bytes(line.substr(name.size() + 1)).value_or(0);
+  }
+  return 0;
+}
+
+/// How one version of cgroups names its files.
+struct Names {
+  const char* mount;
+  const char* limit;
+  const char* used;
+  const char* cache;  // of memory.stat
+};
+
+std::int64_t cgroup_left(const std::string& root, const Names& names, std::string path) {
+  std::int64_t left = no_limit;
+  while (true) {
+    const std::string folder = fmt::format("{}{}{}/", root, names.mount, path);
+    const auto limit = limit_bytes(text_of(folder + names.limit));
+    const auto used = limit_bytes(text_of(folder + names.used));
+    if (limit && used) {
+      const std::int64_t cache = stat_value(text_of(folder + "memory.stat"), names.cache);
+      left = std::min(left, *limit - std::max<std::int64_t>(*used - cache, 0));
+    }
+    if (path.empty() || path == "/") return left;
+    path.erase(path.rfind('/'));
+  }
+}
+
+/// Pages of /proc/self/statm's field, in bytes.
+std::int64_t statm_bytes(int field) {
+  std::ifstream in("/proc/self/statm");
+  std::int64_t pages = 0;
+  for (int i = 0; i <= field; ++i) in >> pages;
+  return in ? pages * sysconf(_SC_PAGESIZE) : 0;
+}
+
+std::int64_t own_limit_left(int resource, std::int64_t used) {
+  rlimit limit{};
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+      limit.rlim_cur > static_cast<rlim_t>(no_limit)) {
+    return no_limit;
+  }
+  return static_cast<std::int64_t>(limit.rlim_cur) - used;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> limit_bytes(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  std::int64_t value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_view name) {
+  while (!meminfo.empty()) {
+    std::string_view line = next_line(meminfo);
+    if (!line.starts_with(name) || !line.substr(name.size()).starts_with(":")) continue;
+    line.remove_prefix(name.size() + 1);
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const auto kib = limit_bytes(line.substr(0, line.find(' ')));
+    if (!kib || *kib > no_limit / 1024) return std::nullopt;
+    return *kib * 1024;
+  }
+  return std::nullopt;
+}
+
+std::int64_t node_memory_left(const std::string& root) {
+  constexpr Names unified{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+  constexpr Names memory{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                         "total_inactive_file"};
+  const auto cgroup = parse_proc_cgroup(text_of(root + "/proc/self/cgroup"));
+  std::int64_t left =
+      meminfo_bytes(text_of(root + "/proc/meminfo"), "MemAvailable").value_or(no_limit);
+  left = std::min(left, cgroup_left(root, unified, cgroup.unified));
+  left = std::min(left, cgroup_left(root, memory, cgroup.memory));
+  return std::max<std::int64_t>(left, 0);
+}
+
+std::int64_t own_memory_left() {
+  constexpr int size_field = 0;
+  constexpr int data_field = 5;
+  const std::int64_t left = std::min(own_limit_left(RLIMIT_AS, statm_bytes(size_field)),
+                                     own_limit_left(RLIMIT_DATA, statm_bytes(data_field)));
+  return std::max<std::int64_t>(left, 0);
+}
+
+std::int64_t resident_bytes() {
+  constexpr int resident_field = 1;
+  return statm_bytes(resident_field);
+}
+
+}  // namespace dllaunch
