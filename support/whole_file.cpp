@@ -19,7 +19,7 @@ Error unreadable(const std::string& name, int why) {
   constexpr std::array<int, 3> absent = {ENOENT, ENOTDIR, ELOOP};
   if (std::ranges::find(absent, why) != absent.end())
     return {ErrorKind::bad_request, name + " is missing", ""};
-  // EINVAL: a FIFO or a device, which open_regular_file() refuses.
+  // EINVAL: open_regular_file() refused a FIFO or a device.
   const bool no_file = why == EISDIR || why == EINVAL;
   return {no_file ? ErrorKind::bad_request : ErrorKind::unavailable,
           fmt::format("{} cannot be read: {}", name,

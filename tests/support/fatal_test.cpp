@@ -29,7 +29,8 @@ std::string read_all(int fd) {
   return text;
 }
 
-/// Runs `body` in a child with pipes for stdout and stderr. Filled: nobody reads its stdout.
+/// Runs `body` in a child with pipes for stdout and stderr. `filled`: its stdout pipe is full and
+/// not read.
 template <typename Body>
 End run_in_child(Body body, bool filled = false) {
   std::array<int, 2> out;
@@ -95,7 +96,7 @@ TEST(Fatal, TakesNamesOfAnyLength) {
 TEST(Fatal, FlushesButRunsNoDestructors) {
   const End end = run_in_child([] {
     std::atexit([] { std::puts("an exit handler ran"); });
-    std::printf("kept");  // not yet written when die() is called
+    std::printf("kept");  // still buffered when die() is called
     die("what", "why");
   });
   EXPECT_EQ(exit_code(end), fatal_exit_code);
