@@ -33,22 +33,22 @@ std::vector<IdSet> cores_of(const Topology& topology, const IdSet& cpus) {
   return cores;
 }
 
-// Seen as a network interface and not as an RDMA device.
+// A network interface, not an RDMA device.
 bool is_interface(const std::string& name) {
   const bool numbered_ib =
       name.starts_with("ib") && name.size() > 2 && name[2] >= '0' && name[2] <= '9';
   return name.starts_with("hsn") || name.starts_with("hsi") || numbered_ib;
 }
 
-// RDMA devices that NCCL's own transport cannot use: EFA, Omni-Path and Slingshot go through
-// libfabric, which finds them by itself.
+// RDMA devices that NCCL's own transport cannot use. EFA, Omni-Path and Slingshot go through
+// libfabric, which finds them itself.
 bool needs_a_plugin(const std::string& name) {
   constexpr std::array<std::string_view, 4> stems{"rdmap", "efa", "hfi", "cxi"};
   return std::any_of(stems.begin(), stems.end(),
                      [&](std::string_view stem) { return name.starts_with(stem); });
 }
 
-// Ties are dealt out in turn, so asking until a NIC comes again gives all of them.
+// nearest_nic() rotates among ties, so calling it until a NIC repeats yields all of them.
 void add_nearest(const Topology& topology, const Gpu& gpu, std::set<std::string>& names) {
   std::vector<int> used(topology.nics.size(), 0);
   for (;;) {

@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-// Text for a terminal: lines are cut, never wrapped, so a table stays a table.
+// Text for a terminal. Lines are cut, never wrapped, to keep tables aligned.
 class Page {
  public:
   Page(int columns, bool color) : columns_(static_cast<std::size_t>(columns)), color_(color) {}
@@ -27,7 +27,7 @@ class Page {
  private:
   static bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
-  // Columns are counted in characters of UTF-8; a control character would move the cursor.
+  // Counts UTF-8 characters. Replaces control characters, which could move the cursor.
   std::string cut(const std::string& text) const {
     std::string kept;
     std::size_t width = 0;
