@@ -34,7 +34,7 @@ int default_ranks(const Topology& topology, int gpus) {
   return std::max(nodes, 1);
 }
 
-// ---- words for people -----------------------------------------------------------------------
+// ---- messages -------------------------------------------------------------------------------
 
 std::string gpu_words(const Topology& topology, const std::vector<int>& gpus) {
   if (gpus.empty()) return "no GPU";
@@ -87,7 +87,7 @@ std::string cpus_words(const IdSet& cpus) {
   return fmt::format("CPU{} {}", cpus.size() == 1 ? "" : "s", to_list(cpus));
 }
 
-// Which ranks have far CPUs, and what for.
+// Which ranks have far CPUs, and why.
 std::string reach_words(const Placement& placement, const PlacementRequest& request) {
   IdSet ranks;
   IdSet far;
@@ -105,7 +105,7 @@ std::string reach_words(const Placement& placement, const PlacementRequest& requ
                      cpus_words(far), why);
 }
 
-// Cores that nobody gets though nobody asked for fewer than there are.
+// Cores that stay idle although the request did not ask for fewer.
 std::string idle_words(const UsableNode& node, const Placement& placement,
                        const PlacementRequest& request) {
   if (request.cores != BindCores::automatic || request.cores_per_rank > 0 ||
