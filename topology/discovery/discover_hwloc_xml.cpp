@@ -26,7 +26,7 @@ Error unavailable(std::string what) {
   return {ErrorKind::unavailable, std::move(what), "look whether lstopo works here"};
 }
 
-// hwloc knows of cgroups; what a launcher took away by binding us is for us to say.
+// hwloc applies cgroups; this also applies the launcher's CPU binding.
 bool allow_own_cpus(hwloc_topology_t topology) {
   const Bitmap own(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology)));
   const Bitmap bound(hwloc_bitmap_alloc());
@@ -46,7 +46,7 @@ Result<std::string> machine_xml() {
   const Loaded topology(raw);
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-  // As discover_topology() does, but for nvml: here a second is not too much for GPUs' names.
+  // As in discover_topology(), but with nvml: here GPU names are worth a second.
   for (const auto* slow : {"gl", "opencl", "cuda", "x86"})
     hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, slow);
   if (hwloc_topology_load(raw) != 0)
