@@ -16,7 +16,7 @@ struct RuleEntry {
   Rule check;
 };
 
-/// Ids are for ever: a rule that goes leaves a gap, a new one gets the next number.
+/// Ids are permanent: a removed rule leaves a gap, a new one gets the next number.
 constexpr RuleEntry table[] = {
     {{"A01", "rank far from its GPU",
       "every copy to the GPU and every kernel launch crosses the link between sockets or dies"},
