@@ -88,7 +88,7 @@ void GpuSampler::run(const std::shared_ptr<State>& state) {
     state->changed.wait_for(lock, options.period, [&] { return state->ending; });
   }
   lock.unlock();
-  sensors = Error{};  // the library may hang once more, and nobody waits
+  sensors = Error{};  // closing may hang too, but nothing waits for it
   lock.lock();
   state->ended = true;
   state->changed.notify_all();

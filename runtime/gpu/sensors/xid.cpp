@@ -16,7 +16,7 @@ struct Entry {
   XidWords words;
 };
 
-// After NVIDIA's "XID Errors" (docs.nvidia.com/deploy/xid-errors), in our words.
+// Paraphrased from NVIDIA's "XID Errors" (docs.nvidia.com/deploy/xid-errors).
 constexpr std::array entries = {
     Entry{13, {"a kernel ended with an exception", program}},
     Entry{31, {"a kernel touched memory that is not there", program}},
