@@ -11,7 +11,7 @@
 namespace dllaunch {
 
 Result<Ok> nvidia_driver() {
-  // It stays loaded: CUDA wants it as well.
+  // Left loaded: CUDA needs it anyway.
   if (::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr) return Ok{};
   const char* said = ::dlerror();
   return Error{
