@@ -1,9 +1,9 @@
-// Preloaded into a program, records what it does to the files below DLLAUNCH_RECORD_FOLDER into
-// the file DLLAUNCH_RECORD_LOG. crash_states.hpp reads that.
+// Preloaded into a program, records its operations on files below DLLAUNCH_RECORD_FOLDER in the
+// file DLLAUNCH_RECORD_LOG, which crash_states.hpp reads.
 //
-// A record: kind, path, other path, offset and size, each ended by a zero byte, then `size` bytes.
-// Paths are relative to the folder. The calls that are not here (fopen, mmap, ...) would be missed:
-// the reader compares what it has replayed with the folder.
+// A record is kind, path, other path, offset and size, each terminated by a zero byte, then `size`
+// bytes. Paths are relative to the folder. Calls not wrapped here (fopen, mmap, ...) are missed:
+// the reader detects that by comparing its replay with the folder.
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -39,7 +39,7 @@ TEST(WholeFile, WhatIsNoFileIsBad) {
             "directory cannot be read: Is a directory");
 }
 
-/// 200 GB of which none are on the disk: nothing of it is read, so nothing is allocated.
+/// A sparse file of 200 GB: nothing is read, so nothing is allocated.
 TEST(WholeFile, ItsSizeIsJudgedFirst) {
   const ScratchFolder folder;
   write_text(folder / "huge", "");
