@@ -1,4 +1,4 @@
-// The diagnosis as a whole: what is placed well is told well, and the documents name every rule.
+// The whole diagnosis: good placements pass, and the documents name every rule.
 #include "topology/diagnosis/diagnosis.hpp"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ void expect_no_complaint(const Topology& topology, const PlacementRequest& reque
   const auto placement = place_ranks(topology, request);
   if (!placement) return;
   auto node = ranks_as_placed(topology, *placement);
-  // Who follows a plan says so; a plan in GPU order is what anyone would guess.
+  // Only a plan explains these; a plan in GPU order is what the diagnosis assumes anyway.
   if (request.order != RankOrder::gpu || request.mode != BindMode::cores || request.smt)
     node.request = request;
   const std::set<std::string> about_places = {"A01", "A02", "A03", "A04", "A05"};

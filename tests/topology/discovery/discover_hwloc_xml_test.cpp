@@ -16,7 +16,7 @@
 namespace dllaunch {
 namespace {
 
-/// What the XML says, read back, as JSON without its source.
+/// The XML, read back, as JSON without its source.
 nlohmann::ordered_json read_back(const std::string& xml) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() + "/node.xml") << xml;

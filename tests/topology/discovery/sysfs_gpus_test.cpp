@@ -1,4 +1,4 @@
-// A small /sys written here: what the kernel shows of two GPUs, a BMC and a NIC.
+// Writes a small /sys: what the kernel shows of two GPUs, a BMC and a NIC.
 #include "topology/discovery/sysfs_gpus.hpp"
 
 #include <gtest/gtest.h>

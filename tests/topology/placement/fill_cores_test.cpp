@@ -70,7 +70,7 @@ TEST(FillCores, CoresThatAreAskedForAreGivenWithTheReason) {
   EXPECT_EQ(near.warnings.size(), 1u) << "fewer than asked for";
 }
 
-// As JUWELS Booster: GPUs beside NUMA nodes 3, 1, 7 and 5 of eight.
+// As on JUWELS Booster: GPUs near NUMA nodes 3, 1, 7 and 5 of eight.
 TEST(FillCores, TheNearestOfTheFarOnes) {
   auto node = machine("packages:2 numa:4 cores:6 threads:2 gpus:4");
   const int beside[] = {3, 1, 7, 5};
@@ -84,7 +84,7 @@ TEST(FillCores, TheNearestOfTheFarOnes) {
 }
 
 TEST(FillCores, TotalsAreEvenWhereNearSharesAreNot) {
-  // Three GPUs beside the first of four NUMA nodes, one beside the third.
+  // Three GPUs near the first of four NUMA nodes, one near the third.
   auto node = machine("packages:2 numa:2 cores:6 gpus:4");
   for (std::size_t g = 0; g < 3; ++g) node.gpus[g].cpus = node.numa[0].cpus;
   node.gpus[3].cpus = node.numa[2].cpus;

@@ -66,7 +66,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 struct Flavour {
   const char* name;
   std::string osdevs;
-  int index;  // of the second of two GPUs, whose number is 3 where it has one
+  int index;  // of the second of two GPUs; its number is 3 if it has one
 };
 
 void PrintTo(const Flavour& one, std::ostream* out) {
