@@ -54,7 +54,7 @@ TEST_P(Observed, NumbersWhatIsBegunAndEnded) {
   EXPECT_EQ(first[9], ranks);
   EXPECT_EQ(second[99999], 2 * ranks);
 
-  // Nothing to reduce has ended when it begins, and a question asked twice counts once.
+  // An empty operation has ended when it begins, and testing twice counts once.
   communicator.wait(communicator.all_reduce(nullptr, 0, DType::f32, ReduceOp::sum));
   const Pending barrier = communicator.barrier();
   while (!communicator.test(barrier)) {

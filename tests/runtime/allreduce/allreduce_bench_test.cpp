@@ -25,7 +25,7 @@ TEST(AllReduceBench, MeasuresEverySizeAndChecksIt) {
   }
 }
 
-/// Forgets the last element of every all-reduce of more than one.
+/// Skips the last element of every all-reduce of more than one.
 class Forgetful final : public Communicator {
  public:
   explicit Forgetful(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}

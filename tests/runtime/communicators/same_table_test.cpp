@@ -13,7 +13,8 @@
 namespace dllaunch {
 namespace {
 
-/// check_same_table over `table`, changed by `change` on the ranks `odd`; the error's text.
+/// Calls check_same_table with `table` changed by `change` on the ranks `odd`; returns the error
+/// text.
 template <typename Change>
 std::string check_with(Communicator& communicator, const std::set<int>& odd, Change change) {
   std::vector<std::string> table = {"conv1.weight 32x1x3x3 f32 OIHW", "conv1.bias 32 f32 plain",
@@ -53,7 +54,7 @@ TEST(SameTable, NamesEveryRankThatDiffersThere) {
   EXPECT_EQ(check_with(*communicator, {1, 2}, wider),
             "parameter table differs: conv1.weight: rank 1 has 64x1x3x3 f32 OIHW, rank 0 has "
             "32x1x3x3 f32 OIHW (ranks 1-2 differ from rank 0)");
-  // When rank 0 is the odd one, all others differ from it.
+  // If rank 0 is the odd one, all others differ from it.
   EXPECT_EQ(check_with(*communicator, {0}, wider),
             fmt::format("parameter table differs: conv1.weight: rank 1 has 32x1x3x3 f32 OIHW, "
                         "rank 0 has 64x1x3x3 f32 OIHW (ranks {} differ from rank 0)",
@@ -73,7 +74,7 @@ TEST(SameTable, SeesMissingAndAdditionalRows) {
       fmt::format("parameter table differs: fc2.bias: rank {} has 10, rank 0 has no such parameter",
                   last));
   EXPECT_NE(check_with(*communicator, {last}, [](auto& table) { table.clear(); }), "");
-  // The same text cut elsewhere is another table.
+  // The same text split elsewhere is a different table.
   EXPECT_NE(check_with(*communicator, {last},
                        [](auto& table) {
                          table = {table[0] + table[1], table[2]};

@@ -1,4 +1,4 @@
-// Which GPU a rank drives: the rule by itself, and on a machine of fake GPUs with ranks as threads.
+// Which GPU a rank drives: the rule itself, and a machine of fake GPUs with ranks as threads.
 #include "runtime/gpu/device_choice.hpp"
 
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ class OnFakeGpus : public testing::Test {
   }
 };
 
-/// What each rank writes must lie on the GPU that the plan put its cores beside.
+/// Each rank must write to the GPU that the plan put its cores near.
 TEST_F(OnFakeGpus, EveryRankWorksOnItsOwn) {
   const std::vector<std::string> planned = {"0000:03:00.0", "0000:41:00.0", "0000:83:00.0",
                                             "0000:c1:00.0"};

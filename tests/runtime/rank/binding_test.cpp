@@ -13,7 +13,7 @@
 namespace dllaunch {
 namespace {
 
-/// Binding belongs to a thread: what `body` does to its own stays there.
+/// Runs `body` in a thread: binding is per thread, so the caller's stays.
 template <typename Body>
 void in_a_thread(Body body) {
   std::thread(body).join();
@@ -62,7 +62,7 @@ TEST(Binding, IsAllOrNothing) {
   in_a_thread([] {
     const auto before = current_binding();
     const int first = before->first();
-    // The kernel alone would take the first CPU and drop the other without a word.
+    // The kernel alone would take the first CPU and silently drop the other.
     for (const IdSet& wanted : {IdSet{first, 60000}, IdSet{60000}, IdSet{IdSet::max_id}}) {
       const auto applied = apply_binding(wanted);
       ASSERT_FALSE(applied);

@@ -15,7 +15,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-/// The environment of a real process, as `env` printed it.
+/// The environment of a real process, as printed by `env`.
 Variables captured(const std::string& name) {
   std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/tests/runtime/environments/" + name);
   EXPECT_TRUE(in) << name;
@@ -215,7 +215,7 @@ TEST(RankEnv, TorchrunInsideAnSrunStepIsTheInnerLauncher) {
           .mpi = false});
 }
 
-/// A Slurm task on node `node` of three, with this line of tasks a node.
+/// A Slurm task on node `node` of three, with these tasks per node.
 Variables slurm_task(const std::string& tasks_per_node, int node) {
   return {{"SLURM_PROCID", "1"},
           {"SLURM_STEP_ID", "0"},

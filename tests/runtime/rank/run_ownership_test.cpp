@@ -108,7 +108,7 @@ TEST(RunOwnership, KeepsOnlyTheNewestNamesAndNoTemporaryOnes) {
   EXPECT_EQ(names_in(folder),
             (std::set<std::string>{".tmp-new", "93", "94", "95", "96", "97", "98", "99", "100"}));
   EXPECT_EQ(RunOwnership::take(run.path(), owner)->generation(), 101);
-  // However far behind: an orphan of the first life is fenced.
+  // However far behind: an orphan of the first incarnation is fenced.
   EXPECT_FALSE(RunOwnership::told(run.path(), 1).check());
 }
 
@@ -124,9 +124,9 @@ TEST(RunOwnership, NamesThatNobodyFilledCountAndForeignOnesDoNot) {
   EXPECT_EQ(RunOwnership::take(run.path(), owner)->generation(), 1);
 
   write_text(folder / "2", "");                          // killed between the name and its content
-  fs::create_directory(folder / "3");                    // made by other means
-  fs::create_symlink("/etc/passwd", folder / "4");       // nobody follows it
-  ASSERT_EQ(::mkfifo((folder / "5").c_str(), 0644), 0);  // nobody waits for it
+  fs::create_directory(folder / "3");                    // not one of ours
+  fs::create_symlink("/etc/passwd", folder / "4");       // must not be followed
+  ASSERT_EQ(::mkfifo((folder / "5").c_str(), 0644), 0);  // must not be waited for
   for (std::int64_t ours = 1; ours < 5; ++ours) {
     EXPECT_EQ(RunOwnership::told(run.path(), ours).check().error().what,
               "run directory was taken over by another dllaunch (generation 5, ours is " +
@@ -156,7 +156,7 @@ TEST(RunOwnership, ADirectoryThatIsNotThereOrRefusesIsAnError) {
   EXPECT_EQ(missing.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(missing.error().what, HasSubstr("No such file or directory"));
 
-  // A file in the folder's place: not "nobody has it", and not "taken over".
+  // A file in place of the folder means neither "not owned" nor "taken over".
   write_text(fs::path(run.path()) / ".lease", "");
   EXPECT_EQ(RunOwnership::take(run.path(), owner).error().kind, ErrorKind::unavailable);
   EXPECT_EQ(RunOwnership::told(run.path(), 1).check().error().kind, ErrorKind::unavailable);
@@ -182,7 +182,7 @@ TEST(RunOwnership, WhateverIsWrittenOfTheHolderAMessageIsOneShortLine) {
         text.assign(random() % 9000, '\0');
         for (char& c : text) c = static_cast<char>(random());
         break;
-      default:  // huge or senseless values
+      default:  // huge or invalid values
         text = "host " + std::string(random() % 100'000, 'h') + "\npid -" + std::string(40, '9') +
                "\nsince inf\nrestart 99999999999999\njob \033[2J\n";
     }
@@ -201,7 +201,7 @@ TEST(RunOwnership, WhateverIsWrittenOfTheHolderAMessageIsOneShortLine) {
   }
 }
 
-/// What a owner says of itself is read back, whatever it is.
+/// An owner's description is read back as written, whatever it is.
 TEST(RunOwnership, AHolderOfAnyNameIsReadBackAsALine) {
   TemporaryFolder run;
   ASSERT_TRUE(RunOwnership::take(run.path(), {.host = "bad\nhost 7\n", .pid = 1, .job = "a b"}));
@@ -212,7 +212,7 @@ TEST(RunOwnership, AHolderOfAnyNameIsReadBackAsALine) {
   EXPECT_EQ((*found)->second.pid, 1);
 }
 
-/// Processes that take the directory again and again at once; each tells what it got.
+/// Processes that concurrently take the directory again and again; returns what each got.
 std::vector<std::int64_t> take_at_once(const std::string& run, int processes, int times) {
   std::vector<std::int64_t> taken;
   int ends[2] = {};
@@ -240,7 +240,7 @@ std::vector<std::int64_t> take_at_once(const std::string& run, int processes, in
 TEST(RunOwnership, ManyProcessesAtOnceGetDifferentGenerations) {
   TemporaryFolder run;
   constexpr int processes = 16;
-  constexpr int times = 25;  // far more than names are kept: they clean up under each other's feet
+  constexpr int times = 25;  // far more than names are kept, so clean-ups interfere
   const auto taken = take_at_once(run.path(), processes, times);
   ASSERT_EQ(taken.size(), static_cast<std::size_t>(processes * times));
   const std::set<std::int64_t> different(taken.begin(), taken.end());
@@ -256,7 +256,7 @@ TEST(RunOwnership, ManyProcessesAtOnceGetDifferentGenerations) {
   EXPECT_LE(names_in(fs::path(run.path()) / ".lease").size(), 8u);
 }
 
-/// Takers that are stopped at any moment and go on much later, when their number is long gone.
+/// Takers that are stopped at any moment and continue much later, when their number is long gone.
 TEST(RunOwnership, ATakerThatSleptNeverGetsANumberThatSomebodyHad) {
   TemporaryFolder run;
   std::mt19937 random(11);
@@ -287,14 +287,14 @@ TEST(RunOwnership, ATakerThatSleptNeverGetsANumberThatSomebodyHad) {
   }
 }
 
-/// Without room for the content the name alone is taken; nothing temporary stays.
+/// Without space for the content only the name is created; no temporary file stays.
 TEST(RunOwnership, AFullDiskDoesNotHinderARestart) {
   TemporaryFolder run;
   const std::string folder = run.path() + "/small";
   fs::create_directory(folder);
   const pid_t child = ::fork();
   if (child == 0) {
-    // Writing beyond the limit fails as on a full disk; making names does not.
+    // Writing beyond the limit fails as on a full disk; creating names does not.
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit none = {0, 0};
     ::setrlimit(RLIMIT_FSIZE, &none);

@@ -73,7 +73,7 @@ TEST_F(TimelineFileTest, GrowsAndThenKeepsTheLatest) {
   auto timeline = file(20000);
   ASSERT_TRUE(timeline->create());
   std::uintmax_t last_size = fs::file_size(path_);
-  EXPECT_LT(last_size, 400'000u);  // of 20,000 spans, before there are any
+  EXPECT_LT(last_size, 400'000u);  // the size for 20,000 spans, before any is written
   std::int64_t written = 0;
   for (const std::int64_t count : {1, 1023, 1, 5000, 13975, 1, 30000, 999}) {
     append_from(*timeline, written, count);
@@ -144,7 +144,7 @@ TEST_F(TimelineFileTest, WhereNothingCanBeWrittenItSaysSoOnce) {
   EXPECT_EQ(said_[0], "no timeline: cannot write " + path_ + ": Not a directory");
 }
 
-/// In a child process: the limit is the process's.
+/// In a child process: the limit applies to the process.
 TEST_F(TimelineFileTest, ADiskThatFillsUpCostsSpansOnly) {
   const pid_t child = fork();
   if (child == 0) {

@@ -144,10 +144,10 @@ TEST_F(TimelineTest, StartsAndStopsByCallAndBySwitch) {
     ++switches;
     one_step(activity, 4);
     EXPECT_FALSE(timeline.running());
-    switches += 2;  // on and off again before anybody looked
+    switches += 2;  // on and off again before the next look
     one_step(activity, 5);
     EXPECT_FALSE(timeline.running());
-    // After a while without work the writing thread sleeps; it wakes.
+    // The writing thread sleeps when idle, and must wake up.
     std::this_thread::sleep_for(250ms);
     ++switches;
     one_step(activity, 6);
@@ -221,7 +221,7 @@ TEST_F(TimelineTest, WithoutADiskTrainingGoesOn) {
   ASSERT_EQ(said_.size(), 1u);
 }
 
-/// The threads and all, killed anywhere.
+/// With all threads, killed at any moment.
 TEST_F(TimelineTest, AKilledRankLeavesWellFormedJson) {
   std::mt19937 random(6);
   const int kills = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 300 : 20;

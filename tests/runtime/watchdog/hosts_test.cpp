@@ -1,5 +1,5 @@
-// Ranks on several hosts: network namespaces with names of their own, as bench/hosts makes them.
-// Between them watchdogs have datagrams only. Needs root; skipped aloud without.
+// Ranks on several hosts: network namespaces with their own host names, set up by bench/hosts.
+// Their watchdogs are connected by datagrams only. Needs root; skips visibly without.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr int hosts = 3;
 constexpr int ranks_per_host = 2;
-constexpr const char* settings = "HOSTS_PREFIX=dlstall ";  // others measure on theirs
+constexpr const char* settings = "HOSTS_PREFIX=dlstall ";  // others may be measuring on theirs
 
 int in_shell(const std::string& command) {
   return std::system((settings + command + " >/dev/null 2>&1").c_str());
@@ -62,7 +62,7 @@ TEST_F(StallsBetweenHosts, ARankOnAnyOfThemIsNamed) {
                                                       host + " is stopped") != std::string::npos;
     };
     EXPECT_TRUE(job.find_line(named, hurt, hurt + 3s)) << job.text();
-    // It is said once, by one of all hosts.
+    // Reported once, by one of all hosts.
     job.listen(500ms);
     const std::string text = job.text();
     EXPECT_EQ(text.find("stall: "), text.rfind("stall: ")) << text;
@@ -91,7 +91,7 @@ TEST_F(StallsBetweenHosts, AHostWhoseLinkIsCutIsNamedAndNobodyStays) {
            line.find("no word from dlstall2 (ranks 4-5)") != std::string::npos;
   };
   EXPECT_TRUE(job.find_line(told, cut, cut + 4s)) << job.text();
-  // On both sides of the cut the ranks end by themselves. mpirun may go on waiting for its other
+  // On both sides of the cut the ranks end by themselves. mpirun may keep waiting for its other
   // half.
   EXPECT_TRUE(job.ranks_gone(20s)) << job.text();
 }

@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// A child that sleeps; killed with this.
+/// A sleeping child, killed by the destructor.
 class Child {
  public:
   Child() : pid_(fork()) {

@@ -104,7 +104,7 @@ TEST(WatchdogMessage, DamagedBytesNeverNameWhatIsNotThere) {
   for (int i = 0; i < rounds; ++i) {
     auto bytes = samples()[random() % 4];
     for (unsigned hits = 1 + random() % 8; hits > 0; --hits) {
-      // Beyond the token: what does not carry it is refused at once.
+      // After the token: messages without it are refused at once.
       bytes[20 + random() % (bytes.size() - 20)] = static_cast<std::byte>(random());
     }
     if (random() % 4 == 0) bytes.resize(random() % (bytes.size() + 1));

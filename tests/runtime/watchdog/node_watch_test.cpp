@@ -1,4 +1,4 @@
-// A node of this process and two children, as the watchdog of rank 0 sees it.
+// A node of this process and two children, as seen by the watchdog of rank 0.
 #include "runtime/watchdog/node_watch.hpp"
 
 #include <gmock/gmock.h>

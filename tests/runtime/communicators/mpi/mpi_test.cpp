@@ -1,4 +1,4 @@
-// What is special about MPI; what every communicator promises is in communicators_test.cpp.
+// What is specific to MPI; communicators_test.cpp checks the interface.
 #include "runtime/communicators/mpi/mpi.hpp"
 
 #include <fmt/format.h>

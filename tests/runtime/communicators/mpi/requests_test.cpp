@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-/// One request that ends when the other end has sent (self to self).
+/// A request that ends when the other end has sent (self to self).
 struct Letter {
   char in = 0;
   char out = 'x';

@@ -1,5 +1,5 @@
-// The module as dltrain loads it. Where there is no GPU, how that is said; where there is one, the
-// collectives of as many ranks as the test was started with, at most one a GPU.
+// The module as dltrain loads it. Without a GPU, checks the message; with GPUs, the collectives of
+// as many ranks as the test was started with, at most one per GPU.
 #include "runtime/communicators/nccl/nccl.hpp"
 
 #include <gmock/gmock.h>

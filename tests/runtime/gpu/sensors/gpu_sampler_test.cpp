@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Heard on the sampler's thread, which may outlive the test.
+/// Filled by the sampler's thread, which may outlive the test.
 struct Heard {
   std::mutex mutex;
   std::vector<std::string> lines;
@@ -34,7 +34,7 @@ GpuSamplerOptions reading(const std::string& pci, const std::shared_ptr<Heard>& 
       }};
 }
 
-/// What was read until there are `readings`, a minute at most.
+/// Reads until there are `readings`, for at most a minute.
 GpuUse wait_for(GpuSampler& sampler, double readings) {
   const auto give_up = Clock::now() + 60s;
   GpuUse use;
@@ -98,7 +98,7 @@ TEST(GpuAlarms, AreBounded) {
   EXPECT_EQ(lines, 18u) << "16 kinds of errors, memory errors, and that it is lost";
 }
 
-/// In processes of their own: threads that hang stay. None may keep training or its end.
+/// In child processes, since threads that hang remain. None may delay training or its end.
 void expect_nobody_waits(const char* behaviour) {
   setenv("DLLAUNCH_FAKE_GPUS", behaviour, 1);
   const auto began = Clock::now();
@@ -118,7 +118,7 @@ TEST(GpuSampler, ALibraryThatHangsKeepsNobody) {
   EXPECT_EXIT(expect_nobody_waits("hang-later"), testing::ExitedWithCode(0), "");
 }
 
-/// Signals are for the thread that trains.
+/// Signals are for the training thread.
 TEST(GpuSampler, TakesNoSignals) {
   static std::atomic<std::thread::id> handled_by;
   std::signal(SIGUSR1, [](int) { handled_by = std::this_thread::get_id(); });

@@ -64,7 +64,7 @@ TEST(RocmSmiSensors, SayThatAGpuIsGone) {
   EXPECT_THAT((*sensors)->read().trouble, HasSubstr("nothing"));
 }
 
-/// Partitions of a device share its sensors; their number may stand in the address's function.
+/// Partitions of a device share its sensors; their number may be in the function of the address.
 TEST(RocmSmiSensors, AreThoseOfTheWholeDevice) {
   const FakeSensors cut("cpx");
   EXPECT_TRUE(open_rocm_smi_sensors("0002:11:00.0", fake_rocm_smi));
