@@ -65,7 +65,7 @@ int exit_code(const End& end) {
   return WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
 }
 
-TEST(FatalDeathTest, SaysWhoWhatWhyAndWhere) {
+TEST(FatalDeathTest, NamesTheRankTheReasonAndThePlace) {
   EXPECT_EXIT(
       {
         set_fatal_identity(3, "n1");
@@ -75,7 +75,7 @@ TEST(FatalDeathTest, SaysWhoWhatWhyAndWhere) {
       "^rank 3 on n1: MPI_Iallreduce: peer is gone \\(runtime/fatal_test.cpp:[0-9]+\\)\n$");
 }
 
-TEST(Fatal, IsOneLineWhateverTheReason) {
+TEST(Fatal, IsOneLineForAnyReason) {
   const End end = run_in_child([] { die("what", "two\nlines\r\nand " + std::string(9000, 'x')); });
   EXPECT_EQ(exit_code(end), fatal_exit_code);
   EXPECT_EQ(end.err.find('\n'), end.err.size() - 1);
@@ -116,7 +116,7 @@ TEST(Fatal, DoesNotWaitForAReaderThatStoppedReading) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-TEST(FatalDeathTest, WhoMustLeaveLeavesWhateverHolds) {
+TEST(FatalDeathTest, LeaveWithinExitsEvenWhileBlocked) {
   testing::GTEST_FLAG(death_test_style) = "fast";
   EXPECT_EXIT(
       {

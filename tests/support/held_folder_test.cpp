@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-TEST(HeldFolder, IsItselfAndNobodyElse) {
+TEST(HeldFolder, DetectsAnotherFolderInItsPlace) {
   const TemporaryFolder place;
   const fs::path path = place.path() + "/run";
   const fs::path away = place.path() + "/away";
@@ -32,7 +32,7 @@ TEST(HeldFolder, IsItselfAndNobodyElse) {
   EXPECT_TRUE(held.check());
 }
 
-TEST(HeldFolder, OneThatCannotBeHeldRefusesNothing) {
+TEST(HeldFolder, IsOkIfItCouldNotBeOpened) {
   const TemporaryFolder place;
   const HeldFolder held(place.path() + "/none");
   EXPECT_TRUE(held.check());

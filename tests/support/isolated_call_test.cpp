@@ -92,7 +92,7 @@ TEST(IsolatedCall, BoundsTheMemoryOfTheChild) {
   EXPECT_EQ(own.rlim_cur, RLIM_INFINITY);
 }
 
-TEST(IsolatedCall, LeavesMemoryToWhoReservesMuch) {
+TEST(IsolatedCall, CanLeaveMemoryUnbounded) {
   const auto limits = isolated_calls({{.work =
                                            [] {
                                              rlimit now{};
@@ -106,7 +106,7 @@ TEST(IsolatedCall, LeavesMemoryToWhoReservesMuch) {
 }
 
 /// Each has its own deadline. Those that hang together cost only the longest.
-TEST(IsolatedCall, SeveralRunBesideEachOther) {
+TEST(IsolatedCall, SeveralRunInParallel) {
   const auto hang = []() -> Result<std::string> {
     for (;;) pause();
   };

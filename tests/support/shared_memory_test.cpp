@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t some_bytes = 10'000;
 
-TEST(SharedMemory, IsZeroAndOneForAllWhoOpenIt) {
+TEST(SharedMemory, IsZeroedAndCommonToAllThatOpenIt) {
   auto own = make_shared_memory(some_bytes);
   ASSERT_TRUE(own);
   auto mapped = MappedMemory::map(*own, some_bytes);
@@ -44,7 +44,7 @@ TEST(SharedMemory, StaysMappedWithoutItsDescriptor) {
   EXPECT_EQ(mapped.bytes()[7], std::byte{1});
 }
 
-TEST(SharedMemory, WhatIsAnothersOrGoneIsRefused) {
+TEST(SharedMemory, RefusesMemoryThatIsGoneOrAnothers) {
   auto own = make_shared_memory(some_bytes);
   ASSERT_TRUE(own);
   MemoryOffer offer = offer_of(*own);

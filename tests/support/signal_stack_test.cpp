@@ -61,7 +61,7 @@ TEST_F(HandledSignal, EveryThreadHasOneUntilItEnds) {
   EXPECT_NE(::mincore(theirs.ss_sp, 1, &resident), 0) << "its memory is left";
 }
 
-TEST_F(HandledSignal, AThreadWithoutOneIsInterruptedAllTheSame) {
+TEST_F(HandledSignal, AThreadWithoutOneIsInterruptedToo) {
   ASSERT_TRUE(handle_signal(SIGUSR1, look));
   std::thread([] {
     const stack_t none = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};

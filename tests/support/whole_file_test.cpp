@@ -26,7 +26,7 @@ TEST(WholeFile, IsRead) {
   EXPECT_TRUE(read_whole_file(folder / "empty", any_size)->empty());
 }
 
-TEST(WholeFile, WhatIsNoFileIsBad) {
+TEST(WholeFile, RejectsOtherFileTypes) {
   const ScratchFolder folder;
   const auto absent = read_whole_file(folder / "absent", any_size);
   EXPECT_EQ(absent.error().kind, ErrorKind::bad_request);
@@ -50,7 +50,7 @@ TEST(WholeFile, ItsSizeIsJudgedFirst) {
   EXPECT_EQ(refused.error().what, "200000000000");
 }
 
-TEST(WholeFile, WhatCannotBeReadNowMayBeSound) {
+TEST(WholeFile, UnreadableForNowIsUnavailable) {
   const ScratchFolder folder;
   write_text(folder / "a", "abc");
   fs::permissions(folder / "a", fs::perms::none);

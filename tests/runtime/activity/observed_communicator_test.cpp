@@ -70,7 +70,7 @@ TEST_P(Observed, NumbersWhatIsBegunAndEnded) {
   EXPECT_EQ(beacon.ended, 5u);
 }
 
-TEST_P(Observed, TheOneThatIsWaitedForIsNamed) {
+TEST_P(Observed, NamesTheOneThatIsWaitedFor) {
   Activity activity;
   ObservedCommunicator communicator(all_ranks(GetParam()), activity);
   std::vector<float> data(communicator.size() * 3, 1.0F);

@@ -60,7 +60,7 @@ TEST(AllReduceModel, NeitherNumberIsNegative) {
   EXPECT_GT(model->gbs, 0);
 }
 
-TEST(AllReduceModel, DoesNotFitWhatTellsNothing) {
+TEST(AllReduceModel, RejectsSamplesThatDetermineNothing) {
   EXPECT_FALSE(fit_link({}));
   const LinkSample one{{1, 1000}, 1};
   EXPECT_FALSE(fit_link(std::vector<LinkSample>{one, one}));

@@ -21,7 +21,7 @@ TEST(AlignedMemory, IsZeroedAlignedAndApart) {
   EXPECT_TRUE(memory.allocate(0).empty());
 }
 
-TEST(AlignedMemoryDeathTest, SaysHowMuchWasMissing) {
+TEST(AlignedMemoryDeathTest, NamesTheSizeThatFailed) {
   // The re-executed child reads these; otherwise a sanitizer would end it first.
   ::setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);
   ::setenv("TSAN_OPTIONS", "allocator_may_return_null=1", 1);

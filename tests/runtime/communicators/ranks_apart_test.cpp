@@ -145,7 +145,7 @@ TEST_P(RanksApart, AllocatesWhileOthersWait) {
 }
 
 // Also for memory that the communicator allocated.
-TEST_P(RanksApart, EndsWhatNobodyWaitedForInItsOwnMemory) {
+TEST_P(RanksApart, FinishesUnawaitedOperationsInItsOwnMemory) {
   const auto memory = communicator_->allocate(400'000);
   auto* const x = reinterpret_cast<float*>(memory.data());
   communicator_->all_reduce(x, 100'000, DType::f32, ReduceOp::sum);

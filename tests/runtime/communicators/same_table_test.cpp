@@ -26,7 +26,7 @@ std::string check_with(Communicator& communicator, const std::set<int>& odd, Cha
   return same.error().what;
 }
 
-TEST(SameTable, IsSilentWhereAllAgree) {
+TEST(SameTable, AcceptsEqualTables) {
   const auto communicator = all_ranks();
   EXPECT_EQ(check_with(*communicator, {}, [](auto&) {}), "");
   EXPECT_TRUE(check_same_table(*communicator, {}));
@@ -82,7 +82,7 @@ TEST(SameTable, SeesMissingAndAdditionalRows) {
             "");
 }
 
-TEST(SameTable, OfOtherThingsHasOtherWords) {
+TEST(SameTable, UsesTheGivenWords) {
   const auto communicator = all_ranks();
   if (communicator->size() == 1) GTEST_SKIP() << "nobody to differ from";
   const int last = communicator->size() - 1;

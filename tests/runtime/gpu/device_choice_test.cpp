@@ -46,11 +46,11 @@ TEST(DeviceChoice, WithoutAddressesGoesInPciOrder) {
   EXPECT_EQ(chosen(std::span(four).first(1), {.local_rank = 3}), 0) << "one GPU a task, or MIG";
 }
 
-TEST(DeviceChoice, TheOnlyOneIsTheRanksOwnWhateverItIsCalled) {
+TEST(DeviceChoice, TheOnlyVisibleGpuIsTheRanksOwnUnderAnyAddress) {
   EXPECT_EQ(chosen(std::span(four).first(1), {.pci = {"0000:83:00.0"}, .local_rank = 1}), 0);
 }
 
-TEST(DeviceChoice, SaysWhatIsSeenInstead) {
+TEST(DeviceChoice, NamesTheGpusSeenInstead) {
   const auto hidden = choose_gpu(std::span(four).first(2), {.pci = {"0000:83:00.0"}});
   ASSERT_FALSE(hidden);
   EXPECT_EQ(hidden.error().kind, ErrorKind::unavailable);
@@ -136,7 +136,7 @@ TEST_F(OnFakeGpus, EveryRankWorksOnItsOwn) {
   EXPECT_EQ(gpu_free(shared), gpu_success);
 }
 
-TEST_F(OnFakeGpus, OneLineSaysWhatIsWrong) {
+TEST_F(OnFakeGpus, ReportsAnErrorInOneLine) {
   host_gpus().driver = 12020;
   EXPECT_EQ(take_own_gpu({}).error().what,
             "no GPU: host: a driver for host 12.2 is here, this build needs 13.0 or later");

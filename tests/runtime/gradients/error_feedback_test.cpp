@@ -113,7 +113,7 @@ TEST(ErrorFeedback, LargeGradientsWaitInTheResidualInsteadOfBecomingInfinite) {
   }
 }
 
-TEST(ErrorFeedback, WhatIsNoNumberIsSentAndForgotten) {
+TEST(ErrorFeedback, NanAndInfinityAreSentAndNotKept) {
   for (const FeedbackVariant& variant : feedback_variants()) {
     for (const DType type : both) {
       const std::vector<float> gradients(33, 1.0F);

@@ -95,7 +95,7 @@ TEST(GradientReducer, SumsAnyLayoutInAnyOrder) {
 }
 
 /// The backward pass calls ready() for all slots, including unwanted ones.
-TEST(GradientReducer, LeavesSlotsAloneThatAreInNoBucket) {
+TEST(GradientReducer, LeavesSlotsInNoBucketAlone) {
   const auto communicator = all_ranks();
   const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{100, 50, 300, 20, 70});
   const std::vector<bool> wanted = {false, true, false, true, false};

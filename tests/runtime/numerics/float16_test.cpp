@@ -79,11 +79,11 @@ void check_rounding(float x, std::uint16_t largest) {
   ASSERT_EQ((half.bits & 0x8000) != 0, std::signbit(x));
 }
 
-TEST(Float16, MeansWhatTheFormatSays) {
+TEST(Float16, MatchesTheFormatDefinition) {
   check_every_pattern<Float16>(5, 10);
 }
 
-TEST(BFloat16, MeansWhatTheFormatSays) {
+TEST(BFloat16, MatchesTheFormatDefinition) {
   check_every_pattern<BFloat16>(8, 7);
 }
 

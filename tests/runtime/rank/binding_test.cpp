@@ -19,7 +19,7 @@ void in_a_thread(Body body) {
   std::thread(body).join();
 }
 
-TEST(Binding, IsWhatTheKernelSays) {
+TEST(Binding, MatchesTheKernel) {
   const auto mine = current_binding();
   ASSERT_TRUE(mine) << mine.error().what;
   EXPECT_FALSE(mine->empty());
@@ -74,7 +74,7 @@ TEST(Binding, IsAllOrNothing) {
   });
 }
 
-TEST(Binding, SaysBothSetsWhenRefused) {
+TEST(Binding, NamesBothSetsWhenRefused) {
   in_a_thread([] {
     const int first = current_binding()->first();
     const auto applied = apply_binding({first, 60000});
@@ -98,7 +98,7 @@ TEST(Binding, OfAnotherProcess) {
   EXPECT_EQ(to_list(*binding), to_list(*current_binding()));
 }
 
-TEST(Binding, OfNobody) {
+TEST(Binding, OfAMissingProcess) {
   for (const int pid : {0, -1, 1 << 30}) {
     const auto binding = binding_of(pid);
     ASSERT_FALSE(binding);

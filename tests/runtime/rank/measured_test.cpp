@@ -73,7 +73,7 @@ TEST(Measured, APipeIsNotWaitedFor) {
   EXPECT_FALSE(recall(folder.path() + "/file", "key"));
 }
 
-TEST(Measured, SaysWhoRefuses) {
+TEST(Measured, ReportsThatItCannotBeWritten) {
   const auto kept = keep("/proc/nothing/table", "a", Values{1});
   ASSERT_FALSE(kept);
   EXPECT_EQ(kept.error().kind, ErrorKind::unavailable);

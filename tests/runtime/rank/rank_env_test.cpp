@@ -89,7 +89,7 @@ TEST(RankEnv, SrunWithoutMpiHasPeersButNoMpi) {
   EXPECT_TRUE(read(variables)->mpi);
 }
 
-TEST(RankEnv, BatchScriptIsNoTask) {
+TEST(RankEnv, BatchScriptIsNotATask) {
   expect(captured("sbatch-batch-script.txt"), alone);
 }
 
@@ -282,7 +282,7 @@ TEST(RankEnv, RefusesWhatIsNoRank) {
   EXPECT_EQ(refusal({{"PMIX_RANK", "0"}}), "PMIX_RANK is set, but not PMI_SIZE");
 }
 
-TEST(RankEnv, IsConsistentOrRefusedWhateverTheEnvironment) {
+TEST(RankEnv, IsConsistentOrRefusedForAnyEnvironment) {
   std::vector<std::string> names = {"SLURM_STEPID", "SLURM_NTASKS", "SLURM_NNODES"};
   for (const char* file :
        {"srun-pmix-rank-3-of-4.txt", "sbatch-batch-script.txt", "mpirun-rank-2-of-3.txt"}) {

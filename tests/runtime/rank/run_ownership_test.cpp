@@ -37,7 +37,7 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-TEST(RunOwnership, CountsFromOneAndFencesWhoHadIt) {
+TEST(RunOwnership, CountsFromOneAndFencesThePreviousOwner) {
   TemporaryFolder run;
   auto first = RunOwnership::take(run.path(), {.host = "n1", .pid = 12});
   ASSERT_TRUE(first) << first.error().what;
@@ -55,7 +55,7 @@ TEST(RunOwnership, CountsFromOneAndFencesWhoHadIt) {
             "run directory was taken over by job 17 on n3 (generation 2, ours is 1)");
 }
 
-TEST(RunOwnership, SaysWhoHasIt) {
+TEST(RunOwnership, NamesTheOwner) {
   TemporaryFolder run;
   auto none = run_owner(run.path());
   ASSERT_TRUE(none);
@@ -86,7 +86,7 @@ TEST(RunOwnership, ToldMakesNothingAndSeesTheSame) {
             "run directory was taken over by process 5 on n4 (generation 4, ours is 3)");
 }
 
-TEST(RunOwnership, IsAboveWhatItIsToldOf) {
+TEST(RunOwnership, IsAboveTheGivenToken) {
   TemporaryFolder run;
   EXPECT_EQ(RunOwnership::take(run.path(), owner, 41)->generation(), 42);
   EXPECT_EQ(RunOwnership::take(run.path(), owner, 41)->generation(), 43);
@@ -112,7 +112,7 @@ TEST(RunOwnership, KeepsOnlyTheNewestNamesAndNoTemporaryOnes) {
   EXPECT_FALSE(RunOwnership::told(run.path(), 1).check());
 }
 
-TEST(RunOwnership, NamesThatNobodyFilledCountAndForeignOnesDoNot) {
+TEST(RunOwnership, EmptyNamesCountAndForeignOnesDoNot) {
   TemporaryFolder run;
   const fs::path folder = fs::path(run.path()) / ".lease";
   fs::create_directory(folder);
@@ -140,7 +140,7 @@ TEST(RunOwnership, NamesThatNobodyFilledCountAndForeignOnesDoNot) {
   EXPECT_TRUE(fs::exists(folder / "note.txt"));
 }
 
-TEST(RunOwnership, ANumberAtTheEndOfTheWorldIsAnError) {
+TEST(RunOwnership, TheHighestNumberIsAnError) {
   TemporaryFolder run;
   fs::create_directory(fs::path(run.path()) / ".lease");
   write_text(fs::path(run.path()) / ".lease" / "1000000000000", "");
@@ -163,7 +163,7 @@ TEST(RunOwnership, ADirectoryThatIsNotThereOrRefusesIsAnError) {
   EXPECT_EQ(run_owner(run.path()).error().kind, ErrorKind::unavailable);
 }
 
-TEST(RunOwnership, WhateverIsWrittenOfTheHolderAMessageIsOneShortLine) {
+TEST(RunOwnership, MessagesAreOneShortLineForAnyOwner) {
   TemporaryFolder run;
   const fs::path folder = fs::path(run.path()) / ".lease";
   fs::create_directory(folder);
@@ -202,7 +202,7 @@ TEST(RunOwnership, WhateverIsWrittenOfTheHolderAMessageIsOneShortLine) {
 }
 
 /// An owner's description is read back as written, whatever it is.
-TEST(RunOwnership, AHolderOfAnyNameIsReadBackAsALine) {
+TEST(RunOwnership, AnOwnerOfAnyNameIsReadBackAsALine) {
   TemporaryFolder run;
   ASSERT_TRUE(RunOwnership::take(run.path(), {.host = "bad\nhost 7\n", .pid = 1, .job = "a b"}));
   const auto found = run_owner(run.path());
@@ -257,7 +257,7 @@ TEST(RunOwnership, ManyProcessesAtOnceGetDifferentGenerations) {
 }
 
 /// Takers that are stopped at any moment and continue much later, when their number is long gone.
-TEST(RunOwnership, ATakerThatSleptNeverGetsANumberThatSomebodyHad) {
+TEST(RunOwnership, ATakerThatSleptNeverReusesANumber) {
   TemporaryFolder run;
   std::mt19937 random(11);
   std::set<std::int64_t> had;

@@ -10,7 +10,7 @@
 namespace dllaunch {
 namespace {
 
-TEST(ClockBounds, HoldWhateverTheDelaysAre) {
+TEST(ClockBounds, HoldForAnyDelays) {
   std::mt19937_64 random(1);
   const auto delay = [&] { return static_cast<std::int64_t>(random() % 1'000'000); };
   for (int i = 0; i < 1000; ++i) {

@@ -91,7 +91,7 @@ TEST_F(TimelineFileTest, GrowsAndThenKeepsTheLatest) {
   EXPECT_TRUE(said_.empty());
 }
 
-TEST_F(TimelineFileTest, WhatGoesOnIsThereUntilItEnds) {
+TEST_F(TimelineFileTest, HoldsOpenSpansUntilTheyEnd) {
   auto timeline = file(100);
   ASSERT_TRUE(timeline->create());
   append_from(*timeline, 1, 10);
@@ -105,7 +105,7 @@ TEST_F(TimelineFileTest, WhatGoesOnIsThereUntilItEnds) {
   EXPECT_EQ(steps_in(path_).size(), 11u);
 }
 
-TEST_F(TimelineFileTest, OfClocksTheFirstAndTheLatestStay) {
+TEST_F(TimelineFileTest, KeepsTheFirstAndTheLatestClocks) {
   auto timeline = file(100);
   ASSERT_TRUE(timeline->create());
   for (std::int64_t i = 1; i <= 100; ++i)
@@ -131,7 +131,7 @@ TEST_F(TimelineFileTest, TakesThePlaceOfAnEarlierRuns) {
   EXPECT_EQ(steps_in(path_), (std::set<std::int64_t>{7}));
 }
 
-TEST_F(TimelineFileTest, WhereNothingCanBeWrittenItSaysSoOnce) {
+TEST_F(TimelineFileTest, ReportsOnceThatItCannotWrite) {
   std::ofstream(folder_.path() + "/timeline") << "a file";
   auto timeline = file(100);
   EXPECT_FALSE(timeline->create());
@@ -219,7 +219,7 @@ TEST_F(TimelineFileTest, AnyKillLeavesWellFormedJson) {
   EXPECT_GT(with_spans, kills / 2);
 }
 
-TEST_F(TimelineFileTest, WhoReadsMeanwhileSeesWellFormedJson) {
+TEST_F(TimelineFileTest, IsWellFormedJsonForConcurrentReaders) {
   const pid_t child = endless_writer(path_, 60);
   while (!fs::exists(path_)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const int looks = full_tests() ? 50000 : 1000;

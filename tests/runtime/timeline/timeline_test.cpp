@@ -101,7 +101,7 @@ TEST_F(TimelineTest, KeepsEachPhaseAndCollective) {
   EXPECT_EQ(reader->counts().written, 500u);
 }
 
-TEST_F(TimelineTest, CollectivesAtOneTimeLieOnTracksOfTheirOwn) {
+TEST_F(TimelineTest, ConcurrentCollectivesHaveSeparateTracks) {
   Activity activity;
   {
     Timeline timeline(options(), activity);
@@ -161,7 +161,7 @@ TEST_F(TimelineTest, StartsAndStopsByCallAndBySwitch) {
   EXPECT_TRUE(Json::accept(text_of(path_)));
 }
 
-TEST_F(TimelineTest, WhatComesTooFastIsDroppedCountedAndHoldsUpNobody) {
+TEST_F(TimelineTest, SpansThatComeTooFastAreDroppedAndCounted) {
   Activity activity;
   std::uint64_t dropped = 0;
   constexpr int many = 300000;
@@ -178,7 +178,7 @@ TEST_F(TimelineTest, WhatComesTooFastIsDroppedCountedAndHoldsUpNobody) {
   EXPECT_EQ(spans_in(path_).size(), 1000u);
 }
 
-TEST_F(TimelineTest, WhatARankIsStuckInIsInTheFile) {
+TEST_F(TimelineTest, RecordsWhatARankIsStuckIn) {
   Activity activity;
   Timeline timeline(options(), activity);
   activity.tell(&timeline);
@@ -203,7 +203,7 @@ TEST_F(TimelineTest, WhatARankIsStuckInIsInTheFile) {
   activity.tell(nullptr);
 }
 
-TEST_F(TimelineTest, WithoutADiskTrainingGoesOn) {
+TEST_F(TimelineTest, TrainingContinuesWithoutADisk) {
   std::ofstream(folder_.path() + "/timeline") << "a file";
   Activity activity;
   {

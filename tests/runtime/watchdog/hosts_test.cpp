@@ -69,7 +69,7 @@ TEST_F(StallsBetweenHosts, ARankOnAnyOfThemIsNamed) {
   }
 }
 
-TEST_F(StallsBetweenHosts, WhatARankElsewhereDoesIsKnown) {
+TEST_F(StallsBetweenHosts, KnowsWhatARankOnAnotherHostDoes) {
   StartedRanks job(hosts * ranks_per_host, on_hosts("auto 1 60 1 4 before 3.5"));
   const auto told = [](const std::string& line) { return line.starts_with("stall: "); };
   const auto line = job.find_line(told, {}, Clock::now() + 60s);
@@ -80,7 +80,7 @@ TEST_F(StallsBetweenHosts, WhatARankElsewhereDoesIsKnown) {
   EXPECT_THAT(job.text(), HasSubstr(" goes on after "));
 }
 
-TEST_F(StallsBetweenHosts, AHostWhoseLinkIsCutIsNamedAndNobodyStays) {
+TEST_F(StallsBetweenHosts, AHostWhoseLinkIsCutIsNamedAndAllRanksEnd) {
   StartedRanks job(hosts * ranks_per_host, on_hosts("auto 1 4 60"));
   ASSERT_TRUE(job.are_up()) << job.text();
   job.listen(300ms);

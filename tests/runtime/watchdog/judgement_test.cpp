@@ -43,14 +43,14 @@ std::vector<LateRank> late_with(const RankState& third) {
   return verdict ? verdict->late : std::vector<LateRank>{{-1, WhyLate::left}};
 }
 
-TEST(Judgement, NothingIsLateWhileNobodyWaitsLong) {
+TEST(Judgement, NothingIsLateBeforeTheStallTime) {
   auto short_wait = waiting(0);
   short_wait.waiting_age_ns = stall;
   EXPECT_FALSE(judge(std::vector{short_wait, busy(1, RankPhase::backward, 50)}, stall));
   EXPECT_FALSE(judge({}, stall));
 }
 
-TEST(Judgement, NamesWhoKeepsTheOthersWaitingAndWhy) {
+TEST(Judgement, NamesTheLateRanksAndTheReasons) {
   using testing::ElementsAre;
   EXPECT_THAT(late_with(busy(2, RankPhase::backward, 12)),
               ElementsAre(LateRank{2, WhyLate::not_arrived}));
@@ -79,7 +79,7 @@ TEST(Judgement, NamesWhoKeepsTheOthersWaitingAndWhy) {
   EXPECT_THAT(late_with(left), ElementsAre(LateRank{2, WhyLate::left}));
 }
 
-TEST(Judgement, TellsWhichCollectiveAndHowLong) {
+TEST(Judgement, NamesTheCollectiveAndTheDelay) {
   auto longer = waiting(1);
   longer.waiting_age_ns = 15 * s;
   auto later = waiting(2);
@@ -95,7 +95,7 @@ TEST(Judgement, TellsWhichCollectiveAndHowLong) {
   EXPECT_EQ(verdict->kind, CollectiveKind::all_reduce);
 }
 
-TEST(Judgement, WhoHasFinishedItIsNotLate) {
+TEST(Judgement, RanksThatFinishedItAreNotLate) {
   auto ahead = busy(2, RankPhase::update, 12);
   ahead.begun = ahead.ended = 7;
   EXPECT_EQ(late_with(ahead), (std::vector<LateRank>{{-1, WhyLate::left}}));

@@ -116,7 +116,7 @@ void make_late(Cluster& cluster, int rank) {
   state.phase = RankPhase::forward;
 }
 
-TEST(RollCall, NobodySpeaksWhileNothingIsLate) {
+TEST(RollCall, SendsNothingWhileNothingIsLate) {
   Cluster cluster(8, 4);
   while (cluster.now < stall) cluster.step();
   EXPECT_EQ(cluster.sent, 0);
@@ -129,7 +129,7 @@ TEST(RollCall, OfOneNodeNeedsNoMessages) {
   EXPECT_EQ(cluster.sent, 0);
 }
 
-TEST(RollCall, TheFirstNodeJudgesWhoeverIsLate) {
+TEST(RollCall, TheFirstNodeJudgesWhicheverNodeIsLate) {
   for (const int late : {0, 3, 5, 31}) {
     Cluster cluster(8, 4);
     make_late(cluster, late);

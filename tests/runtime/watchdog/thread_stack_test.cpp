@@ -48,7 +48,7 @@ TEST(ThreadStack, NamesWhereAnotherThreadIs) {
   }
 }
 
-TEST(ThreadStack, OfAThreadThatIsGoneThereIsNone) {
+TEST(ThreadStack, OfAnEndedThreadIsEmpty) {
   ASSERT_TRUE(prepare_stacks());
   pid_t gone = 0;
   {

@@ -99,7 +99,7 @@ std::vector<StallNotice> told_at(const std::vector<std::int64_t>& times, double 
   return notices;
 }
 
-TEST(Watch, AJobThatWasSuspendedAndGoesOnHasNotWaitedMeanwhile) {
+TEST(Watch, ASuspensionOfTheJobIsNotWaiting) {
   std::vector<std::int64_t> times;
   for (int i = 0; i < 30; ++i) times.push_back(1000 * second + i * second / 10);
   for (int i = 0; i < 300; ++i) times.push_back(1900 * second + i * second / 10);
@@ -110,7 +110,7 @@ TEST(Watch, AJobThatWasSuspendedAndGoesOnHasNotWaitedMeanwhile) {
   EXPECT_NEAR(late[0].seconds, 60, 2);
 }
 
-TEST(Watch, OneThatIsStarvedAllTheTimeJudgesAllTheSame) {
+TEST(Watch, AStarvedOneStillJudges) {
   std::vector<std::int64_t> times;
   for (int i = 0; i < 10; ++i) times.push_back(1000 * second + i * 7 * second / 10);
   EXPECT_FALSE(told_at(times, 1).empty()) << "7 s";

@@ -107,7 +107,7 @@ TEST_F(Stalls, ARankThatSleepsWithinACollectiveStandsApartFromTheOthers) {
   EXPECT_EQ(job.wait(20s), 0) << job.text();
 }
 
-TEST_F(Stalls, NothingIsSaidWhileAllGoesWell) {
+TEST_F(Stalls, NothingIsReportedWhileAllGoesWell) {
   StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "2", "2.5"}));
   EXPECT_EQ(job.wait(30s), 0) << job.text();
   EXPECT_THAT(job.text(), testing::Not(testing::HasSubstr("stall"))) << job.text();

@@ -95,7 +95,7 @@ TEST(TopologyFormat, LoadsWhatAUserNames) {
   EXPECT_EQ(node->source, "file " + path);
 }
 
-TEST(TopologyFormat, SaysWhichFileIsWrong) {
+TEST(TopologyFormat, NamesTheInvalidFile) {
   const auto what = [](const std::string& spec) { return load_topology(spec).error().what; };
   EXPECT_EQ(what("/no/such.json"), "cannot read /no/such.json: No such file or directory");
   EXPECT_EQ(what("synthetic:cores:x"), "synthetic topology: 'cores:x' needs a count of 1 to 4096");

@@ -51,7 +51,7 @@ TEST(Synthetic, AddressesAreUnique) {
   EXPECT_EQ(std::unique(addresses.begin(), addresses.end()), addresses.end());
 }
 
-TEST(Synthetic, SaysWhatItDoesNotUnderstand) {
+TEST(Synthetic, NamesWhatItDoesNotUnderstand) {
   const auto what = [](std::string_view text) { return synthetic_topology(text).error().what; };
   EXPECT_EQ(what("sockets:2"),
             "synthetic topology: 'sockets:2' is none of packages, numa, l3, cores, threads, gpus, "

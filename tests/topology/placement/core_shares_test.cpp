@@ -127,14 +127,14 @@ TEST(CoreShares, ANarrowClaimIsServedBeforeAWideOneIsRich) {
   EXPECT_EQ(shares[0][0].size(), 8u);
 }
 
-TEST(CoreShares, NobodySharesWhileAnArrangementWithoutSharingExists) {
+TEST(CoreShares, NoRankSharesIfAnArrangementWithoutSharingExists) {
   // {0,1} x2 | {1,2} x1 | {2,3,4} x2: only a chain of moves seats all five.
   const std::vector<ShareClaim> claims{{{0, 1}, 2}, {{1, 2}, 1}, {{2, 3, 4}, 2}};
   EXPECT_TRUE(crowded_claims(claims).empty());
   EXPECT_EQ(crowded_claims({{{0, 1}, 2}, {{1, 2}, 2}, {{0, 2}, 2}}), (std::vector{0, 1, 2}));
 }
 
-TEST(CoreShares, ACrowdIsKeptApartFromWhoNeedsNoneOfItsUnits) {
+TEST(CoreShares, CrowdedClaimsExcludeThoseThatNeedNoneOfTheirUnits) {
   EXPECT_EQ(crowded_claims({{first(8), 2}, {{0}, 3}}), std::vector{1});
   EXPECT_EQ(crowded_claims({{{0, 1}, 2}, {{0}, 1}, {{2, 3}, 1}}), (std::vector{0, 1}));
 }

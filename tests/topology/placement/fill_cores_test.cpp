@@ -51,7 +51,7 @@ TEST(FillCores, FillsLeonardosNodeNearCoresFirst) {
             "idle");
 }
 
-TEST(FillCores, CoresThatAreAskedForAreGivenWithTheReason) {
+TEST(FillCores, GivesRequestedCoresWithTheReason) {
   const auto node = fixture("leonardo-booster.json");
   const auto eight = placed(node, {.cores_per_rank = 8});
   EXPECT_EQ(lists(eight), lists(placed(node, {.cores = BindCores::fill})));

@@ -191,7 +191,7 @@ double milliseconds(const std::function<void()>& work) {
   return std::chrono::duration<double, std::milli>(best).count();
 }
 
-TEST(PlacementSpeed, IsNothingAUserWaitsFor) {
+TEST(PlacementSpeed, IsNotNoticeable) {
   const auto blade = fixture("eight-gcds-low-noise.json");
   const auto usual = milliseconds([&] { ASSERT_TRUE(place_ranks(blade, {})); });
   const auto large = machine("packages:2 numa:4 l3:4 cores:8 threads:2 gpus:16 nics:8");

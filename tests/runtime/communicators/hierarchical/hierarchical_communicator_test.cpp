@@ -138,7 +138,7 @@ TEST_P(RanksAsThreads, DoEveryCollectiveInTurn) {
   });
 }
 
-TEST_P(RanksAsThreads, EndWhatNobodyWaitedFor) {
+TEST_P(RanksAsThreads, FinishUnawaitedOperations) {
   const int size = GetParam();
   std::vector<std::vector<double>> x(static_cast<std::size_t>(size), std::vector<double>(5000, 1));
   Node(size).run(small_staging, [&](Communicator& ranks) {

@@ -53,7 +53,7 @@ TEST(Mpi, KeepsTwoCommunicatorsApart) {
   EXPECT_EQ(b, std::vector<std::int64_t>(1000, 100 * ranks));
 }
 
-TEST(Mpi, WaitsForWhatNobodyWaitedFor) {
+TEST(Mpi, FinishesOperationsThatWereNotWaitedFor) {
   std::vector<double> x(100000, 1);
   {
     auto communicator = *open_mpi(here());

@@ -19,7 +19,7 @@ RankEnv this_rank() {
   return *env;
 }
 
-TEST(Nccl, SaysWhatIsMissing) {
+TEST(Nccl, NamesWhatIsMissing) {
   const auto opened = open_nccl(this_rank());
   if (opened) GTEST_SKIP() << "SKIPPED nothing is missing";
   EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);

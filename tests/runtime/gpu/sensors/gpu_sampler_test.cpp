@@ -58,7 +58,7 @@ TEST(GpuSampler, ReadsWhileOthersWork) {
   EXPECT_TRUE(heard->lines.empty());
 }
 
-TEST(GpuSampler, SaysErrorsOnceAndAtOnce) {
+TEST(GpuSampler, ReportsErrorsOnceAndAtOnce) {
   const FakeSensors fault("xid");
   const auto heard = std::make_shared<Heard>();
   {
@@ -71,7 +71,7 @@ TEST(GpuSampler, SaysErrorsOnceAndAtOnce) {
   EXPECT_THAT(heard->lines[1], HasSubstr("XID 79, it has fallen off the bus; leave the node out"));
 }
 
-TEST(GpuSampler, SaysMemoryErrorsThatAreNew) {
+TEST(GpuSampler, ReportsNewMemoryErrors) {
   const FakeSensors fault("ecc-grows");
   const auto heard = std::make_shared<Heard>();
   {
@@ -82,7 +82,7 @@ TEST(GpuSampler, SaysMemoryErrorsThatAreNew) {
   EXPECT_THAT(heard->lines, ElementsAre(HasSubstr("2 memory errors that could not be corrected")));
 }
 
-TEST(GpuSampler, SaysWhyNothingIsRead) {
+TEST(GpuSampler, ReportsWhyNothingIsRead) {
   const auto heard = std::make_shared<Heard>();
   GpuSampler sampler(reading("0000:99:00.0", heard));
   EXPECT_EQ(wait_for(sampler, 1).failed, 1);
@@ -112,7 +112,7 @@ void expect_nobody_waits(const char* behaviour) {
   std::exit(Clock::now() - began < 10s ? 0 : 1);
 }
 
-TEST(GpuSampler, ALibraryThatHangsKeepsNobody) {
+TEST(GpuSampler, AHangingLibraryBlocksNothing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(expect_nobody_waits("hang"), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(expect_nobody_waits("hang-later"), testing::ExitedWithCode(0), "");

@@ -30,7 +30,7 @@ TEST(GpuUse, WeighsReadingsByTheirTime) {
   EXPECT_EQ(use.loaded_clock.readings, 2);
 }
 
-TEST(GpuUse, WhatNoReadingTellsIsNotZero) {
+TEST(GpuUse, MissingValuesAreNotZero) {
   GpuUseMeter meter;
   meter.add({}, 0);
   meter.add({.temperature_c = 40}, 1);
@@ -118,7 +118,7 @@ TEST(GpuUse, ErrorsBetweenEpochsBelongToTheNext) {
   EXPECT_EQ(use.unanswered, 1);
 }
 
-TEST(GpuUse, ASilenceIsNotGuessed) {
+TEST(GpuUse, DoesNotExtrapolateOverGaps) {
   GpuUseMeter meter;
   meter.add(busy(1, 500, 1980), 0);
   meter.add(busy(1, 500, 1980), 100);

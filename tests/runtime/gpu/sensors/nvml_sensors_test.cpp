@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Optional;
 
-TEST(NvmlSensors, TellHowTheGpuIs) {
+TEST(NvmlSensors, ReportTheState) {
   auto sensors = open_nvml_sensors("0000:07:00.0", fake_nvml_state);
   ASSERT_TRUE(sensors) << sensors.error().what;
   const GpuReading reading = (*sensors)->read();

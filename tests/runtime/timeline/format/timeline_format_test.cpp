@@ -51,7 +51,7 @@ std::string write(const TemporaryFolder& folder, const std::string& text) {
   return path;
 }
 
-TEST(TimelineFormat, ComesBackAsItWasWritten) {
+TEST(TimelineFormat, RoundTrips) {
   const TemporaryFolder folder;
   const TimelineLayout layout(head);
   std::mt19937_64 random(1);
@@ -100,7 +100,7 @@ TEST(TimelineFormat, ComesBackAsItWasWritten) {
   EXPECT_EQ(reader->damaged(), 0);
 }
 
-TEST(TimelineFormat, IsWhatViewersRead) {
+TEST(TimelineFormat, IsReadableByViewers) {
   const TimelineLayout layout(head);
   const TimelineSpan span{.name = "ALLREDUCE",
                           .track = 2,
@@ -180,7 +180,7 @@ TEST(TimelineFormat, AnyMixtureOfClocksAndCountsIsWellFormed) {
 }
 
 /// A mixture of two spans is not a span: its checksum does not match.
-TEST(TimelineFormat, MixturesAreToldApart) {
+TEST(TimelineFormat, DetectsMixtures) {
   const TemporaryFolder folder;
   const TimelineLayout layout(head);
   std::mt19937_64 random(4);
@@ -203,7 +203,7 @@ TEST(TimelineFormat, MixturesAreToldApart) {
   EXPECT_EQ(reader->damaged(), many);
 }
 
-TEST(TimelineFormat, WhatIsNoTimelineIsRefused) {
+TEST(TimelineFormat, RejectsOtherFiles) {
   const TemporaryFolder folder;
   for (const char* text : {"", "{}", "[]", "{\"traceEvents\":[]}", "\n\n\n"}) {
     const auto reader = TimelineReader::open(write(folder, text));
