@@ -20,7 +20,7 @@ Error not_seen(const std::vector<std::string>& wanted, const std::vector<std::st
   return {ErrorKind::unavailable,
           fmt::format("this rank's GPU {} is not among those it sees: {}", fmt::join(wanted, ", "),
                       fmt::join(seen, ", ")),
-          "see what CUDA_VISIBLE_DEVICES and Slurm's --gpu-bind hide"};
+          "check what CUDA_VISIBLE_DEVICES and Slurm's --gpu-bind hide"};
 }
 
 }  // namespace
@@ -91,12 +91,11 @@ std::optional<Error> version_problem(const LibraryVersion& library) {
                 : fmt::format("{} or a later {}", version_text(needed, units), major);
   if (found == 0) {
     return Error{ErrorKind::unavailable,
-                 fmt::format("no {} is here, this build needs {}", name, need), ""};
+                 fmt::format("found no {}, this build needs {}", name, need), ""};
   }
   return Error{
       ErrorKind::unavailable,
-      fmt::format("{} {} is here, this build needs {}", name, version_text(found, units), need),
-      ""};
+      fmt::format("found {} {}, this build needs {}", name, version_text(found, units), need), ""};
 }
 
 }  // namespace dllaunch

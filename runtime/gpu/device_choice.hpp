@@ -59,7 +59,7 @@ struct LibraryVersion {
   bool is_driver = false;
 };
 
-/// Returns nullopt, or unavailable: "cuDNN 8.9.7 is here, this build needs 9.19 or a later 9". A
+/// Returns nullopt, or unavailable: "found cuDNN 8.9.7, this build needs 9.19 or a later 9". A
 /// library must have the same major version and not be older than the headers; for the driver see
 /// above.
 std::optional<Error> version_problem(const LibraryVersion& library);

@@ -28,10 +28,9 @@ Result<Ok> amd_driver(const std::string& device) {
   }
   const int why = errno;
   if (why == ENOENT) return Error{ErrorKind::unavailable, "no AMD driver: no " + device, ""};
-  return Error{
-      ErrorKind::unavailable,
-      fmt::format("AMD's driver: {}: {}", device, std::generic_category().message(why)),
-      why == EACCES ? "your user has to be in the group that owns it, render or video" : ""};
+  return Error{ErrorKind::unavailable,
+               fmt::format("AMD's driver: {}: {}", device, std::generic_category().message(why)),
+               why == EACCES ? "your user must be in the group that owns it, render or video" : ""};
 }
 
 bool has_nvidia_driver() {

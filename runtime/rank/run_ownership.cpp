@@ -40,7 +40,7 @@ fs::path name_of(const fs::path& run_dir, std::int64_t generation) {
 Error refused(const fs::path& run_dir, std::string_view what, int why) {
   return {ErrorKind::unavailable,
           fmt::format("cannot {} {}: {}", what, folder_of(run_dir).string(), std::strerror(why)),
-          "check that the run's directory is there and may be written, then start again"};
+          "check that the run directory exists and is writable, then start again"};
 }
 
 struct Names {
@@ -225,7 +225,7 @@ Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner&
     if (generation > most_generations) {
       return Error{
           ErrorKind::unavailable,
-          fmt::format("{} is no generation of a run", name_of(run_dir, generation - 1).string()),
+          fmt::format("{} is not a generation of a run", name_of(run_dir, generation - 1).string()),
           "remove it"};
     }
     const int why = make_name(run_dir, generation, text);
@@ -242,9 +242,10 @@ Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner&
     clean_up(run_dir, generation);
     return RunOwnership(run_dir, generation);
   }
-  return Error{ErrorKind::timeout,
-               fmt::format("cannot take {}: others always came first", run_dir.string()),
-               "see who else starts this run"};
+  return Error{
+      ErrorKind::timeout,
+      fmt::format("cannot take {}: other processes took it first every time", run_dir.string()),
+      "find what else starts this run"};
 }
 
 RunOwnership RunOwnership::told(fs::path run_dir, std::int64_t generation) {

@@ -85,7 +85,7 @@ class Line {
                 ? fmt::format("stall: no rank has had a batch of data for {}", waited)
                 : fmt::format("stall: {} is {} late", collective_text(verdict), waited);
     if (verdict.is_stuck()) {
-      line_ += ", with every rank in it: the communication does not move";
+      line_ += ", with every rank in it: the communication makes no progress";
       add_stuck();
     } else {
       add_silent_nodes();
@@ -203,8 +203,8 @@ std::string stall_line(const StallContext& scene) {
 
 std::string over_line(const Verdict& verdict) {
   const std::string after = seconds_text(verdict.waited_ns);
-  if (verdict.collective == 0) return "stall: batches of data come again after " + after;
-  return fmt::format("stall: {} goes on after {}", collective_text(verdict), after);
+  if (verdict.collective == 0) return "stall: data is available again after " + after;
+  return fmt::format("stall: {} continued after {}", collective_text(verdict), after);
 }
 
 std::string death_line(const RankState& state, const std::string& host, const std::string& how) {

@@ -29,7 +29,7 @@ struct StallContext {
 /// characters at most, in one line, however many ranks are late.
 std::string stall_line(const StallContext& scene);
 
-/// "stall: all_reduce #1234 (25.0 MB) goes on after 75 s"
+/// "stall: all_reduce #1234 (25.0 MB) continued after 75 s"
 std::string over_line(const Verdict& verdict);
 
 /// "rank 3 on n1 died of SIGKILL in backward, step 812"

@@ -279,7 +279,8 @@ void Watch::consider_giving_up(std::int64_t now_ns, const std::vector<RankState>
   if (now_ns < quiet_until_ns_ || !roll_call_.is_active()) return;
   if (!roll_call_.is_judge()) {
     if (overdue_collective(own, abort_ns_ + judge_is_late_ns) == 0) return;
-    return end_.order(GiveUp::stall, "a collective is late on this node, nobody ends the job");
+    return end_.order(GiveUp::stall,
+                      "a collective timed out here and no coordinator aborted the job; aborting");
   }
   const auto everyone = roll_call_.everyone(now_ns, own);
   const auto verdict = judge(everyone, stall_ns_);

@@ -26,7 +26,7 @@ TEST(HeldFolder, DetectsAnotherFolderInItsPlace) {
   fs::create_directory(path);
   now = held.check();
   ASSERT_FALSE(now);
-  EXPECT_THAT(now.error().what, HasSubstr("its file system is away"));
+  EXPECT_THAT(now.error().what, HasSubstr("its file system is not mounted"));
   fs::remove(path);
   fs::rename(away, path);
   EXPECT_TRUE(held.check());

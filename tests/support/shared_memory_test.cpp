@@ -49,7 +49,8 @@ TEST(SharedMemory, RefusesMemoryThatIsGoneOrAnothers) {
   ASSERT_TRUE(own);
   MemoryOffer offer = offer_of(*own);
   offer.inode += 1;
-  EXPECT_NE(open_shared_memory(offer).error().what.find("another process's"), std::string::npos);
+  EXPECT_NE(open_shared_memory(offer).error().what.find("belongs to another process"),
+            std::string::npos);
   offer.pid = 999'999'999;
   EXPECT_EQ(open_shared_memory(offer).error().kind, ErrorKind::unavailable);
 }

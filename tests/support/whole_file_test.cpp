@@ -33,7 +33,7 @@ TEST(WholeFile, RejectsOtherFileTypes) {
   EXPECT_EQ(absent.error().what, "absent is missing");
   ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(read_whole_file(folder / "fifo", any_size).error().what,
-            "fifo cannot be read: it is no file");
+            "fifo cannot be read: it is not a regular file");
   fs::create_directory(folder / "directory");
   EXPECT_EQ(read_whole_file(folder / "directory", any_size).error().what,
             "directory cannot be read: Is a directory");

@@ -39,7 +39,7 @@ std::vector<Found> strict_memory(const DiagnosisContext& context) {
     const auto& memory = context.rank(i).memory;
     if (memory.mode == "bind" && !memory.nodes.contains(all))
       note(found, context, i,
-           fmt::format("may use the memory of {} alone", numa_words(memory.nodes)));
+           fmt::format("may use only the memory of {}", numa_words(memory.nodes)));
   }
   return only(std::move(found));
 }
@@ -119,7 +119,8 @@ std::vector<Found> few_open_files(const DiagnosisContext& context) {
     const auto needed = own + each_peer * static_cast<std::uint64_t>(std::max(rank.world_size, 1));
     if (rank.open_files && *rank.open_files < needed)
       note(found, context, i,
-           fmt::format("may open {} files, of {} ranks", *rank.open_files, rank.world_size));
+           fmt::format("may open {} files, in a job of {} ranks", *rank.open_files,
+                       rank.world_size));
   }
   return only(std::move(found));
 }

@@ -21,7 +21,7 @@ std::string_view own_entry(std::string_view list, int local_rank) {
 std::string wrong_with(std::string_view entry, bool is_mask, const DiagnosisContext& context) {
   const auto asked = is_mask ? parse_mask(entry) : parse_id_list(entry);
   const auto shown = fmt::format("{} \"{}\"", is_mask ? "mask" : "CPU", entry.substr(0, 80));
-  if (!asked) return fmt::format("was given the {}, which is none", shown);
+  if (!asked) return fmt::format("was given the {}, which is invalid", shown);
   if (asked->empty()) return fmt::format("was given the {}, which is empty", shown);
   const auto missing = *asked - context.topology.present_cpus;
   if (!missing.empty())
@@ -149,7 +149,7 @@ std::vector<Found> not_all_read(const DiagnosisContext& context) {
     const auto& unread = context.rank(i).unread;
     if (unread.empty()) continue;
     const auto more = unread.size() > 1 ? fmt::format(" and {} more", unread.size() - 1) : "";
-    note(found, context, i, fmt::format("keeps to itself {}{}", unread.front(), more));
+    note(found, context, i, fmt::format("could not be read: {}{}", unread.front(), more));
   }
   return only(std::move(found));
 }

@@ -350,12 +350,12 @@ void read_nics(hwloc_topology_t from, Topology& topology) {
 // ---- loading --------------------------------------------------------------------------------
 
 Error unavailable(std::string what) {
-  return {ErrorKind::unavailable, std::move(what), "look whether lstopo works here"};
+  return {ErrorKind::unavailable, std::move(what), "check whether lstopo works here"};
 }
 
 Result<Loaded> new_topology() {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return unavailable("hwloc does not start");
+  if (hwloc_topology_init(&raw) != 0) return unavailable("hwloc cannot start");
   Loaded loaded(raw);
   // By default hwloc drops all PCI devices. L1, L2 and instruction caches are not needed.
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);

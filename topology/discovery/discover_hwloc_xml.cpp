@@ -23,7 +23,7 @@ struct FreeBitmap {
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
 Error unavailable(std::string what) {
-  return {ErrorKind::unavailable, std::move(what), "look whether lstopo works here"};
+  return {ErrorKind::unavailable, std::move(what), "check whether lstopo works here"};
 }
 
 // hwloc applies cgroups; this also applies the launcher's CPU binding.
@@ -42,7 +42,7 @@ bool allow_own_cpus(hwloc_topology_t topology) {
 
 Result<std::string> machine_xml() {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return unavailable("hwloc does not start");
+  if (hwloc_topology_init(&raw) != 0) return unavailable("hwloc cannot start");
   const Loaded topology(raw);
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
@@ -55,11 +55,11 @@ Result<std::string> machine_xml() {
     return Error{ErrorKind::unavailable, "hwloc's environment variables name another machine",
                  "unset HWLOC_XMLFILE HWLOC_SYNTHETIC HWLOC_FSROOT"};
   if (!allow_own_cpus(raw))
-    return unavailable(fmt::format("hwloc restricts nothing: {}", std::strerror(errno)));
+    return unavailable(fmt::format("hwloc cannot restrict the topology: {}", std::strerror(errno)));
   char* text = nullptr;
   int size = 0;
   if (hwloc_topology_export_xmlbuffer(raw, &text, &size, 0) != 0)
-    return unavailable(fmt::format("hwloc writes no XML: {}", std::strerror(errno)));
+    return unavailable(fmt::format("hwloc cannot write XML: {}", std::strerror(errno)));
   // `size` counts the NUL.
   std::string xml(text, size > 0 ? static_cast<std::size_t>(size) - 1 : 0);
   hwloc_free_xmlbuffer(raw, text);

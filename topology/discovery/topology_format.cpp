@@ -88,7 +88,7 @@ class Reader {
       for (const auto& item : *found) {
         if (!item.is_number_integer() || item.get<double>() < 0 ||
             item.get<double>() > IdSet::max_id) {
-          refuse(where + "." + key, "holds what is not a CPU or NUMA number");
+          refuse(where + "." + key, "has an item that is not a CPU or NUMA number");
           return {};
         }
         set.insert(item.get<int>());

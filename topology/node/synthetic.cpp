@@ -63,7 +63,7 @@ Result<Shape> parse_shape(std::string_view text) {
     const auto word = std::find_if(words.begin(), words.end(),
                                    [&](const Word& w) { return w.name == item.substr(0, colon); });
     if (word == words.end())
-      return bad_word(item, "is none of packages, numa, l3, cores, threads, gpus, nics, memory");
+      return bad_word(item, "is not one of packages, numa, l3, cores, threads, gpus, nics, memory");
     if (std::exchange(seen[static_cast<std::size_t>(word - words.begin())], true))
       return bad_word(item, "is given twice");
 

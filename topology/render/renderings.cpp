@@ -234,7 +234,8 @@ Result<BindFormat> parse_bind_format(std::string_view word) {
     if (name == word) return format;
     known += (known.empty() ? "" : " ") + std::string(name);
   }
-  return Error{ErrorKind::bad_request, fmt::format("no format '{}'", word), "use one of: " + known};
+  return Error{ErrorKind::bad_request, fmt::format("unknown format '{}'", word),
+               "use one of: " + known};
 }
 
 Rendering render_binding(BindFormat format, const Topology& topology, const Placement& placement,

@@ -80,7 +80,7 @@ std::optional<Error> choose_gpu(const RankEnv& env) {
 Error refusal(std::string_view call, ncclResult_t result) {
   return Error{ErrorKind::unavailable,
                fmt::format("{}: {}: {}", gpu_collectives, call, ncclGetErrorString(result)),
-               "NCCL_DEBUG=WARN tells more"};
+               "NCCL_DEBUG=WARN prints details"};
 }
 
 /// Waits for a non-blocking start.
@@ -93,10 +93,10 @@ std::optional<Error> wait_for_start(ncclComm_t comm) {
     if (state == ncclSuccess) return std::nullopt;
     if (!is_on_its_way(state)) return refusal("start", state);
     if (std::chrono::steady_clock::now() > deadline) {
-      return Error{
-          ErrorKind::timeout,
-          fmt::format("{}: not all ranks came within {} s", gpu_collectives, longest_start.count()),
-          "NCCL_DEBUG=INFO says which network it tries"};
+      return Error{ErrorKind::timeout,
+                   fmt::format("{}: not all ranks joined within {} s", gpu_collectives,
+                               longest_start.count()),
+                   "NCCL_DEBUG=INFO prints which network it tries"};
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -113,8 +113,8 @@ std::vector<std::string> GpuAlarms::of(const GpuReading& reading) {
   }
   if (!reading.trouble.empty() && !told_trouble_) {
     told_trouble_ = true;
-    lines.push_back(fmt::format("GPU {} tells nothing any more: {}; {}", pci_, reading.trouble,
-                                "see what dmesg on its node says of it"));
+    lines.push_back(fmt::format("GPU {} stopped responding: {}; {}", pci_, reading.trouble,
+                                "check dmesg on its node"));
   }
   return lines;
 }

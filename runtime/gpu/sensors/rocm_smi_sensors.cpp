@@ -128,7 +128,7 @@ class RocmSmiSensors final : public GpuSensors {
     reading.slowdowns = slowdowns();
     reading.ecc_errors = ecc_errors();
     if (!reading.utilisation && !reading.memory_total_bytes && !reading.power_w) {
-      reading.trouble = "ROCm SMI tells nothing of it any more";
+      reading.trouble = "ROCm SMI no longer answers for it";
     }
     return reading;
   }
@@ -226,7 +226,7 @@ Result<std::uint32_t> find_device(const SharedLibrary& library, const std::strin
   int (*address)(std::uint32_t, std::uint64_t*) = nullptr;
   if (!library.find("rsmi_init", init) || !library.find("rsmi_num_monitor_devices", device_count) ||
       !library.find("rsmi_dev_pci_id_get", address))
-    return unavailable("ROCm SMI lacks what every release has");
+    return unavailable("ROCm SMI lacks functions that every release has");
   if (const int status = init(0); status != success)
     return unavailable(
         fmt::format("rsmi_init failed with {}: is the amdgpu driver loaded?", status));

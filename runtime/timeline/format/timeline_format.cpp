@@ -321,7 +321,7 @@ std::optional<std::string_view> TimelineReader::line() {
 }
 
 Result<Ok> TimelineReader::read_head(const std::string& path) {
-  const Error no_timeline{ErrorKind::bad_request, path + " is no timeline of a rank", ""};
+  const Error no_timeline{ErrorKind::bad_request, path + " is not a rank's timeline", ""};
   const auto first = line();
   if (!first || !first->starts_with(magic)) return no_timeline;
   const auto field = [&](std::string_view key) {

@@ -93,7 +93,7 @@ TEST(RunOwnership, IsAboveTheGivenToken) {
   EXPECT_EQ(RunOwnership::take(run.path(), owner, 0)->generation(), 44);
   const auto none = RunOwnership::take(run.path(), owner, 1'000'000'000'000);
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().what, HasSubstr("/.lease/1000000000000 is no generation of a run"));
+  EXPECT_THAT(none.error().what, HasSubstr("/.lease/1000000000000 is not a generation of a run"));
 }
 
 TEST(RunOwnership, KeepsOnlyTheNewestNamesAndNoTemporaryOnes) {
@@ -146,7 +146,7 @@ TEST(RunOwnership, TheHighestNumberIsAnError) {
   write_text(fs::path(run.path()) / ".lease" / "1000000000000", "");
   const auto taken = RunOwnership::take(run.path(), owner);
   ASSERT_FALSE(taken);
-  EXPECT_THAT(taken.error().what, HasSubstr("/.lease/1000000000000 is no generation of a run"));
+  EXPECT_THAT(taken.error().what, HasSubstr("/.lease/1000000000000 is not a generation of a run"));
 }
 
 TEST(RunOwnership, ADirectoryThatIsNotThereOrRefusesIsAnError) {

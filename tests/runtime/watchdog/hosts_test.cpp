@@ -77,7 +77,7 @@ TEST_F(StallsBetweenHosts, KnowsWhatARankOnAnotherHostDoes) {
   EXPECT_THAT(line->text, HasSubstr("rank 4 on dlstall2 has not arrived (data for "));
   EXPECT_THAT(line->text, HasSubstr("nanosleep < ")) << "its stack came over the network";
   EXPECT_EQ(job.wait(30s), 0) << job.text();
-  EXPECT_THAT(job.text(), HasSubstr(" goes on after "));
+  EXPECT_THAT(job.text(), HasSubstr(" continued after "));
 }
 
 TEST_F(StallsBetweenHosts, AHostWhoseLinkIsCutIsNamedAndAllRanksEnd) {

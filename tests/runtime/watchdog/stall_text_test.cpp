@@ -60,9 +60,10 @@ TEST(StallText, ShowsTheKernelsViewOfARankThatDoesNotAnswer) {
 TEST(StallText, NamesTheOddRankFirst) {
   auto scene = scene_of(4);
   scene.doing = {{0, "poll < wait"}, {1, "poll < wait"}, {2, "sleep < wait"}, {3, "poll < wait"}};
-  EXPECT_EQ(stall_line(scene),
-            "stall: all_reduce #1234 (25.0 MB) is 61 s late, with every rank in it: the "
-            "communication does not move: rank 2 on n1: sleep < wait; ranks 0-1,3: poll < wait");
+  EXPECT_EQ(
+      stall_line(scene),
+      "stall: all_reduce #1234 (25.0 MB) is 61 s late, with every rank in it: the "
+      "communication makes no progress: rank 2 on n1: sleep < wait; ranks 0-1,3: poll < wait");
 }
 
 TEST(StallText, NamesTheRankStoppedInsideTheCollectiveFirst) {
@@ -70,7 +71,7 @@ TEST(StallText, NamesTheRankStoppedInsideTheCollectiveFirst) {
   scene.doing = {{0, "poll < wait"}, {1, "poll < wait"}, {2, "poll < wait"}, {3, "stopped"}};
   EXPECT_EQ(stall_line(scene),
             "stall: all_reduce #1234 (25.0 MB) is 61 s late, with every rank in it: the "
-            "communication does not move: rank 3 on n1 is stopped (data for 63 s, step 812); "
+            "communication makes no progress: rank 3 on n1 is stopped (data for 63 s, step 812); "
             "ranks 0-2: poll < wait");
 }
 
@@ -81,12 +82,12 @@ TEST(StallText, MissingDataNamesNoCollective) {
   EXPECT_EQ(stall_line(scene),
             "stall: no rank has had a batch of data for 61 s: rank 0 on n0 has not arrived (data "
             "for 63 s, step 812): read < next");
-  EXPECT_EQ(over_line(scene.verdict), "stall: batches of data come again after 61 s");
+  EXPECT_EQ(over_line(scene.verdict), "stall: data is available again after 61 s");
 }
 
 TEST(StallText, EndsAndDeathsHaveTheirOwnLines) {
   const auto scene = scene_of(4);
-  EXPECT_EQ(over_line(scene.verdict), "stall: all_reduce #1234 (25.0 MB) goes on after 61 s");
+  EXPECT_EQ(over_line(scene.verdict), "stall: all_reduce #1234 (25.0 MB) continued after 61 s");
   RankState state = scene.ranks[3];
   state.phase = RankPhase::backward;
   EXPECT_EQ(death_line(state, "n1", "died of SIGKILL"),

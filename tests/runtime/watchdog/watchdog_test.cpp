@@ -84,7 +84,7 @@ TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
       ASSERT_TRUE(slept) << job.text();
       expect_named(job, 1, slept->at);
       // The same line says where it is, and another one reports the recovery.
-      const auto over = [](const std::string& line) { return contains(line, " goes on after "); };
+      const auto over = [](const std::string& line) { return contains(line, " continued after "); };
       if (where != "after") {
         EXPECT_TRUE(job.find_line(over, slept->at, Clock::now() + 5s)) << job.text();
       }
@@ -97,12 +97,12 @@ TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
 TEST_F(Stalls, ARankThatSleepsWithinACollectiveStandsApartFromTheOthers) {
   StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "2", "inside", "3.2"}));
   const auto stuck = [](const std::string& line) {
-    return contains(line, "the communication does not move");
+    return contains(line, "the communication makes no progress");
   };
   const auto line = job.find_line(stuck, {}, Clock::now() + 60s);
   ASSERT_TRUE(line) << job.text();
   // A rank that does what no other does comes first.
-  EXPECT_THAT(line->text, testing::HasSubstr("does not move: rank 2 on ")) << job.text();
+  EXPECT_THAT(line->text, testing::HasSubstr("makes no progress: rank 2 on ")) << job.text();
   EXPECT_THAT(line->text, testing::HasSubstr("SleepyCommunicator::wait"));
   EXPECT_EQ(job.wait(20s), 0) << job.text();
 }

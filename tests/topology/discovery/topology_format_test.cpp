@@ -84,7 +84,7 @@ TEST(TopologyFormat, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(refusal(R"({"nics": [{"fabric": 1}]})"),
             "topology JSON: nics[0].fabric is not true or false");
   EXPECT_EQ(refusal(R"({"gpus": [{"index": 0, "numa": [70000]}]})"),
-            "topology JSON: gpus[0].numa holds what is not a CPU or NUMA number");
+            "topology JSON: gpus[0].numa has an item that is not a CPU or NUMA number");
 }
 
 TEST(TopologyFormat, LoadsWhatAUserNames) {

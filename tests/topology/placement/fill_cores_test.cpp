@@ -29,7 +29,7 @@ TEST(FillCores, NearCoresAloneLeaveHalfOfLeonardosNodeIdleAndSaySo) {
     const auto plain = placed(node, {.mode = mode});
     EXPECT_EQ(lists(plain), (Lists{"0-3", "4-7", "8-11", "12-15"}));
     EXPECT_EQ(plain.idle,
-              "16 of 32 usable cores stay idle (CPUs 16-31): no GPU of these ranks is beside them");
+              "16 of 32 usable cores stay idle (CPUs 16-31): no GPU of these ranks is near them");
     EXPECT_EQ(plain.reach, "");
   }
   EXPECT_EQ(placed(node, {.cores = BindCores::near}).idle, "") << "asked for";
@@ -57,8 +57,8 @@ TEST(FillCores, GivesRequestedCoresWithTheReason) {
   EXPECT_EQ(lists(eight), lists(placed(node, {.cores = BindCores::fill})));
   EXPECT_EQ(eight.warnings, Lists{});
   EXPECT_EQ(eight.reach,
-            "near cores first, then far ones for ranks 0-3 (CPUs 16-31): 8 cores a rank are asked "
-            "for, fewer are near");
+            "near cores first, then far ones for ranks 0-3 (CPUs 16-31): 8 cores per rank were "
+            "requested, fewer are near");
   EXPECT_EQ(eight.ranks[0].why,
             "4 of 16 usable cores local to GPU 0 (0000:10:00.0) on NUMA node 0, which 4 ranks "
             "divide, then 4 farther on NUMA node 1");

@@ -167,7 +167,7 @@ TEST(Placement, TakesMasksAsGiven) {
                                  .masks = {IdSet{1, 2}, IdSet{2, 3}}};
   const auto placement = *place_ranks(node, request);
   EXPECT_EQ(lists(placement), (Lists{"1-2", "2-3"}));
-  EXPECT_EQ(placement.warnings, (Lists{"ranks 0-1 share CPU 2: their masks say so"}));
+  EXPECT_EQ(placement.warnings, (Lists{"ranks 0-1 share CPU 2: their masks overlap"}));
 }
 
 TEST(Placement, RefusesMasksThatDoNotFit) {

@@ -40,7 +40,7 @@ TEST(Renderings, FormatsAreKnownByName) {
     EXPECT_TRUE(parse_bind_format(name)) << name;
   const auto refused = parse_bind_format("numctl");
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().what, "no format 'numctl'");
+  EXPECT_EQ(refused.error().what, "unknown format 'numctl'");
   EXPECT_THAT(refused.error().hint, HasSubstr("hwloc-bind"));
 }
 

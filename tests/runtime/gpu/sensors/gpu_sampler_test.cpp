@@ -86,7 +86,7 @@ TEST(GpuSampler, ReportsWhyNothingIsRead) {
   const auto heard = std::make_shared<Heard>();
   GpuSampler sampler(reading("0000:99:00.0", heard));
   EXPECT_EQ(wait_for(sampler, 1).failed, 1);
-  EXPECT_THAT(sampler.trouble(), HasSubstr("nobody tells how GPU 0000:99:00.0 is"));
+  EXPECT_THAT(sampler.trouble(), HasSubstr("no sensors for GPU 0000:99:00.0"));
 }
 
 TEST(GpuAlarms, AreBounded) {
