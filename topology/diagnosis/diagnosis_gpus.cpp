@@ -234,7 +234,7 @@ std::vector<Found> gpu_order(const DiagnosisContext& context) {
     if (gpu.vendor == "nvidia") names.insert(gpu.name);
   for (int i = 0; i < context.count() && names.size() > 1; ++i) {
     const auto* order = variable(context, i, "CUDA_DEVICE_ORDER");
-    // Of a shell nobody knows what it will start.
+    // What a shell will start is unknown.
     if (!context.uses_gpu[static_cast<std::size_t>(i)] && context.rank(i).rank >= 0) continue;
     if (order == nullptr || *order != "PCI_BUS_ID")
       note(mixed, context, i,

@@ -105,7 +105,7 @@ Variables nccl_variables(const Topology& topology, const Placement& placement) {
   std::set<std::string> names;
   for (const auto& rank : placement.ranks)
     for (const int position : rank.gpus) add_nearest(topology, gpu_at(topology, position), names);
-  // In the topology's order, not the set's: mlx5_2 before mlx5_10 is for it to say.
+  // In the topology's order, which puts mlx5_2 before mlx5_10; the set's does not.
   std::string interfaces;
   std::string adapters;
   for (const auto& nic : topology.nics) {

@@ -85,7 +85,7 @@ void render_gpus(const Topology& topology, Page& page) {
   render_table(rows, page);
 }
 
-// "NV12", "XGMI4", "PXB": what nvidia-smi and rocm-smi call it.
+// "NV12", "XGMI4", "PXB", as in nvidia-smi and rocm-smi.
 std::string link_text(const GpuLink& link) {
   std::string text = link.path.empty() ? "PCIE" : link.path;
   if (link.kind == "nvlink") text = "NV";
@@ -140,7 +140,7 @@ std::string render_topology(const Topology& topology, int columns, bool color) {
     page.heading(source + ":");
     page.heading("  " + counts);
   }
-  // What `bind` answers to no wishes at all; a node that takes no ranks is shown without.
+  // What `bind` prints without options; a node that takes no ranks is drawn without any.
   const auto placement = place_ranks(topology, {});
   page.drawn(draw_node(topology, placement ? *placement : Placement{}, columns, color));
   if (topology.allowed_cpus != topology.present_cpus)

@@ -44,7 +44,7 @@ TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
 
   std::map<FileTree, std::int64_t> known;
   const auto judge = [&](const FileTree& tree, std::size_t made) {
-    if (made < 2 || testing::Test::HasFailure()) return;  // the folder of the run is there
+    if (made < 2 || testing::Test::HasFailure()) return;  // the run's folder exists
     std::int64_t taken = 0;
     for (std::size_t i = 0; i < made; ++i) {
       if (calls[i].kind == "note") taken = std::stoll(calls[i].other);
@@ -62,7 +62,7 @@ TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
             << " moments a fixed seed chose 256 of more\n";
 }
 
-/// A generation that is not for sure on the disk is nobody's.
+/// A generation that may not be on disk is not owned.
 TEST(LeaseDurability, OneWhoseFolderCannotBeSyncedIsNotTaken) {
   if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "a sanitizer's library must be the first preloaded one";
   for (const char* folder : {"/run", "/.lease"}) {
