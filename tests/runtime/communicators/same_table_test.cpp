@@ -34,7 +34,7 @@ TEST(SameTable, AcceptsEqualTables) {
 
 TEST(SameTable, NamesTheFirstRowThatDiffers) {
   const auto communicator = all_ranks();
-  if (communicator->size() == 1) GTEST_SKIP() << "nobody to differ from";
+  if (communicator->size() == 1) GTEST_SKIP() << "one rank cannot differ";
   const int last = communicator->size() - 1;
   EXPECT_EQ(check_with(*communicator, {last},
                        [](auto& table) { table[2] = "fc1.weight 128x785 f32 plain"; }),
@@ -63,7 +63,7 @@ TEST(SameTable, NamesEveryRankThatDiffersThere) {
 
 TEST(SameTable, SeesMissingAndAdditionalRows) {
   const auto communicator = all_ranks();
-  if (communicator->size() == 1) GTEST_SKIP() << "nobody to differ from";
+  if (communicator->size() == 1) GTEST_SKIP() << "one rank cannot differ";
   const int last = communicator->size() - 1;
   EXPECT_EQ(check_with(*communicator, {last}, [](auto& table) { table.pop_back(); }),
             fmt::format("parameter table differs: fc1.weight: rank {} has no such parameter, rank "
@@ -84,7 +84,7 @@ TEST(SameTable, SeesMissingAndAdditionalRows) {
 
 TEST(SameTable, UsesTheGivenWords) {
   const auto communicator = all_ranks();
-  if (communicator->size() == 1) GTEST_SKIP() << "nobody to differ from";
+  if (communicator->size() == 1) GTEST_SKIP() << "one rank cannot differ";
   const int last = communicator->size() - 1;
   std::vector<std::string> rows{"classes 2"};
   if (communicator->rank() == last) rows.emplace_back("class-2 cat");

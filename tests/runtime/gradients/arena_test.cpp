@@ -167,7 +167,7 @@ void check_cut(const ArenaLayout& layout, const std::vector<Bucket>& buckets,
       ASSERT_TRUE(!touched || named) << "slot " << slot;
       any = any || (named && wanted[s]);
     }
-    ASSERT_TRUE(any) << "a bucket that nobody needs";
+    ASSERT_TRUE(any) << "a bucket that is not needed";
   }
   for (std::size_t slot = 0; slot < wanted.size(); ++slot) {
     for (std::size_t i = 0; wanted[slot] && i < layout.elements[slot]; ++i) {

@@ -248,7 +248,7 @@ TEST(RunOwnership, ManyProcessesAtOnceGetDifferentGenerations) {
   EXPECT_GE(*different.begin(), 1);
   const auto found = run_owner(run.path());
   ASSERT_TRUE(found && *found);
-  EXPECT_EQ((*found)->first, *different.rbegin()) << "a name that nobody has is the highest";
+  EXPECT_EQ((*found)->first, *different.rbegin()) << "the highest name must have an owner";
   for (const std::int64_t one : taken) {
     EXPECT_EQ(static_cast<bool>(RunOwnership::told(run.path(), one).check()),
               one == *different.rbegin());

@@ -206,7 +206,7 @@ TEST(IdleCores, AreNotReportedIfLeftOnPurpose) {
   const auto node = fixture("leonardo-booster.json");
   auto near = ranks_as_placed(node, *place_ranks(node, {}));
   near.request = PlacementRequest{};
-  EXPECT_EQ(verdict_of(node, near, "A26"), "WARN") << "auto is nobody's word";
+  EXPECT_EQ(verdict_of(node, near, "A26"), "WARN") << "auto requests nothing";
   near.request = PlacementRequest{.cores = BindCores::near};
   EXPECT_EQ(verdict_of(node, near, "A26"), "");
   near.request = PlacementRequest{.cores_per_rank = 4};

@@ -409,7 +409,7 @@ TEST_P(EveryCommunicator, NeverReusesAnId) {
 }
 
 TEST_P(EveryCommunicator, HoldsEveryRankAtABarrier) {
-  if (size() == 1) GTEST_SKIP() << "nobody to wait for";
+  if (size() == 1) GTEST_SKIP() << "one rank waits for no other";
   auto env = read_rank_env(process_environment());
   const auto signals = open(*env);
   std::uint8_t go = 0;
