@@ -11,9 +11,9 @@
 namespace dllaunch {
 
 /// Returns the text or the error that `work` returned. It runs in a forked child with stdout and
-/// stderr discarded; its changes to memory, files or environment are lost. unavailable: the child
-/// could not be started, or it died (the message names the signal). timeout: no answer within
-/// `deadline`; the child is killed.
+/// stderr discarded; its changes to memory, files or environment are lost.
+/// unavailable: the child could not be started, or it died (the message names the signal). timeout:
+/// no answer within `deadline`; the child is killed.
 Result<std::string> isolated_call(const std::function<Result<std::string>()>& work,
                                   std::chrono::milliseconds deadline);
 

@@ -31,8 +31,8 @@ struct GpuWish {
 /// Returns the index of the rank's device. With addresses, it is the first of them that is seen;
 /// indexes mean nothing, since CUDA orders by speed and sees what the VISIBLE_DEVICES variables
 /// leave. Without addresses, it is the only one seen (one GPU per task, a MIG slice, MPS); else the
-/// one of the local rank in PCI order, wrapping around. unavailable: no GPU is seen, or none of the
-/// rank's own.
+/// one of the local rank in PCI order, wrapping around.
+/// unavailable: no GPU is seen, or none of the rank's own.
 Result<int> choose_gpu(std::span<const SeenGpu> seen, const GpuWish& wish);
 
 /// Reads this rank's variables.

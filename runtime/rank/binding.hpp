@@ -15,8 +15,9 @@ Result<IdSet> current_binding();
 Result<IdSet> binding_of(int pid);
 
 /// Binds the calling thread, and thereby the threads and programs it starts later. Call it before
-/// threads exist. bad_request: an empty set. unsatisfiable: the kernel refuses (CPUs outside the
-/// cgroup); names both sets.
+/// threads exist.
+/// bad_request: an empty set. unsatisfiable: the kernel refuses (CPUs outside the cgroup); names
+/// both sets.
 Result<Ok> apply_binding(const IdSet& cpus);
 
 }  // namespace dllaunch

@@ -38,8 +38,8 @@ inline constexpr std::string_view own_run_id = "dllaunch-";
 /// Detects the launcher and returns this process's place. The order is: torchrun's workers
 /// (TORCHELASTIC_RUN_ID with RANK), Open MPI (OMPI_COMM_WORLD_*: an mpirun inside a Slurm job wins
 /// over the inherited SLURM_PROCID), a Slurm step (SLURM_PROCID with SLURM_STEP_ID), jsrun, PMIx,
-/// PMI/Hydra, torchrun (RANK ...). Without any of them: one rank, launcher "none". bad_request: a
-/// variable that is not a number, or a rank outside its size; has name and value.
+/// PMI/Hydra, torchrun (RANK ...). Without any of them: one rank, launcher "none".
+/// bad_request: a variable that is not a number, or a rank outside its size; has name and value.
 Result<RankEnv> read_rank_env(const EnvLookup& lookup);
 
 /// Returns DLLAUNCH_GENERATION, the fencing token of this process's incarnation of the run

@@ -34,8 +34,9 @@ class RunOwnership {
   /// Takes the run directory with a token one above the highest there. Concurrent takers on any
   /// nodes get distinct tokens. The previous owner is fenced at once. The token is also above
   /// `above`, which the caller knows from other files: the directory may have been copied without
-  /// its tokens. unavailable: the directory is missing or not writable. timeout: lost to other
-  /// takers each time.
+  /// its tokens.
+  /// unavailable: the directory is missing or not writable. timeout: lost to other takers each
+  /// time.
   static Result<RunOwnership> take(const std::filesystem::path& run_dir, const RunOwner& owner,
                                    std::int64_t above = 0);
 
@@ -45,8 +46,9 @@ class RunOwnership {
   std::int64_t generation() const { return generation_; }
 
   /// unsatisfiable: a higher token exists: "run directory was taken over by job 17 on n3
-  /// (generation 4, ours is 3)". unavailable: the directory cannot be read now, so the owner is
-  /// unknown. A run directory without tokens fences no one.
+  /// (generation 4, ours is 3)".
+  /// unavailable: the directory cannot be read now, so the owner is unknown. A run directory
+  /// without tokens fences no one.
   Result<Ok> check() const;
 
  private:

@@ -27,9 +27,9 @@ class MpiLibrary {
 };
 
 /// Starts MPI if it is not running, and checks that it sees the ranks of `env`. All callers share
-/// one library, which ends with the last of them: MPI cannot be started twice. unavailable: several
-/// ranks, but the launcher gave MPI no way to connect them, or MPI has been finalized. bad_request:
-/// MPI sees other ranks than the environment says.
+/// one library, which ends with the last of them: MPI cannot be started twice.
+/// unavailable: several ranks, but the launcher gave MPI no way to connect them, or MPI has been
+/// finalized. bad_request: MPI sees other ranks than the environment says.
 Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env);
 
 /// "Open_MPI_v4.1.4": the library's own version string, up to the first comma.
