@@ -314,22 +314,26 @@ void Json::clear() noexcept {
   if (!on_heap() && !is_null()) data_ = {};
 }
 
-/// With a boolean or a number.
-std::partial_ordering Json::compared_with(const Json& scalar) const noexcept {
-  if (is_discarded()) return std::partial_ordering::unordered;
-  if (is_number() && scalar.is_number()) {
-    if (kind_ == Kind::real || scalar.kind_ == Kind::real)
-      return number<double>() <=> scalar.number<double>();
-    if (is_number_unsigned() && scalar.is_number_unsigned())
-      return data_.natural <=> scalar.data_.natural;
-    return data_.integer <=> scalar.data_.integer;
+std::partial_ordering Json::compared_with(const Json& other) const noexcept {
+  if (is_discarded() || other.is_discarded()) return std::partial_ordering::unordered;
+  if (is_number() && other.is_number()) {
+    if (kind_ == Kind::real || other.kind_ == Kind::real)
+      return number<double>() <=> other.number<double>();
+    if (is_number_unsigned() && other.is_number_unsigned())
+      return data_.natural <=> other.data_.natural;
+    return data_.integer <=> other.data_.integer;
   }
-  if (is_boolean() && scalar.is_boolean()) return data_.boolean <=> scalar.data_.boolean;
-  // null, booleans, numbers, all else
   const auto rank = [](const Json& value) {
-    return value.is_null() ? 0 : value.is_boolean() ? 1 : value.is_number() ? 2 : 3;
+    if (value.is_null()) return 0;
+    if (value.is_boolean()) return 1;
+    if (value.is_number()) return 2;
+    return value.is_object() ? 3 : value.is_array() ? 4 : 5;
   };
-  return rank(*this) <=> rank(scalar);
+  if (rank(*this) != rank(other)) return rank(*this) <=> rank(other);
+  if (is_null()) return std::partial_ordering::equivalent;
+  if (is_boolean()) return data_.boolean <=> other.data_.boolean;
+  if (is_string()) return *data_.text <=> *other.data_.text;
+  return std::partial_ordering::unordered;
 }
 
 bool Json::equals(const Json& other) const noexcept {

@@ -34,6 +34,13 @@ struct JsonMember;
 template <bool is_const>
 class JsonIterator;
 
+/// What a Json is converted to where it is wanted: not a char, which a std::string is made of too.
+template <typename T>
+constexpr bool is_json_value =
+    (std::is_arithmetic_v<T> && !std::is_same_v<T, char>) || std::is_same_v<T, std::string>;
+template <typename T>
+constexpr bool is_json_value<std::vector<T>> = is_json_value<T>;
+
 /// Named as nlohmann's ordered_json is, and equal to it in what is parsed, written and thrown.
 /// Keys keep the order in which they came; looking one up is linear.
 class Json {
@@ -106,6 +113,8 @@ class Json {
   static Json parse(std::string_view text, std::nullptr_t = nullptr, bool allow_exceptions = true);
   /// No exception. `twice`: the last key that an object has twice, untouched where none has.
   static Json parse_noting_repeats(std::string_view text, std::string& twice);
+  /// The value that the text begins with, and how many bytes it has. Throws JsonError.
+  static Json parse_first(std::string_view text, std::size_t& length);
   static bool accept(std::string_view text);
   /// On one line, or with `indent` >= 0 spaces a level. Throws where `strict` meets no UTF-8.
   std::string dump(int indent = -1, char indent_char = ' ', bool ensure_ascii = false,
@@ -177,12 +186,10 @@ class Json {
   /// bool, a number, std::string, Json, or a std::vector, std::array or std::map of them.
   template <typename T>
   T get() const;
-  /// The same, where a number or a text is wanted.
+  /// The same, where a number, a text or a std::vector of them is wanted.
   template <typename T>
-  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, char>) ||
-      std::is_same_v<T, std::string> operator T() const {
-    return get<T>();
-  }
+  requires is_json_value<T>
+  operator T() const { return get<T>(); }
   std::string& text();
   const std::string& text() const;
 
@@ -204,7 +211,10 @@ class Json {
   template <typename T>
   requires std::is_arithmetic_v<T>
   friend bool operator==(const Json& a, T b) noexcept { return a.equals(Json(b)); }
-  /// What is no number is before or after all numbers.
+  /// null, booleans, numbers, texts; arrays and objects have no order.
+  friend std::partial_ordering operator<=>(const Json& a, const Json& b) noexcept {
+    return a.compared_with(b);
+  }
   template <typename T>
   requires std::is_arithmetic_v<T>
   friend std::partial_ordering operator<=>(const Json& a, T b) noexcept {
@@ -243,7 +253,7 @@ class Json {
   void become_array();
   void become_object();
   bool equals(const Json& other) const noexcept;
-  std::partial_ordering compared_with(const Json& scalar) const noexcept;
+  std::partial_ordering compared_with(const Json& other) const noexcept;
   Json& append(Json&& value, const char* operation, int id);
   Json* member(std::string_view key) const noexcept;  // of an object; null: it has none
   const Json* member_for_value(std::string_view key) const;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <ostream>
+#include <sstream>
 
 #include "support/json.hpp"
 
@@ -209,6 +210,18 @@ Json Json::parse_noting_repeats(std::string_view text, std::string& twice) {
   const bool good = nlohmann::json::sax_parse(text, &reader);
   if (reader.twice()) twice = *reader.twice();
   return good ? reader.take_root() : JsonReader::discarded();
+}
+
+Json Json::parse_first(std::string_view text, std::size_t& length) {
+  std::istringstream stream{std::string(text)};
+  JsonReader reader;
+  constexpr auto format = nlohmann::json::input_format_t::json;
+  if (!nlohmann::json::sax_parse(stream, &reader, format, /*strict=*/false))
+    throw JsonError(reader.problem());
+  // -1 where a number ends with the text.
+  const auto behind = static_cast<std::streamoff>(stream.tellg());
+  length = behind < 0 ? text.size() : static_cast<std::size_t>(behind);
+  return reader.take_root();
 }
 
 bool Json::accept(std::string_view text) {

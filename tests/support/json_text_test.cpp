@@ -216,6 +216,25 @@ TEST(JsonText, TheLastOfTwoEqualKeysCountsAtThePlaceOfTheFirst) {
   EXPECT_EQ(twice, "");
 }
 
+TEST(JsonText, OneValueAfterTheOtherIsRead) {
+  const std::string text = R"({"a": 1} [2]x)";
+  std::size_t length = 0;
+  EXPECT_EQ(Json::parse_first(text, length).dump(), R"({"a":1})");
+  EXPECT_EQ(length, 8u);
+  EXPECT_EQ(Json::parse_first(text.substr(8), length).dump(), "[2]");
+  EXPECT_EQ(length, 4u);
+  EXPECT_EQ(Json::parse_first("12", length), 12);
+  EXPECT_EQ(length, 2u);
+  for (const std::string bad : {R"({"a": 1)", "[2, x", "", "{\n\"a\"\n}"}) {
+    EXPECT_EQ(outcome([&] { return Json::parse_first(bad, length).dump(); }), outcome([&] {
+                std::istringstream stream(bad);
+                Theirs value;
+                stream >> value;
+                return value.dump();
+              }));
+  }
+}
+
 TEST(JsonText, NestingHasNoLimit) {
   const std::string deep(200000, '[');
   EXPECT_TRUE(Json::parse(deep, nullptr, false).is_discarded());

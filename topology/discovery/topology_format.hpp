@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "support/json.hpp"
 #include "support/result.hpp"
 #include "topology/node/topology.hpp"
 
@@ -15,12 +14,12 @@ namespace dllaunch {
 
 /// The document of `topo --json`: packages, numa, gpus, nics, allowed_cpus as the contract fixes
 /// them, plus "cores" and "allowed_numa", so that it round-trips.
-nlohmann::ordered_json to_json(const Topology& topology);
-Result<Topology> topology_from_json(const nlohmann::ordered_json& document);
+Json to_json(const Topology& topology);
+Result<Topology> topology_from_json(const Json& document);
 
 /// The "gpus" of that document alone.
-nlohmann::ordered_json gpus_to_json(const std::vector<Gpu>& gpus);
-Result<std::vector<Gpu>> gpus_from_json(const nlohmann::ordered_json& document);
+Json gpus_to_json(const std::vector<Gpu>& gpus);
+Result<std::vector<Gpu>> gpus_from_json(const Json& document);
 
 /// What `--topology X` means: "synthetic:..." (see synthetic.hpp), a .json file written by
 /// `topo --json`, else a file of hwloc XML.

@@ -2,8 +2,8 @@
 #include <regex>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
 #include "trainer/checkpoints/whole_file.hpp"
 
@@ -11,7 +11,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 Error unsound(std::string what) {
   return {ErrorKind::bad_request, std::move(what), ""};
@@ -106,7 +105,7 @@ Result<std::map<std::string, double>> read_metrics(const fs::path& step_director
     auto state = read_state(step_directory / "state.json");
     if (!state) return std::move(state).error();
     return metrics_of(*state);
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     return unsound(std::string("state.json lacks something: ") + problem.what());
   }
 }
@@ -123,7 +122,7 @@ Result<Checkpoint> read_checkpoint(const fs::path& step_directory) {
     checkpoint.weights = *std::move(weights);
     checkpoint.states = *std::move(states);
     return checkpoint;
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     return unsound(std::string("state.json lacks something: ") + problem.what());
   }
 }

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
 #include "trainer/checkpoints/checkpoint_place.hpp"
 #include "trainer/checkpoints/checkpoint_retention.hpp"
@@ -101,7 +101,7 @@ Result<Stored> write_tensors(const fs::path& file, TensorFile& tensors,
 std::string render_state(const Checkpoint& checkpoint, const Stored& model,
                          const Stored& optimizer) {
   const TrainPosition& at = checkpoint.position;
-  nlohmann::ordered_json state;
+  Json state;
   state["format"] = 1;
   state["model"] = checkpoint.model;
   state["optimizer"] = checkpoint.optimizer;

@@ -17,8 +17,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Edits (insert, delete, replace) from one word to the other.
 std::size_t distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
@@ -108,9 +106,8 @@ std::string kind_of(const ConfigKey& key) {
 
 bool is_word_of(const ConfigKey& key, const Json& value) {
   return value.is_string() &&
-         std::any_of(key.words.begin(), key.words.end(), [&](const Word& word) {
-           return word.name == value.get_ref<const std::string&>();
-         });
+         std::any_of(key.words.begin(), key.words.end(),
+                     [&](const Word& word) { return word.name == value.text(); });
 }
 
 std::string check_range(const ConfigKey& key, const Json& value) {
@@ -152,7 +149,7 @@ bool is_list_for(const ConfigKey& key, const Json& value) {
 /// One that may be empty; its strings may not.
 bool is_list_of_texts(const Json& value) {
   return value.is_array() && std::ranges::all_of(value, [](const Json& item) {
-           return item.is_string() && !item.get_ref<const std::string&>().empty();
+           return item.is_string() && !item.text().empty();
          });
 }
 
@@ -408,7 +405,7 @@ Result<TrainConfig> parse_config(std::string_view json) {
   Json document;
   try {
     document = Json::parse(json);
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     const std::string text = problem.what();
     return Error{ErrorKind::bad_request, "not JSON: " + text.substr(text.find("] ") + 2), ""};
   }

@@ -7,8 +7,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct KeyPlace {
   std::string block;
   std::string name;

@@ -12,8 +12,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::vector<Word> backend_words() {
   std::vector<Word> words{{"auto", "the fastest one that works on this device and precision"}};
   for (const auto& entry : backends()) {

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "trainer/config/config.hpp"
 
 namespace dllaunch {
@@ -32,15 +31,15 @@ std::vector<Word> words_of(const Entries& entries, std::vector<Word> first = {})
 /// A key that only some words of another key in its block have.
 struct KeyChoice {
   std::string by = {};                   // "name"; empty: there is no choice
-  nlohmann::ordered_json initial = {};   // of each word that has the key: its default there
+  Json initial = {};                     // of each word that has the key: its default there
   std::vector<std::string> needed = {};  // words for which it must be given
 };
 
 struct ConfigKey {
   std::string path;  // "optimizer.lr"
   ValueKind kind = ValueKind::text;
-  nlohmann::ordered_json initial = nullptr;  // the default
-  bool required = false;                     // has no default
+  Json initial = nullptr;  // the default
+  bool required = false;   // has no default
   bool nullable = false;
   bool launcher = false;  // written by the launcher, no part of `train:`
   bool wide = false;      // an integer that may exceed 2^31-1
@@ -51,8 +50,8 @@ struct ConfigKey {
   std::vector<Word> words = {};   // of a word; of a number: what may stand in its place
   KeyChoice choice = {};          // such a key is nullable: null is the default
   std::string description = {};
-  nlohmann::ordered_json about_words = {};  // what the launcher's checks know them by
-  std::function<void(TrainConfig&, const nlohmann::ordered_json&)> store = {};
+  Json about_words = {};  // what the launcher's checks know them by
+  std::function<void(TrainConfig&, const Json&)> store = {};
 };
 
 /// In the order in which people read them.

@@ -14,7 +14,7 @@ std::vector<ConfigKey> fine_tuning_keys() {
            }},
       {.path = "init_skip",
        .kind = ValueKind::texts,
-       .initial = nlohmann::ordered_json::array(),
+       .initial = Json::array(),
        .description = "names that init_from leaves out, they begin from the seed: `fc` is "
                       "everything below it, `*` stands for any characters, and `!` in front takes "
                       "names out of the list again",
@@ -24,7 +24,7 @@ std::vector<ConfigKey> fine_tuning_keys() {
            }},
       {.path = "freeze",
        .kind = ValueKind::texts,
-       .initial = nlohmann::ordered_json::array(),
+       .initial = Json::array(),
        .description = "parameters that stay as they are, written as in init_skip: `[layer1]`, or "
                       "`[\"!fc\"]` for all but one layer",
        .store = [](auto& c,

@@ -6,8 +6,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// An option of optimisers: how it is written and where it is kept.
 struct OptionRow {
   ConfigKey key;

@@ -6,17 +6,17 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "support/json.hpp"
+
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Known = std::optional<double>;
 
 constexpr std::size_t most_rows = 8;

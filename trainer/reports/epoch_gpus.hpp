@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "runtime/gpu/sensors/gpu_use.hpp"
+#include "support/json.hpp"
 #include "trainer/reports/tensorboard.hpp"
 
 namespace dllaunch {
@@ -23,7 +23,7 @@ struct EpochGpus {
 
 /// The fields of a `gpus` event behind `epoch` (docs/gpu-telemetry.md): quantiles over ranks and
 /// the eight worst, however many there are.
-nlohmann::ordered_json gpu_fields(const EpochGpus& gpus);
+Json gpu_fields(const EpochGpus& gpus);
 
 /// gpu/utilisation, gpu/memory_GiB, gpu/power_W, gpu/sm_clock_MHz, gpu/throttled: those that are
 /// known.

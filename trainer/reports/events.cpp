@@ -16,14 +16,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_ranks_listed = 8;
 constexpr std::size_t most_notes = 3;
@@ -126,11 +124,11 @@ class EventLog::Line {
   }
 
   std::string text() const {
-    return json_.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return json_.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 
  private:
-  nlohmann::ordered_json json_;
+  Json json_;
 };
 
 Result<EventLog> EventLog::open(const std::filesystem::path& file, std::int64_t generation) {

@@ -35,7 +35,7 @@ Result<Graph> build_network(const TrainConfig& config, const ModelEntry* model,
                             const Dataset& dataset) {
   const ImageShape shape = prepared_shape(dataset.image_shape(), config.data.image_size);
   if (model != nullptr) return model->build(shape, dataset.classes());
-  return build_layer_list(nlohmann::ordered_json::parse(config.layers), shape, dataset.classes());
+  return build_layer_list(Json::parse(config.layers), shape, dataset.classes());
 }
 
 Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {

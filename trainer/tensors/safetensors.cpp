@@ -11,14 +11,12 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "trainer/checkpoints/whole_file.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t length_bytes = 8;
 constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own reader
@@ -44,20 +42,10 @@ Error broken(std::string what) {
   return {ErrorKind::bad_request, std::move(what), ""};
 }
 
-/// nlohmann keeps the last of two equal keys; the format forbids them.
+/// JSON keeps the last of two equal keys; the format forbids them.
 Result<Json> parse_without_duplicates(std::string_view text) {
-  std::vector<std::set<std::string>> open_objects;
   std::string twice;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == Json::parse_event_t::key &&
-        !open_objects.back().insert(parsed.get<std::string>()).second) {
-      twice = parsed.get<std::string>();
-    }
-    return true;
-  };
-  Json header = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
+  Json header = Json::parse_noting_repeats(text, twice);
   if (header.is_discarded() || !header.is_object()) return broken("the header is no JSON object");
   if (!twice.empty())
     return broken(fmt::format("the header has the key '{}' twice", shown_name(twice)));
@@ -121,7 +109,7 @@ Result<Located> read_entry(const std::string& name, const Json& entry, std::uint
   if (!entry.is_object()) return broken("no object");
   if (entry.size() != 3) return broken("needs dtype, shape and data_offsets, nothing else");
   if (!entry.contains("dtype") || !entry["dtype"].is_string()) return broken("no dtype");
-  const auto type = type_of(entry["dtype"].get_ref<const std::string&>());
+  const auto type = type_of(entry["dtype"].text());
   if (!type) {
     return broken(fmt::format("dtype {} is none of F32, F64, F16, BF16 and I64",
                               shown_name(entry["dtype"].get<std::string>())));

@@ -7,14 +7,11 @@
 #include <limits>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "trainer/reports/report_file.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* batch_size_key = "batch_size";
 constexpr const char* lr_key = "optimizer.lr";
