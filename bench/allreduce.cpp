@@ -21,6 +21,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/node_memory.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 namespace {
 

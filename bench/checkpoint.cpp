@@ -21,6 +21,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "trainer/training/train.hpp"
 
 namespace {

@@ -26,6 +26,7 @@
 #include <dnnl.hpp>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/gradients/gradient_reducer.hpp"
 
 namespace {

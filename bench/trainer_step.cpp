@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "trainer/backends/backend.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
 
 namespace {
 

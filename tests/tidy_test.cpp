@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -17,24 +19,39 @@ namespace fs = std::filesystem;
 
 const fs::path root = DLLAUNCH_SOURCE_DIR;
 
-/// Who may include whom. An arrow that is not written here does not exist.
-const std::map<std::string, std::set<std::string>> arrows = {
-    {"support", {"support"}},
-    {"topology", {"topology", "support"}},
-    {"runtime", {"runtime", "topology", "support"}},
-    {"trainer", {"trainer", "runtime", "topology", "support"}},
-    {"launcher", {"launcher", "runtime", "topology", "support"}},
+/// A row of docs/rooms.txt: a room, and the rooms that it may include.
+struct Room {
+  std::string name;
+  std::vector<std::string> includes;
 };
 
-/// What the launcher may see of runtime/: the target runtime_core, which links no MPI.
-const std::set<std::string> runtime_core = {"runtime/rank/rank_env.hpp",
-                                            "runtime/rank/binding.hpp",
-                                            "runtime/timeline/timeline_format.hpp",
-                                            "runtime/rank/lease.hpp",
-                                            "runtime/gpu/sensors/gpu_reading.hpp",
-                                            "runtime/gpu/sensors/gpu_sensors.hpp",
-                                            "support/held_folder.hpp",
-                                            "support/run_file.hpp"};
+/// docs/rooms.txt, bottom first.
+std::vector<Room> read_rooms() {
+  std::ifstream in(root / "docs/rooms.txt");
+  std::vector<Room> rooms;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    std::string word;
+    if (line[0] != ' ') {
+      words >> word;
+      rooms.push_back({word, {}});
+    } else {
+      while (words >> word) rooms.back().includes.push_back(word);
+    }
+  }
+  return rooms;
+}
+
+/// The room of a file: the longest row that names one of its folders; nullptr if there is none.
+const Room* room_of(const std::vector<Room>& rooms, const std::string& path) {
+  const Room* found = nullptr;
+  for (const Room& room : rooms) {
+    const bool holds = path.rfind(room.name + "/", 0) == 0;
+    if (holds && (found == nullptr || room.name.size() > found->name.size())) found = &room;
+  }
+  return found;
+}
 
 /// A foreign library is included by one place. Prefix of the include -> prefixes of paths.
 const std::map<std::string, std::vector<std::string>> library_doors = {
@@ -59,7 +76,7 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
      {"launcher/staging/stage_parcel.cpp", "trainer/checkpoints/",
       "trainer/tuning/bucket_choice.cpp", "runtime/"}},
     {"CLI/",
-     {"launcher/cli/command_line.cpp", "launcher/cli/verb_help.cpp",
+     {"launcher/cli/command_line.cpp", "launcher/cli/command_help.cpp",
       "launcher/cluster/named_topology.cpp", "launcher/cli/commands/"}},
     {"spdlog/", {"trainer/commands/main.cpp"}},
     {"sqlite3.h", {"launcher/daemon/database.cpp"}},
@@ -81,19 +98,24 @@ const std::map<std::string, std::string> tested_elsewhere = {
      "hierarchical_communicator_test.cpp and communicators_test.cpp"},
     {"runtime/communicators/hierarchical/inter_node.cpp",
      "communicators_test.cpp, with nodes of 1, 2 and 3 ranks"},
+    {"runtime/communicators/host/host_communicator.cpp",
+     "communicator auto in communicators_test.cpp and ranks_apart_test.cpp"},
     {"runtime/communicators/nccl/module.cpp", "loaded and called by nccl_test.cpp"},
     {"runtime/communicators/nccl/nccl_communicator.cpp", "through the module, by nccl_test.cpp"},
     {"runtime/communicators/ring/ring.cpp", "communicators_test.cpp"},
     {"runtime/communicators/parameter_server/parameter_server.cpp", "communicators_test.cpp"},
     {"runtime/watchdog/end_of_node.cpp", "the end of real ranks in watchdog_test.cpp"},
-    {"trainer/session/compiled_model.cpp", "session_test.cpp and batch_size_test.cpp"},
+    {"trainer/session/compiled_model.cpp", "prepare_test.cpp and batch_size_test.cpp"},
+    {"trainer/training/announce.cpp", "the first lines of runs in train_test.cpp"},
+    {"trainer/session/session.cpp", "prepare_test.cpp and train_test.cpp"},
     {"trainer/backends/gpu/layers/library_layers.cpp",
      "backend_test.cpp on the host in place of a GPU"},
     {"trainer/backends/gpu/layers/norm_layers.cpp",
      "backend_test.cpp on the host in place of a GPU"},
     {"trainer/backends/cuda/module.cpp", "loaded and called by cuda_backend_test.cpp"},
     {"trainer/backends/cuda/cublaslt_product.cpp", "backend_test.cpp, where there is a GPU"},
-    {"trainer/backends/gpu/gpu_backend.cpp", "hip/module_test.cpp, cuda/cuda_backend_test.cpp"},
+    {"trainer/backends/gpu/opening/gpu_backend.cpp",
+     "hip/module_test.cpp, cuda/cuda_backend_test.cpp"},
     {"trainer/backends/cuda/cudnn_convolution.cpp", "backend_test.cpp, where there is a GPU"},
     {"trainer/backends/onednn/norm_x86.cpp", "norm_test.cpp, every instruction set"},
     {"trainer/backends/onednn/norm_portable.cpp", "norm_test.cpp, built a second time"},
@@ -103,18 +125,18 @@ const std::map<std::string, std::string> tested_elsewhere = {
      "run as a program by tests/end_to_end and trainer/dltrain_test.cpp"},
     {"launcher/cli/main.cpp", "run as a program by launcher/program_test.cpp"},
     {"launcher/cli/commands/",
-     "run as a program by verbs_test.cpp, program_test.cpp and tests/end_to_end"},
-    {"topology/diagnosis/diagnosis_scene.cpp",
+     "run as a program by commands_test.cpp, program_test.cpp and tests/end_to_end"},
+    {"topology/diagnosis/diagnosis_context.cpp",
      "what all rules share: topology/diagnosis_*_test.cpp"},
     {"launcher/doctor/examine.cpp", "real processes in end_to_end/doctor_test.cpp"},
-    {"launcher/cli/verb_help.cpp", "the golden help texts of verbs_test.cpp"},
+    {"launcher/cli/command_help.cpp", "the golden help texts of commands_test.cpp"},
     {"launcher/daemon/client.cpp", "against the real server in daemon/http_server_test.cpp"},
     {"launcher/daemon/daemon.cpp", "run as a program by end_to_end/daemon_test.cpp"},
     {"launcher/daemon/main.cpp", "run as a program by end_to_end/daemon_test.cpp"},
     {"launcher/base/version.cpp", "--version in program_test.cpp"},
     {"launcher/cluster/cluster_profile_schema.cpp", "cluster_profile_test.cpp, key by key"},
-    {"launcher/os/child_process.cpp", "posix_world_test.cpp: commands that hang, flood and die"},
-    {"launcher/cluster/named_topology.cpp", "--topology of topo and bind in verbs_test.cpp"},
+    {"launcher/os/child_process.cpp", "posix_system_test.cpp: commands that hang, flood and die"},
+    {"launcher/cluster/named_topology.cpp", "--topology of topo and bind in commands_test.cpp"},
     {"launcher/job/load_job.cpp", "files that are missing, empty or folders in program_test.cpp"},
     {"launcher/job/job_keys.cpp", "a table: job_schema_test.cpp and docs/job-file.md"},
     {"launcher/job/job_schema_markdown.cpp", "docs/job-file.md, compared in job_schema_test.cpp"},
@@ -150,9 +172,9 @@ std::vector<std::string> read_lines(const fs::path& path) {
   return lines;
 }
 
-std::vector<Source> sources(const std::vector<std::string>& folders) {
+std::vector<Source> sources(const std::vector<std::string>& in) {
   std::vector<Source> found;
-  for (const auto& folder : folders) {
+  for (const auto& folder : in) {
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const auto extension = entry.path().extension().string();
       if (extension != ".cpp" && extension != ".hpp" && extension != ".cu") continue;
@@ -165,7 +187,7 @@ std::vector<Source> sources(const std::vector<std::string>& folders) {
   return found;
 }
 
-const std::vector<std::string> rooms = {"support", "topology", "runtime", "trainer", "launcher"};
+const std::vector<std::string> folders = {"support", "topology", "runtime", "trainer", "launcher"};
 const std::vector<std::string> everything = {"support",  "topology", "runtime", "trainer",
                                              "launcher", "tests",    "bench"};
 
@@ -192,32 +214,80 @@ std::size_t columns(const std::string& line) {
       std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-TEST(Tidy, ArrowsPointDown) {
-  expect_no_line(sources(rooms), [](const Source& source, const std::string& line) -> std::string {
-    const std::string target = included(line);
-    const std::string from = source.path.substr(0, source.path.find('/'));
-    const std::string to = target.substr(0, target.find('/'));
-    if (arrows.count(to) == 0) return "";
-    if (arrows.at(from).count(to) == 0) return from + " must not include " + target;
-    if (from == "launcher" && to == "runtime" && runtime_core.count(target) == 0) {
-      return "launcher may include runtime_core only, not " + target;
+TEST(Rooms, StandAboveWhatTheyInclude) {
+  std::set<std::string> below;
+  for (const Room& room : read_rooms()) {
+    EXPECT_TRUE(fs::is_directory(root / room.name)) << room.name << " is no folder";
+    for (const std::string& lower : room.includes) {
+      EXPECT_TRUE(below.count(lower) == 1)
+          << lower << " is not above " << room.name << " in the file";
     }
-    return "";
+    EXPECT_TRUE(below.insert(room.name).second) << room.name << " has two rows";
+  }
+}
+
+TEST(Rooms, IncludeWhatTheTableSays) {
+  const std::vector<Room> rooms = read_rooms();
+  std::set<std::pair<std::string, std::string>> unused;
+  for (const Room& room : rooms) {
+    for (const std::string& lower : room.includes) unused.insert({room.name, lower});
+  }
+  expect_no_line(sources(folders), [&](const Source& source, const std::string& line) {
+    const Room* from = room_of(rooms, source.path);
+    const Room* to = room_of(rooms, included(line));
+    if (from == nullptr) return "docs/rooms.txt has no room for " + source.path;
+    if (to == nullptr || to == from) return std::string();
+    unused.erase({from->name, to->name});
+    const bool allowed = std::ranges::find(from->includes, to->name) != from->includes.end();
+    return allowed ? std::string() : from->name + " must not include " + to->name;
   });
+  for (const auto& [from, to] : unused) ADD_FAILURE() << from << " includes nothing of " << to;
+}
+
+/// dllaunch starts in milliseconds on a login node: it links no MPI and nothing of the trainer.
+TEST(Rooms, KeepMpiOutOfTheLauncher) {
+  std::map<std::string, std::set<std::string>> reached;
+  for (const Room& room : read_rooms()) {
+    for (const std::string& lower : room.includes) {
+      reached[room.name].insert(lower);
+      reached[room.name].insert(reached[lower].begin(), reached[lower].end());
+    }
+    if (room.name.rfind("launcher", 0) != 0) continue;
+    for (const std::string& lower : reached[room.name]) {
+      EXPECT_NE(lower.rfind("trainer", 0), 0u) << room.name << " reaches " << lower;
+      EXPECT_NE(lower.rfind("runtime/communicators", 0), 0u) << room.name << " reaches " << lower;
+    }
+  }
+}
+
+TEST(Rooms, ListAtMostTwentyFiveModules) {
+  std::map<std::string, std::set<std::string>> modules;
+  for (const auto& source : sources(folders)) {
+    const fs::path path = source.path;
+    modules[path.parent_path().generic_string()].insert(path.stem().string());
+  }
+  for (const auto& [folder, names] : modules) EXPECT_LE(names.size(), 25u) << folder;
+}
+
+TEST(Rooms, AreDrawnAsTheTableSays) {
+  if (std::system("python3 -c '' 2>/dev/null") != 0) GTEST_SKIP() << "no python3";
+  const std::string command = "'" + (root / "scripts/draw-rooms").string() + "' --check";
+  EXPECT_EQ(std::system(command.c_str()), 0);
 }
 
 TEST(Tidy, EveryLibraryHasOneDoor) {
-  expect_no_line(sources(rooms), [](const Source& source, const std::string& line) -> std::string {
-    const std::string target = included(line);
-    for (const auto& [library, doors] : library_doors) {
-      if (target.empty() || target.rfind(library, 0) != 0) continue;
-      const bool allowed = std::any_of(doors.begin(), doors.end(), [&](const std::string& door) {
-        return source.path.rfind(door, 0) == 0;
+  expect_no_line(
+      sources(folders), [](const Source& source, const std::string& line) -> std::string {
+        const std::string target = included(line);
+        for (const auto& [library, doors] : library_doors) {
+          if (target.empty() || target.rfind(library, 0) != 0) continue;
+          const bool allowed =
+              std::any_of(doors.begin(), doors.end(),
+                          [&](const std::string& door) { return source.path.rfind(door, 0) == 0; });
+          if (!allowed) return target + " is included elsewhere already: " + doors.front();
+        }
+        return "";
       });
-      if (!allowed) return target + " is included elsewhere already: " + doors.front();
-    }
-    return "";
-  });
 }
 
 TEST(Tidy, LinesFitAHundredColumns) {
@@ -237,10 +307,11 @@ TEST(Tidy, NoMacrosAndNoConditionalCompilation) {
   // A vendor's header that lacks a function in older versions leaves no other way.
   const std::string versions = "runtime/communicators/nccl/nccl_api.hpp";
   static const std::regex check(R"(^#if NCCL_VERSION_CODE >= )");
-  expect_no_line(sources(rooms), [&](const Source& source, const std::string& line) -> std::string {
-    if (source.path == versions && std::regex_search(line, check)) return "";
-    return std::regex_search(line, define) ? "preprocessor: " + line : "";
-  });
+  expect_no_line(sources(folders),
+                 [&](const Source& source, const std::string& line) -> std::string {
+                   if (source.path == versions && std::regex_search(line, check)) return "";
+                   return std::regex_search(line, define) ? "preprocessor: " + line : "";
+                 });
 }
 
 TEST(Tidy, HeadersDoNotUseNamespaces) {
@@ -290,7 +361,7 @@ TEST(Tidy, FilesAreNamedByContent) {
 }
 
 TEST(Tidy, EverySourceHasItsTest) {
-  for (const auto& source : sources(rooms)) {
+  for (const auto& source : sources(folders)) {
     if (source.path.substr(source.path.size() - 4) != ".cpp") continue;
     if (is_tested_elsewhere(source.path)) continue;
     const std::string stem = source.path.substr(0, source.path.size() - 4);

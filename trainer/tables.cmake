@@ -1,10 +1,10 @@
 # Tables written by the build: no registrar that a linker could drop, no #ifdef.
 
-# dllaunch_write_table(TARGET t FUNCTION models TYPE ModelEntry HEADER trainer/graph/graph.hpp SUFFIX model NAMES a b)
-# Adds to TARGET a source in which FUNCTION() returns a span of TYPE: a_model, b_model, ... in that order.
+# dllaunch_table(SOURCE FUNCTION models TYPE ModelEntry HEADER trainer/models/models.hpp SUFFIX model NAMES a b)
+# Sets SOURCE to a file in which FUNCTION() returns a span of TYPE: a_model, b_model, ... in that order.
 # Each is an `extern const TYPE NAME_SUFFIX` of namespace dllaunch, defined in the file or folder NAME.
-function(dllaunch_write_table)
-  cmake_parse_arguments(ARG "" "TARGET;FUNCTION;TYPE;HEADER;SUFFIX" "NAMES" ${ARGN})
+function(dllaunch_table source)
+  cmake_parse_arguments(ARG "" "FUNCTION;TYPE;HEADER;SUFFIX" "NAMES" ${ARGN})
   set(declarations "")
   set(entries "")
   foreach(name IN LISTS ARG_NAMES)
@@ -27,55 +27,62 @@ std::span<const @ARG_TYPE@> @ARG_FUNCTION@() {
 
 }  // namespace dllaunch
 ")
-  target_sources(${ARG_TARGET} PRIVATE ${table})
+  set(${source} ${table} PARENT_SCOPE)
 endfunction()
 
-# dllaunch_models(lenet cnn): trainer/models/NAME.cpp must define NAME_model.
+# dllaunch_models(lenet cnn SHARED files): trainer/models/NAME.cpp must define NAME_model.
 function(dllaunch_models)
-  list(TRANSFORM ARGN REPLACE "(.+)" "models/\\1.cpp" OUTPUT_VARIABLE sources)
-  target_sources(dllaunch_compute PRIVATE ${sources})
-  dllaunch_write_table(TARGET dllaunch_compute FUNCTION models TYPE ModelEntry
-    HEADER trainer/graph/graph.hpp SUFFIX model NAMES ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
+  set(names ${ARG_UNPARSED_ARGUMENTS})
+  dllaunch_table(table FUNCTION models TYPE ModelEntry HEADER trainer/models/models.hpp SUFFIX model NAMES ${names})
+  list(TRANSFORM names APPEND .cpp)
+  dllaunch_room(trainer/models SOURCES ${names} ${ARG_SHARED} ${table})
 endfunction()
 
-# dllaunch_losses(mean_squared_error): trainer/losses/NAME.cpp must define NAME_loss.
+# dllaunch_losses(mean_squared_error SHARED files): trainer/losses/NAME.cpp must define NAME_loss.
 function(dllaunch_losses)
-  list(TRANSFORM ARGN REPLACE "(.+)" "losses/\\1.cpp" OUTPUT_VARIABLE sources)
-  target_sources(dllaunch_compute PRIVATE ${sources})
-  dllaunch_write_table(TARGET dllaunch_compute FUNCTION losses TYPE LossEntry
-    HEADER trainer/losses/loss.hpp SUFFIX loss NAMES ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
+  set(names ${ARG_UNPARSED_ARGUMENTS})
+  dllaunch_table(table FUNCTION losses TYPE LossEntry HEADER trainer/losses/loss.hpp SUFFIX loss NAMES ${names})
+  list(TRANSFORM names APPEND .cpp)
+  dllaunch_room(trainer/losses HOT SOURCES ${names} ${ARG_SHARED} ${table})
+endfunction()
+
+# dllaunch_datasets(mnist synthetic SHARED files): trainer/data/datasets/NAME.cpp must define NAME_dataset.
+function(dllaunch_datasets)
+  cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
+  set(names ${ARG_UNPARSED_ARGUMENTS})
+  dllaunch_table(table FUNCTION datasets TYPE DatasetEntry HEADER trainer/data/datasets/dataset.hpp SUFFIX dataset
+    NAMES ${names})
+  list(TRANSFORM names APPEND .cpp)
+  dllaunch_room(trainer/data/datasets HOT SOURCES ${names} ${ARG_SHARED} ${table})
+endfunction()
+
+# dllaunch_optimizers(sgd SHARED files): trainer/optimizers/NAME.cpp must define NAME_optimizer.
+function(dllaunch_optimizers)
+  cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
+  set(names ${ARG_UNPARSED_ARGUMENTS})
+  dllaunch_table(table FUNCTION optimizers TYPE OptimizerEntry HEADER trainer/optimizers/optimizer.hpp
+    SUFFIX optimizer NAMES ${names})
+  list(TRANSFORM names APPEND .cpp)
+  dllaunch_room(trainer/optimizers SOURCES ${names} ${ARG_SHARED} ${table})
+  # Loops over all weights in every build; errno of sqrt() would keep the compiler from vectorising them.
+  list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/trainer/optimizers/)
+  set_source_files_properties(${names} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
 endfunction()
 
 # dllaunch_backend(NAME SOURCES ... [LINK targets ...]), in the backend's own folder.
 # One of its sources must define NAME_backend.
 function(dllaunch_backend name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
-  target_sources(dllaunch_compute PRIVATE ${ARG_SOURCES})
-  target_link_libraries(dllaunch_compute PRIVATE ${ARG_LINK})
-  set_property(TARGET dllaunch_compute APPEND PROPERTY DLLAUNCH_BACKENDS ${name})
+  dllaunch_room(trainer/backends/${name} HOT ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY DLLAUNCH_BACKENDS ${name})
 endfunction()
 
 # The backends in the order of their add_subdirectory lines: fastest first.
-function(dllaunch_write_backend_table)
-  get_target_property(names dllaunch_compute DLLAUNCH_BACKENDS)
-  dllaunch_write_table(TARGET dllaunch_compute FUNCTION backends TYPE BackendEntry
-    HEADER trainer/backends/backend.hpp SUFFIX backend NAMES ${names})
-endfunction()
-
-# dllaunch_datasets(mnist synthetic): trainer/data/datasets/NAME.cpp must define NAME_dataset.
-function(dllaunch_datasets)
-  list(TRANSFORM ARGN REPLACE "(.+)" "data/datasets/\\1.cpp" OUTPUT_VARIABLE sources)
-  target_sources(dllaunch_trainer PRIVATE ${sources})
-  dllaunch_write_table(TARGET dllaunch_trainer FUNCTION datasets TYPE DatasetEntry
-    HEADER trainer/data/datasets/dataset.hpp SUFFIX dataset NAMES ${ARGN})
-endfunction()
-
-# dllaunch_optimizers(sgd): trainer/optimizers/NAME.cpp must define NAME_optimizer.
-function(dllaunch_optimizers)
-  list(TRANSFORM ARGN REPLACE "(.+)" "optimizers/\\1.cpp" OUTPUT_VARIABLE sources)
-  target_sources(dllaunch_trainer PRIVATE ${sources})
-  # Loops over all weights in every build; errno of sqrt() would keep the compiler from vectorising them.
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
-  dllaunch_write_table(TARGET dllaunch_trainer FUNCTION optimizers TYPE OptimizerEntry
-    HEADER trainer/optimizers/optimizer.hpp SUFFIX optimizer NAMES ${ARGN})
+function(dllaunch_backend_table)
+  get_property(names GLOBAL PROPERTY DLLAUNCH_BACKENDS)
+  dllaunch_table(table FUNCTION backends TYPE BackendEntry HEADER trainer/backends/table/backends.hpp
+    SUFFIX backend NAMES ${names})
+  list(TRANSFORM names PREPEND dllaunch::trainer_backends_)
+  dllaunch_room(trainer/backends/table SOURCES ${table} LINK ${names})
 endfunction()

@@ -21,6 +21,7 @@
 #include "bench/gpu/ceilings.hpp"
 #include "runtime/gpu/own_gpu.hpp"
 #include "trainer/backends/cuda/cublaslt_product.hpp"
+#include "trainer/models/models.hpp"
 
 namespace {
 

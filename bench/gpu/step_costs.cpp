@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "trainer/backends/gpu/step/step_plan.hpp"
+#include "trainer/backends/gpu/plan/step_plan.hpp"
 
 namespace dllaunch::gpu {
 namespace {

@@ -26,6 +26,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace {
 

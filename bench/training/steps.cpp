@@ -27,9 +27,12 @@
 #include <vector>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/gradients/gradient_reducer.hpp"
 #include "runtime/rank/rank_env.hpp"
+#include "trainer/backends/table/backends.hpp"
 #include "trainer/config/config.hpp"
+#include "trainer/models/models.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
 
 namespace {

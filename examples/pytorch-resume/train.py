@@ -25,7 +25,7 @@ arguments = parser.parse_args()
 
 run = pathlib.Path(os.environ["DLLAUNCH_RUN_DIR"])
 checkpoint = run / "checkpoint.pt"
-generation = int(os.environ.get("DLLAUNCH_GENERATION", "0"))  # which start of the run this is
+generation = int(os.environ.get("DLLAUNCH_GENERATION", "0"))  # fencing token of this start
 heartbeat = os.environ.get("DLLAUNCH_HEARTBEAT")
 
 asked_to_stop = False
@@ -33,7 +33,7 @@ asked_to_stop = False
 
 def on_signal(number, frame):
     global asked_to_stop
-    asked_to_stop = True  # the loop below saves and leaves after its step
+    asked_to_stop = True  # the loop below saves and exits after its step
 
 
 signal.signal(signal.SIGUSR2, on_signal)  # `recovery.signal` of job.yaml
@@ -50,7 +50,7 @@ torch.manual_seed(1)  # the same data set and the same first weights everywhere
 points = torch.rand(arguments.points, 2) * 2 - 1
 quadrants = (points[:, 0] > 0).long() * 2 + (points[:, 1] > 0).long()
 data = TensorDataset(points, quadrants)
-sampler = DistributedSampler(data, seed=1)  # the same order in each start: it goes by the epoch
+sampler = DistributedSampler(data, seed=1)  # the same order in each start: it depends on the epoch
 loader = DataLoader(data, batch_size=64, sampler=sampler)
 
 network = nn.Sequential(nn.Linear(2, 32), nn.ReLU(), nn.Linear(32, 4)).to(device)
@@ -70,7 +70,7 @@ def save(epoch, done):
     if rank != 0:
         return
     if overtaken():
-        os._exit(93)  # never start this one again
+        os._exit(93)  # never restart
     temporary = run / f".checkpoint-{generation}.tmp"
     with open(temporary, "wb") as file:
         torch.save({"model": network.state_dict(), "optimizer": optimizer.state_dict(),
@@ -85,7 +85,7 @@ def load():
     node's file system may still show what was there a minute ago."""
     found = [None]
     if rank == 0:
-        for left in run.glob(".checkpoint-*.tmp"):  # by a start that was killed
+        for left in run.glob(".checkpoint-*.tmp"):  # left by a killed start
             left.unlink()
         if checkpoint.exists():
             found = [torch.load(checkpoint, map_location="cpu")]
@@ -107,8 +107,8 @@ def somebody_was_asked():
 
 def leave(epoch, done):
     save(epoch, done)
-    dist.barrier()  # nobody leaves before it is saved
-    sys.exit(75)  # not done: 0 would say that the work is
+    dist.barrier()  # no rank exits before the checkpoint is saved
+    sys.exit(75)  # not done: 0 would mean that the work is
 
 
 first_epoch, done_before = load()

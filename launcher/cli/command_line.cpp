@@ -11,7 +11,7 @@
 
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/base/version.hpp"
-#include "launcher/cli/verb_help.hpp"
+#include "launcher/cli/command_help.hpp"
 
 namespace dllaunch {
 namespace {
@@ -20,7 +20,7 @@ const std::map<std::string, ColorChoice> color_words = {{"auto", ColorChoice::au
                                                         {"always", ColorChoice::always},
                                                         {"never", ColorChoice::never}};
 
-/// What every verb accepts.
+/// What every command accepts.
 struct GlobalOptions {
   std::string color = "auto";
   bool verbose = false;
@@ -40,23 +40,23 @@ void declare_globals(CLI::App& app, GlobalOptions& options) {
   app.set_help_flag("-h,--help", "this text")->group(global_group);
 }
 
-/// The words before the verb can only be global options; --color takes the word behind it.
-std::size_t position_of_verb(const std::vector<std::string>& args) {
+/// The words before the command can only be global options; --color takes the word behind it.
+std::size_t position_of_command(const std::vector<std::string>& args) {
   std::size_t at = 0;
   while (at < args.size() && args[at].starts_with('-')) at += args[at] == "--color" ? 2 : 1;
   return std::min(at, args.size());
 }
 
-const Verb* find_verb(std::string_view name) {
-  for (const Verb* verb : verbs()) {
-    if (verb->name == name) return verb;
+const Command* find_command(std::string_view name) {
+  for (const Command* command : commands()) {
+    if (command->name == name) return command;
   }
   return nullptr;
 }
 
-std::vector<std::string> verb_names() {
+std::vector<std::string> command_names() {
   std::vector<std::string> names;
-  for (const Verb* verb : verbs()) names.emplace_back(verb->name);
+  for (const Command* command : commands()) names.emplace_back(command->name);
   return names;
 }
 
@@ -70,10 +70,10 @@ Error unknown_word(const std::string& word) {
   const bool like_a_file = word.find_first_of("./") != std::string::npos;
   if (like_a_file) {
     return {ErrorKind::bad_request, "no such file: '" + word + "'",
-            "the name of a job file that exists, or one of: " + join(verb_names())};
+            "the name of a job file that exists, or one of: " + join(command_names())};
   }
   std::string what = "unknown verb '" + word + "'";
-  const auto names = verb_names();
+  const auto names = command_names();
   if (const auto near = nearest_name(word, names)) what += "; did you mean '" + *near + "'?";
   return {ErrorKind::bad_request, what, "one of: " + join(names) + "; or the name of a job file"};
 }
@@ -101,36 +101,36 @@ std::string as_fact(std::string text) {
   return text;
 }
 
-Result<Parsed> parse_verb(const Verb& verb, std::vector<std::string> args) {
-  Command command;
-  command.verb = &verb;
-  command.app = std::make_shared<CLI::App>();
+Result<Parsed> parse_command(const Command& command, std::vector<std::string> args) {
+  Invocation invocation;
+  invocation.command = &command;
+  invocation.app = std::make_shared<CLI::App>();
   GlobalOptions globals;
-  CLI::App& app = *command.app;
-  command.body = verb.declare(app);
+  CLI::App& app = *invocation.app;
+  invocation.body = command.declare(app);
   declare_globals(app, globals);
 
   std::reverse(args.begin(), args.end());  // as CLI11 wants them
   try {
     app.parse(args);
   } catch (const CLI::CallForHelp&) {
-    return Parsed{Answer{render_verb_help(verb, app)}};
+    return Parsed{Answer{render_command_help(command, app)}};
   } catch (const CLI::ParseError& error) {
     const auto extra = app.remaining();
     Error failure = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty()
                         ? unexpected_word(extra.front(), app)
                         : Error{ErrorKind::bad_request, as_fact(error.what()), ""};
-    failure.hint = "dllaunch " + std::string(verb.name) + " --help";
-    return std::move(failure).within(verb.name);
+    failure.hint = "dllaunch " + std::string(command.name) + " --help";
+    return std::move(failure).within(command.name);
   }
   const CLI::Option* fix = app.get_option_no_throw("--fix");
-  command.prints_a_file = verb.name == "script" || (fix != nullptr && fix->count() > 0);
-  command.color = color_words.at(globals.color);
-  command.verbosity = globals.quiet ? -1 : globals.verbose ? 1 : 0;
-  return Parsed{std::move(command)};
+  invocation.prints_a_file = command.name == "script" || (fix != nullptr && fix->count() > 0);
+  invocation.color = color_words.at(globals.color);
+  invocation.verbosity = globals.quiet ? -1 : globals.verbose ? 1 : 0;
+  return Parsed{std::move(invocation)};
 }
 
-/// The options before the verb; an answer where they ask `dllaunch` itself for one.
+/// The options before the command; an answer where they ask `dllaunch` itself for one.
 Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
   CLI::App app;
   GlobalOptions globals;
@@ -157,7 +157,7 @@ Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
 
 Result<Parsed> parse_command_line(const std::vector<std::string>& args,
                                   const std::function<bool(const std::string&)>& exists) {
-  const std::size_t at = position_of_verb(args);
+  const std::size_t at = position_of_command(args);
   const auto leading_end = args.begin() + static_cast<std::ptrdiff_t>(at);
   std::vector<std::string> rest(args.begin(), leading_end);
   auto answer = parse_leading(rest);
@@ -168,14 +168,14 @@ Result<Parsed> parse_command_line(const std::vector<std::string>& args,
                  "dllaunch --help"};
   }
 
-  const Verb* verb = find_verb(args[at]);
-  if (verb == nullptr) {
-    verb = exists(args[at]) ? find_verb("run") : nullptr;
-    if (verb == nullptr) return unknown_word(args[at]);
+  const Command* command = find_command(args[at]);
+  if (command == nullptr) {
+    command = exists(args[at]) ? find_command("run") : nullptr;
+    if (command == nullptr) return unknown_word(args[at]);
     rest.push_back(args[at]);
   }
   rest.insert(rest.end(), leading_end + 1, args.end());
-  return parse_verb(*verb, std::move(rest));
+  return parse_command(*command, std::move(rest));
 }
 
 int exit_code_of(ErrorKind kind) {

@@ -1,4 +1,4 @@
-// From the words after `dllaunch` to the verb they mean. Runs nothing.
+// From the words after `dllaunch` to the command they mean. Runs nothing.
 #pragma once
 
 #include <functional>
@@ -7,19 +7,19 @@
 #include <variant>
 #include <vector>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 
 namespace dllaunch {
 
 enum class ColorChoice { automatic, always, never };  // typed: auto|always|never
 
-/// A verb with its options, ready to run.
-struct Command {
-  const Verb* verb = nullptr;
+/// A command with its options, ready to run.
+struct Invocation {
+  const Command* command = nullptr;
   ColorChoice color = ColorChoice::automatic;
   int verbosity = 0;
   bool prints_a_file = false;  // a script or a patch: its bytes matter
-  VerbBody body;
+  CommandBody body;
   std::shared_ptr<CLI::App> app;  // the body may look at it
 };
 
@@ -28,17 +28,17 @@ struct Answer {
   std::string text;
 };
 
-using Parsed = std::variant<Command, Answer>;
+using Parsed = std::variant<Invocation, Answer>;
 
 /// `dllaunch FILE ...` means `dllaunch run FILE ...`; `exists` says whether a word names a file.
-/// --color, -v and -q may stand before or after the verb. bad_request: anything not understood.
+/// --color, -v and -q may stand before or after the command. bad_request: anything not understood.
 Result<Parsed> parse_command_line(const std::vector<std::string>& args,
                                   const std::function<bool(const std::string&)>& exists);
 
 /// `dllaunch --help`.
 std::string render_help();
 
-/// The exit code a failed verb ends with.
+/// The exit code a failed command ends with.
 int exit_code_of(ErrorKind kind);
 
 }  // namespace dllaunch

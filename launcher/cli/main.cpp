@@ -1,4 +1,4 @@
-// dllaunch: reads the command line, opens the door to the world, prints errors. Nothing else.
+// dllaunch: reads the command line, makes the System, prints errors. Nothing else.
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #include "launcher/base/terminal_text.hpp"
 #include "launcher/cli/command_line.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace {
 
@@ -80,8 +80,9 @@ int main(int argc, char** argv) {
     std::fputs(answer->text.c_str(), stdout);
     return flushed(exit_code::success);
   }
-  const auto& command = std::get<Command>(*parsed);
-  PosixWorld world(observe_console(command.color, command.verbosity), command.prints_a_file);
-  const auto code = command.body(world);
-  return flushed(code ? *code : report(code.error(), world.console().color_err));
+  const auto& invocation = std::get<Invocation>(*parsed);
+  PosixSystem system(observe_console(invocation.color, invocation.verbosity),
+                     invocation.prints_a_file);
+  const auto code = invocation.body(system);
+  return flushed(code ? *code : report(code.error(), system.console().color_err));
 }

@@ -27,9 +27,9 @@ std::string name_of(const std::string& path) {
   return fs::path(path).stem().string();
 }
 
-std::vector<std::string> own_files(World& world) {
+std::vector<std::string> own_files(System& system) {
   std::vector<std::string> paths;
-  const auto folder = own_profiles_folder(world);
+  const auto folder = own_profiles_folder(system);
   if (!folder) return paths;
   std::error_code problem;
   for (fs::directory_iterator at(*folder, problem), end; !problem && at != end;
@@ -43,10 +43,10 @@ std::vector<std::string> own_files(World& world) {
   return paths;
 }
 
-Result<ClusterProfile> read_profile(World& world, const ProfileText& found) {
+Result<ClusterProfile> read_profile(System& system, const ProfileText& found) {
   auto parsed = parse_cluster_profile(found.text, found.file);
   if (parsed.profile) return *std::move(parsed.profile);
-  world.note(render(parsed.problems, world.console().color_err));
+  system.log(render(parsed.problems, system.console().color_err));
   const auto count = parsed.problems.size();
   return Error{
       ErrorKind::bad_request,
@@ -126,7 +126,7 @@ bool may_fit(const ProfileText& found, const Facts& facts) {
   return !parsed.profile || evidence_for(*parsed.profile, facts).weight() > 0;
 }
 
-std::vector<ClusterProfile> read_all(World& world, const std::vector<ProfileText>& texts) {
+std::vector<ClusterProfile> read_all(System& system, const std::vector<ProfileText>& texts) {
   std::vector<ClusterProfile> all;
   for (const auto& found : texts) {
     auto parsed = parse_cluster_profile(found.text, found.file);
@@ -135,7 +135,7 @@ std::vector<ClusterProfile> read_all(World& world, const std::vector<ProfileText
       continue;
     }
     const auto& first = parsed.problems.front();
-    world.note(fmt::format("dllaunch: warning: cluster profile not used: {}:{}:{}: {}\n",
+    system.log(fmt::format("dllaunch: warning: cluster profile not used: {}:{}:{}: {}\n",
                            first.file, first.line, first.column, first.message));
   }
   return all;
@@ -148,24 +148,24 @@ bool is_sure(const ClusterProfile& profile, const std::string& key) {
 
 }  // namespace
 
-std::optional<std::string> own_profiles_folder(World& world) {
-  const auto config = world.environment("XDG_CONFIG_HOME");
+std::optional<std::string> own_profiles_folder(System& system) {
+  const auto config = system.environment("XDG_CONFIG_HOME");
   if (config && config->starts_with('/')) return *config + "/dllaunch/clusters";
-  const auto home = world.environment("HOME");
+  const auto home = system.environment("HOME");
   if (home && home->starts_with('/')) return *home + "/.config/dllaunch/clusters";
   return std::nullopt;
 }
 
-std::vector<ProfileText> profile_texts(World& world, bool own) {
+std::vector<ProfileText> profile_texts(System& system, bool own) {
   std::map<std::string, ProfileText> by_name;
   for (const auto& embedded : embedded_cluster_profiles())
     by_name[std::string(embedded.name)] = {std::string(embedded.name), std::string(built_in),
                                            std::string(embedded.text)};
   if (own) {
-    for (const auto& path : own_files(world)) {
-      auto text = world.read_file(path);
+    for (const auto& path : own_files(system)) {
+      auto text = system.read_file(path);
       if (!text) {
-        world.note(fmt::format("dllaunch: warning: {}\n", text.error().what));
+        system.log(fmt::format("dllaunch: warning: {}\n", text.error().what));
         continue;
       }
       by_name[name_of(path)] = {name_of(path), path, *std::move(text)};
@@ -177,17 +177,17 @@ std::vector<ProfileText> profile_texts(World& world, bool own) {
   return all;
 }
 
-Result<ClusterProfile> find_profile(World& world, const std::string& name) {
+Result<ClusterProfile> find_profile(System& system, const std::string& name) {
   if (is_path(name)) {
-    auto text = world.read_file(name);
+    auto text = system.read_file(name);
     if (!text)
       return Error{ErrorKind::bad_request, text.error().what, "the name of a cluster profile"};
-    return read_profile(world, {name_of(name), name, *std::move(text)});
+    return read_profile(system, {name_of(name), name, *std::move(text)});
   }
-  const auto all = profile_texts(world);
+  const auto all = profile_texts(system);
   std::vector<std::string> names;
   for (const auto& found : all) {
-    if (found.name == name) return read_profile(world, found);
+    if (found.name == name) return read_profile(system, found);
     names.push_back(found.name);
   }
   const auto near = nearest_name(name, names);
@@ -198,14 +198,14 @@ Result<ClusterProfile> find_profile(World& world, const std::string& name) {
                            fmt::join(names, ", "))};
 }
 
-std::vector<ClusterProfile> read_profiles(World& world, bool own) {
-  return read_all(world, profile_texts(world, own));
+std::vector<ClusterProfile> read_profiles(System& system, bool own) {
+  return read_all(system, profile_texts(system, own));
 }
 
-std::vector<ClusterProfile> read_candidates(World& world, const Facts& facts, bool own) {
-  auto texts = profile_texts(world, own);
+std::vector<ClusterProfile> read_candidates(System& system, const Facts& facts, bool own) {
+  auto texts = profile_texts(system, own);
   std::erase_if(texts, [&](const ProfileText& found) { return !may_fit(found, facts); });
-  return read_all(world, texts);
+  return read_all(system, texts);
 }
 
 std::string recognised_by(const ClusterProfile& profile, const Facts& facts) {
@@ -218,17 +218,17 @@ std::string recognised_by(const ClusterProfile& profile, const Facts& facts) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-Likeness likeness(const ClusterProfile& profile, const Facts& facts) {
-  if (!facts.slurm || profile.scheduler != "slurm") return Likeness::other;
+ProfileMatch profile_match(const ClusterProfile& profile, const Facts& facts) {
+  if (!facts.slurm || profile.scheduler != "slurm") return ProfileMatch::other;
   const auto& signs = profile.recognise;
   if (signs.clusters.empty() && signs.hosts.empty() && signs.partitions.empty())
-    return Likeness::alike;
+    return ProfileMatch::alike;
   const auto seen = signs_seen(profile, facts);
-  if (seen.cluster || seen.host) return Likeness::alike;
+  if (seen.cluster || seen.host) return ProfileMatch::alike;
   const bool another_name = !signs.clusters.empty() && !facts.slurm->cluster.empty() &&
                             is_sure(profile, "recognise.clusters");
-  if (another_name) return Likeness::other;
-  return seen.partition.empty() ? Likeness::unknown : Likeness::alike;
+  if (another_name) return ProfileMatch::other;
+  return seen.partition.empty() ? ProfileMatch::unknown : ProfileMatch::alike;
 }
 
 std::string unlike_words(const ClusterProfile& profile, const Facts& facts) {

@@ -10,7 +10,7 @@
 
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/cluster/facts.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 
@@ -31,21 +31,21 @@ struct ProfileText {
 
 /// $XDG_CONFIG_HOME/dllaunch/clusters, else $HOME/.config/dllaunch/clusters; nothing without
 /// either.
-std::optional<std::string> own_profiles_folder(World& world);
+std::optional<std::string> own_profiles_folder(System& system);
 
 /// By name. `own`: the user's too.
-std::vector<ProfileText> profile_texts(World& world, bool own = true);
+std::vector<ProfileText> profile_texts(System& system, bool own = true);
 
 /// `name` is a profile's, or the path of a file that ends in .yaml. Every problem of the file is
 /// noted. bad_request: no such profile (with the nearest name), or how many problems it has.
-Result<ClusterProfile> find_profile(World& world, const std::string& name);
+Result<ClusterProfile> find_profile(System& system, const std::string& name);
 
 /// Every profile that can be read; what is wrong with the others is noted in a line each.
-std::vector<ClusterProfile> read_profiles(World& world, bool own = true);
+std::vector<ClusterProfile> read_profiles(System& system, bool own = true);
 
 /// The profiles that recognise() may choose for these facts, and of the built-in ones no others: to
 /// read them all takes longer than the rest of a plan.
-std::vector<ClusterProfile> read_candidates(World& world, const Facts& facts, bool own = true);
+std::vector<ClusterProfile> read_candidates(System& system, const Facts& facts, bool own = true);
 
 /// "it calls itself lumi and has partition standard-g"; empty where it is another cluster, or
 /// nobody can tell. Pure, as is recognise().
@@ -53,11 +53,11 @@ std::string recognised_by(const ClusterProfile& profile, const Facts& facts);
 
 /// alike: by one sign at least, or the profile names none. other: the cluster's name, of which the
 /// profile is sure, is another one. unknown: no sign fits, and none tells it apart for sure.
-enum class Likeness { alike, unknown, other };
+enum class ProfileMatch { alike, unknown, other };
 
 /// Whether the Slurm of these facts may be that of a profile which the user named: that takes less
 /// than to guess it. Pure.
-Likeness likeness(const ClusterProfile& profile, const Facts& facts);
+ProfileMatch profile_match(const ClusterProfile& profile, const Facts& facts);
 
 /// "it calls itself 'home', it has no partition standard-g": why it does not look like it.
 std::string unlike_words(const ClusterProfile& profile, const Facts& facts);

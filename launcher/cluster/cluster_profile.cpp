@@ -10,7 +10,7 @@
 #include "launcher/cluster/profile_topology.hpp"
 #include "launcher/config/schema_walk.hpp"
 #include "launcher/config/yaml_tree.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 namespace {

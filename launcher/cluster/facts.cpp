@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "launcher/cluster/slurm_facts.hpp"
-#include "launcher/os/slow_note.hpp"
+#include "launcher/os/delayed_message.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 #include "launcher/slurm/slurm_json.hpp"
-#include "launcher/slurm/slurm_text.hpp"
 
 namespace dllaunch {
 namespace {
@@ -44,27 +44,27 @@ Error silent(std::string_view command, std::string_view why, ErrorKind kind) {
 }
 
 /// Slurm's programs look for the file for a minute before they say that it is not there.
-std::optional<Error> missing_configuration(World& world) {
-  const auto file = world.environment("SLURM_CONF");
-  if (!file || file->empty() || world.look_at(*file).exists) return std::nullopt;
+std::optional<Error> missing_configuration(System& system) {
+  const auto file = system.environment("SLURM_CONF");
+  if (!file || file->empty() || system.look_at(*file).exists) return std::nullopt;
   return Error{
       ErrorKind::unavailable,
       fmt::format("slurm is configured by SLURM_CONF={}, and there is no such file", *file),
       "correct or unset SLURM_CONF, or start on this machine alone with --local"};
 }
 
-Result<CommandOutput> run_patiently(World& world, const std::vector<std::string>& argv,
+Result<CommandOutput> run_patiently(System& system, const std::vector<std::string>& argv,
                                     std::chrono::milliseconds longest = long_limit) {
-  const SlowNote note(world,
-                      fmt::format("dllaunch: Slurm is slow: waiting up to {} s for `{}`\n",
-                                  longest.count() / 1000, fmt::join(argv, " ")),
-                      patience);
-  return world.run(argv, longest);
+  const DelayedMessage message(system,
+                               fmt::format("dllaunch: Slurm is slow: waiting up to {} s for `{}`\n",
+                                           longest.count() / 1000, fmt::join(argv, " ")),
+                               patience);
+  return system.run(argv, longest);
 }
 
 /// What a command printed; an error when it did not end well.
-Result<std::string> ask(World& world, const std::vector<std::string>& argv) {
-  auto output = run_patiently(world, argv);
+Result<std::string> ask(System& system, const std::vector<std::string>& argv) {
+  auto output = run_patiently(system, argv);
   const auto command = fmt::format("{}", fmt::join(argv, " "));
   if (!output) return silent(command, output.error().what, output.error().kind);
   if (output->exit_code != 0)
@@ -77,43 +77,43 @@ Result<std::string> ask(World& world, const std::vector<std::string>& argv) {
 
 /// --all: partitions that the site hides take jobs all the same. The text that is read here has not
 /// changed since 20.11; should it, there is JSON.
-Result<std::vector<SlurmNode>> ask_for_nodes(World& world) {
-  auto text = ask(world, {"scontrol", "--all", "--oneliner", "show", "node"});
+Result<std::vector<SlurmNode>> ask_for_nodes(System& system) {
+  auto text = ask(system, {"scontrol", "--all", "--oneliner", "show", "node"});
   if (!text) return std::move(text).error();
   auto nodes = parse_slurm_nodes(*text);
   if (!nodes.empty()) return nodes;
-  const auto json = run_patiently(world, {"scontrol", "--all", "show", "node", "--json"});
+  const auto json = run_patiently(system, {"scontrol", "--all", "show", "node", "--json"});
   return json && json->exit_code == 0 ? parse_slurm_json(json->out).nodes : nodes;
 }
 
-Result<std::vector<SlurmPartition>> ask_for_partitions(World& world) {
-  auto text = ask(world, {"scontrol", "--all", "--oneliner", "show", "partition"});
+Result<std::vector<SlurmPartition>> ask_for_partitions(System& system) {
+  auto text = ask(system, {"scontrol", "--all", "--oneliner", "show", "partition"});
   if (!text) return std::move(text).error();
   auto partitions = parse_slurm_partitions(*text);
   if (!partitions.empty()) return partitions;
-  const auto json = run_patiently(world, {"scontrol", "--all", "show", "partition", "--json"});
+  const auto json = run_patiently(system, {"scontrol", "--all", "show", "partition", "--json"});
   return json && json->exit_code == 0 ? parse_slurm_json(json->out).partitions : partitions;
 }
 
 /// Five commands: who the cluster is, its partitions, its nodes, how srun can start MPI.
-Result<SlurmFacts> observe_slurm(World& world, std::string_view config_text) {
-  auto partitions = ask_for_partitions(world);
+Result<SlurmFacts> observe_slurm(System& system, std::string_view config_text) {
+  auto partitions = ask_for_partitions(system);
   if (!partitions) return std::move(partitions).error();
-  auto nodes = ask_for_nodes(world);
+  auto nodes = ask_for_nodes(system);
   if (!nodes) return std::move(nodes).error();
   auto slurm = slurm_facts(parse_slurm_config(config_text), *partitions, *nodes);
   // A login node whose srun cannot list its plug-ins can still submit jobs.
-  if (auto types = world.run({"srun", "--mpi=list"}, limit); types && types->exit_code == 0)
+  if (auto types = system.run({"srun", "--mpi=list"}, limit); types && types->exit_code == 0)
     slurm.mpi_types = parse_mpi_list(types->out + "\n" + types->err);
   // Pyxis adds its options to srun's own help.
-  if (auto help = world.run({"srun", "--help"}, limit); help && help->exit_code == 0)
+  if (auto help = system.run({"srun", "--help"}, limit); help && help->exit_code == 0)
     slurm.pyxis = help->out.find("--container-image") != std::string::npos;
   return slurm;
 }
 
 /// What a command printed, and nothing when it failed.
-std::string words_of(World& world, const std::vector<std::string>& argv) {
-  const auto output = world.run(argv, limit);
+std::string words_of(System& system, const std::vector<std::string>& argv) {
+  const auto output = system.run(argv, limit);
   return output && output->exit_code == 0 ? output->out : std::string();
 }
 
@@ -127,34 +127,34 @@ std::vector<std::string> split_at_blanks(std::string_view text) {
   return words;
 }
 
-void observe_accounting(World& world, SlurmUser& user) {
-  const auto known = world.run({"sacctmgr", "--noheader", "--parsable2", "show", "associations",
-                                "where", "user=" + user.name, "format=Account,Partition,QOS"},
-                               limit);
+void observe_accounting(System& system, SlurmUser& user) {
+  const auto known = system.run({"sacctmgr", "--noheader", "--parsable2", "show", "associations",
+                                 "where", "user=" + user.name, "format=Account,Partition,QOS"},
+                                limit);
   if (!known || known->exit_code != 0) return;
   user.associations.emplace();
   for (const auto& shown : parse_associations(known->out))
     user.associations->push_back(
         {.account = shown.account, .partition = shown.partition, .qos = shown.qos});
   const auto first =
-      split_at_blanks(words_of(world, {"sacctmgr", "--noheader", "--parsable2", "show", "user",
-                                       user.name, "format=DefaultAccount"}));
+      split_at_blanks(words_of(system, {"sacctmgr", "--noheader", "--parsable2", "show", "user",
+                                        user.name, "format=DefaultAccount"}));
   if (!first.empty()) user.default_account = first[0];
 }
 
 }  // namespace
 
-Result<Facts> observe(World& world) {
-  Facts facts{.host = world.host_name(), .slurm = {}, .why_no_slurm = {}, .topology = {}};
+Result<Facts> observe(System& system) {
+  Facts facts{.host = system.host_name(), .slurm = {}, .why_no_slurm = {}, .topology = {}};
   facts.time = std::time(nullptr);
-  if (!world.find_program("sinfo") || !world.find_program("scontrol")) {
+  if (!system.find_program("sinfo") || !system.find_program("scontrol")) {
     facts.why_no_slurm = "sinfo is not installed";
   } else {
-    if (auto missing = missing_configuration(world)) return *std::move(missing);
-    auto config = run_patiently(world, {"scontrol", "show", "config"}, first_limit);
+    if (auto missing = missing_configuration(system)) return *std::move(missing);
+    auto config = run_patiently(system, {"scontrol", "show", "config"}, first_limit);
     if (!config) return silent("scontrol show config", config.error().what, config.error().kind);
     if (config->exit_code == 0) {
-      auto slurm = observe_slurm(world, config->out);
+      auto slurm = observe_slurm(system, config->out);
       if (!slurm) return std::move(slurm).error();
       // The topology stays unknown: a login node is the wrong machine to read it on.
       facts.slurm = *std::move(slurm);
@@ -164,31 +164,31 @@ Result<Facts> observe(World& world) {
       return silent("scontrol show config", last_line(config->err), ErrorKind::unavailable);
     facts.why_no_slurm = "slurm is installed, but this machine belongs to no cluster";
   }
-  auto topology = world.topology();
+  auto topology = system.topology();
   if (!topology) return std::move(topology).error();
   facts.topology = *std::move(topology);
   return facts;
 }
 
-void observe_user(World& world, SlurmFacts& slurm) {
-  const auto shown = world.run({"scontrol", "--oneliner", "show", "reservation"}, limit);
+void observe_user(System& system, SlurmFacts& slurm) {
+  const auto shown = system.run({"scontrol", "--oneliner", "show", "reservation"}, limit);
   if (shown && shown->exit_code == 0)
     slurm.reservations = reservation_facts(parse_slurm_reservations(shown->out));
-  const auto name = split_at_blanks(words_of(world, {"id", "-un"}));
+  const auto name = split_at_blanks(words_of(system, {"id", "-un"}));
   if (name.empty()) return;
   SlurmUser user{.name = name[0],
-                 .groups = split_at_blanks(words_of(world, {"id", "-Gn"})),
+                 .groups = split_at_blanks(words_of(system, {"id", "-Gn"})),
                  .default_account = {},
                  .associations = {}};
   // Where nothing is enforced any account will do, and asking costs the database an answer.
-  if (slurm.enforces("associations")) observe_accounting(world, user);
+  if (slurm.enforces("associations")) observe_accounting(system, user);
   slurm.user = std::move(user);
 }
 
-Result<Facts> observe_local(World& world) {
-  auto topology = world.topology();
+Result<Facts> observe_local(System& system) {
+  auto topology = system.topology();
   if (!topology) return std::move(topology).error();
-  return Facts{.host = world.host_name(),
+  return Facts{.host = system.host_name(),
                .slurm = {},
                .why_no_slurm = "it was not asked",
                .topology = *std::move(topology),

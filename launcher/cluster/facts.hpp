@@ -11,8 +11,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "launcher/os/world.hpp"
-#include "launcher/slurm/gpu_kinds.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/slurm/gres.hpp"
 #include "support/result.hpp"
 #include "topology/node/topology.hpp"
 
@@ -30,7 +30,7 @@ struct NodeType {
   std::string gpu_type = {};  // "h100", empty where Slurm has no type; of several the first
   std::vector<std::string> features = {};
   /// All of a node that has several; `gpus` are those that count where nobody names a type.
-  std::vector<GpuKind> gpu_kinds = {};
+  std::vector<GpuGres> gpu_gres = {};
 };
 
 /// A node that `dllaunch probe` looked at from inside.
@@ -51,13 +51,13 @@ struct ProbedNode {
 bool same_name(std::string_view a, std::string_view b);
 
 /// Who may come in: everybody, or only those named; and those kept out.
-struct Admission {
+struct AccessList {
   std::vector<std::string> allowed = {};  // empty: all
   std::vector<std::string> denied = {};
 
   /// As Slurm compares names: whatever their case.
   bool admits(const std::string& name) const;
-  bool operator==(const Admission&) const = default;
+  bool operator==(const AccessList&) const = default;
 };
 
 struct Partition {
@@ -70,9 +70,9 @@ struct Partition {
   std::optional<int> default_minutes = {};  // absent: max_minutes
   int min_nodes = 0;                        // of a job
   std::optional<int> max_nodes = {};        // of a job; absent: no limit
-  Admission accounts = {};
-  Admission qos = {};
-  Admission groups = {};
+  AccessList accounts = {};
+  AccessList qos = {};
+  AccessList groups = {};
 };
 
 /// Nodes that exist and can start nothing now.
@@ -150,12 +150,12 @@ struct Facts {
 /// Asks Slurm where it is installed and configured, hwloc for this machine. Slurm that is installed
 /// but not configured counts as absent; unavailable/timeout: configured, but its controller is
 /// silent.
-Result<Facts> observe(World& world);
+Result<Facts> observe(System& system);
 /// What the checks before the queue want to know besides, and a plan does not: reservations, and
 /// who the user is to Slurm. What does not answer stays absent.
-void observe_user(World& world, SlurmFacts& slurm);
+void observe_user(System& system, SlurmFacts& slurm);
 /// This machine alone, Slurm not asked (--local).
-Result<Facts> observe_local(World& world);
+Result<Facts> observe_local(System& system);
 
 nlohmann::ordered_json to_json(const Facts& facts);
 Result<Facts> facts_from_json(const nlohmann::ordered_json& document);

@@ -20,9 +20,9 @@ ordered_json or_null(const std::optional<T>& value) {
 }
 
 /// null: everybody, and nobody kept out.
-ordered_json to_json(const Admission& admission) {
-  if (admission == Admission{}) return nullptr;
-  return {{"allowed", admission.allowed}, {"denied", admission.denied}};
+ordered_json to_json(const AccessList& access_list) {
+  if (access_list == AccessList{}) return nullptr;
+  return {{"allowed", access_list.allowed}, {"denied", access_list.denied}};
 }
 
 ordered_json to_json(const Partition& partition) {
@@ -121,7 +121,7 @@ std::optional<int> count_of(const ordered_json& object, const char* key) {
   return value.get<int>();
 }
 
-Admission admission_of(const ordered_json& object, const char* key) {
+AccessList access_list_of(const ordered_json& object, const char* key) {
   if (!has(object, key)) return {};
   return {.allowed = value_or<Texts>(object.at(key), "allowed", {}),
           .denied = value_or<Texts>(object.at(key), "denied", {})};
@@ -137,9 +137,9 @@ Result<Partition> partition_of(const ordered_json& object) {
                       .default_minutes = count_of(object, "default_minutes"),
                       .min_nodes = count_of(object, "min_nodes").value_or(0),
                       .max_nodes = count_of(object, "max_nodes"),
-                      .accounts = admission_of(object, "accounts"),
-                      .qos = admission_of(object, "qos"),
-                      .groups = admission_of(object, "groups")};
+                      .accounts = access_list_of(object, "accounts"),
+                      .qos = access_list_of(object, "qos"),
+                      .groups = access_list_of(object, "groups")};
   partition.state = value_or<std::string>(object, "state", partition.up ? "UP" : "DOWN");
   for (const auto& item : list_of(object, "node_types")) {
     auto type = node_type_from_json(item);

@@ -26,10 +26,10 @@ bool is_of(const ProbedNode& node, const std::string& name) {
          std::any_of(node.partitions.begin(), node.partitions.end(), matches);
 }
 
-Result<Topology> probed_topology(World& world, const std::string& name) {
-  auto cache = read_probe_cache(world, std::nullopt);
+Result<Topology> probed_topology(System& system, const std::string& name) {
+  auto cache = read_probe_cache(system, std::nullopt);
   for (const auto& complaint : cache.complaints)
-    world.note("dllaunch: warning: " + complaint + "\n");
+    system.log("dllaunch: warning: " + complaint + "\n");
   std::erase_if(cache.nodes, [&](const ProbedNode& node) { return !is_of(node, name); });
   if (cache.nodes.empty())
     return Error{ErrorKind::unsatisfiable, fmt::format("no node of '{}' was probed", name),
@@ -44,17 +44,17 @@ Result<Topology> probed_topology(World& world, const std::string& name) {
 }
 
 /// What is a profile's name and no file's: "lumi-g", "perlmutter:cpu".
-bool names_profile(World& world, const std::string& name) {
+bool names_profile(System& system, const std::string& name) {
   if (name.find_first_of("./") != std::string::npos || name.starts_with("synthetic:")) return false;
   const auto word = name.substr(0, name.find(':'));
-  const auto all = profile_texts(world);
+  const auto all = profile_texts(system);
   return std::any_of(all.begin(), all.end(), [&word](const auto& p) { return p.name == word; });
 }
 
 /// The first type of node of a profile, or the one of that name or of the partition of that name.
-Result<Topology> profile_topology(World& world, const std::string& name) {
+Result<Topology> profile_topology(System& system, const std::string& name) {
   const auto colon = name.find(':');
-  auto profile = find_profile(world, name.substr(0, colon));
+  auto profile = find_profile(system, name.substr(0, colon));
   if (!profile) return std::move(profile).error();
   std::string wanted = colon == std::string::npos ? "" : name.substr(colon + 1);
   std::vector<std::string> known;
@@ -79,16 +79,16 @@ void add_topology_option(CLI::App& app, std::string& name) {
       ->type_name("X");
 }
 
-Result<Topology> named_topology(World& world, const std::string& name) {
-  if (name.starts_with(probed)) return probed_topology(world, name.substr(probed.size()));
-  if (names_profile(world, name)) return profile_topology(world, name);
-  return name.empty() ? world.topology() : load_topology(name);
+Result<Topology> named_topology(System& system, const std::string& name) {
+  if (name.starts_with(probed)) return probed_topology(system, name.substr(probed.size()));
+  if (names_profile(system, name)) return profile_topology(system, name);
+  return name.empty() ? system.topology() : load_topology(name);
 }
 
-Result<Topology> observed_topology(World& world, const std::string& name) {
-  auto topology = named_topology(world, name);
+Result<Topology> observed_topology(System& system, const std::string& name) {
+  auto topology = named_topology(system, name);
   if (!topology || !name.empty()) return topology;
-  return with_inventory(*std::move(topology), world.gpu_libraries());
+  return with_inventory(*std::move(topology), system.gpu_libraries());
 }
 
 }  // namespace dllaunch

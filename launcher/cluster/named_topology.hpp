@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "launcher/cli/verb.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/cli/command.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 
@@ -15,9 +15,9 @@ void add_topology_option(CLI::App& app, std::string& name);
 /// "NAME:PARTITION"; what `dllaunch probe` kept where it is "probed:PARTITION" or
 /// "probed:CLUSTER/PARTITION"; the node this process runs on where `name` is empty.
 /// unsatisfiable: nothing was probed there, or several kinds of node.
-Result<Topology> named_topology(World& world, const std::string& name);
+Result<Topology> named_topology(System& system, const std::string& name);
 
 /// The same; this machine with what the GPU vendors' libraries add to it, which may take seconds.
-Result<Topology> observed_topology(World& world, const std::string& name);
+Result<Topology> observed_topology(System& system, const std::string& name);
 
 }  // namespace dllaunch

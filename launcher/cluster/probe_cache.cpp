@@ -45,22 +45,22 @@ std::vector<std::string> entries_of(const std::string& folder) {
   return paths;
 }
 
-Result<ProbedNode> read_record(World& world, const std::string& path) {
+Result<ProbedNode> read_record(System& system, const std::string& path) {
   std::error_code problem;
   const auto bytes = fs::file_size(path, problem);
   if (!problem && bytes > most_bytes)
     return Error{ErrorKind::bad_request, "it is larger than 16 MiB", ""};
-  const auto text = world.read_file(path);
+  const auto text = system.read_file(path);
   if (!text) return text.error();
   const auto document = nlohmann::ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded()) return Error{ErrorKind::bad_request, "it is not JSON", ""};
   return probed_node_from_json(document);
 }
 
-void read_folder(World& world, const std::string& folder, ProbeCache& cache) {
+void read_folder(System& system, const std::string& folder, ProbeCache& cache) {
   for (const auto& path : entries_of(folder)) {
     if (!path.ends_with(".json")) continue;
-    auto node = read_record(world, path);
+    auto node = read_record(system, path);
     if (node)
       cache.nodes.push_back(*std::move(node));
     else
@@ -70,23 +70,23 @@ void read_folder(World& world, const std::string& folder, ProbeCache& cache) {
 
 }  // namespace
 
-std::optional<std::string> probe_cache_folder(World& world) {
+std::optional<std::string> probe_cache_folder(System& system) {
   // The specification of XDG wants a relative path ignored.
-  if (const auto cache = world.environment("XDG_CACHE_HOME"); cache && cache->starts_with('/'))
+  if (const auto cache = system.environment("XDG_CACHE_HOME"); cache && cache->starts_with('/'))
     return *cache + "/dllaunch/clusters";
-  if (const auto home = world.environment("HOME"); home && home->starts_with('/'))
+  if (const auto home = system.environment("HOME"); home && home->starts_with('/'))
     return *home + "/.cache/dllaunch/clusters";
   return std::nullopt;
 }
 
-ProbeCache read_probe_cache(World& world, const std::optional<std::string>& cluster) {
+ProbeCache read_probe_cache(System& system, const std::optional<std::string>& cluster) {
   ProbeCache cache;
-  const auto folder = probe_cache_folder(world);
+  const auto folder = probe_cache_folder(system);
   if (!folder) return cache;
   if (cluster) {
-    read_folder(world, *folder + "/" + folder_name(*cluster), cache);
+    read_folder(system, *folder + "/" + folder_name(*cluster), cache);
   } else {
-    for (const auto& path : entries_of(*folder)) read_folder(world, path, cache);
+    for (const auto& path : entries_of(*folder)) read_folder(system, path, cache);
   }
   std::stable_sort(cache.nodes.begin(), cache.nodes.end(),
                    [](const ProbedNode& a, const ProbedNode& b) { return a.time > b.time; });
@@ -99,8 +99,8 @@ ProbeFiles probe_files(const std::string& folder, const ProbedNode& node) {
   return {.json = stem + ".json", .xml = stem + ".xml"};
 }
 
-Result<ProbeFiles> write_probe(World& world, const ProbedNode& node, const std::string& xml) {
-  const auto folder = probe_cache_folder(world);
+Result<ProbeFiles> write_probe(System& system, const ProbedNode& node, const std::string& xml) {
+  const auto folder = probe_cache_folder(system);
   if (!folder)
     return Error{ErrorKind::unavailable, "no folder for the cache: HOME is not set",
                  "set XDG_CACHE_HOME to a folder"};

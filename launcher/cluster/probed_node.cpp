@@ -54,7 +54,7 @@ Result<Ok> check_texts(const ProbedNode& node) {
   for (const auto& host : node.type.hosts) texts.push_back(&host);
   for (const auto& feature : node.type.features) texts.push_back(&feature);
   texts.push_back(&node.type.gpu_type);
-  for (const auto& kind : node.type.gpu_kinds) texts.push_back(&kind.type);
+  for (const auto& kind : node.type.gpu_gres) texts.push_back(&kind.type);
   if (std::all_of(texts.begin(), texts.end(), [](const auto* text) { return is_printable(*text); }))
     return Ok{};
   return damaged("a name in it holds a control character");
@@ -110,9 +110,9 @@ ordered_json to_json(const NodeType& type) {
                            {"gpus", type.gpus},
                            {"gpu_type", type.gpu_type},
                            {"features", type.features}};
-  if (type.gpu_kinds.empty()) return document;
+  if (type.gpu_gres.empty()) return document;
   auto& kinds = document["gpu_kinds"] = ordered_json::array();
-  for (const auto& kind : type.gpu_kinds)
+  for (const auto& kind : type.gpu_gres)
     kinds.push_back({{"type", kind.type}, {"count", kind.count}});
   return document;
 }
@@ -121,7 +121,7 @@ Result<NodeType> node_type_from_json(const ordered_json& document) {
   try {
     auto hosts = expand_hosts(document.at("hosts").get<std::string>());
     if (!hosts) return std::move(hosts).error();
-    std::vector<GpuKind> kinds;
+    std::vector<GpuGres> kinds;
     for (const auto& kind : value_or(document, "gpu_kinds", ordered_json::array()))
       kinds.push_back({value_or<std::string>(kind, "type", ""), count(kind, "count", 0, 0)});
     return NodeType{.hosts = *std::move(hosts),
@@ -133,7 +133,7 @@ Result<NodeType> node_type_from_json(const ordered_json& document) {
                     .gpus = count(document, "gpus", 0, 0),
                     .gpu_type = value_or<std::string>(document, "gpu_type", ""),
                     .features = value_or<std::vector<std::string>>(document, "features", {}),
-                    .gpu_kinds = std::move(kinds)};
+                    .gpu_gres = std::move(kinds)};
   } catch (const nlohmann::json::exception& problem) {
     return Error{ErrorKind::bad_request, problem.what(), ""};
   }
@@ -198,7 +198,7 @@ bool same_description(const NodeType& a, const NodeType& b) {
   std::sort(features_b.begin(), features_b.end());
   return a.cpus == b.cpus && a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
          a.threads_per_core == b.threads_per_core && a.memory_mib == b.memory_mib &&
-         a.gpus == b.gpus && a.gpu_type == b.gpu_type && a.gpu_kinds == b.gpu_kinds &&
+         a.gpus == b.gpus && a.gpu_type == b.gpu_type && a.gpu_gres == b.gpu_gres &&
          features_a == features_b;
 }
 

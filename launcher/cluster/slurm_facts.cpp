@@ -24,7 +24,7 @@ bool alike(const NodeType& type, const SlurmNode& node) {
          type.cores_per_socket == node.cores_per_socket &&
          type.threads_per_core == node.threads_per_core && type.memory_mib == node.memory_mib &&
          type.gpus == node.gpus && type.gpu_type == node.gpu_type &&
-         type.gpu_kinds == node.gpu_kinds && type.features == node.features;
+         type.gpu_gres == node.gpu_gres && type.features == node.features;
 }
 
 void add(std::vector<NodeType>& types, const SlurmNode& node) {
@@ -40,7 +40,7 @@ void add(std::vector<NodeType>& types, const SlurmNode& node) {
                                               .gpus = node.gpus,
                                               .gpu_type = node.gpu_type,
                                               .features = node.features,
-                                              .gpu_kinds = node.gpu_kinds});
+                                              .gpu_gres = node.gpu_gres});
   }
   type->hosts.push_back(node.name);
 }
@@ -146,7 +146,7 @@ bool same_name(std::string_view a, std::string_view b) {
                     [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-bool Admission::admits(const std::string& name) const {
+bool AccessList::admits(const std::string& name) const {
   const auto lists = [&name](const std::vector<std::string>& names) {
     return std::any_of(names.begin(), names.end(),
                        [&name](const std::string& known) { return same_name(known, name); });

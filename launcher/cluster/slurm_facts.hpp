@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/cluster/facts.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 

@@ -117,11 +117,11 @@ Result<std::optional<RunRecord>> find_run(Store& store, const std::string& word)
 }
 
 /// Ranks to GPUs, CPUs and NUMA nodes: what plan.json says of one node.
-Json binding_of(World& world, const RunDir& dir) {
+Json binding_of(System& system, const RunDir& dir) {
   constexpr off_t most_bytes = 4 << 20;
   struct stat info {};
   if (stat(dir.plan_json().c_str(), &info) != 0 || info.st_size > most_bytes) return {};
-  const auto plan_text = world.read_file(dir.plan_json());
+  const auto plan_text = system.read_file(dir.plan_json());
   const Json plan = plan_text ? Json::parse(*plan_text, nullptr, false) : Json();
   const auto binding = plan.is_object() ? plan.value("binding", Json()) : Json();
   return is_too_deep(binding) ? Json() : binding;
@@ -167,7 +167,7 @@ ApiAnswer Api::answer(const ApiRequest& request) {
   if (words[1] == "daemon" && words.size() == 2 && reads) return daemon();
   if (words[1] == "daemon" && words.size() == 3 && words[2] == "stop") {
     if (reads) return error_answer(405, "POST");
-    doors_.stop();
+    hooks_.stop();
     return json_answer({{"stopping", true}, {"pid", getpid()}}, 202);
   }
   if (words[1] != "runs") return not_found();
@@ -176,8 +176,8 @@ ApiAnswer Api::answer(const ApiRequest& request) {
 }
 
 ApiAnswer Api::daemon() const {
-  const auto snapshot = doors_.snapshot();
-  const double now_s = doors_.now_s();
+  const auto snapshot = hooks_.snapshot();
+  const double now_s = hooks_.now_s();
   const auto figures = process_figures(facts_.began_s, now_s);
   const auto& slurm = snapshot->slurm;
   return json_answer({{"version", std::string(version())},
@@ -211,7 +211,7 @@ ApiAnswer Api::runs(const ApiRequest& request) {
     return error_answer(400, fmt::format("limit is 1 to {}, before the id of a run", most));
   auto page = store_.runs(static_cast<std::size_t>(*limit), *before);
   if (!page) return error_answer(page.error());
-  const auto snapshot = doors_.snapshot();
+  const auto snapshot = hooks_.snapshot();
   std::map<std::int64_t, const RunRecord*> live;
   for (const auto& run : snapshot->live) live.emplace(run.id, &run);
   Json list = Json::array();
@@ -245,7 +245,7 @@ ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>&
     return reads ? error_answer(405, "POST") : wish(run, what);
   if (!reads) return error_answer(405, "GET");
   // Of a run whose files are away the store still knows something.
-  if (!doors_.answers(run.dir))
+  if (!hooks_.answers(run.dir))
     return words.size() == 3 ? one_run(run, /*away=*/true)
                              : error_answer(503, "the run's directory does not answer");
   if (words.size() == 3) return one_run(run, /*away=*/false);
@@ -257,7 +257,7 @@ ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>&
 }
 
 ApiAnswer Api::one_run(const RunRecord& run, bool away) {
-  const auto snapshot = doors_.snapshot();
+  const auto snapshot = hooks_.snapshot();
   auto current = run;
   for (const auto& live : snapshot->live)
     if (live.id == run.id && live.wished_s >= run.wished_s) current = live;
@@ -274,15 +274,16 @@ ApiAnswer Api::one_run(const RunRecord& run, bool away) {
                                        {"excluded", or_null(one.exclude)}});
   }
   auto files = away ? Error{ErrorKind::timeout, "the run's directory does not answer", ""}
-                    : read_stored_run(world_, run.dir);
+                    : read_stored_run(system_, run.dir);
   document["files"] = files ? Json() : Json(files.error().what);
   if (files && is_too_deep(files->summary)) files->summary = Json();
   if (files) {
-    const double now_s = doors_.now_s();
-    document["binding"] = binding_of(world_, files->dir);
-    auto ledger = ledgers_.of(*files).value_or(RunLedger());
-    auto view = view_run(*std::move(files), snapshot->queue, now_s);
-    document["status"] = dllaunch::to_json(status_of(std::move(view), std::move(ledger), now_s));
+    const double now_s = hooks_.now_s();
+    document["binding"] = binding_of(system_, files->dir);
+    auto totals = event_totals_.of(*files).value_or(RunTotals());
+    auto run_state = run_state_of(*std::move(files), snapshot->queue, now_s);
+    document["status"] =
+        dllaunch::to_json(status_of(std::move(run_state), std::move(totals), now_s));
   }
   return json_answer(document);
 }
@@ -308,19 +309,19 @@ ApiAnswer Api::wish(const RunRecord& run, const std::string& what) {
   if (what == "requeue" && run.launcher != "slurm")
     return error_answer(409, "it runs without Slurm: dllaunch run --run-dir starts it again");
   if (run.wish == what) return json_answer({{"accepted", what}, {"again", true}}, 202);
-  auto kept = store_.wish(run.id, what, doors_.now_s());
+  auto kept = store_.wish(run.id, what, hooks_.now_s());
   if (!kept) return error_answer(kept.error());
-  doors_.wake();
+  hooks_.wake();
   return json_answer({{"accepted", what}}, 202);
 }
 
 ApiAnswer Api::metrics() {
   auto counts = store_.counts();
   if (!counts) return error_answer(counts.error());
-  const auto figures = process_figures(facts_.began_s, doors_.now_s());
+  const auto figures = process_figures(facts_.began_s, hooks_.now_s());
   return {.status = 200,
           .type = "text/plain; version=0.0.4; charset=utf-8",
-          .body = render_metrics(*doors_.snapshot(), *counts, figures)};
+          .body = render_metrics(*hooks_.snapshot(), *counts, figures)};
 }
 
 }  // namespace dllaunch

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/daemon/ledgers.hpp"
+#include "launcher/daemon/event_totals.hpp"
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 
@@ -38,7 +38,7 @@ struct DaemonFacts {
 
 class Api {
  public:
-  struct Doors {
+  struct Hooks {
     std::function<std::shared_ptr<const Snapshot>()> snapshot;
     std::function<void()> wake;  // there is a wish
     std::function<void()> stop;
@@ -46,8 +46,8 @@ class Api {
     /// Whether a run's folder can be looked into; it may be on a file system that hangs.
     std::function<bool(const std::string&)> answers = [](const std::string&) { return true; };
   };
-  Api(World& world, Store& store, DaemonFacts facts, Doors doors)
-      : world_(world), store_(store), facts_(std::move(facts)), doors_(std::move(doors)) {}
+  Api(System& system, Store& store, DaemonFacts facts, Hooks hooks)
+      : system_(system), store_(store), facts_(std::move(facts)), hooks_(std::move(hooks)) {}
 
   /// From any thread. Work and memory of an answer are bounded.
   ApiAnswer answer(const ApiRequest& request);
@@ -62,11 +62,11 @@ class Api {
   ApiAnswer wish(const RunRecord& run, const std::string& what);
   ApiAnswer metrics();
 
-  World& world_;
+  System& system_;
   Store& store_;
   DaemonFacts facts_;
-  Doors doors_;
-  Ledgers ledgers_;
+  Hooks hooks_;
+  EventTotals event_totals_;
 };
 
 /// {"error": {"what", "hint"}} with the status that fits the kind.

@@ -126,12 +126,12 @@ std::string escaped(const std::string& word) {
 
 }  // namespace
 
-Result<DaemonAnswer> ask_daemon(const DaemonPlace& place, const std::string& method,
+Result<DaemonAnswer> ask_daemon(const DaemonPaths& paths, const std::string& method,
                                 const std::string& path, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   const Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.fd() < 0) return no_daemon(std::strerror(errno));
-  while (connect_to(socket.fd(), place.socket()) != 0) {
+  while (connect_to(socket.fd(), paths.socket()) != 0) {
     // Its queue is full: it is there.
     if (errno != EAGAIN || Clock::now() >= deadline) return no_daemon(std::strerror(errno));
     poll(nullptr, 0, 5);
@@ -157,12 +157,12 @@ Result<DaemonAnswer> ask_daemon(const DaemonPlace& place, const std::string& met
 namespace {
 
 /// As the daemon has it; an empty object: it has none, or none answers at once.
-nlohmann::json run_of_daemon(World& world, const std::string& run_dir) {
+nlohmann::json run_of_daemon(System& system, const std::string& run_dir) {
   auto nothing = nlohmann::json::object();
-  const auto place = daemon_place(world);
-  if (!place) return nothing;
+  const auto paths = daemon_paths(system);
+  if (!paths) return nothing;
   const auto name = std::filesystem::path(run_dir).filename().string();
-  const auto answer = ask_daemon(*place, "GET", "/v1/runs/" + escaped(name), at_once);
+  const auto answer = ask_daemon(*paths, "GET", "/v1/runs/" + escaped(name), at_once);
   if (!answer || answer->status != 200) return nothing;
   auto run = nlohmann::json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (!run.is_object()) return nothing;
@@ -174,16 +174,16 @@ nlohmann::json run_of_daemon(World& world, const std::string& run_dir) {
 
 }  // namespace
 
-std::string daemons_word(World& world, const std::string& run_dir) {
-  const auto run = run_of_daemon(world, run_dir);
+std::string daemons_word(System& system, const std::string& run_dir) {
+  const auto run = run_of_daemon(system, run_dir);
   const auto decision = run.find("decision");
   return decision != run.end() && decision->is_string() ? decision->get<std::string>() : "";
 }
 
-bool tell_daemon(World& world, const std::string& run_dir, const std::string& wish) {
-  const auto run = run_of_daemon(world, run_dir);
+bool tell_daemon(System& system, const std::string& run_dir, const std::string& wish) {
+  const auto run = run_of_daemon(system, run_dir);
   if (run.value("over", true) || !run.value("id", nlohmann::json()).is_number()) return false;
-  const auto told = ask_daemon(*daemon_place(world), "POST",
+  const auto told = ask_daemon(*daemon_paths(system), "POST",
                                fmt::format("/v1/runs/id:{}/{}", run["id"].dump(), wish), at_once);
   return told && told->status == 202;
 }

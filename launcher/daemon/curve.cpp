@@ -32,7 +32,7 @@ void take_lines(std::string_view text, bool from_middle, std::size_t most_steps,
     if (auto* epoch = std::get_if<EpochEvent>(&*event)) curve.epochs.push_back(*epoch);
     auto* step = std::get_if<StepEvent>(&*event);
     if (step == nullptr || steps++ >= most_steps) continue;
-    // A life that went on from an earlier checkpoint: what it trains anew is what counts.
+    // An incarnation that went on from an earlier checkpoint: what it trains anew is what counts.
     while (!curve.steps.empty() && curve.steps.back().step >= step->step) curve.steps.pop_back();
     curve.steps.push_back(*step);
   }

@@ -46,9 +46,9 @@ std::chrono::milliseconds pause_until(double time_s, double now_s) {
 }
 
 /// Wakes the main thread: a signal, a wish, an end.
-class Bell {
+class WakeEvent {
  public:
-  Bell() {
+  WakeEvent() {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
@@ -57,21 +57,21 @@ class Bell {
     signals_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     wish_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   }
-  Bell(const Bell&) = delete;
-  Bell& operator=(const Bell&) = delete;
-  ~Bell() {
+  WakeEvent(const WakeEvent&) = delete;
+  WakeEvent& operator=(const WakeEvent&) = delete;
+  ~WakeEvent() {
     close(signals_);
     close(wish_);
   }
 
-  void ring() { eventfd_write(wish_, 1); }
+  void notify() { eventfd_write(wish_, 1); }
   void stop() {
     stop_ = true;
-    ring();
+    notify();
   }
   bool stopped() const { return stop_; }
 
-  /// Whether it rang.
+  /// Whether it was notified.
   bool wait_until(std::chrono::steady_clock::time_point end) {
     constexpr std::chrono::milliseconds longest = std::chrono::hours(1);
     const auto left =
@@ -81,8 +81,8 @@ class Bell {
     const auto limit = static_cast<int>(std::max<long long>(left.count(), 0));
     if (poll(watched.data(), watched.size(), limit) <= 0) return false;
     if ((watched[0].revents & POLLIN) != 0) stop_ = true;
-    eventfd_t rings = 0;
-    eventfd_read(wish_, &rings);
+    eventfd_t count = 0;
+    eventfd_read(wish_, &count);
     return true;
   }
 
@@ -101,13 +101,13 @@ struct Servers {
 /// Renews the lock's signature beside everything else, for a round may wait for Slurm.
 class Renewal {
  public:
-  Renewal(World& world, const DaemonLock& lock, Bell& bell)
-      : thread_([this, &world, &lock, &bell] {
+  Renewal(System& system, const DaemonLock& lock, WakeEvent& wake_event)
+      : thread_([this, &system, &lock, &wake_event] {
           std::unique_lock guard(mutex_);
           while (!wake_.wait_for(guard, renewal_pause, [this] { return ended_; })) {
             if (lock.renew()) continue;
-            world.note("dllaunch: the lock's file was removed: this daemon is nobody's now\n");
-            bell.stop();
+            system.log("dllaunch: the lock's file was removed: this daemon is nobody's now\n");
+            wake_event.stop();
             return;
           }
         }) {}
@@ -131,17 +131,17 @@ class Renewal {
 
 /// Where the state folder's file system has no sockets, the run-time folder may; a link leads
 /// there.
-Result<int> listen_locally(World& world, const DaemonPlace& place) {
-  unlink(place.socket().c_str());
-  auto fd = listen_at(place.socket());
-  const auto elsewhere = world.environment("XDG_RUNTIME_DIR");
+Result<int> listen_locally(System& system, const DaemonPaths& paths) {
+  unlink(paths.socket().c_str());
+  auto fd = listen_at(paths.socket());
+  const auto elsewhere = system.environment("XDG_RUNTIME_DIR");
   if (fd || !elsewhere || !elsewhere->starts_with('/')) return fd;
   const auto folder = *elsewhere + "/dllaunch";
   if (auto made = make_private(folder); !made) return fd;
   auto other = listen_at(folder + "/socket");
   if (!other) return fd;
-  unlink(place.socket().c_str());
-  if (symlink((folder + "/socket").c_str(), place.socket().c_str()) == 0) return other;
+  unlink(paths.socket().c_str());
+  if (symlink((folder + "/socket").c_str(), paths.socket().c_str()) == 0) return other;
   close(*other);
   return fd;
 }
@@ -154,19 +154,19 @@ Result<Ok> write_secret(const std::string& path, const std::string& secret) {
   return written;
 }
 
-Result<Ok> serve(int fd, const Door& door, Api& api, std::unique_ptr<HttpServer>& server) {
-  auto started = HttpServer::start(fd, door, api, {});
+Result<Ok> serve(int fd, const Listener& listener, Api& api, std::unique_ptr<HttpServer>& server) {
+  auto started = HttpServer::start(fd, listener, api, {});
   if (!started) return std::move(started).error();
   server = *std::move(started);
   return Ok{};
 }
 
-Result<Servers> open_doors(World& world, const DaemonPlace& place, const DaemonSettings& settings,
-                           Api& api) {
+Result<Servers> open_listeners(System& system, const DaemonPaths& paths,
+                               const DaemonSettings& settings, Api& api) {
   Servers servers;
-  Door tcp;
+  Listener tcp;
   int tcp_fd = -1;
-  unlink(place.token().c_str());
+  unlink(paths.token().c_str());
   if (settings.port >= 0) {
     auto listening = listen_on_loopback(settings.port);
     if (!listening) return std::move(listening).error();
@@ -174,13 +174,13 @@ Result<Servers> open_doors(World& world, const DaemonPlace& place, const DaemonS
     tcp = {.port = servers.port, .token = new_secret()};
     // Before anybody can ask.
     api.set_port(servers.port);
-    if (auto kept = write_secret(place.token(), tcp.token); !kept) {
+    if (auto kept = write_secret(paths.token(), tcp.token); !kept) {
       close(tcp_fd);
       return std::move(kept).error();
     }
   }
   auto done = [&]() -> Result<Ok> {
-    auto fd = listen_locally(world, place);
+    auto fd = listen_locally(system, paths);
     if (!fd) return std::move(fd).error();
     return serve(*fd, {}, api, servers.local);
   }();
@@ -192,50 +192,50 @@ Result<Servers> open_doors(World& world, const DaemonPlace& place, const DaemonS
 
 }  // namespace
 
-Result<Ok> run_daemon(World& world, const DaemonPlace& place, const DaemonSettings& settings,
+Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSettings& settings,
                       const DaemonLock& lock,
                       const std::function<void(const std::string&)>& ready) {
   // One heap: arenas of a thread each would triple what an idle daemon keeps.
   mallopt(M_ARENA_MAX, 1);
   std::signal(SIGPIPE, SIG_IGN);
-  Bell bell;
+  WakeEvent wake_event;
   const double began_s = unix_seconds();
-  auto store = Store::open(place.store(), began_s);
+  auto store = Store::open(paths.store(), began_s);
   if (!store) return std::move(store).error();
-  RunWatch watch(world, **store, place, settings);
-  Api api(world, **store,
+  RunWatch watch(system, **store, paths, settings);
+  Api api(system, **store,
           {.began_s = began_s,
-           .host = world.host_name(),
+           .host = system.host_name(),
            .port = -1,
            .interval_s = settings.interval_s},
           {.snapshot = [&watch] { return watch.snapshot(); },
-           .wake = [&bell] { bell.ring(); },
-           .stop = [&bell] { bell.stop(); },
+           .wake = [&wake_event] { wake_event.notify(); },
+           .stop = [&wake_event] { wake_event.stop(); },
            .now_s = unix_seconds,
            .answers = [&watch](const std::string& dir) { return watch.answers(dir); }});
-  auto doors = open_doors(world, place, settings, api);
-  if (!doors) return std::move(doors).error();
-  const auto where = doors->port < 0
-                         ? place.socket()
-                         : fmt::format("{} and http://127.0.0.1:{}/", place.socket(), doors->port);
-  world.note(fmt::format("dllaunch: daemon {} listens on {}\n", getpid(), where));
-  ready(fmt::format("daemon  process {} on {}\nsocket  {}\n{}", getpid(), world.host_name(),
-                    place.socket(),
-                    doors->port < 0 ? ""
-                                    : fmt::format("page    http://127.0.0.1:{}/#token=$(cat {})\n",
-                                                  doors->port, place.token())));
-  const Renewal renewal(world, lock, bell);
-  while (!bell.stopped()) {
+  auto servers = open_listeners(system, paths, settings, api);
+  if (!servers) return std::move(servers).error();
+  const auto where =
+      servers->port < 0 ? paths.socket()
+                        : fmt::format("{} and http://127.0.0.1:{}/", paths.socket(), servers->port);
+  system.log(fmt::format("dllaunch: daemon {} listens on {}\n", getpid(), where));
+  ready(fmt::format(
+      "daemon  process {} on {}\nsocket  {}\n{}", getpid(), system.host_name(), paths.socket(),
+      servers->port < 0 ? ""
+                        : fmt::format("page    http://127.0.0.1:{}/#token=$(cat {})\n",
+                                      servers->port, paths.token())));
+  const Renewal renewal(system, lock, wake_event);
+  while (!wake_event.stopped()) {
     const double now_s = unix_seconds();
     watch.look(now_s);
     malloc_trim(0);
-    if (turn_over(place.log())) world.note("dllaunch: the log goes on here\n");
+    if (turn_over(paths.log())) system.log("dllaunch: the log goes on here\n");
     const auto next = std::chrono::steady_clock::now() + pause_until(watch.next_s(), now_s);
-    while (!bell.wait_until(next) && std::chrono::steady_clock::now() < next) continue;
+    while (!wake_event.wait_until(next) && std::chrono::steady_clock::now() < next) continue;
   }
-  world.note("dllaunch: the daemon ends\n");
-  unlink(place.socket().c_str());
-  unlink(place.token().c_str());
+  system.log("dllaunch: the daemon ends\n");
+  unlink(paths.socket().c_str());
+  unlink(paths.token().c_str());
   lock.forget();
   return Ok{};
 }

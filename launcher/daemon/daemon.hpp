@@ -6,16 +6,16 @@
 #include <string>
 
 #include "launcher/daemon/daemon_lock.hpp"
-#include "launcher/daemon/place.hpp"
+#include "launcher/daemon/paths.hpp"
 #include "launcher/daemon/settings.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 
 /// Runs until SIGTERM, SIGINT, SIGHUP or a request ends it. `ready` is called once it answers, with
 /// a line for people. It ends too when the lock's file is no longer there: the next daemon would
 /// not see this one. bad_request, unavailable: it could not begin.
-Result<Ok> run_daemon(World& world, const DaemonPlace& place, const DaemonSettings& settings,
+Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSettings& settings,
                       const DaemonLock& lock, const std::function<void(const std::string&)>& ready);
 
 /// Between two renewals of the lock's signature.

@@ -20,7 +20,7 @@ bool EventWatch::look() {
   size_ = size;
   for (const auto& line : tail_->read(most_bytes)) {
     const auto event = parse_event(line);
-    if (event && time_of(*event) >= from_s_ && history_.take(*event)) take_event(*event, point_);
+    if (event && time_of(*event) >= from_s_ && history_.take(*event)) take_event(*event, progress_);
   }
   return true;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "launcher/monitor/run_view.hpp"
+#include "launcher/monitor/run_state.hpp"
 #include "launcher/os/line_tail.hpp"
 #include "launcher/run/history.hpp"
 
@@ -22,15 +22,15 @@ class EventWatch {
 
   /// Whether there was anything new.
   bool look();
-  const RunPoint& point() const { return point_; }
+  const RunProgress& progress() const { return progress_; }
 
  private:
   std::string path_;
   double from_s_;
   std::optional<LineTail> tail_;
   std::uint64_t size_ = 0;  // at the last look
-  History history_;         // of several lives only what counts
-  RunPoint point_;
+  History history_;         // of several incarnations only what counts
+  RunProgress progress_;
 };
 
 }  // namespace dllaunch

@@ -19,13 +19,13 @@ bool is_number(std::string_view text) {
 }
 
 /// Ours on TCP with our port; over the unix socket any port, that of a tunnel.
-bool is_our_host(std::string_view host, const Door& door) {
+bool is_our_host(std::string_view host, const Listener& listener) {
   const auto colon = host.rfind(':');
   const auto name = host.substr(0, colon);
   if (name != "localhost" && name != "127.0.0.1") return false;
-  if (colon == std::string_view::npos) return door.port < 0 || door.port == 80;
+  if (colon == std::string_view::npos) return listener.port < 0 || listener.port == 80;
   const auto port = host.substr(colon + 1);
-  return is_number(port) && (door.port < 0 || port == std::to_string(door.port));
+  return is_number(port) && (listener.port < 0 || port == std::to_string(listener.port));
 }
 
 bool comes_from_elsewhere(const HttpHead& head) {
@@ -73,16 +73,16 @@ std::string new_secret() {
   return words;
 }
 
-std::optional<Refusal> refuse(const HttpHead& head, const Door& door) {
-  if (!is_our_host(head.host, door))
+std::optional<Refusal> refuse(const HttpHead& head, const Listener& listener) {
+  if (!is_our_host(head.host, listener))
     return Refusal{421, "Host must be localhost or 127.0.0.1, and its port ours"};
   if (head.method != "GET" && head.method != "HEAD" && comes_from_elsewhere(head))
     return Refusal{403, "a page of somebody else may ask nothing of us"};
   if (is_too_long(head.content_length)) return Refusal{413, "no request here has a body"};
-  if (door.port < 0 || holds_nothing(head)) return std::nullopt;
+  if (listener.port < 0 || holds_nothing(head)) return std::nullopt;
   constexpr std::string_view scheme = "Bearer ";
   const std::string_view words = head.authorization;
-  if (!words.starts_with(scheme) || !same_secret(words.substr(scheme.size()), door.token))
+  if (!words.starts_with(scheme) || !same_secret(words.substr(scheme.size()), listener.token))
     return Refusal{401, "the token is missing or wrong: `dllaunch daemon status` says where it is"};
   return std::nullopt;
 }

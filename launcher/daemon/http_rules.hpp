@@ -18,7 +18,7 @@ struct HttpHead {
 };
 
 /// How requests come in.
-struct Door {
+struct Listener {
   int port = -1;           // of 127.0.0.1; -1: the unix socket, whose peer the kernel names
   std::string token = {};  // asked for on TCP
 };
@@ -33,7 +33,7 @@ constexpr std::size_t most_body_bytes = 4096;
 /// A name that leads to us under somebody else's control (DNS rebinding) is refused, a page of
 /// somebody else that makes a browser post here, a body that is too long, on TCP whoever lacks the
 /// token; there only the page itself, which holds nothing, needs none.
-std::optional<Refusal> refuse(const HttpHead& head, const Door& door);
+std::optional<Refusal> refuse(const HttpHead& head, const Listener& listener);
 
 /// No request here needs a body: it is absent, or JSON's empty object.
 std::optional<Refusal> refuse_body(std::string_view body);

@@ -134,9 +134,9 @@ struct HttpServer::Callbacks {
   }
 };
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(int fd, Door door, Api& api,
+Result<std::unique_ptr<HttpServer>> HttpServer::start(int fd, Listener listener, Api& api,
                                                       HttpLimits limits) {
-  std::unique_ptr<HttpServer> server(new HttpServer(std::move(door), api, limits));
+  std::unique_ptr<HttpServer> server(new HttpServer(std::move(listener), api, limits));
   constexpr unsigned threads = 2;  // a file system that hangs holds one of them
   constexpr std::size_t stack_bytes = 512 << 10;
   server->daemon_ = MHD_start_daemon(
@@ -169,7 +169,7 @@ HttpServer::~HttpServer() {
   if (timer_.joinable()) timer_.join();
 }
 
-/// Another user is shown the door before a byte is read.
+/// Another user is turned away before a byte is read.
 void HttpServer::opened(int fd) {
   if (!is_peer(fd)) shutdown(fd, SHUT_RD);
   const std::lock_guard guard(mutex_);

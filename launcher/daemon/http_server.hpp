@@ -33,7 +33,8 @@ struct HttpLimits {
 class HttpServer {
  public:
   /// `fd` listens, and becomes the server's. unavailable: no threads, no memory.
-  static Result<std::unique_ptr<HttpServer>> start(int fd, Door door, Api& api, HttpLimits limits);
+  static Result<std::unique_ptr<HttpServer>> start(int fd, Listener listener, Api& api,
+                                                   HttpLimits limits);
 
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -45,15 +46,15 @@ class HttpServer {
   struct Callbacks;
   using Clock = std::chrono::steady_clock;
 
-  HttpServer(Door door, Api& api, HttpLimits limits)
-      : door_(std::move(door)), api_(api), limits_(limits) {}
+  HttpServer(Listener listener, Api& api, HttpLimits limits)
+      : door_(std::move(listener)), api_(api), limits_(limits) {}
   void opened(int fd);
   void asked(int fd);
   void closed(int fd);
   bool is_peer(int fd) const;
   void end_old_connections();
 
-  Door door_;
+  Listener door_;
   Api& api_;
   HttpLimits limits_;
   MHD_Daemon* daemon_ = nullptr;

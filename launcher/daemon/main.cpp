@@ -11,10 +11,10 @@
 #include <string>
 
 #include "launcher/base/terminal_text.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/daemon/daemon.hpp"
 #include "launcher/os/background.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace {
 
@@ -57,13 +57,13 @@ void say(int to_parent, const std::string& words) {
   if (to_parent >= 0 && write(to_parent, words.data(), words.size()) < 0) return;
 }
 
-int serve(World& world, const DaemonPlace& place, const DaemonSettings& settings,
+int serve(System& system, const DaemonPaths& paths, const DaemonSettings& settings,
           const DaemonLock& lock, int to_parent) {
   bool ready = false;
-  const auto ended = run_daemon(world, place, settings, lock, [&](const std::string& words) {
+  const auto ended = run_daemon(system, paths, settings, lock, [&](const std::string& words) {
     ready = true;
     if (to_parent < 0) {
-      world.print(words);
+      system.print(words);
       std::fflush(stdout);
       return;
     }
@@ -80,32 +80,32 @@ int serve(World& world, const DaemonPlace& place, const DaemonSettings& settings
   return code;
 }
 
-Result<int> start(World& world, const DaemonSettings& settings) {
-  const auto place = daemon_place(world);
-  if (!place)
+Result<int> start(System& system, const DaemonSettings& settings) {
+  const auto paths = daemon_paths(system);
+  if (!paths)
     return Error{ErrorKind::unavailable, "no HOME to keep the daemon's store in",
                  "set XDG_STATE_HOME"};
-  if (auto made = make_private(place->folder); !made) return std::move(made).error();
-  if (const auto holder = holder_of(place->lock())) return runs_already(*holder);
-  auto lock = DaemonLock::take(place->lock(), 5 * renewal_pause / 2);
+  if (auto made = make_private(paths->folder); !made) return std::move(made).error();
+  if (const auto holder = holder_of(paths->lock())) return runs_already(*holder);
+  auto lock = DaemonLock::take(paths->lock(), 5 * renewal_pause / 2);
   if (!lock) {
-    const auto holder = holder_of(place->lock());
+    const auto holder = holder_of(paths->lock());
     return holder ? runs_already(*holder) : std::move(lock).error();
   }
   if (chdir("/") != 0) return Error{ErrorKind::unavailable, "cannot go to /", ""};
-  if (settings.foreground) return serve(world, *place, settings, *lock, -1);
+  if (settings.foreground) return serve(system, *paths, settings, *lock, -1);
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0)
     return Error{ErrorKind::unavailable, "no pipe to the daemon", ""};
-  const auto pid = fork_into_background(place->log());
+  const auto pid = fork_into_background(paths->log());
   if (!pid) return pid.error();
   if (*pid > 0) {
     close(ends[1]);
-    return wait_for_child(ends[0], place->log());
+    return wait_for_child(ends[0], paths->log());
   }
   close(ends[0]);
   lock->sign();
-  return serve(world, *place, settings, *lock, ends[1]);
+  return serve(system, *paths, settings, *lock, ends[1]);
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ int main() {
   auto settings = parse_settings(text != nullptr ? text : "");
   unsetenv(settings_variable);
   if (!settings) return report(settings.error());
-  PosixWorld world(Console{});
-  const auto code = start(world, *settings);
+  PosixSystem system(Console{});
+  const auto code = start(system, *settings);
   return code ? *code : report(code.error());
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 
 namespace dllaunch {
 namespace {
@@ -54,11 +54,11 @@ std::optional<RunAction> forbidden(const EndedJob& ended, const RecoveryWishes& 
 }
 
 std::optional<RunAction> hopeless(const EndedJob& ended, const RunPast& past, const Caps& caps) {
-  const int barren = ended.new_checkpoint ? 0 : past.barren + 1;
+  const int without_progress = ended.new_checkpoint ? 0 : past.without_progress + 1;
   if (ended.status == RunStatus::timeout && !ended.new_checkpoint)
     return give_up("its time was up before it saved a checkpoint: it would only repeat itself");
-  if (barren >= most_barren)
-    return give_up(fmt::format("{} jobs in a row left no new checkpoint", barren));
+  if (without_progress >= most_without_progress)
+    return give_up(fmt::format("{} jobs in a row left no new checkpoint", without_progress));
   if (ended.status == RunStatus::cancelled && past.system_cancels >= most_system_cancels)
     return give_up("the system cancelled it again: ask an administrator why");
   if (past.submissions >= caps.most_submissions)

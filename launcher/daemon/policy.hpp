@@ -32,10 +32,10 @@ struct EndedJob {
 
 /// What was done about the run before.
 struct RunPast {
-  int submissions = 0;     // by the daemon
-  int barren = 0;          // ended jobs in a row without a new checkpoint, this one not counted
-  int system_cancels = 0;  // after which it was submitted again
-  int refusals = 0;        // of sbatch in a row
+  int submissions = 0;       // by the daemon
+  int without_progress = 0;  // ended jobs in a row without a new checkpoint, this one not counted
+  int system_cancels = 0;    // after which it was submitted again
+  int refusals = 0;          // of sbatch in a row
 };
 
 struct Caps {
@@ -60,7 +60,7 @@ struct RunAction {
   bool operator==(const RunAction&) const = default;
 };
 
-constexpr int most_barren = 3;
+constexpr int most_without_progress = 3;
 constexpr int most_system_cancels = 1;
 constexpr int most_refusals = 5;
 

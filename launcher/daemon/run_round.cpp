@@ -14,9 +14,9 @@
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/usage.hpp"
 #include "launcher/job/job_file.hpp"
-#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/run/journal.hpp"
-#include "launcher/slurm/option_edits.hpp"
+#include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
@@ -64,8 +64,8 @@ double last_start_s(const StoredRun& run, const std::vector<SlurmJob>& jobs) {
   return std::max(run.began_at_s, static_cast<double>(started.value_or(0)));
 }
 
-std::vector<std::string> options_in(World& world, const RunDir& dir) {
-  const auto script = world.read_file(dir.sbatch_script());
+std::vector<std::string> options_in(System& system, const RunDir& dir) {
+  const auto script = system.read_file(dir.sbatch_script());
   return script ? options_of_script(*script) : std::vector<std::string>();
 }
 
@@ -85,11 +85,11 @@ RunStatus status_named(const std::string& word, RunStatus otherwise) {
 
 }  // namespace
 
-RecoveryWishes recovery_wishes(World& world, const RunDir& dir) {
+RecoveryWishes recovery_wishes(System& system, const RunDir& dir) {
   RecoveryWishes wishes;
-  const auto options = options_in(world, dir);
+  const auto options = options_in(system, dir);
   wishes.may_start_again = std::none_of(options.begin(), options.end(), says_no_requeue);
-  const auto text = world.read_file(dir.job_yaml());
+  const auto text = system.read_file(dir.job_yaml());
   if (!text) return wishes;
   const auto job = parse_job(*text, dir.job_yaml(), {}).job;
   if (!job) return wishes;
@@ -112,7 +112,7 @@ bool RunWatch::read_files(LiveRun& run) {
   const auto job_id = stamp_of(dir.job_id());
   const auto summary = stamp_of(dir.summary());
   if (run.files.began_at_s > 0 && job_id == run.job_id && summary == run.summary) return true;
-  auto files = read_stored_run(world_, run.record.dir);
+  auto files = read_stored_run(system_, run.record.dir);
   if (!files) {
     run.record.reason = files.error().what;
     return false;
@@ -138,25 +138,25 @@ void RunWatch::look_at(LiveRun& run, double now_s) {
     return;
   }
   run.away_since_s = 0;
-  const auto view = view_state(run.files, queue_, now_s);
+  const auto run_state = run_state_without_progress(run.files, queue_, now_s);
   // Whoever was to submit it is gone; the index tells when somebody tries again.
   constexpr double long_ago_s = 3600;
-  if (view.state == "not submitted" && now_s - run.record.began_s > long_ago_s) {
-    run.record.state = view.state;
+  if (run_state.state == "not submitted" && now_s - run.record.began_s > long_ago_s) {
+    run.record.state = run_state.state;
     run.record.over = true;
     keep(run);
     return;
   }
   const bool wished = !run.record.wish.empty();
-  const bool cancels = run.record.wish == "cancel" && !is_over(view);
-  if (wished) grant(run, view, now_s);
+  const bool cancels = run.record.wish == "cancel" && !is_over(run_state);
+  if (wished) grant(run, run_state, now_s);
   // What a wish changed is seen in the next round.
-  if (view.state == "unknown" || (wished && !cancels)) {
+  if (run_state.state == "unknown" || (wished && !cancels)) {
     keep(run);
     return;
   }
-  if (!is_over(view)) {
-    keep_alive(run, view, now_s);
+  if (!is_over(run_state)) {
+    keep_alive(run, run_state, now_s);
   } else if (run.ended) {
     judge(run, now_s);
   } else {
@@ -184,35 +184,36 @@ void RunWatch::miss(LiveRun& run, double now_s) {
   run.record.decision = "its directory is gone";
 }
 
-void RunWatch::keep_alive(LiveRun& run, const RunView& view, double now_s) {
+void RunWatch::keep_alive(LiveRun& run, const RunState& run_state, double now_s) {
   auto& record = run.record;
-  const bool fell_back = record.state == "running" && view.state == "pending";
+  const bool fell_back = record.state == "running" && run_state.state == "pending";
   if (fell_back) note_lost_nodes(run, record.where, now_s);
   if (record.judged == record.job_id) record.judged.clear();
-  record.state = view.state;
-  record.seconds = view.seconds.value_or(0);
-  record.where = view.where;
-  record.reason =
-      view.state == "pending" && !view.jobs.empty() ? explain_reason(view.jobs.front().reason) : "";
+  record.state = run_state.state;
+  record.seconds = run_state.seconds.value_or(0);
+  record.where = run_state.where;
+  record.reason = run_state.state == "pending" && !run_state.jobs.empty()
+                      ? explain_reason(run_state.jobs.front().reason)
+                      : "";
   take_progress(run);
 }
 
 void RunWatch::take_progress(LiveRun& run) {
   if (!run.events || !run.events->look()) return;
   auto& record = run.record;
-  const auto& point = run.events->point();
-  record.epoch = point.epoch.value_or(record.epoch);
-  record.step = point.step.value_or(record.step);
-  record.loss = point.loss.value_or(record.loss);
-  record.val_accuracy = point.val_accuracy.value_or(record.val_accuracy);
-  record.images_per_s = point.images_per_s.value_or(record.images_per_s);
+  const auto& progress = run.events->progress();
+  record.epoch = progress.epoch.value_or(record.epoch);
+  record.step = progress.step.value_or(record.step);
+  record.loss = progress.loss.value_or(record.loss);
+  record.val_accuracy = progress.val_accuracy.value_or(record.val_accuracy);
+  record.images_per_s = progress.images_per_s.value_or(record.images_per_s);
 }
 
 /// Of a job's nodes those that are out of order now; where it waits, it shall not wait for them.
 void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double now_s) {
   constexpr std::chrono::seconds limit(20);
   if (where.empty()) return;
-  const auto shown = world_.run({"scontrol", "--oneliner", "show", "node", where}, limit);
+  const auto shown = system_.run({"scontrol", "--oneliner", "show", "node", where}, limit);
   if (!shown || shown->exit_code != 0) return;
   bool any = false;
   for (const auto& node : parse_slurm_nodes(shown->out)) {
@@ -220,17 +221,17 @@ void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double no
     if (!is_gone(node.state)) continue;
     any = true;
     auto kept = store_.node_failed(node.name, run.record.job_id, now_s);
-    world_.note(fmt::format("{}: node {} failed under job {}{}\n", run.record.name, node.name,
+    system_.log(fmt::format("{}: node {} failed under job {}{}\n", run.record.name, node.name,
                             run.record.job_id, kept ? "" : ": " + kept.error().what));
   }
   const auto failed = store_.failed_nodes(now_s - week_s, 2);
   if (!any || !failed || failed->empty() || run.record.state != "running") return;
   std::string by_user;
-  for (const auto& line : options_in(world_, {.path = run.record.dir}))
+  for (const auto& line : options_in(system_, {.path = run.record.dir}))
     if (const auto option = option_of_line(line); option && option->first == "--exclude")
       by_user = option->second;
   const auto list = exclude_list(by_user, *failed);
-  const auto told = world_.run(
+  const auto told = system_.run(
       {"scontrol", "update", "JobId=" + run.record.job_id, "ExcNodeList=" + list}, limit);
   if (!told || told->exit_code != 0) return;
   run.record.decision = fmt::format("back in the queue; left out: {}", list);
@@ -240,7 +241,7 @@ void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double no
                                               .event = "excluded",
                                               .run = run.record.dir,
                                               .words = run.record.decision}});
-  if (!kept) world_.note("dllaunch: " + kept.error().what + "\n");
+  if (!kept) system_.log("dllaunch: " + kept.error().what + "\n");
 }
 
 void RunWatch::finish(LiveRun& run, const std::string& event, double now_s) {
@@ -250,14 +251,14 @@ void RunWatch::finish(LiveRun& run, const std::string& event, double now_s) {
   record.ended_s = now_s;
   const auto words = fmt::format("{}: {}{}{}", record.name, record.state,
                                  record.decision.empty() ? "" : "; ", record.decision);
-  world_.note(words + "\n");
+  system_.log(words + "\n");
   auto kept = store_.decide(
       {.run = record,
        .submissions = {},
        .notice = Notice{.time_s = now_s, .event = event, .run = record.dir, .words = words}});
   if (!kept) {
     record.over = false;
-    world_.note("dllaunch: " + kept.error().what + "\n");
+    system_.log("dllaunch: " + kept.error().what + "\n");
     return;
   }
   run.stored = record;
@@ -270,52 +271,53 @@ void RunWatch::end(LiveRun& run, double now_s) {
   const bool slurm = run.files.plan.launcher == Launcher::slurm;
   const bool judged = record.judged == record.job_id;
   if (!slurm || run.files.job_id.empty() || (judged && !stored.empty())) {
-    record.state = view_state(run.files, queue_, now_s).state;
+    record.state = run_state_without_progress(run.files, queue_, now_s).state;
     record.over = true;
     if (record.ended_s == 0) record.ended_s = now_s;
     return;
   }
   if (--ends_left_ < 0) return;
-  auto settled = stored.empty() ? settle_run(world_, run.files) : read_end(world_, run.files);
-  if (!settled) {
+  auto final_state =
+      stored.empty() ? finalize_run(system_, run.files) : read_final_state(system_, run.files);
+  if (!final_state) {
     // Asked again in the next round, but not for ever.
     if (run.unheard_since_s == 0) run.unheard_since_s = now_s;
     if (now_s - run.unheard_since_s < day_s) return;
     record.state = "ended";
-    record.decision = "not submitted again: " + settled.error().what;
+    record.decision = "not submitted again: " + final_state.error().what;
     finish(run, "gave_up", now_s);
     return;
   }
-  if (!*settled) {
+  if (!*final_state) {
     // Somebody follows it and will say how it ended, or Slurm is not done with it.
     record.state = "completing";
     return;
   }
-  const auto& outcome = (*settled)->outcome;
-  const auto& jobs = (*settled)->jobs;
+  const auto& outcome = (*final_state)->outcome;
+  const auto& jobs = (*final_state)->jobs;
   const auto status = status_named(stored, outcome.status);
   record.state = to_string(status);
   record.reason = outcome.reason;
   record.seconds = outcome.seconds;
   if (auto kept = store_.used(record.job_id, gpu_hours(run.files.plan, outcome.seconds), now_s);
       !kept)
-    world_.note("dllaunch: " + kept.error().what + "\n");
+    system_.log("dllaunch: " + kept.error().what + "\n");
   if (judged) {
     record.over = true;
     return;
   }
   const auto& dir = run.files.dir;
-  run.ended = EndedJob{
-      .status = status,
-      .exit_code = jobs.empty() ? outcome.exit_code : jobs.front().exit_code,
-      .array = run.files.plan.array.has_value(),
-      .slurm = slurm,
-      .canceller = canceller_of(jobs),
-      .cancel_wished = record.cancelled,
-      .new_checkpoint = has_new_checkpoint(dir, last_start_s(run.files, jobs)),
-      .completed = (*settled)->end_status == "completed" || finished_in_job(dir) == record.job_id,
-      .forgotten = jobs.empty(),
-      .stopped = stopped_in(read_journal(dir), record.job_id)};
+  run.ended = EndedJob{.status = status,
+                       .exit_code = jobs.empty() ? outcome.exit_code : jobs.front().exit_code,
+                       .array = run.files.plan.array.has_value(),
+                       .slurm = slurm,
+                       .canceller = canceller_of(jobs),
+                       .cancel_wished = record.cancelled,
+                       .new_checkpoint = has_new_checkpoint(dir, last_start_s(run.files, jobs)),
+                       .completed = (*final_state)->end_status == "completed" ||
+                                    finished_in_job(dir) == record.job_id,
+                       .forgotten = jobs.empty(),
+                       .stopped = stopped_in(read_journal(dir), record.job_id)};
   if (status == RunStatus::node_fail && !jobs.empty())
     note_lost_nodes(run, jobs.front().nodes, now_s);
   judge(run, now_s);
@@ -326,9 +328,9 @@ void RunWatch::judge(LiveRun& run, double now_s) {
   run.ended->cancel_wished = record.cancelled;
   if (!record.cancelled && (now_s < run.retry_s || sbatch_hangs_)) return;
   const auto used = store_.gpu_hours(now_s - 30 * day_s);
-  const auto action = decide(*run.ended, recovery_wishes(world_, run.files.dir),
+  const auto action = decide(*run.ended, recovery_wishes(system_, run.files.dir),
                              {.submissions = record.submissions,
-                              .barren = record.barren,
+                              .without_progress = record.without_progress,
                               .system_cancels = record.system_cancels,
                               .refusals = run.refusals},
                              {.most_submissions = settings_.most_submissions,
@@ -358,7 +360,7 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
   auto record = run.record;
   auto meant = record;
   if (run.ended) {
-    meant.barren = run.ended->new_checkpoint ? 0 : record.barren + 1;
+    meant.without_progress = run.ended->new_checkpoint ? 0 : record.without_progress + 1;
     meant.system_cancels += run.ended->status == RunStatus::cancelled ? 1 : 0;
   }
   const auto sent = submitter_.submit(
@@ -390,13 +392,13 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
   if (!run.ended) finish(run, "gave_up", now_s);
 }
 
-void RunWatch::grant(LiveRun& run, const RunView& view, double now_s) {
+void RunWatch::grant(LiveRun& run, const RunState& run_state, double now_s) {
   auto& record = run.record;
-  if (view.state == "unknown") return;
+  if (run_state.state == "unknown") return;
   // In a moment it is over.
-  if (record.wish == "requeue" && view.state == "completing") return;
+  if (record.wish == "requeue" && run_state.state == "completing") return;
   if (record.wish == "cancel") {
-    cancel(run, view, now_s);
+    cancel(run, run_state, now_s);
     return;
   }
   if (record.wish == "leave") {
@@ -406,13 +408,13 @@ void RunWatch::grant(LiveRun& run, const RunView& view, double now_s) {
   }
   if (run.files.plan.launcher != Launcher::slurm) {
     record.decision = "not submitted: it ran without Slurm";
-  } else if (is_over(view)) {
+  } else if (is_over(run_state)) {
     record.cancelled = false;
     submit(run, "you asked for it", now_s);
-  } else if (view.state != "running") {
-    record.decision = "not requeued: it is " + view.state;
+  } else if (run_state.state != "running") {
+    record.decision = "not requeued: it is " + run_state.state;
   } else {
-    const auto told = world_.run({"scontrol", "requeue", record.job_id}, std::chrono::seconds(20));
+    const auto told = system_.run({"scontrol", "requeue", record.job_id}, std::chrono::seconds(20));
     record.decision = told && told->exit_code == 0
                           ? "requeued: you asked for it"
                           : "not requeued: " + (told ? told->err : told.error().what);
@@ -421,9 +423,9 @@ void RunWatch::grant(LiveRun& run, const RunView& view, double now_s) {
 }
 
 /// As `dllaunch cancel`: the ranks are asked to save, and ended when their time is up.
-void RunWatch::cancel(LiveRun& run, const RunView& view, double now_s) {
+void RunWatch::cancel(LiveRun& run, const RunState& run_state, double now_s) {
   auto& record = run.record;
-  if (is_over(view)) {
+  if (is_over(run_state)) {
     record.wish.clear();
     if (!std::exchange(record.cancelled, true)) record.decision = "it was over already";
     return;
@@ -431,22 +433,23 @@ void RunWatch::cancel(LiveRun& run, const RunView& view, double now_s) {
   record.cancelled = true;
   const auto& plan = run.files.plan;
   if (plan.launcher != Launcher::slurm) {
-    const bool here = view.owner && view.owner->host == world_.host_name() && view.owner->pid > 0;
-    if (here) kill(view.owner->pid, SIGTERM);
+    const bool here =
+        run_state.owner && run_state.owner->host == system_.host_name() && run_state.owner->pid > 0;
+    if (here) kill(run_state.owner->pid, SIGTERM);
     record.decision = here ? "asked to save and stop: you cancelled it"
                            : "not cancelled: it runs on another machine";
     record.wish.clear();
     return;
   }
-  const bool asks = view.state == "running" && plan.asks_ranks;
+  const bool asks = run_state.state == "running" && plan.asks_ranks;
   if (asks && !run.cancel_asked) {
     run.cancel_asked = true;
-    const auto asked = signal_script(world_, record.job_id, plan.signal);
+    const auto asked = signal_script(system_, record.job_id, plan.signal);
     record.decision = asked ? "asked to save and stop: you cancelled it" : asked.error().what;
     return;
   }
   if (asks && now_s < record.wished_s + plan.grace_seconds) return;
-  const auto done = cancel_job(world_, record.job_id);
+  const auto done = cancel_job(system_, record.job_id);
   record.decision = done ? "you cancelled it" : done.error().what;
   if (done) record.wish.clear();
 }

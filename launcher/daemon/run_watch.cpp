@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "launcher/daemon/pace.hpp"
+#include "launcher/daemon/poll_interval.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
@@ -56,12 +56,12 @@ void take_summary(const nlohmann::ordered_json& summary, RunRecord& record) {
 
 }  // namespace
 
-RunWatch::RunWatch(World& world, Store& store, const DaemonPlace& place, DaemonSettings settings,
+RunWatch::RunWatch(System& system, Store& store, const DaemonPaths& paths, DaemonSettings settings,
                    FolderProbe::Look look)
-    : world_(world),
+    : system_(system),
       store_(store),
       settings_(std::move(settings)),
-      submitter_(world, store, place, settings_.settle_s),
+      submitter_(system, store, paths, settings_.settle_s),
       folders_(std::move(look)) {}
 
 std::shared_ptr<const Snapshot> RunWatch::snapshot() const {
@@ -105,15 +105,15 @@ void RunWatch::look(double now_s) {
   tell();
   const bool asks = std::any_of(live_.begin(), live_.end(),
                                 [](const auto& entry) { return entry.second.asks(); });
-  next_s_ = now_s + seconds_to_next_look({.interval_s = settings_.interval_s,
-                                          .any_live = asks,
-                                          .errors = slurm_.errors_in_row,
-                                          .answer_s = slurm_.answer_s});
+  next_s_ = now_s + poll_interval_s({.interval_s = settings_.interval_s,
+                                     .any_live = asks,
+                                     .errors = slurm_.errors_in_row,
+                                     .answer_s = slurm_.answer_s});
   publish(now_s);
 }
 
 void RunWatch::find_runs(double now_s) {
-  const auto folder = run_index_folder(world_);
+  const auto folder = run_index_folder(system_);
   if (!folder) return;
   const auto changed = stamp_of(*folder);
   // A clock of whole seconds does not tell what came within one.
@@ -141,7 +141,7 @@ void RunWatch::find_runs(double now_s) {
 
 /// `run` writes the entry before it submits: while it holds the run, the job may be the last one's.
 void RunWatch::look_at_entry(const std::string& path, double now_s) {
-  const auto text = world_.read_file(path);
+  const auto text = system_.read_file(path);
   if (!text) return;
   const auto dir = text->substr(0, text->find('\n'));
   if (!answers(dir)) {
@@ -160,10 +160,10 @@ void RunWatch::take_up(const std::string& dir, double now_s) {
   if (!known) return;
   RunRecord record = *known ? **known : RunRecord{};
   if (record.id != 0 && record.launcher == "slurm") {
-    const auto job_id = world_.read_file(RunDir{.path = dir}.job_id());
+    const auto job_id = system_.read_file(RunDir{.path = dir}.job_id());
     if (job_id && job_id_in(*job_id) == record.job_id) return;
   }
-  auto files = read_stored_run(world_, dir);
+  auto files = read_stored_run(system_, dir);
   if (!files) return;
   const bool same = record.job_id == files->job_id && files->began_at_s <= record.began_s;
   if (record.id != 0 && same) return;
@@ -180,12 +180,12 @@ void RunWatch::take_up(const std::string& dir, double now_s) {
   record.over = old && !record.state.empty();
   if (record.over) take_summary(files->summary, record);
   record.cancelled = false;
-  record.barren = 0;
+  record.without_progress = 0;
   record.decision.clear();
   record.reason.clear();
   const auto id = store_.save(record);
   if (!id) {
-    world_.note("dllaunch: " + id.error().what + "\n");
+    system_.log("dllaunch: " + id.error().what + "\n");
     return;
   }
   record.id = *id;
@@ -205,7 +205,7 @@ void RunWatch::take_live(const RunRecord& record) {
 void RunWatch::take_wishes() {
   const auto records = store_.live_runs();
   if (!records) {
-    world_.note("dllaunch: " + records.error().what + "\n");
+    system_.log("dllaunch: " + records.error().what + "\n");
     return;
   }
   for (const auto& record : *records) {
@@ -226,11 +226,11 @@ void RunWatch::ask_queue() {
   slurm_.asked = asks;
   if (!asks) return;
   const auto begin = std::chrono::steady_clock::now();
-  auto jobs = queued_jobs(world_);
+  auto jobs = queued_jobs(system_);
   slurm_.answer_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   ++slurm_.questions;
   if (jobs) {
-    if (!slurm_.answers) world_.note("Slurm answers again\n");
+    if (!slurm_.answers) system_.log("Slurm answers again\n");
     slurm_.answers = true;
     slurm_.errors_in_row = 0;
     queue_ = {.answered = true, .jobs = *std::move(jobs)};
@@ -240,7 +240,7 @@ void RunWatch::ask_queue() {
   ++slurm_.errors_in_row;
   slurm_.last_error = jobs.error().what;
   if (std::exchange(slurm_.answers, false))
-    world_.note(fmt::format("Slurm does not answer: {}\n", jobs.error().what));
+    system_.log(fmt::format("Slurm does not answer: {}\n", jobs.error().what));
 }
 
 /// What is submitted in this round is not in its answer yet.
@@ -261,7 +261,7 @@ void RunWatch::keep(LiveRun& run) {
   if (!run.record.over) saved.seconds = run.stored.seconds;
   if (!run.record.over && saved == run.stored) return;
   if (const auto done = store_.save(run.record); !done) {
-    world_.note("dllaunch: " + done.error().what + "\n");
+    system_.log("dllaunch: " + done.error().what + "\n");
     return;
   }
   run.stored = run.record;
@@ -277,7 +277,7 @@ void RunWatch::tell() {
     if (!notice || !*notice) return;
     tell(**notice);
     if (auto done = store_.notice_done((*notice)->id); !done) {
-      world_.note("dllaunch: " + done.error().what + "\n");
+      system_.log("dllaunch: " + done.error().what + "\n");
       return;
     }
   }
@@ -286,12 +286,12 @@ void RunWatch::tell() {
 void RunWatch::tell(const Notice& notice) {
   constexpr std::chrono::seconds limit(10);
   if (settings_.notify.empty()) return;
-  const auto told = world_.run(
+  const auto told = system_.run(
       {"sh", "-c", settings_.notify, "dllaunch-notify", notice.event, notice.run, notice.words},
       limit);
-  if (!told) world_.note("dllaunch: notify: " + told.error().what + "\n");
+  if (!told) system_.log("dllaunch: notify: " + told.error().what + "\n");
   if (told && told->exit_code != 0)
-    world_.note(fmt::format("dllaunch: notify ended with code {}\n", told->exit_code));
+    system_.log(fmt::format("dllaunch: notify ended with code {}\n", told->exit_code));
 }
 
 void RunWatch::publish(double now_s) {

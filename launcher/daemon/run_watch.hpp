@@ -17,8 +17,8 @@
 #include "launcher/daemon/settings.hpp"
 #include "launcher/daemon/store.hpp"
 #include "launcher/daemon/submitter.hpp"
-#include "launcher/monitor/run_view.hpp"
-#include "launcher/postmortem/run_end.hpp"
+#include "launcher/monitor/run_state.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/stored_run.hpp"
 
 namespace dllaunch {
@@ -47,7 +47,7 @@ struct Snapshot {
 /// Looks at the runs; one thread calls look().
 class RunWatch {
  public:
-  RunWatch(World& world, Store& store, const DaemonPlace& place, DaemonSettings settings,
+  RunWatch(System& system, Store& store, const DaemonPaths& paths, DaemonSettings settings,
            FolderProbe::Look look = FolderProbe::device_of);
 
   /// One round; what fails is noted and tried again in a later one. `now_s`: Unix seconds.
@@ -94,14 +94,14 @@ class RunWatch {
   void leave_away(LiveRun& run);
   bool read_files(LiveRun& run);
   void miss(LiveRun& run, double now_s);
-  void keep_alive(LiveRun& run, const RunView& view, double now_s);
+  void keep_alive(LiveRun& run, const RunState& run_state, double now_s);
   void take_progress(LiveRun& run);
   void note_lost_nodes(LiveRun& run, const std::string& where, double now_s);
   void end(LiveRun& run, double now_s);
   void judge(LiveRun& run, double now_s);
   void submit(LiveRun& run, const std::string& reason, double now_s);
-  void grant(LiveRun& run, const RunView& view, double now_s);
-  void cancel(LiveRun& run, const RunView& view, double now_s);
+  void grant(LiveRun& run, const RunState& run_state, double now_s);
+  void cancel(LiveRun& run, const RunState& run_state, double now_s);
   void finish(LiveRun& run, const std::string& event, double now_s);
   void keep(LiveRun& run);
   void tell();
@@ -109,7 +109,7 @@ class RunWatch {
   void publish(double now_s);
   int jobs_in_queue() const;
 
-  World& world_;
+  System& system_;
   Store& store_;
   DaemonSettings settings_;
   Submitter submitter_;
@@ -131,6 +131,6 @@ class RunWatch {
 };
 
 /// `recovery:` of a run, and whether its script lets it start twice.
-RecoveryWishes recovery_wishes(World& world, const RunDir& dir);
+RecoveryWishes recovery_wishes(System& system, const RunDir& dir);
 
 }  // namespace dllaunch

@@ -64,7 +64,7 @@ std::vector<Cell> cells_of(const RunRecord& run) {
           run.reason,
           run.decision,
           number(run.submissions),
-          number(run.barren),
+          number(run.without_progress),
           number(run.system_cancels),
           run.wish,
           run.wished_s,
@@ -93,7 +93,7 @@ RunRecord run_of(const Row& row) {
           .reason = text(row[13]),
           .decision = text(row[14]),
           .submissions = static_cast<int>(whole(row[15])),
-          .barren = static_cast<int>(whole(row[16])),
+          .without_progress = static_cast<int>(whole(row[16])),
           .system_cancels = static_cast<int>(whole(row[17])),
           .wish = text(row[18]),
           .wished_s = real(row[19]),
@@ -208,7 +208,7 @@ Result<std::int64_t> Store::save(const RunRecord& run) {
   return write(run);
 }
 
-Result<Ok> Store::decide(const Ruling& decision) {
+Result<Ok> Store::decide(const Transition& decision) {
   const std::lock_guard guard(mutex_);
   auto all = Transaction::begin(database_);
   if (!all) return std::move(all).error();

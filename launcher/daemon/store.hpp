@@ -19,7 +19,7 @@ struct RunRecord {
   std::string name = {};  // the folder's
   std::string job = {};   // the job's name
   std::string launcher = {};
-  std::string state = {};  // a word of run_view.hpp
+  std::string state = {};  // a word of run_state.hpp
   std::string job_id = {};
   bool over = false;
   std::string judged = {};  // the job whose end was decided upon; each is once
@@ -30,7 +30,7 @@ struct RunRecord {
   std::string reason = {};    // why it ended so, or waits
   std::string decision = {};  // what the daemon did about it, and why
   int submissions = 0;        // by the daemon
-  int barren = 0;             // submissions in a row that left no new checkpoint
+  int without_progress = 0;   // submissions in a row that left no new checkpoint
   int system_cancels = 0;
   std::string wish = {};  // of the user through the API: "", "cancel", "requeue"
   double wished_s = 0;
@@ -71,7 +71,7 @@ struct Notice {
 };
 
 /// What is decided at once and must never be half done.
-struct Ruling {
+struct Transition {
   RunRecord run = {};
   std::vector<Submission> submissions = {};  // new, or known more of
   std::optional<Notice> notice = {};
@@ -89,7 +89,7 @@ class Store {
 
   /// Adds it (id 0) or writes it anew; its id.
   Result<std::int64_t> save(const RunRecord& run);
-  Result<Ok> decide(const Ruling& decision);
+  Result<Ok> decide(const Transition& decision);
   Result<std::vector<RunRecord>> live_runs();
   /// Newest first, those with an id below `before` (0: all).
   Result<std::vector<RunRecord>> runs(std::size_t most, std::int64_t before);

@@ -10,10 +10,10 @@
 
 #include "launcher/daemon/policy.hpp"
 #include "launcher/launch/submission.hpp"
-#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/run/job_identity.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "launcher/slurm/option_edits.hpp"
+#include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
@@ -76,16 +76,16 @@ SubmissionIntent intent_of(const Submission& submission, const RunDir& dir) {
 Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::string& job_id,
                             double now_s) {
   const RunDir dir{.path = run.dir};
-  const auto known = world_.read_file(dir.job_id());
+  const auto known = system_.read_file(dir.job_id());
   // A job that has started wrote its number itself, and what it saved since is newer.
   if (!known || job_id_in(*known) != job_id) {
     auto kept = write_file(dir.job_id(), job_id + "\n");
-    if (!kept) world_.note("dllaunch: warning: " + kept.error().what + "\n");
+    if (!kept) system_.log("dllaunch: warning: " + kept.error().what + "\n");
   }
-  remember_job(world_, dir, job_id, submission.token);
+  remember_job(system_, dir, job_id, submission.token);
   // An older number in there would be taken for what the user submitted since.
   if (auto kept = sync_folder(dir.path); !kept)
-    world_.note("dllaunch: warning: " + kept.error().what + "\n");
+    system_.log("dllaunch: warning: " + kept.error().what + "\n");
   submission.state = SubmissionState::submitted;
   submission.job_id = job_id;
   run.job_id = job_id;
@@ -97,7 +97,7 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
   run.seconds = 0;
   run.reason.clear();
   run.decision = fmt::format("submitted again as job {}: {}", job_id, submission.reason);
-  world_.note(fmt::format("{}: {}\n", run.name, run.decision));
+  system_.log(fmt::format("{}: {}\n", run.name, run.decision));
   return store_.decide(
       {.run = run,
        .submissions = {submission},
@@ -108,10 +108,10 @@ Result<Ok> Submitter::adopt(RunRecord& run, Submission& submission, const std::s
 Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& submission,
                            double now_s) {
   // While sbatch runs it holds this too: a daemon that comes after us sees whether it is gone.
-  auto lock = DaemonLock::take(place_.submit_lock());
+  auto lock = DaemonLock::take(paths_.submit_lock());
   if (!lock) return std::move(lock).error();
   const RunDir dir{.path = run.dir};
-  const auto script = world_.read_file(dir.sbatch_script());
+  const auto script = system_.read_file(dir.sbatch_script());
   if (!script) return script.error();
   auto failed = store_.failed_nodes(now_s - week_s, 2);
   if (!failed) return std::move(failed).error();
@@ -120,17 +120,17 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   const auto more = options_of_submission(*script, submission, *failed);
   submission.exclude = fmt::format("{}", fmt::join(*failed, ","));
   // Before sbatch: should we die in it, no old summary is taken for the new job's.
-  const auto summary = world_.read_file(dir.summary());
+  const auto summary = system_.read_file(dir.summary());
   forget_summary(dir);
   lock->share_with_children(true);
-  auto id = submit_job(world_, dir.sbatch_script(), more);
+  auto id = submit_job(system_, dir.sbatch_script(), more);
   lock->share_with_children(false);
   if (id) return adopt(run, submission, *id, now_s);
   submission.words = id.error().what;
-  world_.note(fmt::format("{}: {}\n", run.name, submission.words));
+  system_.log(fmt::format("{}: {}\n", run.name, submission.words));
   if (!is_refusal(id.error())) return Ok{};
   if (auto put_back = summary ? write_file(dir.summary(), *summary) : Result<Ok>(Ok{}); !put_back)
-    world_.note("dllaunch: warning: " + put_back.error().what + "\n");
+    system_.log("dllaunch: warning: " + put_back.error().what + "\n");
   submission.state = SubmissionState::refused;
   // As if it had not been tried: the next daemon judges that end again.
   run = before;
@@ -143,7 +143,7 @@ Result<Submission> Submitter::submit(RunRecord& run, RunRecord meant, const Subm
   const RunDir dir{.path = run.dir};
   const auto lock = RunLock::take(dir);
   if (!lock) return lock.error();
-  const auto text = world_.read_file(dir.job_id());
+  const auto text = system_.read_file(dir.job_id());
   if (text && job_id_in(*text).value_or("") != run.job_id)
     return Error{
         ErrorKind::bad_request,
@@ -174,13 +174,13 @@ Result<bool> Submitter::recover_one(Submission submission, double now_s) {
   if (!run) return std::move(run).error();
   if (!*run) return false;
   const RunDir dir{.path = (*run)->dir};
-  auto found = find_submitted(world_, intent_of(submission, dir));
+  auto found = find_submitted(system_, intent_of(submission, dir));
   if (!found) {
     missed_since_.clear();
     return std::move(found).error();
   }
   // A site may change comments; the script writes its number when it starts.
-  const auto written = world_.read_file(dir.job_id());
+  const auto written = system_.read_file(dir.job_id());
   const auto newest = written ? job_id_in(*written) : std::nullopt;
   const bool other = newest && *newest != submission.judged && newest != *found;
   if (other && *found) return step_back(**run, std::move(submission), **found, *newest, now_s);
@@ -204,7 +204,7 @@ Result<bool> Submitter::recover_one(Submission submission, double now_s) {
 /// Its user submitted the run meanwhile: that job is the run's, and ours is one too many.
 Result<bool> Submitter::step_back(RunRecord& run, Submission submission, const std::string& ours,
                                   const std::string& theirs, double now_s) {
-  auto ended = cancel_job(world_, ours);
+  auto ended = cancel_job(system_, ours);
   if (!ended) return std::move(ended).error();
   submission.state = SubmissionState::submitted;
   submission.job_id = ours;
@@ -213,7 +213,7 @@ Result<bool> Submitter::step_back(RunRecord& run, Submission submission, const s
   run.state = "pending";
   run.began_s = now_s;
   run.decision = fmt::format("job {} {}", ours, submission.words);
-  world_.note(fmt::format("{}: {}\n", run.name, run.decision));
+  system_.log(fmt::format("{}: {}\n", run.name, run.decision));
   auto kept = store_.decide({.run = run, .submissions = {submission}, .notice = {}});
   if (!kept) return std::move(kept).error();
   return true;
@@ -224,7 +224,7 @@ Result<bool> Submitter::send_anew(RunRecord& run, Submission submission, double 
   const RunDir dir{.path = run.dir};
   const auto lock = RunLock::take(dir);
   if (!lock) return false;
-  const auto written = world_.read_file(dir.job_id());
+  const auto written = system_.read_file(dir.job_id());
   // Somebody was faster: the next look takes that job.
   if (written && job_id_in(*written).value_or(submission.judged) != submission.judged) return false;
   auto past = store_.submissions_of(run.id, most_never_sent);
@@ -272,14 +272,14 @@ void Submitter::end_late_ones(double now_s) {
   next_late_s_ = now_s + pause_s;
   const auto past = store_.never_sent(now_s - worth_s);
   if (!past || past->empty()) return;
-  const auto queue = world_.run({"squeue", "--me", "--noheader", "--format=%i|%k"}, query_limit);
+  const auto queue = system_.run({"squeue", "--me", "--noheader", "--format=%i|%k"}, query_limit);
   if (!queue || queue->exit_code != 0) return;
   for (const auto& submission : *past) {
     const auto late = job_with_token(queue->out, submission.token);
     const auto run = store_.find_id(submission.run);
     if (!late || !run || !*run || (*run)->job_id == *late) continue;
-    const auto ended = cancel_job(world_, *late);
-    world_.note(fmt::format("{}: job {} came late and is one too many: {}\n", (*run)->name, *late,
+    const auto ended = cancel_job(system_, *late);
+    system_.log(fmt::format("{}: job {} came late and is one too many: {}\n", (*run)->name, *late,
                             ended ? "cancelled" : ended.error().what));
   }
 }
@@ -289,7 +289,7 @@ std::vector<std::int64_t> Submitter::recover(double now_s, const Answers& answer
   end_late_ones(now_s);
   const auto open = store_.open_submissions();
   if (!open || open->empty()) return changed;
-  if (holder_of(place_.submit_lock())) {
+  if (holder_of(paths_.submit_lock())) {
     missed_since_.clear();
     return changed;
   }
@@ -298,7 +298,7 @@ std::vector<std::int64_t> Submitter::recover(double now_s, const Answers& answer
     if (answers && run && *run && !answers((*run)->dir)) continue;
     auto known = recover_one(submission, now_s);
     if (!known) {
-      world_.note("dllaunch: " + known.error().what + "\n");
+      system_.log("dllaunch: " + known.error().what + "\n");
       return changed;
     }
     if (*known) changed.push_back(submission.run);

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "launcher/daemon/daemon_lock.hpp"
-#include "launcher/daemon/place.hpp"
+#include "launcher/daemon/paths.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 
 /// The state of a run while one of its submissions is `intended`: nobody judges it meanwhile. No
-/// word of run_view.hpp, where "submitting" is what `dllaunch run` does.
+/// word of run_state.hpp, where "submitting" is what `dllaunch run` does.
 constexpr const char* state_submitting = "submitting again";
 
 /// What sbatch is told beyond the script: the token behind the user's own comment, the nodes to
@@ -35,8 +35,8 @@ class Submitter {
   /// Whether a run's folder can be looked into.
   using Answers = std::function<bool(const std::string&)>;
 
-  Submitter(World& world, Store& store, DaemonPlace place, double settle_s)
-      : world_(world), store_(store), place_(std::move(place)), settle_s_(settle_s) {}
+  Submitter(System& system, Store& store, DaemonPaths paths, double settle_s)
+      : system_(system), store_(store), paths_(std::move(paths)), settle_s_(settle_s) {}
 
   /// Submits the run's script again, in its directory, unless somebody else has done so since
   /// `run` was read. `meant` is what becomes of the record with the submission; it is brought up
@@ -63,9 +63,9 @@ class Submitter {
   Result<bool> send_anew(RunRecord& run, Submission submission, double now_s);
   void end_late_ones(double now_s);
 
-  World& world_;
+  System& system_;
   Store& store_;
-  DaemonPlace place_;
+  DaemonPaths paths_;
   double settle_s_;
   std::map<std::string, double> missed_since_;  // token -> when Slurm first knew of no job
   double next_late_s_ = 0;

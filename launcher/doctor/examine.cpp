@@ -28,11 +28,11 @@ void allow_what_ranks_may_use(const std::vector<RankObservation>& ranks, Topolog
 }
 
 /// The plan of the run that the ranks belong to, where their environment names it.
-void read_plan(World& world, NodeObservation& node) {
+void read_plan(System& system, NodeObservation& node) {
   for (const auto& rank : node.ranks) {
     const auto run_dir = rank.environment.find("DLLAUNCH_RUN_DIR");
     if (run_dir == rank.environment.end() || rank.rank < 0) continue;
-    const auto text = world.read_file(run_dir->second + "/plan.json");
+    const auto text = system.read_file(run_dir->second + "/plan.json");
     auto planned = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
     if (!planned) return;
     // A plan of Slurm's counts alone leaves the masks to each rank.
@@ -52,12 +52,12 @@ void add_bench(const Topology& topology, const NodeObservation& node, Report& re
 }
 
 /// What is the same for every step on the node is looked at once: its GPUs, and `bench`.
-Report report_on(World& world, Topology topology, NodeObservation node, const std::string& job,
+Report report_on(System& system, Topology topology, NodeObservation node, const std::string& job,
                  bool bench, bool gpus = true) {
   node.job = job;
-  node.host = world.environment("SLURMD_NODENAME").value_or(world.host_name());
+  node.host = system.environment("SLURMD_NODENAME").value_or(system.host_name());
   node.shared_memory = observe_shared_memory();
-  read_plan(world, node);
+  read_plan(system, node);
   allow_what_ranks_may_use(node.ranks, topology);
   auto report = report_of(topology, node);
   if (gpus) report.gpus = read_gpu_rows(topology, node.host);
@@ -80,18 +80,18 @@ std::vector<RankObservation> observe_ranks(const std::vector<JobProcess>& proces
 
 }  // namespace
 
-Result<Report> examine_here(World& world, bool bench) {
-  auto topology = observed_topology(world, "");
+Result<Report> examine_here(System& system, bool bench) {
+  auto topology = observed_topology(system, "");
   if (!topology) return std::move(topology).error();
   auto own = observe_process("", getpid());
   if (!own) return std::move(own).error();
   NodeObservation node;
   node.ranks = {*std::move(own)};
-  return report_on(world, *std::move(topology), std::move(node), "", bench);
+  return report_on(system, *std::move(topology), std::move(node), "", bench);
 }
 
-Result<Report> examine_process(World& world, int pid, bool bench) {
-  auto topology = observed_topology(world, "");
+Result<Report> examine_process(System& system, int pid, bool bench) {
+  auto topology = observed_topology(system, "");
   if (!topology) return std::move(topology).error();
   auto seen = observe_process("", pid);
   if (!seen) {
@@ -109,11 +109,11 @@ Result<Report> examine_process(World& world, int pid, bool bench) {
     if (!job.empty()) node.ranks = observe_ranks(processes, job, pid);
   }
   if (node.ranks.empty()) node.ranks = {*std::move(seen)};
-  return report_on(world, *std::move(topology), std::move(node), job, bench);
+  return report_on(system, *std::move(topology), std::move(node), job, bench);
 }
 
-Result<Report> examine_job(World& world, const std::string& job_id, bool bench) {
-  auto topology = observed_topology(world, "");
+Result<Report> examine_job(System& system, const std::string& job_id, bool bench) {
+  auto topology = observed_topology(system, "");
   if (!topology) return std::move(topology).error();
   auto processes = observe_job_processes("");
   const auto own = std::find_if(processes.begin(), processes.end(),
@@ -131,7 +131,7 @@ Result<Report> examine_job(World& world, const std::string& job_id, bool bench) 
     // Once a node: the CPUs of one step tell enough.
     const bool measure = bench && report.bench.is_null();
     const bool first = report.hosts.empty();
-    merge(report, report_on(world, *topology, std::move(node), job, measure, first));
+    merge(report, report_on(system, *topology, std::move(node), job, measure, first));
   }
   if (!report.hosts.empty()) return report;
   // No step runs: what is left to look at is what a step would start from.
@@ -144,7 +144,7 @@ Result<Report> examine_job(World& world, const std::string& job_id, bool bench) 
   own_process->environment.clear();
   NodeObservation node;
   node.ranks = {*std::move(own_process)};
-  return report_on(world, *std::move(topology), std::move(node), "no step runs", bench);
+  return report_on(system, *std::move(topology), std::move(node), "no step runs", bench);
 }
 
 }  // namespace dllaunch

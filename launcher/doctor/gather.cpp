@@ -7,7 +7,7 @@
 
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "launcher/slurm/inherited_options.hpp"
+#include "launcher/slurm/srun_env_options.hpp"
 
 namespace dllaunch {
 namespace {
@@ -53,7 +53,7 @@ void add_line(std::string_view line, std::map<std::string, Pieces>& by_host) {
 std::vector<std::string> command(const std::string& dllaunch, const Allocation& allocation,
                                  std::chrono::seconds limit, bool bench) {
   std::vector<std::string> argv = {"env"};
-  for (const auto& inherited : inherited_options()) {
+  for (const auto& inherited : srun_env_options()) {
     argv.emplace_back("-u");
     argv.emplace_back(inherited.variable);
   }
@@ -139,16 +139,16 @@ std::map<std::string, Json> read_answers(std::string_view output) {
   return answers;
 }
 
-Result<std::optional<Allocation>> observe_allocation(World& world) {
+Result<std::optional<Allocation>> observe_allocation(System& system) {
   constexpr std::string_view interactive_step = "4294967290";
-  const auto job = world.environment("SLURM_JOB_ID");
-  const auto step = world.environment("SLURM_STEP_ID");
+  const auto job = system.environment("SLURM_JOB_ID");
+  const auto step = system.environment("SLURM_STEP_ID");
   const bool shell = step == interactive_step ||
-                     (world.console().terminal_out &&
-                      world.environment("SLURM_STEP_NUM_TASKS") == std::optional<std::string>("1"));
+                     (system.console().terminal_out && system.environment("SLURM_STEP_NUM_TASKS") ==
+                                                           std::optional<std::string>("1"));
   if (!job || (step && !shell)) return std::optional<Allocation>();
-  auto list = world.environment("SLURM_JOB_NODELIST");
-  if (!list) list = world.environment("SLURM_NODELIST");
+  auto list = system.environment("SLURM_JOB_NODELIST");
+  if (!list) list = system.environment("SLURM_NODELIST");
   auto hosts = expand_hosts(list.value_or(""));
   if (!hosts) return std::move(hosts).error().within("SLURM_JOB_NODELIST");
   if (hosts->empty())
@@ -157,13 +157,13 @@ Result<std::optional<Allocation>> observe_allocation(World& world) {
   return std::optional(Allocation{*job, *std::move(hosts)});
 }
 
-Result<Report> examine_allocation(World& world, const Allocation& allocation, bool bench) {
+Result<Report> examine_allocation(System& system, const Allocation& allocation, bool bench) {
   const auto paths = program_paths("");
   if (!paths) return paths.error();
   const auto nodes = static_cast<int>(allocation.hosts.size());
   const std::chrono::seconds limit(30 + nodes / 10 + (bench ? 60 : 0));
   const std::chrono::seconds grace(15);
-  const auto output = world.run(command(paths->dllaunch, allocation, limit, bench), limit + grace);
+  const auto output = system.run(command(paths->dllaunch, allocation, limit, bench), limit + grace);
   if (!output) return output.error();
 
   Report all;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launcher/doctor/report.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 
@@ -26,11 +26,11 @@ struct Allocation {
 /// Nothing outside an allocation, and inside a step: there the caller is one of the ranks. A step
 /// of one task on a terminal is somebody's shell (srun --pty bash).
 /// bad_request: a node list that cannot be read.
-Result<std::optional<Allocation>> observe_allocation(World& world);
+Result<std::optional<Allocation>> observe_allocation(System& system);
 
 /// Runs `dllaunch doctor --node` beside the job's steps on all its nodes and merges what they say.
 /// A node that does not answer in time is named in the report.
 /// unavailable: srun cannot start, or no node answers, with srun's own words.
-Result<Report> examine_allocation(World& world, const Allocation& allocation, bool bench);
+Result<Report> examine_allocation(System& system, const Allocation& allocation, bool bench);
 
 }  // namespace dllaunch

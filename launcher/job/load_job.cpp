@@ -2,24 +2,24 @@
 
 #include <fmt/format.h>
 
-#include "launcher/job/home_paths.hpp"
+#include "launcher/job/expand_tilde.hpp"
 #include "launcher/job/job_file.hpp"
 
 namespace dllaunch {
 
-Result<Job> load_job(World& world, const std::string& path, std::span<const std::string> sets) {
-  auto text = world.read_file(path);
+Result<Job> load_job(System& system, const std::string& path, std::span<const std::string> sets) {
+  auto text = system.read_file(path);
   if (!text) {
     // A name that leads nowhere is a mistake in the command, not a lack of this machine.
     return Error{ErrorKind::bad_request, text.error().what, "the name of a job file"};
   }
   auto parsed = parse_job(*text, path, sets);
   if (parsed.job) {
-    const auto home = world.environment("HOME");
-    return home && !home->empty() ? with_home(*std::move(parsed.job), *home)
+    const auto home = system.environment("HOME");
+    return home && !home->empty() ? expand_tilde(*std::move(parsed.job), *home)
                                   : *std::move(parsed.job);
   }
-  world.note(render(parsed.problems, world.console().color_err));
+  system.log(render(parsed.problems, system.console().color_err));
   const std::size_t count = parsed.problems.size();
   return Error{ErrorKind::bad_request,
                fmt::format("{} has {} error{}", path, count, count == 1 ? "" : "s"),

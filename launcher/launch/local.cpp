@@ -9,16 +9,16 @@
 #include <map>
 #include <optional>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/launch/openmpi_scratch.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/stage.hpp"
-#include "launcher/postmortem/last_words.hpp"
+#include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/rank_logs.hpp"
-#include "launcher/run/run_lease.hpp"
+#include "launcher/run/run_ownership.hpp"
 #include "launcher/staging/stage_job.hpp"
 
 namespace dllaunch {
@@ -66,16 +66,16 @@ bool needs_preparation(const LaunchPlan& plan) {
 /// The copies of `stage:` on this machine, gone with it.
 class LocalStage {
  public:
-  explicit LocalStage(World& world) : scratch_(node_disk(world)) {}
+  explicit LocalStage(System& system) : scratch_(node_disk(system)) {}
   std::string folder() const { return stage_folder(scratch_.path(), "local"); }
 
-  Result<Ok> fill(const LaunchPlan& plan, World& world) const {
+  Result<Ok> fill(const LaunchPlan& plan, System& system) const {
     StageJob job{.request = {.folder = folder(),
                              .sources = plan.stage.sources,
                              .run_dir = plan.paths.run_dir}};
     if (plan.stage.programs) job.programs = {plan.paths.dllaunch};
     if (plan.stage.programs && !plan.train_json.empty()) job.programs.push_back(plan.paths.dltrain);
-    return stage_on_all_nodes(world, job);
+    return stage_on_all_nodes(system, job);
   }
 
  private:
@@ -111,12 +111,12 @@ std::vector<std::string> command_line(const LaunchPlan& plan,
 /// Settings of the user, in the job file or around us, win over ours.
 std::vector<std::pair<std::string, std::string>> environment_of(const LaunchPlan& plan,
                                                                 const OpenMpiScratch& scratch,
-                                                                World& world) {
+                                                                System& system) {
   std::vector<std::pair<std::string, std::string>> all;
   const auto unless_set = [&](const std::string& name, const std::string& value) {
     const bool in_job = std::any_of(plan.environment.begin(), plan.environment.end(),
                                     [&](const auto& variable) { return variable.first == name; });
-    if (!in_job && !world.environment(name)) all.emplace_back(name, value);
+    if (!in_job && !system.environment(name)) all.emplace_back(name, value);
   };
   if (geteuid() == 0) {
     unless_set("OMPI_ALLOW_RUN_AS_ROOT", "1");
@@ -239,9 +239,9 @@ std::uintmax_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
-Outcome stopped_outcome(int signal, const RunLedger& ledger, int code) {
+Outcome stopped_outcome(int signal, const RunTotals& totals, int code) {
   // It may have finished in the very moment: then there is nothing to be sorry about.
-  if (code == 0 && ledger.end_status() == "completed") return {};
+  if (code == 0 && totals.end_status() == "completed") return {};
   return {.status = RunStatus::cancelled,
           .exit_code = 128 + signal,
           .reason = fmt::format("stopped by {}", signal_name(signal))};
@@ -249,16 +249,16 @@ Outcome stopped_outcome(int signal, const RunLedger& ledger, int code) {
 
 }  // namespace
 
-Result<Ok> check_local(const LaunchPlan& plan, World& world) {
+Result<Ok> check_local(const LaunchPlan& plan, System& system) {
   const bool own_path = needs_preparation(plan) ||
                         std::any_of(plan.environment.begin(), plan.environment.end(),
                                     [](const auto& variable) { return variable.first == "PATH"; });
   if (own_path) return Ok{};  // what will be on PATH is not known before it is set
-  if (!world.find_program(plan.start.at(0))) {
+  if (!system.find_program(plan.start.at(0))) {
     return Error{ErrorKind::unavailable, fmt::format("{} is not installed", plan.start[0]),
                  "scripts/install-deps, or apt-get install openmpi-bin"};
   }
-  if (!plan.rank_command.empty() && !world.find_program(plan.rank_command[0])) {
+  if (!plan.rank_command.empty() && !system.find_program(plan.rank_command[0])) {
     return Error{ErrorKind::bad_request,
                  fmt::format("cannot run {}: no such program", plan.rank_command[0]),
                  "check `run:` in the job file, or its path"};
@@ -267,27 +267,27 @@ Result<Ok> check_local(const LaunchPlan& plan, World& world) {
 }
 
 Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Follower& follower,
-                              World& world) {
+                              System& system) {
   std::optional<LocalStage> stage;
   if (plan.stage.wanted()) {
-    stage.emplace(world);
-    follower.note("staging to " + stage->folder());
-    if (auto done = stage->fill(plan, world); !done) return std::move(done).error();
+    stage.emplace(system);
+    follower.log("staging to " + stage->folder());
+    if (auto done = stage->fill(plan, system); !done) return std::move(done).error();
   }
   const auto argv = command_line(plan, start_of(plan, stage));
-  const auto program = world.find_program(argv.at(0));
+  const auto program = system.find_program(argv.at(0));
   if (!program) return Error{ErrorKind::unavailable, argv[0] + " is not installed", ""};
   const OpenMpiScratch scratch;
   const std::string words_path = run.out() + "/mpirun.log";
   const auto words_before = size_of(words_path);
 
   forget_summary(run);
-  auto environment = environment_of(plan, scratch, world);
+  auto environment = environment_of(plan, scratch, system);
   if (stage) environment.emplace_back("DLLAUNCH_STAGE", stage->folder());
-  const auto lease = take_run_lease(run, world);
-  if (!lease) return lease.error();
+  const auto ownership = take_run_ownership(run, system);
+  if (!ownership) return ownership.error();
   std::erase_if(environment, [](const auto& one) { return one.first == generation_variable; });
-  environment.emplace_back(generation_variable, std::to_string(lease->generation()));
+  environment.emplace_back(generation_variable, std::to_string(ownership->generation()));
   const StopSignals signals;
   adopt_orphans();
   const auto began = Clock::now();
@@ -302,10 +302,11 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
 
   const auto words = file_end(
       words_path, std::min<std::size_t>(most_mpirun_bytes, size_of(words_path) - words_before));
-  Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.ledger(), code)
+  Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.totals(), code)
                                         : explain_local(code, run, words, began_s);
-  add_stall(follower.ledger(), outcome);
-  if (const auto ours = lease->check(); !ours && ours.error().kind == ErrorKind::unsatisfiable) {
+  add_stall(follower.totals(), outcome);
+  if (const auto ours = ownership->check();
+      !ours && ours.error().kind == ErrorKind::unsatisfiable) {
     outcome = {.status = RunStatus::failed,
                .exit_code = exit_code::do_not_requeue,
                .reason = ours.error().what,
@@ -326,7 +327,7 @@ Outcome explain_local(int code, const RunDir& run, const std::string& mpirun_wor
   if (dead.signal != 0) outcome.exit_code = exit_code::job_failed;
   if (dead.host.empty() && dead.rank >= 0) dead.host = host_of_rank(run, dead.rank);
   const bool error =
-      add_last_words(run, dead, since_s, {run.out() + "/mpirun.log", mpirun_words}, outcome);
+      add_failure_summary(run, dead, since_s, {run.out() + "/mpirun.log", mpirun_words}, outcome);
   outcome.reason = describe(dead);
   // No rank named and no log with an error: then mpirun itself has something to say.
   if (!named && !error && !mpirun_words.empty())

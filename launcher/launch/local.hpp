@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "launcher/monitor/follow.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/run_dir.hpp"
@@ -13,7 +13,7 @@
 namespace dllaunch {
 
 /// unavailable: mpirun, or what the job file wants loaded first, is not here. Starts nothing.
-Result<Ok> check_local(const LaunchPlan& plan, World& world);
+Result<Ok> check_local(const LaunchPlan& plan, System& system);
 
 /// Starts plan.start, shows it and waits for its end. SIGINT, SIGTERM and SIGHUP ask the ranks for
 /// a checkpoint and an end: those that catch the plan's signal get it, others SIGTERM. After
@@ -21,7 +21,7 @@ Result<Ok> check_local(const LaunchPlan& plan, World& world);
 /// this returns no process, session directory or shared memory of the run is left.
 /// unavailable: mpirun cannot start.
 Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Follower& follower,
-                              World& world);
+                              System& system);
 
 /// What the ranks' output and mpirun's words say of an exit code that is not 0. `since_s`: Unix
 /// seconds of the start; what the logs hold from before is an earlier run's.

@@ -6,12 +6,12 @@
 #include <csignal>
 #include <utility>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/launch/submission.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
-#include "launcher/slurm/option_edits.hpp"
+#include "launcher/slurm/option_overrides.hpp"
 #include "support/id_set.hpp"
 
 namespace dllaunch {
@@ -38,11 +38,11 @@ std::string tasks(int count) {
 /// One job from its submission to its end.
 class JobWatch {
  public:
-  JobWatch(const LaunchPlan& plan, Follower& follower, World& world, const SlurmSettings& settings,
-           JobIdentity job)
+  JobWatch(const LaunchPlan& plan, Follower& follower, System& system,
+           const SlurmSettings& settings, JobIdentity job)
       : plan_(plan),
         follower_(follower),
-        world_(world),
+        system_(system),
         settings_(settings),
         job_(std::move(job)),
         id_(job_.id),
@@ -77,11 +77,11 @@ class JobWatch {
 
  private:
   Result<Ok> look() {
-    auto queued = queued_jobs(world_, id_);
+    auto queued = queued_jobs(system_, id_);
     const auto now = Clock::now();
     pause_ =
         std::min(running_ ? settings_.longest_look : settings_.longest_wait, pause_ + pause_ / 2);
-    next_look_ = now + (follower_.ledger().ended() ? settings_.first_look : pause_);
+    next_look_ = now + (follower_.totals().ended() ? settings_.first_look : pause_);
     if (!queued) return controller_silent(queued.error());
     last_answer_ = now;
     if (silence_told_) follower_.say("dllaunch: Slurm answers again");
@@ -95,7 +95,7 @@ class JobWatch {
       plan_.array ? show_tasks(*queued) : show(queued->front());
       return Ok{};
     }
-    end_ = finished_jobs(world_, job_);
+    end_ = finished_jobs(system_, job_);
     // Gone from the queue but, to scontrol, still completing: the next look will tell.
     over_ = std::all_of(end_.begin(), end_.end(),
                         [](const SlurmJob& job) { return is_final_state(job.state); });
@@ -110,7 +110,7 @@ class JobWatch {
     silence_told_ = true;
     const auto silence = Clock::now() - last_answer_;
     // The run's own word is enough when Slurm has nothing to say.
-    if (follower_.ledger().ended() && silence > seconds(60)) over_ = true;
+    if (follower_.totals().ended() && silence > seconds(60)) over_ = true;
     if (silence < settings_.controller_patience) return Ok{};
     return Error{
         ErrorKind::unavailable,
@@ -124,7 +124,7 @@ class JobWatch {
   void look_for_restarts(const QueuedJob& job, bool waits) {
     const std::string seen = job.state + (waits ? job.reason : job.start);
     if (std::exchange(seen_state_, seen) == seen) return;
-    const auto record = finished_job(world_, job_);
+    const auto record = finished_job(system_, job_);
     const int restarts = record ? record->restarts : restarts_;
     const bool more = restarts > std::exchange(restarts_, std::max(restarts_, restarts));
     const bool left = waits && running_;
@@ -156,7 +156,7 @@ class JobWatch {
   void give_up(const std::string& why) {
     if (!given_up_.empty() || cancelled()) return;
     given_up_ = fmt::format("job {} was taken out of the queue: {}", id_, why);
-    auto done = cancel_job(world_, id_);
+    auto done = cancel_job(system_, id_);
     if (!done) follower_.say("dllaunch: " + done.error().what);
     pause_ = settings_.first_look;
     next_look_ = Clock::now();
@@ -194,7 +194,7 @@ class JobWatch {
     cancel_at_ = Clock::now();
     if (!running_ || settings_.at_once || !plan_.asks_ranks) return;
     // The job's own signal would say that time is short, and the job then comes back.
-    auto asked = signal_script(world_, id_, "TERM");
+    auto asked = signal_script(system_, id_, "TERM");
     if (!asked) {
       follower_.say("dllaunch: " + asked.error().what);
       return;
@@ -210,7 +210,7 @@ class JobWatch {
     const auto now = Clock::now();
     if (cancel_at_ && now >= *cancel_at_ && !cancel_sent_) {
       follower_.say("dllaunch: cancelling job " + id_);
-      auto done = cancel_job(world_, id_);
+      auto done = cancel_job(system_, id_);
       if (!done) follower_.say("dllaunch: " + done.error().what);
       cancel_sent_ = true;
       // Slurm itself gives the processes KillWait (30 s) between TERM and KILL.
@@ -223,7 +223,7 @@ class JobWatch {
 
   const LaunchPlan& plan_;
   Follower& follower_;
-  World& world_;
+  System& system_;
   const SlurmSettings& settings_;
   JobIdentity job_;
   const std::string& id_;
@@ -250,11 +250,11 @@ class JobWatch {
 }  // namespace
 
 Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
-                                            World& world) {
-  auto text = world.read_file(run.job_id());
+                                            System& system) {
+  auto text = system.read_file(run.job_id());
   const auto id = text ? job_id_in(*text) : std::nullopt;
   if (!id) return std::optional<QueuedJob>();  // none was submitted
-  auto queued = queued_jobs(world, *id);
+  auto queued = queued_jobs(system, *id);
   if (!queued)
     return std::move(queued).error().within("is job " + *id + " of this run still there");
   const auto ours = identity_of(plan, run, *id);
@@ -263,7 +263,7 @@ Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir
     job.id = *id;
     return std::optional<QueuedJob>(std::move(job));
   }
-  if (auto here = check_cluster(world, run, *id); !here) return std::move(here).error();
+  if (auto here = check_cluster(system, run, *id); !here) return std::move(here).error();
   return std::optional<QueuedJob>();
 }
 
@@ -272,14 +272,14 @@ namespace {
 /// The intent stays until the job's number is on the disk. A job that runs has written it itself,
 /// and the file's age is the run's.
 Result<Ok> take_for_ours(const RunDir& run, const std::string& id, const std::string& token,
-                         World& world) {
-  const auto written = world.read_file(run.job_id());
+                         System& system) {
+  const auto written = system.read_file(run.job_id());
   const bool runs = written && job_id_in(*written) == id;
   if (!runs) forget_summary(run);
   auto kept = runs ? Result<Ok>(Ok{}) : write_file(run.job_id(), id + "\n");
-  remember_job(world, run, id, token);
+  remember_job(system, run, id, token);
   if (kept) kept = sync_folder(run.path);
-  if (!kept) world.note("dllaunch: " + kept.error().what + "\n");
+  if (!kept) system.log("dllaunch: " + kept.error().what + "\n");
   if (kept) forget_intent(run);
   return kept;
 }
@@ -297,8 +297,8 @@ std::string comment_of(const LaunchPlan& plan) {
 /// The job's number, also where sbatch fails after it has submitted: a second one would be a second
 /// job of the run.
 Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
-                                World& world, const SlurmSettings& settings) {
-  const auto before = world.read_file(run.job_id());
+                                System& system, const SlurmSettings& settings) {
+  const auto before = system.read_file(run.job_id());
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const SubmissionIntent intent{.token = new_token(),
                                 .script = run.sbatch_script(),
@@ -306,12 +306,12 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
                                 .intended_s = std::chrono::duration<double>(now).count()};
   if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
   auto id =
-      submit_job(world, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});
+      submit_job(system, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});
   if (!id && is_refusal(id.error())) forget_intent(run);
   if (!id && !is_refusal(id.error())) {
     follower.say(fmt::format("dllaunch: {}: looking whether the job was taken all the same",
                              id.error().what));
-    auto found = settle_intent(world, intent, settings.settle);
+    auto found = settle_intent(system, intent, settings.settle);
     if (!found) {
       return Error{
           ErrorKind::unavailable,
@@ -323,28 +323,28 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
   }
   if (!id) return id;
   // The job is there, whatever the disk says.
-  const auto ignored = take_for_ours(run, *id, intent.token, world);
+  const auto ignored = take_for_ours(run, *id, intent.token, system);
   return id;
 }
 
 }  // namespace
 
-Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, World& world,
+Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, System& system,
                                                       const SlurmSettings& settings) {
-  const auto intent = open_intent(world, run);
+  const auto intent = open_intent(system, run);
   if (!intent) return std::optional<std::string>();
-  auto found = settle_intent(world, *intent, settings.settle);
+  auto found = settle_intent(system, *intent, settings.settle);
   if (!found) return std::move(found).error().within("was job of an earlier start submitted");
   if (!*found) forget_intent(run);
   if (!*found) return found;
-  if (auto kept = take_for_ours(run, **found, intent->token, world); !kept)
+  if (auto kept = take_for_ours(run, **found, intent->token, system); !kept)
     return std::move(kept).error();
   return found;
 }
 
 Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Follower& follower,
-                              World& world, const SlurmSettings& settings) {
-  auto id = submit_once(plan, run, follower, world, settings);
+                              System& system, const SlurmSettings& settings) {
+  auto id = submit_once(plan, run, follower, system, settings);
   if (!id) return std::move(id).error();
   follower.say(fmt::format("submitted job {}", *id));
   if (settings.detach) {
@@ -353,15 +353,15 @@ Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Followe
     return outcome;
   }
 
-  return attach_slurm(plan, run, identity_of(plan, run, *id), follower, world, settings);
+  return attach_slurm(plan, run, identity_of(plan, run, *id), follower, system, settings);
 }
 
 Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const JobIdentity& job,
-                             Follower& follower, World& world, const SlurmSettings& settings) {
+                             Follower& follower, System& system, const SlurmSettings& settings) {
   const auto& id = job.id;
   const StopSignals signals;
   const auto began = Clock::now();
-  JobWatch watch(plan, follower, world, settings, job);
+  JobWatch watch(plan, follower, system, settings, job);
   auto followed = watch.follow(signals);
   follower.finish();
   if (!followed) return std::move(followed).error();
@@ -369,7 +369,7 @@ Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const Jo
     follower.say(fmt::format("job {} goes on", id));
     return Outcome{.detached = true};
   }
-  auto outcome = explain_jobs(plan, run, id, watch.end(), follower.ledger());
+  auto outcome = explain_jobs(plan, run, id, watch.end(), follower.totals());
   if (watch.cancelled() && outcome.status != RunStatus::completed) {
     const int signal = signals.first();
     const std::string by = signal != 0 ? " by " + signal_name(signal) : "";

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "launcher/monitor/follow.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/job_identity.hpp"
 #include "launcher/run/outcome.hpp"
@@ -36,22 +36,22 @@ struct SlurmSettings {
 /// the array's id. unavailable, timeout: Slurm does not answer. unavailable: another cluster has
 /// it.
 Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
-                                            World& world);
+                                            System& system);
 
 /// The job of a submission that an earlier dllaunch meant and did not see the end of; its number is
 /// in RUN/job.id then. Nothing: there is none, and a new one may be submitted.
 /// unavailable, timeout: Slurm does not say.
-Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, World& world,
+Result<std::optional<std::string>> job_of_open_intent(const RunDir& run, System& system,
                                                       const SlurmSettings& settings);
 
 /// Submits RUN/job.sbatch and stays with it until it ended, was cancelled or let go. A controller
 /// that is silent for a while is waited for.
 /// bad_request, unavailable, timeout: as submit_job. unavailable: silent for too long.
 Result<Outcome> execute_slurm(const LaunchPlan& plan, const RunDir& run, Follower& follower,
-                              World& world, const SlurmSettings& settings);
+                              System& system, const SlurmSettings& settings);
 
 /// Stays with a job that was submitted earlier, by us or another dllaunch.
 Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const JobIdentity& job,
-                             Follower& follower, World& world, const SlurmSettings& settings);
+                             Follower& follower, System& system, const SlurmSettings& settings);
 
 }  // namespace dllaunch

@@ -12,10 +12,10 @@
 #include <random>
 #include <thread>
 
-#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/run/stored_json.hpp"
-#include "launcher/slurm/option_edits.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/option_overrides.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 namespace {
@@ -105,17 +105,17 @@ std::string new_token() {
   return fmt::format("dllaunch:{:016x}", number);
 }
 
-Result<std::optional<std::string>> find_submitted(World& world, const SubmissionIntent& intent) {
-  auto queue =
-      world.run({"squeue", "--me", "--noheader", "--states=all", "--format=%i|%k|%o"}, query_limit);
+Result<std::optional<std::string>> find_submitted(System& system, const SubmissionIntent& intent) {
+  auto queue = system.run({"squeue", "--me", "--noheader", "--states=all", "--format=%i|%k|%o"},
+                          query_limit);
   if (!queue) return std::move(queue).error();
   if (queue->exit_code != 0)
     return Error{ErrorKind::unavailable, "squeue: " + queue->err.substr(0, 1000), ""};
   if (auto id = job_with_token(queue->out, intent.token)) return id;
   if (auto id = id_of_script(queue->out, intent.script, intent.judged)) return id;
   // What ended longer ago than MinJobAge only accounting knows; where there is none, nobody does.
-  if (!world.find_program("sacct")) return std::optional<std::string>();
-  auto record = world.run(
+  if (!system.find_program("sacct")) return std::optional<std::string>();
+  auto record = system.run(
       {"sacct", "--allocations", "--noheader", "--parsable2",
        "--starttime=" + slurm_time(intent.intended_s - 7200), "--format=JobID,SubmitLine"},
       query_limit);
@@ -148,9 +148,9 @@ void forget_intent(const RunDir& run) {
   std::filesystem::remove(intent_path(run), ignored);
 }
 
-std::optional<SubmissionIntent> open_intent(World& world, const RunDir& run) {
+std::optional<SubmissionIntent> open_intent(System& system, const RunDir& run) {
   constexpr std::size_t most_bytes = 65536;
-  const auto text = read_run_file(world, intent_path(run), most_bytes);
+  const auto text = read_run_file(system, intent_path(run), most_bytes);
   const auto record = text ? json_object_in(*text) : Json();
   if (!record.is_object()) return std::nullopt;
   const auto word = [&](const char* key) {
@@ -164,13 +164,13 @@ std::optional<SubmissionIntent> open_intent(World& world, const RunDir& run) {
   return intent.token.empty() ? std::nullopt : std::optional(std::move(intent));
 }
 
-Result<std::optional<std::string>> settle_intent(World& world, const SubmissionIntent& intent,
+Result<std::optional<std::string>> settle_intent(System& system, const SubmissionIntent& intent,
                                                  std::chrono::milliseconds settle) {
-  auto found = find_submitted(world, intent);
+  auto found = find_submitted(system, intent);
   if (!found || *found) return found;
   // A controller that hung may answer us before it takes the request that waits beside ours.
   std::this_thread::sleep_for(settle);
-  return find_submitted(world, intent);
+  return find_submitted(system, intent);
 }
 
 }  // namespace dllaunch

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "support/result.hpp"
 
@@ -40,7 +40,7 @@ bool is_refusal(const Error& error);
 
 /// The job that carries the token, in the queue or over; where a site takes comments away a newer
 /// one of the script. Nothing: Slurm knows none. unavailable, timeout: it does not answer.
-Result<std::optional<std::string>> find_submitted(World& world, const SubmissionIntent& intent);
+Result<std::optional<std::string>> find_submitted(System& system, const SubmissionIntent& intent);
 
 /// Of a submission by `dllaunch run`. A refusal that is none, a wrapper that fails after it
 /// submitted or a dllaunch that is killed in between leaves the intent, and the next start looks
@@ -48,11 +48,11 @@ Result<std::optional<std::string>> find_submitted(World& world, const Submission
 Result<Ok> keep_intent(const RunDir& run, const SubmissionIntent& intent);
 void forget_intent(const RunDir& run);
 /// Nothing: none is open.
-std::optional<SubmissionIntent> open_intent(World& world, const RunDir& run);
+std::optional<SubmissionIntent> open_intent(System& system, const RunDir& run);
 
 /// What became of an open intent: the job, or nothing where Slurm says twice, `settle` apart, that
 /// it knows none. unavailable, timeout: it does not answer, and nothing is concluded.
-Result<std::optional<std::string>> settle_intent(World& world, const SubmissionIntent& intent,
+Result<std::optional<std::string>> settle_intent(System& system, const SubmissionIntent& intent,
                                                  std::chrono::milliseconds settle);
 
 }  // namespace dllaunch

@@ -39,9 +39,9 @@ std::optional<std::string> as_directory(const std::string& words) {
 }
 
 /// Runs of before this machine's index, or of another user: Slurm knows where their output goes.
-std::optional<std::string> run_of_job(World& world, const std::string& id) {
-  if (!world.find_program("scontrol")) return std::nullopt;
-  const auto job = finished_job(world, id);
+std::optional<std::string> run_of_job(System& system, const std::string& id) {
+  if (!system.find_program("scontrol")) return std::nullopt;
+  const auto job = finished_job(system, id);
   if (!job || job->output.empty()) return std::nullopt;
   for (fs::path at = fs::path(job->output).parent_path(); at.has_relative_path();
        at = at.parent_path()) {
@@ -73,12 +73,12 @@ Error unknown(const std::string& words, const std::vector<std::string>& runs) {
 }
 
 /// Where --run-dir chose the folder's name, the job's name stands in the plan only.
-bool has_name(World& world, const std::string& path, const std::string& words) {
+bool has_name(System& system, const std::string& path, const std::string& words) {
   const std::string folder = folder_name(path);
   const auto name = name_in_run(folder);
   if (name == safe_run_name(words)) return true;
   if (name != folder) return false;
-  const auto run = read_stored_run(world, path);
+  const auto run = read_stored_run(system, path);
   return run && run->plan.name == words;
 }
 
@@ -105,24 +105,24 @@ std::string_view job_of_task(std::string_view words) {
   return number && good ? id : std::string_view();
 }
 
-Result<std::string> find_run(World& world, const std::string& words) {
+Result<std::string> find_run(System& system, const std::string& words) {
   if (auto path = as_directory(words)) return *std::move(path);
-  const auto runs = known_runs(world);
+  const auto runs = known_runs(system);
   const auto find = [&](auto matches) {
     const auto found = std::find_if(runs.begin(), runs.end(), matches);
     return found == runs.end() ? std::nullopt : std::optional(*found);
   };
   if (const auto id = std::string(job_of_task(words)); !id.empty()) {
     auto run = find([&](const std::string& path) {
-      const auto text = world.read_file(RunDir{.path = path}.job_id());
+      const auto text = system.read_file(RunDir{.path = path}.job_id());
       return text && job_id_in(*text) == id;
     });
-    if (!run) run = run_of_job(world, id);
+    if (!run) run = run_of_job(system, id);
     if (run) return *std::move(run);
   }
   if (auto run = find([&](const std::string& path) { return folder_name(path) == words; }))
     return *std::move(run);
-  if (auto run = find([&](const std::string& path) { return has_name(world, path, words); }))
+  if (auto run = find([&](const std::string& path) { return has_name(system, path, words); }))
     return *std::move(run);
   std::vector<std::string> begun;
   std::copy_if(runs.begin(), runs.end(), std::back_inserter(begun), [&](const std::string& path) {

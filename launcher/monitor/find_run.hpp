@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -13,7 +13,7 @@ namespace dllaunch {
 /// (NAME-20261120-101500-3f2a); a job's name, of which the newest run is taken; a Slurm job id, of
 /// a job's task as well (74_3); a prefix that only one run has. bad_request: none, or a prefix of
 /// several, which are named.
-Result<std::string> find_run(World& world, const std::string& words);
+Result<std::string> find_run(System& system, const std::string& words);
 
 /// "NAME" of "NAME-20261120-101500-3f2a"; the text itself where it has no such end.
 std::string_view name_in_run(std::string_view folder_name);

@@ -12,12 +12,12 @@ double unix_seconds() {
 
 }  // namespace
 
-Follower::Follower(World& world, const RunDir& run, const FollowSettings& settings)
-    : world_(world),
+Follower::Follower(System& system, const RunDir& run, const FollowSettings& settings)
+    : system_(system),
       settings_(settings),
       progress_({.terminal = settings.terminal,
-                 .color = settings.terminal && world.console().color_err,
-                 .columns = world.console().columns,
+                 .color = settings.terminal && system.console().color_err,
+                 .columns = system.console().columns,
                  .epochs = settings.epochs,
                  .run_dir = run.path}),
       events_(run.events()),
@@ -26,14 +26,14 @@ Follower::Follower(World& world, const RunDir& run, const FollowSettings& settin
     for (const auto& event : events) {
       const bool ours = settings.attached_at_s && time_of(event) >= *settings.attached_at_s;
       if (ours) take(event);
-      if (!ours) ledger_.recall(event);
+      if (!ours) totals_.recall(event);
     }
   }
   if (!settings.attached_at_s) events_.drop_rest();
 }
 
 void Follower::take(const Event& event) {
-  if (ledger_.take(event)) progress_.take(event);
+  if (totals_.take(event)) progress_.take(event);
 }
 
 void Follower::read_events() {
@@ -47,7 +47,7 @@ void Follower::say_all(const std::vector<std::string>& lines) {
 }
 
 void Follower::write(const std::string& text) {
-  if (!text.empty() && world_.console().verbosity >= 0) world_.note(text);
+  if (!text.empty() && system_.console().verbosity >= 0) system_.log(text);
 }
 
 void Follower::poll() {
@@ -66,17 +66,17 @@ void Follower::waiting(const std::string& what) {
   write(progress_.draw(unix_seconds()));
 }
 
-void Follower::note(const std::string& line) {
+void Follower::log(const std::string& line) {
   progress_.say(line);
   write(progress_.draw(unix_seconds()));
 }
 
 void Follower::say(const std::string& line) {
-  if (world_.console().verbosity < 0) {
-    world_.note(line + "\n");
+  if (system_.console().verbosity < 0) {
+    system_.log(line + "\n");
     return;
   }
-  note(line);
+  log(line);
 }
 
 void Follower::finish() {

@@ -7,7 +7,7 @@
 
 #include "launcher/monitor/progress.hpp"
 #include "launcher/monitor/rank_output.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/run/summary.hpp"
@@ -26,20 +26,20 @@ struct FollowSettings {
 class Follower {
  public:
   /// What the directory already holds of an earlier run is skipped, but for what its events sum to.
-  Follower(World& world, const RunDir& run, const FollowSettings& settings);
+  Follower(System& system, const RunDir& run, const FollowSettings& settings);
 
   /// Reads what is new and shows it, in bounded time and memory. Cheap when nothing is.
   void poll();
   /// What we wait for, in place of progress that is not there yet.
   void waiting(const std::string& what);
   /// A line of our own among the progress; not with -q.
-  void note(const std::string& line);
+  void log(const std::string& line);
   /// The same for what nobody should miss: with -q too.
   void say(const std::string& line);
   /// Reads everything that is left, unfinished last lines included, and takes the live line away.
   void finish();
 
-  const RunLedger& ledger() const { return ledger_; }
+  const RunTotals& totals() const { return totals_; }
 
  private:
   void read_events();
@@ -47,12 +47,12 @@ class Follower {
   void say_all(const std::vector<std::string>& lines);
   void write(const std::string& text);
 
-  World& world_;
+  System& system_;
   FollowSettings settings_;
   Progress progress_;
   EventTail events_;
   RankOutput output_;
-  RunLedger ledger_;
+  RunTotals totals_;
 };
 
 }  // namespace dllaunch

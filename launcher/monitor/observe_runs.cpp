@@ -19,52 +19,52 @@ bool may_be_queued(const StoredRun& run) {
 }
 
 /// `id` empty: all jobs of the user.
-Queue ask_queue(World& world, const std::string& id) {
-  auto jobs = queued_jobs(world, id);
+Queue ask_queue(System& system, const std::string& id) {
+  auto jobs = queued_jobs(system, id);
   if (jobs) return {.answered = true, .jobs = *std::move(jobs)};
-  world.note("dllaunch: warning: Slurm does not answer: " + jobs.error().what + "\n");
+  system.log("dllaunch: warning: Slurm does not answer: " + jobs.error().what + "\n");
   return {};
 }
 
 /// A job that this cluster does not have may be of another one.
-void look_elsewhere(OwnCluster& here, RunView& view) {
-  if (view.state != "ended") return;
-  if (!check_cluster(view.run.dir, view.run.job_id, here)) view.state = "elsewhere";
+void look_elsewhere(OwnCluster& here, RunState& run_state) {
+  if (run_state.state != "ended") return;
+  if (!check_cluster(run_state.run.dir, run_state.run.job_id, here)) run_state.state = "elsewhere";
 }
 
 }  // namespace
 
-std::vector<RunView> observe_runs(World& world, std::size_t most_over) {
+std::vector<RunState> observe_runs(System& system, std::size_t most_over) {
   std::vector<StoredRun> runs;
   std::size_t over = 0;
-  for (const auto& path : known_runs(world)) {
-    auto run = read_stored_run(world, path);
+  for (const auto& path : known_runs(system)) {
+    auto run = read_stored_run(system, path);
     if (!run && run.error().kind == ErrorKind::unavailable)
-      world.note("dllaunch: warning: " + run.error().what + "\n");
+      system.log("dllaunch: warning: " + run.error().what + "\n");
     if (!run || (!run->summary.is_null() && ++over > most_over)) continue;
     runs.push_back(*std::move(run));
   }
   const bool ask = std::any_of(runs.begin(), runs.end(), may_be_queued);
-  const Queue queue = ask ? ask_queue(world, "") : Queue{};
+  const Queue queue = ask ? ask_queue(system, "") : Queue{};
   const double now = unix_seconds();
-  OwnCluster here(world);
-  std::vector<RunView> views;
-  views.reserve(runs.size());
+  OwnCluster here(system);
+  std::vector<RunState> run_states;
+  run_states.reserve(runs.size());
   for (auto& run : runs) {
-    views.push_back(view_run(std::move(run), queue, now));
-    look_elsewhere(here, views.back());
+    run_states.push_back(run_state_of(std::move(run), queue, now));
+    look_elsewhere(here, run_states.back());
   }
-  return views;
+  return run_states;
 }
 
-RunView observe_run(World& world, StoredRun run) {
+RunState observe_run(System& system, StoredRun run) {
   // Where a summary was written too early, the job lives all the same, and is what counts.
   const bool ask = run.plan.launcher == Launcher::slurm && !run.job_id.empty();
-  const Queue queue = ask ? ask_queue(world, run.job_id) : Queue{};
-  auto view = view_run(std::move(run), queue, unix_seconds());
-  OwnCluster here(world);
-  look_elsewhere(here, view);
-  return view;
+  const Queue queue = ask ? ask_queue(system, run.job_id) : Queue{};
+  auto run_state = run_state_of(std::move(run), queue, unix_seconds());
+  OwnCluster here(system);
+  look_elsewhere(here, run_state);
+  return run_state;
 }
 
 }  // namespace dllaunch

@@ -8,7 +8,7 @@
 
 #include "launcher/base/utf8.hpp"
 #include "launcher/monitor/progress.hpp"
-#include "launcher/monitor/run_view.hpp"
+#include "launcher/monitor/run_state.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
@@ -29,24 +29,24 @@ Json or_null(const std::string& text) {
 
 }  // namespace
 
-std::string waiting_words(const RunView& view) {
-  if (view.jobs.empty()) return "";
-  const auto waiting = std::find_if(view.jobs.begin(), view.jobs.end(), [](const QueuedJob& job) {
-    return is_waiting_state(job.state);
-  });
-  if (waiting == view.jobs.end()) return "";
+std::string waiting_words(const RunState& run_state) {
+  if (run_state.jobs.empty()) return "";
+  const auto waiting =
+      std::find_if(run_state.jobs.begin(), run_state.jobs.end(),
+                   [](const QueuedJob& job) { return is_waiting_state(job.state); });
+  if (waiting == run_state.jobs.end()) return "";
   std::string text = explain_reason(waiting->reason);
   if (!waiting->start.empty()) text += ", expected to start " + waiting->start;
   return text;
 }
 
-std::string progress_words(const RunView& view) {
-  const auto& point = view.point;
-  if (!point.epoch) return point.last_line;
-  std::string text = fmt::format("epoch {}", *point.epoch);
-  if (view.run.epochs) text += fmt::format("/{}", *view.run.epochs);
-  if (point.step) text += fmt::format(" step {}", *point.step);
-  if (point.val_accuracy) text += fmt::format(" val_accuracy {:.4f}", *point.val_accuracy);
+std::string progress_words(const RunState& run_state) {
+  const auto& progress = run_state.progress;
+  if (!progress.epoch) return progress.last_line;
+  std::string text = fmt::format("epoch {}", *progress.epoch);
+  if (run_state.run.epochs) text += fmt::format("/{}", *run_state.run.epochs);
+  if (progress.step) text += fmt::format(" step {}", *progress.step);
+  if (progress.val_accuracy) text += fmt::format(" val_accuracy {:.4f}", *progress.val_accuracy);
   return text;
 }
 
@@ -71,24 +71,24 @@ std::string padded(const std::string& text, int width) {
 
 using Row = std::array<std::string, 7>;
 
-Row row_of(const RunView& view) {
-  const auto& plan = view.run.plan;
-  const bool waits = view.state == "pending";
-  return {fs::path(view.run.dir.path).filename().string(),
-          view.run.job_id.empty() ? "-" : view.run.job_id,
-          view.state,
-          view.seconds && !waits ? clock_time(*view.seconds) : "-",
+Row row_of(const RunState& run_state) {
+  const auto& plan = run_state.run.plan;
+  const bool waits = run_state.state == "pending";
+  return {fs::path(run_state.run.dir.path).filename().string(),
+          run_state.run.job_id.empty() ? "-" : run_state.run.job_id,
+          run_state.state,
+          run_state.seconds && !waits ? clock_time(*run_state.seconds) : "-",
           fmt::format("{}x{}", plan.nodes, plan.ranks_per_node),
-          view.where.empty() ? "-" : view.where,
-          waits ? waiting_words(view) : progress_words(view)};
+          run_state.where.empty() ? "-" : run_state.where,
+          waits ? waiting_words(run_state) : progress_words(run_state)};
 }
 
 }  // namespace
 
-std::string render_runs(const std::vector<RunView>& views, int columns) {
+std::string render_runs(const std::vector<RunState>& run_states, int columns) {
   std::vector<Row> rows = {{"RUN", "JOB", "STATE", "TIME", "NODESxRANKS", "WHERE", "PROGRESS"}};
-  for (const auto& view : views) {
-    rows.push_back(row_of(view));
+  for (const auto& run_state : run_states) {
+    rows.push_back(row_of(run_state));
     // A line end in somebody's name would be a row of its own.
     for (auto& cell : rows.back()) cell = shown_line(cell);
   }
@@ -112,10 +112,10 @@ std::string render_runs(const std::vector<RunView>& views, int columns) {
   return text;
 }
 
-Json to_json(const RunView& view) {
-  const auto& run = view.run;
+Json to_json(const RunState& run_state) {
+  const auto& run = run_state.run;
   Json jobs = Json::array();
-  for (const auto& job : view.jobs) {
+  for (const auto& job : run_state.jobs) {
     jobs.push_back({{"id", job.id},
                     {"state", job.state},
                     {"reason", or_null(job.reason)},
@@ -127,18 +127,18 @@ Json to_json(const RunView& view) {
           {"run_dir", run.dir.path},
           {"launcher", run.plan.launcher == Launcher::slurm ? "slurm" : "local"},
           {"job", or_null(run.job_id)},
-          {"state", view.state},
-          {"seconds", or_null(view.seconds)},
+          {"state", run_state.state},
+          {"seconds", or_null(run_state.seconds)},
           {"nodes", run.plan.nodes},
           {"ranks", run.plan.ranks()},
-          {"epoch", or_null(view.point.epoch)},
+          {"epoch", or_null(run_state.progress.epoch)},
           {"epochs", or_null(run.epochs)},
-          {"step", or_null(view.point.step)},
-          {"val_accuracy", or_null(view.point.val_accuracy)},
-          {"last_line", or_null(view.point.last_line)},
-          {"where", or_null(view.where)},
-          {"owner", view.owner && view.owner->pid > 0
-                        ? Json{{"pid", view.owner->pid}, {"host", view.owner->host}}
+          {"step", or_null(run_state.progress.step)},
+          {"val_accuracy", or_null(run_state.progress.val_accuracy)},
+          {"last_line", or_null(run_state.progress.last_line)},
+          {"where", or_null(run_state.where)},
+          {"owner", run_state.owner && run_state.owner->pid > 0
+                        ? Json{{"pid", run_state.owner->pid}, {"host", run_state.owner->host}}
                         : Json()},
           {"jobs", std::move(jobs)}};
 }

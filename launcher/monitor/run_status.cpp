@@ -12,7 +12,7 @@
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/monitor/progress.hpp"
-#include "launcher/postmortem/run_end.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/slurm/slurm_job.hpp"
@@ -50,10 +50,10 @@ std::vector<LogState> logs_of(const RunDir& dir, double now_s) {
 }
 
 /// Tasks in the queue from Slurm, the others from what they left behind.
-std::vector<std::string> tasks_of(const RunView& view) {
+std::vector<std::string> tasks_of(const RunState& run_state) {
   std::vector<std::string> tasks;
-  if (!view.run.plan.array) return tasks;
-  for (const auto& job : view.jobs) {
+  if (!run_state.run.plan.array) return tasks;
+  for (const auto& job : run_state.jobs) {
     const auto underscore = job.id.find('_');
     if (underscore == std::string::npos) continue;
     std::string text = job.id.substr(underscore + 1) + " ";
@@ -76,7 +76,7 @@ std::string line_of(std::string_view title, const std::string& text) {
   return text.empty() ? "" : fmt::format("  {:12}{}\n", title, shown_line(text));
 }
 
-std::string state_words(const RunView& view) {
+std::string state_words(const RunState& run_state) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> words = {{
       {"elsewhere", "elsewhere: its job is of another cluster, RUN/job.json says of which"},
       {"ended", "ended; nobody followed it to its end"},
@@ -85,12 +85,12 @@ std::string state_words(const RunView& view) {
       {"not submitted", "not submitted: sbatch gave no job id"},
   }};
   const auto known = std::find_if(words.begin(), words.end(),
-                                  [&](const auto& word) { return word.first == view.state; });
-  std::string text(known == words.end() ? view.state : known->second);
-  const bool waits = view.state == "pending";
-  if (view.seconds && !waits) text += ", " + clock_time(*view.seconds);
-  if (!view.where.empty() && !waits) text += " on " + view.where;
-  if (waits) text += ": " + waiting_words(view);
+                                  [&](const auto& word) { return word.first == run_state.state; });
+  std::string text(known == words.end() ? run_state.state : known->second);
+  const bool waits = run_state.state == "pending";
+  if (run_state.seconds && !waits) text += ", " + clock_time(*run_state.seconds);
+  if (!run_state.where.empty() && !waits) text += " on " + run_state.where;
+  if (waits) text += ": " + waiting_words(run_state);
   return text;
 }
 
@@ -113,7 +113,7 @@ std::string log_words(const std::vector<LogState>& logs, bool over) {
 }
 
 std::string word_in_summary(const RunStatusView& status, const char* key) {
-  const auto& summary = status.view.run.summary;
+  const auto& summary = status.run_state.run.summary;
   const auto found = summary.find(key);
   return found != summary.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
@@ -129,34 +129,34 @@ std::string supervisor_words(const StoredRun& run, const Journal& journal) {
 
 /// What to type next.
 std::string next_words(const RunStatusView& status) {
-  const auto& run = status.view.run;
+  const auto& run = status.run_state.run;
   const std::string dir = shell_quote(run.dir.path);
-  if (!is_over(status.view))
+  if (!is_over(status.run_state))
     return line_of("follow", "dllaunch logs -f " + dir) + line_of("attach", command_to_go_on(run)) +
            line_of("cancel", "dllaunch cancel " + dir);
   std::string text = line_of("read", "dllaunch logs " + dir);
-  if (status.view.state != "completed") text += line_of("go on", command_to_go_on(run));
+  if (status.run_state.state != "completed") text += line_of("go on", command_to_go_on(run));
   return text;
 }
 
 /// Wall time so far is that of the events until now, or what Slurm says where that is more.
 std::optional<double> goodput_of(const RunStatusView& status, double now_s) {
-  const RunView& view = status.view;
-  const auto stored = view.run.summary.find("goodput");
-  if (is_over(view) && stored != view.run.summary.end() && stored->is_number())
+  const RunState& run_state = status.run_state;
+  const auto stored = run_state.run.summary.find("goodput");
+  if (is_over(run_state) && stored != run_state.run.summary.end() && stored->is_number())
     return stored->get<double>();
-  const History& history = status.ledger.history();
-  const double span = is_over(view) ? history.span_seconds() : history.span_until(now_s);
-  const double most =
-      view.run.began_at_s > 0 ? std::max(0.0, now_s - view.run.began_at_s) : RunLedger::no_bound;
-  return status.ledger.goodput(std::max(std::min(span, most), view.seconds.value_or(0)), most);
+  const History& history = status.totals.history();
+  const double span = is_over(run_state) ? history.span_seconds() : history.span_until(now_s);
+  const double most = run_state.run.began_at_s > 0 ? std::max(0.0, now_s - run_state.run.began_at_s)
+                                                   : RunTotals::no_bound;
+  return status.totals.goodput(std::max(std::min(span, most), run_state.seconds.value_or(0)), most);
 }
 
 std::string goodput_words(const RunStatusView& status) {
   if (!status.goodput) return "";
   std::string text = fmt::format("{:.0f} %", 100 * *status.goodput);
-  if (!is_over(status.view)) text += " so far";
-  const History& history = status.ledger.history();
+  if (!is_over(status.run_state)) text += " so far";
+  const History& history = status.totals.history();
   text += ", " + clock_time(history.step_seconds()) + " of training steps";
   if (history.lost_steps() > 0)
     text += fmt::format("; {} steps lost, {}", history.lost_steps(),
@@ -167,7 +167,7 @@ std::string goodput_words(const RunStatusView& status) {
 /// One line each, the newest last; of a command, which has no history, their number.
 std::string restart_lines(const RunStatusView& status) {
   constexpr std::size_t most_shown = 8;
-  const History& history = status.ledger.history();
+  const History& history = status.totals.history();
   if (history.restarts().empty() && status.restarts > 0)
     return line_of("restarts", std::to_string(status.restarts));
   const auto& restarts = history.restarts();
@@ -183,71 +183,72 @@ std::string restart_lines(const RunStatusView& status) {
 
 }  // namespace
 
-RunStatusView status_of(RunView view, double now_s) {
-  auto ledger = read_ledger(view.run);
-  return status_of(std::move(view), std::move(ledger), now_s);
+RunStatusView status_of(RunState run_state, double now_s) {
+  auto totals = read_totals(run_state.run);
+  return status_of(std::move(run_state), std::move(totals), now_s);
 }
 
-RunStatusView status_of(RunView view, RunLedger ledger, double now_s) {
-  RunStatusView status{.view = std::move(view), .logs = {}};
-  const auto& dir = status.view.run.dir;
+RunStatusView status_of(RunState run_state, RunTotals totals, double now_s) {
+  RunStatusView status{.run_state = std::move(run_state), .logs = {}};
+  const auto& dir = status.run_state.run.dir;
   status.logs = logs_of(dir, now_s);
   status.checkpoint = newest_checkpoint(dir);
   struct stat info {};
   if (!status.checkpoint.empty() && stat(status.checkpoint.c_str(), &info) == 0)
     status.checkpoint_age_s = age_s(info, now_s);
   const auto journal = read_journal(dir);
-  status.supervisor = supervisor_words(status.view.run, journal);
-  status.tasks = tasks_of(status.view);
-  status.ledger = std::move(ledger);
+  status.supervisor = supervisor_words(status.run_state.run, journal);
+  status.tasks = tasks_of(status.run_state);
+  status.totals = std::move(totals);
   status.restarts =
-      std::max(status.ledger.restarts(), restarts_in(journal, status.view.run.job_id));
+      std::max(status.totals.restarts(), restarts_in(journal, status.run_state.run.job_id));
   status.goodput = goodput_of(status, now_s);
   // Of the end of the file alone an epoch that was lost since would still count.
-  if (status.ledger.epochs() > 0) status.view.point.val_accuracy = status.ledger.val_accuracy();
+  if (status.totals.epochs() > 0)
+    status.run_state.progress.val_accuracy = status.totals.val_accuracy();
   return status;
 }
 
 std::string render_status(const RunStatusView& status) {
-  const auto& view = status.view;
-  const auto& plan = view.run.plan;
-  std::string text = shown_line(fmt::format("{}: {}", plan.name, state_words(view))) + "\n";
-  if (is_over(view)) {
+  const auto& run_state = status.run_state;
+  const auto& plan = run_state.run.plan;
+  std::string text = shown_line(fmt::format("{}: {}", plan.name, state_words(run_state))) + "\n";
+  if (is_over(run_state)) {
     text += line_of("first error", word_in_summary(status, "first_error"));
     text += line_of("why", word_in_summary(status, "reason"));
     text += line_of("try", word_in_summary(status, "advice"));
   }
-  text += line_of("run", view.run.dir.path);
-  text += line_of("job", view.run.job_id);
+  text += line_of("run", run_state.run.dir.path);
+  text += line_of("job", run_state.run.job_id);
   text += line_of("daemon", status.daemon);
-  if (view.owner && view.owner->pid > 0)
-    text +=
-        line_of("followed by", fmt::format("process {} on {}", view.owner->pid, view.owner->host));
+  if (run_state.owner && run_state.owner->pid > 0)
+    text += line_of("followed by",
+                    fmt::format("process {} on {}", run_state.owner->pid, run_state.owner->host));
   text += line_of("ranks", fmt::format("{} on {}", plan.ranks(), node_words(plan)));
-  text += line_of("progress", progress_words(view));
+  text += line_of("progress", progress_words(run_state));
   if (!status.checkpoint.empty())
     text += line_of("checkpoint", fmt::format("{} ({} ago)", status.checkpoint,
                                               clock_time(status.checkpoint_age_s.value_or(0))));
-  for (const auto& refused : status.ledger.refused())
+  for (const auto& refused : status.totals.refused())
     text += line_of("refused", shown_line(fmt::format("{}: {}", refused.path, refused.why)));
   text += line_of("supervisor", status.supervisor);
   text += goodput_words(status);
   text += restart_lines(status);
   for (std::size_t i = 0; i < status.tasks.size(); ++i)
     text += line_of(i == 0 ? "tasks" : "", status.tasks[i]);
-  if (!plan.array) text += log_words(status.logs, is_over(view));
+  if (!plan.array) text += log_words(status.logs, is_over(run_state));
   return text + next_words(status);
 }
 
 Json to_json(const RunStatusView& status) {
-  Json document = to_json(status.view);
+  Json document = to_json(status.run_state);
   for (const char* key : {"reason", "first_error", "advice"}) {
     const auto words = word_in_summary(status, key);
     document[key] = words.empty() ? Json() : Json(words);
   }
   document["daemon"] = status.daemon.empty() ? Json() : Json(status.daemon);
   document["checkpoint"] = status.checkpoint.empty() ? Json() : Json(status.checkpoint);
-  const History& history = status.ledger.history();
+  const History& history = status.totals.history();
   document["restarts"] = status.restarts;
   document["goodput"] = status.goodput ? Json(*status.goodput) : Json();
   document["lost_steps"] = history.lost_steps();
@@ -265,7 +266,7 @@ Json to_json(const RunStatusView& status) {
                                 {"bytes", log.bytes},
                                 {"quiet_seconds", log.quiet_s}});
   }
-  document["summary"] = status.view.run.summary;
+  document["summary"] = status.run_state.run.summary;
   return document;
 }
 

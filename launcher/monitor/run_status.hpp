@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "launcher/monitor/run_view.hpp"
+#include "launcher/monitor/run_state.hpp"
 #include "launcher/run/summary.hpp"
 
 namespace dllaunch {
@@ -22,7 +22,7 @@ struct LogState {
 };
 
 struct RunStatusView {
-  RunView view;
+  RunState run_state;
   std::vector<LogState> logs;   // by rank
   std::string checkpoint = {};  // the newest; empty: none
   std::optional<double> checkpoint_age_s = {};
@@ -30,14 +30,14 @@ struct RunStatusView {
   int restarts = 0;                     // of the ranks
   std::vector<std::string> tasks = {};  // of an array: "0 completed", in order
   std::string daemon = {};              // what the daemon did about it; empty: nothing, or none
-  RunLedger ledger = {};                // of its events so far
+  RunTotals totals = {};                // of its events so far
   std::optional<double> goodput = {};   // so far; of a run that is over as its summary has it
 };
 
 /// Reads the run's directory. `now_s`: Unix seconds.
-RunStatusView status_of(RunView view, double now_s);
+RunStatusView status_of(RunState run_state, double now_s);
 /// The same with what its events came to, read already.
-RunStatusView status_of(RunView view, RunLedger ledger, double now_s);
+RunStatusView status_of(RunState run_state, RunTotals totals, double now_s);
 
 std::string render_status(const RunStatusView& status);
 nlohmann::ordered_json to_json(const RunStatusView& status);

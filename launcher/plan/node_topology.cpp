@@ -86,7 +86,7 @@ ProfileNodes nodes_like(const ProfileNodes& nodes, const NodeType& type) {
 
 /// The profile's node for these: that of the partition, else the one that looks like them. An
 /// example stands in only for nodes that are not here.
-const ProfileNode* profile_node(const Facts& facts, const NodeChoice& nodes) {
+const ProfileNode* profile_node(const Facts& facts, const NodeSelection& nodes) {
   if (!facts.profile) return nullptr;
   const auto& profile = *facts.profile;
   ProfileNodes known;
@@ -121,7 +121,7 @@ void use_profile(const std::string& profile, const ProfileNode& node, KnownTopol
 
 }  // namespace
 
-KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes) {
+KnownTopology known_topology(const Facts& facts, const NodeSelection& nodes) {
   const auto& type = nodes.shape;
   KnownTopology known;
   known.origin.partition = nodes.partition;
@@ -176,7 +176,7 @@ KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes) {
   return known;
 }
 
-bool same_on_every_kind(const Facts& facts, const NodeChoice& nodes,
+bool same_on_every_kind(const Facts& facts, const NodeSelection& nodes,
                         const PlacementRequest& request, const Placement& placement) {
   return std::all_of(nodes.others.begin(), nodes.others.end(), [&](const NodeType& kind) {
     auto other = nodes;

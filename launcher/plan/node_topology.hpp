@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "launcher/cluster/facts.hpp"
-#include "launcher/plan/node_choice.hpp"
+#include "launcher/plan/node_selection.hpp"
 #include "topology/placement/placement.hpp"
 
 namespace dllaunch {
@@ -30,12 +30,12 @@ struct KnownTopology {
 /// In this order: what `dllaunch probe` saw on such a node, the cluster profile's node, a recorded
 /// topology in the facts, Slurm's own counts. A probe belongs to a node type by Slurm's
 /// description of it, else by a node that both name where only memory or features have changed.
-KnownTopology known_topology(const Facts& facts, const NodeChoice& nodes);
+KnownTopology known_topology(const Facts& facts, const NodeSelection& nodes);
 
 /// Whether `placement`, the answer to `request` on nodes.shape, is the answer on every other kind
 /// of node that the job may get, as far as anybody has looked: a kind of which only Slurm's counts
 /// are known may be wired otherwise.
-bool same_on_every_kind(const Facts& facts, const NodeChoice& nodes,
+bool same_on_every_kind(const Facts& facts, const NodeSelection& nodes,
                         const PlacementRequest& request, const Placement& placement);
 
 /// "probed on n1, 3 days ago; `dllaunch probe gpu` refreshes it", "Slurm's counts alone; ...".

@@ -12,7 +12,7 @@
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/job/trainer_backends.hpp"
 #include "launcher/plan/container.hpp"
-#include "launcher/plan/plan_parts.hpp"
+#include "launcher/plan/plan_internal.hpp"
 #include "launcher/plan/profile_job.hpp"
 
 namespace dllaunch {
@@ -123,7 +123,7 @@ RecoveryPlan recovery_of(const Job& job) {
 
 /// The user's word counts more than our doubt, and is not taken without it.
 void warn_of_another_cluster(const Facts& facts, LaunchPlan& plan) {
-  if (facts.from_profile || likeness(*facts.profile, facts) == Likeness::alike) return;
+  if (facts.from_profile || profile_match(*facts.profile, facts) == ProfileMatch::alike) return;
   plan.warnings.push_back(
       fmt::format("the Slurm here does not look like {} ({}): its own partitions and nodes count",
                   facts.profile->name, unlike_words(*facts.profile, facts)));

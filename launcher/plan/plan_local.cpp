@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "launcher/plan/container.hpp"
-#include "launcher/plan/plan_parts.hpp"
+#include "launcher/plan/plan_internal.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,13 +9,13 @@
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/job/recovery.hpp"
 #include "launcher/plan/container.hpp"
-#include "launcher/plan/cpu_counting.hpp"
+#include "launcher/plan/cpus_per_task.hpp"
 #include "launcher/plan/mpi_plugin.hpp"
-#include "launcher/plan/node_choice.hpp"
-#include "launcher/plan/plan_parts.hpp"
-#include "launcher/plan/slurm_wishes.hpp"
-#include "launcher/slurm/option_edits.hpp"
-#include "runtime/rank/lease.hpp"
+#include "launcher/plan/node_selection.hpp"
+#include "launcher/plan/plan_internal.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
+#include "launcher/slurm/option_overrides.hpp"
+#include "runtime/rank/run_ownership.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {
@@ -28,7 +28,7 @@ std::string mpi_of_profile(const ClusterProfile& profile, const SlurmFacts& slur
   return listed.empty() || there ? profile.mpi : "";
 }
 
-void choose_topology(const Facts& facts, const NodeChoice& nodes, LaunchPlan& plan) {
+void choose_topology(const Facts& facts, const NodeSelection& nodes, LaunchPlan& plan) {
   auto known = known_topology(facts, nodes);
   plan.topology = std::move(known.topology);
   plan.exact = known.exact;
@@ -37,7 +37,7 @@ void choose_topology(const Facts& facts, const NodeChoice& nodes, LaunchPlan& pl
 }
 
 /// A plan shows one kind of node; masks must be right on the others too, or be left to the shim.
-void check_other_kinds(const Job& job, const Facts& facts, const NodeChoice& nodes,
+void check_other_kinds(const Job& job, const Facts& facts, const NodeSelection& nodes,
                        LaunchPlan& plan) {
   // Which CPUs a part of a node is, Slurm says when the job starts.
   if (!job.resources.exclusive) plan.exact = false;
@@ -54,11 +54,11 @@ void check_other_kinds(const Job& job, const Facts& facts, const NodeChoice& nod
 /// What each task gets, in the CPUs that --cpus-per-task counts.
 struct TaskCpus {
   int count = 1;
-  CpuCounting counting = {};
+  CpusPerTaskUnit counting = {};
 };
 
 /// Whole cores where that leaves a rank at least one.
-int cpus_per_task(const Job& job, const CpuCounting& cpus, int gpus_of_node, int gpus,
+int cpus_per_task(const Job& job, const CpusPerTaskUnit& cpus, int gpus_of_node, int gpus,
                   int ranks_per_node) {
   const auto& resources = job.resources;
   if (!resources.exclusive && resources.cpus_per_rank) return *resources.cpus_per_rank * cpus.core;
@@ -112,7 +112,7 @@ std::string output_pattern(const LaunchPlan& plan) {
 std::string gpus_asked_for(const Job& job, const NodeType& type, int gpus) {
   if (gpus == 0) return {};
   const auto wanted = wanted_gpu_type(job.resources.sbatch_extra);
-  return gpu_request(type.gpu_kinds, wanted == type.gpu_type ? wanted : "", gpus);
+  return gpu_request(type.gpu_gres, wanted == type.gpu_type ? wanted : "", gpus);
 }
 
 /// `gpus`: of each node, as --gpus-per-node takes it; empty: none.
@@ -156,7 +156,7 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
   add(plan.recovery.requeue_on.any() ? "--requeue" : "--no-requeue");
   add("--open-mode", "append");
   add("--output", output_pattern(plan));
-  auto edited = edit_sbatch(std::move(lines), resources.sbatch_extra);
+  auto edited = override_sbatch(std::move(lines), resources.sbatch_extra);
   plan.sbatch = std::move(edited.ours);
   plan.sbatch_extra = std::move(edited.more);
   for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
@@ -164,7 +164,7 @@ void fill_sbatch(const Job& job, const std::string& gpus, int tasks, const TaskC
 
 /// Masks only where they are sure to fit: srun refuses one outside the step's CPUs, and with
 /// --cpus-per-task a step has no more than its tasks' share. Elsewhere the shim binds.
-std::string cpu_bind(const Job& job, const NodeChoice& nodes, const TaskCpus& cpus,
+std::string cpu_bind(const Job& job, const NodeSelection& nodes, const TaskCpus& cpus,
                      const LaunchPlan& plan) {
   // More CPUs than Slurm gives out: some of them are its own, and we do not know which.
   const auto usable = (plan.topology.allowed_cpus & plan.topology.cpus()).size();
@@ -195,7 +195,7 @@ std::vector<std::string> srun(const Job& job, const std::string& mpi, const Task
     lines.emplace_back("--open-mode", "append");
   }
   for (auto& line : pyxis_options(plan)) lines.push_back(std::move(line));
-  auto edited = edit_srun(std::move(lines), job.resources.srun_extra);
+  auto edited = override_srun(std::move(lines), job.resources.srun_extra);
   for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
   std::vector<std::string> argv = {"srun"};
   for (const auto& line : edited.ours) argv.push_back(option_word(line));
@@ -263,7 +263,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
                  "use --run-dir with another name"};
   const bool wants_gpus =
       job.resources.device != "cpu" && (!trains(job) || !trainer_gpus(job, paths).empty());
-  auto nodes = choose_nodes(job, *facts.slurm, wants_gpus);
+  auto nodes = select_nodes(job, *facts.slurm, wants_gpus);
   if (!nodes) return std::move(nodes).error();
 
   auto plan = begin_plan(job, paths);
@@ -279,7 +279,7 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
   if (auto good = enter_container(*gpus, job.resources.device, plan); !good)
     return std::move(good).error();
 
-  TaskCpus cpus{.counting = cpu_counting(job, facts.profile.get(), nodes->shape)};
+  TaskCpus cpus{.counting = cpus_per_task_unit(job, facts.profile.get(), nodes->shape)};
   cpus.count = cpus_per_task(job, cpus.counting, nodes->shape.gpus, *gpus, plan.ranks_per_node);
   warn_of_idle_cores(job, facts.profile.get(), cpus, plan);
   const int wanted = cpus.count * plan.ranks_per_node;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "launcher/lint/slurm_options.hpp"
-#include "launcher/plan/other_scheduler.hpp"
+#include "launcher/plan/external_scheduler.hpp"
 
 namespace dllaunch {
 namespace {
@@ -152,7 +152,7 @@ Job with_profile(Job job, const ClusterProfile& profile) {
       });
   resources.srun_extra =
       merged(profile.srun_extra, resources.srun_extra, [](const std::string&) { return false; });
-  return profile.scheduler == "slurm" ? job : for_other_scheduler(std::move(job));
+  return profile.scheduler == "slurm" ? job : for_external_scheduler(std::move(job));
 }
 
 void finish_plan(const Job& job, const ClusterProfile& profile, LaunchPlan& plan) {

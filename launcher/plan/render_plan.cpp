@@ -6,7 +6,7 @@
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/plan/plan.hpp"
-#include "launcher/plan/plan_parts.hpp"
+#include "launcher/plan/plan_internal.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,8 +9,8 @@
 #include "launcher/plan/container.hpp"
 #include "launcher/plan/job_sbatch_template.hpp"
 #include "launcher/plan/plan.hpp"
-#include "launcher/plan/plan_parts.hpp"
-#include "launcher/slurm/inherited_options.hpp"
+#include "launcher/plan/plan_internal.hpp"
+#include "launcher/slurm/srun_env_options.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,10 +8,10 @@
 #include <ctime>
 #include <map>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/job/recovery.hpp"
-#include "launcher/postmortem/ending.hpp"
-#include "launcher/postmortem/last_words.hpp"
+#include "launcher/postmortem/exit_classification.hpp"
+#include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
 
@@ -179,8 +179,8 @@ Outcome explain_failed(const LaunchPlan& plan, const RunDir& run, const SlurmJob
     outcome.reason = fmt::format("job {} exited with code {}", job.id, job.exit_code);
   }
   if (last) outcome.reason = fmt::format("job {}: {}", job.id, last->reason);
-  add_last_words(run, dead.value_or(DeadRank{}), unix_seconds_of(job.start).value_or(0),
-                 {slurm_log(plan, job), job_words}, outcome);
+  add_failure_summary(run, dead.value_or(DeadRank{}), unix_seconds_of(job.start).value_or(0),
+                      {slurm_log(plan, job), job_words}, outcome);
   return outcome;
 }
 
@@ -234,12 +234,12 @@ void add_particulars(const LaunchPlan& plan, const RunDir& run, const SlurmJob& 
   }
 }
 
-Outcome judged_by_itself(const SlurmJob& job, const RunLedger& ledger) {
-  if (ledger.end_status() == "completed") return {};
+Outcome judged_by_itself(const SlurmJob& job, const RunTotals& totals) {
+  if (totals.end_status() == "completed") return {};
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code::job_failed};
-  if (ledger.end_status() == "cancelled") outcome.status = RunStatus::cancelled;
-  outcome.reason = ledger.ended()
-                       ? fmt::format("job {} ended as {}", job.id, ledger.end_status())
+  if (totals.end_status() == "cancelled") outcome.status = RunStatus::cancelled;
+  outcome.reason = totals.ended()
+                       ? fmt::format("job {} ended as {}", job.id, totals.end_status())
                        : fmt::format("Slurm has forgotten job {}, and it wrote no end", job.id);
   return outcome;
 }
@@ -264,16 +264,16 @@ std::string slurm_log(const LaunchPlan& plan, const SlurmJob& job) {
 }
 
 Outcome explain_slurm(const LaunchPlan& plan, const RunDir& run, const SlurmJob& job,
-                      const RunLedger& ledger, const std::string& job_words) {
-  if (job.state.empty()) return judged_by_itself(job, ledger);
+                      const RunTotals& totals, const std::string& job_words) {
+  if (job.state.empty()) return judged_by_itself(job, totals);
   if (job.state == "COMPLETED") {
-    return ledger.end_status() == "cancelled" ? saved_and_stopped(plan, job) : Outcome{};
+    return totals.end_status() == "cancelled" ? saved_and_stopped(plan, job) : Outcome{};
   }
   if (recovered_from_memory(run, job)) return {};
   const auto verdict = verdicts.find(job.state);
   if (verdict == verdicts.end()) {
     Outcome failed = explain_failed(plan, run, job, job_words);
-    add_stall(ledger, failed);
+    add_stall(totals, failed);
     return failed;
   }
   Outcome outcome{.status = verdict->second.status, .exit_code = exit_code::job_failed};
@@ -313,7 +313,7 @@ std::vector<EndedTask> failed_tasks(const LaunchPlan& plan, const RunDir& run,
     // A task's own epochs are in its directory; Slurm's word is enough here.
     const auto words = file_end(slurm_log(plan, task), most_log_bytes);
     task.id = fmt::format("{}_{}", id, task.array_task);
-    auto outcome = explain_slurm(plan, task_dir(run, task.array_task), task, RunLedger(), words);
+    auto outcome = explain_slurm(plan, task_dir(run, task.array_task), task, RunTotals(), words);
     if (outcome.status != RunStatus::completed)
       failed.push_back({task.array_task, task.id, std::move(outcome)});
   }
@@ -356,12 +356,12 @@ Outcome explain_array(const LaunchPlan& plan, const RunDir& run, const std::stri
 }  // namespace
 
 Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::string& id,
-                     const std::vector<SlurmJob>& ended, const RunLedger& ledger) {
+                     const std::vector<SlurmJob>& ended, const RunTotals& totals) {
   if (plan.array && !ended.empty()) return explain_array(plan, run, id, ended);
   SlurmJob job = ended.empty() ? SlurmJob{} : ended.front();
   job.id = id;
   auto outcome =
-      explain_slurm(plan, run, job, ledger, file_end(slurm_log(plan, job), most_log_bytes));
+      explain_slurm(plan, run, job, totals, file_end(slurm_log(plan, job), most_log_bytes));
   outcome.restarts = restarts_in(read_journal(run), id);
   return outcome;
 }

@@ -18,7 +18,7 @@ namespace dllaunch {
 /// Where a check looks. Nothing else of the machine is its to read.
 struct NodeView {
   const PreflightRequest& request;
-  World& world;
+  System& system;
   std::string node = {};  // its name in request.hosts
   std::string root = {};  // before /proc, /sys and /dev; tests have their own
 };

@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::optional<double> number_in(World& world, const std::string& path) {
-  const auto text = world.read_file(path);
+std::optional<double> number_in(System& system, const std::string& path) {
+  const auto text = system.read_file(path);
   if (!text) return std::nullopt;
   char* end = nullptr;
   const double value = std::strtod(text->c_str(), &end);
@@ -34,13 +34,13 @@ struct CpuClock {
 CpuClock read_clock(const NodeView& view, int cpu) {
   const auto folder = fmt::format("{}/sys/devices/system/cpu/cpu{}", view.root, cpu);
   const auto mhz = [&](const char* file) -> std::optional<double> {
-    const auto khz = number_in(view.world, folder + "/cpufreq/" + file);
+    const auto khz = number_in(view.system, folder + "/cpufreq/" + file);
     return khz ? std::optional(*khz / 1000) : std::nullopt;
   };
   return {.now_mhz = mhz("scaling_cur_freq"),
           .limit_mhz = mhz("scaling_max_freq"),
           .most_mhz = mhz("cpuinfo_max_freq"),
-          .throttled = number_in(view.world, folder + "/thermal_throttle/package_throttle_count")};
+          .throttled = number_in(view.system, folder + "/thermal_throttle/package_throttle_count")};
 }
 
 Result<Json> observe(const NodeView& view, const std::string&) {

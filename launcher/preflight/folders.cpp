@@ -37,8 +37,8 @@ const FolderNeed* need_of(const PreflightRequest& request, const std::string& it
 
 std::string path_of(const NodeView& view, const std::string& item) {
   if (const auto* need = need_of(view.request, item)) return need->path;
-  if (item == staging) return node_disk(view.world);
-  const auto path = view.world.environment(tmpdir).value_or("");
+  if (item == staging) return node_disk(view.system);
+  const auto path = view.system.environment(tmpdir).value_or("");
   return path.empty() ? "/tmp" : path;
 }
 

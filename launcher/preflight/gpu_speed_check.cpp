@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 Result<Json> observe(const NodeView& view, const std::string&) {
   // A CPU job on a node with GPUs has no business with them.
-  if (!view.request.job_id.empty() && !view.world.environment("SLURM_GPUS_ON_NODE"))
+  if (!view.request.job_id.empty() && !view.system.environment("SLURM_GPUS_ON_NODE"))
     return Json{{"found", false}, {"why", "the job has no GPU"}, {"gpus", Json::array()}};
   return measure_gpu_speeds("libcuda.so.1");
 }

@@ -18,13 +18,13 @@ using Json = nlohmann::ordered_json;
 constexpr const char* promised_key = "promised";  // absent: Slurm gave the job none here
 
 Result<Json> observe(const NodeView& view, const std::string&) {
-  const auto promised = view.world.environment("SLURM_GPUS_ON_NODE");
+  const auto promised = view.system.environment("SLURM_GPUS_ON_NODE");
   Json seen{{"nvidia_files", count_nvidia_files(view.root)},
             {"nvml", read_nvml_states("libnvidia-ml.so.1")},
             {"amd", read_amd_states(view.root)}};
   if (promised) seen[promised_key] = std::atoi(promised->c_str());
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"})
-    if (const auto value = view.world.environment(name)) seen[name] = *value;
+    if (const auto value = view.system.environment(name)) seen[name] = *value;
   return seen;
 }
 

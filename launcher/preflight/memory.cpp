@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Result<Json> observe(const NodeView& view, const std::string&) {
-  const auto text = view.world.read_file(view.root + "/proc/meminfo");
+  const auto text = view.system.read_file(view.root + "/proc/meminfo");
   if (!text) return text.error();
   Json seen = Json::object();
   std::istringstream lines(*text);

@@ -24,12 +24,12 @@ Result<Json> observe(const NodeView& view, const std::string&) {
                  fmt::format("this node calls itself {}, which is none of the job's", view.node),
                  ""};
   // Where Slurm is told to hand nothing on, the mark is all that all nodes know.
-  const auto secret = view.world.environment(preflight_secret).value_or("");
+  const auto secret = view.system.environment(preflight_secret).value_or("");
   ExchangePlan plan{.mark = view.request.mark,
                     .secret = secret.empty() ? view.request.mark : secret,
                     .own = static_cast<std::size_t>(own - hosts.begin())};
   for (const auto& host : hosts) plan.hosts.push_back(host + view.request.host_suffix);
-  const auto wanted = view.world.environment("NCCL_SOCKET_IFNAME").value_or("");
+  const auto wanted = view.system.environment("NCCL_SOCKET_IFNAME").value_or("");
   if (!wanted.empty()) {
     const auto chosen = choose_interface(wanted, interfaces_here());
     if (!chosen) {

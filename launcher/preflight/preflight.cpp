@@ -11,7 +11,7 @@
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "launcher/slurm/inherited_options.hpp"
+#include "launcher/slurm/srun_env_options.hpp"
 
 namespace dllaunch {
 namespace {
@@ -20,13 +20,13 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 /// As Slurm calls this machine, or as it calls itself.
-std::string own_name(World& world) {
-  return world.environment("SLURMD_NODENAME").value_or(world.host_name());
+std::string own_name(System& system) {
+  return system.environment("SLURMD_NODENAME").value_or(system.host_name());
 }
 
 std::vector<std::string> command(const std::string& dllaunch, const PreflightRequest& request) {
   std::vector<std::string> argv = {"env"};
-  for (const auto& inherited : inherited_options()) {
+  for (const auto& inherited : srun_env_options()) {
     argv.emplace_back("-u");
     argv.emplace_back(inherited.variable);
   }
@@ -94,13 +94,13 @@ struct Gathered {
   std::map<std::string, std::string> silent = {};
 };
 
-Result<Gathered> ask_all(World& world, const PreflightRequest& request) {
+Result<Gathered> ask_all(System& system, const PreflightRequest& request) {
   const auto paths = program_paths("");
   if (!paths) return paths.error();
   // srun hands the environment on.
   setenv(preflight_secret, new_secret().c_str(), 1);
   constexpr std::chrono::seconds grace(3);
-  const auto output = world.run(command(paths->dllaunch, request), request.patience + grace);
+  const auto output = system.run(command(paths->dllaunch, request), request.patience + grace);
   unsetenv(preflight_secret);
   if (!output) return output.error();
   const auto silence = fmt::format("no answer within {} s", request.patience.count());
@@ -128,20 +128,20 @@ Result<Gathered> ask_all(World& world, const PreflightRequest& request) {
 
 }  // namespace
 
-Result<PreflightReport> preflight(World& world, const PreflightRequest& asked) {
+Result<PreflightReport> preflight(System& system, const PreflightRequest& asked) {
   const auto begin = Clock::now();
   auto request = asked;
   if (auto good = check_request(request); !good) return std::move(good).error();
   request.mark = fmt::format("{}.{}.{:x}", request.job_id.empty() ? "0" : request.job_id, getpid(),
                              begin.time_since_epoch().count());
-  const auto name = own_name(world);
+  const auto name = own_name(system);
   const bool here =
       request.hosts.size() == 1 && (request.job_id.empty() || request.hosts.front() == name);
   Gathered gathered;
   if (here) {
-    gathered.answers.push_back(observe_node({request, world, request.hosts.front()}));
+    gathered.answers.push_back(observe_node({request, system, request.hosts.front()}));
   } else {
-    auto asked_all = ask_all(world, request);
+    auto asked_all = ask_all(system, request);
     if (!asked_all) return std::move(asked_all).error();
     gathered = *std::move(asked_all);
   }
@@ -150,12 +150,12 @@ Result<PreflightReport> preflight(World& world, const PreflightRequest& asked) {
   return report;
 }
 
-Result<Ok> answer_preflight(World& world, const std::string& request_text) {
+Result<Ok> answer_preflight(System& system, const std::string& request_text) {
   const auto document = Json::parse(request_text, nullptr, /*allow_exceptions=*/false);
   const auto request = preflight_request_from_json(document);
   if (!request) return request.error();
-  const auto name = own_name(world);
-  world.print(answer_lines(name, to_json(observe_node({*request, world, name}))));
+  const auto name = own_name(system);
+  system.print(answer_lines(name, to_json(observe_node({*request, system, name}))));
   return Ok{};
 }
 

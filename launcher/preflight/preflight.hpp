@@ -12,7 +12,7 @@
 // the worst. Starts one job step beside whatever runs (--overlap), which ends with the call.
 #pragma once
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/preflight/report.hpp"
 
 namespace dllaunch {
@@ -22,9 +22,9 @@ namespace dllaunch {
 /// not answer in time fails the check "answer".
 /// unavailable: srun cannot start, or no node answers, with srun's own words.
 /// bad_request: no host, a check to skip that there is not, or several hosts without a job.
-Result<PreflightReport> preflight(World& world, const PreflightRequest& request);
+Result<PreflightReport> preflight(System& system, const PreflightRequest& request);
 
 /// One node's part, which srun starts there: looks at this node and prints what it saw.
-Result<Ok> answer_preflight(World& world, const std::string& request_text);
+Result<Ok> answer_preflight(System& system, const std::string& request_text);
 
 }  // namespace dllaunch

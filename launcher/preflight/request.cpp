@@ -55,10 +55,10 @@ std::uint64_t room_for_checkpoint(const std::string& folder) {
 }
 
 /// What can be known of the run from its files. In a child: its file system may hang.
-Result<std::string> read_run(World& world, const std::string& run_dir) {
+Result<std::string> read_run(System& system, const std::string& run_dir) {
   const RunDir run{run_dir};
   Json known{{"checkpoint_bytes", room_for_checkpoint(run.checkpoints())}};
-  const auto text = world.read_file(run.plan_json());
+  const auto text = system.read_file(run.plan_json());
   const auto plan = text ? json_object_in(*text) : Json();
   if (plan.is_object()) {
     for (const char* key : {"ranks_per_node", "host_suffix"})
@@ -67,12 +67,12 @@ Result<std::string> read_run(World& world, const std::string& run_dir) {
   return known.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-void add_run(World& world, const std::string& run_dir, PreflightRequest& request) {
+void add_run(System& system, const std::string& run_dir, PreflightRequest& request) {
   const RunDir run{run_dir};
   request.folders = {{.what = "run directory", .path = run_dir},
                      {.what = "checkpoints", .path = run.checkpoints()}};
   // Where it cannot be read, the nodes will say so.
-  const auto text = isolated_call([&] { return read_run(world, run_dir); }, look_limit);
+  const auto text = isolated_call([&] { return read_run(system, run_dir); }, look_limit);
   if (!text) return;
   const auto known = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!known.is_object()) return;
@@ -142,19 +142,19 @@ Result<PreflightRequest> preflight_request_from_json(const Json& document) {
   return request;
 }
 
-Result<PreflightRequest> observe_preflight_request(World& world, const std::string& run_dir) {
-  const auto allocation = observe_allocation(world);
+Result<PreflightRequest> observe_preflight_request(System& system, const std::string& run_dir) {
+  const auto allocation = observe_allocation(system);
   if (!allocation) return allocation.error();
   PreflightRequest request;
   if (*allocation) {
     request.job_id = (*allocation)->job_id;
     request.hosts = (*allocation)->hosts;
     constexpr std::uint64_t mib = 1 << 20;
-    request.memory_bytes = number_in(world.environment("SLURM_MEM_PER_NODE").value_or("")) * mib;
+    request.memory_bytes = number_in(system.environment("SLURM_MEM_PER_NODE").value_or("")) * mib;
   } else {
-    request.hosts = {world.host_name()};
+    request.hosts = {system.host_name()};
   }
-  if (!run_dir.empty()) add_run(world, run_dir, request);
+  if (!run_dir.empty()) add_run(system, run_dir, request);
   return request;
 }
 

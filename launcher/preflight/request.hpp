@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -49,6 +49,6 @@ Result<PreflightRequest> preflight_request_from_json(const nlohmann::ordered_jso
 /// For the allocation that the caller stands in, or for this machine. With a run's directory: its
 /// folders with the need of the newest checkpoint, its ranks and GPUs by its plan.json, where these
 /// can be read. bad_request: a node list that cannot be read.
-Result<PreflightRequest> observe_preflight_request(World& world, const std::string& run_dir);
+Result<PreflightRequest> observe_preflight_request(System& system, const std::string& run_dir);
 
 }  // namespace dllaunch

@@ -57,13 +57,13 @@ void leave_to_slurm(CheckFindings& of_cluster) {
   }
 }
 
-void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, World& world,
+void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& system,
                     QueueReport& report) {
   std::vector<std::string> options;
   for (const auto& [option, value] : plan.sbatch)
     options.push_back(value.empty() ? option : fmt::format("{}={}", option, value));
   options.insert(options.end(), plan.sbatch_extra.begin(), plan.sbatch_extra.end());
-  const auto said = test_submission(world, options);
+  const auto said = test_submission(system, options);
   if (said) {
     report.estimate = estimate_in(*said);
     leave_to_slurm(report.findings);
@@ -97,20 +97,20 @@ bool QueueReport::passed() const {
 }
 
 QueueReport check_before_queue(const Job& own, const Facts& facts, const Paths& paths,
-                               const Result<LaunchPlan>& made, bool recorded, World& world) {
+                               const Result<LaunchPlan>& made, bool recorded, System& system) {
   QueueReport report;
   const Job job = facts.profile ? with_profile(own, *facts.profile) : own;
   auto slurm = *facts.slurm;
-  if (!recorded) observe_user(world, slurm);
+  if (!recorded) observe_user(system, slurm);
   report.findings =
       check_cluster(job, slurm, recorded && facts.time > 0 ? facts.time : std::time(nullptr));
   // That sbatch refuses is told only where nothing else explains it: files come after.
   if (!made && !is_known(report.findings, made.error()))
     report.findings.push_back({.problem = made.error(), .fatal = true});
   if (recorded) return report;
-  if (made) try_submission(*made, slurm, world, report);
-  add(report.findings, check_files(with_own_mounts(job, own), paths, world));
-  add(report.findings, check_modules(job.environment.modules, world));
+  if (made) try_submission(*made, slurm, system, report);
+  add(report.findings, check_files(with_own_mounts(job, own), paths, system));
+  add(report.findings, check_modules(job.environment.modules, system));
   return report;
 }
 

@@ -7,7 +7,7 @@
 
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/presubmit/finding.hpp"
 
@@ -23,7 +23,7 @@ struct QueueReport {
 /// `made` is the plan, or why there is none: the checks that need none are made all the same.
 /// `recorded`: the facts are of a cluster that is not here, so they alone are looked at.
 QueueReport check_before_queue(const Job& job, const Facts& facts, const Paths& paths,
-                               const Result<LaunchPlan>& made, bool recorded, World& world);
+                               const Result<LaunchPlan>& made, bool recorded, System& system);
 
 /// All that is fatal as one error; bad_request where any of it is the job file's.
 Error as_error(const QueueReport& report);

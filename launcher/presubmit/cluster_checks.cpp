@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/plan/node_choice.hpp"
-#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/plan/node_selection.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/host_list.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 namespace {
@@ -57,12 +57,12 @@ void add_once(CheckFindings& found, const Error& problem) {
   if (!known) found.push_back({.problem = problem, .fatal = true});
 }
 
-/// choose_nodes() stops at the first problem: asked once for the nodes, once for the time.
+/// select_nodes() stops at the first problem: asked once for the nodes, once for the time.
 void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found) {
   const bool wants_gpus = job.resources.device != "cpu" && job.train.is_null();
   auto untimed = job;
   untimed.resources.time.reset();
-  if (const auto nodes = choose_nodes(untimed, slurm, wants_gpus); !nodes)
+  if (const auto nodes = select_nodes(untimed, slurm, wants_gpus); !nodes)
     add_once(found, nodes.error());
   auto one = job.resources;
   one.nodes = 1;
@@ -72,8 +72,8 @@ void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found)
   one.qos.reset();  // it may lift the limit, or not: whoever can ask Slurm knows
   auto untimed_one = one;
   untimed_one.time.reset();
-  const auto time = choose_nodes(one, slurm, false);
-  if (!time && choose_nodes(untimed_one, slurm, false)) add_once(found, time.error());
+  const auto time = select_nodes(one, slurm, false);
+  if (!time && select_nodes(untimed_one, slurm, false)) add_once(found, time.error());
 }
 
 /// Where one is chosen by a plug-in, only a submission shows whether.
@@ -82,14 +82,14 @@ void check_default_partition(const Resources& resources, const SlurmFacts& slurm
   const bool any = std::any_of(slurm.partitions.begin(), slurm.partitions.end(),
                                [](const Partition& partition) { return partition.is_default; });
   if (resources.partition || any) return;
-  const Error problem{ErrorKind::unsatisfiable, std::string(no_default_words),
+  const Error problem{ErrorKind::unsatisfiable, std::string(no_default_message),
                       "set resources.partition"};
   if (slurm.submit_plugins.empty())
     add_once(found, problem);
   else
     add_warning(found,
                 fmt::format("{}: the site's job_submit plug-in ({}) has to choose one",
-                            no_default_words, fmt::join(slurm.submit_plugins, ", ")),
+                            no_default_message, fmt::join(slurm.submit_plugins, ", ")),
                 problem.hint);
 }
 
@@ -162,8 +162,8 @@ void check_admission(const Resources& resources, const SlurmFacts& slurm,
         "name another resources.partition, or ask the site to let you in");
 }
 
-std::vector<GpuKind> kinds_of(const NodeType& type) {
-  if (!type.gpu_kinds.empty() || type.gpus == 0) return type.gpu_kinds;
+std::vector<GpuGres> kinds_of(const NodeType& type) {
+  if (!type.gpu_gres.empty() || type.gpus == 0) return type.gpu_gres;
   return {{.type = type.gpu_type, .count = type.gpus}};
 }
 

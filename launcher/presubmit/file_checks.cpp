@@ -36,9 +36,9 @@ bool belongs_to_system(std::string_view path) {
                      [path](std::string_view folder) { return path.starts_with(folder); });
 }
 
-void check_program_file(const std::string& named, const std::string& path, World& world,
+void check_program_file(const std::string& named, const std::string& path, System& system,
                         CheckFindings& found) {
-  const auto state = world.look_at(path);
+  const auto state = system.look_at(path);
   if (!state.exists && belongs_to_system(path))
     add_warning(found, fmt::format("run: {} is not on this machine", path),
                 "make sure that the nodes have it");
@@ -62,11 +62,11 @@ bool path_is_known(const Job& job) {
   return environment.modules.empty() && !environment.setup && !changed;
 }
 
-void check_program_name(const Job& job, const Paths& paths, const std::string& name, World& world,
+void check_program_name(const Job& job, const Paths& paths, const std::string& name, System& system,
                         CheckFindings& found) {
   const auto& prefix = job.environment.activate;
-  if (prefix && world.look_at(absolute(*prefix, paths) + "/bin/" + name).executable) return;
-  if (!path_is_known(job) || world.find_program(name)) return;
+  if (prefix && system.look_at(absolute(*prefix, paths) + "/bin/" + name).executable) return;
+  if (!path_is_known(job) || system.find_program(name)) return;
   add_error(found, ErrorKind::bad_request,
             fmt::format("run: no command '{}' on PATH{}", name,
                         prefix ? " nor in " + *prefix + "/bin" : ""),
@@ -98,7 +98,7 @@ std::optional<std::string> script_of(const std::vector<std::string>& argv) {
   return std::nullopt;
 }
 
-void check_command(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+void check_command(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   if (job.run_command.empty()) return;
   // Inside a container the paths are others.
   if (job.environment.container) return;
@@ -110,29 +110,29 @@ void check_command(const Job& job, const Paths& paths, World& world, CheckFindin
   const auto& program = argv[0];
   if (is_open(program)) return;
   if (program.find('/') != std::string::npos)
-    check_program_file(program, absolute(program, paths), world, found);
+    check_program_file(program, absolute(program, paths), system, found);
   else
-    check_program_name(job, paths, program, world, found);
+    check_program_name(job, paths, program, system, found);
   if (const auto script = script_of(argv)) {
     const auto path = absolute(*script, paths);
-    if (!is_open(*script) && !world.look_at(path).exists)
+    if (!is_open(*script) && !system.look_at(path).exists)
       add_error(found, ErrorKind::bad_request,
                 fmt::format("run: {} is to read {}, which is not there", program, path),
                 "correct the path: it counts from the folder dllaunch was called in");
   }
 }
 
-std::string nearest_that_exists(std::string path, World& world) {
-  while (path.size() > 1 && !world.look_at(path).exists) {
+std::string nearest_that_exists(std::string path, System& system) {
+  while (path.size() > 1 && !system.look_at(path).exists) {
     const auto slash = path.rfind('/');
     path = slash == std::string::npos || slash == 0 ? "/" : path.substr(0, slash);
   }
   return path;
 }
 
-void check_output(const Paths& paths, World& world, CheckFindings& found) {
-  const auto folder = nearest_that_exists(paths.run_dir, world);
-  const auto state = world.look_at(folder);
+void check_output(const Paths& paths, System& system, CheckFindings& found) {
+  const auto folder = nearest_that_exists(paths.run_dir, system);
+  const auto state = system.look_at(folder);
   if (!state.folder)
     add_error(
         found, ErrorKind::bad_request,
@@ -145,22 +145,22 @@ void check_output(const Paths& paths, World& world, CheckFindings& found) {
               "use --run-dir DIR on a file system of yours that the nodes see");
 }
 
-bool is_of_one_machine(const std::string& path, World& world) {
+bool is_of_one_machine(const std::string& path, System& system) {
   constexpr std::array<std::string_view, 4> folders = {"/tmp/", "/var/tmp/", "/dev/shm/", "/run/"};
   const bool named = std::any_of(folders.begin(), folders.end(), [&path](std::string_view folder) {
     return (path + "/").starts_with(folder);
   });
-  return named || world.look_at(nearest_that_exists(path, world)).in_memory;
+  return named || system.look_at(nearest_that_exists(path, system)).in_memory;
 }
 
 /// One message for all: usually the whole project lies there.
-void check_shared(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+void check_shared(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   std::vector<std::string> local;
   std::vector<std::string> places = {paths.work_dir, paths.dllaunch};
   if (!paths.run_dir.starts_with(paths.work_dir + "/")) places.push_back(paths.run_dir);
   if (!job.train.is_null()) places.push_back(paths.dltrain);
   for (const auto& place : places)
-    if (is_of_one_machine(place, world)) local.push_back(place);
+    if (is_of_one_machine(place, system)) local.push_back(place);
   if (local.empty()) return;
   add_warning(found,
               fmt::format("{} {} in a folder that each machine usually has for itself: the nodes "
@@ -170,20 +170,20 @@ void check_shared(const Job& job, const Paths& paths, World& world, CheckFinding
               "use a home or scratch folder that all nodes see, for a run --run-dir DIR");
 }
 
-void check_exists(std::string_view key, const std::string& named, const Paths& paths, World& world,
-                  CheckFindings& found) {
+void check_exists(std::string_view key, const std::string& named, const Paths& paths,
+                  System& system, CheckFindings& found) {
   const auto path = absolute(named, paths);
-  if (is_open(named) || world.look_at(path).exists) return;
+  if (is_open(named) || system.look_at(path).exists) return;
   add_error(found, ErrorKind::bad_request, fmt::format("{}: no file or folder {}", key, path),
             "correct the path");
 }
 
-void check_prefix(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+void check_prefix(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   if (!job.environment.activate) return;
   const auto path = absolute(*job.environment.activate, paths);
-  if (world.look_at(path + "/conda-meta").folder || world.look_at(path + "/bin/activate").exists)
+  if (system.look_at(path + "/conda-meta").folder || system.look_at(path + "/bin/activate").exists)
     return;
-  const bool exists = world.look_at(path).exists;
+  const bool exists = system.look_at(path).exists;
   add_error(found, ErrorKind::bad_request,
             fmt::format("environment.activate: {} {}", path,
                         exists ? "is neither a venv nor a conda prefix" : "is not there"),
@@ -196,18 +196,18 @@ bool is_address(std::string_view image) {
   return image.find("://") != std::string_view::npos || image.find('#') != std::string_view::npos;
 }
 
-void check_container(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+void check_container(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   const auto& container = job.environment.container;
   if (!container) return;
   // A name without a slash may be one that the runtime keeps: enroot's own images, an instance.
   const bool file =
       !is_address(container->image) &&
       (container->runtime != "enroot" || container->image.find('/') != std::string::npos);
-  if (file) check_exists("environment.container.image", container->image, paths, world, found);
+  if (file) check_exists("environment.container.image", container->image, paths, system, found);
   for (const auto& mount : container->mounts)
-    check_exists("environment.container.mounts", mount.substr(0, mount.find(':')), paths, world,
+    check_exists("environment.container.mounts", mount.substr(0, mount.find(':')), paths, system,
                  found);
-  if (!world.find_program(container->runtime) && path_is_known(job) &&
+  if (!system.find_program(container->runtime) && path_is_known(job) &&
       container->runtime != "enroot")
     add_warning(found, fmt::format("{} is not on this machine", container->runtime),
                 "make sure that the nodes have it, or load it with environment.modules");
@@ -215,28 +215,28 @@ void check_container(const Job& job, const Paths& paths, World& world, CheckFind
 
 /// A run that has checkpoints goes on from them, unless it is to begin anew. What an awaited job
 /// writes is there when this one starts.
-void check_init_from(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+void check_init_from(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   const auto named = job.train.find("init_from");
   if (named == job.train.end() || !named->is_string() || !job.after.empty()) return;
   const bool begins = job.train.value("resume", nlohmann::ordered_json()) == "none" ||
-                      !world.look_at(paths.run_dir + "/checkpoints").folder;
+                      !system.look_at(paths.run_dir + "/checkpoints").folder;
   if (!begins) return;
   const auto file = named->get<std::string>();
-  check_exists("train.init_from", file, paths, world, found);
-  if (world.look_at(absolute(file, paths)).folder)
+  check_exists("train.init_from", file, paths, system, found);
+  if (system.look_at(absolute(file, paths)).folder)
     add_error(found, ErrorKind::bad_request,
               fmt::format("train.init_from: {} is a folder", absolute(file, paths)),
               "name the .safetensors file in it");
 }
 
-void check_data(const Job& job, const Paths& paths, World& world, CheckFindings& found) {
+void check_data(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   if (!job.train.is_object()) return;
-  check_init_from(job, paths, world, found);
+  check_init_from(job, paths, system, found);
   const auto dataset = job.train.find("dataset");
   if (dataset == job.train.end() || !dataset->is_object()) return;
   const auto path = dataset->find("path");
   if (path != dataset->end() && path->is_string())
-    check_exists("train.dataset.path", path->get<std::string>(), paths, world, found);
+    check_exists("train.dataset.path", path->get<std::string>(), paths, system, found);
 }
 
 /// What bash hands on as it stands. The first word with a "=" would set a variable.
@@ -290,22 +290,23 @@ std::vector<std::string> plain_words(std::string_view text) {
   return words;
 }
 
-CheckFindings check_files(const Job& job, const Paths& paths, World& world) {
+CheckFindings check_files(const Job& job, const Paths& paths, System& system) {
   CheckFindings found;
-  check_command(job, paths, world, found);
-  if (!job.train.is_null() && !world.find_program(paths.dltrain) && !world.find_program("dltrain"))
+  check_command(job, paths, system, found);
+  if (!job.train.is_null() && !system.find_program(paths.dltrain) &&
+      !system.find_program("dltrain"))
     add_error(found, ErrorKind::unavailable,
               fmt::format("no dltrain at {} nor on PATH", paths.dltrain),
               "build it, or put it beside dllaunch");
-  check_data(job, paths, world, found);
+  check_data(job, paths, system, found);
   // Which are no paths (stage.hpp).
   const auto is_word = [](const auto& wish) { return wish == "programs" || wish == "no-programs"; };
   for (const auto& source : job.stage)
-    if (!is_word(source)) check_exists("stage", source, paths, world, found);
-  check_prefix(job, paths, world, found);
-  check_container(job, paths, world, found);
-  check_output(paths, world, found);
-  check_shared(job, paths, world, found);
+    if (!is_word(source)) check_exists("stage", source, paths, system, found);
+  check_prefix(job, paths, system, found);
+  check_container(job, paths, system, found);
+  check_output(paths, system, found);
+  check_shared(job, paths, system, found);
   return found;
 }
 

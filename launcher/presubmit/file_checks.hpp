@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/job/job.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/presubmit/finding.hpp"
 
@@ -14,7 +14,7 @@ namespace dllaunch {
 
 /// Looked at from this machine, which sees the shared file systems as the nodes do. What only
 /// modules, a container or setup: lines may bring is not judged.
-CheckFindings check_files(const Job& job, const Paths& paths, World& world);
+CheckFindings check_files(const Job& job, const Paths& paths, System& system);
 
 /// The words of the command a text for `bash -c` begins with, up to the first that is not plain: no
 /// variable, no quoting, nothing that bash itself does. Lines of comments are passed over. Empty:

@@ -32,12 +32,12 @@ printf 'done\n'
 
 }  // namespace
 
-CheckFindings check_modules(const std::vector<std::string>& modules, World& world) {
+CheckFindings check_modules(const std::vector<std::string>& modules, System& system) {
   CheckFindings found;
   if (modules.empty()) return found;
   std::vector<std::string> argv = {"bash", "-lc", std::string(loader), "modules"};
   argv.insert(argv.end(), modules.begin(), modules.end());
-  const auto output = world.run(argv, limit);
+  const auto output = system.run(argv, limit);
   if (output && output->exit_code == no_module_command) {
     add_error(found, ErrorKind::unavailable,
               "environment.modules: this machine has no `module` command",

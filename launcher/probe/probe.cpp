@@ -44,8 +44,8 @@ std::string last_line(const std::string& text) {
 
 class Probes {
  public:
-  Probes(const SlurmFacts& slurm, World& world, const ProbeSettings& settings)
-      : slurm_(slurm), world_(world), settings_(settings), pause_(settings.first_look) {}
+  Probes(const SlurmFacts& slurm, System& system, const ProbeSettings& settings)
+      : slurm_(slurm), system_(system), settings_(settings), pause_(settings.first_look) {}
 
   /// In the first partition that takes it.
   void submit(const ProbeTarget& target) {
@@ -58,9 +58,9 @@ class Probes {
       // Made before the job makes it: what was once seen missing may stay so for a minute on NFS.
       auto good = write_file(job.output, "");
       if (good)
-        good = write_file(script, render_probe_script(target, place, settings_.wishes,
+        good = write_file(script, render_probe_script(target, place, settings_.options,
                                                       settings_.program, job.output));
-      auto id = good ? submit_job(world_, script) : Result<std::string>(good.error());
+      auto id = good ? submit_job(system_, script) : Result<std::string>(good.error());
       if (id) {
         ++submitted_;
         job.id = *id;
@@ -103,13 +103,13 @@ class Probes {
   void tell(ProbeJob& job, const std::string& what) {
     if (what == job.said) return;
     job.said = what;
-    world_.note(fmt::format("job {}, partition {}, {}: {}\n", job.id, job.partition,
+    system_.log(fmt::format("job {}, partition {}, {}: {}\n", job.id, job.partition,
                             shape_words(job.target->type), what));
   }
 
   void look(ProbeJob& job) {
     if (!job.ended_at) {
-      const auto queued = queued_job(world_, job.id);
+      const auto queued = queued_job(system_, job.id);
       if (!queued) {
         tell(job, "Slurm does not answer: " + queued.error().what);
         return;
@@ -120,11 +120,11 @@ class Probes {
         if (waits) return;
       } else {
         job.ended_at = Clock::now();
-        const auto end = finished_job(world_, job.id);
+        const auto end = finished_job(system_, job.id);
         job.end_state = end ? end->state : (*queued ? (*queued)->state : "");
       }
     }
-    const auto text = world_.read_file(job.output);
+    const auto text = system_.read_file(job.output);
     auto capture = text ? find_capture(*text) : Result<Capture>(text.error());
     if (capture) {
       keep(job, *std::move(capture));
@@ -161,7 +161,7 @@ class Probes {
     for (const auto& partition : slurm_.partitions)
       for (const auto& type : partition.node_types)
         if (same_description(type, node.type)) node.partitions.push_back(partition.name);
-    auto files = write_probe(world_, node, capture.xml);
+    auto files = write_probe(system_, node, capture.xml);
     if (!files) {
       miss(job, files.error().what);
       return;
@@ -179,7 +179,7 @@ class Probes {
   void give_up(const std::string& why) {
     for (auto& job : jobs_) {
       if (job.over) continue;
-      const auto cancelled = cancel_job(world_, job.id);
+      const auto cancelled = cancel_job(system_, job.id);
       auto text = fmt::format("{}: job {}", why, job.id);
       if (!job.said.empty()) text += ", " + job.said;
       if (!cancelled)
@@ -189,7 +189,7 @@ class Probes {
   }
 
   const SlurmFacts& slurm_;
-  World& world_;
+  System& system_;
   const ProbeSettings& settings_;
   milliseconds pause_;
   int submitted_ = 0;
@@ -200,9 +200,9 @@ class Probes {
 }  // namespace
 
 ProbeOutcome execute_probes(const SlurmFacts& slurm, const std::vector<ProbeTarget>& targets,
-                            World& world, const ProbeSettings& settings) {
+                            System& system, const ProbeSettings& settings) {
   const StopSignals signals;
-  Probes probes(slurm, world, settings);
+  Probes probes(slurm, system, settings);
   for (const auto& target : targets)
     if (signals.count() == 0) probes.submit(target);
   return probes.follow(signals);

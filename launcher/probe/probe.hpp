@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "launcher/cluster/probe_cache.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/probe/probe_job.hpp"
 
 namespace dllaunch {
 
 struct ProbeSettings {
-  ProbeWishes wishes = {};
+  ProbeOptions options = {};
   std::string program = {};  // this dllaunch, as the nodes see it
   std::string folder = {};   // for scripts and outputs; the nodes see it too
   std::chrono::milliseconds within = std::chrono::minutes(10);
@@ -41,6 +41,6 @@ struct ProbeOutcome {
 /// Submits all jobs at once, tells where each one is, and cancels what is left at a signal or when
 /// the time is up. What fails is told as missed, never as an error.
 ProbeOutcome execute_probes(const SlurmFacts& slurm, const std::vector<ProbeTarget>& targets,
-                            World& world, const ProbeSettings& settings);
+                            System& system, const ProbeSettings& settings);
 
 }  // namespace dllaunch

@@ -81,7 +81,7 @@ Result<std::vector<ProbeTarget>> probe_targets(const SlurmFacts& slurm,
 }
 
 std::string render_probe_script(const ProbeTarget& target, const ProbePlace& place,
-                                const ProbeWishes& wishes, const std::string& program,
+                                const ProbeOptions& options, const std::string& program,
                                 const std::string& output) {
   std::string text = "#!/bin/bash\n";
   const auto add = [&text](std::string_view option, const std::string& value) {
@@ -94,9 +94,9 @@ std::string render_probe_script(const ProbeTarget& target, const ProbePlace& pla
   add("--time", "2");
   if (target.type.gpus > 0) add("--gpus-per-node", std::to_string(target.type.gpus));
   add("--exclude", place.others.empty() ? "" : compress_hosts(place.others));
-  add("--account", wishes.account);
-  add("--qos", wishes.qos);
-  add("--reservation", wishes.reservation);
+  add("--account", options.account);
+  add("--qos", options.qos);
+  add("--reservation", options.reservation);
   add("--output", escape_file_pattern(output));
   text += "#SBATCH --exclusive\n#SBATCH --no-requeue\n\n";
   // What the user's shell tells hwloc is of another machine than this node.

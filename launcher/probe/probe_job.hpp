@@ -28,7 +28,7 @@ Result<std::vector<ProbeTarget>> probe_targets(const SlurmFacts& slurm,
                                                const std::string& partition);
 
 /// What sites want of every job, in sbatch's words; empty: not asked for.
-struct ProbeWishes {
+struct ProbeOptions {
   std::string account = {};
   std::string qos = {};
   std::string reservation = {};
@@ -37,7 +37,7 @@ struct ProbeWishes {
 /// A whole node for two minutes at most, with its GPUs, for `program` probe --capture. `output` is
 /// a path without backslashes.
 std::string render_probe_script(const ProbeTarget& target, const ProbePlace& place,
-                                const ProbeWishes& wishes, const std::string& program,
+                                const ProbeOptions& options, const std::string& program,
                                 const std::string& output);
 
 /// What that job prints: the node as it is seen from inside, `type`, `cluster`, `partitions` and

@@ -18,7 +18,7 @@ struct FrameworkScene {
   RankEnv rank = {};
   std::string host = {};
   std::string start_name = {};
-  MeetingPoint point = {};                // port 0: the ranks do not meet
+  RendezvousPoint point = {};             // port 0: the ranks do not meet
   std::vector<std::string> workers = {};  // HOST:PORT by rank, for tensorflow
   int visible_gpus = 0;                   // that this process sees
 };

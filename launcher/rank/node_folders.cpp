@@ -13,15 +13,15 @@
 
 namespace dllaunch {
 
-SiteWishes read_site_wishes(const nlohmann::ordered_json& plan) {
-  SiteWishes wishes;
-  if (!plan.is_object()) return wishes;
+SiteSettings read_site_settings(const nlohmann::ordered_json& plan) {
+  SiteSettings settings;
+  if (!plan.is_object()) return settings;
   if (const auto folders = plan.find("node_folders"); folders != plan.end() && folders->is_object())
     for (const auto& [name, path] : folders->items())
-      if (path.is_string()) wishes.node_folders.emplace_back(name, path.get<std::string>());
+      if (path.is_string()) settings.node_folders.emplace_back(name, path.get<std::string>());
   if (const auto suffix = plan.find("host_suffix"); suffix != plan.end() && suffix->is_string())
-    wishes.host_suffix = suffix->get<std::string>();
-  return wishes;
+    settings.host_suffix = suffix->get<std::string>();
+  return settings;
 }
 
 std::string fill_in(std::string path, const EnvLookup& lookup) {

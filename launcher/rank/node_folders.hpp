@@ -13,13 +13,13 @@
 
 namespace dllaunch {
 
-struct SiteWishes {
+struct SiteSettings {
   std::vector<std::pair<std::string, std::string>> node_folders = {};  // variable -> path
   std::string host_suffix = {};
 };
 
 /// From plan.json; what is not there, or is not as we write it, is no wish.
-SiteWishes read_site_wishes(const nlohmann::ordered_json& plan);
+SiteSettings read_site_settings(const nlohmann::ordered_json& plan);
 
 /// "/tmp/{user}-cache-{job}" on this node: {user}, {job} and {node} from the environment.
 std::string fill_in(std::string path, const EnvLookup& lookup);

@@ -143,7 +143,7 @@ Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
   planned.request = *std::move(request);
   if (const auto framework = plan.find("framework"); framework != plan.end())
     planned.framework = framework->is_string() ? framework->get<std::string>() : "";
-  planned.site = read_site_wishes(plan);
+  planned.site = read_site_settings(plan);
   if (const auto topology = plan.find("topology"); topology != plan.end() && topology->is_object())
     planned.exact = topology->value("exact", Json(true)) != Json(false);
   for (const auto& rank : binding.value("ranks", Json::array())) {

@@ -21,7 +21,7 @@ struct PlannedBinding {
   bool exact = true;              // false: this node may be wired otherwise than the plan's
   std::vector<std::vector<std::string>> gpus = {};  // PCI addresses, by local rank
   std::string framework = "none";  // empty: the built-in trainer, which asks MPI for its peers
-  SiteWishes site = {};            // what the cluster's profile wants done on the node
+  SiteSettings site = {};          // what the cluster's profile wants done on the node
 };
 
 /// bad_request: not a plan.

@@ -127,8 +127,8 @@ double time_of(const Event& event) {
   return std::visit([](const auto& one) { return one.time; }, event);
 }
 
-std::int64_t generation_of(const Event& event) {
-  return std::visit([](const auto& one) { return one.generation; }, event);
+std::int64_t fencing_token_of(const Event& event) {
+  return std::visit([](const auto& one) { return one.fencing_token; }, event);
 }
 
 std::optional<Event> parse_event(std::string_view line) {
@@ -151,8 +151,8 @@ std::optional<Event> parse_event(std::string_view line) {
   const auto reader = readers.find(text(parsed, "event"));
   if (!time || reader == readers.end()) return std::nullopt;
   Event event = reader->second(parsed, *time);
-  const auto generation = std::max<std::int64_t>(0, whole(parsed, "generation").value_or(0));
-  std::visit([&](auto& one) { one.generation = generation; }, event);
+  const auto fencing_token = std::max<std::int64_t>(0, whole(parsed, "generation").value_or(0));
+  std::visit([&](auto& one) { one.fencing_token = fencing_token; }, event);
   return event;
 }
 
@@ -162,7 +162,7 @@ std::string restart_line(const RestartEvent& event) {
       {"time", event.time},          {"event", "restart"},
       {"reason", event.reason},      {"from", event.from.empty() ? Json() : Json(event.from)},
       {"step", or_null(event.step)}, {"queue_seconds", or_null(event.queue_seconds)}};
-  if (event.generation > 0) line["generation"] = event.generation;
+  if (event.fencing_token > 0) line["generation"] = event.fencing_token;
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

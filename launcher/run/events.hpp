@@ -12,8 +12,8 @@
 
 namespace dllaunch {
 
-/// `time` is Unix seconds in all of them, `generation` that of the life that wrote it (0: it has
-/// none; runtime/rank/lease.hpp). An absent optional was null or missing.
+/// `time` is Unix seconds in all of them, `fencing_token` that of the incarnation that wrote it (0:
+/// it has none; runtime/rank/run_ownership.hpp). An absent optional was null or missing.
 struct StartEvent {
   double time = 0;
   std::optional<std::int64_t> ranks = {};
@@ -25,7 +25,7 @@ struct StartEvent {
   std::optional<std::int64_t> epochs = {};           // in all, earlier runs included
   std::optional<std::int64_t> steps_per_epoch = {};  // optimiser steps
   std::string init_from = {};                        // file of its first weights
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 struct StepEvent {
@@ -36,7 +36,7 @@ struct StepEvent {
   std::optional<double> accuracy = {};
   std::optional<double> lr = {};
   std::optional<double> images_per_s = {};
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 struct EpochEvent {
@@ -50,14 +50,14 @@ struct EpochEvent {
   std::optional<double> images_per_s = {};
   std::optional<double> images = {};  // trained on in it by this process; older trainers: absent
   std::optional<std::int64_t> step = {};  // its last one
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 struct RanksEvent {
   double time = 0;
   std::int64_t epoch = 0;
   std::vector<std::string> notes = {};  // on ranks that were late
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 struct CheckpointEvent {
@@ -68,14 +68,14 @@ struct CheckpointEvent {
   std::optional<double> seconds_blocked = {};
   std::optional<double> seconds_total = {};
   std::optional<std::int64_t> bytes = {};
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 struct CheckpointFailedEvent {
   double time = 0;
   std::int64_t step = 0;
   std::string why = {};
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 /// The resume passed over a checkpoint that is not sound.
@@ -83,7 +83,7 @@ struct CheckpointRefusedEvent {
   double time = 0;
   std::string path = {};
   std::string why = {};
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 struct RestartEvent {
@@ -92,7 +92,7 @@ struct RestartEvent {
   std::string from = {};                     // checkpoint; empty: from the beginning
   std::optional<std::int64_t> step = {};     // of that checkpoint
   std::optional<double> queue_seconds = {};  // that the run waited for Slurm
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 struct StallEvent {
@@ -102,14 +102,14 @@ struct StallEvent {
   std::string collective = {};
   std::optional<double> seconds = {};
   std::string line = {};  // the whole of it for people; empty: an older trainer
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 struct EndEvent {
   double time = 0;
   std::string status = {};
   std::optional<double> seconds = {};
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
 };
 
 using Event =
@@ -117,14 +117,14 @@ using Event =
                  CheckpointFailedEvent, CheckpointRefusedEvent, RestartEvent, StallEvent, EndEvent>;
 
 double time_of(const Event& event);
-std::int64_t generation_of(const Event& event);
+std::int64_t fencing_token_of(const Event& event);
 
 /// Nothing for a line that is no JSON object, lacks `time` or `event`, or names an event this
 /// version does not know: a newer trainer, or a line cut by a crash, must not stop a follower.
 std::optional<Event> parse_event(std::string_view line);
 
 /// The line, newline included, by which whoever restarts a run says so in events.jsonl before the
-/// new life begins.
+/// new incarnation begins.
 std::string restart_line(const RestartEvent& event);
 
 /// The events that were appended since the last look.

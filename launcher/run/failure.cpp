@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "launcher/base/utf8.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/run/log_line.hpp"
 
 namespace dllaunch {

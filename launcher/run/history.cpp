@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// The trainer's word for "this life goes on from a checkpoint"; others are reasons.
+/// The trainer's word for "this incarnation goes on from a checkpoint"; others are reasons.
 constexpr std::string_view resumed = "resume";
 
 /// 469 of "runs/x/checkpoints/step-00000469".
@@ -33,22 +33,22 @@ std::optional<std::int64_t> step_of(std::string_view checkpoint) {
 
 }  // namespace
 
-bool History::is_orphan(std::int64_t generation) {
-  if (generation <= 0) return false;
-  if (generation < generation_) return true;
-  generation_ = generation;
+bool History::is_orphan(std::int64_t fencing_token) {
+  if (fencing_token <= 0) return false;
+  if (fencing_token < fencing_token_) return true;
+  fencing_token_ = fencing_token;
   return false;
 }
 
 bool History::follow(const Event& event, bool accounted) {
-  if (is_orphan(generation_of(event))) return false;
-  if (const auto* start = std::get_if<StartEvent>(&event)) begin_life(*start, accounted);
+  if (is_orphan(fencing_token_of(event))) return false;
+  if (const auto* start = std::get_if<StartEvent>(&event)) begin_incarnation(*start, accounted);
   if (const auto* restart = std::get_if<RestartEvent>(&event)) resume(*restart, accounted);
   if (const auto* end = std::get_if<EndEvent>(&event)) ended_ = end->status;
   if (const auto* step = std::get_if<StepEvent>(&event)) {
     if (!take_step(*step)) return false;
   }
-  if (!std::holds_alternative<RestartEvent>(event)) life_time_ = time_of(event);
+  if (!std::holds_alternative<RestartEvent>(event)) incarnation_time_ = time_of(event);
   return true;
 }
 
@@ -62,7 +62,7 @@ bool History::recall(const Event& event) {
   return follow(event, /*accounted=*/false);
 }
 
-void History::begin_life(const StartEvent& event, bool accounted) {
+void History::begin_incarnation(const StartEvent& event, bool accounted) {
   ++lives_;
   if (accounted) ++accounted_lives_;
   base_known_ = false;
@@ -70,7 +70,7 @@ void History::begin_life(const StartEvent& event, bool accounted) {
   blocked_seconds_ = 0;
   // What is started again after an earlier run in the directory says so itself, if it goes on.
   if (accounted_lives_ > 1) {
-    down_since_ = life_time_;
+    down_since_ = incarnation_time_;
     open_restart(event.time);
   }
 }
@@ -82,7 +82,7 @@ void History::resume(const RestartEvent& event, bool accounted) {
     if (accounted) queue_seconds_ += queue_note_;
     return;
   }
-  // The first life of a directory may begin with another run's checkpoint.
+  // The first incarnation of a directory may begin with another run's checkpoint.
   if (accounted && !restart_is_open_ && lives_ != 1) open_restart(event.time);
   if (restart_is_open_) restarts_.back().from = event.from;
   const auto step = event.step ? event.step : step_of(event.from);

@@ -40,10 +40,10 @@ JobRecord record_of(const RunDir& run, const std::string& id) {
   return record;
 }
 
-void keep(World& world, const RunDir& run, const Json& record) {
+void keep(System& system, const RunDir& run, const Json& record) {
   const auto text = record.dump(2, ' ', false, Json::error_handler_t::replace);
   const auto written = write_file(run.job_json(), text + "\n");
-  if (!written) world.note("dllaunch: " + written.error().what + "\n");
+  if (!written) system.log("dllaunch: " + written.error().what + "\n");
 }
 
 /// What stands before the last "|".
@@ -91,30 +91,30 @@ bool is_same_job(const JobIdentity& ours, const SlurmJob& job) {
 const std::string& OwnCluster::name() {
   constexpr std::chrono::seconds limit(20);
   if (name_) return *name_;
-  name_ = world_.environment("SLURM_CLUSTER_NAME").value_or("");
+  name_ = system_.environment("SLURM_CLUSTER_NAME").value_or("");
   if (!name_->empty()) return *name_;
-  const auto shown = world_.run({"scontrol", "show", "config"}, limit);
+  const auto shown = system_.run({"scontrol", "show", "config"}, limit);
   if (shown && shown->exit_code == 0) name_ = parse_slurm_config(shown->out).cluster;
   return *name_;
 }
 
-void remember_job(World& world, const RunDir& run, const std::string& id,
+void remember_job(System& system, const RunDir& run, const std::string& id,
                   const std::string& token) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  keep(world, run,
+  keep(system, run,
        {{"id", id},
-        {"cluster", OwnCluster(world).name()},
+        {"cluster", OwnCluster(system).name()},
         {"token", token},
         {"submitted", std::chrono::duration<double>(now).count()}});
 }
 
-void remember_own_script(World& world, const RunDir& run, const SlurmJob& job) {
+void remember_own_script(System& system, const RunDir& run, const SlurmJob& job) {
   const auto script = job.origin.words.substr(without_command(job.origin.words).size());
   const auto submitted = parse_slurm_time(job.submit);
   if (access(run.sbatch_script().c_str(), F_OK) == 0 || script.size() < 2 || !submitted) return;
-  keep(world, run,
+  keep(system, run,
        {{"id", job.id},
-        {"cluster", OwnCluster(world).name()},
+        {"cluster", OwnCluster(system).name()},
         {"script", script.substr(1)},
         {"submitted", *submitted}});
 }
@@ -129,8 +129,8 @@ Result<Ok> check_cluster(const RunDir& run, const std::string& id, OwnCluster& h
                fmt::format("log in to {} and repeat it there", theirs)};
 }
 
-Result<Ok> check_cluster(World& world, const RunDir& run, const std::string& id) {
-  OwnCluster here(world);
+Result<Ok> check_cluster(System& system, const RunDir& run, const std::string& id) {
+  OwnCluster here(system);
   return check_cluster(run, id, here);
 }
 

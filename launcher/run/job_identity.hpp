@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 
@@ -35,27 +35,28 @@ bool is_same_job(const JobIdentity& ours, const SlurmJob& job);
 
 /// Keeps in RUN/job.json the job's token, when it was submitted and on which cluster. A file system
 /// that refuses costs that knowledge only.
-void remember_job(World& world, const RunDir& run, const std::string& id, const std::string& token);
+void remember_job(System& system, const RunDir& run, const std::string& id,
+                  const std::string& token);
 
 /// The same of a job that its user submitted with a script of his own, seen from within: the script
 /// stands for the token. Does nothing where the run has a RUN/job.sbatch.
-void remember_own_script(World& world, const RunDir& run, const SlurmJob& job);
+void remember_own_script(System& system, const RunDir& run, const SlurmJob& job);
 
 /// The name of this cluster. Slurm is asked at most once.
 class OwnCluster {
  public:
-  explicit OwnCluster(World& world) : world_(world) {}
+  explicit OwnCluster(System& system) : system_(system) {}
   /// Empty: Slurm does not say.
   const std::string& name();
 
  private:
-  World& world_;
+  System& system_;
   std::optional<std::string> name_;
 };
 
 /// unavailable: the run's job was submitted on another cluster than this one, both named.
 /// Asks for the name of this one only where the run's is known.
 Result<Ok> check_cluster(const RunDir& run, const std::string& id, OwnCluster& here);
-Result<Ok> check_cluster(World& world, const RunDir& run, const std::string& id);
+Result<Ok> check_cluster(System& system, const RunDir& run, const std::string& id);
 
 }  // namespace dllaunch

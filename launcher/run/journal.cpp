@@ -194,7 +194,7 @@ int restarts_in(const Journal& journal, std::string_view job) {
 std::string line_of(const JournalAttempt& begun) {
   auto line = head(begun.time, "attempt", begun.job, begun.allocation);
   line["attempt"] = begun.attempt;
-  line["generation"] = begun.generation;
+  line["generation"] = begun.fencing_token;
   if (!begun.checkpoint.empty()) line["checkpoint"] = begun.checkpoint;
   return text_of(line);
 }
@@ -226,7 +226,7 @@ void tell_end(Json& line, const Attempt& ended) {
 std::string line_of(const JournalAttempt& begun, const Attempt& ended, double time) {
   auto line = head(time, "ended", ended.job, ended.allocation);
   line["attempt"] = begun.attempt;
-  line["generation"] = begun.generation;
+  line["generation"] = begun.fencing_token;
   line["seconds"] = time - begun.time;
   tell_end(line, ended);
   return text_of(line);

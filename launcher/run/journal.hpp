@@ -21,7 +21,7 @@ struct JournalAttempt {
   std::string job = {};
   int allocation = 0;
   int attempt = 1;  // in this allocation
-  std::int64_t generation = 0;
+  std::int64_t fencing_token = 0;
   std::string checkpoint = {};  // the newest when it began; empty: none
 };
 

@@ -36,8 +36,8 @@ std::size_t escape_length(std::string_view text) {
     return ended ? end + 1 : 0;
   }
   if (text[1] == ']') {
-    const auto bell = text.find('\a');
-    if (bell != std::string_view::npos) return bell + 1;
+    const auto wake_event = text.find('\a');
+    if (wake_event != std::string_view::npos) return wake_event + 1;
     const auto string_end = text.find("\x1b\\", 2);
     return string_end == std::string_view::npos ? 0 : string_end + 2;
   }

@@ -21,9 +21,10 @@ Error holds_another(const RunDir& run, const std::string& why) {
 
 }  // namespace
 
-Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const LaunchPlan& plan) {
+Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
+                          const LaunchPlan& plan) {
   if (!run.resumed) return Ok{};
-  auto text = world.read_file(run.job_yaml());
+  auto text = system.read_file(run.job_yaml());
   if (!text) return std::move(text).error();
   const auto earlier = parse_job(*text, run.job_yaml(), {});
   if (!earlier.job) {
@@ -32,7 +33,7 @@ Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const
     return holds_another(run, fmt::format("its job.yaml cannot be read ({})", why));
   }
   auto changes = changes_that_matter(earlier.job->resolved, job.resolved);
-  const auto plan_text = world.read_file(run.plan_json());
+  const auto plan_text = system.read_file(run.plan_json());
   const Json before = plan_text ? Json::parse(*plan_text, nullptr, false) : Json();
   if (before.is_object() && before.value("ranks", plan.ranks()) != plan.ranks()) {
     changes.push_back(fmt::format("ranks: {} -> {}", before.value("ranks", 0), plan.ranks()));

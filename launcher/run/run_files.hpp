@@ -2,7 +2,7 @@
 #pragma once
 
 #include "launcher/job/job.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"
 
@@ -10,7 +10,8 @@ namespace dllaunch {
 
 /// bad_request: the directory holds a run of a job that differs in what is computed; names every
 /// key that does.
-Result<Ok> check_same_job(World& world, const RunDir& run, const Job& job, const LaunchPlan& plan);
+Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
+                          const LaunchPlan& plan);
 
 /// Who may read copies of a job file: no more than may read the file.
 Readers readers_of(const std::string& job_file);

@@ -54,23 +54,23 @@ bool holds_a_run(const std::string& path) {
 
 }  // namespace
 
-std::optional<std::string> state_folder(World& world) {
-  const auto state = world.environment("XDG_STATE_HOME");
+std::optional<std::string> state_folder(System& system) {
+  const auto state = system.environment("XDG_STATE_HOME");
   // A relative one is to be ignored, says the XDG specification.
   if (state && state->starts_with('/')) return *state + "/dllaunch";
-  const auto home = world.environment("HOME");
+  const auto home = system.environment("HOME");
   if (!home || !home->starts_with('/')) return std::nullopt;
   return *home + "/.local/state/dllaunch";
 }
 
-std::optional<std::string> run_index_folder(World& world) {
-  const auto state = state_folder(world);
+std::optional<std::string> run_index_folder(System& system) {
+  const auto state = state_folder(system);
   if (!state) return std::nullopt;
   return *state + "/runs";
 }
 
-Result<Ok> remember_run(World& world, const RunDir& run) {
-  const auto folder = run_index_folder(world);
+Result<Ok> remember_run(System& system, const RunDir& run) {
+  const auto folder = run_index_folder(system);
   if (!folder) return Error{ErrorKind::unavailable, "no HOME to remember the run in", ""};
   std::error_code error(make_private_folder(*folder), std::generic_category());
   auto written = error ? Result<Ok>(Error{ErrorKind::unavailable, error.message(), ""})
@@ -83,11 +83,11 @@ Result<Ok> remember_run(World& world, const RunDir& run) {
   return Ok{};
 }
 
-std::vector<std::string> known_runs(World& world) {
+std::vector<std::string> known_runs(System& system) {
   std::vector<Dated> dated;
-  if (const auto folder = run_index_folder(world)) {
+  if (const auto folder = run_index_folder(system)) {
     for (auto& [time, entry] : dated_entries(*folder)) {
-      auto text = world.read_file(entry);
+      auto text = system.read_file(entry);
       if (!text) continue;
       dated.emplace_back(time, text->substr(0, text->find('\n')));
     }

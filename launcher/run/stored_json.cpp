@@ -26,8 +26,8 @@ nlohmann::ordered_json json_object_in(std::string_view text) {
   return document;
 }
 
-Result<std::string> read_run_file(World& world, const std::string& path, std::size_t most_bytes) {
-  auto text = world.read_file(path);
+Result<std::string> read_run_file(System& system, const std::string& path, std::size_t most_bytes) {
+  auto text = system.read_file(path);
   const bool refused = !text && text.error().kind == ErrorKind::bad_request;
   if (refused || (text && text->size() > most_bytes))
     return Error{

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 
@@ -18,6 +18,6 @@ nlohmann::ordered_json json_object_in(std::string_view text);
 
 /// The text of a file of a run; empty where there is none. unavailable: it is larger than
 /// `most_bytes`, which no such file of ours is.
-Result<std::string> read_run_file(World& world, const std::string& path, std::size_t most_bytes);
+Result<std::string> read_run_file(System& system, const std::string& path, std::size_t most_bytes);
 
 }  // namespace dllaunch

@@ -29,9 +29,9 @@ double began_at_s(const RunDir& dir, Launcher launcher) {
 }
 
 /// Null where there is none, or it is damaged.
-Result<Json> read_json(World& world, const std::string& path) {
+Result<Json> read_json(System& system, const std::string& path) {
   constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  auto text = read_run_file(world, path, most_bytes);
+  auto text = read_run_file(system, path, most_bytes);
   if (!text) return std::move(text).error();
   return text->empty() ? Json() : json_object_in(*text);
 }
@@ -108,26 +108,26 @@ LaunchPlan read_plan(const Json& document, const RunDir& dir) {
 
 }  // namespace
 
-Result<StoredRun> read_stored_run(World& world, const std::string& path) {
+Result<StoredRun> read_stored_run(System& system, const std::string& path) {
   StoredRun run{.dir = {.path = path, .resumed = true}, .plan = {}, .summary = {}};
-  const auto document = read_json(world, run.dir.plan_json());
+  const auto document = read_json(system, run.dir.plan_json());
   if (!document) return document.error();
   if (document->is_null())
     return Error{ErrorKind::bad_request, fmt::format("{} holds no run: no plan.json in it", path),
                  "dllaunch ps lists the runs"};
   run.plan = read_plan(*document, run.dir);
-  const auto train = read_json(world, run.dir.train_json());
+  const auto train = read_json(system, run.dir.train_json());
   if (!train) return train.error();
   run.trains = !train->is_null();
   if (const auto epochs = train->find("epochs");
       epochs != train->end() && epochs->is_number_integer())
     run.epochs = epochs->get<std::int64_t>();
   constexpr std::size_t longest_id = 4096;
-  const auto id = read_run_file(world, run.dir.job_id(), longest_id);
+  const auto id = read_run_file(system, run.dir.job_id(), longest_id);
   if (!id) return id.error();
   run.job_id = job_id_in(*id).value_or("");
   run.began_at_s = began_at_s(run.dir, run.plan.launcher);
-  auto summary = read_json(world, run.dir.summary());
+  auto summary = read_json(system, run.dir.summary());
   if (!summary) return std::move(summary).error();
   run.summary = *std::move(summary);
   return run;

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"
 
@@ -26,7 +26,7 @@ struct StoredRun {
 };
 
 /// bad_request: the directory holds no run, or a plan.json that makes no sense.
-Result<StoredRun> read_stored_run(World& world, const std::string& path);
+Result<StoredRun> read_stored_run(System& system, const std::string& path);
 
 /// Seconds from the run's submission, or its start here, until now, by the file system's clock and
 /// ours; infinite where it never began.

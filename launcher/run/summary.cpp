@@ -33,7 +33,7 @@ std::string_view to_string(RunStatus status) {
   return words[static_cast<std::size_t>(status)];
 }
 
-bool RunLedger::take(const Event& event) {
+bool RunTotals::take(const Event& event) {
   if (!history_.take(event)) return false;
   forget_lost_epochs();
   if (std::holds_alternative<StartEvent>(event)) {
@@ -68,14 +68,14 @@ bool RunLedger::take(const Event& event) {
   return true;
 }
 
-void RunLedger::recall(const Event& event) {
+void RunTotals::recall(const Event& event) {
   if (!history_.recall(event)) return;
   forget_lost_epochs();
   if (const auto* epoch = std::get_if<EpochEvent>(&event)) finish_epoch(*epoch);
 }
 
-void RunLedger::finish_epoch(const EpochEvent& event) {
-  // Of a life that began anew: its first step may be an epoch.
+void RunTotals::finish_epoch(const EpochEvent& event) {
+  // Of an incarnation that began anew: its first step may be an epoch.
   const auto same = [&] { return event.step && epochs_.back().step >= *event.step; };
   while (!epochs_.empty() && same()) epochs_.pop_back();
   const auto before = val_accuracy();
@@ -87,18 +87,18 @@ void RunLedger::finish_epoch(const EpochEvent& event) {
                      .val_accuracy = event.val_accuracy ? event.val_accuracy : before});
 }
 
-/// Of a life that went on from an earlier checkpoint.
-void RunLedger::forget_lost_epochs() {
+/// Of an incarnation that went on from an earlier checkpoint.
+void RunTotals::forget_lost_epochs() {
   while (!epochs_.empty() && epochs_.back().step > history_.step()) epochs_.pop_back();
 }
 
-std::optional<double> RunLedger::goodput(double wall_seconds, double most_seconds) const {
+std::optional<double> RunTotals::goodput(double wall_seconds, double most_seconds) const {
   const double wall = std::max(wall_seconds, std::min(history_.span_seconds(), most_seconds));
   if (!trained() || wall <= 0) return std::nullopt;
   return std::clamp(step_seconds() / wall, 0.0, 1.0);
 }
 
-std::optional<double> RunLedger::images_per_s() const {
+std::optional<double> RunTotals::images_per_s() const {
   for (const Work& work : {later_epochs_, first_epochs_}) {
     if (work.seconds > 0) return work.images / work.seconds;
   }
@@ -106,16 +106,16 @@ std::optional<double> RunLedger::images_per_s() const {
   return std::nullopt;
 }
 
-Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks,
+Summary summarize(const RunTotals& totals, RunStatus status, double seconds, int ranks,
                   double most_seconds) {
   Summary summary{.status = status, .seconds = seconds, .queue_seconds = {}, .ranks = ranks};
-  summary.images_per_s = ledger.images_per_s();
-  summary.first_epoch_excluded = ledger.first_epoch_excluded();
-  summary.val_accuracy = ledger.val_accuracy();
-  summary.restarts = ledger.restarts();
-  summary.stalls = ledger.stalls();
-  summary.goodput = ledger.goodput(seconds, most_seconds);
-  const History& history = ledger.history();
+  summary.images_per_s = totals.images_per_s();
+  summary.first_epoch_excluded = totals.first_epoch_excluded();
+  summary.val_accuracy = totals.val_accuracy();
+  summary.restarts = totals.restarts();
+  summary.stalls = totals.stalls();
+  summary.goodput = totals.goodput(seconds, most_seconds);
+  const History& history = totals.history();
   summary.lost_steps = history.lost_steps();
   summary.lost_seconds = history.lost_seconds();
   summary.restart_list = history.restarts();

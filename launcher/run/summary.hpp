@@ -20,7 +20,7 @@ enum class RunStatus { completed, failed, cancelled, timeout, preempted, node_fa
 std::string_view to_string(RunStatus status);
 
 /// Adds up a run's events: those that count (history.hpp).
-class RunLedger {
+class RunTotals {
  public:
   /// Whether the event counts; nobody shows one that does not.
   bool take(const Event& event);
@@ -30,7 +30,7 @@ class RunLedger {
 
   const History& history() const { return history_; }
   /// Epochs finished, those of earlier runs in the directory included. Falls, as val_accuracy()
-  /// does, when a life goes on from an earlier checkpoint.
+  /// does, when an incarnation goes on from an earlier checkpoint.
   std::int64_t epochs() const { return epochs_.empty() ? 0 : epochs_.back().epoch; }
   int restarts() const { return history_.restart_count(); }
   std::optional<double> val_accuracy() const {
@@ -47,7 +47,8 @@ class RunLedger {
 
   /// Useful step time over wall time, 0 .. 1; the definition stands in history.hpp. `wall_seconds`:
   /// without the queue; where it is less than what the events span, it is that, up to
-  /// `most_seconds`: the clocks of two lives' nodes may differ by years. Nothing without a step.
+  /// `most_seconds`: the clocks of two incarnations' nodes may differ by years. Nothing without a
+  /// step.
   std::optional<double> goodput(double wall_seconds, double most_seconds = no_bound) const;
   static constexpr double no_bound = std::numeric_limits<double>::infinity();
 
@@ -116,9 +117,9 @@ struct Summary {
   std::string advice = {};                 // what to change; empty: nobody knows
 };
 
-/// `seconds`, `most_seconds`: as in RunLedger::goodput.
-Summary summarize(const RunLedger& ledger, RunStatus status, double seconds, int ranks,
-                  double most_seconds = RunLedger::no_bound);
+/// `seconds`, `most_seconds`: as in RunTotals::goodput.
+Summary summarize(const RunTotals& totals, RunStatus status, double seconds, int ranks,
+                  double most_seconds = RunTotals::no_bound);
 
 /// contract.md "summary.json"; of a run that did not complete also why.
 nlohmann::ordered_json to_json(const Summary& summary);

@@ -32,10 +32,10 @@ std::string name_of(const JobAllocation& allocation) {
 }
 
 /// Slurm ends what runs of a job that is put back, scontrol before it has its answer among it.
-bool is_back(World& world, const JobAllocation& allocation) {
+bool is_back(System& system, const JobAllocation& allocation) {
   constexpr int tries = 8;
   for (int i = 0; i < tries; ++i) {
-    const auto record = ask_of_job(world, allocation, std::chrono::seconds(5));
+    const auto record = ask_of_job(system, allocation, std::chrono::seconds(5));
     if (record && record->restarts != allocation.restarts) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(250));
   }
@@ -43,17 +43,17 @@ bool is_back(World& world, const JobAllocation& allocation) {
 }
 
 /// Nothing: no answer.
-std::optional<std::vector<SlurmNode>> ask_of_nodes(World& world, const std::string& nodes,
+std::optional<std::vector<SlurmNode>> ask_of_nodes(System& system, const std::string& nodes,
                                                    std::chrono::seconds limit) {
   if (nodes.empty()) return std::vector<SlurmNode>();
-  const auto output = world.run({"scontrol", "show", "node", nodes}, limit);
+  const auto output = system.run({"scontrol", "show", "node", nodes}, limit);
   if (!output || output->exit_code != 0) return std::nullopt;
   return parse_slurm_nodes(output->out);
 }
 
 /// Why the job must not be put back yet; empty: nothing is in the way.
-std::string doubt_in(World& world, const std::string& nodes, const NodesInDoubt& doubt) {
-  const auto states = ask_of_nodes(world, nodes, query_limit);
+std::string doubt_in(System& system, const std::string& nodes, const NodesInDoubt& doubt) {
+  const auto states = ask_of_nodes(system, nodes, query_limit);
   if (!states) return "Slurm's controller does not answer";
   for (const auto& node : *states) {
     const bool silent =
@@ -66,28 +66,28 @@ std::string doubt_in(World& world, const std::string& nodes, const NodesInDoubt&
 
 }  // namespace
 
-JobAllocation read_allocation(World& world) {
+JobAllocation read_allocation(System& system) {
   JobAllocation allocation;
-  allocation.job = world.environment("SLURM_JOB_ID").value_or("");
+  allocation.job = system.environment("SLURM_JOB_ID").value_or("");
   if (allocation.job.empty()) return allocation;
-  const auto array = number_in(world.environment("SLURM_ARRAY_JOB_ID"));
-  const auto task = number_in(world.environment("SLURM_ARRAY_TASK_ID"));
+  const auto array = number_in(system.environment("SLURM_ARRAY_JOB_ID"));
+  const auto task = number_in(system.environment("SLURM_ARRAY_TASK_ID"));
   if (array && task) allocation.name = fmt::format("{}_{}", *array, *task);
   allocation.restarts =
-      static_cast<int>(number_in(world.environment("SLURM_RESTART_COUNT")).value_or(0));
-  allocation.nodes = world.environment("SLURM_JOB_NODELIST").value_or("");
-  allocation.host = world.environment("SLURMD_NODENAME").value_or("");
-  if (const auto end = number_in(world.environment("SLURM_JOB_END_TIME"))) {
+      static_cast<int>(number_in(system.environment("SLURM_RESTART_COUNT")).value_or(0));
+  allocation.nodes = system.environment("SLURM_JOB_NODELIST").value_or("");
+  allocation.host = system.environment("SLURMD_NODENAME").value_or("");
+  if (const auto end = number_in(system.environment("SLURM_JOB_END_TIME"))) {
     allocation.end_s = static_cast<double>(*end);
-  } else if (const auto record = ask_of_job(world, allocation)) {
+  } else if (const auto record = ask_of_job(system, allocation)) {
     allocation.end_s = end_of(*record);
   }
   return allocation;
 }
 
-std::optional<SlurmJob> ask_of_job(World& world, const JobAllocation& allocation,
+std::optional<SlurmJob> ask_of_job(System& system, const JobAllocation& allocation,
                                    std::chrono::seconds limit) {
-  const auto output = world.run({"scontrol", "show", "job", name_of(allocation)}, limit);
+  const auto output = system.run({"scontrol", "show", "job", name_of(allocation)}, limit);
   if (!output || output->exit_code != 0) return std::nullopt;
   for (auto& job : parse_slurm_jobs(output->out)) {
     if (job.id == allocation.job) return std::move(job);
@@ -109,9 +109,9 @@ std::optional<double> queue_seconds(const SlurmJob& job, double since_s) {
                   static_cast<double>(*start) - std::max(static_cast<double>(*submit), since_s));
 }
 
-Result<Ok> requeue(World& world, const JobAllocation& allocation, const NodesInDoubt& nodes) {
+Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesInDoubt& nodes) {
   const auto name = name_of(allocation);
-  const auto record = ask_of_job(world, allocation);
+  const auto record = ask_of_job(system, allocation);
   // Without knowing whose it is now we might end our successor.
   if (!record) return Error{ErrorKind::timeout, "Slurm's controller does not answer", ""};
   if (record->restarts != allocation.restarts)
@@ -122,13 +122,13 @@ Result<Ok> requeue(World& world, const JobAllocation& allocation, const NodesInD
   const bool waits = nodes.wait && record->state == "RUNNING";
   // Those that Slurm has taken out of the job are nobody's concern any more.
   const auto& ours = record->nodes.empty() ? allocation.nodes : record->nodes;
-  if (const auto doubt = waits ? doubt_in(world, ours, nodes) : ""; !doubt.empty())
+  if (const auto doubt = waits ? doubt_in(system, ours, nodes) : ""; !doubt.empty())
     return Error{ErrorKind::timeout, doubt, ""};
-  const auto output = world.run({"scontrol", "requeue", name}, query_limit);
+  const auto output = system.run({"scontrol", "requeue", name}, query_limit);
   if (!output) return output.error();
   if (output->exit_code == 0) return Ok{};
   const auto words = first_line(output->err.empty() ? output->out : output->err);
-  if (words.empty() && is_back(world, allocation)) return Ok{};
+  if (words.empty() && is_back(system, allocation)) return Ok{};
   const bool silent = words.find("Unable to contact") != std::string::npos ||
                       words.find("timed out") != std::string::npos;
   // Slurm has begun to end it, for a reason of its own: then it knows what comes next.
@@ -139,7 +139,8 @@ Result<Ok> requeue(World& world, const JobAllocation& allocation, const NodesInD
                fmt::format("scontrol requeue {}: {}", name, words), ""};
 }
 
-Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const std::string& nodes) {
+Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation,
+                         const std::string& nodes) {
   const auto name = name_of(allocation);
   constexpr std::chrono::seconds limit(5);
   // Slurm is ending us meanwhile, with a TERM for each process, and KILL half a minute later.
@@ -149,11 +150,11 @@ Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const st
   for (int i = 0; i < tries; ++i) {
     if (i > 0) std::this_thread::sleep_for(pause);
     // Where it was not to run before.
-    const auto record = ask_of_job(world, allocation, limit);
+    const auto record = ask_of_job(system, allocation, limit);
     if (!record) continue;
     const auto all = record->excluded.empty() ? nodes : record->excluded + "," + nodes;
     const auto output =
-        world.run({"scontrol", "update", "JobId=" + name, "ExcNodeList=" + all}, limit);
+        system.run({"scontrol", "update", "JobId=" + name, "ExcNodeList=" + all}, limit);
     if (output && output->exit_code == 0) return Ok{};
     words = output ? first_line(output->err) : output.error().what;
   }
@@ -161,15 +162,15 @@ Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const st
                ""};
 }
 
-std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocation,
+std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocation,
                                     std::chrono::seconds limit) {
   const auto given = expand_hosts(allocation.nodes);
   if (!given || given->empty()) return std::nullopt;
-  const auto job = ask_of_job(world, allocation, limit);
+  const auto job = ask_of_job(system, allocation, limit);
   if (!job || job->state != "RUNNING" || job->restarts != allocation.restarts) return std::nullopt;
   const auto still = expand_hosts(job->nodes);
   if (!still) return std::nullopt;
-  const auto states = ask_of_nodes(world, allocation.nodes, limit);
+  const auto states = ask_of_nodes(system, allocation.nodes, limit);
   if (!states) return std::nullopt;
   NodesLeft left;
   for (const auto& name : *given) {
@@ -182,8 +183,8 @@ std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocatio
   return left;
 }
 
-std::string node_out_of_order(World& world, const JobAllocation& allocation) {
-  const auto states = ask_of_nodes(world, allocation.nodes, query_limit);
+std::string node_out_of_order(System& system, const JobAllocation& allocation) {
+  const auto states = ask_of_nodes(system, allocation.nodes, query_limit);
   if (!states) return "";
   const auto gone = std::find_if(states->begin(), states->end(),
                                  [](const SlurmNode& node) { return is_gone(node.state); });

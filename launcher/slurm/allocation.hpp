@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/world.hpp"
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 
@@ -21,10 +21,10 @@ struct JobAllocation {
 };
 
 /// From the environment of a batch script; asks Slurm only for what is not there.
-JobAllocation read_allocation(World& world);
+JobAllocation read_allocation(System& system);
 
 /// The job as Slurm has it now; nothing where it does not answer in time.
-std::optional<SlurmJob> ask_of_job(World& world, const JobAllocation& allocation,
+std::optional<SlurmJob> ask_of_job(System& system, const JobAllocation& allocation,
                                    std::chrono::seconds limit = std::chrono::seconds(20));
 
 /// When it ends, by Slurm's record.
@@ -47,21 +47,21 @@ struct NodesInDoubt {
 /// Until Slurm calls the node down the job could not start again anyway: it is not over there. And
 /// what is put back before that, Slurm 22.05 never starts again (BadConstraints, "never runnable",
 /// which no release lifts), while what Slurm itself puts back for that node starts elsewhere.
-Result<Ok> requeue(World& world, const JobAllocation& allocation, const NodesInDoubt& nodes = {});
+Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesInDoubt& nodes = {});
 
 /// Of a job that was put back, whose start this was: it is not to start on these again (a host
 /// list). A job that runs would refuse.
-Result<Ok> exclude_nodes(World& world, const JobAllocation& allocation, const std::string& nodes);
+Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation, const std::string& nodes);
 
 struct NodesLeft {
   std::vector<std::string> there = {};  // in the order in which they were given
   std::vector<std::string> gone = {};   // taken out of the job, down, or silent
 };
 /// Of the job's nodes. Nothing: no answer, or the job is ending or in another start of its own.
-std::optional<NodesLeft> nodes_left(World& world, const JobAllocation& allocation,
+std::optional<NodesLeft> nodes_left(System& system, const JobAllocation& allocation,
                                     std::chrono::seconds limit = std::chrono::seconds(20));
 
 /// The first of the job's nodes that Slurm counts as down; empty: none, or no answer.
-std::string node_out_of_order(World& world, const JobAllocation& allocation);
+std::string node_out_of_order(System& system, const JobAllocation& allocation);
 
 }  // namespace dllaunch

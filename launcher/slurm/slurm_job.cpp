@@ -8,7 +8,7 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "launcher/plan/slurm_wishes.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/slurm_json.hpp"
 
 namespace dllaunch {
@@ -52,8 +52,8 @@ bool is_option_error(const std::string& words) {
   });
 }
 
-Result<Ok> run_quietly(World& world, const std::vector<std::string>& argv) {
-  auto output = world.run(argv, query_limit);
+Result<Ok> run_quietly(System& system, const std::vector<std::string>& argv) {
+  auto output = system.run(argv, query_limit);
   if (!output) return std::move(output).error();
   if (output->exit_code == 0) return Ok{};
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], words_of(*output)), ""};
@@ -104,11 +104,11 @@ bool is_silence(const Result<CommandOutput>& output, std::string_view knows_noth
 
 /// A job that was requeued has several records; the last is its end. `silent` is set when
 /// accounting did not answer.
-std::vector<SlurmJob> jobs_from_accounting(World& world, const std::string& id, bool& silent) {
+std::vector<SlurmJob> jobs_from_accounting(System& system, const std::string& id, bool& silent) {
   const auto output =
-      world.run({"sacct", "--allocations", "--noheader", "--parsable2", "--jobs=" + id,
-                 "--format=JobID,State,ExitCode,Submit,Start,End,JobName"},
-                query_limit);
+      system.run({"sacct", "--allocations", "--noheader", "--parsable2", "--jobs=" + id,
+                  "--format=JobID,State,ExitCode,Submit,Start,End,JobName"},
+                 query_limit);
   std::vector<SlurmJob> found;
   silent = silent || is_silence(output, "storage is disabled");
   if (!output || output->exit_code != 0) return found;
@@ -123,12 +123,12 @@ std::vector<SlurmJob> jobs_from_accounting(World& world, const std::string& id, 
 }
 
 /// scontrol does not say who cancelled.
-void add_cancellers(World& world, const std::string& id, std::vector<SlurmJob>& jobs) {
+void add_cancellers(System& system, const std::string& id, std::vector<SlurmJob>& jobs) {
   const bool asks = std::any_of(jobs.begin(), jobs.end(),
                                 [](const SlurmJob& job) { return job.state == "CANCELLED"; });
-  if (!asks || !world.find_program("sacct")) return;
+  if (!asks || !system.find_program("sacct")) return;
   bool silent = false;
-  for (const auto& recorded : jobs_from_accounting(world, id, silent)) {
+  for (const auto& recorded : jobs_from_accounting(system, id, silent)) {
     for (auto& job : jobs) {
       const bool same = job.array_task == recorded.array_task;
       if (same && job.state == "CANCELLED") job.cancelled_by = recorded.cancelled_by;
@@ -152,12 +152,12 @@ std::optional<std::string> job_id_in(std::string_view text) {
   return id;
 }
 
-Result<std::string> test_submission(World& world, const std::vector<std::string>& options) {
-  auto argv = sbatch_without(overriding(options, sbatch_variables(world)));
+Result<std::string> test_submission(System& system, const std::vector<std::string>& options) {
+  auto argv = sbatch_without(overriding(options, sbatch_variables(system)));
   argv.emplace_back("--test-only");
   argv.insert(argv.end(), options.begin(), options.end());
   argv.emplace_back("--wrap=true");
-  auto output = world.run(argv, submit_limit);
+  auto output = system.run(argv, submit_limit);
   if (!output) return std::move(output).error();
   if (output->exit_code == 0) return words_of(*output);
   const std::string words = words_of(*output);
@@ -166,15 +166,15 @@ Result<std::string> test_submission(World& world, const std::vector<std::string>
                "nothing was submitted; dllaunch script shows what would be"};
 }
 
-Result<std::string> submit_job(World& world, const std::string& script,
+Result<std::string> submit_job(System& system, const std::string& script,
                                const std::vector<std::string>& more) {
-  const auto text = world.read_file(script);
+  const auto text = system.read_file(script);
   const auto options = text ? options_of_script(*text) : std::vector<std::string>();
-  auto argv = sbatch_without(overriding(options, sbatch_variables(world)));
+  auto argv = sbatch_without(overriding(options, sbatch_variables(system)));
   argv.emplace_back("--parsable");
   argv.insert(argv.end(), more.begin(), more.end());
   argv.push_back(script);
-  auto output = world.run(argv, submit_limit);
+  auto output = system.run(argv, submit_limit);
   if (!output) {
     auto error = std::move(output).error();
     if (error.kind == ErrorKind::timeout) error.hint = "look with squeue --me: it may be queued";
@@ -192,10 +192,10 @@ Result<std::string> submit_job(World& world, const std::string& script,
 namespace {
 
 /// 22.05 shows all users' jobs in JSON, whatever was asked for.
-Result<std::vector<QueuedJob>> queued_in_json(World& world, const std::string& id) {
+Result<std::vector<QueuedJob>> queued_in_json(System& system, const std::string& id) {
   std::vector<QueuedJob> jobs;
   const auto output =
-      world.run({"squeue", "--json", id.empty() ? "--me" : "--jobs=" + id}, query_limit);
+      system.run({"squeue", "--json", id.empty() ? "--me" : "--jobs=" + id}, query_limit);
   if (!output || output->exit_code != 0) return jobs;
   for (const auto& job : parse_slurm_json(output->out).jobs) {
     const auto number = job.id.substr(0, job.id.find('_'));
@@ -207,10 +207,10 @@ Result<std::vector<QueuedJob>> queued_in_json(World& world, const std::string& i
 
 }  // namespace
 
-Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id) {
-  auto output = world.run({"squeue", "--noheader", "--format=" + std::string(queue_format),
-                           id.empty() ? "--me" : "--jobs=" + id},
-                          query_limit);
+Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id) {
+  auto output = system.run({"squeue", "--noheader", "--format=" + std::string(queue_format),
+                            id.empty() ? "--me" : "--jobs=" + id},
+                           query_limit);
   if (!output) return std::move(output).error();
   if (output->exit_code != 0) {
     // A job that Slurm has forgotten is an error to squeue, but an answer to us.
@@ -220,59 +220,59 @@ Result<std::vector<QueuedJob>> queued_jobs(World& world, const std::string& id) 
   auto jobs = parse_queue(output->out);
   // Words, and no job among them: a squeue that prints otherwise than we asked for. JSON cannot.
   if (jobs.empty() && output->out.find_first_not_of(" \t\r\n") != std::string::npos)
-    return queued_in_json(world, id);
+    return queued_in_json(system, id);
   return jobs;
 }
 
-Result<std::optional<QueuedJob>> queued_job(World& world, const std::string& id) {
-  auto jobs = queued_jobs(world, id);
+Result<std::optional<QueuedJob>> queued_job(System& system, const std::string& id) {
+  auto jobs = queued_jobs(system, id);
   if (!jobs) return std::move(jobs).error();
   if (jobs->empty()) return std::optional<QueuedJob>();
   return std::optional<QueuedJob>(std::move(jobs->front()));
 }
 
-std::vector<SlurmJob> finished_jobs(World& world, const std::string& id, bool* silent) {
-  const auto output = world.run({"scontrol", "show", "job", id}, query_limit);
+std::vector<SlurmJob> finished_jobs(System& system, const std::string& id, bool* silent) {
+  const auto output = system.run({"scontrol", "show", "job", id}, query_limit);
   if (output && output->exit_code == 0) {
     auto jobs = parse_slurm_jobs(output->out);
-    add_cancellers(world, id, jobs);
+    add_cancellers(system, id, jobs);
     if (!jobs.empty()) return jobs;
   }
   bool unheard = is_silence(output, "Invalid job id");
-  auto jobs = jobs_from_accounting(world, id, unheard);
+  auto jobs = jobs_from_accounting(system, id, unheard);
   if (silent != nullptr) *silent = jobs.empty() && unheard;
   if (!jobs.empty()) return jobs;
   // A sacct whose text we do not understand may still speak JSON.
-  const auto json = world.run({"sacct", "--json", "--jobs=" + id}, query_limit);
+  const auto json = system.run({"sacct", "--json", "--jobs=" + id}, query_limit);
   if (!json || json->exit_code != 0) return jobs;
   for (auto& job : parse_slurm_json(json->out).jobs)
     if (job.id.substr(0, job.id.find('_')) == id) jobs.push_back(std::move(job));
   return jobs;
 }
 
-std::vector<SlurmJob> finished_jobs(World& world, const JobIdentity& ours, bool* silent) {
-  auto jobs = finished_jobs(world, ours.id, silent);
+std::vector<SlurmJob> finished_jobs(System& system, const JobIdentity& ours, bool* silent) {
+  auto jobs = finished_jobs(system, ours.id, silent);
   std::erase_if(jobs, [&](const SlurmJob& job) { return !is_same_job(ours, job); });
   return jobs;
 }
 
-std::optional<SlurmJob> finished_job(World& world, const std::string& id) {
-  auto jobs = finished_jobs(world, id);
+std::optional<SlurmJob> finished_job(System& system, const std::string& id) {
+  auto jobs = finished_jobs(system, id);
   if (jobs.empty()) return std::nullopt;
   return std::move(jobs.front());
 }
 
-std::optional<SlurmJob> finished_job(World& world, const JobIdentity& ours) {
-  auto job = finished_job(world, ours.id);
+std::optional<SlurmJob> finished_job(System& system, const JobIdentity& ours) {
+  auto job = finished_job(system, ours.id);
   return job && is_same_job(ours, *job) ? job : std::nullopt;
 }
 
-Result<Ok> signal_script(World& world, const std::string& id, const std::string& signal) {
-  return run_quietly(world, {"scancel", "--batch", "--signal=" + signal, id});
+Result<Ok> signal_script(System& system, const std::string& id, const std::string& signal) {
+  return run_quietly(system, {"scancel", "--batch", "--signal=" + signal, id});
 }
 
-Result<Ok> cancel_job(World& world, const std::string& id) {
-  return run_quietly(world, {"scancel", id});
+Result<Ok> cancel_job(System& system, const std::string& id) {
+  return run_quietly(system, {"scancel", id});
 }
 
 bool is_waiting_state(std::string_view state) {

@@ -1,4 +1,4 @@
-// What Slurm's commands print with --json, as the same values that slurm_text.hpp reads. Pure.
+// What Slurm's commands print with --json, as the same values that scontrol_parser.hpp reads. Pure.
 //
 // Slurm 22.05 to 25.x: a number may be plain or {"set", "infinite", "number"}, a state a word or a
 // list of words, a list a text with commas; a field that is missing or of another type keeps its
@@ -11,7 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "launcher/slurm/slurm_text.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 

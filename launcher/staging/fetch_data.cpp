@@ -85,8 +85,8 @@ class Ticker {
 
 class Fetch {
  public:
-  Fetch(World& world, const PublishedSet& set, const FetchOptions& options)
-      : world_(world),
+  Fetch(System& system, const PublishedSet& set, const FetchOptions& options)
+      : system_(system),
         url_(options.mirror.empty() ? set.url : options.mirror),
         folder_(options.folder),
         told_every_(options.told_every) {
@@ -137,7 +137,7 @@ class Fetch {
   }
 
   Result<std::string> md5_of(const fs::path& path) {
-    auto sum = world_.run({"md5sum", path.string()}, local_limit);
+    auto sum = system_.run({"md5sum", path.string()}, local_limit);
     if (!sum) return std::move(sum).error();
     if (sum->exit_code != 0) return Error{ErrorKind::unavailable, last_line(sum->err), ""};
     // A name with a backslash makes it begin its line with one.
@@ -178,10 +178,10 @@ class Fetch {
       tell(fmt::format("{}: {:.1f} MB, {:.2f} MB/s\n", fs::path(from).filename().string(), now,
                        std::max(0.0, now - megabytes(before)) / seconds.count()));
     });
-    return world_.run({"curl", "--fail", "--location", "--silent", "--show-error", "--globoff",
-                       "--retry", "3", "--connect-timeout", "30", "--speed-limit", "1",
-                       "--speed-time", "60", "--continue-at", "-", "--output", to.string(), from},
-                      transfer_limit);
+    return system_.run({"curl", "--fail", "--location", "--silent", "--show-error", "--globoff",
+                        "--retry", "3", "--connect-timeout", "30", "--speed-limit", "1",
+                        "--speed-time", "60", "--continue-at", "-", "--output", to.string(), from},
+                       transfer_limit);
   }
 
   Error failed(const PublishedFile& file, const std::string& from, const fs::path& partial,
@@ -240,7 +240,7 @@ class Fetch {
     fs::remove_all(aside, failed);
     fs::create_directories(aside, failed);
     if (failed) return cannot("make", aside, failed);
-    auto ended = world_.run({"tar", "-xzf", archive.string(), "-C", aside.string()}, local_limit);
+    auto ended = system_.run({"tar", "-xzf", archive.string(), "-C", aside.string()}, local_limit);
     if (!ended) return std::move(ended).error();
     if (ended->exit_code != 0) {
       fs::remove_all(aside, failed);
@@ -261,10 +261,10 @@ class Fetch {
   }
 
   void tell(const std::string& text) {
-    if (world_.console().verbosity >= 0) world_.note(text);
+    if (system_.console().verbosity >= 0) system_.log(text);
   }
 
-  World& world_;
+  System& system_;
   std::string url_;
   fs::path folder_;
   std::chrono::milliseconds told_every_;
@@ -295,11 +295,11 @@ const std::vector<PublishedSet>& published_sets() {
   return sets;
 }
 
-Result<Ok> fetch_data(World& world, const PublishedSet& set, const FetchOptions& options) {
+Result<Ok> fetch_data(System& system, const PublishedSet& set, const FetchOptions& options) {
   std::vector<std::string> programs{"curl", "md5sum"};
   if (!set.files[0].unpacks_to.empty()) programs.insert(programs.end(), {"tar", "gzip"});
   for (const auto& program : programs) {
-    if (!world.find_program(program)) {
+    if (!system.find_program(program)) {
       return Error{ErrorKind::unavailable, fmt::format("{} is not installed", program),
                    fmt::format("apt-get install {}", program)};
     }
@@ -307,7 +307,7 @@ Result<Ok> fetch_data(World& world, const PublishedSet& set, const FetchOptions&
   std::error_code failed;
   fs::create_directories(options.folder, failed);
   if (failed) return cannot("make", options.folder, failed);
-  Fetch fetch(world, set, options);
+  Fetch fetch(system, set, options);
   for (const auto& file : set.files) {
     if (auto got = fetch.get(file); !got) return got;
   }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 
 namespace dllaunch {
 
@@ -36,6 +36,6 @@ struct FetchOptions {
 /// unavailable: no curl, md5sum or tar, no way to the server, a server that refuses, no room.
 /// bad_request: a checksum does not hold, and the file is gone; a folder that is there lacks files;
 /// the mirror is no URL of a folder with such a file.
-Result<Ok> fetch_data(World& world, const PublishedSet& set, const FetchOptions& options);
+Result<Ok> fetch_data(System& system, const PublishedSet& set, const FetchOptions& options);
 
 }  // namespace dllaunch

@@ -47,49 +47,50 @@ Error failure_in(const std::string& what, const CommandOutput& output) {
   return cannot(what, others.empty() ? fmt::format("exit code {}", output.exit_code) : others);
 }
 
-Result<Ok> call(World& world, const std::vector<std::string>& argv, const std::string& what) {
-  const auto output = world.run(argv, copy_limit);
+Result<Ok> call(System& system, const std::vector<std::string>& argv, const std::string& what) {
+  const auto output = system.run(argv, copy_limit);
   if (!output) return cannot(what, output.error().what);
   if (output->exit_code != 0) return failure_in(what, *output);
   return Ok{};
 }
 
 /// The same file on every node, under another name: the first node may have both.
-Result<Ok> send(World& world, const StageJob& job, const std::string& from, const std::string& to) {
-  if (job.nodes == 1) return call(world, {"cp", "--", from, to}, "copy " + from);
-  return call(world, {"sbcast", "--force", from, to}, fmt::format("send {} to all nodes", from));
+Result<Ok> send(System& system, const StageJob& job, const std::string& from,
+                const std::string& to) {
+  if (job.nodes == 1) return call(system, {"cp", "--", from, to}, "copy " + from);
+  return call(system, {"sbcast", "--force", from, to}, fmt::format("send {} to all nodes", from));
 }
 
-Result<Ok> pack_directory(World& world, const std::string& source, const std::string& parcel) {
-  return call(world,
+Result<Ok> pack_directory(System& system, const std::string& source, const std::string& parcel) {
+  return call(system,
               {"tar", "--create", "--dereference", "--force-local", "--file", parcel, "--directory",
                source, "."},
               "pack " + source);
 }
 
 /// Sends one file to all nodes; the nodes are told its checksum.
-Result<Ok> send_parcel(World& world, StageJob& job, const std::string& from,
+Result<Ok> send_parcel(System& system, StageJob& job, const std::string& from,
                        const std::string& name) {
   auto checksum = file_checksum(from);
   if (!checksum) return std::move(checksum).error();
   job.request.parcels.push_back({name, *std::move(checksum)});
-  return send(world, job, from, parcel_path(job.request.folder, name));
+  return send(system, job, from, parcel_path(job.request.folder, name));
 }
 
 /// Sends what is to be read once only. `packed` is a name for what has to be packed before.
-Result<Ok> send_parcels(World& world, StageJob& job, const std::string& packed) {
+Result<Ok> send_parcels(System& system, StageJob& job, const std::string& packed) {
   if (!job.programs.empty()) {
-    if (auto done = pack_programs(world, job.programs, packed); !done) return done;
-    if (auto done = send_parcel(world, job, packed, programs_parcel()); !done) return done;
+    if (auto done = pack_programs(system, job.programs, packed); !done) return done;
+    if (auto done = send_parcel(system, job, packed, programs_parcel()); !done) return done;
   }
   if (!job.broadcast) return Ok{};
   for (const auto& source : job.request.sources) {
     std::error_code error;
     const bool directory = fs::is_directory(source, error);
     if (directory) {
-      if (auto done = pack_directory(world, source, packed); !done) return done;
+      if (auto done = pack_directory(system, source, packed); !done) return done;
     }
-    auto done = send_parcel(world, job, directory ? packed : source, source_parcel(source));
+    auto done = send_parcel(system, job, directory ? packed : source, source_parcel(source));
     if (!done) return done;
   }
   return Ok{};
@@ -116,17 +117,17 @@ std::vector<std::string> on_every_node(const StageJob& job,
 }
 
 /// Parcels are sent into the private folder, which has to be there before.
-Result<Ok> make_folders(World& world, StageJob& job) {
+Result<Ok> make_folders(System& system, StageJob& job) {
   job.request.made = true;
   const auto& folder = job.request.folder;
   if (job.nodes > 1)
-    return call(world, on_every_node(job, {"--here", "--make", "--to", folder}), "stage");
-  if (auto made = make_stage_folder(world, folder); !made) return made;
-  return make_parcel_folder(world, folder);
+    return call(system, on_every_node(job, {"--here", "--make", "--to", folder}), "stage");
+  if (auto made = make_stage_folder(system, folder); !made) return made;
+  return make_parcel_folder(system, folder);
 }
 
-Result<Ok> fill_nodes(World& world, const StageJob& job) {
-  if (job.nodes == 1) return stage_on_this_node(world, job.request);
+Result<Ok> fill_nodes(System& system, const StageJob& job) {
+  if (job.nodes == 1) return stage_on_this_node(system, job.request);
   std::vector<std::string> command = {"--here", "--to", job.request.folder};
   if (job.request.made) command.emplace_back("--made");
   for (const auto& parcel : job.request.parcels) {
@@ -139,29 +140,29 @@ Result<Ok> fill_nodes(World& world, const StageJob& job) {
   }
   command.emplace_back("--");
   command.insert(command.end(), job.request.sources.begin(), job.request.sources.end());
-  return call(world, on_every_node(job, command), "stage");
+  return call(system, on_every_node(job, command), "stage");
 }
 
 }  // namespace
 
-Result<Ok> stage_on_all_nodes(World& world, StageJob job) {
+Result<Ok> stage_on_all_nodes(System& system, StageJob job) {
   const auto missing = missing_sources(job.request.sources);
   if (!missing.empty())
     return Error{ErrorKind::unavailable, "stage: " + missing.front(),
                  "check `stage:` in the job file"};
   const bool sends = !job.programs.empty() || (job.broadcast && !job.request.sources.empty());
   if (sends) {
-    if (auto made = make_folders(world, job); !made) return made;
+    if (auto made = make_folders(system, job); !made) return made;
     const std::string packed = parcel_path(job.request.folder, "packed");
-    auto sent = send_parcels(world, job, packed);
+    auto sent = send_parcels(system, job, packed);
     std::error_code ignored;
     fs::remove(packed, ignored);
     if (!sent) return sent;
   }
-  return fill_nodes(world, job);
+  return fill_nodes(system, job);
 }
 
-Result<Ok> pack_programs(World& world, const std::vector<std::string>& programs,
+Result<Ok> pack_programs(System& system, const std::vector<std::string>& programs,
                          const std::string& parcel) {
   const std::string folder = parcel + ".d";
   std::error_code error;
@@ -181,7 +182,7 @@ Result<Ok> pack_programs(World& world, const std::vector<std::string>& programs,
   for (const auto& path : all) {
     fs::copy_file(path, folder + "/bin/" + fs::path(path).filename().string(), follow, error);
     if (error) return cannot("stage " + path, error.message());
-    const auto linked = world.run({"ldd", path}, std::chrono::minutes(1));
+    const auto linked = system.run({"ldd", path}, std::chrono::minutes(1));
     if (!linked || linked->exit_code != 0) continue;  // a static program has none
     for (const auto& library : own_libraries(linked->out)) {
       fs::copy_file(library, folder + "/lib/" + fs::path(library).filename().string(), follow,
@@ -189,7 +190,7 @@ Result<Ok> pack_programs(World& world, const std::vector<std::string>& programs,
       if (error) return cannot("stage " + library, error.message());
     }
   }
-  auto done = pack_directory(world, folder, parcel);
+  auto done = pack_directory(system, folder, parcel);
   fs::remove_all(folder, error);
   return done;
 }

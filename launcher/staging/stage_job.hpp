@@ -16,13 +16,13 @@ struct StageJob {
   std::string dllaunch = {};  // this program, for the nodes' part
 };
 
-/// Returns when every node has everything. What is there after a failure, the keeper removes.
+/// Returns when every node has everything. What is there after a failure, the holder removes.
 /// unavailable: in the words of the nodes that could not.
-Result<Ok> stage_on_all_nodes(World& world, StageJob job);
+Result<Ok> stage_on_all_nodes(System& system, StageJob job);
 
 /// A tar with bin/: the programs and the modules beside them (libNAME_*.so), and lib/: the shared
 /// libraries they need that the nodes' systems do not have.
-Result<Ok> pack_programs(World& world, const std::vector<std::string>& programs,
+Result<Ok> pack_programs(System& system, const std::vector<std::string>& programs,
                          const std::string& parcel);
 
 /// The paths, readable and not, that a plan wants staged and that are not there.

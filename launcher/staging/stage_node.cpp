@@ -48,10 +48,10 @@ std::string first_words(const CommandOutput& output) {
   return line.empty() ? fmt::format("exit code {}", output.exit_code) : line;
 }
 
-Error failed(World& world, const std::string& what, const std::string& why,
+Error failed(System& system, const std::string& what, const std::string& why,
              const std::string& folder) {
   Error error{ErrorKind::unavailable,
-              fmt::format("{}: cannot {}: {}", world.host_name(), what, why), ""};
+              fmt::format("{}: cannot {}: {}", system.host_name(), what, why), ""};
   if (why.find("No space left") != std::string::npos ||
       why.find("Disk quota") != std::string::npos) {
     error.what += free_space(folder);
@@ -63,23 +63,23 @@ Error failed(World& world, const std::string& what, const std::string& why,
   return error;
 }
 
-Result<Ok> call(World& world, const std::vector<std::string>& argv, const std::string& what,
+Result<Ok> call(System& system, const std::vector<std::string>& argv, const std::string& what,
                 const std::string& folder) {
-  const auto output = world.run(argv, copy_limit);
-  if (!output) return failed(world, what, output.error().what, folder);
-  if (output->exit_code != 0) return failed(world, what, first_words(*output), folder);
+  const auto output = system.run(argv, copy_limit);
+  if (!output) return failed(system, what, output.error().what, folder);
+  if (output->exit_code != 0) return failed(system, what, first_words(*output), folder);
   return Ok{};
 }
 
-Result<Ok> unpack(World& world, ArchiveKind kind, const std::string& archive,
+Result<Ok> unpack(System& system, ArchiveKind kind, const std::string& archive,
                   const std::string& target, const std::string& what) {
   std::vector<std::string> argv = {"tar",   "--extract",     "--no-same-owner", "--file",
                                    archive, "--force-local", "--directory",     target};
   if (kind == ArchiveKind::zip) {
     argv = {"unzip", "-q", "-o", archive, "-d", target};
-    if (!world.find_program("unzip")) argv = {"python3", "-m", "zipfile", "-e", archive, target};
+    if (!system.find_program("unzip")) argv = {"python3", "-m", "zipfile", "-e", archive, target};
   }
-  return call(world, argv, what, target);
+  return call(system, argv, what, target);
 }
 
 /// imagenet.tar that holds imagenet/... is to become imagenet/..., like one that holds the files.
@@ -97,39 +97,40 @@ void lift_only_folder(const fs::path& target) {
   fs::rename(aside, target, error);
 }
 
-Result<Ok> make_folder(World& world, const std::string& path) {
+Result<Ok> make_folder(System& system, const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0) return Ok{};
-  return failed(world, "make " + path, std::strerror(errno), path);
+  return failed(system, "make " + path, std::strerror(errno), path);
 }
 
 /// The job's own files with the folder's name filled in: ranks then read them here.
-Result<Ok> take_run_files(World& world, const StageRequest& request, const std::string& own) {
+Result<Ok> take_run_files(System& system, const StageRequest& request, const std::string& own) {
   for (const char* name : {"plan.json", "train.json"}) {
     const std::string path = request.run_dir + "/" + name;
     if (access(path.c_str(), F_OK) != 0) continue;
-    auto text = world.read_file(path);
-    if (!text) return failed(world, std::string("stage ") + name, text.error().what, own);
+    auto text = system.read_file(path);
+    if (!text) return failed(system, std::string("stage ") + name, text.error().what, own);
     auto written = write_file(own + "/" + name, with_stage(*std::move(text), request.folder));
-    if (!written) return failed(world, std::string("stage ") + name, written.error().what, own);
+    if (!written) return failed(system, std::string("stage ") + name, written.error().what, own);
   }
   return Ok{};
 }
 
 /// The path of the parcel that the job's own broadcast brought, once its checksum holds; empty:
 /// none was sent.
-Result<std::string> own_parcel(World& world, const StageRequest& request, const std::string& name) {
+Result<std::string> own_parcel(System& system, const StageRequest& request,
+                               const std::string& name) {
   const auto sent = std::find_if(request.parcels.begin(), request.parcels.end(),
                                  [&](const Parcel& parcel) { return parcel.name == name; });
   if (sent == request.parcels.end()) return std::string();
   const auto path = parcel_path(request.folder, name);
   const auto checksum = file_checksum(path);
-  if (!checksum) return failed(world, "stage " + name, checksum.error().what, request.folder);
+  if (!checksum) return failed(system, "stage " + name, checksum.error().what, request.folder);
   if (*checksum == sent->checksum) return path;
-  return failed(world, "stage " + name, "what arrived is not what was sent", request.folder);
+  return failed(system, "stage " + name, "what arrived is not what was sent", request.folder);
 }
 
 /// A parcel holds a source as sbcast sent it: an archive, a packed directory, or a plain file.
-Result<Ok> open_parcel(World& world, const std::string& parcel, const std::string& source,
+Result<Ok> open_parcel(System& system, const std::string& parcel, const std::string& source,
                        const std::string& folder) {
   std::error_code error;
   const bool directory = fs::is_directory(source, error);
@@ -137,33 +138,33 @@ Result<Ok> open_parcel(World& world, const std::string& parcel, const std::strin
   const std::string file_name = fs::path(source).filename().string();
   if (kind == ArchiveKind::none) {
     fs::rename(parcel, folder + "/" + file_name, error);
-    return error ? Result<Ok>(failed(world, "stage " + source, error.message(), folder)) : Ok{};
+    return error ? Result<Ok>(failed(system, "stage " + source, error.message(), folder)) : Ok{};
   }
   const std::string target = folder + "/" + (directory ? file_name : staged_name(source));
-  if (auto made = make_folder(world, target); !made) return made;
-  auto done = unpack(world, kind, parcel, target, "unpack " + source);
+  if (auto made = make_folder(system, target); !made) return made;
+  auto done = unpack(system, kind, parcel, target, "unpack " + source);
   fs::remove(parcel, error);
   if (done && !directory) lift_only_folder(target);
   return done;
 }
 
-Result<Ok> fill(World& world, const StageRequest& request) {
+Result<Ok> fill(System& system, const StageRequest& request) {
   const std::string own = request.folder + "/.dllaunch";
-  if (auto made = make_folder(world, own); !made) return made;
-  auto programs = own_parcel(world, request, programs_parcel());
+  if (auto made = make_folder(system, own); !made) return made;
+  auto programs = own_parcel(system, request, programs_parcel());
   if (!programs) return std::move(programs).error();
   if (!programs->empty()) {
-    auto done = unpack(world, ArchiveKind::tar, *programs, own, "unpack the programs");
+    auto done = unpack(system, ArchiveKind::tar, *programs, own, "unpack the programs");
     if (!done) return done;
   }
   if (!request.run_dir.empty()) {
-    if (auto done = take_run_files(world, request, own); !done) return done;
+    if (auto done = take_run_files(system, request, own); !done) return done;
   }
   for (const auto& source : request.sources) {
-    auto parcel = own_parcel(world, request, source_parcel(source));
+    auto parcel = own_parcel(system, request, source_parcel(source));
     if (!parcel) return std::move(parcel).error();
-    auto done = parcel->empty() ? take_source(world, source, request.folder)
-                                : open_parcel(world, *parcel, source, request.folder);
+    auto done = parcel->empty() ? take_source(system, source, request.folder)
+                                : open_parcel(system, *parcel, source, request.folder);
     if (!done) return done;
   }
   std::error_code ignored;
@@ -238,11 +239,11 @@ bool is_safe_parent(const std::string& path) {
 
 }  // namespace
 
-std::string node_disk(World& world) {
+std::string node_disk(System& system) {
   for (const char* variable : {"SLURM_TMPDIR", "TMPDIR"}) {
-    std::string path = world.environment(variable).value_or("");
+    std::string path = system.environment(variable).value_or("");
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-    if (has_plain_name(path) && world.is_folder(path) && access(path.c_str(), W_OK | X_OK) == 0 &&
+    if (has_plain_name(path) && system.is_folder(path) && access(path.c_str(), W_OK | X_OK) == 0 &&
         !lies_on_network(path) && is_safe_parent(path))
       return path;
   }
@@ -258,51 +259,51 @@ std::string own_stage_id(const std::string& job_id) {
   return fmt::format("{}-{:08x}{:08x}", job_id, source(), source());
 }
 
-Result<Ok> take_source(World& world, const std::string& source, const std::string& folder) {
+Result<Ok> take_source(System& system, const std::string& source, const std::string& folder) {
   std::error_code error;
   const bool directory = fs::is_directory(source, error);
   const auto kind = directory ? ArchiveKind::none : archive_kind(source);
   if (kind == ArchiveKind::none)
     // What a link names, too: latest -> v3, or a cache's snapshots -> ../../blobs, lies elsewhere.
-    return call(world,
+    return call(system,
                 {"cp", "-R", "-L", "--preserve=mode,timestamps,links", "--", source, folder + "/"},
                 "copy " + source, folder);
   const std::string target = folder + "/" + staged_name(source);
-  if (auto made = make_folder(world, target); !made) return made;
-  auto done = unpack(world, kind, source, target, "unpack " + source);
+  if (auto made = make_folder(system, target); !made) return made;
+  auto done = unpack(system, kind, source, target, "unpack " + source);
   if (done) lift_only_folder(target);
   return done;
 }
 
-Result<Ok> make_stage_folder(World& world, const std::string& folder) {
+Result<Ok> make_stage_folder(System& system, const std::string& folder) {
   if (!has_our_name(folder)) return not_ours(folder, "dllaunch gives no such name");
   // The disk was chosen on the first node; here the same path may have another mode.
   const auto parent = fs::path(folder).parent_path().string();
   struct stat info {};
   if (stat(parent.c_str(), &info) == 0 && others_can_rename(info)) {
-    auto unsafe = failed(world, "make " + folder,
+    auto unsafe = failed(system, "make " + folder,
                          "other users may rename it: " + parent + " has no sticky bit", folder);
     unsafe.hint =
         "name a disk that is safe on every node: environment.variables: {TMPDIR: /its/path}";
     return unsafe;
   }
   remove_earlier(folder);
-  return make_folder(world, folder);
+  return make_folder(system, folder);
 }
 
-Result<Ok> make_parcel_folder(World& world, const std::string& folder) {
-  return make_folder(world, parcel_folder(folder));
+Result<Ok> make_parcel_folder(System& system, const std::string& folder) {
+  return make_folder(system, parcel_folder(folder));
 }
 
-Result<Ok> stage_on_this_node(World& world, const StageRequest& request) {
+Result<Ok> stage_on_this_node(System& system, const StageRequest& request) {
   if (!request.made) {
-    if (auto made = make_stage_folder(world, request.folder); !made) return made;
+    if (auto made = make_stage_folder(system, request.folder); !made) return made;
   }
   auto done = check_ours(request.folder);
   if (!done) return done;
-  done = fill(world, request);
+  done = fill(system, request);
   if (!done) {
-    if (auto removed = remove_stage(request.folder); !removed) world.note(removed.error().what);
+    if (auto removed = remove_stage(request.folder); !removed) system.log(removed.error().what);
   }
   return done;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/staging/stage_parcel.hpp"
 #include "support/result.hpp"
 
@@ -22,7 +22,7 @@ struct StageRequest {
 /// The folder for this node's own files: the first of SLURM_TMPDIR, TMPDIR and /tmp that is there,
 /// not on a network file system, has a plain name, which can stand in any command unquoted, and in
 /// which no other user can rename what is ours.
-std::string node_disk(World& world);
+std::string node_disk(System& system);
 
 /// Where a job's copies lie on each of its nodes. `id`: of the job and its start, own_stage_id(),
 /// so that another user cannot make a folder of that name first.
@@ -33,20 +33,20 @@ std::string own_stage_id(const std::string& job_id);
 
 /// Makes the folder, for this user alone, and removes what earlier starts of the same job left on
 /// this node. unavailable: in words that name this node; something of that name is there already.
-Result<Ok> make_stage_folder(World& world, const std::string& folder);
+Result<Ok> make_stage_folder(System& system, const std::string& folder);
 
 /// Makes the folder in it that parcels are sent to. Errors as make_stage_folder().
-Result<Ok> make_parcel_folder(World& world, const std::string& folder);
+Result<Ok> make_parcel_folder(System& system, const std::string& folder);
 
 /// Fills the folder, which is made where the request does not say that it was. What a parcel
 /// brought is taken from that, and its checksum must hold. On failure nothing is left. unavailable:
 /// in words that name this node.
-Result<Ok> stage_on_this_node(World& world, const StageRequest& request);
+Result<Ok> stage_on_this_node(System& system, const StageRequest& request);
 
 /// bad_request: not a folder of ours: another name, another user's, open to others, or a link.
 Result<Ok> remove_stage(const std::string& folder);
 
 /// Copies one source into the folder, unpacked when it is an archive.
-Result<Ok> take_source(World& world, const std::string& source, const std::string& folder);
+Result<Ok> take_source(System& system, const std::string& source, const std::string& folder);
 
 }  // namespace dllaunch

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "launcher/job/recovery.hpp"
-#include "launcher/supervise/old_ranks.hpp"
+#include "launcher/supervise/orphan_ranks.hpp"
 #include "launcher/supervise/rank_states.hpp"
 
 namespace dllaunch {
@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds lease_pause(1);
+constexpr seconds ownership_pause(1);
 constexpr double early_s = 60;        // Slurm's signal comes up to so much before its time
 constexpr seconds deaf(20);           // who starts may not know the signal yet
 constexpr seconds kill_after(10);     // TERM; srun has all ranks killed at once
@@ -50,9 +50,9 @@ std::optional<double> AllocationEnd::seconds_left() const {
   return seconds_until(*at_, std::chrono::steady_clock::now());
 }
 
-void AllocationEnd::ask_again(World& world, const JobAllocation& allocation) {
+void AllocationEnd::ask_again(System& system, const JobAllocation& allocation) {
   if (!known_s_) return;
-  const auto record = ask_of_job(world, allocation, seconds(5));
+  const auto record = ask_of_job(system, allocation, seconds(5));
   const auto end_s = record ? end_of(*record) : std::nullopt;
   if (!end_s) return;
   at_ = after(*at_, *end_s - *known_s_);
@@ -67,20 +67,20 @@ bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end) 
   return left && *left <= run.recovery.grace_seconds + early_s;
 }
 
-AttemptWatch::AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
+AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOwnership& ownership,
                            const SupervisorSignals& signals, AllocationEnd& allocation_end,
                            std::function<void()> each_turn)
-    : world_(world),
+    : system_(system),
       run_(run),
-      lease_(lease),
+      ownership_(ownership),
       signals_(signals),
       allocation_end_(allocation_end),
       each_turn_(std::move(each_turn)),
       grace_s_(run.recovery.grace_seconds),
-      life_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
-            lease.generation()),
+      liveness_(run.dir, run.recovery.trains, run.recovery.plan.stall_abort_seconds, Clock::now(),
+                ownership.generation()),
       began_at_(Clock::now()),
-      lease_seen_at_(began_at_) {
+      ownership_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
   // What is left is for training too.
   const auto left = allocation_end_.seconds_left();
@@ -88,12 +88,12 @@ AttemptWatch::AttemptWatch(World& world, const SupervisedRun& run, const Lease& 
 }
 
 AttemptWatch::Variables AttemptWatch::variables() const {
-  Variables all = {{generation_variable, std::to_string(lease_.generation())}};
+  Variables all = {{generation_variable, std::to_string(ownership_.generation())}};
   if (!run_.recovery.trains) all.emplace_back(heartbeat_variable, heartbeat_file(run_.dir));
   return all;
 }
 
-Result<StarterEnd> AttemptWatch::run() {
+Result<StarterExit> AttemptWatch::run() {
   auto starter = StarterProcess::start(run_.program, run_.start, variables());
   if (!starter) return std::move(starter).error();
   while (true) {
@@ -103,23 +103,23 @@ Result<StarterEnd> AttemptWatch::run() {
     auto code = starter->poll();
     for (const int signal : signals_.take()) hear(signal, *starter);
     const auto now = Clock::now();
-    life_.look(now);
+    liveness_.look(now);
     look_at_words(now, *starter);
     if (!code) {
-      look_at_lease(now);
+      look_at_ownership(now);
       look_at_clock(now, *starter);
-      look_at_life(now);
+      look_at_liveness(now);
       if (press(now, *starter)) code = 128 + SIGKILL;
     }
     if (!code) continue;
     starter->pass_on_words(/*ended=*/true);
     if (*code == 0) wait_for_proof();
-    look_at_lease(now + lease_pause);
+    look_at_ownership(now + ownership_pause);
     end_.code = *code;
     if (!end_.superseded) end_.words = starter->words();
-    end_.training_end = life_.training_end();
+    end_.training_end = liveness_.training_end();
     end_.seconds = std::chrono::duration<double>(now - began_at_).count();
-    end_.silent_s = life_.silent_s(now);
+    end_.silent_s = liveness_.silent_s(now);
     return end_;
   }
 }
@@ -135,9 +135,9 @@ void AttemptWatch::wait(const StarterProcess& starter) const {
 /// Another node's last words may take a moment to be seen here.
 void AttemptWatch::wait_for_proof() {
   const auto until = Clock::now() + patience_for_files;
-  while (end_.trains && life_.training_end().empty() && Clock::now() < until) {
+  while (end_.trains && liveness_.training_end().empty() && Clock::now() < until) {
     std::this_thread::sleep_for(milliseconds(100));
-    life_.look(Clock::now());
+    liveness_.look(Clock::now());
   }
 }
 
@@ -170,10 +170,10 @@ void AttemptWatch::ask_ranks(const StarterProcess& starter) {
   starter.send(run_.signal);
 }
 
-void AttemptWatch::look_at_lease(Time now) {
-  if (end_.superseded || now - lease_seen_at_ < lease_pause) return;
-  lease_seen_at_ = now;
-  const auto ours = lease_.check();
+void AttemptWatch::look_at_ownership(Time now) {
+  if (end_.superseded || now - ownership_seen_at_ < ownership_pause) return;
+  ownership_seen_at_ = now;
+  const auto ours = ownership_.check();
   if (ours || ours.error().kind != ErrorKind::unsatisfiable) return;
   end_.superseded = true;
   end_.words = ours.error().what;
@@ -186,7 +186,7 @@ void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
   if (!allocation_end_.at() || !recovery.asks_ranks) return;
   const bool warned = warned_ && now - began_at_ >= deaf;
   if (!end_.time_is_short && (warned || seconds_until(*allocation_end_.at(), now) <= grace_s_)) {
-    if (!warned) allocation_end_.ask_again(world_, run_.allocation);
+    if (!warned) allocation_end_.ask_again(system_, run_.allocation);
     if (!warned && seconds_until(*allocation_end_.at(), now) > grace_s_) return;
     end_.time_is_short = true;
     ask_ranks(starter);
@@ -197,12 +197,12 @@ void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
   if (end_.time_is_short && last_moment && recovery.plan.requeue_on.timeout) end_by(now);
 }
 
-void AttemptWatch::look_at_life(Time now) {
+void AttemptWatch::look_at_liveness(Time now) {
   if (end_at_ || !end_.stall.empty()) return;
-  end_.stall = life_.wedged(now);
+  end_.stall = liveness_.wedged(now);
   if (end_.stall.empty()) return;
-  world_.note(fmt::format("dllaunch: {}: the ranks are ended\n", end_.stall));
-  world_.note(states_of_ranks(world_, run_.dir, run_.allocation));
+  system_.log(fmt::format("dllaunch: {}: the ranks are ended\n", end_.stall));
+  system_.log(states_of_ranks(system_, run_.dir, run_.allocation));
   end_by(Clock::now());
 }
 
@@ -233,7 +233,7 @@ bool AttemptWatch::press(Time now, const StarterProcess& starter) {
   } else if (pressed_ == 1) {
     starter.kill_group();
     // Whom srun did not get rid of outlives it.
-    end_steps(world_, steps_);
+    end_steps(system_, steps_);
     pressed_ = 2;
     end_at_ = now + give_up_after;
   } else {

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "launcher/os/starter_process.hpp"
-#include "launcher/os/world.hpp"
-#include "launcher/postmortem/ending.hpp"
+#include "launcher/os/system.hpp"
+#include "launcher/postmortem/exit_classification.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/allocation.hpp"
+#include "launcher/supervise/liveness.hpp"
 #include "launcher/supervise/policy.hpp"
 #include "launcher/supervise/signals.hpp"
-#include "launcher/supervise/signs_of_life.hpp"
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 
 namespace dllaunch {
 
@@ -45,7 +45,7 @@ class AllocationEnd {
   std::optional<Time> at() const { return at_; }
   std::optional<double> seconds_left() const;
   /// Somebody may have given the job more time, or taken some.
-  void ask_again(World& world, const JobAllocation& allocation);
+  void ask_again(System& system, const JobAllocation& allocation);
 
  private:
   std::optional<Time> at_;
@@ -60,12 +60,12 @@ class AttemptWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  AttemptWatch(World& world, const SupervisedRun& run, const Lease& lease,
+  AttemptWatch(System& system, const SupervisedRun& run, const RunOwnership& ownership,
                const SupervisorSignals& signals, AllocationEnd& allocation_end,
                std::function<void()> each_turn = {});
 
   /// Starts the ranks and returns when they have ended. unavailable: the starter cannot be started.
-  Result<StarterEnd> run();
+  Result<StarterExit> run();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -77,28 +77,28 @@ class AttemptWatch {
   void hear(int signal, const StarterProcess& starter);
   bool is_early() const;
   void ask_ranks(const StarterProcess& starter);
-  void look_at_lease(Time now);
+  void look_at_ownership(Time now);
   void look_at_clock(Time now, const StarterProcess& starter);
-  void look_at_life(Time now);
+  void look_at_liveness(Time now);
   void look_at_words(Time now, const StarterProcess& starter);
   void end_by(Time when);
   bool press(Time now, const StarterProcess& starter);
 
-  World& world_;
+  System& system_;
   const SupervisedRun& run_;
-  const Lease& lease_;
+  const RunOwnership& ownership_;
   const SupervisorSignals& signals_;
   AllocationEnd& allocation_end_;
   std::function<void()> each_turn_;  // about once a second; empty: nothing
   double grace_s_ = 0;
 
-  SignsOfLife life_;
-  StarterEnd end_;
+  Liveness liveness_;
+  StarterExit end_;
   bool asked_ = false;
   bool warned_ = false;  // by Slurm, of the time limit
   std::size_t words_seen_ = 0;
   Time began_at_;
-  Time lease_seen_at_;
+  Time ownership_seen_at_;
   std::optional<Time> end_at_;           // when TERM goes to the starter, KILL some seconds later
   int pressed_ = 0;                      // 1: TERM was sent, 2: KILL
   std::vector<std::string> steps_ = {};  // of the ranks, when TERM was sent

@@ -73,9 +73,9 @@ void leave_out(const std::vector<std::string>& gone, NodeFitness& fitness) {
   }
 }
 
-Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::string& run_dir,
+Result<std::optional<NodeFitness>> look_for_fit_nodes(System& system, const std::string& run_dir,
                                                       const std::vector<std::string>& gone) {
-  auto request = observe_preflight_request(world, run_dir);
+  auto request = observe_preflight_request(system, run_dir);
   if (!request) return request.error();
   std::erase_if(request->hosts, [&](const auto& host) { return has(gone, host); });
   if (request->hosts.size() < 2) return std::optional<NodeFitness>();
@@ -83,7 +83,7 @@ Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::s
   // where two nodes disagree and nobody knows which of them is right.
   request->skip.emplace_back("clock");
   auto fitness = judge_fitness(
-      *request, [&world](const PreflightRequest& one) { return preflight(world, one); });
+      *request, [&system](const PreflightRequest& one) { return preflight(system, one); });
   if (!fitness) return std::move(fitness).error();
   leave_out(gone, *fitness);
   return std::optional(*std::move(fitness));

@@ -27,7 +27,7 @@ Result<NodeFitness> judge_fitness(const PreflightRequest& request, const LookAtN
 
 /// Of the allocation that this process stands in, but for `gone`, whom nobody asks: a step there
 /// would hang. Nothing: it is of one node, which has no other to be left out for.
-Result<std::optional<NodeFitness>> look_for_fit_nodes(World& world, const std::string& run_dir,
+Result<std::optional<NodeFitness>> look_for_fit_nodes(System& system, const std::string& run_dir,
                                                       const std::vector<std::string>& gone);
 
 /// They are gone, says Slurm.

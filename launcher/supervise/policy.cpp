@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 
 namespace dllaunch {
 namespace {
@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 /// A run that comes no further in so many attempts will not in the next either.
 constexpr int most_without_checkpoint = 3;
 /// Of a command, whose checkpoints nobody sees: three times its time limit are spent by then.
-constexpr int most_sat_out = 3;
+constexpr int most_ignored_stop = 3;
 /// In a row: about an hour of a controller that is away, ten minutes of a node that does not
 /// answer, in which Slurm should have noticed (SlurmdTimeout, 300 s).
 constexpr int most_not_started = 60;
@@ -104,11 +104,11 @@ std::string signature(const Attempt& attempt) {
 }
 
 /// Without those that never started.
-std::vector<Attempt> lives_of(const std::vector<Attempt>& history) {
-  std::vector<Attempt> lives;
-  std::copy_if(history.begin(), history.end(), std::back_inserter(lives),
+std::vector<Attempt> incarnations_of(const std::vector<Attempt>& history) {
+  std::vector<Attempt> incarnations;
+  std::copy_if(history.begin(), history.end(), std::back_inserter(incarnations),
                [](const Attempt& one) { return one.cause != Cause::not_started; });
-  return lives;
+  return incarnations;
 }
 
 bool same_mistake_again(const std::vector<Attempt>& history) {
@@ -147,7 +147,7 @@ int failures_in_a_row(const std::vector<Attempt>& history) {
 }
 
 /// Allocations in a row, the last included, that the ranks sat out: they hang, each time.
-int sat_out(const std::vector<Attempt>& history) {
+int ignored_stop(const std::vector<Attempt>& history) {
   int count = 0;
   for (auto attempt = history.rbegin(); attempt != history.rend(); ++attempt) {
     if (attempt->cause == Cause::not_started) continue;
@@ -336,7 +336,7 @@ int attempts_here(const std::vector<Attempt>& history) {
   }));
 }
 
-const Attempt* last_life(const std::vector<Attempt>& history) {
+const Attempt* last_incarnation(const std::vector<Attempt>& history) {
   const auto found = std::find_if(history.rbegin(), history.rend(), [](const Attempt& one) {
     return one.cause != Cause::not_started;
   });
@@ -375,24 +375,24 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
                 std::optional<double> seconds_left) {
   if (history.back().cause == Cause::not_started)
     return wait_for_slurm(history, settings, seconds_left);
-  const auto lives = lives_of(history);
-  const auto& last = lives.back();
+  const auto incarnations = incarnations_of(history);
+  const auto& last = incarnations.back();
   if (auto final = decide_final(last)) return *std::move(final);
 
-  if (sat_out(lives) >= most_sat_out)
+  if (ignored_stop(incarnations) >= most_ignored_stop)
     return stop(RunStatus::timeout,
                 fmt::format("{} times in a row nothing moved in the second half of its time, and "
                             "nobody left when asked to save; runtime.stall_abort_seconds ends "
                             "ranks that hang sooner",
-                            sat_out(lives)),
+                            ignored_stop(incarnations)),
                 exit_code::job_failed);
   // Whoever puts a job back by hand wants it to go on.
   const bool by_hand = last.cause == Cause::requeued;
-  auto fruitless = by_hand ? std::nullopt : decide_of_progress(lives, settings);
+  auto fruitless = by_hand ? std::nullopt : decide_of_progress(incarnations, settings);
   if (fruitless) return *std::move(fruitless);
   const int most = settings.plan.max_restarts;
-  const int restarts = attempts_here(lives) - 1;
-  const auto backoff = backoff_after(without_checkpoint(lives));
+  const int restarts = attempts_here(incarnations) - 1;
+  const auto backoff = backoff_after(without_checkpoint(incarnations));
   const double needed = least_seconds + std::chrono::duration<double>(backoff).count() +
                         (settings.asks_ranks ? settings.grace_seconds : 0);
   const bool too_late = seconds_left && *seconds_left < needed;
@@ -410,15 +410,15 @@ Decision decide(const std::vector<Attempt>& history, const RecoverySettings& set
                           : restarts == 1 ? "; the restart did not help"
                                           : fmt::format("; {} restarts did not help", restarts)),
         exit_code_of(last));
-  if (same_mistake_again(lives))
+  if (same_mistake_again(incarnations))
     return stop(status_of(last),
                 describe(last) + ", the same as before: another try would find the same",
                 exit_code_of(last));
 
-  if (failures_in_a_row(lives) > most)
+  if (failures_in_a_row(incarnations) > most)
     return stop(status_of(last),
                 fmt::format("{}; {} starts in a row have failed, in {} allocations", describe(last),
-                            failures_in_a_row(lives), last.allocation + 1),
+                            failures_in_a_row(incarnations), last.allocation + 1),
                 exit_code_of(last));
 
   if (too_late) {

@@ -75,7 +75,7 @@ struct Decision {
 Decision decide(const std::vector<Attempt>& history, const RecoverySettings& settings,
                 std::optional<double> seconds_left);
 
-/// The decision where the batch script ends with the supervisor's guardian: a restart, which is
+/// The decision where the batch script ends with the supervisor's parent: a restart, which is
 /// impossible in this allocation, becomes a requeue.
 Decision without_restart(Decision decision);
 
@@ -107,6 +107,6 @@ bool is_final(int code);
 int attempts_here(const std::vector<Attempt>& history);
 
 /// The last whose ranks were started; null: none were.
-const Attempt* last_life(const std::vector<Attempt>& history);
+const Attempt* last_incarnation(const std::vector<Attempt>& history);
 
 }  // namespace dllaunch

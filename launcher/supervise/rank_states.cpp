@@ -71,15 +71,15 @@ std::vector<pid_t> pids_of_run(const std::string& run_dir) {
   return pids;
 }
 
-std::string rank_states_here(World& world, const std::string& run_dir) {
+std::string rank_states_here(System& system, const std::string& run_dir) {
   std::vector<std::string> lines;
   for (const pid_t pid : pids_of_run(run_dir)) {
     const auto file = [&](const char* name) {
-      auto text = world.read_file(fmt::format("/proc/{}/{}", pid, name));
+      auto text = system.read_file(fmt::format("/proc/{}/{}", pid, name));
       return text ? *std::move(text) : std::string();
     };
     const auto stat = file("stat");
-    lines.push_back(fmt::format("rank {} on {}: {} ({}) is {}\n", rank_of(pid), world.host_name(),
+    lines.push_back(fmt::format("rank {} on {}: {} ({}) is {}\n", rank_of(pid), system.host_name(),
                                 shown_line(parse_stat(stat).name), pid,
                                 state_words(stat, file("wchan"))));
   }
@@ -89,13 +89,13 @@ std::string rank_states_here(World& world, const std::string& run_dir) {
   return all;
 }
 
-std::string states_of_ranks(World& world, const RunDir& run, const JobAllocation& allocation) {
-  if (allocation.job.empty()) return rank_states_here(world, run.path);
+std::string states_of_ranks(System& system, const RunDir& run, const JobAllocation& allocation) {
+  if (allocation.job.empty()) return rank_states_here(system, run.path);
   const auto hosts = expand_hosts(allocation.nodes);
   const auto paths = program_paths("");
-  if (!hosts || hosts->empty() || !paths) return rank_states_here(world, run.path);
+  if (!hosts || hosts->empty() || !paths) return rank_states_here(system, run.path);
   const auto count = std::to_string(hosts->size());
-  const auto output = world.run(
+  const auto output = system.run(
       {"srun", "--overlap", "--mpi=none", "--quiet", "--nodelist=" + allocation.nodes,
        "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1", "--cpus-per-task=1",
        paths->dllaunch, "supervise", "--states", "--run-dir", run.path},

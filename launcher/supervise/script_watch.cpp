@@ -7,7 +7,7 @@
 #include <string_view>
 #include <thread>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/storage.hpp"
@@ -24,10 +24,10 @@ double unix_seconds() {
 
 class ScriptWatch {
  public:
-  ScriptWatch(World& world, const WatchedScript& script) : world_(world), script_(script) {}
+  ScriptWatch(System& system, const WatchedScript& script) : system_(system), script_(script) {}
 
   ScriptNode look() const {
-    return judge_script_node(ask_of_job(world_, script_.allocation, patience), script_.allocation,
+    return judge_script_node(ask_of_job(system_, script_.allocation, patience), script_.allocation,
                              script_.host);
   }
 
@@ -41,9 +41,9 @@ class ScriptWatch {
     if (!said_) gone_since_ = std::chrono::steady_clock::now();
     said_ = true;
     const bool patient = std::chrono::steady_clock::now() - gone_since_ < most_patience;
-    const auto done = requeue(world_, script_.allocation, {.wait = patient});
+    const auto done = requeue(system_, script_.allocation, {.wait = patient});
     if (done || done.error().kind == ErrorKind::bad_request) return true;
-    world_.note(fmt::format("dllaunch: {}\n", done.error().what));
+    system_.log(fmt::format("dllaunch: {}\n", done.error().what));
     if (done.error().kind != ErrorKind::unavailable) return false;
     // Somebody else, an orphan of the script say, may have been faster.
     if (look() != ScriptNode::gone || ++refused_ < most_refusals) return false;
@@ -58,7 +58,8 @@ class ScriptWatch {
   bool cancel(const std::string& why) {
     write(Next::stop, why);
     const auto& ours = script_.allocation;
-    const auto output = world_.run({"scancel", ours.name.empty() ? ours.job : ours.name}, patience);
+    const auto output =
+        system_.run({"scancel", ours.name.empty() ? ours.job : ours.name}, patience);
     return output && output->exit_code == 0;
   }
 
@@ -72,11 +73,11 @@ class ScriptWatch {
                                               .exit_code = exit_code::job_failed},
                               std::nullopt);
     const auto done = storage_.write([&] { return append_to_journal(script_.dir, line); });
-    world_.note(fmt::format("dllaunch: {}: {}\n", to_string(next), reason));
-    if (!done) world_.note("dllaunch: " + done.error().what + "\n");
+    system_.log(fmt::format("dllaunch: {}: {}\n", to_string(next), reason));
+    if (!done) system_.log("dllaunch: " + done.error().what + "\n");
   }
 
-  World& world_;
+  System& system_;
   const WatchedScript& script_;
   const RunStorage storage_{script_.dir};
   bool said_ = false;
@@ -101,14 +102,14 @@ ScriptNode judge_script_node(const std::optional<SlurmJob>& job, const JobAlloca
   return there ? ScriptNode::there : ScriptNode::gone;
 }
 
-void watch_script(World& world, const WatchedScript& script, WatchPace pace) {
-  ScriptWatch watch(world, script);
-  for (auto pause = pace.look;;) {
+void watch_script(System& system, const WatchedScript& script, WatchIntervals intervals) {
+  ScriptWatch watch(system, script);
+  for (auto pause = intervals.look;;) {
     std::this_thread::sleep_for(pause);
     const auto node = watch.look();
     if (node == ScriptNode::settled) return;
     if (node == ScriptNode::gone && watch.end_job()) return;
-    pause = node == ScriptNode::there ? pace.look : std::min(2 * pause, pace.longest);
+    pause = node == ScriptNode::there ? intervals.look : std::min(2 * pause, intervals.longest);
   }
 }
 

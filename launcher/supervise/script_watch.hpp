@@ -8,7 +8,7 @@
 #include <string>
 
 #include "launcher/job/recovery.hpp"
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/allocation.hpp"
 
@@ -32,13 +32,13 @@ struct WatchedScript {
   std::string host = {};  // as Slurm calls the script's node
 };
 
-struct WatchPace {
+struct WatchIntervals {
   std::chrono::milliseconds look{10'000};
   std::chrono::milliseconds longest{60'000};  // while Slurm does not answer
 };
 
 /// Returns when the job needs no watcher any more. A job without its script goes back into the
 /// queue; where requeue_on or Slurm does not let it, it is cancelled. supervisor.jsonl has why.
-void watch_script(World& world, const WatchedScript& script, WatchPace pace = {});
+void watch_script(System& system, const WatchedScript& script, WatchIntervals intervals = {});
 
 }  // namespace dllaunch

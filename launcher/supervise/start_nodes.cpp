@@ -21,16 +21,17 @@ StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always) {
   return nodes;
 }
 
-StartNodes choose_start_nodes(World& world, const SupervisedRun& run, bool preflight, bool again) {
+StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight,
+                              bool again) {
   const bool by_srun = run.start.front() == "srun";
   const bool spares = run.recovery.plan.spare_nodes > 0;
   const auto needed = by_srun ? run.nodes : 0;
-  auto left = again || spares ? nodes_left(world, run.allocation) : std::nullopt;
+  auto left = again || spares ? nodes_left(system, run.allocation) : std::nullopt;
   if (!left) left.emplace();
   std::optional<NodeFitness> fitness;
   if (preflight) {
-    auto found = look_for_fit_nodes(world, run.dir.path, left->gone);
-    if (!found) world.note(fmt::format("dllaunch: pre-flight: {}\n", found.error().what));
+    auto found = look_for_fit_nodes(system, run.dir.path, left->gone);
+    if (!found) system.log(fmt::format("dllaunch: pre-flight: {}\n", found.error().what));
     if (found) fitness = *std::move(found);
   }
   if (!fitness) {
@@ -60,9 +61,9 @@ std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAlloca
                           .why = fitness.why};
 }
 
-bool has_enough_nodes(World& world, const SupervisedRun& run) {
+bool has_enough_nodes(System& system, const SupervisedRun& run) {
   const bool may_choose = run.recovery.asks_ranks && run.start.front() == "srun" && run.nodes > 0;
-  const auto left = may_choose ? nodes_left(world, run.allocation) : std::nullopt;
+  const auto left = may_choose ? nodes_left(system, run.allocation) : std::nullopt;
   if (!left || left->there.size() < run.nodes) return false;
   const auto& here = run.allocation.host;
   const auto& lost = left->gone;

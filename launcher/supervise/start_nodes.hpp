@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/supervise/attempt_watch.hpp"
 #include "launcher/supervise/node_fitness.hpp"
@@ -24,7 +24,7 @@ struct StartNodes {
 StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always);
 
 /// `preflight`: look at the nodes themselves too. `again`: the ranks were started here before.
-StartNodes choose_start_nodes(World& world, const SupervisedRun& run, bool preflight, bool again);
+StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight, bool again);
 
 /// Those of its list alone count from here on. After a loss the ranks' step takes CPUs that Slurm
 /// believes in use: what ran on a node that fell silent keeps them for ever on the others (22.05:
@@ -36,6 +36,6 @@ std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAlloca
                                         double time);
 
 /// For the ranks, after one was lost: without it, and with the one that this runs on.
-bool has_enough_nodes(World& world, const SupervisedRun& run);
+bool has_enough_nodes(System& system, const SupervisedRun& run);
 
 }  // namespace dllaunch

@@ -10,19 +10,19 @@
 #include <optional>
 #include <utility>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/first_error.hpp"
 #include "launcher/run/journal.hpp"
-#include "launcher/run/run_lease.hpp"
+#include "launcher/run/run_ownership.hpp"
 #include "launcher/run/stored_run.hpp"
-#include "launcher/slurm/put_back.hpp"
-#include "launcher/supervise/guardian.hpp"
-#include "launcher/supervise/old_ranks.hpp"
+#include "launcher/slurm/requeue.hpp"
+#include "launcher/supervise/orphan_ranks.hpp"
 #include "launcher/supervise/start_nodes.hpp"
 #include "launcher/supervise/storage.hpp"
-#include "launcher/supervise/watch_step.hpp"
+#include "launcher/supervise/supervisor_parent.hpp"
+#include "launcher/supervise/watchdog_step.hpp"
 
 namespace dllaunch {
 namespace {
@@ -37,13 +37,13 @@ double unix_seconds() {
 
 class Supervisor {
  public:
-  Supervisor(World& world, const SupervisedRun& run)
-      : world_(world),
+  Supervisor(System& system, const SupervisedRun& run)
+      : system_(system),
         run_(run),
         signals_(run.signal),
         storage_(run.dir),
         allocation_end_(run.allocation, unix_seconds()),
-        watch_step_(world, run) {}
+        watchdog_step_(system, run) {}
 
   int run() {
     adopt_orphans();
@@ -61,7 +61,7 @@ class Supervisor {
     while (true) {
       const auto decision = attempt();
       if (decision.next == Next::restart && pause(decision.backoff)) continue;
-      if (decision.next == Next::requeue) return put_back(decision);
+      if (decision.next == Next::requeue) return requeue(decision);
       return decision.next == Next::restart ? exit_code::job_failed : decision.exit_code;
     }
   }
@@ -70,7 +70,7 @@ class Supervisor {
   bool is_finished() const {
     const auto job = finished_in_job(run_.dir);
     if (!job || run_.allocation.job.empty() || *job != run_.allocation.job) return false;
-    world_.note(
+    system_.log(
         fmt::format("dllaunch: job {} has finished this run before: nothing to do; a new job goes "
                     "on with it\n",
                     *job));
@@ -119,7 +119,7 @@ class Supervisor {
       write(decision);
     }
     if (decision.next == Next::restart) return std::nullopt;
-    return decision.next == Next::requeue ? put_back(decision) : decision.exit_code;
+    return decision.next == Next::requeue ? requeue(decision) : decision.exit_code;
   }
 
   /// The job is not to start the run again, however often Slurm starts the job.
@@ -127,7 +127,7 @@ class Supervisor {
     if (run_.allocation.job.empty()) return exit_code::success;
     const auto mark = [this] { return mark_finished(run_.dir, run_.allocation.job); };
     if (auto done = storage_.write(mark); !done)
-      world_.note("dllaunch: " + done.error().what + "\n");
+      system_.log("dllaunch: " + done.error().what + "\n");
     return exit_code::success;
   }
 
@@ -141,18 +141,18 @@ class Supervisor {
     constexpr double near_s = 600;
     const auto left = allocation_end_.seconds_left();
     if (!left || *left > near_s) return left;
-    allocation_end_.ask_again(world_, run_.allocation);
+    allocation_end_.ask_again(system_, run_.allocation);
     return allocation_end_.seconds_left();
   }
 
   /// A file system that is away for a moment is no reason to give a job of days up.
-  Result<Lease> take_lease() const {
+  Result<RunOwnership> take_ownership() const {
     const auto give_up_at = Clock::now() + std::chrono::seconds(60);
     while (true) {
-      auto lease = storage_.write([this] { return take_run_lease(run_.dir, world_); });
+      auto ownership = storage_.write([this] { return take_run_ownership(run_.dir, system_); });
       pollfd signal{.fd = signals_.fd(), .events = POLLIN, .revents = 0};
-      const bool last = lease || Clock::now() >= give_up_at;
-      if (last || ::poll(&signal, 1, /*timeout=*/2000) > 0) return lease;
+      const bool last = ownership || Clock::now() >= give_up_at;
+      if (last || ::poll(&signal, 1, /*timeout=*/2000) > 0) return ownership;
     }
   }
 
@@ -171,50 +171,50 @@ class Supervisor {
   }
 
   /// By whom the run was taken over; empty: by nobody. An orphan of a dead slurmd that took the
-  /// next generation would end its successor.
+  /// next fencing token would end its successor.
   std::string taken_over() const {
-    if (auto words = lease_ ? lease_lost() : lost_to_holder(); !words.empty()) return words;
+    if (auto words = ownership_ ? ownership_lost() : lost_to_holder(); !words.empty()) return words;
     // Who takes the run over may be in the queue yet.
     const auto& ours = run_.allocation;
     if (ours.job.empty() || !started_here_before()) return "";
-    const auto record = ask_of_job(world_, ours);
+    const auto record = ask_of_job(system_, ours);
     const bool elsewhere = record && record->restarts > ours.restarts;
     return elsewhere ? fmt::format("Slurm has put job {} back into the queue", ours.job) : "";
   }
 
-  std::string lease_lost() const {
-    const auto ours = lease_->check();
+  std::string ownership_lost() const {
+    const auto ours = ownership_->check();
     const bool lost = !ours && ours.error().kind == ErrorKind::unsatisfiable;
     return lost ? ours.error().what : "";
   }
 
-  /// What the lease tells a supervisor that has not had one itself.
+  /// What the run's owner tells a supervisor that has not had one itself.
   std::string lost_to_holder() const {
-    const auto found = lease_holder(run_.dir.path);
+    const auto found = run_owner(run_.dir.path);
     if (!found || !*found || (*found)->second.host.empty()) return "";
     const auto& holder = (*found)->second;
     const bool ours = holder.job == run_.allocation.job;
     const bool lost = ours ? holder.restart > run_.allocation.restarts : started_here_before();
-    return lost ? "run directory was taken over by " + holder_words(holder) : "";
+    return lost ? "run directory was taken over by " + to_string(holder) : "";
   }
 
-  /// events.jsonl tells why one life of the run follows another, before it begins (recovery.md).
-  /// Commands have no such file.
-  void announce(const Lease& lease) {
-    const auto* before = last_life(history_);
+  /// events.jsonl tells why one incarnation of the run follows another, before it begins
+  /// (recovery.md). Commands have no such file.
+  void announce(const RunOwnership& ownership) {
+    const auto* before = last_incarnation(history_);
     // A job of its own is somebody's new try.
     if (!run_.recovery.trains || before == nullptr || before->job != run_.allocation.job) return;
     std::optional<double> queued = 0;
     if (before->allocation != run_.allocation.restarts) {
-      const auto record = ask_of_job(world_, run_.allocation);
+      const auto record = ask_of_job(system_, run_.allocation);
       queued = record ? queue_seconds(*record, last_written_s_) : std::nullopt;
     }
     const auto line = restart_line({.time = unix_seconds(),
                                     .reason = describe(*before),
                                     .queue_seconds = queued,
-                                    .generation = lease.generation()});
+                                    .fencing_token = ownership.generation()});
     auto done = storage_.write([&] { return append_lines(run_.dir.events(), line); });
-    if (!done) world_.note("dllaunch: " + done.error().what + "\n");
+    if (!done) system_.log("dllaunch: " + done.error().what + "\n");
   }
 
   /// What was wrong with the run's directory when ranks failed; returns when that is over, or did
@@ -222,7 +222,7 @@ class Supervisor {
   std::string wait_for_storage() {
     const auto first = storage_.trouble();
     if (first.empty()) return "";
-    world_.note(fmt::format("dllaunch: {}: waiting\n", first));
+    system_.log(fmt::format("dllaunch: {}: waiting\n", first));
     const auto give_up_at = Clock::now() + patience_for_storage(run_.recovery);
     while (!(unusable_ = storage_.trouble()).empty() && Clock::now() < give_up_at) {
       interrupted_by_ = wait(milliseconds(1000));
@@ -249,40 +249,40 @@ class Supervisor {
 
   Cause cause_of_signal(int signal) const {
     if (is_warning(signal, run_, allocation_end_)) return Cause::time_limit;
-    return guardian_was_killed() ? Cause::cut_short : Cause::cancelled;
+    return supervisor_parent_was_killed() ? Cause::cut_short : Cause::cancelled;
   }
 
   /// Ranks start on fit nodes only. A decision: there are too few of them here.
   std::optional<Decision> look_at_nodes(SupervisedRun& here) {
     if (run_.allocation.job.empty()) return std::nullopt;
     const bool preflight = is_preflight_due(history_, run_.recovery);
-    const auto nodes = choose_start_nodes(world_, run_, preflight, started_here_before());
+    const auto nodes = choose_start_nodes(system_, run_, preflight, started_here_before());
     const auto seen = seen_in(nodes, run_.allocation, unix_seconds());
     if (seen) append(line_of(*seen));
     silent_ = nodes.fitness.silent;
     if (!nodes.list.empty()) start_on(nodes, here);
     const auto& why = nodes.fitness.why;
     if (!nodes.list.empty() && !why.empty())
-      world_.note(fmt::format("dllaunch: not fit, left out: {}\n", why));
+      system_.log(fmt::format("dllaunch: not fit, left out: {}\n", why));
     if (!nodes.too_few) return std::nullopt;
     auto decision = decide_of_nodes(seen->unfit, why, put_back_for_nodes_, run_.recovery);
     if (decision) write(*decision);
-    if (!decision) world_.note(fmt::format("dllaunch: not fit: {}\n", why));
+    if (!decision) system_.log(fmt::format("dllaunch: not fit: {}\n", why));
     return decision;
   }
 
   Decision attempt() {
     if (const auto words = taken_over(); !words.empty()) return give_way(words);
-    auto lease = take_lease();
-    if (!lease) return cannot_start(lease.error());
-    lease_ = *lease;
+    auto ownership = take_ownership();
+    if (!ownership) return cannot_start(ownership.error());
+    ownership_ = *ownership;
     reserve_journal(run_.dir);
-    watch_step_.keep(Clock::now());
-    end_old_ranks(world_, run_.dir, run_.allocation);
+    watchdog_step_.keep(Clock::now());
+    end_orphan_ranks(system_, run_.dir, run_.allocation);
     SupervisedRun here = run_;
     if (auto unfit = look_at_nodes(here)) return *std::move(unfit);
-    announce(*lease);
-    if (!history_.empty()) world_.note(fmt::format("{}{}\n", attempt_mark, history_.size() + 1));
+    announce(*ownership);
+    if (!history_.empty()) system_.log(fmt::format("{}{}\n", attempt_mark, history_.size() + 1));
     history_.push_back({.job = run_.allocation.job, .allocation = run_.allocation.restarts});
     auto& attempt = history_.back();
     const auto checkpoint = checkpoint_name();
@@ -290,33 +290,33 @@ class Supervisor {
                                .job = attempt.job,
                                .allocation = attempt.allocation,
                                .attempt = attempts_here(history_),
-                               .generation = lease->generation(),
+                               .fencing_token = ownership->generation(),
                                .checkpoint = checkpoint};
     append(line_of(begun));
     const auto logs = log_sizes(run_.dir);
-    AttemptWatch watch(world_, here, *lease, signals_, allocation_end_,
-                       [this] { watch_step_.keep(Clock::now()); });
+    AttemptWatch watch(system_, here, *ownership, signals_, allocation_end_,
+                       [this] { watchdog_step_.keep(Clock::now()); });
     const auto end = watch.run();
     if (!end) return cannot_start(end.error());
-    end_descendants(milliseconds(500), watch_step_.pid());
+    end_descendants(milliseconds(500), watchdog_step_.pid());
     judge(*end, here.allocation, begun, logs, attempt);
     const auto of_storage = decide_of_storage(attempt);
     auto decision = of_storage ? *of_storage : decide(history_, run_.recovery, seconds_left());
-    if (guardian_was_killed()) decision = without_restart(std::move(decision));
+    if (supervisor_parent_was_killed()) decision = without_restart(std::move(decision));
     if (attempt.cause == Cause::superseded) return give_way(end->words);
     // To ask Slurm may have taken long.
-    if (auto words = lease_lost(); !words.empty()) return give_way(words);
+    if (auto words = ownership_lost(); !words.empty()) return give_way(words);
     if (attempt.cause == Cause::completed) finish();
     append(line_of(begun, attempt, unix_seconds()));
     write(decision);
     return decision;
   }
 
-  void judge(const StarterEnd& end, const JobAllocation& where, const JournalAttempt& begun,
+  void judge(const StarterExit& end, const JobAllocation& where, const JournalAttempt& begun,
              const LogSizes& logs, Attempt& attempt) {
     const auto job = attempt.job;
     const auto allocation = attempt.allocation;
-    attempt = judge_end(end);
+    attempt = classify_exit(end);
     attempt.job = job;
     attempt.allocation = allocation;
     const bool final = is_final(attempt.exit_code) || is_final(attempt.dead.exit_code);
@@ -332,13 +332,13 @@ class Supervisor {
       return;
     }
     if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
-    if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(world_, run_);
+    if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(system_, run_);
     if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
     // Peers of a lost node fail before Slurm knows why. What is left to Slurm is left to it.
-    if (const auto node = look ? node_out_of_order(world_, where) : ""; !node.empty()) {
+    if (const auto node = look ? node_out_of_order(system_, where) : ""; !node.empty()) {
       attempt.cause = Cause::lost_node;
       attempt.words = node;
-      attempt.enough_nodes = has_enough_nodes(world_, run_);
+      attempt.enough_nodes = has_enough_nodes(system_, run_);
       return;
     }
     if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
@@ -354,12 +354,12 @@ class Supervisor {
 
   /// Slurm's TERM may end the ranks before srun says what it was for. It leaves us little time.
   void look_who_cancelled(Attempt& attempt) {
-    if (guardian_was_killed()) {
+    if (supervisor_parent_was_killed()) {
       attempt.cause = Cause::cut_short;
       attempt.words = "the process that guards its supervisor was killed";
     }
     if (run_.allocation.job.empty()) return;
-    const auto record = ask_of_job(world_, run_.allocation, std::chrono::seconds(3));
+    const auto record = ask_of_job(system_, run_.allocation, std::chrono::seconds(3));
     if (!record) return;
     const bool back = record->restarts > run_.allocation.restarts;
     if (back) attempt.cause = Cause::requeued;
@@ -368,7 +368,7 @@ class Supervisor {
 
   /// Whoever has lost the run writes nothing into it.
   Decision give_way(const std::string& words) const {
-    world_.note("dllaunch: " + words + "; nothing more is done here\n");
+    system_.log("dllaunch: " + words + "; nothing more is done here\n");
     return {.next = Next::stop, .reason = words};
   }
 
@@ -402,22 +402,22 @@ class Supervisor {
     history_.back().cause = cause_of_signal(*came);
     const auto decision = decide(history_, run_.recovery, seconds_left());
     write(decision);
-    if (decision.next == Next::requeue) put_back(decision);
+    if (decision.next == Next::requeue) requeue(decision);
     return false;
   }
 
   /// Slurm may be away just then: asked again until little of the allocation is left.
-  int put_back(const Decision& decision) {
+  int requeue(const Decision& decision) {
     if (!decision.ask_slurm || run_.allocation.job.empty()) return decision.exit_code;
     const auto stopped = [this](milliseconds pause) {
       const auto came = wait(pause);
       return came && !is_warning(*came, run_, allocation_end_);
     };
-    const auto done = dllaunch::put_back(world_, run_.allocation,
-                                         {.exclude = decision.exclude,
-                                          .silent = silent_,
-                                          .seconds_left = [this] { return seconds_left(); },
-                                          .stopped = stopped});
+    const auto done = dllaunch::requeue(system_, run_.allocation,
+                                        {.exclude = decision.exclude,
+                                         .silent = silent_,
+                                         .seconds_left = [this] { return seconds_left(); },
+                                         .stopped = stopped});
     if (!done)
       write({.next = Next::stop,
              .reason = fmt::format("{}; not put back: {}", decision.reason, done.error().what),
@@ -432,7 +432,7 @@ class Supervisor {
     const auto done = storage_.write([&] { return append_to_journal(run_.dir, line); });
     if (!done && !refused_) {
       refused_ = true;
-      world_.note("dllaunch: " + done.error().what + "\n");
+      system_.log("dllaunch: " + done.error().what + "\n");
     }
   }
 
@@ -451,20 +451,20 @@ class Supervisor {
                             : std::nullopt));
     const bool completed = decision.next == Next::stop && decision.status == RunStatus::completed;
     if (completed) return;
-    world_.note(fmt::format("dllaunch: {}: {}\n", to_string(decision.next), decision.reason));
+    system_.log(fmt::format("dllaunch: {}: {}\n", to_string(decision.next), decision.reason));
   }
 
-  World& world_;
+  System& system_;
   const SupervisedRun& run_;
   const SupervisorSignals signals_;
   const RunStorage storage_;
   AllocationEnd allocation_end_;
-  WatchStep watch_step_;
+  WatchdogStep watchdog_step_;
   std::vector<Attempt> history_;
   int put_back_for_nodes_ = 0;              // by them
   std::vector<std::string> silent_ = {};    // nodes that did not answer the last pre-flight
   double last_written_s_ = 0;               // by the supervisors before this one
-  std::optional<Lease> lease_;              // of the last attempt
+  std::optional<RunOwnership> ownership_;   // of the last attempt
   bool refused_ = false;                    // the journal, said already
   std::string unusable_ = {};               // why the run's directory is of no use yet
   std::optional<int> interrupted_by_ = {};  // a signal, while it was waited for
@@ -472,11 +472,11 @@ class Supervisor {
 
 }  // namespace
 
-Result<SupervisedRun> read_supervised_run(World& world, const std::string& run_dir,
+Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
                                           std::vector<std::string> start) {
-  auto stored = read_stored_run(world, std::filesystem::absolute(run_dir).lexically_normal());
+  auto stored = read_stored_run(system, std::filesystem::absolute(run_dir).lexically_normal());
   if (!stored) return std::move(stored).error();
-  const auto program = world.find_program(start.at(0));
+  const auto program = system.find_program(start.at(0));
   if (!program)
     return Error{ErrorKind::unavailable, start[0] + " is not installed on this node",
                  "load it in environment.modules"};
@@ -489,12 +489,12 @@ Result<SupervisedRun> read_supervised_run(World& world, const std::string& run_d
                        .signal = signal_of_name(plan.signal),
                        .start = std::move(start),
                        .program = *program,
-                       .allocation = read_allocation(world),
+                       .allocation = read_allocation(system),
                        .nodes = static_cast<std::size_t>(std::max(0, plan.nodes))};
 }
 
-int supervise(World& world, const SupervisedRun& run) {
-  return Supervisor(world, run).run();
+int supervise(System& system, const SupervisedRun& run) {
+  return Supervisor(system, run).run();
 }
 
 }  // namespace dllaunch

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/world.hpp"
+#include "launcher/os/system.hpp"
 #include "launcher/supervise/attempt_watch.hpp"
 #include "support/result.hpp"
 
@@ -13,11 +13,11 @@ namespace dllaunch {
 
 /// `start`: srun or mpirun, its options and the ranks' command. bad_request: no such run.
 /// unavailable: no such program.
-Result<SupervisedRun> read_supervised_run(World& world, const std::string& run_dir,
+Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
                                           std::vector<std::string> start);
 
 /// Returns the exit code for the batch script when the run needs no more ranks
 /// in this allocation: it is complete, given up, or back in the queue.
-int supervise(World& world, const SupervisedRun& run);
+int supervise(System& system, const SupervisedRun& run);
 
 }  // namespace dllaunch

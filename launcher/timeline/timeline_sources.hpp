@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/timeline/timeline_format.hpp"
+#include "runtime/timeline/format/timeline_format.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {

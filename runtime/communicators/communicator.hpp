@@ -9,29 +9,9 @@
 #include <string_view>
 
 #include "runtime/numerics/dtype.hpp"
-#include "runtime/rank/rank_env.hpp"
-#include "support/result.hpp"
+#include "runtime/numerics/reduce_op.hpp"
 
 namespace dllaunch {
-
-/// average: the sum divided by size(), whole numbers towards zero; bytes wrap and have none worth
-/// using. hierarchical adds 16-bit floats in fp32 within a node and rounds once; mpi and ring round
-/// at every pair. min and max are NaN where any rank brings one.
-enum class ReduceOp : std::uint8_t { sum, average, min, max };
-
-constexpr std::string_view to_string(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum:
-      return "sum";
-    case ReduceOp::average:
-      return "average";
-    case ReduceOp::min:
-      return "min";
-    case ReduceOp::max:
-      return "max";
-  }
-  return "";
-}
 
 enum class CollectiveKind : std::uint8_t {
   all_reduce,
@@ -98,19 +78,5 @@ class Communicator {
   /// Between memory of the host and allocate()d memory; done when it returns.
   virtual void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 };
-
-/// One line a communicator, in runtime/communicators/communicators.cpp.
-struct CommunicatorEntry {
-  std::string_view name;  // solo | hierarchical | mpi | nccl | ring | parameter-server
-  std::string_view summary;
-  /// bad_request: it cannot serve such a job (solo with several ranks). Starts MPI where it needs
-  /// it.
-  Result<std::unique_ptr<Communicator>> (*open)(const RankEnv& env);
-};
-std::span<const CommunicatorEntry> communicators();
-
-/// "auto" takes solo for one rank, else hierarchical, and mpi where ranks of a node cannot share
-/// memory. bad_request: an unknown name, with the known ones.
-Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, const RankEnv& env);
 
 }  // namespace dllaunch

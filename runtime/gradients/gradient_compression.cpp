@@ -22,8 +22,9 @@ DType wire_type(Compression compression, DType arena) {
 
 }  // namespace
 
-GradientWire::GradientWire(Communicator& communicator, const ArenaLayout& layout,
-                           std::span<std::byte> gradients, Compression compression, int copies)
+GradientCompressor::GradientCompressor(Communicator& communicator, const ArenaLayout& layout,
+                                       std::span<std::byte> gradients, Compression compression,
+                                       int copies)
     : arena_type_(layout.type), type_(wire_type(compression, layout.type)), gradients_(gradients) {
   for (int i = 0; i < copies; ++i) {
     copies_.push_back(communicator.allocate(layout.total * bytes_of(type_)));
@@ -34,12 +35,12 @@ GradientWire::GradientWire(Communicator& communicator, const ArenaLayout& layout
   residuals_ = std::make_unique<float[]>(layout.total);
 }
 
-std::byte* GradientWire::at(int copy, std::size_t offset) const {
+std::byte* GradientCompressor::at(int copy, std::size_t offset) const {
   if (copies_.empty()) return gradients_.data() + offset * bytes_of(type_);
   return copies_[static_cast<std::size_t>(copy)].data() + offset * bytes_of(type_);
 }
 
-void GradientWire::pack(int copy, const ArenaRange& range) {
+void GradientCompressor::pack(int copy, const ArenaRange& range) {
   if (copies_.empty()) return;
   if (residuals_) {
     compress(type_, limit_, {gradients_at(range.offset), range.elements},
@@ -51,7 +52,7 @@ void GradientWire::pack(int copy, const ArenaRange& range) {
               range.elements * size);
 }
 
-void GradientWire::unpack(int copy, const ArenaRange& range) const {
+void GradientCompressor::unpack(int copy, const ArenaRange& range) const {
   if (copies_.empty()) return;
   if (residuals_) {
     expand(type_, at(copy, range.offset), {gradients_at(range.offset), range.elements});

@@ -29,13 +29,13 @@ constexpr std::string_view to_string(Compression compression) {
 
 /// Gradients of one rank and their copies for the wire. Elements keep their place: element i of the
 /// arena is element i of every copy.
-class GradientWire {
+class GradientCompressor {
  public:
   /// Collective. `copies` of the gradients are made in memory that `communicator` reduces fastest;
   /// 0: they are reduced where they lie, which takes no compression. Compression is of f32 only,
   /// and keeps a residual of the gradients' size. Everything outlives this.
-  GradientWire(Communicator& communicator, const ArenaLayout& layout,
-               std::span<std::byte> gradients, Compression compression, int copies);
+  GradientCompressor(Communicator& communicator, const ArenaLayout& layout,
+                     std::span<std::byte> gradients, Compression compression, int copies);
 
   DType type() const { return type_; }
   /// Element `offset` of a copy, or of the gradients where there is none.

@@ -73,7 +73,7 @@ class GradientReducer {
   std::vector<Bucket> buckets_;
   std::vector<int> last_slots_;
   ReducerOptions options_;
-  GradientWire wire_;
+  GradientCompressor wire_;
   std::vector<bool> ready_;       // per slot
   std::size_t ready_before_ = 0;  // slots from the front that are all ready
   Flight current_;

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "runtime/communicators/communicator.hpp"
-#include "runtime/timeline/timeline_format.hpp"
+#include "runtime/timeline/format/timeline_format.hpp"
 
 namespace dllaunch {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/timeline/timeline_format.hpp"
+#include "runtime/timeline/format/timeline_format.hpp"
 
 namespace dllaunch {
 

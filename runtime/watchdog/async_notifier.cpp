@@ -19,7 +19,7 @@ constexpr std::chrono::seconds patience{2};
 
 }  // namespace
 
-struct Teller::State {
+struct AsyncNotifier::State {
   Say say;
   std::mutex mutex;
   std::condition_variable changed;
@@ -28,20 +28,20 @@ struct Teller::State {
   bool ended = false;
 };
 
-Teller::Teller(Say say) : state_(std::make_shared<State>()) {
+AsyncNotifier::AsyncNotifier(Say say) : state_(std::make_shared<State>()) {
   state_->say = std::move(say);
   const AllSignalsBlocked blocked;
   std::thread([state = state_] { run(state); }).detach();
 }
 
-Teller::~Teller() {
+AsyncNotifier::~AsyncNotifier() {
   std::unique_lock<std::mutex> lock(state_->mutex);
   state_->ending = true;
   state_->changed.notify_all();
   state_->changed.wait_for(lock, patience, [this] { return state_->ended; });
 }
 
-void Teller::tell(StallNotice notice) {
+void AsyncNotifier::tell(StallNotice notice) {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     if (state_->waiting.size() == most_waiting) return;
@@ -50,7 +50,7 @@ void Teller::tell(StallNotice notice) {
   state_->changed.notify_all();
 }
 
-void Teller::run(const std::shared_ptr<State>& state) {
+void AsyncNotifier::run(const std::shared_ptr<State>& state) {
   ::prctl(PR_SET_NAME, "teller");
   std::unique_lock<std::mutex> lock(state->mutex);
   for (;;) {

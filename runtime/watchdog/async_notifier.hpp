@@ -9,16 +9,16 @@
 
 namespace dllaunch {
 
-class Teller {
+class AsyncNotifier {
  public:
   using Say = std::function<void(const StallNotice&)>;
 
-  explicit Teller(Say say);
+  explicit AsyncNotifier(Say say);
   /// Waits for what is still to be said, two seconds at most; then the thread is left behind, with
   /// what it needs.
-  ~Teller();
-  Teller(const Teller&) = delete;
-  Teller& operator=(const Teller&) = delete;
+  ~AsyncNotifier();
+  AsyncNotifier(const AsyncNotifier&) = delete;
+  AsyncNotifier& operator=(const AsyncNotifier&) = delete;
 
   /// At once. What comes while 16 notices wait is lost: they are said again, and longer.
   void tell(StallNotice notice);

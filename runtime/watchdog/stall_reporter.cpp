@@ -8,7 +8,8 @@ constexpr std::int64_t surely_over_ns = 300'000'000;
 
 }  // namespace
 
-StallStory::Turn StallStory::next(const std::optional<Verdict>& verdict, std::int64_t now_ns) {
+StallReporter::Turn StallReporter::next(const std::optional<Verdict>& verdict,
+                                        std::int64_t now_ns) {
   if (!told_) return verdict ? Turn::tell : Turn::nothing;
   const bool same = verdict && verdict->collective == told_->collective;
   if (same) {
@@ -19,14 +20,14 @@ StallStory::Turn StallStory::next(const std::optional<Verdict>& verdict, std::in
   return verdict || now_ns - gone_since_ns_ >= surely_over_ns ? Turn::tell_over : Turn::nothing;
 }
 
-void StallStory::told(const Verdict& verdict, std::int64_t now_ns) {
+void StallReporter::told(const Verdict& verdict, std::int64_t now_ns) {
   told_ = verdict;
   began_ns_ = now_ns - verdict.waited_ns;
   next_ns_ = now_ns + verdict.waited_ns;
   gone_since_ns_ = 0;
 }
 
-Verdict StallStory::last(std::int64_t now_ns) const {
+Verdict StallReporter::last(std::int64_t now_ns) const {
   Verdict verdict = told_.value_or(Verdict{});
   verdict.waited_ns = (gone_since_ns_ != 0 ? gone_since_ns_ : now_ns) - began_ns_;
   return verdict;

@@ -10,7 +10,7 @@ namespace dllaunch {
 
 /// Pure. A stall is told when it is known, again each time it has lasted twice as long, and once
 /// when it is over.
-class StallStory {
+class StallReporter {
  public:
   enum class Turn { nothing, tell, tell_over };
 

@@ -76,7 +76,7 @@ std::string predicate(const RankState& state, WhyLate why, const std::string& do
 
 class Line {
  public:
-  explicit Line(const StallScene& scene) : scene_(scene) {}
+  explicit Line(const StallContext& scene) : scene_(scene) {}
 
   std::string text() {
     const Verdict& verdict = scene_.verdict;
@@ -162,7 +162,7 @@ class Line {
     }
   }
 
-  const StallScene& scene_;
+  const StallContext& scene_;
   std::string line_;
   bool first_ = true;
 };
@@ -197,7 +197,7 @@ std::vector<int> ranks_to_describe(const Verdict& verdict, std::span<const RankS
   return chosen;
 }
 
-std::string stall_line(const StallScene& scene) {
+std::string stall_line(const StallContext& scene) {
   return Line(scene).text();
 }
 

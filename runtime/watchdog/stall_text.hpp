@@ -17,7 +17,7 @@ std::string collective_text(const Verdict& verdict);
 /// The ranks that the line names one by one, and whose doing is worth asking for.
 std::vector<int> ranks_to_describe(const Verdict& verdict, std::span<const RankState> ranks);
 
-struct StallScene {
+struct StallContext {
   Verdict verdict = {};
   std::vector<RankState> ranks = {};      // all
   std::vector<std::string> hosts = {};    // by rank
@@ -27,7 +27,7 @@ struct StallScene {
 /// "stall: all_reduce #1234 (25.0 MB) is 61 s late: rank 3 on n1 is stopped (backward, step 812);
 /// rank 5 on n2 has not arrived (data for 63 s, step 812): poll < read_batch". At most some 3500
 /// characters, no line break, however many are late.
-std::string stall_line(const StallScene& scene);
+std::string stall_line(const StallContext& scene);
 
 /// "stall: all_reduce #1234 (25.0 MB) goes on after 75 s"
 std::string over_line(const Verdict& verdict);

@@ -203,12 +203,12 @@ void Watch::judge_stall(std::int64_t now_ns, const std::vector<RankState>& own) 
     return;
   }
   switch (story_.next(verdict, now_ns)) {
-    case StallStory::Turn::nothing:
+    case StallReporter::Turn::nothing:
       break;
-    case StallStory::Turn::tell:
+    case StallReporter::Turn::tell:
       gather(*verdict, std::move(everyone), now_ns);
       break;
-    case StallStory::Turn::tell_over:
+    case StallReporter::Turn::tell_over:
       tell_over(now_ns);
       break;
   }
@@ -248,7 +248,7 @@ void Watch::gather(const Verdict& verdict, std::vector<RankState> ranks, std::in
 }
 
 void Watch::finish_gathering(std::int64_t now_ns) {
-  StallScene& scene = gathering_->scene;
+  StallContext& scene = gathering_->scene;
   const bool all_told =
       std::ranges::all_of(gathering_->asked, [&](int rank) { return scene.doing.contains(rank); });
   if (!all_told && now_ns < gathering_->deadline_ns) return;
@@ -289,7 +289,7 @@ void Watch::consider_giving_up(std::int64_t now_ns, const std::vector<RankState>
 
 void Watch::give_up(const Verdict& verdict, const std::vector<RankState>& everyone,
                     std::int64_t now_ns) {
-  StallScene scene{.verdict = verdict, .ranks = everyone, .doing = last_doing_};
+  StallContext scene{.verdict = verdict, .ranks = everyone, .doing = last_doing_};
   for (const Member& member : roster_.members) scene.hosts.push_back(member.host);
   for (const int rank : ranks_to_describe(verdict, everyone)) {
     if (roll_call_.node_of(rank) != roster_.node()) continue;

@@ -42,7 +42,7 @@ class Watch {
   };
   /// A verdict on its way to become a line: ranks are still being asked what they do.
   struct Gathering {
-    StallScene scene = {};
+    StallContext scene = {};
     std::vector<int> asked = {};
     std::int64_t deadline_ns = 0;
   };
@@ -74,7 +74,7 @@ class Watch {
   std::map<int, SideChannel::From> heard_from_;  // by rank
   std::vector<Question> questions_;
   std::optional<Gathering> gathering_;
-  StallStory story_;
+  StallReporter story_;
   std::map<int, std::string> last_doing_;  // as told last
   EndOfNode end_;
   std::int64_t last_tick_ns_ = 0;

@@ -23,8 +23,8 @@ class RunningWatchdog final : public Watchdog {
  public:
   RunningWatchdog(WatchdogOptions options, Acquaintance acquaintance,
                   std::optional<SideChannel> channel, Activity& activity)
-      : teller_(std::move(options.say)),
-        watch_(telling_through(std::move(options), teller_), std::move(acquaintance),
+      : notifier_(std::move(options.say)),
+        watch_(telling_through(std::move(options), notifier_), std::move(acquaintance),
                std::move(channel)),
         activity_(activity),
         stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -56,12 +56,12 @@ class RunningWatchdog final : public Watchdog {
   }
 
   /// What `say` does may block, on a file system that hangs: never this thread.
-  static WatchdogOptions telling_through(WatchdogOptions options, Teller& teller) {
-    options.say = [&teller](const StallNotice& notice) { teller.tell(notice); };
+  static WatchdogOptions telling_through(WatchdogOptions options, AsyncNotifier& notifier) {
+    options.say = [&notifier](const StallNotice& notice) { notifier.tell(notice); };
     return options;
   }
 
-  Teller teller_;
+  AsyncNotifier notifier_;
   Watch watch_;
   Activity& activity_;
   FileDescriptor stop_;

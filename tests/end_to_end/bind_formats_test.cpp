@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
-#include "support/id_set.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -19,7 +18,7 @@ const std::string dllaunch_program = std::string(DLLAUNCH_BIN_DIR) + "/dllaunch"
 constexpr const char* say_cpus = "sed -n s/^Cpus_allowed_list://p /proc/self/status";
 
 CommandOutput run(const std::vector<std::string>& argv) {
-  auto output = PosixWorld(Console{}).run(argv, 60s);
+  auto output = PosixSystem(Console{}).run(argv, 60s);
   EXPECT_TRUE(output) << output.error().what;
   return output ? *output : CommandOutput{};
 }
@@ -64,7 +63,7 @@ class BindFormats : public testing::TestWithParam<int> {
 TEST_P(BindFormats, ALineBindsItsRank) {
   const auto cpus = expected();
   for (const auto* tool : {"numactl", "taskset", "hwloc-bind"}) {
-    if (!PosixWorld(Console{}).find_program(tool)) {
+    if (!PosixSystem(Console{}).find_program(tool)) {
       std::cout << "SKIPPED: no " << tool << " here\n";
       continue;
     }
@@ -79,7 +78,7 @@ TEST_P(BindFormats, ALineBindsItsRank) {
 }
 
 TEST_P(BindFormats, MemoryIsPreferredAndNotDemanded) {
-  if (!PosixWorld(Console{}).find_program("numactl")) GTEST_SKIP() << "no numactl here";
+  if (!PosixSystem(Console{}).find_program("numactl")) GTEST_SKIP() << "no numactl here";
   for (const auto* tool : {"numactl", "hwloc-bind"}) {
     const auto line = lines(tool).at(0);
     if (line.find("node:") == std::string::npos && line.find("preferred") == std::string::npos)
@@ -125,7 +124,7 @@ TEST_P(BindFormats, OpenMpReadsThePlaces) {
 }
 
 TEST_P(BindFormats, MpirunPutsEveryRankOnItsCpus) {
-  if (!PosixWorld(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun here";
+  if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun here";
   const auto version = run({"mpirun", "--version"}).out;
   if (version.find("Open MPI) 4.") == std::string::npos)
     GTEST_SKIP() << "rankfiles of physical numbers are Open MPI 4's; here is " << version;

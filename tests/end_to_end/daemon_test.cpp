@@ -13,7 +13,7 @@
 #include "launcher/daemon/client.hpp"
 #include "launcher/daemon/daemon_lock.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/launched.hpp"
 
@@ -45,14 +45,14 @@ class DaemonTest : public testing::Test {
     more.insert(more.begin(), {"daemon", "start"});
     return work_.run(more);
   }
-  DaemonPlace place() const { return {.folder = work_.path() + "/state/dllaunch/daemon"}; }
+  DaemonPaths paths() const { return {.folder = work_.path() + "/state/dllaunch/daemon"}; }
   Json ask(const std::string& path, const std::string& method = "GET") const {
-    const auto answer = ask_daemon(place(), method, path, 10s);
+    const auto answer = ask_daemon(paths(), method, path, 10s);
     EXPECT_TRUE(answer) << answer.error().what;
     return answer ? Json::parse(answer->body, nullptr, false) : Json();
   }
   pid_t pid() const {
-    const auto answer = ask_daemon(place(), "GET", "/v1/daemon", 10s);
+    const auto answer = ask_daemon(paths(), "GET", "/v1/daemon", 10s);
     return answer ? answer->pid : 0;
   }
   /// A run that is over, as an older dllaunch left it.
@@ -103,7 +103,7 @@ TEST_F(DaemonTest, StartsAnswersAndStops) {
 
   const auto stopped = work_.run({"daemon", "stop"});
   EXPECT_EQ(stopped.exit_code, 0) << stopped.err;
-  EXPECT_FALSE(fs::exists(place().socket()));
+  EXPECT_FALSE(fs::exists(paths().socket()));
   EXPECT_EQ(work_.run({"daemon", "status"}).exit_code, 3);
   EXPECT_EQ(work_.run({"daemon", "stop"}).exit_code, 0);
   EXPECT_EQ(work_.run({"daemon", "sotp"}).exit_code, 2);
@@ -134,7 +134,7 @@ TEST_F(DaemonTest, WhatAKilledOneLeavesIsInNobodysWay) {
   ASSERT_EQ(start().exit_code, 0);
   ASSERT_TRUE(happens_within(10s, [&] { return ask("/v1/runs")["runs"].size() == 1; }));
   kill(pid(), SIGKILL);
-  ASSERT_TRUE(happens_within(10s, [&] { return !holder_of(place().lock()); }));
+  ASSERT_TRUE(happens_within(10s, [&] { return !holder_of(paths().lock()); }));
   EXPECT_EQ(work_.run({"daemon", "status"}).exit_code, 3);
   const auto started = start();
   ASSERT_EQ(started.exit_code, 0) << started.err;
@@ -189,14 +189,14 @@ TEST_F(DaemonTest, APipeInAFilesPlaceHangsNobody) {
 }
 
 TEST_F(DaemonTest, ADamagedStoreIsToldAndLeftAlone) {
-  fs::create_directories(place().folder);
-  std::ofstream(place().store()) << std::string(8192, 'x');
+  fs::create_directories(paths().folder);
+  std::ofstream(paths().store()) << std::string(8192, 'x');
   const auto refused = start();
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("store.db is damaged"));
   EXPECT_THAT(refused.err, HasSubstr("try: mv "));
-  EXPECT_EQ(fs::file_size(place().store()), 8192u);
-  EXPECT_FALSE(holder_of(place().lock()));
+  EXPECT_EQ(fs::file_size(paths().store()), 8192u);
+  EXPECT_FALSE(holder_of(paths().lock()));
 }
 
 TEST_F(DaemonTest, StaysInTheForegroundUntilASignal) {
@@ -211,18 +211,18 @@ TEST_F(DaemonTest, PrintsAUnit) {
   const auto unit = start({"--systemd", "--listen", "127.0.0.1:8080"});
   EXPECT_EQ(unit.exit_code, 0);
   EXPECT_THAT(unit.out, HasSubstr("\"daemon\" \"start\" \"--foreground\" \"--listen\""));
-  EXPECT_FALSE(holder_of(place().lock()));
+  EXPECT_FALSE(holder_of(paths().lock()));
 }
 
 TEST_F(DaemonTest, ListensOnTcpOnlyWhenAskedAndWithASecret) {
   EXPECT_EQ(start({"--listen", "0.0.0.0:80"}).exit_code, 2);
   ASSERT_EQ(start({"--listen", "127.0.0.1:0"}).exit_code, 0);
   struct stat info {};
-  ASSERT_EQ(stat(place().token().c_str(), &info), 0);
+  ASSERT_EQ(stat(paths().token().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   EXPECT_TRUE(ask("/v1/daemon")["port"].is_number());
   work_.run({"daemon", "stop"});
-  EXPECT_FALSE(fs::exists(place().token()));
+  EXPECT_FALSE(fs::exists(paths().token()));
   ASSERT_EQ(start().exit_code, 0);
   EXPECT_TRUE(ask("/v1/daemon")["port"].is_null());
 }
@@ -230,10 +230,10 @@ TEST_F(DaemonTest, ListensOnTcpOnlyWhenAskedAndWithASecret) {
 /// "Daemon start to answering under 200 ms with 10,000 runs in the store": the fastest of a few,
 /// for the machine may be busy.
 TEST_F(DaemonTest, AnswersAtOnceWithTenThousandRuns) {
-  fs::create_directories(place().folder);
-  fs::permissions(place().folder, fs::perms::owner_all);
+  fs::create_directories(paths().folder);
+  fs::permissions(paths().folder, fs::perms::owner_all);
   {
-    auto store = Store::open(place().store(), 1);
+    auto store = Store::open(paths().store(), 1);
     ASSERT_TRUE(store);
     RunRecord run{.dir = work_.path() + "/template", .name = "train-20261120-101500-3f2a"};
     run.job = "train";
@@ -244,7 +244,7 @@ TEST_F(DaemonTest, AnswersAtOnceWithTenThousandRuns) {
     ASSERT_TRUE((*store)->save(run));
   }
   {
-    auto database = Database::open(place().store());
+    auto database = Database::open(paths().store());
     ASSERT_TRUE(database);
     const auto many = database->script(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) INSERT "
@@ -259,7 +259,7 @@ TEST_F(DaemonTest, AnswersAtOnceWithTenThousandRuns) {
   for (int i = 0; i < 5; ++i) {
     const auto begin = Clock::now();
     ASSERT_EQ(start().exit_code, 0);
-    const auto page = ask_daemon(place(), "GET", "/v1/runs?limit=1000", 10s);
+    const auto page = ask_daemon(paths(), "GET", "/v1/runs?limit=1000", 10s);
     fastest = std::min(fastest, Clock::now() - begin);
     // Half of the processor's time was this program's, reading what it had been told.
     ASSERT_TRUE(page) << page.error().what;
@@ -274,14 +274,14 @@ TEST_F(DaemonTest, AnswersAtOnceWithTenThousandRuns) {
 
 /// In a real browser: it shows what there is, as text, without a complaint on its console.
 TEST_F(DaemonTest, ThePageInABrowser) {
-  PosixWorld world(Console{});
-  if (!world.find_program("chromium")) GTEST_SKIP() << "unavailable: chromium";
+  PosixSystem system(Console{});
+  if (!system.find_program("chromium")) GTEST_SKIP() << "unavailable: chromium";
   const std::string evil = "<img src=x onerror=document.title=1>";
   store_run(evil);
   for (int i = 0; i < 200; ++i) store_run("train-" + std::to_string(i));
   ASSERT_EQ(start({"--listen", "127.0.0.1:0"}).exit_code, 0);
   ASSERT_TRUE(happens_within(20s, [&] { return ask("/v1/runs?limit=500")["runs"].size() == 201; }));
-  std::ifstream file(place().token());
+  std::ifstream file(paths().token());
   std::string token;
   file >> token;
   const auto id = ask("/v1/runs/train-7")["id"].dump();
@@ -298,7 +298,7 @@ TEST_F(DaemonTest, ThePageInABrowser) {
                                             "--enable-logging=stderr"};
   auto dump = browser;
   dump.insert(dump.end(), {"--dump-dom", url});
-  const auto shown = world.run(dump, 90s);
+  const auto shown = system.run(dump, 90s);
   ASSERT_TRUE(shown) << shown.error().what;
   EXPECT_THAT(shown->out, HasSubstr("train-199"));
   EXPECT_THAT(shown->out, HasSubstr("&lt;img src=x onerror"));
@@ -315,7 +315,7 @@ TEST_F(DaemonTest, ThePageInABrowser) {
     if (look == "dark") photograph.emplace_back("--blink-settings=preferredColorScheme=0");
     const auto picture = folder + "/page-" + look + ".png";
     photograph.insert(photograph.end(), {"--screenshot=" + picture, url});
-    ASSERT_TRUE(world.run(photograph, 90s));
+    ASSERT_TRUE(system.run(photograph, 90s));
     EXPECT_GT(fs::file_size(picture), 20'000u);
   }
 }

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {
@@ -30,7 +30,7 @@ class DoctorOnSlurm : public testing::Test {
   }
   Result<CommandOutput> cluster(std::vector<std::string> words) {
     words.insert(words.begin(), program_);
-    return PosixWorld(Console{}).run(words, 60s);
+    return PosixSystem(Console{}).run(words, 60s);
   }
   /// Runs `script` as a batch job of four tasks; `doctor` in it is the program. Returns NAME's
   /// text.

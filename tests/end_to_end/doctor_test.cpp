@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "launcher/os/owned_process.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "runtime/rank/binding.hpp"
 #include "tests/end_to_end/launched.hpp"
 
@@ -76,7 +76,7 @@ TEST_F(Doctor, SeesHowAProcessIsBound) {
 }
 
 TEST_F(Doctor, RanksOfMpirunOnOneCpuAreAFailure) {
-  if (!PosixWorld(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
+  if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
   const auto mine = current_binding();
   if (mine->size() < 2) GTEST_SKIP() << "one CPU cannot be shared wrongly";
   start(
@@ -103,7 +103,7 @@ TEST_F(Doctor, RanksOfMpirunOnOneCpuAreAFailure) {
 }
 
 TEST_F(Doctor, RanksOfARunAreBoundAsPlanned) {
-  if (!PosixWorld(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
+  if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
   if (current_binding()->size() < 2) GTEST_SKIP() << "one CPU cannot be divided";
   const auto job = work_.file("job.yaml",
                               "name: job\nresources: {ranks_per_node: 2, device: cpu}\n"
@@ -131,7 +131,7 @@ TEST_F(Doctor, LooksAtThisNode) {
   const auto seen = answer({"doctor"}, 0);
   ASSERT_EQ(seen["ranks"].size(), 1u);
   EXPECT_EQ(seen["ranks"][0]["cpus"], to_list(*current_binding()));
-  EXPECT_EQ(seen["host"], PosixWorld(Console{}).host_name());
+  EXPECT_EQ(seen["host"], PosixSystem(Console{}).host_name());
 }
 
 /// Found by its name, as the driver's own.

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {
@@ -107,7 +107,7 @@ TEST(LocalFrameworks, FiftyStartsAtOnceHaveFiftyPorts) {
 TEST(LocalFrameworks, ARankThatDoesNotComeIsSaidAndNotWaitedForForEver) {
   Workplace work;
   // Rank 1 runs something else.
-  const auto output = PosixWorld(Console{}).run(
+  const auto output = PosixSystem(Console{}).run(
       {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", programs + "/dllaunch",
        "exec", "--rendezvous-seconds", "2", "--", "true", ":", "-n", "1", "sleep", "30"},
       60s);
@@ -134,8 +134,8 @@ TEST(LocalFrameworks, AJobFileCanSwitchTheMeetingOff) {
 }
 
 TEST(LocalFrameworks, PyTorchTrainsWithTheExample) {
-  PosixWorld world{Console{}};
-  const auto torch = world.run({"/usr/bin/python3", "-c", "import torch"}, 60s);
+  PosixSystem system{Console{}};
+  const auto torch = system.run({"/usr/bin/python3", "-c", "import torch"}, 60s);
   if (!torch || torch->exit_code != 0)
     GTEST_SKIP() << "no python3-torch: scripts/install-deps --test";
   Workplace work;

@@ -10,8 +10,7 @@
 #include <fstream>
 #include <set>
 
-#include "launcher/os/posix_world.hpp"
-#include "support/id_set.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 #include "tests/topology/discovery/xml_node.hpp"
 
@@ -44,7 +43,7 @@ std::set<std::string> entries_of(const std::string& folder) {
 class LocalRun : public testing::Test {
  protected:
   void SetUp() override {
-    if (!PosixWorld(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
+    if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
   }
 
   std::string job() { return work_.file("tiny.yaml", tiny_job); }
@@ -151,7 +150,7 @@ TEST_F(LocalRun, AKilledRankEndsAllAndIsNamed) {
   const auto ended = work_.wait(30s);
   EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
   EXPECT_EQ(ended.exit_code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("rank 1 on " + PosixWorld(Console{}).host_name() +
+  EXPECT_THAT(ended.err, HasSubstr("rank 1 on " + PosixSystem(Console{}).host_name() +
                                    " was killed by signal 9 (SIGKILL)\n  try: if nobody killed "
                                    "it the kernel did, for memory"));
   EXPECT_EQ(summary()["status"], "failed");
@@ -160,7 +159,7 @@ TEST_F(LocalRun, AKilledRankEndsAllAndIsNamed) {
 
 /// The paragraph is the one that a Slurm job ends with.
 TEST_F(LocalRun, ADeadRankIsTellingWhyAndWhatToChange) {
-  const std::string host = PosixWorld(Console{}).host_name();
+  const std::string host = PosixSystem(Console{}).host_name();
   const auto ended = work_.run(
       args(command("[ $RANK = 1 ] || sleep 20; python3 -c \"import nosuchmodule\" || exit 7")));
   EXPECT_EQ(ended.exit_code, 1) << ended.err;

@@ -56,8 +56,8 @@ int lead(const char* release) {
   std::printf("PORT %s\n", variable("MASTER_PORT").c_str());
   std::fflush(stdout);
   while (!released(release)) {
-    pollfd door{server, POLLIN, 0};
-    if (poll(&door, 1, 50) <= 0) continue;
+    pollfd listener{server, POLLIN, 0};
+    if (poll(&listener, 1, 50) <= 0) continue;
     const int client = accept(server, nullptr, nullptr);
     const std::string word = start();
     if (client < 0 || write(client, word.data(), word.size()) < 0) return fail("answer");

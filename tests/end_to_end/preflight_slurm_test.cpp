@@ -54,13 +54,13 @@ class PreflightOnSlurm : public testing::Test {
 
   static std::string run_dir() { return cluster_->share() + "/run"; }
 
-  /// The words of the verb on the login node, as a user of the allocation would call it.
+  /// The words of the command on the login node, as a user of the allocation would call it.
   CommandOutput doctor(const std::vector<std::string>& options) {
     auto words = cluster_->login("alice");
     words.insert(words.end(), {"env", "SLURM_JOB_ID=" + job_, "SLURM_JOB_NODELIST=n[1-3]", program,
                                "doctor", "--preflight", "--run-dir", run_dir()});
     words.insert(words.end(), options.begin(), options.end());
-    const auto output = PosixWorld(Console{}).run(words, 90s);
+    const auto output = PosixSystem(Console{}).run(words, 90s);
     return output ? *output : CommandOutput{-1, "", output.error().what};
   }
 

@@ -7,7 +7,7 @@
 
 #include "launcher/cluster/facts.hpp"
 #include "launcher/cluster/slurm_facts.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "launcher/slurm/slurm_json.hpp"
 #include "tests/end_to_end/launched.hpp"
@@ -22,7 +22,7 @@ const std::string program = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/c
 
 Result<CommandOutput> call_cluster(std::vector<std::string> words) {
   words.insert(words.begin(), program);
-  return PosixWorld(Console{}).run(words, 120s);
+  return PosixSystem(Console{}).run(words, 120s);
 }
 
 /// One cluster for all: accounting is slow to start. Where there is none, without.

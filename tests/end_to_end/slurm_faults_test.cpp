@@ -85,7 +85,7 @@ class SlurmFaults : public testing::Test {
     return summary.is_object() ? summary.value("status", "none") : "no summary";
   }
 
-  /// What other verbs say meanwhile: each asks Slurm for itself, all at the same time.
+  /// What other commands say meanwhile: each asks Slurm for itself, all at the same time.
   void expect_words_without_slurm() {
     Workplace other[] = {Workplace(cluster_->share() + "/status"),
                          Workplace(cluster_->share() + "/cancel"),

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {
@@ -54,7 +54,7 @@ class SlurmFollow : public testing::Test {
   }
   static Result<CommandOutput> cluster(std::vector<std::string> words) {
     words.insert(words.begin(), program());
-    return PosixWorld(Console{}).run(words, 90s);
+    return PosixSystem(Console{}).run(words, 90s);
   }
 
   Ended run(const std::vector<std::string>& words) { return work_->run(words); }

@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {
@@ -46,7 +46,7 @@ class SlurmFrameworks : public testing::Test {
 
   Result<CommandOutput> cluster(std::vector<std::string> words) {
     words.insert(words.begin(), program_);
-    return PosixWorld(Console{}).run(words, 300s);
+    return PosixSystem(Console{}).run(words, 300s);
   }
   /// A bash line on the login node; $dllaunch and $work are set.
   CommandOutput on_head(const std::string& line) {

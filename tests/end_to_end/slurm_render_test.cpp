@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {
@@ -69,7 +69,7 @@ class SlurmRender : public testing::Test {
   }
   static Result<CommandOutput> cluster(std::vector<std::string> words) {
     words.insert(words.begin(), program());
-    return PosixWorld(Console{}).run(words, 90s);
+    return PosixSystem(Console{}).run(words, 90s);
   }
   static std::string on_head(std::vector<std::string> words) {
     std::vector<std::string> all = {"run", folder_->path(), "--"};
@@ -288,8 +288,8 @@ TEST_F(SlurmRender, SlurmTakesHostileTextAsItIs) {
 /// With Pyxis srun starts the shim inside the image. Here a folder is the image, without a single
 /// library: the shim runs on what the script brought along, and starts what is inside.
 TEST(PyxisScript, TheShimRunsWhereNoneOfItsLibrariesAre) {
-  PosixWorld world{Console{}};
-  const auto may = world.run({"unshare", "--mount", "true"}, 10s);
+  PosixSystem system{Console{}};
+  const auto may = system.run({"unshare", "--mount", "true"}, 10s);
   if (!may || may->exit_code != 0) GTEST_SKIP() << "unavailable: unshare --mount";
   const Workplace work;
   // The script's assignment keeps its variable exported.
@@ -323,7 +323,7 @@ run: [sh, -c, "the shim's own loader stands in for sh"]
                                        "\"$dllaunch_run/shim/ld.so\" --version");
   const auto path = work.file("inside.sbatch", in_jail + text);
   const auto ran =
-      world.run({"bash", "-c", "cd \"$0\" && exec bash inside.sbatch", work.path()}, 30s);
+      system.run({"bash", "-c", "cd \"$0\" && exec bash inside.sbatch", work.path()}, 30s);
   ASSERT_TRUE(ran);
   EXPECT_EQ(ran->exit_code, 0) << ran->err << script.out;
   std::string logs;

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {
@@ -52,7 +52,7 @@ class SlurmRun : public testing::Test {
 
   Result<CommandOutput> cluster(std::vector<std::string> words) {
     words.insert(words.begin(), program_);
-    return PosixWorld(Console{}).run(words, 90s);
+    return PosixSystem(Console{}).run(words, 90s);
   }
   std::string on_head(std::vector<std::string> words) {
     std::vector<std::string> all = {"run", cluster_.path(), "--"};

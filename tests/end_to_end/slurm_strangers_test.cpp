@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {
@@ -37,7 +37,7 @@ class SlurmStrangers : public testing::Test {
     auto words = cluster_->login("alice");
     words.insert(words.end(), {"env", "dllaunch=" + std::string(DLLAUNCH_BIN_DIR) + "/dllaunch",
                                "bash", "-c", line});
-    auto output = PosixWorld(Console{}).run(words, 110s);
+    auto output = PosixSystem(Console{}).run(words, 110s);
     return output ? *std::move(output) : CommandOutput{-1, "", output.error().what};
   }
   /// An allocation of both nodes, whose number everybody can read.

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "launcher/os/descendants.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {
@@ -39,7 +39,7 @@ std::set<std::string> entries_of(const std::string& folder) {
 class StalledRun : public testing::Test {
  protected:
   void SetUp() override {
-    if (!PosixWorld(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
+    if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
     // Shared with nobody: what is left there is ours.
     fs::create_directories(work_.path() + "/tmp");
     work_.environment = {{"TMPDIR", work_.path() + "/tmp"}};
@@ -74,7 +74,7 @@ class StalledRun : public testing::Test {
     for (const auto& folder : scratch_) EXPECT_FALSE(fs::exists(folder)) << folder;
     EXPECT_TRUE(entries_of(work_.path() + "/tmp").empty());
   }
-  std::string host() const { return PosixWorld(Console{}).host_name(); }
+  std::string host() const { return PosixSystem(Console{}).host_name(); }
 
   Workplace work_;
   std::set<std::string> scratch_;

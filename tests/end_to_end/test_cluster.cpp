@@ -30,7 +30,7 @@ TestCluster::~TestCluster() {
 
 Result<CommandOutput> TestCluster::cluster(std::vector<std::string> words) const {
   words.insert(words.begin(), std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster");
-  return PosixWorld(Console{}).run(words, 90s);
+  return PosixSystem(Console{}).run(words, 90s);
 }
 
 std::vector<std::string> TestCluster::login(const std::string& user) const {
@@ -45,7 +45,7 @@ std::string TestCluster::on_head(const std::vector<std::string>& words,
                                  const std::string& user) const {
   auto all = login(user);
   all.insert(all.end(), words.begin(), words.end());
-  const auto output = PosixWorld(Console{}).run(all, 90s);
+  const auto output = PosixSystem(Console{}).run(all, 90s);
   if (!output) return output.error().what;
   return output->out.substr(0, output->out.find_last_not_of('\n') + 1);
 }
@@ -59,8 +59,8 @@ std::string TestCluster::on_node(const std::string& node,
   return output->out.substr(0, output->out.find_last_not_of('\n') + 1);
 }
 
-bool TestCluster::tell(const std::string& verb, const std::vector<std::string>& words) const {
-  std::vector<std::string> all = {verb, folder_.path()};
+bool TestCluster::tell(const std::string& command, const std::vector<std::string>& words) const {
+  std::vector<std::string> all = {command, folder_.path()};
   all.insert(all.end(), words.begin(), words.end());
   const auto output = cluster(all);
   return output && output->exit_code == 0;

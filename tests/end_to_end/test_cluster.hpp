@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -33,7 +33,7 @@ class TestCluster {
   std::string on_head(const std::vector<std::string>& words, const std::string& user = "") const;
   std::string on_node(const std::string& node, const std::vector<std::string>& words) const;
   /// `cluster VERB DIR WORDS...`; false when it failed.
-  bool tell(const std::string& verb, const std::vector<std::string>& words = {}) const;
+  bool tell(const std::string& command, const std::vector<std::string>& words = {}) const;
 
  private:
   Result<CommandOutput> cluster(std::vector<std::string> words) const;

@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/end_to_end/launched.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
@@ -57,7 +57,7 @@ bool all_well_formed(const Workplace& work, int ranks) {
 class LocalTimeline : public testing::Test {
  protected:
   void SetUp() override {
-    if (!PosixWorld(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
+    if (!PosixSystem(Console{}).find_program("mpirun")) GTEST_SKIP() << "no mpirun on this machine";
   }
   std::vector<std::string> run_args() {
     const auto job = work_.file("tiny.yaml", job_of(", ranks_per_node: 2"));
@@ -97,7 +97,7 @@ TEST_F(LocalTimeline, IsSwitchedBySignalAndSurvivesAKill) {
   work_.start(with(run_args(), endless));
   ASSERT_TRUE(steps_were_made(3));
   EXPECT_FALSE(fs::exists(work_.run_dir() + "/timeline"));
-  const auto none = PosixWorld(Console{}).run(
+  const auto none = PosixSystem(Console{}).run(
       {std::string(DLLAUNCH_BIN_DIR) + "/dllaunch", "report", work_.run_dir(), "--timeline"}, 30s);
   ASSERT_TRUE(none);
   EXPECT_EQ(none->exit_code, 2);

@@ -61,9 +61,9 @@ class DaemonFaults : public testing::Test {
     const auto started = work_->run(words);
     ASSERT_EQ(started.exit_code, 0) << started.err;
   }
-  DaemonPlace place() const { return {.folder = work_->path() + "/state/dllaunch/daemon"}; }
+  DaemonPaths paths() const { return {.folder = work_->path() + "/state/dllaunch/daemon"}; }
   Json ask(const std::string& path) const {
-    const auto answer = ask_daemon(place(), "GET", path, 10s);
+    const auto answer = ask_daemon(paths(), "GET", path, 10s);
     return answer ? Json::parse(answer->body, nullptr, false) : Json(Json::value_t::object);
   }
   std::string field(const std::string& run, const char* key) const {
@@ -73,14 +73,14 @@ class DaemonFaults : public testing::Test {
     return found->is_string() ? found->get<std::string>() : found->dump();
   }
   int post(const std::string& path) const {
-    const auto answer = ask_daemon(place(), "POST", path, 10s);
+    const auto answer = ask_daemon(paths(), "POST", path, 10s);
     return answer ? answer->status : 0;
   }
   /// SIGKILL, by the number that this machine knows it under.
   void kill_daemon() const {
-    const auto answer = ask_daemon(place(), "GET", "/v1/daemon", 5s);
+    const auto answer = ask_daemon(paths(), "GET", "/v1/daemon", 5s);
     if (answer) kill(answer->pid, SIGKILL);
-    ASSERT_TRUE(happens_within(10s, [&] { return !holder_of(place().lock()); }));
+    ASSERT_TRUE(happens_within(10s, [&] { return !holder_of(paths().lock()); }));
   }
   /// A number that Slurm has given, and gives to nobody else.
   static std::string ended_job() {

@@ -29,7 +29,7 @@ class FiveFaults : public SupervisedFaults {
     if (folder == nullptr) return;
     const auto started = daemon.run({"daemon", "start", "--listen", "127.0.0.1:0"});
     ASSERT_EQ(started.exit_code, 0) << started.err;
-    const DaemonPlace place{.folder = work_->path() + "/state/dllaunch/daemon"};
+    const DaemonPaths place{.folder = work_->path() + "/state/dllaunch/daemon"};
     const auto ask = [&](const std::string& path) {
       const auto answer = ask_daemon(place, "GET", path, 10s);
       return answer ? nlohmann::json::parse(answer->body, nullptr, false) : nlohmann::json();

@@ -17,7 +17,7 @@ class SpareNodes : public SupervisedFaults {
   void start_with_spare_node() {
     work_->file("staged", "some words\n");
     start_training({"recovery.spare_nodes=1", "stage=[" + work_->path() + "/staged]"});
-    // Supervisor, guardian, and the watcher on n3.
+    // Supervisor, parent, and the watcher on n3.
     EXPECT_TRUE(happens_within(20s, [&] { return supervisors().size() == 3; }));
   }
   std::string slurms_record() const {

@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "launcher/os/ancestors.hpp"
-#include "launcher/rank/rendezvous/local_door.hpp"
+#include "launcher/rank/rendezvous/local_listener.hpp"
 #include "launcher/rank/rendezvous/messages.hpp"
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "tests/fuzz/must_hold.hpp"
@@ -11,11 +11,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace dllaunch;
   const auto text = text_of(data, size);
   parse_stat(text);
-  if (const auto point = parse_meeting_point(text, "s")) {
+  if (const auto point = parse_rendezvous_point(text, "s")) {
     must_hold(point->port > 0 && point->port < 65536, "a port is a port");
-    const auto again = parse_meeting_point(to_line(*point, "s"), "s");
-    must_hold(again && again->address == point->address && again->desk == point->desk &&
-                  again->secret == point->secret,
+    const auto again = parse_rendezvous_point(to_line(*point, "s"), "s");
+    must_hold(again && again->address == point->address &&
+                  again->server_port == point->server_port && again->secret == point->secret,
               "a meeting point comes back as it was");
   }
   if (const auto question = parse_question(text, "s")) {

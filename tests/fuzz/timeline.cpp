@@ -8,7 +8,7 @@
 #include <string>
 
 #include "launcher/timeline/timeline_merge.hpp"
-#include "runtime/timeline/timeline_format.hpp"
+#include "runtime/timeline/format/timeline_format.hpp"
 #include "tests/fuzz/must_hold.hpp"
 #include "tests/support/temporary_folder.hpp"
 

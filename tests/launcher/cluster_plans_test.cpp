@@ -11,7 +11,7 @@
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/cluster/profile_facts.hpp"
 #include "tests/launcher/sample_plans.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
 #include "topology/render/masks.hpp"
 
@@ -24,8 +24,8 @@ using testing::HasSubstr;
 using testing::Pair;
 
 Facts known_cluster(const std::string& name) {
-  FakeWorld world;
-  auto profile = find_profile(world, name);
+  FakeSystem system;
+  auto profile = find_profile(system, name);
   EXPECT_TRUE(profile) << name;
   return *facts_from_profile(std::make_shared<const ClusterProfile>(*std::move(profile)));
 }

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/cli/command_line.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,7 +27,7 @@ class Program : public testing::Test {
 
   CommandOutput call(std::vector<std::string> args) {
     args.insert(args.begin(), program_);
-    auto output = world_.run(args, 60s);
+    auto output = system_.run(args, 60s);
     EXPECT_TRUE(output);
     return output ? *std::move(output) : CommandOutput{.exit_code = -1, .out = "", .err = ""};
   }
@@ -37,7 +37,7 @@ class Program : public testing::Test {
     return folder_ + "/" + name;
   }
 
-  PosixWorld world_{Console{}};
+  PosixSystem system_{Console{}};
   std::string program_ = std::string(DLLAUNCH_BIN_DIR) + "/dllaunch";
   std::string folder_;
 };
@@ -149,7 +149,7 @@ TEST_F(Program, ForeignTextDoesNotCommandTheTerminal) {
                                         program_};
       if (color) words.emplace_back("--color=always");
       words.insert(words.end(), command.begin(), command.end());
-      const auto output = world_.run(words, 60s);
+      const auto output = system_.run(words, 60s);
       ASSERT_TRUE(output);
       const auto text = output->out + output->err;
       EXPECT_NE(text, "");
@@ -178,19 +178,19 @@ TEST_F(Program, AScriptIntoAFileKeepsItsBytes) {
 
 TEST_F(Program, NoticesThatItsResultGotLost) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "unavailable: /dev/full";
-  const auto output = world_.run({"sh", "-c", "\"$0\" schema > /dev/full", program_}, 60s);
+  const auto output = system_.run({"sh", "-c", "\"$0\" schema > /dev/full", program_}, 60s);
   EXPECT_EQ(output->exit_code, 3);
   EXPECT_EQ(output->err, "dllaunch: cannot write the result: No space left on device\n");
 }
 
 TEST_F(Program, RunsWithoutStandardStreams) {
-  const auto output = world_.run({"sh", "-c", "\"$0\" --version <&- 2>&-", program_}, 60s);
+  const auto output = system_.run({"sh", "-c", "\"$0\" --version <&- 2>&-", program_}, 60s);
   EXPECT_EQ(output->exit_code, 0);
 }
 
 /// A login node has no GPU driver, and `--help` must not wait for a library it does not need.
 TEST_F(Program, LinksNeitherMpiNorAVendorLibrary) {
-  const auto linked = world_.run({"ldd", program_}, 60s);
+  const auto linked = system_.run({"ldd", program_}, 60s);
   ASSERT_TRUE(linked);
   for (const char* banned :
        {"libmpi", "libcuda", "libnvidia", "libnccl", "libcudnn", "libamdhip", "libhsa", "librccl",

@@ -11,7 +11,7 @@
 #include "launcher/launch/submission.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/slurm_job.hpp"
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 #include "tests/support/crash_states.hpp"
 #include "tests/trainer/training/run_program.hpp"
 
@@ -107,7 +107,7 @@ TEST_F(RunDurability, AJournalKeepsWhatWasAppended) {
 /// The job's number, or the intent by which the next start finds it; and all that the job reads.
 TEST_F(RunDurability, ASubmittedJobIsNotLost) {
   judge_all("run", 64, [](const std::string& folder, const Told& told) {
-    DiskWorld world;
+    DiskSystem system;
     const RunDir run{.path = folder + "/runs/run"};
     for (const auto& path : {run.plan_json(), run.train_json(), run.job_json()}) {
       const auto text = text_of(path);
@@ -117,7 +117,7 @@ TEST_F(RunDurability, ASubmittedJobIsNotLost) {
     const auto submitted = told.of("submitted");
     const auto number = submitted.substr(0, submitted.find(' '));
     const auto token = submitted.substr(submitted.find(' ') + 1);
-    const auto intent = open_intent(world, run);
+    const auto intent = open_intent(system, run);
     const bool looked_for = intent && intent->token == token;
     EXPECT_TRUE(looked_for || text_of(run.job_id()) == number + "\n")
         << "job.id: " << text_of(run.job_id());

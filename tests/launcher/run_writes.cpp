@@ -14,7 +14,7 @@
 #include "launcher/monitor/follow.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_files.hpp"
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 using Note = void (*)(const char*);
 
 /// Job numbers count from 1.
-class TakingSlurm : public DiskWorld {
+class TakingSlurm : public DiskSystem {
  public:
   explicit TakingSlurm(Note tell) : tell_(tell) {
     programs = {"sbatch", "squeue", "sacct"};
@@ -56,7 +56,7 @@ int write_journal(const RunDir& run, Note note) {
 }
 
 int submit_by_hand(const RunDir& run, Note note) {
-  TakingSlurm world(note);
+  TakingSlurm system(note);
   LaunchPlan plan;
   plan.launcher = Launcher::slurm;
   plan.name = "x";
@@ -70,15 +70,15 @@ int submit_by_hand(const RunDir& run, Note note) {
     if (!parsed.job) return 1;
     plan.train_json = parsed.job->train.dump() + "\n";
     if (!write_run_files(run, *parsed.job, plan)) return 1;
-    Follower follower(world, run, {});
-    if (!execute_slurm(plan, run, follower, world, {.detach = true})) return 1;
+    Follower follower(system, run, {});
+    if (!execute_slurm(plan, run, follower, system, {.detach = true})) return 1;
     note((std::string("told ") + epochs).c_str());
   }
   return 0;
 }
 
 int submit_by_daemon(const RunDir& run, Note note) {
-  TakingSlurm world(note);
+  TakingSlurm system(note);
   const auto folder = std::filesystem::path(run.path).parent_path().string();
   auto store = Store::open(folder + "/store.db", 1);
   if (!store || !write_file(run.sbatch_script(), "#!/bin/bash\ntrue\n") ||
@@ -91,7 +91,7 @@ int submit_by_daemon(const RunDir& run, Note note) {
   record.id = *id;
   note("known");
   const TemporaryFolder locks;
-  Submitter submitter(world, **store, {.folder = locks.path()}, 20);
+  Submitter submitter(system, **store, {.folder = locks.path()}, 20);
   for (int i = 1; i <= 3; ++i) {
     if (!submitter.submit(record, record, {"a node failed"}, 100.0 * i)) return 1;
     note(("told " + record.job_id).c_str());

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -64,19 +64,19 @@ TEST_P(Scale, PlansTheWholeMachineInATenthOfASecond) {
   const TemporaryFolder folder;
   const auto facts = folder.path() + "/facts";
   const auto made =
-      PosixWorld(Console{}).run({"sh", "-c",
-                                 "python3 '" DLLAUNCH_SOURCE_DIR "/bench/scale/make_facts' " +
-                                     std::string(GetParam().options) + " > '" + facts + "'"},
-                                60s);
+      PosixSystem(Console{}).run({"sh", "-c",
+                                  "python3 '" DLLAUNCH_SOURCE_DIR "/bench/scale/make_facts' " +
+                                      std::string(GetParam().options) + " > '" + facts + "'"},
+                                 60s);
   ASSERT_TRUE(made && made->exit_code == 0) << (made ? made->err : made.error().what);
-  for (const char* verb : {"plan", "script"}) {
-    const auto spent = spent_on({DLLAUNCH_BIN_DIR "/dllaunch", verb,
+  for (const char* command : {"plan", "script"}) {
+    const auto spent = spent_on({DLLAUNCH_BIN_DIR "/dllaunch", command,
                                  DLLAUNCH_SOURCE_DIR "/bench/scale/job.yaml", "--facts", facts});
-    RecordProperty(std::string(verb) + "_ms", std::to_string(spent.milliseconds));
-    RecordProperty(std::string(verb) + "_peak_kib", std::to_string(spent.peak_kib));
+    RecordProperty(std::string(command) + "_ms", std::to_string(spent.milliseconds));
+    RecordProperty(std::string(command) + "_peak_kib", std::to_string(spent.peak_kib));
     // A sanitizer's own time and memory are not the product's.
-    EXPECT_LT(spent.milliseconds, 100.0 * DLLAUNCH_PATIENCE) << verb;
-    EXPECT_LT(spent.peak_kib, 100 * 1024 * DLLAUNCH_PATIENCE) << verb;
+    EXPECT_LT(spent.milliseconds, 100.0 * DLLAUNCH_PATIENCE) << command;
+    EXPECT_LT(spent.peak_kib, 100 * 1024 * DLLAUNCH_PATIENCE) << command;
   }
 }
 

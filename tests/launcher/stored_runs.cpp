@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 }  // namespace
 
 RunPlace::RunPlace() {
-  world.variables["XDG_STATE_HOME"] = folder_.path() + "/state";
+  system.variables["XDG_STATE_HOME"] = folder_.path() + "/state";
 }
 
 std::string RunPlace::store(const RunToStore& run) {
@@ -39,10 +39,10 @@ std::string RunPlace::store(const RunToStore& run) {
   if (!run.job_id.empty()) std::ofstream(dir.job_id()) << run.job_id << "\n";
   if (!run.status.empty())
     std::ofstream(dir.summary()) << nlohmann::json{{"status", run.status}, {"seconds", 61.5}};
-  EXPECT_TRUE(remember_run(world, dir));
+  EXPECT_TRUE(remember_run(system, dir));
   // The file system's clock is coarser than a test is quick.
   ++stored_;
-  for (const auto& entry : fs::directory_iterator(*run_index_folder(world))) {
+  for (const auto& entry : fs::directory_iterator(*run_index_folder(system))) {
     std::ifstream file(entry.path());
     std::string path;
     if (std::getline(file, path) && path == dir.path)

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -27,7 +27,7 @@ class RunPlace {
   void append(const std::string& run_path, const std::string& name, const std::string& text) const;
   std::string path_of(const std::string& folder) const { return folder_.path() + "/" + folder; }
 
-  DiskWorld world;
+  DiskSystem system;
 
  private:
   TemporaryFolder folder_;

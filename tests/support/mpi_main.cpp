@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/rank_env.hpp"
 
 namespace {

@@ -123,10 +123,10 @@ std::string_view to_string(Level level) {
 }
 
 std::vector<Finding> diagnose(const Topology& topology, const NodeObservation& node) {
-  const auto scene = scene_of(topology, node);
+  const auto context = scene_of(topology, node);
   std::vector<Finding> findings;
   for (const auto& [name, check] : table) {
-    for (auto& found : check(scene)) {
+    for (auto& found : check(context)) {
       findings.push_back({.id = std::string(name.id),
                           .level = found.level,
                           .ranks = std::move(found.ranks),

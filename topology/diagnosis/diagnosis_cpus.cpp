@@ -12,13 +12,13 @@
 namespace dllaunch {
 namespace {
 
-const Gpu& gpu_at(const Scene& scene, int position) {
-  return scene.topology.gpus[static_cast<std::size_t>(position)];
+const Gpu& gpu_at(const DiagnosisContext& context, int position) {
+  return context.topology.gpus[static_cast<std::size_t>(position)];
 }
 
-std::string gpus_text(const Scene& scene, const std::vector<int>& gpus) {
+std::string gpus_text(const DiagnosisContext& context, const std::vector<int>& gpus) {
   std::string text;
-  for (const int gpu : gpus) text += (text.empty() ? "" : ", ") + gpu_words(scene.topology, gpu);
+  for (const int gpu : gpus) text += (text.empty() ? "" : ", ") + gpu_words(context.topology, gpu);
   return text;
 }
 
@@ -29,18 +29,18 @@ int number_in(const std::string* text) {
   return number;
 }
 
-IdSet cpus_of_ranks(const Scene& scene) {
+IdSet cpus_of_ranks(const DiagnosisContext& context) {
   IdSet all;
-  for (const auto& rank : scene.node.ranks) all |= rank.cpus;
+  for (const auto& rank : context.node.ranks) all |= rank.cpus;
   return all;
 }
 
 /// One CPU a core, of `cores` that the job may use, where no rank runs.
-IdSet cores_without_rank(const Scene& scene, const IdSet& cores) {
-  const auto taken = cpus_of_ranks(scene);
+IdSet cores_without_rank(const DiagnosisContext& context, const IdSet& cores) {
+  const auto taken = cpus_of_ranks(context);
   IdSet idle;
-  for (const auto& core : scene.topology.cores)
-    if (const auto usable = core.cpus & cores & scene.topology.allowed_cpus;
+  for (const auto& core : context.topology.cores)
+    if (const auto usable = core.cpus & cores & context.topology.allowed_cpus;
         !usable.empty() && !core.cpus.intersects(taken))
       idle.insert(usable.first());
   return idle;
@@ -48,42 +48,42 @@ IdSet cores_without_rank(const Scene& scene, const IdSet& cores) {
 
 /// How many of its node's CPUs Slurm gave to the step that no rank runs on; as many as there are
 /// where Slurm does not say. Without a cgroup a job of a part of a node may run on all of it.
-int cpus_left(const Scene& scene) {
-  const int given = number_in(variable(scene, 0, "SLURM_CPUS_ON_NODE"));
-  if (given == 0) return scene.topology.allowed_cpus.size();
-  const auto taken = cpus_of_ranks(scene);
+int cpus_left(const DiagnosisContext& context) {
+  const int given = number_in(variable(context, 0, "SLURM_CPUS_ON_NODE"));
+  if (given == 0) return context.topology.allowed_cpus.size();
+  const auto taken = cpus_of_ranks(context);
   int used = 0;
-  for (const auto& core : scene.topology.cores)
+  for (const auto& core : context.topology.cores)
     if (core.cpus.intersects(taken)) used += core.cpus.size();
   return given - used;
 }
 
 /// Its near cores and then some that are beside no GPU, when ranks have all that is near: the node
 /// has no better ones to give.
-bool filled_up(const Scene& scene, const RankObservation& rank, const IdSet& local) {
+bool filled_up(const DiagnosisContext& context, const RankObservation& rank, const IdSet& local) {
   IdSet beside_any;
-  for (const auto& gpu : scene.topology.gpus) beside_any |= gpu.cpus;
+  for (const auto& gpu : context.topology.gpus) beside_any |= gpu.cpus;
   return local.intersects(rank.cpus) && !(rank.cpus - local).intersects(beside_any) &&
-         cores_without_rank(scene, local).empty();
+         cores_without_rank(context, local).empty();
 }
 
-bool placed_as_advised(const Scene& scene, int i) {
-  const auto* advised = scene.advised(i);
-  return advised != nullptr && scene.rank(i).cpus == advised->cpus;
+bool placed_as_advised(const DiagnosisContext& context, int i) {
+  const auto* advised = context.advised(i);
+  return advised != nullptr && context.rank(i).cpus == advised->cpus;
 }
 
 /// Whether the advice, too, must let these two share or split.
-bool unavoidable(const Scene& scene, int i, int j, const IdSet& where) {
-  const auto* one = scene.advised(i);
-  const auto* other = scene.advised(j);
+bool unavoidable(const DiagnosisContext& context, int i, int j, const IdSet& where) {
+  const auto* one = context.advised(i);
+  const auto* other = context.advised(j);
   return one != nullptr && other != nullptr && one->cpus.intersects(where) &&
          other->cpus.intersects(where);
 }
 
-bool too_few_cpus(const Scene& scene, int i, int j) {
-  if (scene.topology.allowed_cpus.size() < scene.count()) return true;
-  const auto* one = scene.advised(i);
-  const auto* other = scene.advised(j);
+bool too_few_cpus(const DiagnosisContext& context, int i, int j) {
+  if (context.topology.allowed_cpus.size() < context.count()) return true;
+  const auto* one = context.advised(i);
+  const auto* other = context.advised(j);
   return one != nullptr && other != nullptr && one->cpus.intersects(other->cpus);
 }
 
@@ -99,10 +99,10 @@ IdSet gomp_cpus(std::string_view text) {
   return all;
 }
 
-bool openmp_binds(const Scene& scene, int i) {
+bool openmp_binds(const DiagnosisContext& context, int i) {
   const char* const names[] = {"OMP_PROC_BIND", "OMP_PLACES", "KMP_AFFINITY", "GOMP_CPU_AFFINITY"};
   return std::any_of(std::begin(names), std::end(names),
-                     [&](const char* name) { return variable(scene, i, name) != nullptr; });
+                     [&](const char* name) { return variable(context, i, name) != nullptr; });
 }
 
 /// The ranks whose bound CPUs meet those of the i-th, and where.
@@ -112,61 +112,61 @@ struct Sharing {
   bool avoidable = false;
 };
 
-Sharing sharing_of(const Scene& scene, int i) {
+Sharing sharing_of(const DiagnosisContext& context, int i) {
   Sharing sharing;
-  for (int j = 0; j < scene.count(); ++j) {
-    if (i == j || scene.rank(j).rank < 0 || (scene.unbound(i) && scene.unbound(j))) continue;
-    const auto common = scene.rank(i).cpus & scene.rank(j).cpus;
+  for (int j = 0; j < context.count(); ++j) {
+    if (i == j || context.rank(j).rank < 0 || (context.unbound(i) && context.unbound(j))) continue;
+    const auto common = context.rank(i).cpus & context.rank(j).cpus;
     if (common.empty()) continue;
-    add_rank(sharing.others, scene.rank(j).rank);
+    add_rank(sharing.others, context.rank(j).rank);
     sharing.cpus |= common;
-    sharing.avoidable = sharing.avoidable || !too_few_cpus(scene, i, j);
+    sharing.avoidable = sharing.avoidable || !too_few_cpus(context, i, j);
   }
   return sharing;
 }
 
 }  // namespace
 
-std::vector<Found> far_from_gpu(const Scene& scene) {
-  Found wholly{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
-  Found partly{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
-  for (int i = 0; i < scene.count(); ++i) {
+std::vector<Found> far_from_gpu(const DiagnosisContext& context) {
+  Found wholly{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix_binding(context)};
+  Found partly{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(context)};
+  for (int i = 0; i < context.count(); ++i) {
     const auto at = static_cast<std::size_t>(i);
-    const auto& rank = scene.rank(i);
-    if (rank.rank < 0 || !scene.uses_gpu[at] || scene.driven[at].empty()) continue;
-    if (scene.unbound(i) || placed_as_advised(scene, i)) continue;
+    const auto& rank = context.rank(i);
+    if (rank.rank < 0 || !context.uses_gpu[at] || context.driven[at].empty()) continue;
+    if (context.unbound(i) || placed_as_advised(context, i)) continue;
     IdSet local;
     IdSet numa;
-    for (const int gpu : scene.driven[at]) {
-      local |= gpu_at(scene, gpu).cpus;
-      numa |= gpu_at(scene, gpu).numa;
+    for (const int gpu : context.driven[at]) {
+      local |= gpu_at(context, gpu).cpus;
+      numa |= gpu_at(context, gpu).numa;
     }
     // Where no CPU beside the GPU may be used, no binding helps.
-    if (!local.intersects(scene.topology.allowed_cpus) || local.contains(rank.cpus)) continue;
-    if (filled_up(scene, rank, local)) continue;
+    if (!local.intersects(context.topology.allowed_cpus) || local.contains(rank.cpus)) continue;
+    if (filled_up(context, rank, local)) continue;
     auto& found = local.intersects(rank.cpus) ? partly : wholly;
-    note(found, scene, i,
+    note(found, context, i,
          fmt::format("runs on {} ({}), beside {} ({}) are {}", cpu_words(rank.cpus),
-                     numa_words(scene.topology.numa_of(rank.cpus)),
-                     gpus_text(scene, scene.driven[at]), numa_words(numa), cpu_words(local)));
+                     numa_words(context.topology.numa_of(rank.cpus)),
+                     gpus_text(context, context.driven[at]), numa_words(numa), cpu_words(local)));
   }
   auto all = only(std::move(wholly));
   for (auto& found : only(std::move(partly))) all.push_back(std::move(found));
   return all;
 }
 
-std::vector<Found> overlapping(const Scene& scene) {
-  Found avoidable{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
+std::vector<Found> overlapping(const DiagnosisContext& context) {
+  Found avoidable{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix_binding(context)};
   Found crowded{.level = Level::warn,
                 .ranks = {},
                 .seen = {},
                 .fix =
                     "fewer ranks a node (resources: {ranks_per_node: N}, --ntasks-per-node=N), or "
                     "ask for more CPUs (--cpus-per-task, resources: {exclusive: true})"};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& rank = scene.rank(i);
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& rank = context.rank(i);
     if (rank.rank < 0) continue;
-    const auto sharing = sharing_of(scene, i);
+    const auto sharing = sharing_of(context, i);
     if (sharing.cpus.empty()) continue;
     auto& found = sharing.avoidable ? avoidable : crowded;
     // Its peer's line would say the same again.
@@ -174,7 +174,7 @@ std::vector<Found> overlapping(const Scene& scene) {
       add_rank(found.ranks, rank.rank);
       continue;
     }
-    note(found, scene, i,
+    note(found, context, i,
          fmt::format("shares {} with rank{} {}", cpu_words(sharing.cpus),
                      sharing.others.size() == 1 ? "" : "s", rank_words(sharing.others)));
   }
@@ -183,47 +183,48 @@ std::vector<Found> overlapping(const Scene& scene) {
   return all;
 }
 
-std::vector<Found> unbound(const Scene& scene) {
-  Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
-  const auto numa = scene.topology.numa_of(scene.topology.allowed_cpus);
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& rank = scene.rank(i);
-    if (rank.rank < 0 || !scene.unbound(i) || placed_as_advised(scene, i)) continue;
+std::vector<Found> unbound(const DiagnosisContext& context) {
+  Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(context)};
+  const auto numa = context.topology.numa_of(context.topology.allowed_cpus);
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& rank = context.rank(i);
+    if (rank.rank < 0 || !context.unbound(i) || placed_as_advised(context, i)) continue;
     // Alone on its node a rank may use all of it.
-    if (scene.count() == 1 && rank.local_world_size == 1) continue;
-    note(found, scene, i,
+    if (context.count() == 1 && rank.local_world_size == 1) continue;
+    note(found, context, i,
          fmt::format("may run on all of {} ({})", cpu_words(rank.cpus), numa_words(numa)));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> split_siblings(const Scene& scene) {
-  Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
-  if (static_cast<std::size_t>(scene.count()) > scene.topology.cores.size()) return {};
+std::vector<Found> split_siblings(const DiagnosisContext& context) {
+  Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(context)};
+  if (static_cast<std::size_t>(context.count()) > context.topology.cores.size()) return {};
   IdSet told;
-  for (const auto& core : scene.topology.cores) {
+  for (const auto& core : context.topology.cores) {
     if (core.cpus.size() < 2) continue;
     std::vector<int> owners;
-    for (int i = 0; i < scene.count(); ++i)
-      if (scene.rank(i).rank >= 0 && !scene.unbound(i) && scene.rank(i).cpus.intersects(core.cpus))
+    for (int i = 0; i < context.count(); ++i)
+      if (context.rank(i).rank >= 0 && !context.unbound(i) &&
+          context.rank(i).cpus.intersects(core.cpus))
         owners.push_back(i);
     if (owners.size() < 2) continue;
     const int one = owners[0];
     const int other = owners[1];
-    if (scene.rank(one).cpus.intersects(scene.rank(other).cpus & core.cpus)) continue;
-    if (unavoidable(scene, one, other, core.cpus)) continue;
-    for (const int i : owners) add_rank(found.ranks, scene.rank(i).rank);
-    if (told.contains(scene.rank(one).rank)) continue;
-    add_rank(told, scene.rank(one).rank);
-    note(found, scene, one,
+    if (context.rank(one).cpus.intersects(context.rank(other).cpus & core.cpus)) continue;
+    if (unavoidable(context, one, other, core.cpus)) continue;
+    for (const int i : owners) add_rank(found.ranks, context.rank(i).rank);
+    if (told.contains(context.rank(one).rank)) continue;
+    add_rank(told, context.rank(one).rank);
+    note(found, context, one,
          fmt::format("has {} and rank {} has {} of one core",
-                     cpu_words(scene.rank(one).cpus & core.cpus), scene.rank(other).rank,
-                     cpu_words(scene.rank(other).cpus & core.cpus)));
+                     cpu_words(context.rank(one).cpus & core.cpus), context.rank(other).rank,
+                     cpu_words(context.rank(other).cpus & core.cpus)));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> too_many_threads(const Scene& scene) {
+std::vector<Found> too_many_threads(const DiagnosisContext& context) {
   Found found{.level = Level::warn,
               .ranks = {},
               .seen = {},
@@ -231,64 +232,66 @@ std::vector<Found> too_many_threads(const Scene& scene) {
                   "OMP_NUM_THREADS and the data workers together at most the rank's CPUs "
                   "(train: {dataset: {workers: N}}, DataLoader num_workers), or more CPUs: "
                   "--cpus-per-task=N, resources: {cpus_per_rank: N}"};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& rank = scene.rank(i);
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& rank = context.rank(i);
     const int cpus = rank.cpus.size();
     if (cpus == 0) continue;
-    const int openmp = number_in(variable(scene, i, "OMP_NUM_THREADS"));
+    const int openmp = number_in(variable(context, i, "OMP_NUM_THREADS"));
     if (openmp > cpus)
-      note(found, scene, i, fmt::format("has OMP_NUM_THREADS={} on {} CPUs", openmp, cpus));
+      note(found, context, i, fmt::format("has OMP_NUM_THREADS={} on {} CPUs", openmp, cpus));
     else if (rank.workers + 1 > cpus && rank.workers > 0)
-      note(found, scene, i, fmt::format("has {} worker processes on {} CPUs", rank.workers, cpus));
+      note(found, context, i,
+           fmt::format("has {} worker processes on {} CPUs", rank.workers, cpus));
     else if (rank.runnable_threads >= 2 * cpus)
-      note(found, scene, i,
+      note(found, context, i,
            fmt::format("had {} threads ready to run at once on {} CPUs", rank.runnable_threads,
                        cpus));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> reserved_used(const Scene& scene) {
-  if (!scene.node.request) return {};
-  const auto reserved = reserved_cpus(scene.topology, scene.node.request->reserve);
+std::vector<Found> reserved_used(const DiagnosisContext& context) {
+  if (!context.node.request) return {};
+  const auto reserved = reserved_cpus(context.topology, context.node.request->reserve);
   if (!reserved || reserved->empty()) return {};
-  Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto used = scene.rank(i).cpus & *reserved;
-    if (!used.empty() && !scene.unbound(i))
-      note(found, scene, i,
+  Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix_binding(context)};
+  for (int i = 0; i < context.count(); ++i) {
+    const auto used = context.rank(i).cpus & *reserved;
+    if (!used.empty() && !context.unbound(i))
+      note(found, context, i,
            fmt::format("uses {}, which `reserve: {}` keeps free", cpu_words(used),
-                       scene.node.request->reserve));
+                       context.node.request->reserve));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> idle_cores(const Scene& scene) {
-  const auto& request = scene.node.request;
+std::vector<Found> idle_cores(const DiagnosisContext& context) {
+  const auto& request = context.node.request;
   // Who asks for so many cores, for near ones or for masks leaves the others idle on purpose.
   const bool on_purpose =
       request && (request->cores == BindCores::near || request->cores_per_rank > 0 ||
                   request->mode == BindMode::core || request->policy == BindPolicy::none ||
                   request->policy == BindPolicy::explicit_masks);
-  if (on_purpose || scene.node.ranks.empty()) return {};
+  if (on_purpose || context.node.ranks.empty()) return {};
   IdSet given;  // to this step; another step of the job may use the rest
-  for (const auto& rank : scene.node.ranks) {
-    given |= rank.cpuset.empty() ? scene.topology.allowed_cpus : rank.cpuset;
+  for (const auto& rank : context.node.ranks) {
+    given |= rank.cpuset.empty() ? context.topology.allowed_cpus : rank.cpuset;
     const bool ours_to_judge = request || rank.launcher == "slurm";
     if (rank.rank < 0 || rank.cpus.empty() || !ours_to_judge) return {};
-    if (rank.local_world_size > scene.count()) return {};  // the others may have them
+    if (rank.local_world_size > context.count()) return {};  // the others may have them
   }
-  auto usable = scene.topology.allowed_cpus & given;
+  auto usable = context.topology.allowed_cpus & given;
   if (request)
-    if (const auto reserved = reserved_cpus(scene.topology, request->reserve)) usable -= *reserved;
-  const auto idle = cores_without_rank(scene, usable);
-  if (std::min(idle.size(), cpus_left(scene)) < scene.count()) return {};  // not one for each
-  Scene filled = scene;
+    if (const auto reserved = reserved_cpus(context.topology, request->reserve))
+      usable -= *reserved;
+  const auto idle = cores_without_rank(context, usable);
+  if (std::min(idle.size(), cpus_left(context)) < context.count()) return {};  // not one for each
+  DiagnosisContext filled = context;
   PlacementRequest wish = request.value_or(PlacementRequest{});
-  wish.ranks = scene.count();
+  wish.ranks = context.count();
   wish.cores = BindCores::fill;
-  wish.gpus = std::min(wish.gpus, static_cast<int>(std::ssize(scene.topology.gpus)));
-  if (auto placed = place_ranks(scene.topology, wish)) filled.advice = *std::move(placed);
+  wish.gpus = std::min(wish.gpus, static_cast<int>(std::ssize(context.topology.gpus)));
+  if (auto placed = place_ranks(context.topology, wish)) filled.advice = *std::move(placed);
   return {{.level = Level::warn,
            .ranks = {},
            .seen = {fmt::format("no rank runs on {}, {} cores that the job may use",
@@ -296,39 +299,39 @@ std::vector<Found> idle_cores(const Scene& scene) {
            .fix = fix_binding(filled, "cores: fill")}};
 }
 
-std::vector<Found> stray_threads(const Scene& scene) {
+std::vector<Found> stray_threads(const DiagnosisContext& context) {
   Found found{.level = Level::warn,
               .ranks = {},
               .seen = {},
               .fix =
                   "bind before the program starts: srun --cpu-bind, or dllaunch exec -- CMD, "
                   "instead of sched_setaffinity or taskset -p in a running process"};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& rank = scene.rank(i);
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& rank = context.rank(i);
     const auto outside = rank.cpus - rank.main_cpus;
-    if (rank.main_cpus.empty() || outside.empty() || openmp_binds(scene, i)) continue;
-    note(found, scene, i,
+    if (rank.main_cpus.empty() || outside.empty() || openmp_binds(context, i)) continue;
+    note(found, context, i,
          fmt::format("is bound to {}, but some of its {} threads may run on {}",
                      cpu_words(rank.main_cpus), rank.threads, cpu_words(outside)));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> openmp_elsewhere(const Scene& scene) {
+std::vector<Found> openmp_elsewhere(const DiagnosisContext& context) {
   Found found{.level = Level::warn,
               .ranks = {},
               .seen = {},
               .fix =
                   "unset GOMP_CPU_AFFINITY; OMP_PLACES=cores OMP_PROC_BIND=close stay inside the "
                   "rank's own CPUs"};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto* value = variable(scene, i, "GOMP_CPU_AFFINITY");
+  for (int i = 0; i < context.count(); ++i) {
+    const auto* value = variable(context, i, "GOMP_CPU_AFFINITY");
     if (value == nullptr) continue;
-    const auto outside = gomp_cpus(*value) - scene.rank(i).cpus;
+    const auto outside = gomp_cpus(*value) - context.rank(i).cpus;
     if (!outside.empty())
-      note(
-          found, scene, i,
-          fmt::format("has GOMP_CPU_AFFINITY=\"{}\" on {}", *value, cpu_words(scene.rank(i).cpus)));
+      note(found, context, i,
+           fmt::format("has GOMP_CPU_AFFINITY=\"{}\" on {}", *value,
+                       cpu_words(context.rank(i).cpus)));
   }
   return only(std::move(found));
 }

@@ -11,36 +11,36 @@
 namespace dllaunch {
 namespace {
 
-const VisibleGpus& visible(const Scene& scene, int i) {
-  return scene.visible[static_cast<std::size_t>(i)];
+const VisibleGpus& visible(const DiagnosisContext& context, int i) {
+  return context.visible[static_cast<std::size_t>(i)];
 }
 
 /// What the ranks of the job see together.
-std::set<int> seen_by_any(const Scene& scene) {
+std::set<int> seen_by_any(const DiagnosisContext& context) {
   std::set<int> all;
-  for (const auto& one : scene.visible) all.insert(one.gpus.begin(), one.gpus.end());
+  for (const auto& one : context.visible) all.insert(one.gpus.begin(), one.gpus.end());
   return all;
 }
 
-bool all_identified(const Scene& scene) {
-  return std::all_of(scene.visible.begin(), scene.visible.end(),
+bool all_identified(const DiagnosisContext& context) {
+  return std::all_of(context.visible.begin(), context.visible.end(),
                      [](const auto& one) { return one.identified; });
 }
 
-int gpus_from_slurm(const Scene& scene, int i) {
-  const auto* text = variable(scene, i, "SLURM_GPUS_ON_NODE");
+int gpus_from_slurm(const DiagnosisContext& context, int i) {
+  const auto* text = variable(context, i, "SLURM_GPUS_ON_NODE");
   const auto list = text == nullptr ? Result<IdSet>(IdSet{}) : parse_id_list(*text);
   return list && list->size() == 1 ? list->first() : 0;
 }
 
 /// The words that hide the others: a variable, Slurm's binding, the cgroup.
-std::string hidden_by(const Scene& scene, int i) {
-  std::string by = visible(scene, i).variable;
-  if (const auto* bind = variable(scene, i, "SLURMD_TRES_BIND"))
+std::string hidden_by(const DiagnosisContext& context, int i) {
+  std::string by = visible(context, i).variable;
+  if (const auto* bind = variable(context, i, "SLURMD_TRES_BIND"))
     by += fmt::format("{}Slurm's {}", by.empty() ? "" : ", ", *bind);
-  if (scene.rank(i).nvidia_devices)
+  if (context.rank(i).nvidia_devices)
     by += fmt::format("{}a cgroup with /dev/nvidia{}", by.empty() ? "" : ", ",
-                      to_list(*scene.rank(i).nvidia_devices));
+                      to_list(*context.rank(i).nvidia_devices));
   return by;
 }
 
@@ -84,113 +84,113 @@ bool unknown_place(const Topology& topology, const IdSet& cpus) {
 
 }  // namespace
 
-std::vector<Found> hidden_gpus(const Scene& scene) {
+std::vector<Found> hidden_gpus(const DiagnosisContext& context) {
   const std::string fix =
       "srun --gpus-per-node=N without --gpus-per-task and --gpu-bind, no VISIBLE_DEVICES of a "
       "rank's own: each takes the GPU of its local rank; in a job file: resources: {gpus_per_node: "
       "auto}";
   Found by_variable{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix};
   Found by_cgroup{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix};
-  const auto all = static_cast<int>(seen_by_any(scene).size());
+  const auto all = static_cast<int>(seen_by_any(context).size());
   std::set<std::string> variables;
-  for (int i = 0; i < scene.count(); ++i) variables.insert(hidden_by(scene, i));
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& one = visible(scene, i);
-    const auto& rank = scene.rank(i);
+  for (int i = 0; i < context.count(); ++i) variables.insert(hidden_by(context, i));
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& one = visible(context, i);
+    const auto& rank = context.rank(i);
     if (rank.rank < 0 || rank.local_world_size < 2 || one.count == 0) continue;
-    const auto* bind = variable(scene, i, "SLURMD_TRES_BIND");
+    const auto* bind = variable(context, i, "SLURMD_TRES_BIND");
     const bool per_task = bind != nullptr && bind->find("per_task") != std::string::npos;
     const bool fewer =
         one.identified ? static_cast<int>(one.gpus.size()) < all : variables.size() > 1;
     if (!fewer && !per_task && !one.mig) continue;
     auto& found = rank.nvidia_devices && fewer ? by_cgroup : by_variable;
-    note(found, scene, i,
+    note(found, context, i,
          fmt::format("sees {} GPU{}{}, by {}", one.count, one.count == 1 ? "" : "s",
-                     one.mig ? " (a MIG partition)" : "", hidden_by(scene, i)));
+                     one.mig ? " (a MIG partition)" : "", hidden_by(context, i)));
   }
   auto findings = only(std::move(by_cgroup));
   for (auto& found : only(std::move(by_variable))) findings.push_back(std::move(found));
   return findings;
 }
 
-std::vector<Found> visible_clash(const Scene& scene) {
+std::vector<Found> visible_clash(const DiagnosisContext& context) {
   const std::string fix =
       "keep one variable (CUDA_VISIBLE_DEVICES on NVIDIA, ROCR_VISIBLE_DEVICES on AMD) and unset "
       "the others, or unset all and take the GPU of the local rank";
   Found clash{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix};
   Found none{.level = Level::warn, .ranks = {}, .seen = {}, .fix = fix};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& one = visible(scene, i);
-    for (const auto& wrong : one.wrong) note(clash, scene, i, "has " + wrong);
-    const bool uses = scene.uses_gpu[static_cast<std::size_t>(i)];
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& one = visible(context, i);
+    for (const auto& wrong : one.wrong) note(clash, context, i, "has " + wrong);
+    const bool uses = context.uses_gpu[static_cast<std::size_t>(i)];
     if (one.wrong.empty() && one.count == 0 && !one.variable.empty() && uses)
-      note(none, scene, i, fmt::format("has {}: no GPU is left", one.variable));
+      note(none, context, i, fmt::format("has {}: no GPU is left", one.variable));
   }
   auto findings = only(std::move(clash));
   for (auto& found : only(std::move(none))) findings.push_back(std::move(found));
   return findings;
 }
 
-std::vector<Found> shared_gpu(const Scene& scene) {
+std::vector<Found> shared_gpu(const DiagnosisContext& context) {
   Found found{.level = Level::fail,
               .ranks = {},
               .seen = {},
               .fix =
                   "give each rank its own GPU: no VISIBLE_DEVICES of the ranks' own, each takes "
                   "the GPU of its local rank (torch.cuda.set_device(LOCAL_RANK))"};
-  if (!all_identified(scene)) return {};
+  if (!all_identified(context)) return {};
   std::map<int, std::vector<int>> ranks_of;
-  auto have = static_cast<int>(seen_by_any(scene).size());
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& gpus = scene.driven[static_cast<std::size_t>(i)];
-    if (scene.rank(i).rank < 0 || gpus.empty()) continue;
-    if (!scene.uses_gpu[static_cast<std::size_t>(i)]) return {};
-    have = std::max(have, gpus_from_slurm(scene, i));
+  auto have = static_cast<int>(seen_by_any(context).size());
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& gpus = context.driven[static_cast<std::size_t>(i)];
+    if (context.rank(i).rank < 0 || gpus.empty()) continue;
+    if (!context.uses_gpu[static_cast<std::size_t>(i)]) return {};
+    have = std::max(have, gpus_from_slurm(context, i));
     // Where it may drive one of several, nothing is certain.
-    if (visible(scene, i).gpus.size() > 1 && gpus.size() > 1) return {};
+    if (visible(context, i).gpus.size() > 1 && gpus.size() > 1) return {};
     ranks_of[gpus.front()].push_back(i);
   }
   if (static_cast<int>(ranks_of.size()) >= have) return {};
   for (const auto& [gpu, ranks] : ranks_of) {
     if (ranks.size() < 2) continue;
     IdSet others;
-    for (const int i : ranks) add_rank(others, scene.rank(i).rank);
+    for (const int i : ranks) add_rank(others, context.rank(i).rank);
     found.ranks |= others;
     found.seen.push_back(fmt::format("ranks {} drive {}, and only {} of {} GPUs are driven",
-                                     rank_words(others), gpu_words(scene.topology, gpu),
+                                     rank_words(others), gpu_words(context.topology, gpu),
                                      ranks_of.size(), have));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> far_nic(const Scene& scene) {
-  const auto fabric = fabric_of(scene.topology);
+std::vector<Found> far_nic(const DiagnosisContext& context) {
+  const auto fabric = fabric_of(context.topology);
   Found wrong{.level = Level::warn,
               .ranks = {},
               .seen = {},
               .fix = "unset NCCL_IB_HCA, so that each rank takes the nearest, or name all of them"};
   Found far{.level = Level::ok, .ranks = {}, .seen = {}, .fix = ""};
   if (fabric.empty()) return {};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& gpus = scene.driven[static_cast<std::size_t>(i)];
-    if (!several_nodes(scene.rank(i)) || gpus.empty()) continue;
-    const auto& gpu = scene.topology.gpus[static_cast<std::size_t>(gpus.front())];
-    const auto* hca = variable(scene, i, "NCCL_IB_HCA");
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& gpus = context.driven[static_cast<std::size_t>(i)];
+    if (!several_nodes(context.rank(i)) || gpus.empty()) continue;
+    const auto& gpu = context.topology.gpus[static_cast<std::size_t>(gpus.front())];
+    const auto* hca = variable(context, i, "NCCL_IB_HCA");
     const auto is_near = [&](const Nic* nic) { return near(*nic, gpu); };
     const auto is_named = [&](const Nic* nic) { return named(*hca, nic->name); };
     const bool any_near = std::any_of(fabric.begin(), fabric.end(), is_near);
     if (hca != nullptr && std::none_of(fabric.begin(), fabric.end(), is_named)) {
-      note(wrong, scene, i, fmt::format("has NCCL_IB_HCA={}, which this node lacks", *hca));
+      note(wrong, context, i, fmt::format("has NCCL_IB_HCA={}, which this node lacks", *hca));
     } else if (hca != nullptr && any_near &&
                std::none_of(fabric.begin(), fabric.end(),
                             [&](const Nic* nic) { return is_near(nic) && is_named(nic); })) {
-      note(wrong, scene, i,
+      note(wrong, context, i,
            fmt::format("has NCCL_IB_HCA={}, far from {}", *hca,
-                       gpu_words(scene.topology, gpus.front())));
+                       gpu_words(context.topology, gpus.front())));
     } else if (!any_near && !gpu.numa.empty()) {
-      note(far, scene, i,
+      note(far, context, i,
            fmt::format("has no interface on the {} of {}", numa_words(gpu.numa),
-                       gpu_words(scene.topology, gpus.front())));
+                       gpu_words(context.topology, gpus.front())));
     }
   }
   auto findings = only(std::move(wrong));
@@ -198,29 +198,29 @@ std::vector<Found> far_nic(const Scene& scene) {
   return findings;
 }
 
-std::vector<Found> two_runtimes(const Scene& scene) {
+std::vector<Found> two_runtimes(const DiagnosisContext& context) {
   Found found{.level = Level::warn,
               .ranks = {},
               .seen = {},
               .fix =
                   "load one: check `module list` and LD_LIBRARY_PATH, and that all packages of "
                   "the environment were built for the same CUDA or ROCm"};
-  for (int i = 0; i < scene.count(); ++i) {
+  for (int i = 0; i < context.count(); ++i) {
     std::set<std::string> cuda;
     std::set<std::string> hip;
     std::string all;
-    for (const auto& library : scene.rank(i).gpu_libraries) {
+    for (const auto& library : context.rank(i).gpu_libraries) {
       if (library.starts_with("libcudart")) cuda.insert(library);
       if (library.starts_with("libamdhip64")) hip.insert(library);
       all += (all.empty() ? "" : ", ") + library;
     }
     if (cuda.size() > 1 || hip.size() > 1 || (!cuda.empty() && !hip.empty()))
-      note(found, scene, i, "has loaded " + all);
+      note(found, context, i, "has loaded " + all);
   }
   return only(std::move(found));
 }
 
-std::vector<Found> gpu_order(const Scene& scene) {
+std::vector<Found> gpu_order(const DiagnosisContext& context) {
   Found mixed{.level = Level::warn,
               .ranks = {},
               .seen = {},
@@ -228,16 +228,16 @@ std::vector<Found> gpu_order(const Scene& scene) {
                   "export CUDA_DEVICE_ORDER=PCI_BUS_ID; in a job file: environment: {variables: "
                   "{CUDA_DEVICE_ORDER: PCI_BUS_ID}}"};
   Found turned{.level = Level::ok, .ranks = {}, .seen = {}, .fix = ""};
-  const auto& gpus = scene.topology.gpus;
+  const auto& gpus = context.topology.gpus;
   std::set<std::string> names;
   for (const auto& gpu : gpus)
     if (gpu.vendor == "nvidia") names.insert(gpu.name);
-  for (int i = 0; i < scene.count() && names.size() > 1; ++i) {
-    const auto* order = variable(scene, i, "CUDA_DEVICE_ORDER");
+  for (int i = 0; i < context.count() && names.size() > 1; ++i) {
+    const auto* order = variable(context, i, "CUDA_DEVICE_ORDER");
     // Of a shell nobody knows what it will start.
-    if (!scene.uses_gpu[static_cast<std::size_t>(i)] && scene.rank(i).rank >= 0) continue;
+    if (!context.uses_gpu[static_cast<std::size_t>(i)] && context.rank(i).rank >= 0) continue;
     if (order == nullptr || *order != "PCI_BUS_ID")
-      note(mixed, scene, i,
+      note(mixed, context, i,
            fmt::format("has CUDA_DEVICE_ORDER {} on a node of {} kinds of GPU",
                        order == nullptr ? "unset" : *order, names.size()));
   }
@@ -253,8 +253,8 @@ std::vector<Found> gpu_order(const Scene& scene) {
   return findings;
 }
 
-std::vector<Found> unknown_locality(const Scene& scene) {
-  const auto& topology = scene.topology;
+std::vector<Found> unknown_locality(const DiagnosisContext& context) {
+  const auto& topology = context.topology;
   if (topology.numa_of(topology.cpus()).size() < 2) return {};
   Found found{.level = Level::warn,
               .ranks = {},

@@ -11,66 +11,66 @@ namespace {
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 /// NUMA nodes that have CPUs of the rank and memory of their own.
-IdSet local_memory(const Scene& scene, const RankObservation& rank) {
+IdSet local_memory(const DiagnosisContext& context, const RankObservation& rank) {
   IdSet local;
-  for (const auto& node : scene.topology.numa)
+  for (const auto& node : context.topology.numa)
     if (node.memory_bytes > 0 && node.cpus.intersects(rank.cpus)) local.insert(node.index);
   return local;
 }
 
-IdSet all_memory(const Scene& scene) {
+IdSet all_memory(const DiagnosisContext& context) {
   IdSet all;
-  for (const auto& node : scene.topology.numa)
+  for (const auto& node : context.topology.numa)
     if (node.memory_bytes > 0 && node.kind != "gpu") all.insert(node.index);
   return all;
 }
 
 }  // namespace
 
-std::vector<Found> strict_memory(const Scene& scene) {
+std::vector<Found> strict_memory(const DiagnosisContext& context) {
   Found found{.level = Level::warn,
               .ranks = {},
               .seen = {},
               .fix =
                   "prefer instead of bind: srun --mem-bind=prefer,local, numactl --preferred=N "
                   "instead of --membind=N"};
-  const auto all = all_memory(scene);
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& memory = scene.rank(i).memory;
+  const auto all = all_memory(context);
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& memory = context.rank(i).memory;
     if (memory.mode == "bind" && !memory.nodes.contains(all))
-      note(found, scene, i,
+      note(found, context, i,
            fmt::format("may use the memory of {} alone", numa_words(memory.nodes)));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> remote_memory(const Scene& scene) {
+std::vector<Found> remote_memory(const DiagnosisContext& context) {
   Found found{.level = Level::warn,
               .ranks = {},
               .seen = {},
               .fix =
                   "srun --mem-bind=prefer,local (or none: Linux allocates where a page is first "
                   "touched), numactl --localalloc"};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& rank = scene.rank(i);
-    const auto local = local_memory(scene, rank);
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& rank = context.rank(i);
+    const auto local = local_memory(context, rank);
     if (local.empty()) continue;
     if (!rank.memory.nodes.empty() && !rank.memory.nodes.intersects(local))
-      note(found, scene, i,
+      note(found, context, i,
            fmt::format("runs on {}, its memory policy is {} on {}", numa_words(local),
                        rank.memory.mode, numa_words(rank.memory.nodes)));
     else if (!rank.allowed_numa.empty() && !rank.allowed_numa.intersects(local))
-      note(found, scene, i,
+      note(found, context, i,
            fmt::format("runs on {}, its cpuset allows memory of {} only", numa_words(local),
                        numa_words(rank.allowed_numa)));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> locked_memory(const Scene& scene) {
+std::vector<Found> locked_memory(const DiagnosisContext& context) {
   // InfiniBand, RoCE and EFA register buffers; a large model's are several hundred MiB.
   constexpr std::uint64_t enough = 1024 * mib;
-  const bool fabric = std::any_of(scene.topology.nics.begin(), scene.topology.nics.end(),
+  const bool fabric = std::any_of(context.topology.nics.begin(), context.topology.nics.end(),
                                   [](const Nic& nic) { return nic.fabric; });
   if (!fabric) return {};
   Found found{.level = Level::warn,
@@ -80,25 +80,25 @@ std::vector<Found> locked_memory(const Scene& scene) {
                   "ulimit -l unlimited before srun (in a job file: environment: {setup: ulimit -l "
                   "unlimited}); where that is refused, the site sets LimitMEMLOCK=infinity for "
                   "slurmd"};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& limit = scene.rank(i).locked_memory_bytes;
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& limit = context.rank(i).locked_memory_bytes;
     if (limit && *limit < enough)
-      note(found, scene, i, fmt::format("may lock {}", size_words(*limit)));
+      note(found, context, i, fmt::format("may lock {}", size_words(*limit)));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> small_shared_memory(const Scene& scene) {
+std::vector<Found> small_shared_memory(const DiagnosisContext& context) {
   // What containers get by default, and what one rank with data workers fills at once.
   constexpr std::uint64_t small = 64 * mib;
   constexpr std::uint64_t each = 32 * mib;
   const std::string fix =
       "a larger one: docker --shm-size=8g or --ipc=host, enroot/apptainer use the node's; on the "
       "node: mount -o remount,size=50% /dev/shm; remove what dead jobs left there";
-  const auto& memory = scene.node.shared_memory;
+  const auto& memory = context.node.shared_memory;
   if (!memory)
     return {{.level = Level::warn, .ranks = {}, .seen = {"there is no /dev/shm"}, .fix = fix}};
-  const auto ranks = static_cast<std::uint64_t>(std::max(scene.count(), 1));
+  const auto ranks = static_cast<std::uint64_t>(std::max(context.count(), 1));
   const auto seen =
       fmt::format("{} in all, {} free, for {} rank{}", size_words(memory->total_bytes),
                   size_words(memory->free_bytes), ranks, ranks == 1 ? "" : "s");
@@ -109,16 +109,16 @@ std::vector<Found> small_shared_memory(const Scene& scene) {
   return {};
 }
 
-std::vector<Found> few_open_files(const Scene& scene) {
+std::vector<Found> few_open_files(const DiagnosisContext& context) {
   // A ring or tree over sockets needs a few a peer; files of data and of Python come on top.
   constexpr std::uint64_t own = 512;
   constexpr std::uint64_t each_peer = 4;
   Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = "ulimit -n 65536 before srun"};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& rank = scene.rank(i);
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& rank = context.rank(i);
     const auto needed = own + each_peer * static_cast<std::uint64_t>(std::max(rank.world_size, 1));
     if (rank.open_files && *rank.open_files < needed)
-      note(found, scene, i,
+      note(found, context, i,
            fmt::format("may open {} files, of {} ranks", *rank.open_files, rank.world_size));
   }
   return only(std::move(found));

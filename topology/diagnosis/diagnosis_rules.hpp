@@ -11,7 +11,7 @@
 
 namespace dllaunch {
 
-struct Scene {
+struct DiagnosisContext {
   const Topology& topology;
   const NodeObservation& node;
   std::optional<Placement> advice;       // where place_ranks() would put ranks of this count
@@ -27,7 +27,7 @@ struct Scene {
   bool unbound(int i) const;
 };
 
-Scene scene_of(const Topology& topology, const NodeObservation& node);
+DiagnosisContext scene_of(const Topology& topology, const NodeObservation& node);
 
 /// A finding without what its rule's name says already. `cost` and `fix` of a rule are the same for
 /// all its ranks, so findings of many nodes can be told as one.
@@ -37,10 +37,10 @@ struct Found {
   std::vector<std::string> seen = {};  // one fact a rank; the first few are shown
   std::string fix = {};
 };
-using Rule = std::vector<Found> (*)(const Scene& scene);
+using Rule = std::vector<Found> (*)(const DiagnosisContext& context);
 
 /// Adds a fact about the i-th rank: "rank 3" (or "process 120") is put before `fact`.
-void note(Found& found, const Scene& scene, int i, const std::string& fact);
+void note(Found& found, const DiagnosisContext& context, int i, const std::string& fact);
 /// `found` as the rule's only answer; none when nothing was noted.
 std::vector<Found> only(Found found);
 
@@ -48,41 +48,41 @@ std::string cpu_words(const IdSet& cpus);                       // "CPU 3", "CPU
 std::string numa_words(const IdSet& nodes);                     // "NUMA node 3", "NUMA nodes 0-1"
 std::string gpu_words(const Topology& topology, int position);  // "GPU 3 (0000:c1:00.0)"
 std::string size_words(std::uint64_t bytes);                    // "64 MiB"
-/// The flags that bind all ranks of this node as the scene's advice does, which a job file's
+/// The flags that bind all ranks of this node as the context's advice does, which a job file's
 /// `binding` gets by `key`.
-std::string fix_binding(const Scene& scene, std::string_view key = "policy: closest");
+std::string fix_binding(const DiagnosisContext& context, std::string_view key = "policy: closest");
 /// The value of a variable of the i-th rank; null when it is not set.
-const std::string* variable(const Scene& scene, int i, const char* name);
+const std::string* variable(const DiagnosisContext& context, int i, const char* name);
 
 // diagnosis_cpus.cpp
-std::vector<Found> far_from_gpu(const Scene& scene);
-std::vector<Found> overlapping(const Scene& scene);
-std::vector<Found> unbound(const Scene& scene);
-std::vector<Found> split_siblings(const Scene& scene);
-std::vector<Found> too_many_threads(const Scene& scene);
-std::vector<Found> reserved_used(const Scene& scene);
-std::vector<Found> idle_cores(const Scene& scene);
-std::vector<Found> stray_threads(const Scene& scene);
-std::vector<Found> openmp_elsewhere(const Scene& scene);
+std::vector<Found> far_from_gpu(const DiagnosisContext& context);
+std::vector<Found> overlapping(const DiagnosisContext& context);
+std::vector<Found> unbound(const DiagnosisContext& context);
+std::vector<Found> split_siblings(const DiagnosisContext& context);
+std::vector<Found> too_many_threads(const DiagnosisContext& context);
+std::vector<Found> reserved_used(const DiagnosisContext& context);
+std::vector<Found> idle_cores(const DiagnosisContext& context);
+std::vector<Found> stray_threads(const DiagnosisContext& context);
+std::vector<Found> openmp_elsewhere(const DiagnosisContext& context);
 // diagnosis_gpus.cpp
-std::vector<Found> hidden_gpus(const Scene& scene);
-std::vector<Found> visible_clash(const Scene& scene);
-std::vector<Found> shared_gpu(const Scene& scene);
-std::vector<Found> far_nic(const Scene& scene);
-std::vector<Found> two_runtimes(const Scene& scene);
-std::vector<Found> gpu_order(const Scene& scene);
-std::vector<Found> unknown_locality(const Scene& scene);
+std::vector<Found> hidden_gpus(const DiagnosisContext& context);
+std::vector<Found> visible_clash(const DiagnosisContext& context);
+std::vector<Found> shared_gpu(const DiagnosisContext& context);
+std::vector<Found> far_nic(const DiagnosisContext& context);
+std::vector<Found> two_runtimes(const DiagnosisContext& context);
+std::vector<Found> gpu_order(const DiagnosisContext& context);
+std::vector<Found> unknown_locality(const DiagnosisContext& context);
 // diagnosis_memory.cpp
-std::vector<Found> strict_memory(const Scene& scene);
-std::vector<Found> remote_memory(const Scene& scene);
-std::vector<Found> locked_memory(const Scene& scene);
-std::vector<Found> small_shared_memory(const Scene& scene);
-std::vector<Found> few_open_files(const Scene& scene);
+std::vector<Found> strict_memory(const DiagnosisContext& context);
+std::vector<Found> remote_memory(const DiagnosisContext& context);
+std::vector<Found> locked_memory(const DiagnosisContext& context);
+std::vector<Found> small_shared_memory(const DiagnosisContext& context);
+std::vector<Found> few_open_files(const DiagnosisContext& context);
 // diagnosis_slurm.cpp
-std::vector<Found> bad_mask(const Scene& scene);
-std::vector<Found> cpus_per_task_clash(const Scene& scene);
-std::vector<Found> smaller_than_plan(const Scene& scene);
-std::vector<Found> not_all_cpus(const Scene& scene);
-std::vector<Found> not_all_read(const Scene& scene);
+std::vector<Found> bad_mask(const DiagnosisContext& context);
+std::vector<Found> cpus_per_task_clash(const DiagnosisContext& context);
+std::vector<Found> smaller_than_plan(const DiagnosisContext& context);
+std::vector<Found> not_all_cpus(const DiagnosisContext& context);
+std::vector<Found> not_all_read(const DiagnosisContext& context);
 
 }  // namespace dllaunch

@@ -18,15 +18,15 @@ std::string_view own_entry(std::string_view list, int local_rank) {
 }
 
 /// What is wrong with the CPUs that srun was given for the rank; empty: nothing.
-std::string wrong_with(std::string_view entry, bool is_mask, const Scene& scene) {
+std::string wrong_with(std::string_view entry, bool is_mask, const DiagnosisContext& context) {
   const auto asked = is_mask ? parse_mask(entry) : parse_id_list(entry);
   const auto shown = fmt::format("{} \"{}\"", is_mask ? "mask" : "CPU", entry.substr(0, 80));
   if (!asked) return fmt::format("was given the {}, which is none", shown);
   if (asked->empty()) return fmt::format("was given the {}, which is empty", shown);
-  const auto missing = *asked - scene.topology.present_cpus;
+  const auto missing = *asked - context.topology.present_cpus;
   if (!missing.empty())
     return fmt::format("was given the {}: this node has no {}", shown, cpu_words(missing));
-  const auto refused = *asked - scene.topology.allowed_cpus;
+  const auto refused = *asked - context.topology.allowed_cpus;
   if (!refused.empty())
     return fmt::format("was given the {}: the job may not use {}", shown, cpu_words(refused));
   return "";
@@ -40,35 +40,35 @@ int number_in(const std::string* text) {
 }
 
 /// Hardware threads of the cores it has: what Slurm counts.
-int slurm_cpus(const Scene& scene, const IdSet& cpus) {
+int slurm_cpus(const DiagnosisContext& context, const IdSet& cpus) {
   IdSet all = cpus;
-  for (const auto& core : scene.topology.cores)
+  for (const auto& core : context.topology.cores)
     if (core.cpus.intersects(cpus)) all |= core.cpus;
   return all.size();
 }
 
 }  // namespace
 
-std::vector<Found> bad_mask(const Scene& scene) {
-  Found found{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix_binding(scene)};
-  for (int i = 0; i < scene.count(); ++i) {
-    if (scene.rank(i).launcher != "slurm") continue;
-    if (scene.rank(i).cpus.empty()) {
-      note(found, scene, i, "has no CPU at all");
+std::vector<Found> bad_mask(const DiagnosisContext& context) {
+  Found found{.level = Level::fail, .ranks = {}, .seen = {}, .fix = fix_binding(context)};
+  for (int i = 0; i < context.count(); ++i) {
+    if (context.rank(i).launcher != "slurm") continue;
+    if (context.rank(i).cpus.empty()) {
+      note(found, context, i, "has no CPU at all");
       continue;
     }
-    const auto* type = variable(scene, i, "SLURM_CPU_BIND_TYPE");
-    const auto* list = variable(scene, i, "SLURM_CPU_BIND_LIST");
+    const auto* type = variable(context, i, "SLURM_CPU_BIND_TYPE");
+    const auto* list = variable(context, i, "SLURM_CPU_BIND_LIST");
     if (type == nullptr || list == nullptr) continue;
     const bool mask = type->starts_with("mask_cpu");
     if (!mask && !type->starts_with("map_cpu")) continue;
-    const auto wrong = wrong_with(own_entry(*list, scene.rank(i).local_rank), mask, scene);
-    if (!wrong.empty()) note(found, scene, i, wrong);
+    const auto wrong = wrong_with(own_entry(*list, context.rank(i).local_rank), mask, context);
+    if (!wrong.empty()) note(found, context, i, wrong);
   }
   return only(std::move(found));
 }
 
-std::vector<Found> cpus_per_task_clash(const Scene& scene) {
+std::vector<Found> cpus_per_task_clash(const DiagnosisContext& context) {
   Found two{.level = Level::fail,
             .ranks = {},
             .seen = {},
@@ -81,21 +81,21 @@ std::vector<Found> cpus_per_task_clash(const Scene& scene) {
               .fix =
                   "srun --cpus-per-task=$SLURM_CPUS_PER_TASK: from 22.05 to 23.02 srun does not "
                   "inherit sbatch's"};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& rank = scene.rank(i);
-    const auto* slurm = variable(scene, i, "SLURM_CPUS_PER_TASK");
-    const auto* srun = variable(scene, i, "SRUN_CPUS_PER_TASK");
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& rank = context.rank(i);
+    const auto* slurm = variable(context, i, "SLURM_CPUS_PER_TASK");
+    const auto* srun = variable(context, i, "SRUN_CPUS_PER_TASK");
     if (slurm != nullptr && srun != nullptr && *slurm != *srun) {
-      note(two, scene, i,
+      note(two, context, i,
            fmt::format("has SLURM_CPUS_PER_TASK={} and SRUN_CPUS_PER_TASK={}", *slurm, *srun));
       continue;
     }
     const int asked = number_in(slurm != nullptr ? slurm : srun);
-    const bool bound_by_us = variable(scene, i, "DLLAUNCH_RUN_DIR") != nullptr;
+    const bool bound_by_us = variable(context, i, "DLLAUNCH_RUN_DIR") != nullptr;
     if (rank.launcher != "slurm" || bound_by_us || rank.rank < 0) continue;
-    const int have = slurm_cpus(scene, rank.cpus);
+    const int have = slurm_cpus(context, rank.cpus);
     if (have > 0 && asked > have)
-      note(fewer, scene, i,
+      note(fewer, context, i,
            fmt::format("has {}, though {}_CPUS_PER_TASK={}", cpu_words(rank.cpus),
                        slurm != nullptr ? "SLURM" : "SRUN", asked));
   }
@@ -104,32 +104,32 @@ std::vector<Found> cpus_per_task_clash(const Scene& scene) {
   return findings;
 }
 
-std::vector<Found> smaller_than_plan(const Scene& scene) {
+std::vector<Found> smaller_than_plan(const DiagnosisContext& context) {
   Found found{.level = Level::warn,
               .ranks = {},
               .seen = {},
               .fix =
                   "whole nodes: resources: {exclusive: true}; or plan for what there is: "
                   "resources: {cpus_per_rank: N}"};
-  const auto& planned = scene.node.planned;
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& rank = scene.rank(i);
+  const auto& planned = context.node.planned;
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& rank = context.rank(i);
     const auto local = static_cast<std::size_t>(rank.local_rank);
     if (rank.rank < 0 || local >= planned.size()) continue;
     const auto& mask = planned[local];
     if (!rank.cpuset.empty() && !rank.cpuset.contains(mask))
-      note(found, scene, i,
+      note(found, context, i,
            fmt::format("was planned on {}, its cgroup allows {}", cpu_words(mask),
                        cpu_words(rank.cpuset)));
     else if (rank.cpus != mask)
-      note(found, scene, i,
+      note(found, context, i,
            fmt::format("was planned on {} and runs on {}", cpu_words(mask), cpu_words(rank.cpus)));
   }
   return only(std::move(found));
 }
 
-std::vector<Found> not_all_cpus(const Scene& scene) {
-  const auto& topology = scene.topology;
+std::vector<Found> not_all_cpus(const DiagnosisContext& context) {
+  const auto& topology = context.topology;
   const auto missing = (topology.present_cpus | topology.cpus()) - topology.allowed_cpus;
   if (missing.empty()) return {};
   return {
@@ -140,16 +140,16 @@ std::vector<Found> not_all_cpus(const Scene& scene) {
        .fix = ""}};
 }
 
-std::vector<Found> not_all_read(const Scene& scene) {
+std::vector<Found> not_all_read(const DiagnosisContext& context) {
   Found found{.level = Level::warn,
               .ranks = {},
               .seen = {},
               .fix = "look as the user who runs it, or as root"};
-  for (int i = 0; i < scene.count(); ++i) {
-    const auto& unread = scene.rank(i).unread;
+  for (int i = 0; i < context.count(); ++i) {
+    const auto& unread = context.rank(i).unread;
     if (unread.empty()) continue;
     const auto more = unread.size() > 1 ? fmt::format(" and {} more", unread.size() - 1) : "";
-    note(found, scene, i, fmt::format("keeps to itself {}{}", unread.front(), more));
+    note(found, context, i, fmt::format("keeps to itself {}{}", unread.front(), more));
   }
   return only(std::move(found));
 }

@@ -196,7 +196,4 @@ struct BackendEntry {
   std::string_view caution = {};
 };
 
-/// The backends compiled in, fastest first. Generated from backends/*/ by trainer/CMakeLists.txt.
-std::span<const BackendEntry> backends();
-
 }  // namespace dllaunch

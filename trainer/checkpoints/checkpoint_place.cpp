@@ -9,7 +9,7 @@
 #include <cstring>
 #include <system_error>
 
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
 
 namespace dllaunch {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "support/json.hpp"
+#include "support/whole_file.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
-#include "trainer/checkpoints/whole_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -16,7 +16,7 @@ class Fence {
  public:
   /// Never closes: nobody gave this life a generation.
   Fence() = default;
-  explicit Fence(Lease lease) : lease_(std::move(lease)) {}
+  explicit Fence(RunOwnership lease) : lease_(std::move(lease)) {}
 
   std::int64_t generation() const { return lease_ ? lease_->generation() : 0; }
 
@@ -34,7 +34,7 @@ class Fence {
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::optional<Lease> lease_;
+  std::optional<RunOwnership> lease_;
   mutable std::mutex mutex_;
   std::optional<Error> closed_;
   std::optional<Clock::time_point> asked_;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/communicators/allreduce_bench.hpp"
-#include "runtime/communicators/allreduce_model.hpp"
+#include "runtime/allreduce/allreduce_bench.hpp"
+#include "runtime/allreduce/allreduce_model.hpp"
 
 namespace dllaunch {
 

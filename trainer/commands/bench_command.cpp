@@ -8,6 +8,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "trainer/commands/allreduce_levels.hpp"
 
 namespace dllaunch {

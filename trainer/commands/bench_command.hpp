@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/communicators/allreduce_bench.hpp"
+#include "runtime/allreduce/allreduce_bench.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "support/result.hpp"
 

@@ -22,6 +22,7 @@
 
 #include "runtime/activity/observed_communicator.hpp"
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/measured.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "runtime/timeline/timeline.hpp"
@@ -271,8 +272,9 @@ int train_from(const std::filesystem::path& file, const std::filesystem::path& r
   auto config = read_config(file);
   if (!config) return report_early(config.error(), *env, std::filesystem::exists(file));
   const auto directory = std::filesystem::absolute(run_dir);
-  const auto fence = *generation ? std::make_shared<Fence>(Lease::told(directory, **generation))
-                                 : std::make_shared<Fence>();
+  const auto fence = *generation
+                         ? std::make_shared<Fence>(RunOwnership::told(directory, **generation))
+                         : std::make_shared<Fence>();
   return train_as_rank(*config, directory, *env, fence);
 }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "support/result.hpp"
+#include "support/say.hpp"
 #include "trainer/data/datasets/dataset.hpp"
-#include "trainer/session/session.hpp"
 
 namespace dllaunch {
 

@@ -3,11 +3,14 @@
 #include <iterator>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
+#include "trainer/backends/table/backends.hpp"
 #include "trainer/config/checkpoint_keys.hpp"
 #include "trainer/config/fine_tuning_keys.hpp"
 #include "trainer/config/optimizer_keys.hpp"
 #include "trainer/graph/layer_list.hpp"
 #include "trainer/losses/loss.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

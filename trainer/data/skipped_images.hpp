@@ -8,7 +8,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "support/result.hpp"
-#include "trainer/session/session.hpp"
+#include "support/say.hpp"
 
 namespace dllaunch {
 

@@ -199,13 +199,4 @@ struct ImageShape {
   int width = 28;
 };
 
-/// One line a model; the table is written by the build from trainer/models/*.cpp, one file a model.
-struct ModelEntry {
-  std::string_view name;  // what the user types
-  std::string_view summary;
-  Result<Graph> (*build)(const ImageShape& image, int classes);
-  std::string_view loss = {};  // of `loss: auto`; empty: what fits the targets
-};
-std::span<const ModelEntry> models();
-
 }  // namespace dllaunch

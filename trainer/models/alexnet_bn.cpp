@@ -2,6 +2,7 @@
 // in work on large batches (You et al. 2017), its convolutions not split into two groups.
 // 227x227x3 and 1,000 classes: 62,379,720 parameters.
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -1,6 +1,7 @@
 // Keras's MNIST example (mnist_cnn.py) without its dropout.
 // 28x28x1 and 10 classes: 1,199,882 parameters.
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,6 +3,7 @@
 // layers. The channels of an image are the bands of a cube, one value each.
 // 9x9 pixels, 220 bands, 58 classes: 7,809,306 parameters.
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,6 +2,7 @@
 // paper, every feature map connected to all of the layer before, plain dense logits at the end.
 // 28x28x1 and 10 classes: 61,706 parameters.
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

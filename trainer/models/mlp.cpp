@@ -1,6 +1,7 @@
 // Keras's MNIST example of a multilayer perceptron (mnist_mlp.py).
 // 28x28x1 and 10 classes: 669,706 parameters.
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "trainer/models/models.hpp"
+
 namespace dllaunch {
 namespace {
 

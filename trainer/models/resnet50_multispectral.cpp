@@ -1,5 +1,6 @@
 // ResNet-50 for satellite images of many bands with several classes each: BigEarthNet's, with 12
 // bands of Sentinel-2 (Sedona et al. 2019). 12 bands, 43 classes: 23,624,363 parameters.
+#include "trainer/models/models.hpp"
 #include "trainer/models/resnet50.hpp"
 
 namespace dllaunch {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "trainer/backends/table/backends.hpp"
+
 namespace dllaunch {
 
 Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,

@@ -12,6 +12,7 @@
 #include "runtime/activity/activity.hpp"
 #include "runtime/communicators/communicator.hpp"
 #include "support/result.hpp"
+#include "support/say.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
 #include "trainer/checkpoints/fence.hpp"
 #include "trainer/config/config.hpp"
@@ -21,8 +22,6 @@
 #include "trainer/parameters/parameter_arenas.hpp"
 
 namespace dllaunch {
-
-using Say = std::function<void(std::string_view)>;
 
 struct PrepareOptions {
   TrainConfig config;
@@ -73,16 +72,6 @@ struct Session {
            (config.max_steps && position.step >= *config.max_steps);
   }
 };
-
-/// Collective. Reads the data, compiles the model, compares data and parameter tables, fills the
-/// weights (from a checkpoint where `resume` finds one) and spreads rank 0's. What the
-/// configuration leaves to `auto` is found before that, or read in choices.json, and stands in the
-/// session's own configuration. Where a stop is requested meanwhile, the session is not ready: it
-/// says `stopped` on all ranks.
-///
-/// Fails on all ranks when it fails on one, as agree() tells. bad_request: data, a checkpoint that
-/// does not fit the model, a model that does not fit the images. unavailable: no such device here.
-Result<Session> prepare(const PrepareOptions& options, Communicator& communicator);
 
 /// Bytes, of the configuration, or what buckets are without a better idea.
 double bucket_bytes(const RuntimeConfig& runtime);

@@ -8,12 +8,11 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "support/json.hpp"
-#include "trainer/checkpoints/whole_file.hpp"
+#include "support/whole_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -20,7 +20,9 @@
 #include "trainer/session/loss_scaling.hpp"
 #include "trainer/session/step_info.hpp"
 #include "trainer/session/validation.hpp"
+#include "trainer/training/announce.hpp"
 #include "trainer/training/checkpointing.hpp"
+#include "trainer/training/prepare.hpp"
 #include "trainer/training/reports.hpp"
 #include "trainer/tuning/bucket_choice.hpp"
 
@@ -388,37 +390,6 @@ Result<Ok> Training::save(bool last) {
   if (auto saved = checkpointing_.save(last); !saved) return saved;
   activity_.enter(RankPhase::between);
   return Ok{};
-}
-
-void announce(const TrainOptions& options, const Session& session, Reports& reports) {
-  const auto images = session.dataset->size(Split::train);
-  StartEvent start{.ranks = session.shape.ranks,
-                   .nodes = options.nodes,
-                   .model = session.config.model,
-                   .parameters = session.graph.parameter_count(),
-                   .frozen = frozen_count(session.graph),
-                   .global_batch = session.shape.global_batch(),
-                   .epochs = session.config.epochs,
-                   .steps_per_epoch = steps_per_epoch(images, session.shape),
-                   .images = images,
-                   .val_images = session.dataset->size(Split::validation),
-                   .backend = session.backend.substr(0, session.backend.find(' ')),
-                   .host = options.host};
-  if (!session.started_with.empty()) start.init_from = session.config.fine_tuning.init_from;
-  reports.start(start);
-  options.say(fmt::format(
-      "{} ({} parameters{}) on {}: {} images, {} for validation; {} {}, global batch {}, "
-      "{} steps an epoch, {}",
-      start.model, start.parameters,
-      start.frozen > 0 ? fmt::format(", {} of them frozen", start.frozen) : "",
-      session.config.dataset, start.images, start.val_images, start.ranks,
-      start.ranks == 1 ? "rank" : "ranks", start.global_batch, start.steps_per_epoch,
-      session.backend + preparation_words(session)));
-  if (!session.started_with.empty()) options.say(session.started_with);
-  if (session.resumed_from.empty()) return;
-  options.say(fmt::format("resumed from {} at epoch {}, step {}{}", session.resumed_from,
-                          session.position.epoch, session.position.step,
-                          session.finished() ? ": nothing is left to do" : ""));
 }
 
 std::string_view to_string(TrainStatus status) {

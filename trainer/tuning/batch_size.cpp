@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "trainer/data/loader.hpp"
 #include "trainer/session/agreement.hpp"
 #include "trainer/session/compiled_model.hpp"

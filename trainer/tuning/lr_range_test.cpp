@@ -145,7 +145,7 @@ std::size_t steepest_of(const std::vector<RateTrial>& trials) {
 
 }  // namespace
 
-double test_rate(const RateTest& test, int step) {
+double test_rate(const LrRangeTest& test, int step) {
   const double way = static_cast<double>(step) / (test.steps - 1);
   return test.lowest_rate * std::pow(test.highest_rate / test.lowest_rate, way);
 }
@@ -188,7 +188,7 @@ std::vector<std::string> rate_table(const std::vector<RateTrial>& trials, double
   return lines;
 }
 
-Result<std::optional<double>> find_rate(Session& session, const RateTest& test,
+Result<std::optional<double>> find_rate(Session& session, const LrRangeTest& test,
                                         Communicator& communicator, const PrepareOptions& options) {
   const bool speaks = communicator.rank() == 0;
   Trials steps(session, communicator);

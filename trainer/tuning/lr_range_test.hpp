@@ -18,14 +18,14 @@ struct RateTrial {
   double smoothed = 0;  // moving mean of it and of those before
 };
 
-struct RateTest {
+struct LrRangeTest {
   double lowest_rate = 1e-6;  // of the first step; grows by the same factor from step to step
   double highest_rate = 10;
   int steps = 100;
 };
 
 /// Rate of step `step`, 0 .. steps-1.
-double test_rate(const RateTest& test, int step);
+double test_rate(const LrRangeTest& test, int step);
 
 /// Adds a trial. False: the test is over, as the loss is not finite, or has grown to four times its
 /// lowest.
@@ -45,7 +45,7 @@ std::vector<std::string> rate_table(const std::vector<RateTrial>& trials, double
 /// Rank 0 says how far it is, and the table. nullopt: a rank was asked to stop.
 ///
 /// unsatisfiable: no rate made the loss fall. Other errors: of the data set.
-Result<std::optional<double>> find_rate(Session& session, const RateTest& test,
+Result<std::optional<double>> find_rate(Session& session, const LrRangeTest& test,
                                         Communicator& communicator, const PrepareOptions& options);
 
 }  // namespace dllaunch

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job_schema.hpp"
 #include "launcher/plan/mpi_plugin.hpp"
@@ -81,9 +81,9 @@ Result<Ok> check_sizes(const Options& options) {
 }
 
 /// Inside an allocation, but not inside a step of it.
-bool has_allocation(World& world) {
-  return world.environment("SLURM_JOB_ID").has_value() &&
-         !world.environment("SLURM_STEP_ID").has_value();
+bool has_allocation(System& system) {
+  return system.environment("SLURM_JOB_ID").has_value() &&
+         !system.environment("SLURM_STEP_ID").has_value();
 }
 
 std::vector<std::string> start_here(const Options& options) {
@@ -92,8 +92,8 @@ std::vector<std::string> start_here(const Options& options) {
           "--oversubscribe", "--"};
 }
 
-Result<std::vector<std::string>> start_in_allocation(const Options& options, World& world) {
-  const auto facts = observe(world);
+Result<std::vector<std::string>> start_in_allocation(const Options& options, System& system) {
+  const auto facts = observe(system);
   if (!facts) return facts.error();
   const auto mpi = facts->slurm ? mpi_of_trainer(*facts->slurm) : std::nullopt;
   std::vector<std::string> argv;
@@ -123,8 +123,8 @@ void prepare_environment(bool in_allocation) {
 }
 
 /// This process becomes what starts the ranks; their table is its output.
-Result<int> become(const std::vector<std::string>& argv, World& world) {
-  if (!world.find_program(argv[0])) {
+Result<int> become(const std::vector<std::string>& argv, System& system) {
+  if (!system.find_program(argv[0])) {
     return Error{ErrorKind::unavailable, argv[0] + " is not installed",
                  argv[0] == "mpirun" ? "apt-get install openmpi-bin, or module load openmpi" : ""};
   }
@@ -136,7 +136,7 @@ Result<int> become(const std::vector<std::string>& argv, World& world) {
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], std::strerror(errno)), ""};
 }
 
-Result<int> bench(const Options& options, World& world) {
+Result<int> bench(const Options& options, System& system) {
   if (options.what != "allreduce") {
     return Error{ErrorKind::bad_request, fmt::format("nothing measures \"{}\"", options.what),
                  "dllaunch bench allreduce"};
@@ -146,8 +146,8 @@ Result<int> bench(const Options& options, World& world) {
   if (auto good = check_sizes(options); !good) return std::move(good).error();
   auto paths = program_paths("");
   if (!paths) return std::move(paths).error();
-  const bool in_allocation = has_allocation(world);
-  auto start = in_allocation ? start_in_allocation(options, world)
+  const bool in_allocation = has_allocation(system);
+  auto start = in_allocation ? start_in_allocation(options, system)
                              : Result<std::vector<std::string>>(start_here(options));
   if (!start) return std::move(start).error();
   std::vector<std::string> argv = *std::move(start);
@@ -157,10 +157,10 @@ Result<int> bench(const Options& options, World& world) {
                            options.json ? "json" : "table"});
   if (!options.project.empty()) argv.push_back(fmt::format("{}", fmt::join(options.project, ",")));
   prepare_environment(in_allocation);
-  return become(argv, world);
+  return become(argv, system);
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("WHAT", options->what, "allreduce")->required();
   app.add_option("--ranks", options->ranks, "how many [2; in an allocation its tasks]")
@@ -180,12 +180,12 @@ VerbBody declare(CLI::App& app) {
       ->check(CLI::Range(2, 1'000'000).description(""))
       ->type_name("NODES");
   app.add_flag("--json", options->json, "one JSON document");
-  return [options](World& world) { return bench(*options, world); };
+  return [options](System& system) { return bench(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb bench_verb;
-const Verb bench_verb{"bench", "how fast ranks exchange gradients here", examples, declare};
+extern const Command bench_command;
+const Command bench_command{"bench", "how fast ranks exchange gradients here", examples, declare};
 
 }  // namespace dllaunch

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "topology/placement/placement.hpp"
@@ -64,36 +64,36 @@ Result<PlacementRequest> request_from(const Options& options) {
 }
 
 /// What the form cannot say goes to stderr: stdout is for the program that reads it.
-void show(World& world, const Rendering& made, const Placement& placement, BindFormat format) {
-  world.print(made.text);
+void show(System& system, const Rendering& made, const Placement& placement, BindFormat format) {
+  system.print(made.text);
   if (format != BindFormat::table)
-    for (const auto& warning : placement.warnings) world.note("warning: " + warning + "\n");
-  for (const auto& note : made.notes) world.note("note: " + note + "\n");
+    for (const auto& warning : placement.warnings) system.log("warning: " + warning + "\n");
+  for (const auto& note : made.notes) system.log("note: " + note + "\n");
 }
 
-Result<int> show_binding(World& world, const Options& options) {
+Result<int> show_binding(System& system, const Options& options) {
   const auto request = request_from(options);
   if (!request) return request.error();
   const auto format = parse_bind_format(options.format);
   if (!format) return format.error();
   const auto hosts = expand_hosts(options.hosts);
   if (!hosts) return hosts.error();
-  const auto topology = named_topology(world, options.topology);
+  const auto topology = named_topology(system, options.topology);
   if (!topology) return topology.error();
   auto placement = place_ranks(*topology, *request);
   if (!placement) return std::move(placement).error();
   if (!placement->idle.empty())
     placement->warnings.push_back(placement->idle + "; --cores fill deals them out after the rest");
   if (options.json) {
-    world.print(to_json(*topology, *placement).dump(2) + "\n");
+    system.print(to_json(*topology, *placement).dump(2) + "\n");
     return exit_code::success;
   }
   const RenderingOptions rendering{.hosts = *hosts, .visible_devices = options.visible_devices};
-  show(world, render_binding(*format, *topology, *placement, rendering), *placement, *format);
+  show(system, render_binding(*format, *topology, *placement, rendering), *placement, *format);
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_topology_option(app, options->topology);
   app.add_option("--ranks", options->ranks,
@@ -128,13 +128,13 @@ VerbBody declare(CLI::App& app) {
   app.add_flag("--visible-devices", options->visible_devices,
                "env, script: hide a rank's other GPUs from it");
   app.add_flag("--json", options->json, "one JSON document")->excludes(format);
-  return [options](World& world) { return show_binding(world, *options); };
+  return [options](System& system) { return show_binding(system, *options); };
 }
 
 }  // namespace
 
-extern const Verb bind_verb;
-const Verb bind_verb{"bind", "the CPUs, GPU and NIC of each rank on a node, and why", examples,
-                     declare};
+extern const Command bind_command;
+const Command bind_command{"bind", "the CPUs, GPU and NIC of each rank on a node, and why",
+                           examples, declare};
 
 }  // namespace dllaunch

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/daemon/client.hpp"
 #include "launcher/daemon/daemon_lock.hpp"
 #include "launcher/daemon/settings.hpp"
@@ -46,22 +46,22 @@ struct Options {
   DaemonSettings settings;
 };
 
-Result<DaemonPlace> place_of(World& world) {
-  if (auto place = daemon_place(world)) return *std::move(place);
+Result<DaemonPaths> paths_of(System& system) {
+  if (auto paths = daemon_paths(system)) return *std::move(paths);
   return Error{ErrorKind::unavailable, "no HOME to keep the daemon's store in",
                "set XDG_STATE_HOME"};
 }
 
 /// Where Slurm's commands, its configuration and the daemon's own folder are.
-std::vector<std::pair<std::string, std::string>> unit_environment(World& world) {
+std::vector<std::pair<std::string, std::string>> unit_environment(System& system) {
   std::vector<std::pair<std::string, std::string>> variables;
   for (const char* name : {"PATH", "SLURM_CONF", "XDG_STATE_HOME"})
-    if (auto value = world.environment(name)) variables.emplace_back(name, *std::move(value));
+    if (auto value = system.environment(name)) variables.emplace_back(name, *std::move(value));
   return variables;
 }
 
 /// This process becomes the daemon's program, which goes into the background itself.
-Result<int> start(Options options, World& world) {
+Result<int> start(Options options, System& system) {
   auto& settings = options.settings;
   if (!options.listen.empty()) {
     auto port = parse_listen(options.listen);
@@ -71,8 +71,8 @@ Result<int> start(Options options, World& world) {
   auto paths = program_paths("");
   if (!paths) return std::move(paths).error();
   if (options.systemd) {
-    world.print(systemd_unit(paths->dllaunch, settings, unit_environment(world)));
-    world.note(
+    system.print(systemd_unit(paths->dllaunch, settings, unit_environment(system)));
+    system.log(
         "systemctl --user enable --now dllaunch; loginctl enable-linger keeps it after a "
         "log-out\n");
     return exit_code::success;
@@ -99,7 +99,7 @@ double figure(const Json& object, const char* key) {
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-std::string render(const Json& status, const DaemonPlace& place) {
+std::string render(const Json& status, const DaemonPaths& paths) {
   const double megabytes = figure(status, "resident_bytes") / (1024 * 1024);
   const double up_s = figure(status, "uptime_seconds");
   std::string text =
@@ -114,77 +114,77 @@ std::string render(const Json& status, const DaemonPlace& place) {
                         number(slurm, "questions"), number(status, "interval_seconds"));
   else
     text += fmt::format("  Slurm       does not answer: {}\n", slurm.value("last_error", "?"));
-  text += fmt::format("  socket      {}\n", place.socket());
+  text += fmt::format("  socket      {}\n", paths.socket());
   if (status.value("port", Json()).is_number())
     text += fmt::format("  page        http://127.0.0.1:{}/#token=$(cat {})\n",
-                        number(status, "port"), place.token());
-  return text + fmt::format("  log         {}\n", place.log());
+                        number(status, "port"), paths.token());
+  return text + fmt::format("  log         {}\n", paths.log());
 }
 
 Error not_running() {
   return {ErrorKind::unavailable, "no daemon runs", "dllaunch daemon start"};
 }
 
-Error elsewhere(const LockHolder& holder, World& world) {
+Error elsewhere(const LockHolder& holder, System& system) {
   return {ErrorKind::unavailable,
           fmt::format("the daemon is process {} on {}, this is {}", holder.pid, holder.host,
-                      world.host_name()),
+                      system.host_name()),
           fmt::format("ssh {}", holder.host)};
 }
 
-Result<int> status(const Options& options, World& world) {
-  auto place = place_of(world);
-  if (!place) return std::move(place).error();
-  const auto holder = holder_of(place->lock());
+Result<int> status(const Options& options, System& system) {
+  auto paths = paths_of(system);
+  if (!paths) return std::move(paths).error();
+  const auto holder = holder_of(paths->lock());
   if (!holder) return not_running();
-  if (holder->host != world.host_name()) return elsewhere(*holder, world);
-  auto answer = ask_daemon(*place, "GET", "/v1/daemon", std::chrono::seconds(5));
+  if (holder->host != system.host_name()) return elsewhere(*holder, system);
+  auto answer = ask_daemon(*paths, "GET", "/v1/daemon", std::chrono::seconds(5));
   if (!answer) return std::move(answer).error();
   const auto document = Json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object())
     return Error{ErrorKind::unavailable, "what the daemon answers makes no sense", ""};
-  world.print(options.json ? document.dump(2) + "\n" : render(document, *place));
+  system.print(options.json ? document.dump(2) + "\n" : render(document, *paths));
   return exit_code::success;
 }
 
-bool ends_within(const DaemonPlace& place, std::chrono::seconds limit) {
+bool ends_within(const DaemonPaths& paths, std::chrono::seconds limit) {
   const auto deadline = Clock::now() + limit;
-  while (holder_of(place.lock())) {
+  while (holder_of(paths.lock())) {
     if (Clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return true;
 }
 
-Result<int> stop(World& world) {
-  auto place = place_of(world);
-  if (!place) return std::move(place).error();
-  const auto holder = holder_of(place->lock());
+Result<int> stop(System& system) {
+  auto paths = paths_of(system);
+  if (!paths) return std::move(paths).error();
+  const auto holder = holder_of(paths->lock());
   if (!holder) {
-    world.note("dllaunch: no daemon runs\n");
+    system.log("dllaunch: no daemon runs\n");
     return exit_code::success;
   }
-  if (holder->host != world.host_name()) return elsewhere(*holder, world);
-  const auto asked = ask_daemon(*place, "POST", "/v1/daemon/stop", std::chrono::seconds(3));
+  if (holder->host != system.host_name()) return elsewhere(*holder, system);
+  const auto asked = ask_daemon(*paths, "POST", "/v1/daemon/stop", std::chrono::seconds(3));
   if (!asked) kill(holder->pid, SIGTERM);
   // It may be waiting for Slurm; one that does not even answer hangs. Whenever it is killed,
   // nothing is lost.
   const std::chrono::seconds patience(asked ? 15 : 3);
-  if (!ends_within(*place, patience)) {
+  if (!ends_within(*paths, patience)) {
     kill(holder->pid, SIGKILL);
-    world.note(fmt::format("dllaunch: process {} did not end within {} s and was killed\n",
+    system.log(fmt::format("dllaunch: process {} did not end within {} s and was killed\n",
                            holder->pid, patience.count()));
-    if (!ends_within(*place, std::chrono::seconds(5)))
+    if (!ends_within(*paths, std::chrono::seconds(5)))
       return Error{ErrorKind::timeout, fmt::format("process {} does not end", holder->pid), ""};
   }
-  world.print(fmt::format("daemon {} ended\n", holder->pid));
+  system.print(fmt::format("daemon {} ended\n", holder->pid));
   return exit_code::success;
 }
 
-Result<int> daemon(const Options& options, World& world) {
-  if (options.what == "start") return start(options, world);
-  if (options.what == "status") return status(options, world);
-  if (options.what == "stop") return stop(world);
+Result<int> daemon(const Options& options, System& system) {
+  if (options.what == "start") return start(options, system);
+  if (options.what == "status") return status(options, system);
+  if (options.what == "stop") return stop(system);
   const std::vector<std::string> known = {"start", "status", "stop"};
   const auto nearest = nearest_name(options.what, known);
   return Error{ErrorKind::bad_request,
@@ -193,7 +193,7 @@ Result<int> daemon(const Options& options, World& world) {
                "dllaunch daemon status"};
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   auto& settings = options->settings;
   app.add_option("WHAT", options->what, "start, status or stop")->required();
@@ -226,12 +226,13 @@ VerbBody declare(CLI::App& app) {
       ->type_name("S");
   app.add_flag("--systemd", options->systemd, "start: only print a unit for systemctl --user");
   app.add_flag("--json", options->json, "status: one JSON document");
-  return [options](World& world) { return daemon(*options, world); };
+  return [options](System& system) { return daemon(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb daemon_verb;
-const Verb daemon_verb{"daemon", "look after your runs: start, status, stop", examples, declare};
+extern const Command daemon_command;
+const Command daemon_command{"daemon", "look after your runs: start, status, stop", examples,
+                             declare};
 
 }  // namespace dllaunch

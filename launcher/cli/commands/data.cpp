@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/staging/fetch_data.hpp"
 
@@ -40,7 +40,7 @@ struct Options {
   std::optional<int> channels;
 };
 
-Result<int> get(const Options& options, World& world) {
+Result<int> get(const Options& options, System& system) {
   if (options.images || options.size || options.classes || options.channels) {
     return Error{ErrorKind::bad_request,
                  "data get: --images, --size, --classes and --channels are of data make",
@@ -53,9 +53,9 @@ Result<int> get(const Options& options, World& world) {
       continue;
     }
     const std::string folder = options.to.empty() ? options.name : options.to;
-    auto got = fetch_data(world, set, {.folder = folder, .mirror = options.from});
+    auto got = fetch_data(system, set, {.folder = folder, .mirror = options.from});
     if (!got) return std::move(got).error();
-    world.print(fmt::format("dataset: {{kind: {}, path: {}}}\n", set.name, folder));
+    system.print(fmt::format("dataset: {{kind: {}, path: {}}}\n", set.name, folder));
     return exit_code::success;
   }
   const auto nearest = nearest_name(options.name, known);
@@ -66,7 +66,7 @@ Result<int> get(const Options& options, World& world) {
 }
 
 /// This process becomes the trainer, which knows how to make images.
-Result<int> make(const Options& options, const World& world) {
+Result<int> make(const Options& options, const System& system) {
   if (!options.from.empty()) {
     return Error{ErrorKind::bad_request, "data make: --from is of data get",
                  "dllaunch data make synthetic"};
@@ -85,7 +85,7 @@ Result<int> make(const Options& options, const World& world) {
                                  std::to_string(options.size.value_or(28)),
                                  std::to_string(options.classes.value_or(10)),
                                  std::to_string(options.channels.value_or(3))};
-  if (world.console().verbosity < 0) words.emplace_back("quiet");
+  if (system.console().verbosity < 0) words.emplace_back("quiet");
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (auto& word : words) argv.push_back(word.data());
@@ -94,15 +94,15 @@ Result<int> make(const Options& options, const World& world) {
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", words[0], std::strerror(errno)), ""};
 }
 
-Result<int> data(const Options& options, World& world) {
-  if (options.what == "get") return get(options, world);
-  if (options.what == "make") return make(options, world);
+Result<int> data(const Options& options, System& system) {
+  if (options.what == "get") return get(options, system);
+  if (options.what == "make") return make(options, system);
   return Error{ErrorKind::bad_request,
                fmt::format("data: neither get nor make: \"{}\"", options.what),
                "dllaunch data get cifar10"};
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("WHAT", options->what, "get or make")->required();
   app.add_option("NAME", options->name,
@@ -126,12 +126,12 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--channels", options->channels, "make: channels of an image [3]")
       ->check(extent)
       ->type_name("K");
-  return [options](World& world) { return data(*options, world); };
+  return [options](System& system) { return data(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb data_verb;
-const Verb data_verb{"data", "fetch a published data set, or make one", examples, declare};
+extern const Command data_command;
+const Command data_command{"data", "fetch a published data set, or make one", examples, declare};
 
 }  // namespace dllaunch

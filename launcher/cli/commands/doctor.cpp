@@ -4,7 +4,7 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/doctor/examine.hpp"
 #include "launcher/doctor/gather.hpp"
 #include "launcher/plan/program_paths.hpp"
@@ -34,57 +34,57 @@ struct Options {
   std::string node;               // of this Slurm job; how examine_allocation() asks each node
 };
 
-Result<Report> examine(World& world, const Options& options) {
-  if (options.pid > 0) return examine_process(world, options.pid, options.bench);
-  const auto allocation = observe_allocation(world);
+Result<Report> examine(System& system, const Options& options) {
+  if (options.pid > 0) return examine_process(system, options.pid, options.bench);
+  const auto allocation = observe_allocation(system);
   if (!allocation) return allocation.error();
-  if (*allocation) return examine_allocation(world, **allocation, options.bench);
-  return examine_here(world, options.bench);
+  if (*allocation) return examine_allocation(system, **allocation, options.bench);
+  return examine_here(system, options.bench);
 }
 
-Result<int> show_preflight(World& world, const Options& options) {
+Result<int> show_preflight(System& system, const Options& options) {
   std::string run_dir;
   if (!options.run_dir.empty()) {
     const auto paths = program_paths(options.run_dir);
     if (!paths) return paths.error();
     run_dir = paths->run_dir;
   }
-  auto request = observe_preflight_request(world, run_dir);
+  auto request = observe_preflight_request(system, run_dir);
   if (!request) return request.error();
   request->skip = options.skip;
   request->patience = std::chrono::seconds(options.limit);
-  const auto report = preflight(world, *request);
+  const auto report = preflight(system, *request);
   if (!report) return report.error();
-  const Console& console = world.console();
+  const Console& console = system.console();
   // Of many nodes, what is well is many lines.
   const bool all = console.verbosity > 0 || (console.verbosity == 0 && report->nodes.size() == 1);
-  world.print(options.json ? to_json(*report).dump(2) + "\n"
-                           : render_preflight(*report, console.color_out, all));
+  system.print(options.json ? to_json(*report).dump(2) + "\n"
+                            : render_preflight(*report, console.color_out, all));
   return all_ok(*report) ? exit_code::success : exit_code::found_problems;
 }
 
-Result<int> show(World& world, const Options& options) {
+Result<int> show(System& system, const Options& options) {
   if (!options.preflight_node.empty()) {
-    const auto answered = answer_preflight(world, options.preflight_node);
+    const auto answered = answer_preflight(system, options.preflight_node);
     if (!answered) return answered.error();
     return exit_code::success;
   }
-  if (options.preflight) return show_preflight(world, options);
+  if (options.preflight) return show_preflight(system, options);
   if (!options.node.empty()) {
-    const auto report = examine_job(world, options.node, options.bench);
+    const auto report = examine_job(system, options.node, options.bench);
     if (!report) return report.error();
-    world.print(answer_lines(report->hosts.front(), to_json(*report)));
+    system.print(answer_lines(report->hosts.front(), to_json(*report)));
     return exit_code::success;
   }
-  const auto report = examine(world, options);
+  const auto report = examine(system, options);
   if (!report) return report.error();
-  const Console& console = world.console();
-  world.print(options.json ? to_json(*report).dump(2) + "\n"
-                           : render_report(*report, console.columns, console.color_out));
+  const Console& console = system.console();
+  system.print(options.json ? to_json(*report).dump(2) + "\n"
+                            : render_report(*report, console.columns, console.color_out));
   return worst(*report) == Level::fail ? exit_code::found_problems : exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--pid", options->pid, "a running process; with it the other ranks of its job")
       ->type_name("P")
@@ -107,13 +107,13 @@ VerbBody declare(CLI::App& app) {
       ->needs(preflight);
   app.add_option("--preflight-node", options->preflight_node)->group("");  // hidden
   app.add_option("--node", options->node)->group("");                      // hidden
-  return [options](World& world) { return show(world, *options); };
+  return [options](System& system) { return show(system, *options); };
 }
 
 }  // namespace
 
-extern const Verb doctor_verb;
-const Verb doctor_verb{"doctor", "what is wrong with where ranks run, and what fixes it", examples,
-                       declare};
+extern const Command doctor_command;
+const Command doctor_command{"doctor", "what is wrong with where ranks run, and what fixes it",
+                             examples, declare};
 
 }  // namespace dllaunch

@@ -14,13 +14,13 @@
 #include <memory>
 #include <optional>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/os/ancestors.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/rank/framework_environment.hpp"
 #include "launcher/rank/node_folders.hpp"
 #include "launcher/rank/rank_shim.hpp"
-#include "launcher/rank/rendezvous/meet.hpp"
+#include "launcher/rank/rendezvous/rendezvous.hpp"
 #include "launcher/rank/rendezvous/start_name.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/run_index.hpp"
@@ -51,23 +51,23 @@ struct ExecOptions {
 };
 
 /// What the run's plan says of this node; without one, what `dllaunch` would do by itself.
-PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, World& world) {
+PlannedBinding read_plan(const std::string& run_dir, const RankEnv& rank, System& system) {
   if (run_dir.empty()) return {};
-  auto text = world.read_file(run_dir + "/plan.json");
+  auto text = system.read_file(run_dir + "/plan.json");
   auto planned = text ? read_planned_binding(*text) : Result<PlannedBinding>(text.error());
   if (planned) return *std::move(planned);
-  world.note(fmt::format("dllaunch: rank {}: {}\n", rank.rank, planned.error().what));
+  system.log(fmt::format("dllaunch: rank {}: {}\n", rank.rank, planned.error().what));
   return {};
 }
 
 /// Caches that a shared file system is no place for; what the user set stays as it is.
-void set_node_folders(const SiteWishes& site, const RankEnv& rank, const EnvLookup& lookup,
-                      World& world) {
+void set_node_folders(const SiteSettings& site, const RankEnv& rank, const EnvLookup& lookup,
+                      System& system) {
   for (const auto& [name, path] : site.node_folders) {
     if (lookup(name)) continue;
     const auto folder = fill_in(path, lookup);
     if (auto made = make_own_folder(folder); !made) {
-      world.note(fmt::format("dllaunch: rank {}: {} is not set: {}\n", rank.rank, name,
+      system.log(fmt::format("dllaunch: rank {}: {} is not set: {}\n", rank.rank, name,
                              made.error().what));
       continue;
     }
@@ -76,7 +76,7 @@ void set_node_folders(const SiteWishes& site, const RankEnv& rank, const EnvLook
 }
 
 /// The names by which others may reach this node, the best first.
-std::vector<std::string> own_names(const SiteWishes& site, const std::string& host) {
+std::vector<std::string> own_names(const SiteSettings& site, const std::string& host) {
   const auto slurms = process_environment()("SLURMD_NODENAME").value_or(host);
   std::vector<std::string> names = {slurms, host};
   if (!site.host_suffix.empty()) names.insert(names.begin(), with_suffix(slurms, site.host_suffix));
@@ -84,12 +84,12 @@ std::vector<std::string> own_names(const SiteWishes& site, const std::string& ho
 }
 
 /// What stops us from binding is said and survived: a slow rank is better than none.
-RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, World& world) {
+RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, System& system) {
   const auto complain = [&](const Error& error) {
-    world.note(fmt::format("dllaunch: rank {}: not bound: {}\n", scene.rank.rank, error.what));
+    system.log(fmt::format("dllaunch: rank {}: not bound: {}\n", scene.rank.rank, error.what));
     return RankBinding{};
   };
-  auto node = world.topology();
+  auto node = system.topology();
   if (!node) return complain(node.error());
   auto current = current_binding();
   if (!current) return complain(current.error());
@@ -99,7 +99,7 @@ RankBinding bind_rank(const PlannedBinding& planned, RankScene& scene, World& wo
   auto binding = choose_binding(planned, scene);
   binding.gpus = choose_gpus(planned, scene);
   if (!binding.note.empty() && !planned.masks.empty()) {
-    world.note("dllaunch: " + binding.note + "\n");
+    system.log("dllaunch: " + binding.note + "\n");
   }
   if (binding.cpus.empty()) return binding;
   auto applied = apply_binding(binding.cpus);
@@ -128,36 +128,38 @@ Result<int> rendezvous_seconds(const ExecOptions& options, const EnvLookup& look
                ""};
 }
 
-/// What the ranks tell each other before they start; an empty meeting where they need not.
-Result<Meeting> meet_others(const ExecOptions& options, const FrameworkScene& scene,
-                            const SiteWishes& site, const std::string& run_dir, World& world) {
-  // torchrun's workers have their meeting point already.
+/// What the ranks tell each other before they start; an empty rendezvous where they need not.
+Result<Rendezvous> join_others(const ExecOptions& options, const FrameworkScene& scene,
+                               const SiteSettings& site, const std::string& run_dir,
+                               System& system) {
+  // torchrun's workers have their rendezvous point already.
   const bool own_way = scene.framework.empty() || scene.rank.launcher == "torchrun";
   const auto lookup = process_environment();
   const auto seconds = rendezvous_seconds(options, lookup);
   if (!seconds) return seconds.error();
-  if (own_way || *seconds == 0) return Meeting{};
-  auto meeting = meet({.rank = scene.rank,
+  if (own_way || *seconds == 0) return Rendezvous{};
+  auto rendezvous =
+      join_rendezvous({.rank = scene.rank,
                        .start_name = scene.start_name,
                        .names = own_names(site, scene.host),
                        .hosts = step_hosts(scene.rank, lookup),
                        .run_dir = run_dir,
                        .token = lookup("DLLAUNCH_START_TOKEN").value_or(""),
-                       .key_folder = state_folder(world).value_or(""),
+                       .key_folder = state_folder(system).value_or(""),
                        .workers = needs_workers(scene.framework),
                        .patience = std::chrono::seconds(*seconds),
                        .tell = [&](const std::string& sentence) {
-                         world.note(fmt::format("dllaunch: rank {} on {}: {}\n", scene.rank.rank,
+                         system.log(fmt::format("dllaunch: rank {} on {}: {}\n", scene.rank.rank,
                                                 scene.host, sentence));
                        }});
   const bool needed = scene.framework != "none" && scene.framework != "mpi";
   // Only what concerns all ranks alike: else those who go on are waited for in vain.
-  if (meeting || needed || meeting.error().kind != ErrorKind::unavailable) return meeting;
+  if (rendezvous || needed || rendezvous.error().kind != ErrorKind::unavailable) return rendezvous;
   if (scene.rank.rank == 0) {
-    world.note(fmt::format("dllaunch: MASTER_ADDR and MASTER_PORT are not set: {}: {}\n",
-                           meeting.error().what, meeting.error().hint));
+    system.log(fmt::format("dllaunch: MASTER_ADDR and MASTER_PORT are not set: {}: {}\n",
+                           rendezvous.error().what, rendezvous.error().hint));
   }
-  return Meeting{};
+  return Rendezvous{};
 }
 
 /// Everything that says who this process is, so that there is one answer.
@@ -176,11 +178,11 @@ void set_environment(const FrameworkScene& scene, const Variables& of_rank) {
 }
 
 /// Standard output and error from here on; the old standard error is kept for last words.
-int redirect_to_log(const std::string& run_dir, const std::string& path, World& world) {
+int redirect_to_log(const std::string& run_dir, const std::string& path, System& system) {
   const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
   const int log = open_run_file(run_dir, path, O_WRONLY | O_CREAT | O_APPEND);
   if (log < 0) {
-    world.note(fmt::format("dllaunch: cannot write {}: {}; output stays here\n", path,
+    system.log(fmt::format("dllaunch: cannot write {}: {}; output stays here\n", path,
                            std::strerror(errno)));
     return kept;
   }
@@ -254,7 +256,7 @@ void survive_the_timeline_signal(const std::vector<std::string>& command) {
   }
 }
 
-Result<int> exec(const ExecOptions& options, World& world) {
+Result<int> exec(const ExecOptions& options, System& system) {
   survive_the_timeline_signal(options.command);
   forget_inherited();
   const EnvLookup lookup = process_environment();
@@ -262,13 +264,13 @@ Result<int> exec(const ExecOptions& options, World& world) {
   if (!rank) return std::move(rank).error();
   const std::string run_dir =
       options.run_dir.empty() ? lookup("DLLAUNCH_RUN_DIR").value_or("") : options.run_dir;
-  const std::string host = world.host_name();
+  const std::string host = system.host_name();
 
   int other_stderr = -1;
   if (!run_dir.empty() && !options.no_log) {
     mkdir((run_dir + "/out").c_str(), 0700);
     other_stderr =
-        redirect_to_log(run_dir, run_dir + "/out/" + rank_log_name(rank->rank, host), world);
+        redirect_to_log(run_dir, run_dir + "/out/" + rank_log_name(rank->rank, host), system);
   }
   auto command = options.command;
   std::string plan_dir = run_dir;
@@ -277,9 +279,9 @@ Result<int> exec(const ExecOptions& options, World& world) {
     if (!folder) return folder.error();
     plan_dir = *folder + "/.dllaunch";
   }
-  const auto planned = read_plan(plan_dir, *rank, world);
+  const auto planned = read_plan(plan_dir, *rank, system);
   RankScene scene{.rank = *rank, .host = host, .bound_by_slurm = bound_by_slurm(lookup, *rank)};
-  const auto binding = bind_rank(planned, scene, world);
+  const auto binding = bind_rank(planned, scene, system);
 
   FrameworkScene framework{
       .framework = options.framework.empty() ? planned.framework : options.framework,
@@ -288,16 +290,16 @@ Result<int> exec(const ExecOptions& options, World& world) {
       .start_name = start_name(*rank, lookup, parent_identity()),
       .visible_gpus = scene.gpu_count};
   if (auto good = check_framework(framework, lookup); !good) return std::move(good).error();
-  auto meeting = meet_others(options, framework, planned.site, run_dir, world);
-  if (!meeting) return std::move(meeting).error();
-  framework.point = meeting->point;
-  framework.workers = meeting->workers;
+  auto rendezvous = join_others(options, framework, planned.site, run_dir, system);
+  if (!rendezvous) return std::move(rendezvous).error();
+  framework.point = rendezvous->point;
+  framework.workers = rendezvous->workers;
   set_environment(framework, rank_variables(*rank, binding, run_dir, lookup));
-  set_node_folders(planned.site, *rank, lookup, world);
+  set_node_folders(planned.site, *rank, lookup, system);
   return become(command, rank->rank, host, other_stderr);
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<ExecOptions>();
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan and logs")
       ->type_name("DIR");
@@ -313,13 +315,13 @@ VerbBody declare(CLI::App& app) {
       ->group("");
   app.add_option("CMD", options->command, "the rank's program and its arguments, after --")
       ->required();
-  return [options](World& world) { return exec(*options, world); };
+  return [options](System& system) { return exec(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb exec_verb;
-const Verb exec_verb{"exec", "run a program as one rank: bind, set its environment, exec", examples,
-                     declare};
+extern const Command exec_command;
+const Command exec_command{"exec", "run a program as one rank: bind, set its environment, exec",
+                           examples, declare};
 
 }  // namespace dllaunch

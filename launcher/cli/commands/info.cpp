@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "launcher/base/version.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/job/job_schema.hpp"
-#include "launcher/launch/planned_job.hpp"
+#include "launcher/launch/prepare_job.hpp"
 #include "launcher/plan/program_paths.hpp"
 
 namespace dllaunch {
@@ -42,10 +42,10 @@ std::string version_in(std::string_view text) {
 }
 
 /// {found, version, path, why} of a program that knows --version.
-Json observe_program(World& world, const std::string& name) {
-  const auto path = world.find_program(name);
+Json observe_program(System& system, const std::string& name) {
+  const auto path = system.find_program(name);
   if (!path) return {{"found", false}, {"why", name + " is not installed"}};
-  const auto output = world.run({name, "--version"}, std::chrono::seconds(10));
+  const auto output = system.run({name, "--version"}, std::chrono::seconds(10));
   if (!output) return {{"found", false}, {"path", *path}, {"why", output.error().what}};
   if (output->exit_code != 0) {
     const auto said = output->err.substr(0, output->err.find('\n'));
@@ -82,12 +82,12 @@ Json backends_of_trainer(const Json& gpus) {
 }
 
 /// The module beside the trainer; it needs a GPU of the vendor whose library names it.
-Json nccl_module(World& world, const Json& gpus) {
+Json nccl_module(System& system, const Json& gpus) {
   const auto paths = program_paths("");
   const std::string folder = paths ? paths->dltrain.substr(0, paths->dltrain.rfind('/')) : "";
   for (const auto& [file, library] :
        {std::pair("libdltrain_nccl.so", "NVML"), std::pair("libdltrain_rccl.so", "ROCm SMI")}) {
-    if (!world.look_at(folder + "/" + file).exists) continue;
+    if (!system.look_at(folder + "/" + file).exists) continue;
     const bool usable = has_gpu(gpus, library);
     Json entry = {{"built", true}, {"usable", usable}};
     if (!usable) entry["why"] = "no GPU here";
@@ -96,8 +96,8 @@ Json nccl_module(World& world, const Json& gpus) {
   return {{"built", false}, {"usable", false}, {"why", "not in this build"}};
 }
 
-Json communicators(World& world, const Json& mpi, const Json& gpus) {
-  Json all = {{"solo", {{"built", true}, {"usable", true}}}, {"nccl", nccl_module(world, gpus)}};
+Json communicators(System& system, const Json& mpi, const Json& gpus) {
+  Json all = {{"solo", {{"built", true}, {"usable", true}}}, {"nccl", nccl_module(system, gpus)}};
   for (const char* name : {"hierarchical", "mpi", "ring", "parameter-server"}) {
     all[name] = {{"built", true}, {"usable", mpi["found"]}};
     if (mpi.contains("why")) all[name]["why"] = mpi["why"];
@@ -106,9 +106,9 @@ Json communicators(World& world, const Json& mpi, const Json& gpus) {
 }
 
 /// NVML and ROCm SMI: what names GPUs, their links and their partitions beyond hwloc.
-Json gpu_libraries(World& world) {
+Json gpu_libraries(System& system) {
   Json libraries = Json::object();
-  for (const VendorLibrary& library : world.gpu_libraries()) {
+  for (const VendorLibrary& library : system.gpu_libraries()) {
     Json entry = {{"found", library.found}, {"usable", library.found && library.why.empty()}};
     if (!library.driver.empty()) entry["driver"] = library.driver;
     if (!library.gpus.empty()) entry["gpus"] = library.gpus.size();
@@ -119,9 +119,9 @@ Json gpu_libraries(World& world) {
 }
 
 /// {name, title, scheduler, file} of each; `why` where it cannot be used.
-Json clusters(World& world) {
+Json clusters(System& system) {
   Json all = Json::array();
-  for (const ProfileText& found : profile_texts(world)) {
+  for (const ProfileText& found : profile_texts(system)) {
     const auto parsed = parse_cluster_profile(found.text, found.file);
     Json entry = {{"name", found.name}, {"file", found.file}};
     if (parsed.profile) {
@@ -150,10 +150,10 @@ std::string render_clusters(const Json& all) {
 }
 
 /// The file itself, comments and all.
-Result<int> show_cluster(World& world, const std::string& name) {
-  const auto profile = find_profile(world, name);
+Result<int> show_cluster(System& system, const std::string& name) {
+  const auto profile = find_profile(system, name);
   if (!profile) return profile.error();
-  world.print(profile->text);
+  system.print(profile->text);
   return exit_code::success;
 }
 
@@ -177,22 +177,22 @@ std::string render_program(std::string_view title, const Json& program) {
                      program["path"].get<std::string>());
 }
 
-Result<int> show_info(World& world, bool json) {
-  const Json mpi = observe_program(world, "mpirun");
-  const Json slurm = observe_program(world, "sinfo");
-  const Json gpus = gpu_libraries(world);
+Result<int> show_info(System& system, bool json) {
+  const Json mpi = observe_program(system, "mpirun");
+  const Json slurm = observe_program(system, "sinfo");
+  const Json gpus = gpu_libraries(system);
   const Json info = {{"version", version()},
                      {"backends", backends_of_trainer(gpus)},
-                     {"communicators", communicators(world, mpi, gpus)},
+                     {"communicators", communicators(system, mpi, gpus)},
                      {"slurm", slurm},
                      {"mpi", mpi},
                      {"gpu_libraries", gpus},
-                     {"clusters", clusters(world)}};
+                     {"clusters", clusters(system)}};
   if (json) {
-    world.print(info.dump(2) + "\n");
+    system.print(info.dump(2) + "\n");
     return exit_code::success;
   }
-  world.print(
+  system.print(
       fmt::format("{:14}{}\n", "dllaunch", version()) + render_block("backends", info["backends"]) +
       render_block("communicators", info["communicators"]) +
       render_block("GPU libraries", info["gpu_libraries"]) + render_program("slurm", slurm) +
@@ -201,11 +201,11 @@ Result<int> show_info(World& world, bool json) {
 }
 
 /// Everything a plan is made from: Slurm's words, what was probed, or this machine's topology.
-Result<int> show_facts(World& world) {
-  const auto facts = find_facts(world, {});
+Result<int> show_facts(System& system) {
+  const auto facts = find_facts(system, {});
   if (!facts) return facts.error();
-  world.print(to_json(*facts).dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
-              "\n");
+  system.print(
+      to_json(*facts).dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
   return exit_code::success;
 }
 
@@ -215,21 +215,22 @@ struct Options {
   bool json = false;
 };
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_flag("--facts", options->facts, "the facts that plans are made from, as JSON");
   app.add_option("--cluster", options->cluster, "the profile of a cluster, as YAML")
       ->type_name("NAME");
   app.add_flag("--json", options->json, "one JSON document");
-  return [options](World& world) {
-    if (!options->cluster.empty()) return show_cluster(world, options->cluster);
-    return options->facts ? show_facts(world) : show_info(world, options->json);
+  return [options](System& system) {
+    if (!options->cluster.empty()) return show_cluster(system, options->cluster);
+    return options->facts ? show_facts(system) : show_info(system, options->json);
   };
 }
 
 }  // namespace
 
-extern const Verb info_verb;
-const Verb info_verb{"info", "what this build supports, and what it finds here", examples, declare};
+extern const Command info_command;
+const Command info_command{"info", "what this build supports, and what it finds here", examples,
+                           declare};
 
 }  // namespace dllaunch

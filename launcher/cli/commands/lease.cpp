@@ -1,12 +1,12 @@
-// In a batch script, before the ranks start: from here on the run's directory is this life's.
+// In a batch script, before the ranks start: from here on this incarnation owns the directory.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
 #include <filesystem>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
-#include "launcher/run/run_lease.hpp"
+#include "launcher/cli/command.hpp"
+#include "launcher/run/run_ownership.hpp"
 
 namespace dllaunch {
 namespace {
@@ -16,25 +16,26 @@ constexpr std::string_view examples =
   export DLLAUNCH_GENERATION        in a script of your own, before it starts the ranks
 )";
 
-Result<int> lease(const std::string& path, World& world) {
+Result<int> lease(const std::string& path, System& system) {
   std::error_code error;
   const auto absolute = std::filesystem::absolute(path, error).lexically_normal();
-  auto taken = take_run_lease({.path = error ? path : absolute.string()}, world);
+  auto taken = take_run_ownership({.path = error ? path : absolute.string()}, system);
   if (!taken) return std::move(taken).error();
-  world.print(fmt::format("{}\n", taken->generation()));
+  system.print(fmt::format("{}\n", taken->generation()));
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto path = std::make_shared<std::string>();
   app.add_option("DIR", *path, "the run's directory")->required();
-  return [path](World& world) { return lease(*path, world); };
+  return [path](System& system) { return lease(*path, system); };
 }
 
 }  // namespace
 
-extern const Verb lease_verb;
-const Verb lease_verb{"lease", "take a run's directory: an earlier start of the run writes no more",
-                      examples, declare};
+extern const Command lease_command;
+const Command lease_command{"lease",
+                            "take a run's directory: an earlier start of the run writes no more",
+                            examples, declare};
 
 }  // namespace dllaunch

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/lint/lint.hpp"
 #include "launcher/lint/unified_diff.hpp"
@@ -27,23 +27,23 @@ struct Options {
 };
 
 /// A relative path counts from where sbatch is called: here, or where the script stands.
-lint::Surroundings surroundings(World& world, const std::string& script) {
+lint::Surroundings surroundings(System& system, const std::string& script) {
   const std::size_t slash = script.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : script.substr(0, slash + 1);
   lint::Surroundings around;
-  around.is_folder = [&world, folder](const std::string& path) {
-    return world.is_folder(path) || (!path.starts_with('/') && world.is_folder(folder + path));
+  around.is_folder = [&system, folder](const std::string& path) {
+    return system.is_folder(path) || (!path.starts_with('/') && system.is_folder(folder + path));
   };
   return around;
 }
 
-Result<int> check_script(World& world, const Options& options) {
-  auto text = world.read_file(options.script);
+Result<int> check_script(System& system, const Options& options) {
+  auto text = system.read_file(options.script);
   if (!text)
     return Error{ErrorKind::bad_request, text.error().what, "the path of an sbatch script"};
-  lint::Surroundings around = surroundings(world, options.script);
+  lint::Surroundings around = surroundings(system, options.script);
   if (!options.topology.empty()) {
-    auto topology = named_topology(world, options.topology);
+    auto topology = named_topology(system, options.topology);
     if (!topology) return std::move(topology).error();
     around.topology = *std::move(topology);
   }
@@ -54,12 +54,12 @@ Result<int> check_script(World& world, const Options& options) {
     return lint::render_findings(options.script, *text, findings, color);
   };
   if (options.json) {
-    world.print(lint::findings_json(options.script, *text, findings, diff));
+    system.print(lint::findings_json(options.script, *text, findings, diff));
   } else if (options.fix) {
-    world.note(shown(world.console().color_err));
-    world.print(diff);
+    system.log(shown(system.console().color_err));
+    system.print(diff);
   } else {
-    world.print(shown(world.console().color_out));
+    system.print(shown(system.console().color_out));
   }
   const bool failed = std::any_of(
       findings.begin(), findings.end(),
@@ -67,7 +67,7 @@ Result<int> check_script(World& world, const Options& options) {
   return failed ? exit_code::found_problems : exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("SCRIPT.sbatch", options->script, "the script, as you would give it to sbatch")
       ->required();
@@ -77,13 +77,13 @@ VerbBody declare(CLI::App& app) {
   app.add_flag("--fix", options->fix,
                "print certain corrections as a diff for patch(1); findings go to stderr");
   app.add_flag("--json", options->json, "one JSON document");
-  return [options](World& world) { return check_script(world, *options); };
+  return [options](System& system) { return check_script(system, *options); };
 }
 
 }  // namespace
 
-extern const Verb lint_verb;
-const Verb lint_verb{"lint", "what is wrong with an sbatch script, and how to correct it", examples,
-                     declare};
+extern const Command lint_command;
+const Command lint_command{"lint", "what is wrong with an sbatch script, and how to correct it",
+                           examples, declare};
 
 }  // namespace dllaunch

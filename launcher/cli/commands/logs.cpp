@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/rank_output.hpp"
-#include "launcher/postmortem/run_end.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 
 namespace dllaunch {
@@ -58,24 +58,24 @@ class Output {
     if (!run.plan.array) add("", run.dir);
   }
 
-  void print(World& world) {
+  void print(System& system) {
     find_tasks();
     bool printed = false;
     do {
       behind_ = false;
       for (auto& [task, output] : outputs_) {
-        printed = print_lines(task, output.poll(seconds_now()), world) || printed;
+        printed = print_lines(task, output.poll(seconds_now()), system) || printed;
         behind_ = behind_ || output.behind();
       }
     } while (behind_);
     if (printed) std::fflush(stdout);
   }
 
-  void finish(World& world) {
-    print(world);
+  void finish(System& system) {
+    print(system);
     for (auto& [task, output] : outputs_) {
       do {
-        print_lines(task, output.finish(), world);
+        print_lines(task, output.finish(), system);
       } while (output.behind());
     }
   }
@@ -102,10 +102,10 @@ class Output {
     }
   }
 
-  bool print_lines(const std::string& task, const std::vector<std::string>& lines, World& world) {
+  bool print_lines(const std::string& task, const std::vector<std::string>& lines, System& system) {
     const bool named = !task.empty() && only_task_.empty();
     for (const auto& line : lines) {
-      world.print(named ? fmt::format("task {}: {}\n", task, line) : line + "\n");
+      system.print(named ? fmt::format("task {}: {}\n", task, line) : line + "\n");
     }
     return !lines.empty();
   }
@@ -120,7 +120,7 @@ class Output {
 /// Whether a run has ended. Slurm is asked less often the longer it lasts.
 class Watch {
  public:
-  Watch(World& world, const StoredRun& run) : world_(world), run_(run) {}
+  Watch(System& system, const StoredRun& run) : system_(system), run_(run) {}
 
   bool over() {
     if (Clock::now() < next_look_) return false;
@@ -134,15 +134,15 @@ class Watch {
   static constexpr std::chrono::milliseconds longest{5000};
 
   bool left_the_queue() {
-    const auto job = job_of_run(run_.plan, run_.dir, world_);
+    const auto job = job_of_run(run_.plan, run_.dir, system_);
     if (!job && !silence_told_)
-      world_.note(fmt::format("dllaunch: {}; the job goes on, so do we\n", job.error().what));
-    if (job && silence_told_) world_.note("dllaunch: Slurm answers again\n");
+      system_.log(fmt::format("dllaunch: {}; the job goes on, so do we\n", job.error().what));
+    if (job && silence_told_) system_.log("dllaunch: Slurm answers again\n");
     silence_told_ = !job;
     return job && !*job;
   }
 
-  World& world_;
+  System& system_;
   const StoredRun& run_;
   std::chrono::milliseconds pause_{1000};
   bool silence_told_ = false;
@@ -154,32 +154,32 @@ int exit_code_of(const std::string& status) {
 }
 
 /// Whoever sees the end of a run that nobody else follows writes its summary.
-Result<int> tell_end(const std::string& path, World& world) {
-  auto stored = read_stored_run(world, path);
+Result<int> tell_end(const std::string& path, System& system) {
+  auto stored = read_stored_run(system, path);
   // Who follows it writes the summary; its last look may come after ours.
   const auto deadline = Clock::now() + std::chrono::seconds(15);
   while (stored && stored->summary.is_null() && owner_of(stored->dir) && Clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    stored = read_stored_run(world, path);
+    stored = read_stored_run(system, path);
   }
   if (!stored) return std::move(stored).error();
-  auto settled = settle_run(world, *stored);
-  if (!settled) return std::move(settled).error();
+  auto final_state = finalize_run(system, *stored);
+  if (!final_state) return std::move(final_state).error();
   // Its owner may be stopped, or on a machine that is gone: Slurm knows the end all the same.
-  if (!*settled && stored->summary.is_null()) settled = read_end(world, *stored);
-  if (!settled) return std::move(settled).error();
-  if (*settled) {
-    world.note(render_failure((*settled)->outcome));
-    return (*settled)->outcome.exit_code;
+  if (!*final_state && stored->summary.is_null()) final_state = read_final_state(system, *stored);
+  if (!final_state) return std::move(final_state).error();
+  if (*final_state) {
+    system.log(render_failure((*final_state)->outcome));
+    return (*final_state)->outcome.exit_code;
   }
-  if (stored->summary.is_null()) world.note("dllaunch: nobody wrote down how the run ended\n");
+  if (stored->summary.is_null()) system.log("dllaunch: nobody wrote down how the run ended\n");
   return exit_code_of(stored_status(*stored));
 }
 
-Result<int> show_logs(const Options& options, World& world) {
-  auto path = find_run(world, options.run);
+Result<int> show_logs(const Options& options, System& system) {
+  auto path = find_run(system, options.run);
   if (!path) return std::move(path).error();
-  auto stored = read_stored_run(world, *path);
+  auto stored = read_stored_run(system, *path);
   if (!stored) return std::move(stored).error();
   if (options.rank && *options.rank >= stored->plan.ranks())
     return Error{ErrorKind::bad_request,
@@ -188,19 +188,19 @@ Result<int> show_logs(const Options& options, World& world) {
                  ""};
   Output output(*stored, options);
   if (!options.follow) {
-    output.finish(world);
+    output.finish(system);
     return exit_code::success;
   }
-  for (Watch watch(world, *stored); !watch.over();) {
-    output.print(world);
+  for (Watch watch(system, *stored); !watch.over();) {
+    output.print(system);
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  output.finish(world);
+  output.finish(system);
   std::fflush(stdout);
-  return tell_end(*path, world);
+  return tell_end(*path, system);
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
@@ -208,12 +208,12 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--rank", options->rank, "only this one, without a prefix")
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 24).description(""));
-  return [options](World& world) { return show_logs(*options, world); };
+  return [options](System& system) { return show_logs(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb logs_verb;
-const Verb logs_verb{"logs", "what the ranks wrote, merged", examples, declare};
+extern const Command logs_command;
+const Command logs_command{"logs", "what the ranks wrote, merged", examples, declare};
 
 }  // namespace dllaunch

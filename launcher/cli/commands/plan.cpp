@@ -5,9 +5,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launcher/cli/command.hpp"
 #include "launcher/cli/command_line.hpp"
-#include "launcher/cli/verb.hpp"
-#include "launcher/launch/planned_job.hpp"
+#include "launcher/launch/prepare_job.hpp"
 
 namespace dllaunch {
 namespace {
@@ -32,31 +32,31 @@ std::string text_of(const nlohmann::ordered_json& document) {
 }
 
 /// The plan where there is one, and everything that speaks against the job.
-Result<int> show_checked(World& world, const Options& options) {
-  const auto checked = check_job(world, options.plan);
+Result<int> show_checked(System& system, const Options& options) {
+  const auto checked = check_job(system, options.plan);
   if (!checked) return checked.error();
   const auto& [made, report] = *checked;
   if (!made && report.findings.empty()) return made.error();
   if (options.json) {
     auto document = made ? to_json(*made) : nlohmann::ordered_json::object();
     document["checks"] = to_json(report);
-    world.print(text_of(document));
+    system.print(text_of(document));
   } else {
-    world.print((made ? render_plan(*made) + "\n" : "") + render_report(report));
+    system.print((made ? render_plan(*made) + "\n" : "") + render_report(report));
   }
   if (report.passed()) return exit_code::success;
   return exit_code_of(as_error(report).kind);
 }
 
-Result<int> show_plan(World& world, const Options& options) {
-  if (options.check) return show_checked(world, options);
-  const auto made = plan_job(world, options.plan);
+Result<int> show_plan(System& system, const Options& options) {
+  if (options.check) return show_checked(system, options);
+  const auto made = plan_job(system, options.plan);
   if (!made) return made.error();
-  world.print(options.json ? text_of(to_json(*made)) : render_plan(*made));
+  system.print(options.json ? text_of(to_json(*made)) : render_plan(*made));
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("JOB.yaml", options->plan.job, "the job file")->required();
   app.add_option("--set", options->plan.sets, "change one key of the job file; may be repeated")
@@ -67,12 +67,13 @@ VerbBody declare(CLI::App& app) {
   app.add_flag("--local", options->plan.local, "this machine alone, though it has Slurm");
   app.add_flag("--check", options->check, "look for what would go wrong in the queue and after it");
   app.add_flag("--json", options->json, "one JSON document");
-  return [options](World& world) { return show_plan(world, *options); };
+  return [options](System& system) { return show_plan(system, *options); };
 }
 
 }  // namespace
 
-extern const Verb plan_verb;
-const Verb plan_verb{"plan", "show who would run where, and start nothing", examples, declare};
+extern const Command plan_command;
+const Command plan_command{"plan", "show who would run where, and start nothing", examples,
+                           declare};
 
 }  // namespace dllaunch

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/base/version.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/probe/probe.hpp"
 #include "launcher/probe/render_probe.hpp"
@@ -33,51 +33,52 @@ constexpr std::string_view examples =
 
 struct Options {
   std::string partition;
-  ProbeWishes wishes;
+  ProbeOptions probe;
   int within_minutes = 10;
   bool list = false;
   bool capture = false;
   bool json = false;
 };
 
-std::string first_line(World& world, const std::string& path) {
-  const auto text = world.read_file(path);
+std::string first_line(System& system, const std::string& path) {
+  const auto text = system.read_file(path);
   return text ? text->substr(0, text->find('\n')) : "";
 }
 
 /// Inside the job: what this node is, for the one who waits for our output.
-Result<int> capture_here(World& world) {
-  auto topology = world.topology();
+Result<int> capture_here(System& system) {
+  auto topology = system.topology();
   if (!topology) return std::move(topology).error();
   auto xml = machine_xml();
   if (!xml) return std::move(xml).error();
-  Capture capture{.node = {.host = world.host_name(),
-                           .kernel = first_line(world, "/proc/sys/kernel/osrelease"),
+  Capture capture{.node = {.host = system.host_name(),
+                           .kernel = first_line(system, "/proc/sys/kernel/osrelease"),
                            .dllaunch = std::string(version()),
                            .hwloc = hwloc_version(),
                            .topology = *std::move(topology)},
                   .xml = *std::move(xml)};
   // Drivers that are part of the kernel have no version of their own.
   for (const auto* driver : {"nvidia", "amdgpu", "i915", "xe"})
-    if (auto text = first_line(world, fmt::format("/sys/module/{}/version", driver)); !text.empty())
+    if (auto text = first_line(system, fmt::format("/sys/module/{}/version", driver));
+        !text.empty())
       capture.node.drivers.emplace_back(driver, text);
-  world.print(render_capture(capture));
+  system.print(render_capture(capture));
   return exit_code::success;
 }
 
-Result<int> list(World& world, bool json) {
-  const auto cache = read_probe_cache(world, std::nullopt);
-  const auto folder = probe_cache_folder(world).value_or("");
+Result<int> list(System& system, bool json) {
+  const auto cache = read_probe_cache(system, std::nullopt);
+  const auto folder = probe_cache_folder(system).value_or("");
   const auto now = std::time(nullptr);
   if (json) {
-    world.print(probe_list_json(cache, folder, now).dump(2) + "\n");
+    system.print(probe_list_json(cache, folder, now).dump(2) + "\n");
     return exit_code::success;
   }
-  for (const auto& complaint : cache.complaints) world.note("warning: " + complaint + "\n");
+  for (const auto& complaint : cache.complaints) system.log("warning: " + complaint + "\n");
   if (cache.nodes.empty())
-    world.note("nothing probed yet: `dllaunch probe PARTITION` looks at the nodes of one\n");
+    system.log("nothing probed yet: `dllaunch probe PARTITION` looks at the nodes of one\n");
   else
-    world.print(render_probe_list(cache.nodes, now));
+    system.print(render_probe_list(cache.nodes, now));
   return exit_code::success;
 }
 
@@ -99,10 +100,10 @@ class ScratchFolder {
   std::string path_;
 };
 
-Result<int> tell(const ProbeOutcome& outcome, bool json, World& world) {
-  world.print(json ? probes_json(outcome).dump(2) + "\n" : render_probes(outcome));
+Result<int> tell(const ProbeOutcome& outcome, bool json, System& system) {
+  system.print(json ? probes_json(outcome).dump(2) + "\n" : render_probes(outcome));
   for (const auto& [target, why] : outcome.missed)
-    world.note(fmt::format("dllaunch: {} left out: {}\n",
+    system.log(fmt::format("dllaunch: {} left out: {}\n",
                            fmt::format("partition {}, {}", target.places.front().partition,
                                        compress_hosts(target.type.hosts)),
                            why));
@@ -110,10 +111,10 @@ Result<int> tell(const ProbeOutcome& outcome, bool json, World& world) {
   return outcome.kept.empty() ? exit_code::environment : exit_code::success;
 }
 
-Result<int> probe(const Options& options, World& world) {
-  if (options.capture) return capture_here(world);
-  if (options.list) return list(world, options.json);
-  const auto facts = observe(world);
+Result<int> probe(const Options& options, System& system) {
+  if (options.capture) return capture_here(system);
+  if (options.list) return list(system, options.json);
+  const auto facts = observe(system);
   if (!facts) return facts.error();
   if (!facts->slurm)
     return Error{ErrorKind::unavailable, "no Slurm here: " + facts->why_no_slurm,
@@ -127,35 +128,35 @@ Result<int> probe(const Options& options, World& world) {
     return Error{ErrorKind::bad_request,
                  fmt::format("{} cannot hold the jobs' output", paths->work_dir),
                  "start in a folder that you can write to and the nodes share"};
-  const auto outcome = execute_probes(*facts->slurm, *targets, world,
-                                      {.wishes = options.wishes,
+  const auto outcome = execute_probes(*facts->slurm, *targets, system,
+                                      {.options = options.probe,
                                        .program = paths->dllaunch,
                                        .folder = scratch.path(),
                                        .within = std::chrono::minutes(options.within_minutes)});
-  return tell(outcome, options.json, world);
+  return tell(outcome, options.json, system);
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("PARTITION", options->partition, "where to look; else every partition");
   app.add_option("--within", options->within_minutes, "give up on what has not come by then")
       ->type_name("MINUTES")
       ->check(CLI::Range(1, 10080).description(""))
       ->capture_default_str();
-  app.add_option("--account", options->wishes.account, "what this site wants of every job")
+  app.add_option("--account", options->probe.account, "what this site wants of every job")
       ->type_name("NAME");
-  app.add_option("--qos", options->wishes.qos, "the same")->type_name("NAME");
-  app.add_option("--reservation", options->wishes.reservation, "the same")->type_name("NAME");
+  app.add_option("--qos", options->probe.qos, "the same")->type_name("NAME");
+  app.add_option("--reservation", options->probe.reservation, "the same")->type_name("NAME");
   app.add_flag("--list", options->list, "what is known already; submits nothing");
   app.add_flag("--capture", options->capture)->group("");
   app.add_flag("--json", options->json, "one JSON document");
-  return [options](World& world) { return probe(*options, world); };
+  return [options](System& system) { return probe(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb probe_verb;
-const Verb probe_verb{"probe", "look at the nodes jobs get, with one tiny job each, for plans",
-                      examples, declare};
+extern const Command probe_command;
+const Command probe_command{
+    "probe", "look at the nodes jobs get, with one tiny job each, for plans", examples, declare};
 
 }  // namespace dllaunch

@@ -6,7 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 
 namespace dllaunch {
@@ -29,35 +29,36 @@ int columns_of(const Console& console) {
   return console.terminal_out ? console.columns : unlimited;
 }
 
-Result<int> list_runs(World& world, const Options& options) {
+Result<int> list_runs(System& system, const Options& options) {
   constexpr std::size_t most_that_ended = 20;
-  const auto views = observe_runs(world, options.all ? most_remembered_runs : most_that_ended);
+  const auto run_states =
+      observe_runs(system, options.all ? most_remembered_runs : most_that_ended);
   if (options.json) {
     auto document = nlohmann::ordered_json::array();
-    for (const auto& view : views) document.push_back(to_json(view));
-    world.print(document.dump(2, ' ', /*ensure_ascii=*/false,
-                              nlohmann::ordered_json::error_handler_t::replace) +
-                "\n");
+    for (const auto& run_state : run_states) document.push_back(to_json(run_state));
+    system.print(document.dump(2, ' ', /*ensure_ascii=*/false,
+                               nlohmann::ordered_json::error_handler_t::replace) +
+                 "\n");
     return exit_code::success;
   }
-  if (views.empty()) {
-    world.note("no runs yet: dllaunch JOB.yaml starts one\n");
+  if (run_states.empty()) {
+    system.log("no runs yet: dllaunch JOB.yaml starts one\n");
     return exit_code::success;
   }
-  world.print(render_runs(views, columns_of(world.console())));
+  system.print(render_runs(run_states, columns_of(system.console())));
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_flag("--all", options->all, "not only the last 20 of those that are over");
   app.add_flag("--json", options->json, "one JSON document");
-  return [options](World& world) { return list_runs(world, *options); };
+  return [options](System& system) { return list_runs(system, *options); };
 }
 
 }  // namespace
 
-extern const Verb ps_verb;
-const Verb ps_verb{"ps", "list your runs: waiting, running, over", examples, declare};
+extern const Command ps_command;
+const Command ps_command{"ps", "list your runs: waiting, running, over", examples, declare};
 
 }  // namespace dllaunch

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/run_report.hpp"
 #include "launcher/timeline/timeline_merge.hpp"
@@ -27,13 +27,13 @@ struct Options {
   bool json = false;
 };
 
-void print(World& world, const nlohmann::ordered_json& document) {
-  world.print(document.dump(2, ' ', /*ensure_ascii=*/false,
-                            nlohmann::ordered_json::error_handler_t::replace) +
-              "\n");
+void print(System& system, const nlohmann::ordered_json& document) {
+  system.print(document.dump(2, ' ', /*ensure_ascii=*/false,
+                             nlohmann::ordered_json::error_handler_t::replace) +
+               "\n");
 }
 
-Result<int> merge(const Options& options, const std::string& run, World& world) {
+Result<int> merge(const Options& options, const std::string& run, System& system) {
   std::optional<IdSet> ranks;
   if (!options.ranks.empty()) {
     auto list = parse_id_list(options.ranks);
@@ -46,29 +46,29 @@ Result<int> merge(const Options& options, const std::string& run, World& world) 
   auto merged = merge_timelines(run + "/timeline", ranks, output);
   if (!merged) return std::move(merged).error();
   if (options.json) {
-    print(world, to_json(*merged));
+    print(system, to_json(*merged));
   } else {
-    world.print(render_merged(*merged));
+    system.print(render_merged(*merged));
   }
   return exit_code::success;
 }
 
-Result<int> report(const Options& options, World& world) {
-  auto path = find_run(world, options.run);
+Result<int> report(const Options& options, System& system) {
+  auto path = find_run(system, options.run);
   if (!path) return std::move(path).error();
-  if (options.timeline) return merge(options, *path, world);
-  auto run = read_stored_run(world, *path);
+  if (options.timeline) return merge(options, *path, system);
+  auto run = read_stored_run(system, *path);
   if (!run) return std::move(run).error();
   const auto ranks = last_ranks_event(run->dir.events());
   if (options.json) {
-    print(world, {{"summary", run->summary}, {"ranks", ranks}});
+    print(system, {{"summary", run->summary}, {"ranks", ranks}});
   } else {
-    world.print(render_run_report(*run, ranks));
+    system.print(render_run_report(*run, ranks));
   }
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
@@ -81,12 +81,12 @@ VerbBody declare(CLI::App& app) {
       ->type_name("LIST")
       ->needs(timeline);
   app.add_flag("--json", options->json, "one JSON document");
-  return [options](World& world) { return report(*options, world); };
+  return [options](System& system) { return report(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb report_verb;
-const Verb report_verb{"report", "how a run went; merges its timelines", examples, declare};
+extern const Command report_command;
+const Command report_command{"report", "how a run went; merges its timelines", examples, declare};
 
 }  // namespace dllaunch

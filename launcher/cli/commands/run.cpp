@@ -1,4 +1,4 @@
-// The main verb: from a job file to a finished run.
+// The main command: from a job file to a finished run.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -9,15 +9,15 @@
 #include <optional>
 
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/job/load_job.hpp"
-#include "launcher/launch/after.hpp"
+#include "launcher/launch/dependencies.hpp"
 #include "launcher/launch/local.hpp"
-#include "launcher/launch/planned_job.hpp"
+#include "launcher/launch/prepare_job.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/os/background.hpp"
 #include "launcher/plan/program_paths.hpp"
-#include "launcher/postmortem/run_end.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/presubmit/before_queue.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
@@ -51,10 +51,10 @@ struct Planned {
 };
 
 /// The trainer beside this program, else the one on PATH.
-Result<Paths> find_programs(const std::string& run_dir, bool trains, World& world) {
+Result<Paths> find_programs(const std::string& run_dir, bool trains, System& system) {
   auto paths = program_paths(run_dir);
-  if (!paths || !trains || world.find_program(paths->dltrain)) return paths;
-  const auto found = world.find_program("dltrain");
+  if (!paths || !trains || system.find_program(paths->dltrain)) return paths;
+  const auto found = system.find_program("dltrain");
   if (!found) {
     return Error{ErrorKind::unavailable, "no dltrain at " + paths->dltrain + " nor on PATH",
                  "build it, or put it beside dllaunch"};
@@ -64,40 +64,41 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, World& worl
 }
 
 /// Nothing is submitted that Slurm would refuse or that would fail at once; doubts are told.
-Result<Ok> check_queue(const QueueReport& report, World& world) {
+Result<Ok> check_queue(const QueueReport& report, System& system) {
   for (const auto& [problem, fatal] : report.findings) {
     if (fatal) continue;
-    world.note(fmt::format("dllaunch: warning: {}\n", problem.what));
-    if (!problem.hint.empty()) world.note(fmt::format("  try: {}\n", problem.hint));
+    system.log(fmt::format("dllaunch: warning: {}\n", problem.what));
+    if (!problem.hint.empty()) system.log(fmt::format("  try: {}\n", problem.hint));
   }
   if (!report.passed()) return as_error(report);
   if (!report.estimate.empty())
-    world.note(fmt::format("dllaunch: Slurm would let it {}\n", report.estimate));
+    system.log(fmt::format("dllaunch: Slurm would let it {}\n", report.estimate));
   return Ok{};
 }
 
 /// parse -> observe -> plan -> check: everything that needs no run directory.
-Result<Planned> make_plan(const RunOptions& options, World& world) {
-  auto job = load_job(world, options.job_file, options.sets);
+Result<Planned> make_plan(const RunOptions& options, System& system) {
+  auto job = load_job(system, options.job_file, options.sets);
   if (!job) return std::move(job).error();
-  auto facts = find_facts(world, {.local = options.local}, job->cluster, job->resources.partition);
+  auto facts = find_facts(system, {.local = options.local}, job->cluster, job->resources.partition);
   if (!facts) return std::move(facts).error();
   // A dry run shows the job ids too, for they are in the script.
-  auto awaited = resolve_after(world, job->after);
-  if (!awaited) return std::move(awaited).error();
-  for (const auto& note : awaited->notes) world.note("dllaunch: " + note + "\n");
-  job->after = std::move(awaited->jobs);
+  auto dependencies = resolve_dependencies(system, job->after);
+  if (!dependencies) return std::move(dependencies).error();
+  for (const auto& note : dependencies->notes) system.log("dllaunch: " + note + "\n");
+  job->after = std::move(dependencies->jobs);
   const std::string run_dir = options.run_dir.empty() ? new_run_path(job->name) : options.run_dir;
-  auto paths = find_programs(run_dir, !job->train.is_null(), world);
+  auto paths = find_programs(run_dir, !job->train.is_null(), system);
   if (!paths) return std::move(paths).error();
-  const auto variables = variables_that_count(world, *facts, {.local = options.local});
-  const auto asked = as_asked(*job, *facts, variables, options.local);
-  auto made = plan_asked(asked, *facts, *paths, variables, options.local);
+  const auto variables = variables_that_count(system, *facts, {.local = options.local});
+  const auto effective = effective_job(*job, *facts, variables, options.local);
+  auto made = plan_effective(effective, *facts, *paths, variables, options.local);
   if (made && !options.dry_run)
     if (auto here = check_submittable(*facts, *made); !here) return std::move(here).error();
   if (!options.local && facts->slurm && (!made || !options.dry_run)) {
-    const auto report = check_before_queue(asked, *facts, *paths, made, facts->from_profile, world);
-    if (auto good = check_queue(report, world); !good) return std::move(good).error();
+    const auto report =
+        check_before_queue(effective, *facts, *paths, made, facts->from_profile, system);
+    if (auto good = check_queue(report, system); !good) return std::move(good).error();
   }
   if (!made) return std::move(made).error();
   if (made->launcher == Launcher::local && !job->after.empty())
@@ -107,17 +108,17 @@ Result<Planned> make_plan(const RunOptions& options, World& world) {
                     job->after.front()),
         "start this one when it is done"};
   if (!options.local && !facts->slurm) {
-    world.note(fmt::format("dllaunch: no Slurm here ({}): starting on this machine\n",
+    system.log(fmt::format("dllaunch: no Slurm here ({}): starting on this machine\n",
                            facts->why_no_slurm));
   }
-  for (const auto& warning : made->warnings) world.note("dllaunch: warning: " + warning + "\n");
+  for (const auto& warning : made->warnings) system.log("dllaunch: warning: " + warning + "\n");
   return Planned{*std::move(job), *std::move(made)};
 }
 
-void show_plan(const LaunchPlan& plan, World& world) {
-  world.print(render_plan(plan));
+void show_plan(const LaunchPlan& plan, System& system) {
+  system.print(render_plan(plan));
   if (plan.launcher == Launcher::slurm && plan.scheduler == "Slurm")
-    world.print("\n" + render_sbatch(plan));
+    system.print("\n" + render_sbatch(plan));
 }
 
 StopChoice ask_at_terminal() {
@@ -134,9 +135,9 @@ StopChoice ask_at_terminal() {
   return StopChoice::go_on;
 }
 
-SlurmSettings slurm_settings(const RunOptions& options, World& world) {
+SlurmSettings slurm_settings(const RunOptions& options, System& system) {
   SlurmSettings settings{.detach = options.detach};
-  if (isatty(STDIN_FILENO) != 0 && world.console().terminal_err) settings.ask = ask_at_terminal;
+  if (isatty(STDIN_FILENO) != 0 && system.console().terminal_err) settings.ask = ask_at_terminal;
   return settings;
 }
 
@@ -148,20 +149,20 @@ std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
 }
 
 Result<int> finish(const RunOptions& options, const Planned& planned, const RunDir& run,
-                   const HeldFolder& folder, const Outcome& outcome, const RunLedger& ledger,
-                   World& world) {
+                   const HeldFolder& folder, const Outcome& outcome, const RunTotals& totals,
+                   System& system) {
   const auto summary =
-      summary_of(outcome, ledger, planned.plan.ranks(), !planned.job.train.is_null(),
+      summary_of(outcome, totals, planned.plan.ranks(), !planned.job.train.is_null(),
                  seconds_since_began(run, planned.plan.launcher));
-  world.note(render_failure(outcome));
+  system.log(render_failure(outcome));
   if (outcome.taken_over) return outcome.exit_code;
-  world.print(render_summary(summary, {.run_dir = run.path,
-                                       .checkpoint = newest_checkpoint(run),
-                                       .next = command_to_go_on(options, run)}));
+  system.print(render_summary(summary, {.run_dir = run.path,
+                                        .checkpoint = newest_checkpoint(run),
+                                        .next = command_to_go_on(options, run)}));
   auto written = folder.check();
   if (written) written = write_file(run.summary(), summary_text(summary));
   // How the run ended is what counts; `status` tries again when the disk has room.
-  if (!written) world.note("dllaunch: warning: " + written.error().what + "\n");
+  if (!written) system.log("dllaunch: warning: " + written.error().what + "\n");
   return outcome.exit_code;
 }
 
@@ -172,7 +173,7 @@ struct Attached {
 };
 
 Result<int> execute(const RunOptions& options, const Planned& planned, const RunDir& run,
-                    const std::optional<Attached>& attached, const RunLock& lock, World& world) {
+                    const std::optional<Attached>& attached, const RunLock& lock, System& system) {
   const auto& [job, plan] = planned;
   const bool slurm = plan.launcher == Launcher::slurm;
   const HeldFolder folder(run.path);
@@ -181,61 +182,61 @@ Result<int> execute(const RunOptions& options, const Planned& planned, const Run
     const auto pid = fork_into_background(run.path + "/dllaunch.log");
     if (!pid) return pid.error();
     if (*pid > 0) {
-      world.print(fmt::format("run  {}\npid  {}\n", run.path, *pid));
+      system.print(fmt::format("run  {}\npid  {}\n", run.path, *pid));
       return exit_code::success;
     }
     background = true;
     lock.sign();
   }
   FollowSettings settings{.ranks = plan.ranks(),
-                          .show_logs = job.train.is_null() || world.console().verbosity > 0,
-                          .terminal = world.console().terminal_err && !background};
+                          .show_logs = job.train.is_null() || system.console().verbosity > 0,
+                          .terminal = system.console().terminal_err && !background};
   if (job.train.contains("epochs") && job.train["epochs"].is_number_integer()) {
     settings.epochs = job.train["epochs"].get<std::int64_t>();
   }
   if (attached) settings.attached_at_s = attached->since_s;
-  Follower follower(world, run, settings);
-  follower.note(fmt::format("{}: {}{} rank{}{} {}, {}", plan.name,
-                            plan.array ? fmt::format("array {} of ", *plan.array) : "",
-                            plan.ranks(), plan.ranks() == 1 ? "" : "s", plan.array ? " a task" : "",
-                            slurm ? "on " + node_words(plan) : "on this machine", run.path));
-  const auto watch = slurm_settings(options, world);
+  Follower follower(system, run, settings);
+  follower.log(fmt::format("{}: {}{} rank{}{} {}, {}", plan.name,
+                           plan.array ? fmt::format("array {} of ", *plan.array) : "", plan.ranks(),
+                           plan.ranks() == 1 ? "" : "s", plan.array ? " a task" : "",
+                           slurm ? "on " + node_words(plan) : "on this machine", run.path));
+  const auto watch = slurm_settings(options, system);
   auto outcome = attached ? attach_slurm(plan, run, identity_of(plan, run, attached->id), follower,
-                                         world, watch)
-                 : slurm  ? execute_slurm(plan, run, follower, world, watch)
-                          : execute_local(plan, run, follower, world);
+                                         system, watch)
+                 : slurm  ? execute_slurm(plan, run, follower, system, watch)
+                          : execute_local(plan, run, follower, system);
   if (!outcome) return std::move(outcome).error();
   if (outcome->detached) {
-    const auto id = world.read_file(run.job_id());
-    world.print(fmt::format("run  {}\njob  {}", run.path, id ? *id : "unknown\n"));
+    const auto id = system.read_file(run.job_id());
+    system.print(fmt::format("run  {}\njob  {}", run.path, id ? *id : "unknown\n"));
     return exit_code::success;
   }
-  return finish(options, planned, run, folder, *outcome, follower.ledger(), world);
+  return finish(options, planned, run, folder, *outcome, follower.totals(), system);
 }
 
 /// `run` again while the job is still there goes on following it, as if we had never left.
 Result<std::optional<Attached>> find_attached(const LaunchPlan& plan, const RunDir& run,
-                                              World& world) {
-  auto job = job_of_run(plan, run, world);
+                                              System& system) {
+  auto job = job_of_run(plan, run, system);
   if (!job) return std::move(job).error();
   if (!*job) return std::optional<Attached>();
-  world.note(
+  system.log(
       fmt::format("dllaunch: job {} of this run is {}: following it\n", (*job)->id, (*job)->state));
-  const auto stored = read_stored_run(world, run.path);
+  const auto stored = read_stored_run(system, run.path);
   return std::optional(Attached{(*job)->id, stored ? stored->began_at_s : 0});
 }
 
-Result<int> run_job(const RunOptions& options, World& world) {
-  auto planned = make_plan(options, world);
+Result<int> run_job(const RunOptions& options, System& system) {
+  auto planned = make_plan(options, system);
   if (!planned) return std::move(planned).error();
   const auto& plan = planned->plan;
   if (options.dry_run) {
-    show_plan(plan, world);
+    show_plan(plan, system);
     return exit_code::success;
   }
   const bool slurm = plan.launcher == Launcher::slurm;
   if (!slurm) {
-    if (auto good = check_local(plan, world); !good) return std::move(good).error();
+    if (auto good = check_local(plan, system); !good) return std::move(good).error();
   }
   if (const auto missing = missing_sources(plan.stage.sources); !missing.empty())
     return Error{ErrorKind::bad_request, fmt::format("stage: {}", fmt::join(missing, "; ")),
@@ -244,11 +245,11 @@ Result<int> run_job(const RunOptions& options, World& world) {
   if (!run) return std::move(run).error();
   auto lock = RunLock::take(*run);
   if (!lock) return std::move(lock).error();
-  auto good = check_same_job(world, *run, planned->job, plan);
+  auto good = check_same_job(system, *run, planned->job, plan);
   if (!good) return std::move(good).error();
   std::optional<Attached> attached;
   if (slurm) {
-    auto found = find_attached(plan, *run, world);
+    auto found = find_attached(plan, *run, system);
     if (!found) return std::move(found).error();
     attached = *std::move(found);
   }
@@ -256,16 +257,16 @@ Result<int> run_job(const RunOptions& options, World& world) {
   if (good && !attached)
     good = write_run_files(*run, planned->job, plan, readers_of(options.job_file));
   if (!good) return std::move(good).error();
-  if (auto known = remember_run(world, *run); !known && world.console().verbosity > 0)
-    world.note("dllaunch: " + known.error().what + "\n");
+  if (auto known = remember_run(system, *run); !known && system.console().verbosity > 0)
+    system.log("dllaunch: " + known.error().what + "\n");
   if (attached && options.detach) {
-    world.print(fmt::format("run  {}\njob  {}\n", run->path, attached->id));
+    system.print(fmt::format("run  {}\njob  {}\n", run->path, attached->id));
     return exit_code::success;
   }
-  return execute(options, *planned, *run, attached, *lock, world);
+  return execute(options, *planned, *run, attached, *lock, system);
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   app.add_option("JOB.yaml", options->job_file, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
@@ -278,12 +279,12 @@ VerbBody declare(CLI::App& app) {
   app.add_option("--run-dir", options->run_dir,
                  "where everything of this run goes [runs/NAME-TIME]")
       ->type_name("DIR");
-  return [options](World& world) { return run_job(*options, world); };
+  return [options](System& system) { return run_job(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb run_verb;
-const Verb run_verb{"run", "train, here or on Slurm, and follow it", examples, declare};
+extern const Command run_command;
+const Command run_command{"run", "train, here or on Slurm, and follow it", examples, declare};
 
 }  // namespace dllaunch

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/job/job_schema.hpp"
 
 namespace dllaunch {
@@ -16,18 +16,19 @@ constexpr std::string_view examples =
   dllaunch schema --markdown            the same as a page for people: docs/job-file.md
 )";
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto markdown = std::make_shared<bool>(false);
   app.add_flag("--markdown", *markdown, "a page for people");
-  return [markdown](World& world) -> Result<int> {
-    world.print(*markdown ? render_schema_markdown() : job_schema().dump(2) + "\n");
+  return [markdown](System& system) -> Result<int> {
+    system.print(*markdown ? render_schema_markdown() : job_schema().dump(2) + "\n");
     return exit_code::success;
   };
 }
 
 }  // namespace
 
-extern const Verb schema_verb;
-const Verb schema_verb{"schema", "every key of a job file, as a JSON Schema", examples, declare};
+extern const Command schema_command;
+const Command schema_command{"schema", "every key of a job file, as a JSON Schema", examples,
+                             declare};
 
 }  // namespace dllaunch

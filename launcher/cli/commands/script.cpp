@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/cli/verb.hpp"
-#include "launcher/launch/planned_job.hpp"
+#include "launcher/cli/command.hpp"
+#include "launcher/launch/prepare_job.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,20 +24,20 @@ void keep_output_here(LaunchPlan& plan) {
     if (option == "--output" && value.starts_with(there)) value.erase(0, there.size());
 }
 
-Result<int> print_script(World& world, const PlanOptions& options) {
-  auto made = plan_job(world, options);
+Result<int> print_script(System& system, const PlanOptions& options) {
+  auto made = plan_job(system, options);
   if (!made) return made.error();
   if (made->launcher != Launcher::slurm)
     return Error{ErrorKind::unavailable, "no Slurm here to write a script for",
                  "name a recorded cluster with --facts FILE"};
   if (made->scheduler != "Slurm") return check_submittable({}, *made).error();
   keep_output_here(*made);
-  for (const auto& warning : made->warnings) world.note("warning: " + warning + "\n");
-  world.print(render_sbatch(*made));
+  for (const auto& warning : made->warnings) system.log("warning: " + warning + "\n");
+  system.print(render_sbatch(*made));
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
   app.add_option("JOB.yaml", options->job, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
@@ -45,12 +45,12 @@ VerbBody declare(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--facts", options->facts, "write for the cluster recorded in FILE")
       ->type_name("FILE");
-  return [options](World& world) { return print_script(world, *options); };
+  return [options](System& system) { return print_script(system, *options); };
 }
 
 }  // namespace
 
-extern const Verb script_verb;
-const Verb script_verb{"script", "print the sbatch script", examples, declare};
+extern const Command script_command;
+const Command script_command{"script", "print the sbatch script", examples, declare};
 
 }  // namespace dllaunch

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/staging/stage_job.hpp"
@@ -36,8 +36,8 @@ struct StageOptions {
   StageJob job;
 };
 
-Result<std::string> job_id(World& world) {
-  const auto id = world.environment("SLURM_JOB_ID");
+Result<std::string> job_id(System& system) {
+  const auto id = system.environment("SLURM_JOB_ID");
   if (id && !id->empty()) return *id;
   return Error{ErrorKind::unavailable, "no SLURM_JOB_ID: staging belongs into a Slurm job",
                "salloc, or put the line into a batch script"};
@@ -60,55 +60,55 @@ Result<int> keep(const std::string& folder) {
   return exit_code::success;
 }
 
-Result<int> stage_all(StageOptions options, World& world) {
+Result<int> stage_all(StageOptions options, System& system) {
   auto& job = options.job;
   const auto paths = program_paths("");
   if (!paths) return paths.error();
   job.dllaunch = paths->dllaunch;
   job.nodes =
-      std::max(1, std::atoi(world.environment("SLURM_JOB_NUM_NODES").value_or("1").c_str()));
+      std::max(1, std::atoi(system.environment("SLURM_JOB_NUM_NODES").value_or("1").c_str()));
   const auto began = std::chrono::steady_clock::now();
-  auto done = stage_on_all_nodes(world, job);
+  auto done = stage_on_all_nodes(system, job);
   if (!done) return std::move(done).error();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
-  world.note(fmt::format(
+  system.log(fmt::format(
       "dllaunch: staged in {} on each node: sources {}, programs {}, nodes {}, {:.1f} s\n",
       job.request.folder, job.request.sources.size(), job.programs.size(), job.nodes,
       seconds.count()));
   return exit_code::success;
 }
 
-Result<Ok> stage_here(const StageOptions& options, World& world) {
+Result<Ok> stage_here(const StageOptions& options, System& system) {
   auto request = options.job.request;
   if (options.make) {
-    auto made = make_stage_folder(world, request.folder);
-    return made ? make_parcel_folder(world, request.folder) : made;
+    auto made = make_stage_folder(system, request.folder);
+    return made ? make_parcel_folder(system, request.folder) : made;
   }
   for (const auto& word : options.parcels) {
     auto parcel = parcel_of(word);
     if (!parcel) return std::move(parcel).error();
     request.parcels.push_back(*std::move(parcel));
   }
-  return stage_on_this_node(world, request);
+  return stage_on_this_node(system, request);
 }
 
-Result<int> stage(const StageOptions& options, World& world) {
+Result<int> stage(const StageOptions& options, System& system) {
   if (options.folder) {
-    const auto id = job_id(world);
+    const auto id = job_id(system);
     if (!id) return id.error();
-    world.print(stage_folder(node_disk(world), own_stage_id(*id)) + "\n");
+    system.print(stage_folder(node_disk(system), own_stage_id(*id)) + "\n");
     return exit_code::success;
   }
   if (!options.keep.empty()) return keep(options.keep);
   if (options.job.request.folder.empty())
     return Error{ErrorKind::bad_request, "stage: where to?", "--to \"$DLLAUNCH_STAGE\""};
-  if (!options.here) return stage_all(options, world);
-  auto done = stage_here(options, world);
+  if (!options.here) return stage_all(options, system);
+  auto done = stage_here(options, system);
   if (!done) return std::move(done).error();
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<StageOptions>();
   auto& job = options->job;
   app.add_flag("--folder", options->folder, "print the folder of this job, and make nothing");
@@ -134,13 +134,13 @@ VerbBody declare(CLI::App& app) {
       ->allow_extra_args(false)
       ->group("");
   app.add_option("SOURCE", job.request.sources, "directories, archives or files, after --");
-  return [options](World& world) { return stage(*options, world); };
+  return [options](System& system) { return stage(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb stage_verb;
-const Verb stage_verb{"stage", "copy data to each node's own disk before the ranks start", examples,
-                      declare};
+extern const Command stage_command;
+const Command stage_command{"stage", "copy data to each node's own disk before the ranks start",
+                            examples, declare};
 
 }  // namespace dllaunch

@@ -6,12 +6,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/daemon/client.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_status.hpp"
-#include "launcher/postmortem/run_end.hpp"
+#include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
@@ -35,13 +35,13 @@ double unix_seconds() {
 }
 
 /// Of an array that goes on: what of it is over, and how.
-void add_ended_tasks(World& world, RunStatusView& status) {
-  const auto& run = status.view.run;
-  if (!run.plan.array || status.view.jobs.empty()) return;
-  auto ended = finished_jobs(world, identity_of(run.plan, run.dir, run.job_id));
+void add_ended_tasks(System& system, RunStatusView& status) {
+  const auto& run = status.run_state.run;
+  if (!run.plan.array || status.run_state.jobs.empty()) return;
+  auto ended = finished_jobs(system, identity_of(run.plan, run.dir, run.job_id));
   std::erase_if(ended, [](const SlurmJob& task) { return !is_final_state(task.state); });
   if (ended.empty()) return;
-  const auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, RunLedger());
+  const auto outcome = explain_jobs(run.plan, run.dir, run.job_id, ended, RunTotals());
   if (outcome.status == RunStatus::completed) {
     status.tasks.push_back(fmt::format("{} completed", ended.size()));
     return;
@@ -52,48 +52,49 @@ void add_ended_tasks(World& world, RunStatusView& status) {
 }
 
 /// A run that ended while nobody looked gets its summary now.
-Result<RunStatusView> look(const std::string& path, World& world) {
-  auto stored = read_stored_run(world, path);
+Result<RunStatusView> look(const std::string& path, System& system) {
+  auto stored = read_stored_run(system, path);
   if (!stored) return std::move(stored).error();
-  auto view = observe_run(world, *std::move(stored));
-  if (view.state == "ended") {
-    auto settled = settle_run(world, view.run);
-    if (!settled) return std::move(settled).error();
-    if (*settled) view.run.summary = std::move((*settled)->summary);
-    if (!view.run.summary.is_null()) view.state = stored_status(view.run);
+  auto run_state = observe_run(system, *std::move(stored));
+  if (run_state.state == "ended") {
+    auto final_state = finalize_run(system, run_state.run);
+    if (!final_state) return std::move(final_state).error();
+    if (*final_state) run_state.run.summary = std::move((*final_state)->summary);
+    if (!run_state.run.summary.is_null()) run_state.state = stored_status(run_state.run);
   }
-  auto status = status_of(std::move(view), unix_seconds());
-  add_ended_tasks(world, status);
+  auto status = status_of(std::move(run_state), unix_seconds());
+  add_ended_tasks(system, status);
   return status;
 }
 
-Result<int> show_status(const Options& options, World& world) {
-  auto path = find_run(world, options.run);
+Result<int> show_status(const Options& options, System& system) {
+  auto path = find_run(system, options.run);
   if (!path) return std::move(path).error();
-  auto status = look(*path, world);
+  auto status = look(*path, system);
   if (!status) return std::move(status).error();
-  status->daemon = daemons_word(world, status->view.run.dir.path);
+  status->daemon = daemons_word(system, status->run_state.run.dir.path);
   if (options.json) {
-    world.print(to_json(*status).dump(2, ' ', /*ensure_ascii=*/false,
-                                      nlohmann::ordered_json::error_handler_t::replace) +
-                "\n");
+    system.print(to_json(*status).dump(2, ' ', /*ensure_ascii=*/false,
+                                       nlohmann::ordered_json::error_handler_t::replace) +
+                 "\n");
     return exit_code::success;
   }
-  world.print(render_status(*status));
+  system.print(render_status(*status));
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
   app.add_flag("--json", options->json, "one JSON document");
-  return [options](World& world) { return show_status(*options, world); };
+  return [options](System& system) { return show_status(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb status_verb;
-const Verb status_verb{"status", "one run: state, progress, logs, how it ended", examples, declare};
+extern const Command status_command;
+const Command status_command{"status", "one run: state, progress, logs, how it ended", examples,
+                             declare};
 
 }  // namespace dllaunch

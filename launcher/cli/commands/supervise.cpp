@@ -4,15 +4,15 @@
 #include <CLI/App.hpp>
 #include <memory>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/run/job_identity.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
-#include "launcher/supervise/guardian.hpp"
-#include "launcher/supervise/keeper.hpp"
 #include "launcher/supervise/rank_states.hpp"
 #include "launcher/supervise/script_watch.hpp"
+#include "launcher/supervise/stage_holder.hpp"
 #include "launcher/supervise/supervisor.hpp"
+#include "launcher/supervise/supervisor_parent.hpp"
 
 namespace dllaunch {
 namespace {
@@ -26,55 +26,55 @@ struct SuperviseOptions {
   std::string run_dir;
   std::string run_id;
   bool states = false;
-  std::string keeper;
+  std::string stage_holder;
   std::string watched;
   std::vector<std::string> start;
 };
 
-Result<int> watch_from_another_node(const SuperviseOptions& options, World& world) {
-  auto stored = read_stored_run(world, options.run_dir);
+Result<int> watch_from_another_node(const SuperviseOptions& options, System& system) {
+  auto stored = read_stored_run(system, options.run_dir);
   if (!stored) return std::move(stored).error();
-  watch_script(world, {.dir = stored->dir,
-                       .requeue_on = stored->plan.recovery.requeue_on,
-                       .allocation = read_allocation(world),
-                       .host = options.watched});
+  watch_script(system, {.dir = stored->dir,
+                        .requeue_on = stored->plan.recovery.requeue_on,
+                        .allocation = read_allocation(system),
+                        .host = options.watched});
   return exit_code::success;
 }
 
 /// Only Slurm knows the job of a script that the user submitted himself.
-void know_own_script(const SupervisedRun& run, World& world) {
+void know_own_script(const SupervisedRun& run, System& system) {
   const auto& allocation = run.allocation;
   const bool first = allocation.restarts == 0 && allocation.name.empty();
   if (!first || allocation.job.empty() || access(run.dir.sbatch_script().c_str(), F_OK) == 0)
     return;
-  if (const auto job = ask_of_job(world, allocation)) remember_own_script(world, run.dir, *job);
+  if (const auto job = ask_of_job(system, allocation)) remember_own_script(system, run.dir, *job);
 }
 
-Result<int> supervise_run(const SuperviseOptions& options, World& world) {
+Result<int> supervise_run(const SuperviseOptions& options, System& system) {
   if (options.states) {
-    world.print(rank_states_here(world, options.run_dir));
+    system.print(rank_states_here(system, options.run_dir));
     return exit_code::success;
   }
-  if (!options.watched.empty()) return watch_from_another_node(options, world);
+  if (!options.watched.empty()) return watch_from_another_node(options, system);
   if (options.start.empty())
     return Error{ErrorKind::bad_request, "supervise: what starts the ranks?",
                  "dllaunch supervise --run-dir DIR -- srun ..."};
-  auto keeper = Keeper::from(options.keeper);
-  if (!keeper) return std::move(keeper).error();
-  auto run = read_supervised_run(world, options.run_dir, options.start);
+  auto stage_holder = StageHolder::from(options.stage_holder);
+  if (!stage_holder) return std::move(stage_holder).error();
+  auto run = read_supervised_run(system, options.run_dir, options.start);
   if (!run) return std::move(run).error();
   run->dir.id = options.run_id;
-  know_own_script(*run, world);
+  know_own_script(*run, system);
   const SupervisorSignals signals(run->signal);
-  const int code = guard(signals, [&] {
-    keeper->close_input();
-    return supervise(world, *run);
+  const int code = run_under_parent(signals, [&] {
+    stage_holder->close_input();
+    return supervise(system, *run);
   });
-  keeper->let_go();
+  stage_holder->let_go();
   return code;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<SuperviseOptions>();
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan, logs, supervisor.jsonl")
       ->type_name("DIR")
@@ -84,7 +84,8 @@ VerbBody declare(CLI::App& app) {
       ->group("");
   app.add_flag("--states", options->states, "print what the run's processes on this node do")
       ->group("");
-  app.add_option("--keeper", options->keeper, "who keeps staged copies until its input is closed")
+  app.add_option("--keeper", options->stage_holder,
+                 "who keeps staged copies until its input is closed")
       ->type_name("FD:PID")
       ->group("");
   app.add_option("--watch-script", options->watched,
@@ -92,13 +93,13 @@ VerbBody declare(CLI::App& app) {
       ->type_name("NODE")
       ->group("");
   app.add_option("START", options->start, "srun or mpirun and all that it starts, after --");
-  return [options](World& world) { return supervise_run(*options, world); };
+  return [options](System& system) { return supervise_run(*options, system); };
 }
 
 }  // namespace
 
-extern const Verb supervise_verb;
-const Verb supervise_verb{"supervise", "own a job's ranks: restart, requeue or stop when they end",
-                          examples, declare};
+extern const Command supervise_command;
+const Command supervise_command{
+    "supervise", "own a job's ranks: restart, requeue or stop when they end", examples, declare};
 
 }  // namespace dllaunch

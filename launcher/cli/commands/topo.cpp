@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "topology/discovery/discover_hwloc_xml.hpp"
@@ -29,11 +29,11 @@ struct Options {
   bool json = false;
 };
 
-Result<int> write_xml(World& world, const std::string& path) {
+Result<int> write_xml(System& system, const std::string& path) {
   const auto xml = machine_xml();
   if (!xml) return xml.error();
   if (path == "-") {
-    world.print(*xml);
+    system.print(*xml);
     return exit_code::success;
   }
   if (auto written = write_file(path, *xml); !written)
@@ -41,30 +41,30 @@ Result<int> write_xml(World& world, const std::string& path) {
   return exit_code::success;
 }
 
-Result<int> show_topology(World& world, const Options& options) {
-  if (!options.xml.empty()) return write_xml(world, options.xml);
-  const auto topology = observed_topology(world, options.topology);
+Result<int> show_topology(System& system, const Options& options) {
+  if (!options.xml.empty()) return write_xml(system, options.xml);
+  const auto topology = observed_topology(system, options.topology);
   if (!topology) return topology.error();
-  const Console& console = world.console();
-  world.print(options.json ? to_json(*topology).dump(2) + "\n"
-                           : render_topology(*topology, console.columns, console.color_out));
+  const Console& console = system.console();
+  system.print(options.json ? to_json(*topology).dump(2) + "\n"
+                            : render_topology(*topology, console.columns, console.color_out));
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_topology_option(app, options->topology);
   app.add_option("--xml", options->xml, "write this machine as hwloc XML; - is stdout")
       ->type_name("FILE")
       ->excludes("--topology");
   app.add_flag("--json", options->json, "one JSON document")->excludes("--xml");
-  return [options](World& world) { return show_topology(world, *options); };
+  return [options](System& system) { return show_topology(system, *options); };
 }
 
 }  // namespace
 
-extern const Verb topo_verb;
-const Verb topo_verb{"topo", "a node as a tree, with its GPUs, NICs and NUMA nodes", examples,
-                     declare};
+extern const Command topo_command;
+const Command topo_command{"topo", "a node as a tree, with its GPUs, NICs and NUMA nodes", examples,
+                           declare};
 
 }  // namespace dllaunch

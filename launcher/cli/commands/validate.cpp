@@ -9,7 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "launcher/cli/verb.hpp"
+#include "launcher/cli/command.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/load_job.hpp"
 
@@ -60,8 +60,8 @@ std::string summary(const Job& job) {
                      job.resources.time ? time_with_unit(*job.resources.time) : "left to Slurm");
 }
 
-Result<int> answer_in_json(World& world, const Options& options) {
-  const auto text = world.read_file(options.file);
+Result<int> answer_in_json(System& system, const Options& options) {
+  const auto text = system.read_file(options.file);
   if (!text) return Error{ErrorKind::bad_request, text.error().what, ""};
   const auto parsed = parse_job(*text, options.file, options.sets);
   Json problems = Json::array();
@@ -72,20 +72,20 @@ Result<int> answer_in_json(World& world, const Options& options) {
                         {"message", problem.message}});
   }
   const Json answer = {{"ok", parsed.job.has_value()}, {"problems", problems}};
-  world.print(answer.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  system.print(answer.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   return parsed.job ? exit_code::success : exit_code::bad_request;
 }
 
-Result<int> validate(World& world, const Options& options) {
-  if (options.json) return answer_in_json(world, options);
-  const auto job = load_job(world, options.file, options.sets);
+Result<int> validate(System& system, const Options& options) {
+  if (options.json) return answer_in_json(system, options);
+  const auto job = load_job(system, options.file, options.sets);
   if (!job) return job.error();
-  world.print(options.file + ": ok\n");
-  if (world.console().verbosity >= 0) world.print(summary(*job));
+  system.print(options.file + ": ok\n");
+  if (system.console().verbosity >= 0) system.print(summary(*job));
   return exit_code::success;
 }
 
-VerbBody declare(CLI::App& app) {
+CommandBody declare(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("JOB.yaml", options->file, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")
@@ -93,12 +93,13 @@ VerbBody declare(CLI::App& app) {
       ->expected(1)
       ->take_all();
   app.add_flag("--json", options->json, R"({"ok": ..., "problems": [...]} on stdout)");
-  return [options](World& world) { return validate(world, *options); };
+  return [options](System& system) { return validate(system, *options); };
 }
 
 }  // namespace
 
-extern const Verb validate_verb;
-const Verb validate_verb{"validate", "check a job file; looks at no cluster", examples, declare};
+extern const Command validate_command;
+const Command validate_command{"validate", "check a job file; looks at no cluster", examples,
+                               declare};
 
 }  // namespace dllaunch

@@ -35,23 +35,23 @@ struct Candidate {
   SocketAddress address = {};
 };
 
-std::vector<Candidate> candidates_of(const std::vector<DeskPlace>& places) {
+std::vector<Candidate> candidates_of(const std::vector<ServerAddress>& servers) {
   std::vector<Candidate> candidates;
   // A name is looked up once, however many ports there are.
   std::string host;
   std::vector<SocketAddress> addresses;
-  for (const auto& place : places) {
-    if (place.host != std::exchange(host, place.host)) addresses = addresses_of(place.host, 0);
+  for (const auto& server : servers) {
+    if (server.host != std::exchange(host, server.host)) addresses = addresses_of(server.host, 0);
     for (const auto& address : addresses)
-      candidates.push_back({with_port(place.host, place.port), at_port(address, place.port)});
+      candidates.push_back({with_port(server.host, server.port), at_port(address, server.port)});
   }
   return candidates;
 }
 
 class Asker {
  public:
-  Asker(const std::vector<DeskPlace>& places, const Inquiry& inquiry)
-      : inquiry_(inquiry), candidates_(candidates_of(places)) {}
+  Asker(const std::vector<ServerAddress>& servers, const Inquiry& inquiry)
+      : inquiry_(inquiry), candidates_(candidates_of(servers)) {}
   ~Asker() {
     for (const auto& call : calls_) close(call.socket);
   }
@@ -151,9 +151,9 @@ class Asker {
 
 }  // namespace
 
-Heard ask_places(const std::vector<DeskPlace>& places, const Inquiry& inquiry,
-                 Clock::time_point deadline) {
-  return Asker(places, inquiry).ask(deadline);
+Heard ask_servers(const std::vector<ServerAddress>& servers, const Inquiry& inquiry,
+                  Clock::time_point deadline) {
+  return Asker(servers, inquiry).ask(deadline);
 }
 
 }  // namespace dllaunch

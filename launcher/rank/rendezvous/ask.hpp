@@ -9,7 +9,7 @@
 
 namespace dllaunch {
 
-struct DeskPlace {
+struct ServerAddress {
   std::string host = {};
   int port = 0;
 };
@@ -28,7 +28,7 @@ struct Heard {
 /// Asks them in their order. The next is asked as soon as one refuses, and after a quarter of a
 /// second of silence beside those that were asked already: whoever says nothing keeps nobody up.
 /// Returns with the first proven answer, when all have refused, or at the deadline.
-Heard ask_places(const std::vector<DeskPlace>& places, const Inquiry& inquiry,
-                 std::chrono::steady_clock::time_point deadline);
+Heard ask_servers(const std::vector<ServerAddress>& servers, const Inquiry& inquiry,
+                  std::chrono::steady_clock::time_point deadline);
 
 }  // namespace dllaunch

@@ -59,26 +59,26 @@ std::optional<int> number_at(const Json& object, const char* key, int most) {
 
 }  // namespace
 
-std::string to_line(const MeetingPoint& point, std::string_view start_name) {
+std::string to_line(const RendezvousPoint& point, std::string_view start_name) {
   Json line = {{"start", start_name},
                {"address", point.address},
                {"port", point.port},
-               {"desk", point.desk}};
+               {"desk", point.server_port}};
   if (!point.secret.empty()) line["secret"] = point.secret;
   return line.dump() + "\n";
 }
 
-Result<MeetingPoint> parse_meeting_point(std::string_view line, std::string_view start_name) {
+Result<RendezvousPoint> parse_rendezvous_point(std::string_view line, std::string_view start_name) {
   const Json object = parse(line);
   if (!object.is_object()) return damaged("no meeting point in it");
   if (text_at(object, "start") != start_name) return damaged("of another start");
   const auto address = text_at(object, "address");
   const auto port = number_at(object, "port", last_port);
-  const auto desk = number_at(object, "desk", last_port);
-  if (!address || !is_address(*address) || port.value_or(0) == 0 || !desk) {
+  const auto server_port = number_at(object, "desk", last_port);
+  if (!address || !is_address(*address) || port.value_or(0) == 0 || !server_port) {
     return damaged("no address and port in it");
   }
-  return MeetingPoint{*address, *port, *desk, digits_at(object, "secret", secret_digits)};
+  return RendezvousPoint{*address, *port, *server_port, digits_at(object, "secret", secret_digits)};
 }
 
 std::string_view answer_purpose(const Question& question) {

@@ -11,23 +11,23 @@
 namespace dllaunch {
 
 /// Where the ranks of one start meet.
-struct MeetingPoint {
+struct RendezvousPoint {
   std::string address = {};  // of rank 0's node: a name or a number
   int port = 0;              // held by rank 0 for its program: MASTER_PORT
-  int desk = 0;              // where rank 0 answers ranks of other nodes; 0: it does not
+  int server_port = 0;       // where rank 0 answers ranks of other nodes; 0: it does not
   std::string secret = {};   // of the start: what they prove there to know; empty: not in it
 };
 
 /// One line of JSON.
-std::string to_line(const MeetingPoint& point, std::string_view start_name);
+std::string to_line(const RendezvousPoint& point, std::string_view start_name);
 /// bad_request: not such a line, or one of another start.
-Result<MeetingPoint> parse_meeting_point(std::string_view line, std::string_view start_name);
+Result<RendezvousPoint> parse_rendezvous_point(std::string_view line, std::string_view start_name);
 
 /// "I am rank N of this start; where do we meet?", and with `worker`, "HOST:PORT is me".
 struct Question {
   int rank = 0;
   std::string worker = {};  // empty: only asks
-  std::string to = {};      // "HOST:PORT" of whom it asks; empty: the desk of its own node
+  std::string to = {};      // "HOST:PORT" of whom it asks; empty: the server of its own node
   std::string nonce = {};   // the answer proves that it is one to this question
 };
 

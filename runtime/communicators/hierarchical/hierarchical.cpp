@@ -78,7 +78,8 @@ ShareMemory share_over(std::shared_ptr<Peers> node) {
 
 /// Collective over `world`: measured once for such nodes, then read from the user's cache by rank
 /// 0.
-ColumnLimits limits_of(const Peers& world, const NodeMap& map, int nodes, Column* column) {
+InterNodeLimits limits_of(const Peers& world, const NodeMap& map, int nodes,
+                          InterNode* inter_node) {
   const auto file = measured_file(process_environment(), "all-reduce-between-nodes");
   const std::string key = fmt::format("{}/{}/{}x{}/{}", cpu_model(), network_of_node(), nodes,
                                       map.size() / nodes, mpi_version());
@@ -88,12 +89,13 @@ ColumnLimits limits_of(const Peers& world, const NodeMap& map, int nodes, Column
     if (kept && kept->size() == 1 && kept->front() >= 0) words = {kept->front(), 1};
   }
   const auto all = world.gather_all(words);
-  ColumnLimits limits;
+  InterNodeLimits limits;
   if (all[1] != 0) {
-    limits.whole_bytes = std::min(static_cast<std::size_t>(all[0]), ColumnLimits::most_whole_bytes);
+    limits.whole_bytes =
+        std::min(static_cast<std::size_t>(all[0]), InterNodeLimits::most_whole_bytes);
     return limits;
   }
-  const auto measured = measure_limits(world, column);
+  const auto measured = measure_limits(world, inter_node);
   if (!measured) return limits;
   const std::array<std::int64_t, 1> found = {static_cast<std::int64_t>(measured->whole_bytes)};
   // Where it cannot be kept it is measured again.
@@ -127,19 +129,20 @@ Result<std::unique_ptr<Communicator>> open(std::shared_ptr<MpiLibrary> library,
   const int index = node->rank();
   const int my_node = map.node[static_cast<std::size_t>(map.rank)];
   const int nodes = 1 + *std::ranges::max_element(map.node);
-  std::unique_ptr<Column> column;
+  std::unique_ptr<InterNode> inter_node;
   auto peers = world->split(std::min(index, map.columns), my_node);
   if (nodes > 1) peers->limit_messages(message_limit(*world));
   if (index < map.columns && nodes > 1) {
-    column = std::make_unique<Column>(std::move(peers), ColumnLimits{});
+    inter_node = std::make_unique<InterNode>(std::move(peers), InterNodeLimits{});
   }
-  if (ranks_per_node == 0 && nodes > 1 && nodes <= ColumnLimits{}.most_nodes) {
-    const ColumnLimits limits = limits_of(*world, map, nodes, column.get());
-    if (column) column->set_limits(limits);
+  if (ranks_per_node == 0 && nodes > 1 && nodes <= InterNodeLimits{}.most_nodes) {
+    const InterNodeLimits limits = limits_of(*world, map, nodes, inter_node.get());
+    if (inter_node) inter_node->set_limits(limits);
   }
   const std::size_t staging = staging_bytes_for(map.size(), map.columns, nodes);
   return std::unique_ptr<Communicator>(std::make_unique<HierarchicalCommunicator>(
-      std::move(map), share_over(std::move(node)), std::move(column), staging, std::move(library)));
+      std::move(map), share_over(std::move(node)), std::move(inter_node), staging,
+      std::move(library)));
 }
 
 }  // namespace

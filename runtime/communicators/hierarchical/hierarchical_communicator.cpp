@@ -25,37 +25,37 @@ constexpr int region_shift = 48;
 
 }  // namespace
 
-Team HierarchicalCommunicator::make_team(const NodeMap& map, const SharedPieces& areas,
-                                         std::size_t staging_bytes) {
+NodeGroup HierarchicalCommunicator::make_group(const NodeMap& map, const SharedPieces& areas,
+                                               std::size_t staging_bytes) {
   return {map.local_index[static_cast<std::size_t>(map.rank)], areas.pieces, staging_bytes};
 }
 
 HierarchicalCommunicator::HierarchicalCommunicator(NodeMap map, ShareMemory share,
-                                                   std::unique_ptr<Column> column,
+                                                   std::unique_ptr<InterNode> inter_node,
                                                    std::size_t staging_bytes,
                                                    std::shared_ptr<void> library)
     : library_(std::move(library)),
       map_(std::move(map)),
       nodes_(1 + *std::ranges::max_element(map_.node)),
       share_(std::move(share)),
-      areas_(share_(Team::area_bytes(staging_bytes))),
-      team_(make_team(map_, areas_, staging_bytes)),
-      column_(std::move(column)),
-      crowded_(team_.size() > ::sysconf(_SC_NPROCESSORS_ONLN)) {}
+      areas_(share_(NodeGroup::area_bytes(staging_bytes))),
+      group_(make_group(map_, areas_, staging_bytes)),
+      inter_node_(std::move(inter_node)),
+      crowded_(group_.size() > ::sysconf(_SC_NPROCESSORS_ONLN)) {}
 
 std::span<std::byte> HierarchicalCommunicator::allocate(std::size_t bytes) {
   if (bytes == 0) return {};
   // Sharing waits for the other ranks, which may be waiting for what this one has begun.
   finish_all();
   regions_.push_back({share_(bytes), bytes});
-  return {regions_.back().shared.pieces[static_cast<std::size_t>(team_.index())], bytes};
+  return {regions_.back().shared.pieces[static_cast<std::size_t>(group_.index())], bytes};
 }
 
 // ---- from a collective to its steps
 
 Pending HierarchicalCommunicator::queue(Step step, void* data, std::size_t count, int blocks) {
   const std::size_t element = bytes_of(step.type);
-  const std::size_t most = team_.staging_bytes() / element / static_cast<std::size_t>(blocks);
+  const std::size_t most = group_.staging_bytes() / element / static_cast<std::size_t>(blocks);
   assert(most > 0);
   step.stride = count * element;
   step.first = next_;
@@ -79,14 +79,14 @@ void HierarchicalCommunicator::begin(Step step) {
 void HierarchicalCommunicator::choose_place(Step& step) const {
   if (step.kind == CollectiveKind::barrier) return;
   const bool small_kind = step.kind != CollectiveKind::reduce_scatter && !several_nodes();
-  if (small_kind && step.bytes() <= Team::slot_bytes) {
+  if (small_kind && step.bytes() <= NodeGroup::slot_bytes) {
     const bool shows = step.kind != CollectiveKind::broadcast || step.root == map_.rank;
     const bool fits = step.bytes() <= Announcement::payload_bytes;
     if (shows) step.place = fits ? Place::announcement : Place::slot;
     return;
   }
   for (std::size_t i = 0; i < regions_.size(); ++i) {
-    const std::byte* begin = regions_[i].shared.pieces[static_cast<std::size_t>(team_.index())];
+    const std::byte* begin = regions_[i].shared.pieces[static_cast<std::size_t>(group_.index())];
     if (step.data < begin || step.data >= begin + regions_[i].bytes) continue;
     step.place = Place::region;
     step.where = i << region_shift | static_cast<std::uint64_t>(step.data - begin);
@@ -96,17 +96,17 @@ void HierarchicalCommunicator::choose_place(Step& step) const {
 }
 
 bool HierarchicalCommunicator::try_begin(Step& step) {
-  if (!team_.may_begin(step.number, step.place == Place::staging)) return false;
-  Announcement& said = team_.announcement(step.number);
+  if (!group_.may_begin(step.number, step.place == Place::staging)) return false;
+  Announcement& said = group_.announcement(step.number);
   const bool one_of_many = step.kind == CollectiveKind::all_gather;
   const std::byte* own =
       step.data + (one_of_many ? static_cast<std::size_t>(map_.rank) * step.stride : 0);
   if (step.place == Place::announcement) std::memcpy(said.payload.data(), own, step.bytes());
   if (step.place == Place::slot) {
-    std::memcpy(team_.slot(team_.index(), step.number), own, step.bytes());
+    std::memcpy(group_.slot(group_.index(), step.number), own, step.bytes());
   }
   if (step.place == Place::staging) {
-    copy_in(step, team_.staging(team_.index(), step.number));
+    copy_in(step, group_.staging(group_.index(), step.number));
     step.where = 0;
   }
   said.where = step.where;
@@ -117,7 +117,7 @@ bool HierarchicalCommunicator::try_begin(Step& step) {
   said.type = step.type;
   said.op = step.op;
   said.place = step.place;
-  team_.begin(step.number);
+  group_.begin(step.number);
   step.state = StepState::begun;
   return true;
 }
@@ -137,16 +137,16 @@ void HierarchicalCommunicator::copy_in(Step& step, std::byte* to) const {
 }
 
 std::byte* HierarchicalCommunicator::visible(int index, const Step& step) const {
-  const Announcement& said = *team_.begun(index, step.number);
+  const Announcement& said = *group_.begun(index, step.number);
   switch (said.place) {
     case Place::none:
       return nullptr;
     case Place::announcement:
       return const_cast<std::byte*>(said.payload.data());
     case Place::slot:
-      return team_.slot(index, step.number);
+      return group_.slot(index, step.number);
     case Place::staging:
-      return team_.staging(index, step.number);
+      return group_.staging(index, step.number);
     case Place::region: {
       const Region& region = regions_[said.where >> region_shift];
       const std::uint64_t offset = said.where & ((std::uint64_t{1} << region_shift) - 1);
@@ -157,7 +157,7 @@ std::byte* HierarchicalCommunicator::visible(int index, const Step& step) const 
 }
 
 std::byte* HierarchicalCommunicator::visible_block(int index, const Step& step, int block) const {
-  const std::uint64_t stride = team_.begun(index, step.number)->stride;
+  const std::uint64_t stride = group_.begun(index, step.number)->stride;
   return visible(index, step) + static_cast<std::uint64_t>(block) * stride;
 }
 
@@ -191,7 +191,7 @@ void HierarchicalCommunicator::finish(std::uint64_t last_step) {
 }
 
 void HierarchicalCommunicator::progress() {
-  if (column_) column_->progress();
+  if (inter_node_) inter_node_->progress();
   for (Step& step : live_) {
     while (step.state != StepState::ended && advance(step)) {
     }
@@ -200,7 +200,7 @@ void HierarchicalCommunicator::progress() {
   }
   while (!live_.empty() && live_.front().state == StepState::ended) {
     ended_ = live_.front().number;
-    team_.end(ended_);
+    group_.end(ended_);
     live_.pop_front();
   }
 }
@@ -216,16 +216,16 @@ bool HierarchicalCommunicator::advance(Step& step) {
       work(step);
       return true;
     case StepState::exchanged:
-      if (!column_->is_done(step.exchange)) return false;
+      if (!inter_node_->is_done(step.exchange)) return false;
       finish_exchange(step);
       return true;
     case StepState::reduced:
-      if (!all_marked(step, Team::Mark::reduced)) return false;
+      if (!all_marked(step, NodeGroup::Mark::reduced)) return false;
       step.seen = 0;
       copy_out(step);
       return true;
     case StepState::copied:
-      if (!all_marked(step, Team::Mark::copied)) return false;
+      if (!all_marked(step, NodeGroup::Mark::copied)) return false;
       step.state = StepState::ended;
       return true;
     case StepState::ended:
@@ -235,17 +235,17 @@ bool HierarchicalCommunicator::advance(Step& step) {
 }
 
 bool HierarchicalCommunicator::all_begun(Step& step) {
-  for (; step.seen < team_.size(); ++step.seen) {
-    const Announcement* said = team_.begun(step.seen, step.number);
+  for (; step.seen < group_.size(); ++step.seen) {
+    const Announcement* said = group_.begun(step.seen, step.number);
     if (said == nullptr) return false;
     check_same(step, *said, step.seen);
   }
   return true;
 }
 
-bool HierarchicalCommunicator::all_marked(Step& step, Team::Mark mark) {
-  for (; step.seen < team_.size(); ++step.seen) {
-    if (!team_.is_set(mark, step.seen, step.number)) return false;
+bool HierarchicalCommunicator::all_marked(Step& step, NodeGroup::Mark mark) {
+  for (; step.seen < group_.size(); ++step.seen) {
+    if (!group_.is_set(mark, step.seen, step.number)) return false;
   }
   return true;
 }

@@ -22,7 +22,9 @@ struct NodeMap {
   int columns = 1;               // ranks that every node has at least
 
   int size() const { return static_cast<int>(node.size()); }
-  int column(int of_rank) const { return local_index[static_cast<std::size_t>(of_rank)] % columns; }
+  int inter_node(int of_rank) const {
+    return local_index[static_cast<std::size_t>(of_rank)] % columns;
+  }
 };
 
 /// Memory of a node's ranks, zeroed, one piece each, and what keeps it there.
@@ -39,9 +41,9 @@ using ShareMemory = std::function<SharedPieces(std::size_t bytes)>;
 /// all; when all have, it is done. No byte is copied where the data lies in allocate()d memory.
 class HierarchicalCommunicator final : public Communicator {
  public:
-  /// `column` is null on a rank that has none, and where there is one node. `library` outlives
+  /// `inter_node` is null on a rank that has none, and where there is one node. `library` outlives
   /// everything else.
-  HierarchicalCommunicator(NodeMap map, ShareMemory share, std::unique_ptr<Column> column,
+  HierarchicalCommunicator(NodeMap map, ShareMemory share, std::unique_ptr<InterNode> inter_node,
                            std::size_t staging_bytes, std::shared_ptr<void> library);
   ~HierarchicalCommunicator() override { finish_all(); }
   HierarchicalCommunicator(const HierarchicalCommunicator&) = delete;
@@ -83,7 +85,8 @@ class HierarchicalCommunicator final : public Communicator {
     SharedPieces shared;
     std::size_t bytes = 0;
   };
-  static Team make_team(const NodeMap& map, const SharedPieces& areas, std::size_t staging_bytes);
+  static NodeGroup make_group(const NodeMap& map, const SharedPieces& areas,
+                              std::size_t staging_bytes);
 
   Pending queue(Step step, void* data, std::size_t count, int blocks);
   void begin(Step step);
@@ -97,7 +100,7 @@ class HierarchicalCommunicator final : public Communicator {
   bool advance(Step& step);
 
   bool all_begun(Step& step);
-  bool all_marked(Step& step, Team::Mark mark);
+  bool all_marked(Step& step, NodeGroup::Mark mark);
   void check_same(const Step& step, const Announcement& theirs, int index) const;
 
   void work(Step& step);
@@ -118,7 +121,7 @@ class HierarchicalCommunicator final : public Communicator {
     return !several_nodes() && step.place != Place::staging && step.place != Place::region;
   }
   bool several_nodes() const { return nodes_ > 1; }
-  bool has_column() const { return team_.index() < map_.columns; }
+  bool has_inter_node() const { return group_.index() < map_.columns; }
   int node_of(int world_rank) const { return map_.node[static_cast<std::size_t>(world_rank)]; }
   int index_of(int world_rank) const {
     return map_.local_index[static_cast<std::size_t>(world_rank)];
@@ -130,8 +133,8 @@ class HierarchicalCommunicator final : public Communicator {
   int nodes_;
   ShareMemory share_;
   SharedPieces areas_;
-  Team team_;
-  std::unique_ptr<Column> column_;
+  NodeGroup group_;
+  std::unique_ptr<InterNode> inter_node_;
   std::vector<Region> regions_;
   std::deque<Step> live_;
   std::uint64_t next_ = 1;                 // number of the next step

@@ -53,8 +53,8 @@ void HierarchicalCommunicator::work(Step& step) {
       spread(step);
       return;
     case CollectiveKind::barrier:
-      if (team_.index() != 0) return mark_reduced(step);
-      step.exchange = column_->barrier();
+      if (group_.index() != 0) return mark_reduced(step);
+      step.exchange = inter_node_->barrier();
       step.state = StepState::exchanged;
       return;
   }
@@ -76,93 +76,94 @@ void HierarchicalCommunicator::work_alone(Step& step) {
     return;
   }
   sources_.clear();
-  for (int index = 0; index < team_.size(); ++index) sources_.push_back(visible(index, step));
+  for (int index = 0; index < group_.size(); ++index) sources_.push_back(visible(index, step));
   const std::array<std::byte*, 1> destination = {step.data};
   reduce({step.type, step.op, size()}, sources_, destination, step.count);
 }
 
 void HierarchicalCommunicator::mark_reduced(Step& step) {
-  team_.set(Team::Mark::reduced, step.number);
+  group_.set(NodeGroup::Mark::reduced, step.number);
   step.state = StepState::reduced;
 }
 
 void HierarchicalCommunicator::mark_copied(Step& step) {
-  team_.set(Team::Mark::copied, step.number);
+  group_.set(NodeGroup::Mark::copied, step.number);
   step.state = StepState::copied;
 }
 
-/// Each rank that has a column reduces one slice, into the memory of all ranks of the node.
+/// Each rank that has a inter_node reduces one slice, into the memory of all ranks of the node.
 void HierarchicalCommunicator::reduce_slice(Step& step) {
-  if (!has_column()) return mark_reduced(step);
-  const Slice slice = slice_of(step.count, step.type, team_.index(), map_.columns);
+  if (!has_inter_node()) return mark_reduced(step);
+  const Slice slice = slice_of(step.count, step.type, group_.index(), map_.columns);
   if (slice.count == 0) return mark_reduced(step);
   const std::size_t offset = slice.begin * bytes_of(step.type);
   sources_.clear();
   destinations_.clear();
-  for (int index = 0; index < team_.size(); ++index) {
+  for (int index = 0; index < group_.size(); ++index) {
     std::byte* data = visible(index, step) + offset;
     sources_.push_back(data);
-    if (!several_nodes() || index == team_.index()) destinations_.push_back(data);
+    if (!several_nodes() || index == group_.index()) destinations_.push_back(data);
   }
   const Reduction whole{step.type, step.op, size()};
   const Reduction part{step.type, step.op == ReduceOp::average ? ReduceOp::sum : step.op};
   reduce(several_nodes() ? part : whole, sources_, destinations_, slice.count);
   if (!several_nodes()) return mark_reduced(step);
-  step.exchange = column_->all_reduce(destinations_[0], slice.count, whole, step.number);
+  step.exchange = inter_node_->all_reduce(destinations_[0], slice.count, whole, step.number);
   step.state = StepState::exchanged;
 }
 
-/// Each rank that has a column reduces the blocks of its column, each for the rank it belongs to.
+/// Each rank that has a inter_node reduces the blocks of its inter_node, each for the rank it
+/// belongs to.
 void HierarchicalCommunicator::scatter(Step& step) {
-  if (!has_column()) return mark_reduced(step);
+  if (!has_inter_node()) return mark_reduced(step);
   const Reduction whole{step.type, step.op, size()};
   const Reduction part{step.type, step.op == ReduceOp::average ? ReduceOp::sum : step.op};
-  std::vector<Column::Block> blocks;
+  std::vector<InterNode::Block> blocks;
   for (int owner = 0; owner < size(); ++owner) {
-    if (map_.column(owner) != team_.index()) continue;
+    if (map_.inter_node(owner) != group_.index()) continue;
     sources_.clear();
-    for (int index = 0; index < team_.size(); ++index) {
+    for (int index = 0; index < group_.size(); ++index) {
       sources_.push_back(visible_block(index, step, owner));
     }
-    std::byte* mine = visible_block(team_.index(), step, owner);
+    std::byte* mine = visible_block(group_.index(), step, owner);
     std::byte* result = is_here(owner) ? visible_block(index_of(owner), step, owner) : nullptr;
     const std::array<std::byte*, 1> destination = {several_nodes() ? mine : result};
     reduce(several_nodes() ? part : whole, sources_, destination, step.count);
     blocks.push_back({.node = node_of(owner), .data = mine, .result = result});
   }
   if (!several_nodes()) return mark_reduced(step);
-  step.exchange = column_->reduce_scatter(std::move(blocks), step.count, whole, step.number);
+  step.exchange = inter_node_->reduce_scatter(std::move(blocks), step.count, whole, step.number);
   step.state = StepState::exchanged;
 }
 
-/// Each rank that has a column brings the blocks of its column from and to the other nodes.
+/// Each rank that has a inter_node brings the blocks of its inter_node from and to the other nodes.
 void HierarchicalCommunicator::gather(Step& step) {
-  if (!several_nodes() || !has_column()) return mark_reduced(step);
-  std::vector<Column::Block> blocks;
+  if (!several_nodes() || !has_inter_node()) return mark_reduced(step);
+  std::vector<InterNode::Block> blocks;
   for (int owner = 0; owner < size(); ++owner) {
-    if (map_.column(owner) != team_.index()) continue;
-    const int holder = is_here(owner) ? index_of(owner) : team_.index();
+    if (map_.inter_node(owner) != group_.index()) continue;
+    const int holder = is_here(owner) ? index_of(owner) : group_.index();
     blocks.push_back({.node = node_of(owner), .data = visible_block(holder, step, owner)});
   }
-  step.exchange = column_->all_gather(blocks, step.bytes(), step.number);
+  step.exchange = inter_node_->all_gather(blocks, step.bytes(), step.number);
   step.state = StepState::exchanged;
 }
 
 /// The first rank of each node passes it on between nodes.
 void HierarchicalCommunicator::spread(Step& step) {
-  if (!several_nodes() || team_.index() != 0) return mark_reduced(step);
+  if (!several_nodes() || group_.index() != 0) return mark_reduced(step);
   std::byte* data = visible(is_here(step.root) ? index_of(step.root) : 0, step);
-  step.exchange = column_->broadcast(data, step.bytes(), node_of(step.root));
+  step.exchange = inter_node_->broadcast(data, step.bytes(), node_of(step.root));
   step.state = StepState::exchanged;
 }
 
 void HierarchicalCommunicator::finish_exchange(Step& step) {
   if (step.kind == CollectiveKind::all_reduce) {
-    const Slice slice = slice_of(step.count, step.type, team_.index(), map_.columns);
+    const Slice slice = slice_of(step.count, step.type, group_.index(), map_.columns);
     const std::size_t offset = slice.begin * bytes_of(step.type);
-    const std::byte* result = visible(team_.index(), step) + offset;
-    for (int index = 0; index < team_.size(); ++index) {
-      if (index == team_.index()) continue;
+    const std::byte* result = visible(group_.index(), step) + offset;
+    for (int index = 0; index < group_.size(); ++index) {
+      if (index == group_.index()) continue;
       std::memcpy(visible(index, step) + offset, result, slice.count * bytes_of(step.type));
     }
   }
@@ -176,17 +177,17 @@ void HierarchicalCommunicator::copy_out(Step& step) {
   step.state = StepState::ended;
   switch (step.kind) {
     case CollectiveKind::all_reduce:
-      if (staged) std::memcpy(step.data, visible(team_.index(), step), step.bytes());
+      if (staged) std::memcpy(step.data, visible(group_.index(), step), step.bytes());
       return;
     case CollectiveKind::reduce_scatter: {
       const auto offset = static_cast<std::size_t>(map_.rank) * step.stride;
-      const std::byte* mine = visible_block(team_.index(), step, map_.rank);
+      const std::byte* mine = visible_block(group_.index(), step, map_.rank);
       if (staged) std::memcpy(step.data + offset, mine, step.bytes());
       return;
     }
     case CollectiveKind::all_gather:
       for (int owner = 0; owner < size(); ++owner) {
-        const int holder = is_here(owner) ? index_of(owner) : map_.column(owner);
+        const int holder = is_here(owner) ? index_of(owner) : map_.inter_node(owner);
         std::byte* to = step.data + static_cast<std::size_t>(owner) * step.stride;
         const std::byte* from = visible_block(holder, step, owner);
         if (to != from && owner != map_.rank) std::memcpy(to, from, step.bytes());

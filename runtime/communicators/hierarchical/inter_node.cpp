@@ -24,7 +24,7 @@ Memory scratch(std::size_t bytes) {
 }  // namespace
 
 /// Node j has elements [begin(j), begin(j + 1)).
-struct Column::Parts {
+struct InterNode::Parts {
   static Parts of(std::size_t count, std::size_t element_bytes, int nodes) {
     const std::size_t units = part_alignment / element_bytes * static_cast<std::size_t>(nodes);
     const std::size_t each = (count + units - 1) / units * (part_alignment / element_bytes);
@@ -43,8 +43,8 @@ struct Column::Parts {
 };
 
 /// `others` holds the contributions of the other nodes, in their order, without a gap.
-void Column::reduce_nodes(std::byte* own, const std::byte* others, std::size_t count,
-                          const Reduction& reduction, std::byte* result) const {
+void InterNode::reduce_nodes(std::byte* own, const std::byte* others, std::size_t count,
+                             const Reduction& reduction, std::byte* result) const {
   std::vector<const std::byte*> sources;
   for (int node = 0; node < nodes(); ++node) {
     if (node == peers_->rank()) {
@@ -58,8 +58,8 @@ void Column::reduce_nodes(std::byte* own, const std::byte* others, std::size_t c
   reduce(reduction, sources, destination, count);
 }
 
-Pending Column::all_reduce(std::byte* data, std::size_t count, const Reduction& reduction,
-                           std::uint64_t step) {
+Pending InterNode::all_reduce(std::byte* data, std::size_t count, const Reduction& reduction,
+                              std::uint64_t step) {
   const std::size_t bytes = count * bytes_of(reduction.type);
   const bool few = nodes() <= limits_.most_nodes;
   if (few && bytes <= limits_.whole_bytes) return exchange_whole(data, count, reduction, step);
@@ -77,8 +77,8 @@ Pending Column::all_reduce(std::byte* data, std::size_t count, const Reduction& 
   return exchange;
 }
 
-Pending Column::exchange_whole(std::byte* data, std::size_t count, const Reduction& reduction,
-                               std::uint64_t step) {
+Pending InterNode::exchange_whole(std::byte* data, std::size_t count, const Reduction& reduction,
+                                  std::uint64_t step) {
   const Pending exchange = peers_->open();
   const std::size_t bytes = count * bytes_of(reduction.type);
   Memory others = scratch(bytes * static_cast<std::size_t>(nodes() - 1));
@@ -100,8 +100,8 @@ Pending Column::exchange_whole(std::byte* data, std::size_t count, const Reducti
   return exchange;
 }
 
-Pending Column::exchange_parts(std::byte* data, std::size_t count, const Reduction& reduction,
-                               std::uint64_t step) {
+Pending InterNode::exchange_parts(std::byte* data, std::size_t count, const Reduction& reduction,
+                                  std::uint64_t step) {
   const Pending exchange = peers_->open();
   const Parts parts = Parts::of(count, bytes_of(reduction.type), nodes());
   const std::size_t mine = parts.bytes(node());
@@ -131,8 +131,8 @@ Pending Column::exchange_parts(std::byte* data, std::size_t count, const Reducti
   return exchange;
 }
 
-Pending Column::reduce_scatter(std::vector<Block> blocks, std::size_t count,
-                               const Reduction& reduction, std::uint64_t step) {
+Pending InterNode::reduce_scatter(std::vector<Block> blocks, std::size_t count,
+                                  const Reduction& reduction, std::uint64_t step) {
   const Pending exchange = peers_->open();
   const std::size_t bytes = count * bytes_of(reduction.type);
   const auto others = static_cast<std::size_t>(nodes() - 1);
@@ -162,8 +162,8 @@ Pending Column::reduce_scatter(std::vector<Block> blocks, std::size_t count,
   return exchange;
 }
 
-Pending Column::all_gather(const std::vector<Block>& blocks, std::size_t bytes,
-                           std::uint64_t step) {
+Pending InterNode::all_gather(const std::vector<Block>& blocks, std::size_t bytes,
+                              std::uint64_t step) {
   const Pending exchange = peers_->open();
   for (const Block& block : blocks) {
     if (block.node != node()) {
@@ -177,13 +177,13 @@ Pending Column::all_gather(const std::vector<Block>& blocks, std::size_t bytes,
   return exchange;
 }
 
-Pending Column::broadcast(std::byte* data, std::size_t bytes, int root) {
+Pending InterNode::broadcast(std::byte* data, std::size_t bytes, int root) {
   const Pending exchange = peers_->open();
   peers_->broadcast(exchange, data, bytes, root);
   return exchange;
 }
 
-Pending Column::barrier() {
+Pending InterNode::barrier() {
   const Pending exchange = peers_->open();
   peers_->barrier(exchange);
   return exchange;

@@ -1,5 +1,5 @@
-// A column: one rank of every node, which together finish what each has reduced within its node.
-// All columns work at once, so that a node's network cards are all busy.
+// A inter_node: one rank of every node, which together finish what each has reduced within its
+// node. All columns work at once, so that a node's network cards are all busy.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/communicators/hierarchical/column_limits.hpp"
+#include "runtime/communicators/hierarchical/inter_node_limits.hpp"
 #include "runtime/communicators/mpi/peers.hpp"
 #include "runtime/communicators/reduction/reduction.hpp"
 
@@ -16,18 +16,18 @@ namespace dllaunch {
 
 /// Exchanges under way are told apart by `step`, the same number on all nodes, never used twice at
 /// a time. Bits do not depend on the node: each element is reduced in the order of nodes.
-class Column {
+class InterNode {
  public:
   /// `peers` holds one rank per node, in the order of nodes.
-  Column(std::unique_ptr<Peers> peers, ColumnLimits limits)
+  InterNode(std::unique_ptr<Peers> peers, InterNodeLimits limits)
       : peers_(std::move(peers)), limits_(limits) {}
 
   int node() const { return peers_->rank(); }
   int nodes() const { return peers_->size(); }
 
   /// The same on all nodes. With nothing under way.
-  void set_limits(ColumnLimits limits) { limits_ = limits; }
-  ColumnLimits limits() const { return limits_; }
+  void set_limits(InterNodeLimits limits) { limits_ = limits; }
+  InterNodeLimits limits() const { return limits_; }
 
   /// In place, everywhere the same bits.
   Pending all_reduce(std::byte* data, std::size_t count, const Reduction& reduction,
@@ -62,7 +62,7 @@ class Column {
                     const Reduction& reduction, std::byte* result) const;
 
   std::unique_ptr<Peers> peers_;
-  ColumnLimits limits_;
+  InterNodeLimits limits_;
 };
 
 }  // namespace dllaunch

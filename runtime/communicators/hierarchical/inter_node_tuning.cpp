@@ -24,7 +24,7 @@ constexpr int repetitions = 3;
 constexpr std::chrono::milliseconds budget{500};
 constexpr double clearly = 0.9;
 
-constexpr std::array<ColumnLimits, 2> ways = {
+constexpr std::array<InterNodeLimits, 2> ways = {
     {{.whole_bytes = std::numeric_limits<std::size_t>::max()}, {.whole_bytes = 0}}};
 
 std::int64_t nanoseconds_since(Clock::time_point start) {
@@ -32,14 +32,15 @@ std::int64_t nanoseconds_since(Clock::time_point start) {
 }
 
 /// The fastest of a few, this rank's; the first is not counted.
-std::int64_t time_one(Column& column, std::vector<float>& data, std::uint64_t& step) {
+std::int64_t time_one(InterNode& inter_node, std::vector<float>& data, std::uint64_t& step) {
   std::int64_t best = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i <= repetitions; ++i) {
     const auto start = Clock::now();
-    const Pending exchange = column.all_reduce(reinterpret_cast<std::byte*>(data.data()),
-                                               data.size(), {DType::f32, ReduceOp::sum}, step++);
-    while (!column.is_done(exchange)) {
-      column.progress();
+    const Pending exchange =
+        inter_node.all_reduce(reinterpret_cast<std::byte*>(data.data()), data.size(),
+                              {DType::f32, ReduceOp::sum}, step++);
+    while (!inter_node.is_done(exchange)) {
+      inter_node.progress();
       ::sched_yield();  // ranks may outnumber CPUs
     }
     if (i > 0) best = std::min(best, nanoseconds_since(start));
@@ -72,18 +73,18 @@ std::size_t choose_whole_bytes(std::span<const WayTimes> times) {
   return most;
 }
 
-std::optional<ColumnLimits> measure_limits(const Peers& world, Column* column) {
+std::optional<InterNodeLimits> measure_limits(const Peers& world, InterNode* inter_node) {
   const auto start = Clock::now();
-  const ColumnLimits before = column == nullptr ? ColumnLimits{} : column->limits();
+  const InterNodeLimits before = inter_node == nullptr ? InterNodeLimits{} : inter_node->limits();
   std::vector<WayTimes> times;
   std::uint64_t step = 1;
   bool in_time = true;
-  for (std::size_t bytes = least_bytes; bytes <= ColumnLimits::most_whole_bytes; bytes *= 2) {
+  for (std::size_t bytes = least_bytes; bytes <= InterNodeLimits::most_whole_bytes; bytes *= 2) {
     std::array<std::int64_t, 3> mine = {};
     std::vector<float> data(bytes / sizeof(float));
-    for (std::size_t way = 0; way < ways.size() && column != nullptr; ++way) {
-      column->set_limits(ways[way]);
-      mine[way] = time_one(*column, data, step);
+    for (std::size_t way = 0; way < ways.size() && inter_node != nullptr; ++way) {
+      inter_node->set_limits(ways[way]);
+      mine[way] = time_one(*inter_node, data, step);
     }
     mine[2] = nanoseconds_since(start);
     const auto all = slowest(world, mine);
@@ -94,9 +95,9 @@ std::optional<ColumnLimits> measure_limits(const Peers& world, Column* column) {
     in_time = std::chrono::nanoseconds(all[2]) <= budget;
     if (!in_time) break;
   }
-  if (column != nullptr) column->set_limits(before);
+  if (inter_node != nullptr) inter_node->set_limits(before);
   if (!in_time) return std::nullopt;
-  ColumnLimits limits;
+  InterNodeLimits limits;
   limits.whole_bytes = choose_whole_bytes(times);
   return limits;
 }

@@ -21,9 +21,9 @@ struct WayTimes {
 /// where it is at once. Sizes ascending.
 std::size_t choose_whole_bytes(std::span<const WayTimes> times);
 
-/// Collective over `world`; `column` is nullptr on ranks that have none, and has finished what it
-/// had. Nothing where half a second did not suffice to find out, as on a network that is busy.
-std::optional<ColumnLimits> measure_limits(const Peers& world, Column* column);
+/// Collective over `world`; `inter_node` is nullptr on ranks that have none, and has finished what
+/// it had. Nothing where half a second did not suffice to find out, as on a network that is busy.
+std::optional<InterNodeLimits> measure_limits(const Peers& world, InterNode* inter_node);
 
 /// What the node's network is, as keys name it: "infiniband-4" for as many adapters, else the
 /// fastest link's Mbit/s, "ethernet-10000".

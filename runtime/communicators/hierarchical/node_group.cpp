@@ -18,7 +18,7 @@ static_assert(sizeof(Announcement) == cache_line);
 }  // namespace
 
 /// Staging follows. Only its rank writes to it, besides the data of staging.
-struct Team::Area {
+struct NodeGroup::Area {
   Flag ended;
   alignas(cache_line) std::array<Announcement, window> announcements;
   std::array<std::array<Flag, window>, 2> marks;
@@ -26,22 +26,22 @@ struct Team::Area {
   std::array<std::array<std::byte, slot_bytes + cache_line>, window> slots;
 };
 
-std::size_t Team::area_bytes(std::size_t staging_bytes) {
+std::size_t NodeGroup::area_bytes(std::size_t staging_bytes) {
   return sizeof(Area) + staging_window * staging_bytes;
 }
 
-Team::Team(int index, std::vector<std::byte*> areas, std::size_t staging_bytes)
+NodeGroup::NodeGroup(int index, std::vector<std::byte*> areas, std::size_t staging_bytes)
     : index_(index), areas_(std::move(areas)), staging_bytes_(staging_bytes) {}
 
-Team::Area& Team::area(int rank) const {
+NodeGroup::Area& NodeGroup::area(int rank) const {
   return *reinterpret_cast<Area*>(areas_[static_cast<std::size_t>(rank)]);
 }
 
-Announcement& Team::line(int rank, std::uint64_t step) const {
+Announcement& NodeGroup::line(int rank, std::uint64_t step) const {
   return area(rank).announcements[step % window];
 }
 
-bool Team::may_begin(std::uint64_t step, bool staged) {
+bool NodeGroup::may_begin(std::uint64_t step, bool staged) {
   const std::uint64_t distance = staged ? staging_window : window;
   if (step <= all_ended_ + distance) return true;
   all_ended_ = std::numeric_limits<std::uint64_t>::max();
@@ -51,26 +51,26 @@ bool Team::may_begin(std::uint64_t step, bool staged) {
   return step <= all_ended_ + distance;
 }
 
-std::byte* Team::slot(int rank, std::uint64_t step) const {
+std::byte* NodeGroup::slot(int rank, std::uint64_t step) const {
   return area(rank).slots[step % window].data();
 }
 
-std::byte* Team::staging(int rank, std::uint64_t step) const {
+std::byte* NodeGroup::staging(int rank, std::uint64_t step) const {
   return areas_[static_cast<std::size_t>(rank)] + sizeof(Area) +
          step % staging_window * staging_bytes_;
 }
 
-void Team::set(Mark mark, std::uint64_t step) {
+void NodeGroup::set(Mark mark, std::uint64_t step) {
   Flag& flag = area(index_).marks[static_cast<std::size_t>(mark)][step % window];
   flag.step.store(step, std::memory_order_release);
 }
 
-bool Team::is_set(Mark mark, int rank, std::uint64_t step) const {
+bool NodeGroup::is_set(Mark mark, int rank, std::uint64_t step) const {
   const Flag& flag = area(rank).marks[static_cast<std::size_t>(mark)][step % window];
   return flag.step.load(std::memory_order_acquire) == step;
 }
 
-void Team::end(std::uint64_t step) {
+void NodeGroup::end(std::uint64_t step) {
   area(index_).ended.step.store(step, std::memory_order_release);
 }
 

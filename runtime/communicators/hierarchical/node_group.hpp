@@ -40,7 +40,7 @@ struct alignas(64) Announcement {
 
 /// Steps are numbered from 1, the same on all ranks; each rank begins and ends them in order. Of a
 /// window of consecutive steps each has its own lines, so ranks may be as far apart as that.
-class Team {
+class NodeGroup {
  public:
   static constexpr std::uint64_t window = 64;         // steps under way
   static constexpr std::uint64_t staging_window = 8;  // of them with data in staging
@@ -51,7 +51,7 @@ class Team {
   static std::size_t area_bytes(std::size_t staging_bytes);
 
   /// Rank r of the node brought areas[r], zeroed; this is rank `index`.
-  Team(int index, std::vector<std::byte*> areas, std::size_t staging_bytes);
+  NodeGroup(int index, std::vector<std::byte*> areas, std::size_t staging_bytes);
 
   int index() const { return index_; }
   int size() const { return static_cast<int>(areas_.size()); }

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/rank/rank_env.hpp"
+#include "support/result.hpp"
 
 namespace dllaunch {
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/communicators/host/host_communicator.hpp"
 #include "runtime/gpu/drivers.hpp"
 
 namespace dllaunch {
@@ -58,7 +59,7 @@ Result<Open> load() {
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> open_nccl(const RankEnv& env) {
-  auto host = open_communicator("auto", env);
+  auto host = open_host_communicator(env);
   if (!host) return host;
   auto open = load();
   // One rank without the module would leave the others waiting inside of it.

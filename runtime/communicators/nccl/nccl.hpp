@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/rank/rank_env.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {

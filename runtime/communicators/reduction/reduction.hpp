@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/communicators/communicator.hpp"
 #include "runtime/numerics/dtype.hpp"
+#include "runtime/numerics/reduce_op.hpp"
 
 namespace dllaunch {
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -62,10 +62,10 @@ TEST(ShellQuote, BashReadsBackExactlyTheWords) {
   for (int i = 0; i < 3000; ++i) words.push_back(hostile_text(random, ""));
   const auto script = scratch_file("words.sh");
   std::ofstream(script) << "printf '%s\\0' " << shell_join(words) << "\n";
-  PosixWorld world(Console{});
+  PosixSystem system(Console{});
   for (const auto* locale : {"C", "C.UTF-8"}) {
-    const auto output = world.run({"env", std::string("LC_ALL=") + locale, "bash", script},
-                                  std::chrono::seconds(20));
+    const auto output = system.run({"env", std::string("LC_ALL=") + locale, "bash", script},
+                                   std::chrono::seconds(20));
     ASSERT_TRUE(output);
     ASSERT_EQ(output->exit_code, 0) << output->err;
     std::string expected;
@@ -77,8 +77,8 @@ TEST(ShellQuote, BashReadsBackExactlyTheWords) {
 
 /// `sbatch -vvv` prints every argument it finds in a script; a wrong last one makes it stop there.
 TEST(ShellQuote, SbatchReadsBackExactlyTheArgument) {
-  PosixWorld world(Console{});
-  if (!world.find_program("sbatch")) GTEST_SKIP() << "sbatch is not installed";
+  PosixSystem system(Console{});
+  if (!system.find_program("sbatch")) GTEST_SKIP() << "sbatch is not installed";
   std::mt19937 random(2);
   Words words;
   for (int i = 0; i < 1000; ++i) words.push_back("--comment=" + hostile_text(random, "\n"));
@@ -91,8 +91,8 @@ TEST(ShellQuote, SbatchReadsBackExactlyTheArgument) {
   const auto config = script.parent_path() / "slurm.conf";
   std::ofstream(config) << "ClusterName=x\nSlurmctldHost=localhost\nNodeName=n1\n"
                            "PartitionName=p Nodes=n1\n";
-  const auto output = world.run({"env", "SLURM_CONF=" + config.string(), "sbatch", "-vvv", script},
-                                std::chrono::seconds(20));
+  const auto output = system.run({"env", "SLURM_CONF=" + config.string(), "sbatch", "-vvv", script},
+                                 std::chrono::seconds(20));
   ASSERT_TRUE(output);
   std::size_t at = 0;
   for (const auto& word : words) {

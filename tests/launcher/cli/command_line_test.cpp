@@ -23,10 +23,10 @@ TEST(CommandLine, TakesGlobalOptionsOnBothSidesOfTheVerb) {
         {"--color=always", "info", "-v", "--json"}}) {
     const auto parsed = parse(args);
     ASSERT_TRUE(parsed) << parsed.error().what;
-    const auto& command = std::get<Command>(*parsed);
-    EXPECT_EQ(command.verb->name, "info");
-    EXPECT_EQ(command.color, ColorChoice::always);
-    EXPECT_EQ(command.verbosity, 1);
+    const auto& invocation = std::get<Invocation>(*parsed);
+    EXPECT_EQ(invocation.command->name, "info");
+    EXPECT_EQ(invocation.color, ColorChoice::always);
+    EXPECT_EQ(invocation.verbosity, 1);
   }
 }
 

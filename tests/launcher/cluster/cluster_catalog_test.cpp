@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -15,7 +15,7 @@ using testing::Field;
 using testing::HasSubstr;
 
 /// A home with a folder of its own for profiles.
-class Home : public DiskWorld {
+class Home : public DiskSystem {
  public:
   Home() {
     variables["HOME"] = folder.path();
@@ -31,69 +31,69 @@ class Home : public DiskWorld {
 };
 
 TEST(ClusterCatalog, TheUsersFilesAreBesideOurs) {
-  Home world;
-  const auto path = world.add("home.yaml", "name: home\ntitle: two boxes\n");
-  world.add("README.txt", "not a profile");
-  world.add(".hidden.yaml", "name: hidden");
-  const auto all = profile_texts(world);
+  Home system;
+  const auto path = system.add("home.yaml", "name: home\ntitle: two boxes\n");
+  system.add("README.txt", "not a profile");
+  system.add(".hidden.yaml", "name: hidden");
+  const auto all = profile_texts(system);
   EXPECT_EQ(all.size(), embedded_cluster_profiles().size() + 1);
-  const auto found = find_profile(world, "home");
+  const auto found = find_profile(system, "home");
   ASSERT_TRUE(found) << found.error().what;
   EXPECT_EQ(found->title, "two boxes");
   EXPECT_EQ(found->file, path);
-  EXPECT_EQ(profile_texts(world, /*own=*/false).size(), embedded_cluster_profiles().size());
+  EXPECT_EQ(profile_texts(system, /*own=*/false).size(), embedded_cluster_profiles().size());
 }
 
 TEST(ClusterCatalog, TheUsersFileOfTheSameNameWins) {
-  Home world;
-  EXPECT_EQ(find_profile(world, "lumi-g")->file, "built in");
-  const auto path = world.add("lumi-g.yaml", "name: lumi-g\ntitle: mine\n");
-  EXPECT_EQ(find_profile(world, "lumi-g")->title, "mine");
-  EXPECT_EQ(find_profile(world, "lumi-g")->file, path);
+  Home system;
+  EXPECT_EQ(find_profile(system, "lumi-g")->file, "built in");
+  const auto path = system.add("lumi-g.yaml", "name: lumi-g\ntitle: mine\n");
+  EXPECT_EQ(find_profile(system, "lumi-g")->title, "mine");
+  EXPECT_EQ(find_profile(system, "lumi-g")->file, path);
 }
 
 TEST(ClusterCatalog, XdgSaysWhereTheFolderIs) {
-  FakeWorld world;
-  EXPECT_FALSE(own_profiles_folder(world));
-  world.variables["HOME"] = "/home/u";
-  EXPECT_EQ(own_profiles_folder(world), "/home/u/.config/dllaunch/clusters");
-  world.variables["XDG_CONFIG_HOME"] = "relative";
-  EXPECT_EQ(own_profiles_folder(world), "/home/u/.config/dllaunch/clusters");
-  world.variables["XDG_CONFIG_HOME"] = "/x";
-  EXPECT_EQ(own_profiles_folder(world), "/x/dllaunch/clusters");
+  FakeSystem system;
+  EXPECT_FALSE(own_profiles_folder(system));
+  system.variables["HOME"] = "/home/u";
+  EXPECT_EQ(own_profiles_folder(system), "/home/u/.config/dllaunch/clusters");
+  system.variables["XDG_CONFIG_HOME"] = "relative";
+  EXPECT_EQ(own_profiles_folder(system), "/home/u/.config/dllaunch/clusters");
+  system.variables["XDG_CONFIG_HOME"] = "/x";
+  EXPECT_EQ(own_profiles_folder(system), "/x/dllaunch/clusters");
 }
 
 TEST(ClusterCatalog, APathNamesAFile) {
-  Home world;
-  world.files["mine.yaml"] = "name: elsewhere\n";
-  EXPECT_EQ(find_profile(world, "mine.yaml")->name, "elsewhere");
-  const auto none = find_profile(world, "none.yaml");
+  Home system;
+  system.files["mine.yaml"] = "name: elsewhere\n";
+  EXPECT_EQ(find_profile(system, "mine.yaml")->name, "elsewhere");
+  const auto none = find_profile(system, "none.yaml");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind, ErrorKind::bad_request);
   EXPECT_THAT(none.error().what, HasSubstr("none.yaml"));
 }
 
 TEST(ClusterCatalog, SuggestsTheNearestName) {
-  Home world;
-  const auto none = find_profile(world, "lumi_g");
+  Home system;
+  const auto none = find_profile(system, "lumi_g");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().what, "no cluster profile 'lumi_g'; did you mean 'lumi-g'?");
   EXPECT_THAT(none.error().hint, HasSubstr("one of: cpu, cte-power,"));
 }
 
 TEST(ClusterCatalog, TellsWhatIsWrongWithTheUsersFile) {
-  Home world;
-  const auto path = world.add("home.yaml", "name: home\nmoduls: [a]\n");
-  const auto broken = find_profile(world, "home");
+  Home system;
+  const auto path = system.add("home.yaml", "name: home\nmoduls: [a]\n");
+  const auto broken = find_profile(system, "home");
   ASSERT_FALSE(broken);
   EXPECT_THAT(broken.error().what, HasSubstr("has 1 error"));
-  EXPECT_THAT(world.noted, HasSubstr(path + ":2:1: error: unknown key 'moduls'; did you mean "
-                                            "'modules'?"));
-  world.noted.clear();
-  EXPECT_EQ(read_profiles(world).size(), embedded_cluster_profiles().size());
-  world.noted.clear();
-  EXPECT_TRUE(read_candidates(world, Facts{}).empty());
-  EXPECT_THAT(world.noted, HasSubstr("warning: cluster profile not used: " + path + ":2:1"));
+  EXPECT_THAT(system.logged, HasSubstr(path + ":2:1: error: unknown key 'moduls'; did you mean "
+                                              "'modules'?"));
+  system.logged.clear();
+  EXPECT_EQ(read_profiles(system).size(), embedded_cluster_profiles().size());
+  system.logged.clear();
+  EXPECT_TRUE(read_candidates(system, Facts{}).empty());
+  EXPECT_THAT(system.logged, HasSubstr("warning: cluster profile not used: " + path + ":2:1"));
 }
 
 // ---- recognition -------------------------------------------------------------------------------
@@ -106,15 +106,15 @@ Facts cluster(const std::string& name, const std::string& host,
 }
 
 std::string recognised(const Facts& facts) {
-  FakeWorld world;
-  const auto profiles = read_profiles(world);
+  FakeSystem system;
+  const auto profiles = read_profiles(system);
   const auto* profile = recognise(profiles, facts);
   // Those that are not read in full are those that do not fit.
   std::vector<std::string> fitting;
   for (const auto& one : profiles)
     if (!recognised_by(one, facts).empty()) fitting.push_back(one.name);
   std::vector<std::string> candidates;
-  for (const auto& one : read_candidates(world, facts)) candidates.push_back(one.name);
+  for (const auto& one : read_candidates(system, facts)) candidates.push_back(one.name);
   EXPECT_EQ(candidates, fitting);
   return profile == nullptr ? "none" : profile->name;
 }

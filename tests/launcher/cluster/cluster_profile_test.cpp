@@ -11,7 +11,7 @@
 
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/config/yaml_tree.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
 
 namespace dllaunch {

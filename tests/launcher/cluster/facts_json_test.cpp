@@ -30,12 +30,12 @@ TEST(FactsJson, KeepsEveryKindOfGpuAndSubmitPlugin) {
   auto facts = mixed_cluster();
   facts.slurm->submit_plugins = {"lua"};
   auto& node = facts.slurm->partitions[1].node_types[0];
-  node.gpu_kinds = {{"a100", 4}, {"1g.5gb", 7}};
+  node.gpu_gres = {{"a100", 4}, {"1g.5gb", 7}};
   const auto back = facts_from_json(Json::parse(to_json(facts).dump()));
   ASSERT_TRUE(back) << back.error().what;
-  EXPECT_EQ(back->slurm->partitions[1].node_types[0].gpu_kinds, node.gpu_kinds);
+  EXPECT_EQ(back->slurm->partitions[1].node_types[0].gpu_gres, node.gpu_gres);
   EXPECT_EQ(back->slurm->submit_plugins, facts.slurm->submit_plugins);
-  EXPECT_TRUE(back->slurm->partitions[0].node_types[0].gpu_kinds.empty());
+  EXPECT_TRUE(back->slurm->partitions[0].node_types[0].gpu_gres.empty());
   // A file of before has neither.
   const auto old = facts_from_json(Json::parse(
       R"({"slurm": {"partitions": [{"name": "p", "node_types": [{"hosts": "n1", "gpus": 4,

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
@@ -22,17 +22,17 @@ std::string fixture(const std::string& name) {
   return text.str();
 }
 
-FakeWorld cluster() {
-  FakeWorld world;
-  world.host = "head";
-  world.programs = {"sinfo"};
-  world.answers = {
+FakeSystem cluster() {
+  FakeSystem system;
+  system.host = "head";
+  system.programs = {"sinfo"};
+  system.answers = {
       {"scontrol show config", {0, fixture("22.05/config.txt"), ""}},
       {"scontrol --all --oneliner show partition", {0, fixture("22.05/partition.txt"), ""}},
       {"scontrol --all --oneliner show node", {0, fixture("22.05/node.txt"), ""}},
       {"srun --mpi=list", {0, fixture("22.05/mpi-list.txt"), ""}},
       {"srun --help", {0, "Usage: srun [OPTIONS...] executable [args...]\n", ""}}};
-  return world;
+  return system;
 }
 
 /// What Debian's package says on a machine that belongs to no cluster.
@@ -43,10 +43,10 @@ constexpr const char* not_configured =
     "scontrol: fatal: Could not establish a configuration source\n";
 
 TEST(Facts, GroupsTheNodesOfEachPartition) {
-  auto world = cluster();
-  const auto facts = observe(world);
+  auto system = cluster();
+  const auto facts = observe(system);
   ASSERT_TRUE(facts) << facts.error().what;
-  EXPECT_EQ(world.ran.size(), 5U) << "each command is a question to a busy controller";
+  EXPECT_EQ(system.ran.size(), 5U) << "each command is a question to a busy controller";
   EXPECT_EQ(facts->host, "head");
   EXPECT_FALSE(facts->topology) << "a login node is the wrong machine";
   ASSERT_TRUE(facts->slurm);
@@ -70,19 +70,19 @@ TEST(Facts, GroupsTheNodesOfEachPartition) {
 
 /// docs/before-the-queue.md gives these numbers; sbatch --test-only and sbatch come on top.
 TEST(Facts, AsksSlurmAsOftenAsTheManualSays) {
-  auto world = cluster();
-  auto facts = observe(world);
+  auto system = cluster();
+  auto facts = observe(system);
   ASSERT_TRUE(facts && facts->slurm);
   facts->slurm->enforced = {"associations"};
-  world.programs.insert({"id", "sacctmgr"});
-  world.answers["id -un"] = {0, "alice\n", ""};
-  world.respond = [](const auto& argv) -> std::optional<Result<CommandOutput>> {
+  system.programs.insert({"id", "sacctmgr"});
+  system.answers["id -un"] = {0, "alice\n", ""};
+  system.respond = [](const auto& argv) -> std::optional<Result<CommandOutput>> {
     if (argv[0] != "sacctmgr") return std::nullopt;
     return CommandOutput{0, "physics||normal\n", ""};
   };
-  observe_user(world, *facts->slurm);
-  const auto asked = [&world](const std::string& program) {
-    return std::count_if(world.ran.begin(), world.ran.end(),
+  observe_user(system, *facts->slurm);
+  const auto asked = [&system](const std::string& program) {
+    return std::count_if(system.ran.begin(), system.ran.end(),
                          [&](const auto& argv) { return argv[0] == program; });
   };
   EXPECT_EQ(asked("scontrol"), 4);
@@ -91,21 +91,21 @@ TEST(Facts, AsksSlurmAsOftenAsTheManualSays) {
 }
 
 TEST(Facts, WithoutSlurmKnowsThisMachine) {
-  FakeWorld world;
-  world.node = *synthetic_topology("cores:2");
-  const auto facts = observe(world);
+  FakeSystem system;
+  system.node = *synthetic_topology("cores:2");
+  const auto facts = observe(system);
   ASSERT_TRUE(facts);
   EXPECT_FALSE(facts->slurm);
   EXPECT_EQ(facts->why_no_slurm, "sinfo is not installed");
   ASSERT_TRUE(facts->topology);
   EXPECT_EQ(facts->topology->cores.size(), 2U);
-  EXPECT_TRUE(world.ran.empty());
+  EXPECT_TRUE(system.ran.empty());
 }
 
 TEST(Facts, SlurmWithoutAClusterCountsAsAbsent) {
-  auto world = cluster();
-  world.answers["scontrol show config"] = {1, "", not_configured};
-  const auto facts = observe(world);
+  auto system = cluster();
+  system.answers["scontrol show config"] = {1, "", not_configured};
+  const auto facts = observe(system);
   ASSERT_TRUE(facts);
   EXPECT_FALSE(facts->slurm);
   EXPECT_THAT(facts->why_no_slurm, HasSubstr("belongs to no cluster"));
@@ -113,10 +113,10 @@ TEST(Facts, SlurmWithoutAClusterCountsAsAbsent) {
 }
 
 TEST(Facts, ASilentControllerIsAnErrorWithAWayOut) {
-  auto world = cluster();
-  world.answers["scontrol show config"] = {
+  auto system = cluster();
+  system.answers["scontrol show config"] = {
       1, "", "slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)\n"};
-  const auto facts = observe(world);
+  const auto facts = observe(system);
   ASSERT_FALSE(facts);
   EXPECT_EQ(facts.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(facts.error().what, HasSubstr("Unable to contact slurm controller"));
@@ -125,24 +125,24 @@ TEST(Facts, ASilentControllerIsAnErrorWithAWayOut) {
 
 /// Slurm itself would say so a minute later.
 TEST(Facts, AConfigurationThatIsNotThereIsSeenAtOnce) {
-  auto world = cluster();
-  world.variables["SLURM_CONF"] = "/etc/gone/slurm.conf";
-  const auto facts = observe(world);
+  auto system = cluster();
+  system.variables["SLURM_CONF"] = "/etc/gone/slurm.conf";
+  const auto facts = observe(system);
   ASSERT_FALSE(facts);
   EXPECT_EQ(facts.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(facts.error().what, HasSubstr("SLURM_CONF=/etc/gone/slurm.conf"));
   EXPECT_THAT(facts.error().hint, HasSubstr("--local"));
-  EXPECT_THAT(world.ran, testing::IsEmpty());
-  world.files["/etc/gone/slurm.conf"] = "";
-  EXPECT_TRUE(observe(world));
+  EXPECT_THAT(system.ran, testing::IsEmpty());
+  system.files["/etc/gone/slurm.conf"] = "";
+  EXPECT_TRUE(observe(system));
 }
 
 TEST(Facts, AHangingControllerIsATimeout) {
   for (const auto* command : {"scontrol show config", "scontrol --all --oneliner show partition",
                               "scontrol --all --oneliner show node"}) {
-    auto world = cluster();
-    world.answers.erase(command);
-    const auto facts = observe(world);
+    auto system = cluster();
+    system.answers.erase(command);
+    const auto facts = observe(system);
     ASSERT_FALSE(facts) << command;
     EXPECT_EQ(facts.error().kind, ErrorKind::timeout);
     EXPECT_THAT(facts.error().hint, HasSubstr("--local"));
@@ -150,29 +150,29 @@ TEST(Facts, AHangingControllerIsATimeout) {
 }
 
 TEST(Facts, SurvivesASrunThatListsNothing) {
-  auto world = cluster();
-  world.answers["srun --mpi=list"] = {1, "", "srun: error: invalid option\n"};
-  const auto facts = observe(world);
+  auto system = cluster();
+  system.answers["srun --mpi=list"] = {1, "", "srun: error: invalid option\n"};
+  const auto facts = observe(system);
   ASSERT_TRUE(facts);
   EXPECT_TRUE(facts->slurm->mpi_types.empty());
 }
 
 TEST(Facts, SeesPyxisInTheHelpOfSrun) {
-  auto world = cluster();
-  world.answers["srun --help"] = {0, "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n",
-                                  ""};
-  const auto facts = observe(world);
+  auto system = cluster();
+  system.answers["srun --help"] = {
+      0, "      --container-image=[USER@][REGISTRY#]IMAGE[:TAG]|PATH\n", ""};
+  const auto facts = observe(system);
   ASSERT_TRUE(facts);
   EXPECT_TRUE(facts->slurm->pyxis);
 }
 
 TEST(Facts, LocallySlurmIsNotAsked) {
-  auto world = cluster();
-  const auto facts = observe_local(world);
+  auto system = cluster();
+  const auto facts = observe_local(system);
   ASSERT_TRUE(facts);
   EXPECT_FALSE(facts->slurm);
   EXPECT_TRUE(facts->topology);
-  EXPECT_TRUE(world.ran.empty());
+  EXPECT_TRUE(system.ran.empty());
 }
 
 }  // namespace

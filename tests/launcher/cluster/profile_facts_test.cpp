@@ -6,7 +6,7 @@
 
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "tests/launcher/sample_plans.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -15,8 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::shared_ptr<const ClusterProfile> shipped(const std::string& name) {
-  FakeWorld world;
-  auto found = find_profile(world, name);
+  FakeSystem system;
+  auto found = find_profile(system, name);
   EXPECT_TRUE(found) << name;
   return std::make_shared<const ClusterProfile>(*std::move(found));
 }

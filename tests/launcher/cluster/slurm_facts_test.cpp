@@ -109,8 +109,8 @@ TEST(SlurmFacts, SaysHowToRecordOne) {
 }
 
 TEST(SlurmFacts, AdmissionIsByNameAndExclusion) {
-  EXPECT_TRUE(Admission{}.admits("any"));
-  const Admission some{.allowed = {"a", "b"}, .denied = {"b"}};
+  EXPECT_TRUE(AccessList{}.admits("any"));
+  const AccessList some{.allowed = {"a", "b"}, .denied = {"b"}};
   EXPECT_TRUE(some.admits("a"));
   EXPECT_FALSE(some.admits("b"));
   EXPECT_FALSE(some.admits("c"));

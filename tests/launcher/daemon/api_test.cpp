@@ -20,9 +20,9 @@ class ApiTest : public testing::Test {
   void SetUp() override {
     store_ = *Store::open(place_.path_of("store.db"), 1);
     snapshot_ = std::make_shared<Snapshot>();
-    api_ = std::make_unique<Api>(place_.world, *store_,
+    api_ = std::make_unique<Api>(place_.system, *store_,
                                  DaemonFacts{.began_s = 100, .host = "login1", .interval_s = 10},
-                                 Api::Doors{.snapshot = [this] { return snapshot_; },
+                                 Api::Hooks{.snapshot = [this] { return snapshot_; },
                                             .wake = [this] { ++woken_; },
                                             .stop = [this] { ++stopped_; },
                                             .now_s = [] { return 200.0; },

@@ -28,42 +28,43 @@ TEST_F(EventWatchTest, TakesWhatTheFileGrewBy) {
   EXPECT_FALSE(watch_.look());
   step(1);
   EXPECT_TRUE(watch_.look());
-  EXPECT_EQ(watch_.point().step, 1);
+  EXPECT_EQ(watch_.progress().step, 1);
   EXPECT_FALSE(watch_.look());
   std::ofstream(path(), std::ios::app) << R"({"time": 100, "event": "st)";
   EXPECT_TRUE(watch_.look());
-  EXPECT_EQ(watch_.point().step, 1);
+  EXPECT_EQ(watch_.progress().step, 1);
   std::ofstream(path(), std::ios::app) << R"(ep", "epoch": 1, "step": 2})"
                                        << "\n";
   EXPECT_TRUE(watch_.look());
-  EXPECT_EQ(watch_.point().step, 2);
+  EXPECT_EQ(watch_.progress().step, 2);
 }
 
 TEST_F(EventWatchTest, OfAMillionStepsTheEndIsEnough) {
   for (int i = 0; i < 20'000; ++i) step(i);
   ASSERT_GT(std::filesystem::file_size(path()), 10 * EventWatch::most_bytes);
   EXPECT_TRUE(watch_.look());
-  EXPECT_EQ(watch_.point().step, 19'999);
+  EXPECT_EQ(watch_.progress().step, 19'999);
   for (int i = 0; i < 5'000; ++i) step(20'000 + i);
   EXPECT_TRUE(watch_.look());
-  EXPECT_EQ(watch_.point().step, 24'999);
+  EXPECT_EQ(watch_.progress().step, 24'999);
 }
 
 TEST_F(EventWatchTest, WhatAnEarlierJobWroteDoesNotCount) {
   step(7, /*time=*/10);
   EXPECT_TRUE(watch_.look());
-  EXPECT_FALSE(watch_.point().step);
+  EXPECT_FALSE(watch_.progress().step);
 }
 
 TEST_F(EventWatchTest, AnOrphanOfAnEarlierLifeDoesNotCount) {
-  const auto tell = [&](int generation, int number) {
-    std::ofstream(path(), std::ios::app) << R"({"time": 100, "event": "step", "epoch": 1, "step": )"
-                                         << number << R"(, "generation": )" << generation << "}\n";
+  const auto tell = [&](int fencing_token, int number) {
+    std::ofstream(path(), std::ios::app)
+        << R"({"time": 100, "event": "step", "epoch": 1, "step": )" << number
+        << R"(, "generation": )" << fencing_token << "}\n";
   };
   tell(2, 5);
   tell(1, 900);
   EXPECT_TRUE(watch_.look());
-  EXPECT_EQ(watch_.point().step, 5);
+  EXPECT_EQ(watch_.progress().step, 5);
 }
 
 TEST_F(EventWatchTest, AFileThatBeginsAnew) {
@@ -73,7 +74,7 @@ TEST_F(EventWatchTest, AFileThatBeginsAnew) {
   EXPECT_FALSE(watch_.look());
   step(3);
   EXPECT_TRUE(watch_.look());
-  EXPECT_EQ(watch_.point().step, 3);
+  EXPECT_EQ(watch_.progress().step, 3);
 }
 
 }  // namespace

@@ -5,11 +5,11 @@
 namespace dllaunch {
 namespace {
 
-const Door tcp{.port = 8080, .token = "secret"};
-const Door local{};
+const Listener tcp{.port = 8080, .token = "secret"};
+const Listener local{};
 
-int status_of(const HttpHead& head, const Door& door) {
-  const auto refusal = refuse(head, door);
+int status_of(const HttpHead& head, const Listener& listener) {
+  const auto refusal = refuse(head, listener);
   return refusal ? refusal->status : 200;
 }
 

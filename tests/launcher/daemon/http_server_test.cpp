@@ -36,14 +36,14 @@ class HttpServerTest : public testing::Test {
  protected:
   void SetUp() override {
     signal(SIGPIPE, SIG_IGN);
-    store_ = *Store::open(place_.path_of("store.db"), 1);
-    api_ = std::make_unique<Api>(place_.world, *store_, DaemonFacts{},
-                                 Api::Doors{.snapshot = [] { return std::make_shared<Snapshot>(); },
+    store_ = *Store::open(paths_.path_of("store.db"), 1);
+    api_ = std::make_unique<Api>(paths_.system, *store_, DaemonFacts{},
+                                 Api::Hooks{.snapshot = [] { return std::make_shared<Snapshot>(); },
                                             .wake = [] {},
                                             .stop = [] {},
                                             .now_s = [] { return 1.0; }});
     RunRecord run{.name = "a", .launcher = "slurm", .state = "running"};
-    run.dir = place_.store({.folder = "a", .job_id = "7"});
+    run.dir = paths_.store({.folder = "a", .job_id = "7"});
     std::ofstream(run.dir + "/out/big.log") << std::string(4 << 20, 'x');
     ASSERT_TRUE(store_->save(run));
   }
@@ -63,7 +63,7 @@ class HttpServerTest : public testing::Test {
     ASSERT_TRUE(server);
     server_ = *std::move(server);
   }
-  std::string path() const { return place_.path_of("socket"); }
+  std::string path() const { return paths_.path_of("socket"); }
 
   int connect_to() const {
     if (port_ >= 0) {
@@ -123,7 +123,7 @@ class HttpServerTest : public testing::Test {
     EXPECT_LE(process_figures(0, 0).open_files, files_before);
   }
 
-  RunPlace place_;
+  RunPlace paths_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<HttpServer> server_;
@@ -147,35 +147,35 @@ TEST_F(HttpServerTest, AnswersAndCloses) {
 
 TEST_F(HttpServerTest, TheCommandLineSpeaksWithIt) {
   listen();
-  const DaemonPlace place{.folder = place_.path_of("")};
-  const auto answer = ask_daemon(place, "GET", "/v1/runs", 5s);
+  const DaemonPaths paths{.folder = paths_.path_of("")};
+  const auto answer = ask_daemon(paths, "GET", "/v1/runs", 5s);
   ASSERT_TRUE(answer) << answer.error().what;
   EXPECT_EQ(answer->status, 200);
   EXPECT_EQ(answer->pid, getpid());
   EXPECT_THAT(answer->body, HasSubstr("\"run\":\"a\""));
 
   // As `status` asks, by the folder's name; of another run of that name it tells nothing.
-  const auto state = place_.path_of("state");
-  place_.world.variables["XDG_STATE_HOME"] = state;
-  const DaemonPlace own = *daemon_place(place_.world);
+  const auto state = paths_.path_of("state");
+  paths_.system.variables["XDG_STATE_HOME"] = state;
+  const DaemonPaths own = *daemon_paths(paths_.system);
   std::filesystem::create_directories(own.folder);
   std::filesystem::create_symlink(path(), own.socket());
   auto run = **store_->find("a");
   run.decision = "submitted again";
   ASSERT_TRUE(store_->save(run));
-  EXPECT_EQ(daemons_word(place_.world, run.dir), "submitted again");
-  EXPECT_EQ(daemons_word(place_.world, "/elsewhere/a"), "");
-  EXPECT_EQ(daemons_word(place_.world, "/elsewhere/<b> c"), "");
-  EXPECT_FALSE(tell_daemon(place_.world, "/elsewhere/a", "cancel"));
-  EXPECT_TRUE(tell_daemon(place_.world, run.dir, "leave"));
+  EXPECT_EQ(daemons_word(paths_.system, run.dir), "submitted again");
+  EXPECT_EQ(daemons_word(paths_.system, "/elsewhere/a"), "");
+  EXPECT_EQ(daemons_word(paths_.system, "/elsewhere/<b> c"), "");
+  EXPECT_FALSE(tell_daemon(paths_.system, "/elsewhere/a", "cancel"));
+  EXPECT_TRUE(tell_daemon(paths_.system, run.dir, "leave"));
   EXPECT_EQ((*store_->find("a"))->wish, "leave");
   server_.reset();
-  EXPECT_EQ(daemons_word(place_.world, run.dir), "");
-  EXPECT_EQ(ask_daemon(place, "GET", "/", 1s).error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(daemons_word(paths_.system, run.dir), "");
+  EXPECT_EQ(ask_daemon(paths, "GET", "/", 1s).error().kind, ErrorKind::unavailable);
 }
 
 TEST_F(HttpServerTest, APathThatIsTooLongForASocketsAddress) {
-  const auto deep = place_.path_of(std::string(90, 'd')) + "/" + std::string(90, 'e');
+  const auto deep = paths_.path_of(std::string(90, 'd')) + "/" + std::string(90, 'e');
   std::filesystem::create_directories(deep);
   const auto fd = listen_at(deep + "/socket");
   ASSERT_TRUE(fd) << fd.error().what;
@@ -214,7 +214,7 @@ TEST_F(HttpServerTest, AnotherUserIsShownTheDoor) {
   };
   EXPECT_EQ(as_nobody(), "no connection");
   chmod(path().c_str(), 0777);
-  std::filesystem::permissions(place_.path_of(""), std::filesystem::perms::all);
+  std::filesystem::permissions(paths_.path_of(""), std::filesystem::perms::all);
   const auto shown = as_nobody();
   EXPECT_NE(shown, "no connection") << "then the kernel's word was not asked for";
   EXPECT_THAT(shown, testing::Not(HasSubstr("200")));

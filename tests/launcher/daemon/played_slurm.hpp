@@ -31,11 +31,11 @@ class PlayedSlurm : public testing::Test {
 
   void SetUp() override {
     store_ = *Store::open(place_.path_of("store.db"), 1);
-    place_.world.programs = {"sbatch", "squeue", "sacct", "scontrol", "scancel", "sh"};
-    place_.world.respond = [this](const auto& argv) { return slurm(argv); };
-    watch_ =
-        std::make_unique<RunWatch>(place_.world, *store_, DaemonPlace{.folder = place_.path_of("")},
-                                   DaemonSettings{.notify = "tell"});
+    place_.system.programs = {"sbatch", "squeue", "sacct", "scontrol", "scancel", "sh"};
+    place_.system.respond = [this](const auto& argv) { return slurm(argv); };
+    watch_ = std::make_unique<RunWatch>(place_.system, *store_,
+                                        DaemonPaths{.folder = place_.path_of("")},
+                                        DaemonSettings{.notify = "tell"});
   }
 
   std::optional<Result<CommandOutput>> slurm(const std::vector<std::string>& argv) {
@@ -107,7 +107,7 @@ class PlayedSlurm : public testing::Test {
   RunRecord run(const std::string& name) { return **store_->find(name); }
   int ran(const std::string& program, const std::string& word = "") const {
     int count = 0;
-    for (const auto& argv : place_.world.ran)
+    for (const auto& argv : place_.system.ran)
       if (argv[0] == program &&
           (word.empty() || std::find(argv.begin(), argv.end(), word) != argv.end()))
         ++count;

@@ -84,17 +84,17 @@ const Case cases[] = {
      {.status = RunStatus::node_fail},
      RunVerdict::submit,
      "",
-     {.submissions = 1, .barren = 1}},
+     {.submissions = 1, .without_progress = 1}},
     {"the third",
      {.status = RunStatus::node_fail},
      RunVerdict::give_up,
      "3 jobs in a row left no new checkpoint",
-     {.submissions = 2, .barren = 2}},
+     {.submissions = 2, .without_progress = 2}},
     {"the third, with one",
      {.status = RunStatus::node_fail, .new_checkpoint = true},
      RunVerdict::submit,
      "",
-     {.submissions = 2, .barren = 2}},
+     {.submissions = 2, .without_progress = 2}},
     {"a long chain",
      {.status = RunStatus::timeout, .new_checkpoint = true},
      RunVerdict::submit,
@@ -169,12 +169,12 @@ TEST(DaemonPolicy, WhatIsNeverSubmittedAgain) {
                            .canceller = is(3) ? Canceller::system : Canceller::user,
                            .cancel_wished = is(4),
                            .new_checkpoint = is(5)};
-      for (const int barren : {0, 2}) {
-        const auto action = decide(ended, {}, {.barren = barren}, {});
+      for (const int without_progress : {0, 2}) {
+        const auto action = decide(ended, {}, {.without_progress = without_progress}, {});
         if (action.verdict != RunVerdict::submit) continue;
         ++submitted;
         EXPECT_FALSE(is(0) || is(1) || is(2) || is(4));
-        EXPECT_TRUE(is(5) || (barren == 0 && status != RunStatus::timeout));
+        EXPECT_TRUE(is(5) || (without_progress == 0 && status != RunStatus::timeout));
         EXPECT_TRUE(status != RunStatus::completed && status != RunStatus::failed);
         EXPECT_TRUE(status != RunStatus::cancelled || is(3));
       }

@@ -42,10 +42,10 @@ TEST_F(RunRoundTest, ARefusalIsTriedAgainAndThenGivenUp) {
   EXPECT_EQ(ran("sbatch"), 1);
   EXPECT_FALSE(run("r").over);
   EXPECT_EQ(run("r").submissions, 0);
-  EXPECT_EQ(run("r").barren, 0);
+  EXPECT_EQ(run("r").without_progress, 0);
   // The next daemon takes it up where this one left it.
-  watch_ = std::make_unique<RunWatch>(place_.world, *store_,
-                                      DaemonPlace{.folder = place_.path_of("")}, DaemonSettings{});
+  watch_ = std::make_unique<RunWatch>(place_.system, *store_,
+                                      DaemonPaths{.folder = place_.path_of("")}, DaemonSettings{});
   look(100);
   EXPECT_EQ(ran("sbatch"), 1 + most_refusals);
   EXPECT_TRUE(run("r").over);
@@ -181,7 +181,7 @@ TEST_F(RunRoundTest, WhoDoesNotAnswerMayKnowHowItEnded) {
 
 TEST_F(RunRoundTest, TheCapHoldsWithinARoundAndWhatWaitsCanBeCancelled) {
   watch_ =
-      std::make_unique<RunWatch>(place_.world, *store_, DaemonPlace{.folder = place_.path_of("")},
+      std::make_unique<RunWatch>(place_.system, *store_, DaemonPaths{.folder = place_.path_of("")},
                                  DaemonSettings{.most_jobs = 1});
   for (const char* name : {"a", "b", "c"}) save_checkpoint(add(name, std::to_string(10 + name[0])));
   look();
@@ -242,20 +242,20 @@ TEST_F(RunRoundTest, ADirectoryThatWasRemovedIsAskedForNoMore) {
 TEST_F(RunRoundTest, RecoveryIsReadFromTheRunsFiles) {
   const auto dir = add("r", "10", "#SBATCH --no-requeue");
   const RunDir files{.path = dir};
-  EXPECT_FALSE(recovery_wishes(place_.world, files).may_start_again);
-  EXPECT_THAT(recovery_wishes(place_.world, files).requeue_on, testing::Contains("timeout"));
+  EXPECT_FALSE(recovery_wishes(place_.system, files).may_start_again);
+  EXPECT_THAT(recovery_wishes(place_.system, files).requeue_on, testing::Contains("timeout"));
   std::ofstream(files.job_yaml()) << "name: x\nrun: hostname\n";
-  EXPECT_THAT(recovery_wishes(place_.world, files).requeue_on,
+  EXPECT_THAT(recovery_wishes(place_.system, files).requeue_on,
               testing::Not(testing::Contains("timeout")))
       << "nobody said that it goes on where it was";
   std::ofstream(files.job_yaml()) << "name: x\nrun: hostname\nrecovery: {signal: USR1}\n";
-  EXPECT_THAT(recovery_wishes(place_.world, files).requeue_on, testing::Contains("timeout"));
+  EXPECT_THAT(recovery_wishes(place_.system, files).requeue_on, testing::Contains("timeout"));
 }
 
 /// What the second costs is too much: it waits until the month is over.
 TEST_F(RunRoundTest, GpuHoursAreCountedAndCapped) {
   watch_ =
-      std::make_unique<RunWatch>(place_.world, *store_, DaemonPlace{.folder = place_.path_of("")},
+      std::make_unique<RunWatch>(place_.system, *store_, DaemonPaths{.folder = place_.path_of("")},
                                  DaemonSettings{.most_gpu_hours = 6});
   for (const char* id : {"10", "11"}) {
     add(std::string("r") + id, id);

@@ -50,7 +50,7 @@ TEST_F(StoreTest, KeepsEveryFieldOfARun) {
                 .reason = "why",
                 .decision = "what",
                 .submissions = 4,
-                .barren = 2,
+                .without_progress = 2,
                 .system_cancels = 1,
                 .wish = "cancel",
                 .wished_s = 9.5,

@@ -24,13 +24,13 @@ using testing::StartsWith;
 class SubmitterTest : public testing::Test {
  protected:
   void SetUp() override {
-    store_ = *Store::open(place_.path_of("store.db"), 1);
-    dir_ = place_.store({.folder = "r", .job_id = "7", .status = "timeout"});
+    store_ = *Store::open(paths_.path_of("store.db"), 1);
+    dir_ = paths_.store({.folder = "r", .job_id = "7", .status = "timeout"});
     script("#SBATCH --comment=mine\n#SBATCH --exclude=n[8-9]\n");
     run_ = {.dir = dir_, .name = "r", .launcher = "slurm", .state = "timeout", .job_id = "7"};
     run_.id = *store_->save(run_);
-    place_.world.programs = {"sbatch", "squeue", "sacct"};
-    place_.world.respond = [this](const auto& argv) { return slurm(argv); };
+    paths_.system.programs = {"sbatch", "squeue", "sacct"};
+    paths_.system.respond = [this](const auto& argv) { return slurm(argv); };
   }
   void script(const std::string& lines) const {
     std::ofstream(dir_ + "/job.sbatch") << "#!/bin/bash\n" << lines << "\ntrue\n";
@@ -59,7 +59,7 @@ class SubmitterTest : public testing::Test {
     return std::nullopt;
   }
   Submitter submitter(double settle_s = 20) {
-    return {place_.world, *store_, {.folder = place_.path_of("")}, settle_s};
+    return {paths_.system, *store_, {.folder = paths_.path_of("")}, settle_s};
   }
   /// What a daemon that was killed before its sbatch leaves behind.
   Submission intend(double at_s) {
@@ -71,11 +71,11 @@ class SubmitterTest : public testing::Test {
   }
   RunRecord stored() { return **store_->find("r"); }
   int count_sbatch() const {
-    return static_cast<int>(std::count_if(place_.world.ran.begin(), place_.world.ran.end(),
+    return static_cast<int>(std::count_if(paths_.system.ran.begin(), paths_.system.ran.end(),
                                           [](const auto& argv) { return argv[0] == "sbatch"; }));
   }
 
-  RunPlace place_;
+  RunPlace paths_;
   std::unique_ptr<Store> store_;
   std::string dir_;
   RunRecord run_;
@@ -102,7 +102,7 @@ TEST_F(SubmitterTest, SubmitsUnderItsToken) {
   EXPECT_EQ(run_.judged, "7");
   EXPECT_EQ(run_.submissions, 1);
   EXPECT_FALSE(run_.over);
-  EXPECT_EQ(*place_.world.read_file(dir_ + "/job.id"), "8\n");
+  EXPECT_EQ(*paths_.system.read_file(dir_ + "/job.id"), "8\n");
   EXPECT_FALSE(std::filesystem::exists(dir_ + "/summary.json"));
   EXPECT_TRUE(store_->open_submissions()->empty());
   EXPECT_EQ((*store_->next_notice())->event, "submitted");
@@ -192,7 +192,7 @@ TEST_F(SubmitterTest, TheNextDaemonFindsTheJobOfTheOneThatDied) {
   jobs_ += "41|mine " + intent.token + "\n";
   EXPECT_THAT(submitter().recover(100.1), testing::ElementsAre(run_.id));
   EXPECT_EQ(stored().job_id, "41");
-  EXPECT_EQ(*place_.world.read_file(dir_ + "/job.id"), "41\n");
+  EXPECT_EQ(*paths_.system.read_file(dir_ + "/job.id"), "41\n");
   EXPECT_EQ(count_sbatch(), 0);
 }
 
@@ -308,7 +308,7 @@ TEST_F(SubmitterTest, AJobOfTheUsersOwnGoesFirst) {
   EXPECT_THAT(submitter().recover(101), testing::ElementsAre(run_.id));
   EXPECT_EQ(cancelled_, (std::vector<std::string>{"41"}));
   EXPECT_EQ(stored().job_id, "43");
-  EXPECT_EQ(*place_.world.read_file(dir_ + "/job.id"), "43\n");
+  EXPECT_EQ(*paths_.system.read_file(dir_ + "/job.id"), "43\n");
   EXPECT_TRUE(store_->open_submissions()->empty());
 }
 
@@ -341,10 +341,10 @@ TEST_F(SubmitterTest, AnSbatchThatNeverSaysAWordIsGivenUp) {
 TEST_F(SubmitterTest, WaitsForAnSbatchThatOutlivedItsDaemon) {
   intend(100);
   auto one = submitter(20);
-  const int fd = open((place_.path_of("") + "/submit.lock").c_str(), O_RDWR | O_CREAT, 0600);
+  const int fd = open((paths_.path_of("") + "/submit.lock").c_str(), O_RDWR | O_CREAT, 0600);
   ASSERT_EQ(flock(fd, LOCK_EX), 0);
   EXPECT_TRUE(one.recover(200).empty());
-  EXPECT_TRUE(place_.world.ran.empty()) << "nothing is asked meanwhile";
+  EXPECT_TRUE(paths_.system.ran.empty()) << "nothing is asked meanwhile";
   close(fd);
   EXPECT_TRUE(one.recover(210).empty()) << "it ended a moment ago";
   EXPECT_TRUE(one.recover(229).empty());

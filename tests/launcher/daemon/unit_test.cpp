@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -25,15 +25,15 @@ TEST(DaemonUnit, StartsTheDaemonAsItWasAskedFor) {
 }
 
 TEST(DaemonUnit, SystemdItselfUnderstandsIt) {
-  PosixWorld world(Console{});
-  if (!world.find_program("systemd-analyze")) GTEST_SKIP() << "unavailable: systemd-analyze";
+  PosixSystem system(Console{});
+  if (!system.find_program("systemd-analyze")) GTEST_SKIP() << "unavailable: systemd-analyze";
   const TemporaryFolder folder;
   const auto path = folder.path() + "/dllaunch.service";
   std::ofstream(path) << systemd_unit("/bin/true", odd, environment);
   // It is not started, so any folder does for its run-time files.
-  const auto checked = world.run({"env", "XDG_RUNTIME_DIR=" + folder.path(), "systemd-analyze",
-                                  "--user", "--man=no", "verify", path},
-                                 std::chrono::seconds(60));
+  const auto checked = system.run({"env", "XDG_RUNTIME_DIR=" + folder.path(), "systemd-analyze",
+                                   "--user", "--man=no", "verify", path},
+                                  std::chrono::seconds(60));
   ASSERT_TRUE(checked);
   EXPECT_EQ(checked->exit_code, 0) << checked->err;
 }

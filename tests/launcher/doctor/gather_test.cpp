@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/topology/discovery/damage.hpp"
 
 namespace dllaunch {
@@ -59,38 +59,38 @@ TEST(Answers, TakeAnyText) {
                });
 }
 
-FakeWorld in_allocation() {
-  FakeWorld world;
-  world.variables = {{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "n[1-3]"}};
-  return world;
+FakeSystem in_allocation() {
+  FakeSystem system;
+  system.variables = {{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "n[1-3]"}};
+  return system;
 }
 
 TEST(Allocation, IsThatOfTheShell) {
-  auto world = in_allocation();
-  const auto found = observe_allocation(world);
+  auto system = in_allocation();
+  const auto found = observe_allocation(system);
   ASSERT_TRUE(found && *found);
   EXPECT_EQ((*found)->job_id, "12");
   EXPECT_EQ((*found)->hosts.size(), 3u);
 
-  world.variables["SLURM_STEP_ID"] = "4294967290";
-  EXPECT_TRUE(*observe_allocation(world)) << "salloc's own shell is no rank";
-  world.variables["SLURM_STEP_ID"] = "0";
-  EXPECT_FALSE(*observe_allocation(world));
-  world.variables["SLURM_STEP_NUM_TASKS"] = "1";
-  EXPECT_FALSE(*observe_allocation(world)) << "a job of one rank";
-  world.terminal.terminal_out = true;
-  EXPECT_TRUE(*observe_allocation(world)) << "srun --pty bash";
-  world.variables["SLURM_STEP_NUM_TASKS"] = "2";
-  EXPECT_FALSE(*observe_allocation(world));
-  FakeWorld outside;
+  system.variables["SLURM_STEP_ID"] = "4294967290";
+  EXPECT_TRUE(*observe_allocation(system)) << "salloc's own shell is no rank";
+  system.variables["SLURM_STEP_ID"] = "0";
+  EXPECT_FALSE(*observe_allocation(system));
+  system.variables["SLURM_STEP_NUM_TASKS"] = "1";
+  EXPECT_FALSE(*observe_allocation(system)) << "a job of one rank";
+  system.terminal.terminal_out = true;
+  EXPECT_TRUE(*observe_allocation(system)) << "srun --pty bash";
+  system.variables["SLURM_STEP_NUM_TASKS"] = "2";
+  EXPECT_FALSE(*observe_allocation(system));
+  FakeSystem outside;
   EXPECT_FALSE(*observe_allocation(outside));
   outside.variables["SLURM_JOB_ID"] = "12";
   EXPECT_FALSE(observe_allocation(outside)) << "a job without nodes";
 }
 
 TEST(ExamineAllocation, MergesAndNamesTheSilent) {
-  auto world = in_allocation();
-  world.respond = [](const std::vector<std::string>& argv) {
+  auto system = in_allocation();
+  system.respond = [](const std::vector<std::string>& argv) {
     EXPECT_EQ(argv.front(), "env");
     EXPECT_THAT(argv, Contains("SLURM_CPUS_PER_TASK"));
     EXPECT_THAT(argv, Contains("--overlap"));
@@ -101,7 +101,7 @@ TEST(ExamineAllocation, MergesAndNamesTheSilent) {
         1, answer_lines("n1", answer_of("n1", 2)) + answer_lines("n3", answer_of("n3", 1)),
         "srun: error: n2: task 1: Exited with exit code 2\n"});
   };
-  const auto report = examine_allocation(world, {"12", {"n1", "n2", "n3"}}, false);
+  const auto report = examine_allocation(system, {"12", {"n1", "n2", "n3"}}, false);
   ASSERT_TRUE(report) << report.error().what;
   EXPECT_EQ(report->ranks.size(), 3u);
   EXPECT_EQ(report->hosts, (std::vector<std::string>{"n1", "n3"}));
@@ -111,27 +111,27 @@ TEST(ExamineAllocation, MergesAndNamesTheSilent) {
 }
 
 TEST(ExamineAllocation, WithoutAnyAnswerQuotesSrun) {
-  auto world = in_allocation();
-  world.answers["env"] = {};
-  world.respond = [](const std::vector<std::string>&) {
+  auto system = in_allocation();
+  system.answers["env"] = {};
+  system.respond = [](const std::vector<std::string>&) {
     return Result<CommandOutput>(CommandOutput{1, "", "srun: error: Invalid job id specified\n"});
   };
-  const auto report = examine_allocation(world, {"12", {"n1"}}, false);
+  const auto report = examine_allocation(system, {"12", {"n1"}}, false);
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().what, HasSubstr("Invalid job id"));
   EXPECT_EQ(report.error().kind, ErrorKind::unavailable);
 }
 
 TEST(ExamineAllocation, RowsOfIdleNodesAreLeftOutBesideRanks) {
-  auto world = in_allocation();
+  auto system = in_allocation();
   Report idle;
   idle.hosts = {"n2"};
   idle.ranks = {{.rank = -1, .pid = 9, .host = "n2", .job = "no step runs"}};
-  world.respond = [&](const std::vector<std::string>&) {
+  system.respond = [&](const std::vector<std::string>&) {
     return Result<CommandOutput>(CommandOutput{
         0, answer_lines("n1", answer_of("n1", 1)) + answer_lines("n2", to_json(idle)), ""});
   };
-  const auto report = examine_allocation(world, {"12", {"n1", "n2"}}, false);
+  const auto report = examine_allocation(system, {"12", {"n1", "n2"}}, false);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->ranks.size(), 1u);
   EXPECT_EQ(report->hosts.size(), 2u);

@@ -9,7 +9,7 @@
 
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/job_keys.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/golden.hpp"
 
 namespace dllaunch {
@@ -55,18 +55,18 @@ TEST(JobSchema, IsThePageInDocs) {
 /// Another implementation of JSON Schema, over every fixture: what it takes we take, and the other
 /// way round as far as a schema can say it.
 TEST(JobSchema, AgreesWithAnotherValidator) {
-  PosixWorld world{Console{}};
+  PosixSystem system{Console{}};
   const auto probe =
-      world.run({"python3", "-c", "import jsonschema, yaml"}, std::chrono::seconds(60));
+      system.run({"python3", "-c", "import jsonschema, yaml"}, std::chrono::seconds(60));
   if (!probe || probe->exit_code != 0) {
     GTEST_SKIP() << "unavailable: python3 with jsonschema and yaml";
   }
   const std::string schema = testing::TempDir() + "job.schema.json";
   std::ofstream(schema) << job_schema().dump();
   const std::string root = DLLAUNCH_SOURCE_DIR;
-  const auto checked = world.run({"python3", root + "/tests/launcher/check_schema.py", schema,
-                                  root + "/examples", root + "/tests/fixtures/jobs"},
-                                 std::chrono::seconds(60));
+  const auto checked = system.run({"python3", root + "/tests/launcher/check_schema.py", schema,
+                                   root + "/examples", root + "/tests/fixtures/jobs"},
+                                  std::chrono::seconds(60));
   std::filesystem::remove(schema);
   ASSERT_TRUE(checked);
   EXPECT_EQ(checked->exit_code, 0) << checked->out << checked->err;

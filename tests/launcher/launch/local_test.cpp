@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "launcher/os/descendants.hpp"
-#include "launcher/os/posix_world.hpp"
-#include "tests/support/fake_world.hpp"
+#include "launcher/os/posix_system.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -33,8 +33,8 @@ class LocalTest : public testing::Test {
 
   Outcome execute(const std::string& script) {
     plan_.start = {"bash", "-c", script};
-    Follower follower(world_, run_, {});
-    auto outcome = execute_local(plan_, run_, follower, world_);
+    Follower follower(system_, run_, {});
+    auto outcome = execute_local(plan_, run_, follower, system_);
     EXPECT_TRUE(outcome) << outcome.error().what;
     return outcome ? *outcome : Outcome{};
   }
@@ -58,7 +58,7 @@ class LocalTest : public testing::Test {
   TemporaryFolder folder_;
   RunDir run_{.path = folder_.path()};
   LaunchPlan plan_;
-  PosixWorld world_{Console{.verbosity = -1}};
+  PosixSystem system_{Console{.verbosity = -1}};
   std::jthread signaller_;
 };
 
@@ -195,18 +195,18 @@ TEST_F(LocalTest, ExplainsWithoutMpirunsWords) {
 }
 
 TEST(CheckLocal, AsksForMpirunAndTheCommandBeforeAnything) {
-  FakeWorld world;
+  FakeSystem system;
   LaunchPlan plan;
   plan.start = {"mpirun", "-n", "2"};
   plan.rank_command = {"./train"};
-  EXPECT_EQ(check_local(plan, world).error().kind, ErrorKind::unavailable);
-  world.programs = {"mpirun"};
-  EXPECT_EQ(check_local(plan, world).error().kind, ErrorKind::bad_request);
-  world.programs = {"mpirun", "./train"};
-  EXPECT_TRUE(check_local(plan, world));
-  world.programs = {};
+  EXPECT_EQ(check_local(plan, system).error().kind, ErrorKind::unavailable);
+  system.programs = {"mpirun"};
+  EXPECT_EQ(check_local(plan, system).error().kind, ErrorKind::bad_request);
+  system.programs = {"mpirun", "./train"};
+  EXPECT_TRUE(check_local(plan, system));
+  system.programs = {};
   plan.modules = {"openmpi"};
-  EXPECT_TRUE(check_local(plan, world));
+  EXPECT_TRUE(check_local(plan, system));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/launcher/disk_world.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/launcher/disk_system.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -27,7 +27,7 @@ class SlurmTest : public testing::Test {
     settings_.longest_wait = 2ms;
     plan_.signal = "USR2";
     plan_.grace_seconds = 0;
-    world_.respond = [this](const std::vector<std::string>& argv) { return answer(argv); };
+    system_.respond = [this](const std::vector<std::string>& argv) { return answer(argv); };
   }
 
   std::optional<Result<CommandOutput>> answer(const std::vector<std::string>& argv) {
@@ -63,12 +63,12 @@ class SlurmTest : public testing::Test {
   }
 
   Result<Outcome> execute() {
-    Follower follower(world_, run_, {});
-    return execute_slurm(plan_, run_, follower, world_, settings_);
+    Follower follower(system_, run_, {});
+    return execute_slurm(plan_, run_, follower, system_, settings_);
   }
 
   bool ran(const std::vector<std::string>& argv) const {
-    return std::find(world_.ran.begin(), world_.ran.end(), argv) != world_.ran.end();
+    return std::find(system_.ran.begin(), system_.ran.end(), argv) != system_.ran.end();
   }
 
   static constexpr const char* pending = "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n";
@@ -81,7 +81,7 @@ class SlurmTest : public testing::Test {
   TemporaryFolder folder_;
   RunDir run_{.path = folder_.path()};
   LaunchPlan plan_;
-  FakeWorld world_;
+  FakeSystem system_;
   SlurmSettings settings_;
   std::vector<std::string> queue_;
   std::string end_ = completed;
@@ -101,7 +101,7 @@ TEST_F(SlurmTest, AnSbatchThatFailsAfterItSubmittedIsNotRepeated) {
   const auto outcome = execute();
   ASSERT_TRUE(outcome) << outcome.error().what;
   EXPECT_EQ(outcome->status, RunStatus::completed);
-  EXPECT_NE(world_.noted.find("submitted job 5\n"), std::string::npos) << world_.noted;
+  EXPECT_NE(system_.logged.find("submitted job 5\n"), std::string::npos) << system_.logged;
   EXPECT_FALSE(std::filesystem::exists(run_.path + "/job.intent"));
 }
 
@@ -120,8 +120,8 @@ TEST_F(SlurmTest, WhereSlurmIsSilentTheNextStartLooksFirst) {
   comments_ = Comments::silent;
   settings_.settle = 1ms;
   ASSERT_FALSE(execute());
-  DiskWorld disk;
-  disk.respond = world_.respond;
+  DiskSystem disk;
+  disk.respond = system_.respond;
   EXPECT_FALSE(job_of_open_intent(run_, disk, settings_)) << "still silent";
   comments_ = Comments::told;
   const auto found = job_of_open_intent(run_, disk, settings_);
@@ -135,7 +135,7 @@ TEST_F(SlurmTest, ARefusalIsARefusal) {
   sbatch_ = CommandOutput{1, "", "sbatch: error: Batch job submission failed: Invalid account"};
   const auto outcome = execute();
   ASSERT_FALSE(outcome);
-  EXPECT_EQ(world_.ran.size(), 1u) << "nothing is asked";
+  EXPECT_EQ(system_.ran.size(), 1u) << "nothing is asked";
   EXPECT_FALSE(std::filesystem::exists(run_.path + "/job.intent"));
 }
 
@@ -158,12 +158,12 @@ TEST_F(SlurmTest, FollowsFromTheQueueToTheEnd) {
   ASSERT_TRUE(outcome) << outcome.error().what;
   EXPECT_EQ(outcome->status, RunStatus::completed);
   EXPECT_EQ(outcome->exit_code, 0);
-  EXPECT_EQ(world_.noted,
+  EXPECT_EQ(system_.logged,
             "submitted job 5\n"
             "job 5: jobs with higher priority are ahead (Priority), expected to start "
             "2026-11-20T20:07:21\n"
             "job 5: running on n[1-2]\n");
-  EXPECT_TRUE(world_.files.empty());
+  EXPECT_TRUE(system_.files.empty());
   EXPECT_TRUE(std::filesystem::exists(run_.job_id()));
 }
 
@@ -172,10 +172,10 @@ TEST_F(SlurmTest, ASilentControllerIsWaitedForAndSaidOnce) {
   const auto outcome = execute();
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->status, RunStatus::completed);
-  const auto first = world_.noted.find("does not answer");
+  const auto first = system_.logged.find("does not answer");
   EXPECT_NE(first, std::string::npos);
-  EXPECT_EQ(world_.noted.find("does not answer", first + 1), std::string::npos);
-  EXPECT_NE(world_.noted.find("answers again"), std::string::npos);
+  EXPECT_EQ(system_.logged.find("does not answer", first + 1), std::string::npos);
+  EXPECT_NE(system_.logged.find("answers again"), std::string::npos);
 }
 
 TEST_F(SlurmTest, ButNotForEver) {
@@ -229,41 +229,41 @@ TEST_F(SlurmTest, DetachReturnsWhenItIsSubmitted) {
   const auto outcome = execute();
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(outcome->detached);
-  EXPECT_EQ(world_.ran.size(), 2u);
+  EXPECT_EQ(system_.ran.size(), 2u);
 }
 
 TEST_F(SlurmTest, TheJobOfARunWhileItIsThere) {
-  EXPECT_FALSE(*job_of_run(plan_, run_, world_));
-  world_.files[run_.job_id()] = "5\n";
+  EXPECT_FALSE(*job_of_run(plan_, run_, system_));
+  system_.files[run_.job_id()] = "5\n";
   queue_ = {pending};
-  const auto there = job_of_run(plan_, run_, world_);
+  const auto there = job_of_run(plan_, run_, system_);
   ASSERT_TRUE(there && *there);
   EXPECT_EQ((*there)->state, "PENDING");
   queue_ = {"5_[2-3]|PENDING|N/A|0:00||Priority\n"};
-  EXPECT_EQ((*job_of_run(plan_, run_, world_))->id, "5");
+  EXPECT_EQ((*job_of_run(plan_, run_, system_))->id, "5");
   queue_ = {"5|COMPLETED|N/A|0:00||None\n"};
-  EXPECT_FALSE(*job_of_run(plan_, run_, world_));
+  EXPECT_FALSE(*job_of_run(plan_, run_, system_));
   queue_ = {""};
-  EXPECT_FALSE(*job_of_run(plan_, run_, world_));
+  EXPECT_FALSE(*job_of_run(plan_, run_, system_));
 }
 
 TEST_F(SlurmTest, AttachedLaterItFollowsToTheEnd) {
   queue_ = {running, ""};
-  Follower follower(world_, run_, {.attached_at_s = 0});
+  Follower follower(system_, run_, {.attached_at_s = 0});
   const auto outcome =
-      attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
+      attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, system_, settings_);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->status, RunStatus::completed);
-  EXPECT_EQ(world_.ran[0][0], "squeue");
+  EXPECT_EQ(system_.ran[0][0], "squeue");
 }
 
 TEST_F(SlurmTest, CancelAsksTheRanksFirst) {
   settings_.cancel = true;
   queue_ = {running, running};
   end_ = "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n";
-  Follower follower(world_, run_, {.attached_at_s = 0});
+  Follower follower(system_, run_, {.attached_at_s = 0});
   const auto outcome =
-      attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, world_, settings_);
+      attach_slurm(plan_, run_, identity_of(plan_, run_, "5"), follower, system_, settings_);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->status, RunStatus::cancelled);
   EXPECT_EQ(outcome->reason, "job 5 was cancelled");
@@ -278,7 +278,7 @@ TEST_F(SlurmTest, ARequeueBetweenTwoLooksIsTold) {
       "JobId=5 JobName=x\n   JobState=PENDING Reason=BeginTime\n   Restarts=1 ExitCode=0:0\n";
   end_ = once;
   settings_.first_look = 5ms;
-  world_.respond = [&](const std::vector<std::string>& argv) {
+  system_.respond = [&](const std::vector<std::string>& argv) {
     if (argv[0] == "scontrol") {
       const bool before = looks_ < 2;
       const std::string end = std::string(completed) + "   Restarts=1\n";
@@ -292,24 +292,24 @@ TEST_F(SlurmTest, ARequeueBetweenTwoLooksIsTold) {
   };
   const auto outcome = execute();
   ASSERT_TRUE(outcome);
-  const auto back = world_.noted.find("job 5: back in the queue (restart 1)\n");
-  ASSERT_NE(back, std::string::npos) << world_.noted;
-  EXPECT_LT(back, world_.noted.find("job 5: running on n[1-2]\n"));
-  EXPECT_EQ(world_.noted.find("back in the queue", back + 20), std::string::npos);
+  const auto back = system_.logged.find("job 5: back in the queue (restart 1)\n");
+  ASSERT_NE(back, std::string::npos) << system_.logged;
+  EXPECT_LT(back, system_.logged.find("job 5: running on n[1-2]\n"));
+  EXPECT_EQ(system_.logged.find("back in the queue", back + 20), std::string::npos);
   EXPECT_EQ(outcome->restarts, 1);
 }
 
 TEST_F(SlurmTest, ARestartThatIsRunningAlreadyIsTold) {
   const std::string later = "5|RUNNING|2026-11-20T20:12:00|0:01|n2|None\n";
   queue_ = {running, running, later, later, ""};
-  world_.respond = [&](const std::vector<std::string>& argv) {
+  system_.respond = [&](const std::vector<std::string>& argv) {
     if (argv[0] == "scontrol" && looks_ > 2)
       return std::optional(
           Result<CommandOutput>(CommandOutput{0, std::string(completed) + "   Restarts=2\n", ""}));
     return answer(argv);
   };
   ASSERT_TRUE(execute());
-  EXPECT_EQ(world_.noted,
+  EXPECT_EQ(system_.logged,
             "submitted job 5\njob 5: running on n[1-2]\n"
             "job 5: was back in the queue, runs again (restart 2)\njob 5: running on n2\n");
 }
@@ -329,7 +329,7 @@ TEST_F(SlurmTest, AnArrayIsToldByNumbers) {
       "   ExitCode=0:15\n";
   const auto outcome = execute();
   ASSERT_TRUE(outcome);
-  EXPECT_EQ(world_.noted,
+  EXPECT_EQ(system_.logged,
             "submitted job 5\njob 5: 2 tasks running, 3 waiting, 0 over\n"
             "job 5: 1 task running, 0 waiting, 4 over\n");
   EXPECT_EQ(outcome->status, RunStatus::failed);

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "launcher/lint/script.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch::lint {
@@ -58,8 +58,8 @@ TEST(Directives, ThatAreMistyped) {
 
 /// `sbatch -vvv` prints every argument it finds, and stops at a line it cannot read.
 TEST(Directives, AreThoseThatTheInstalledSbatchSees) {
-  PosixWorld world(Console{});
-  if (!world.find_program("sbatch")) GTEST_SKIP() << "unavailable: no sbatch";
+  PosixSystem system(Console{});
+  if (!system.find_program("sbatch")) GTEST_SKIP() << "unavailable: no sbatch";
   const TemporaryFolder folder;
   std::ofstream(folder.path() + "/slurm.conf")
       << "ClusterName=x\nSlurmctldHost=localhost\nNodeName=localhost\nPartitionName=p Nodes=ALL\n";
@@ -78,9 +78,9 @@ TEST(Directives, AreThoseThatTheInstalledSbatchSees) {
     }
   }
   std::ofstream(folder.path() + "/job.sh") << text;
-  const auto output = world.run({"env", "SLURM_CONF=" + folder.path() + "/slurm.conf", "sbatch",
-                                 "-vvv", folder.path() + "/job.sh"},
-                                std::chrono::seconds(20));
+  const auto output = system.run({"env", "SLURM_CONF=" + folder.path() + "/slurm.conf", "sbatch",
+                                  "-vvv", folder.path() + "/job.sh"},
+                                 std::chrono::seconds(20));
   ASSERT_TRUE(output);
   Words theirs;
   std::istringstream lines(output->err);

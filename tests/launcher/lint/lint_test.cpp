@@ -17,7 +17,7 @@
 #include <sstream>
 
 #include "launcher/lint/unified_diff.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "topology/discovery/topology_format.hpp"
@@ -141,8 +141,8 @@ TEST(Lint, OurOwnScriptsHaveNoErrors) {
 }
 
 CommandOutput run(const std::vector<std::string>& argv) {
-  PosixWorld world(Console{});
-  auto output = world.run(argv, std::chrono::seconds(30));
+  PosixSystem system(Console{});
+  auto output = system.run(argv, std::chrono::seconds(30));
   EXPECT_TRUE(output) << argv[0];
   return output ? *output : CommandOutput{};
 }

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "launcher/lint/shell_run.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch::lint {
@@ -154,14 +154,14 @@ class ScriptMaker {
 
 TEST(RunShell, AgreesWithBash) {
   const TemporaryFolder folder;
-  PosixWorld world(Console{});
+  PosixSystem system(Console{});
   int compared = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {
     const std::string script = ScriptMaker(seed).make();
     const std::string file = folder.path() + "/script.sh";
     std::ofstream(file) << script;
     const auto output =
-        world.run({"env", "-i", "PATH=/usr/bin:/bin", "bash", file}, std::chrono::seconds(20));
+        system.run({"env", "-i", "PATH=/usr/bin:/bin", "bash", file}, std::chrono::seconds(20));
     ASSERT_TRUE(output);
     ASSERT_EQ(output->err, "") << script;
     const ShellTree tree = read_shell(script);

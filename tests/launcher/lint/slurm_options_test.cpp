@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch::lint {
@@ -81,8 +81,8 @@ TEST(SlurmOptions, HaveNamesAndLettersOfTheirOwn) {
 
 /// Every option that the installed programs list must be in the table, with its letter.
 TEST(SlurmOptions, HoldThoseOfTheInstalledSlurm) {
-  PosixWorld world(Console{});
-  if (!world.find_program("sbatch") || !world.find_program("srun")) {
+  PosixSystem system(Console{});
+  if (!system.find_program("sbatch") || !system.find_program("srun")) {
     GTEST_SKIP() << "unavailable: no sbatch and srun";
   }
   const TemporaryFolder folder;
@@ -92,8 +92,8 @@ TEST(SlurmOptions, HoldThoseOfTheInstalledSlurm) {
   for (const std::string program : {"sbatch", "srun"}) {
     const auto kind = program == "srun" ? SlurmProgram::srun : SlurmProgram::sbatch;
     const auto output =
-        world.run({"env", "SLURM_CONF=" + folder.path() + "/slurm.conf", program, "--help"},
-                  std::chrono::seconds(20));
+        system.run({"env", "SLURM_CONF=" + folder.path() + "/slurm.conf", program, "--help"},
+                   std::chrono::seconds(20));
     ASSERT_TRUE(output);
     std::istringstream lines(output->out + output->err);
     for (std::string line; std::getline(lines, line);) {

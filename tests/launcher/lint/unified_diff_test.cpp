@@ -6,7 +6,7 @@
 #include <random>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch::lint {
@@ -47,7 +47,7 @@ TEST(UnifiedDiff, IsWhatPatchTakes) {
   const TemporaryFolder folder;
   const std::string file = folder.path() + "/file";
   const std::string diff = folder.path() + "/diff";
-  PosixWorld world(Console{});
+  PosixSystem system(Console{});
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {
     std::string before;
@@ -59,7 +59,7 @@ TEST(UnifiedDiff, IsWhatPatchTakes) {
     std::ofstream(file, std::ios::binary) << before;
     std::ofstream(diff, std::ios::binary) << text;
     // In one hunk or several, forwards and back.
-    const auto there = world.run({"patch", "--quiet", file, diff}, std::chrono::seconds(20));
+    const auto there = system.run({"patch", "--quiet", file, diff}, std::chrono::seconds(20));
     ASSERT_TRUE(there);
     ASSERT_EQ(there->exit_code, 0) << there->out << text;
     std::ostringstream got;

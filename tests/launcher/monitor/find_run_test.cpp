@@ -16,7 +16,7 @@ class FindRunTest : public testing::Test {
     chosen_ = place_.store({.folder = "scratch/mine", .name = "by hand"});
   }
   std::string find(const std::string& words) {
-    const auto found = find_run(place_.world, words);
+    const auto found = find_run(place_.system, words);
     return found ? *found : "none: " + found.error().what;
   }
 
@@ -60,7 +60,7 @@ TEST_F(FindRunTest, WhatIsNotThereIsSaid) {
 }
 
 TEST_F(FindRunTest, SlurmKnowsWhereAJobsOutputGoes) {
-  place_.world.answers["scontrol show job 99"] = {
+  place_.system.answers["scontrol show job 99"] = {
       0,
       "JobId=99 JobName=x\n   JobState=RUNNING Reason=None\n   StdOut=" + old_ +
           "/out/slurm-99.out\n",

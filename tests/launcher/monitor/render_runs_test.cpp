@@ -2,34 +2,35 @@
 
 #include <nlohmann/json.hpp>
 
-#include "launcher/monitor/run_view.hpp"
+#include "launcher/monitor/run_state.hpp"
 
 namespace dllaunch {
 namespace {
 
-RunView view_of(const std::string& folder, const std::string& state) {
-  RunView view{.run = {.dir = {.path = "/r/" + folder}, .plan = {}, .summary = {}}, .state = state};
-  view.run.plan.name = "x";
-  view.run.plan.launcher = Launcher::slurm;
-  view.run.plan.nodes = 2;
-  view.run.plan.ranks_per_node = 4;
-  view.run.job_id = "12";
-  return view;
+RunState view_of(const std::string& folder, const std::string& state) {
+  RunState run_state{.run = {.dir = {.path = "/r/" + folder}, .plan = {}, .summary = {}},
+                     .state = state};
+  run_state.run.plan.name = "x";
+  run_state.run.plan.launcher = Launcher::slurm;
+  run_state.run.plan.nodes = 2;
+  run_state.run.plan.ranks_per_node = 4;
+  run_state.run.job_id = "12";
+  return run_state;
 }
 
-std::vector<RunView> three() {
+std::vector<RunState> three() {
   auto running = view_of("cnn-20261121-101500-aaaa", "running");
   running.seconds = 3725;
   running.where = "n[1-2]";
   running.run.epochs = 10;
-  running.point = {.epoch = 3, .step = 450, .val_accuracy = 0.912};
+  running.progress = {.epoch = 3, .step = 450, .val_accuracy = 0.912};
   auto pending = view_of("größer", "pending");
   pending.jobs = {{"12", "PENDING", "2026-11-21T12:00:00", "0:00", "", "Priority"}};
   auto ended = view_of("short", "completed");
   ended.run.job_id.clear();
   ended.seconds = 5;
   ended.where = "this machine";
-  ended.point.last_line = "a last line that is much too long for a narrow terminal, and goes on";
+  ended.progress.last_line = "a last line that is much too long for a narrow terminal, and goes on";
   return {running, pending, ended};
 }
 

@@ -14,11 +14,11 @@ namespace {
 class RunStatusTest : public testing::Test {
  protected:
   RunStatusView status(const std::string& path, const std::string& queue) {
-    auto run = read_stored_run(place_.world, path);
+    auto run = read_stored_run(place_.system, path);
     EXPECT_TRUE(run);
     const Queue jobs{.answered = true, .jobs = parse_queue(queue)};
     const auto now = static_cast<double>(std::time(nullptr));
-    return status_of(view_run(*std::move(run), jobs, now), now + 100);
+    return status_of(run_state_of(*std::move(run), jobs, now), now + 100);
   }
   std::string shown(const std::string& path, const std::string& queue) {
     std::string text = render_status(status(path, queue));
@@ -50,9 +50,9 @@ TEST_F(RunStatusTest, ARunningRun) {
 
 TEST_F(RunStatusTest, SpareNodesAreSaid) {
   RunStatusView status;
-  status.view.run.plan.nodes = 2;
-  status.view.run.plan.ranks_per_node = 2;
-  status.view.run.plan.recovery.spare_nodes = 1;
+  status.run_state.run.plan.nodes = 2;
+  status.run_state.run.plan.ranks_per_node = 2;
+  status.run_state.run.plan.recovery.spare_nodes = 1;
   EXPECT_NE(render_status(status).find("  ranks       4 on 2 nodes + 1 spare\n"),
             std::string::npos);
 }

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -102,7 +102,7 @@ TEST(Container, EnrootIsGivenTheRanksVariables) {
                                    "HOME=/h",
                                    "NOTE=two\nlines; $(touch pwned)"};
   argv.insert(argv.end(), made.rank_command.begin(), made.rank_command.end());
-  const auto output = PosixWorld(Console{}).run(argv, std::chrono::seconds(20));
+  const auto output = PosixSystem(Console{}).run(argv, std::chrono::seconds(20));
   ASSERT_TRUE(output);
   EXPECT_EQ(output->err, "");
   EXPECT_THAT(output->out, StartsWith("start\n--env\n"));

@@ -29,7 +29,7 @@ Facts probed_cluster() {
 }
 
 KnownTopology known(const Facts& facts, const std::string& partition = "gpu", int gpus = 4) {
-  const auto nodes = choose_nodes(
+  const auto nodes = select_nodes(
       {.nodes = 2, .gpus_per_node = gpus, .partition = partition, .constraint = "a100"},
       *facts.slurm, true);
   EXPECT_TRUE(nodes) << nodes.error().what;
@@ -116,7 +116,7 @@ TEST(NodeTopology, MasksMustHoldOnEveryKindOfNode) {
   types[1] = types[0];
   types[1].hosts = {"r1"};
   types[1].features = {"a100", "rack2"};
-  const auto nodes = choose_nodes({.nodes = 2, .partition = "gpu"}, *facts.slurm, true);
+  const auto nodes = select_nodes({.nodes = 2, .partition = "gpu"}, *facts.slurm, true);
   ASSERT_TRUE(nodes);
   ASSERT_EQ(nodes->others.size(), 1u);
   const auto best = known_topology(facts, *nodes);

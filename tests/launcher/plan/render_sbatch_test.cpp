@@ -10,7 +10,7 @@
 #include <random>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/golden.hpp"
@@ -88,7 +88,7 @@ class RenderSbatch : public testing::Test {
               "export -f srun\n"
               "module() { printf '%s\\0' \"$@\" >> \"$out/modules\"; }\n"
               ". \"$out/script\"\n");
-    auto output = world_.run({"bash", root_ / "prelude", root_}, seconds(20));
+    auto output = system_.run({"bash", root_ / "prelude", root_}, seconds(20));
     EXPECT_TRUE(output) << output.error().what;
     return output ? *output : CommandOutput{};
   }
@@ -97,11 +97,11 @@ class RenderSbatch : public testing::Test {
   std::string shellcheck(const std::string& script, const char* severity) {
     const auto path = write("checked.sh", script);
     const auto output =
-        world_.run({"shellcheck", std::string("--severity=") + severity, path}, seconds(60));
+        system_.run({"shellcheck", std::string("--severity=") + severity, path}, seconds(60));
     return output ? output->out : output.error().what;
   }
 
-  bool no_shellcheck() { return !world_.find_program("shellcheck"); }
+  bool no_shellcheck() { return !system_.find_program("shellcheck"); }
 
   Paths paths_in_root() {
     fs::create_directories(root_ / "work");
@@ -111,7 +111,7 @@ class RenderSbatch : public testing::Test {
             .work_dir = root_ / "work"};
   }
 
-  PosixWorld world_{Console{}};
+  PosixSystem system_{Console{}};
   fs::path root_;
 };
 
@@ -277,9 +277,9 @@ TEST_F(RenderSbatch, StagedCopiesAreKeptForTheSupervisor) {
     script.replace(at, stub.size(), (root_ / "bin/dllaunch").string());
   write("script", script);
   const auto output =
-      world_.run({"env", "out=" + root_.string(),
-                  "PATH=" + (root_ / "bin").string() + ":/usr/bin:/bin", "bash", root_ / "script"},
-                 seconds(20));
+      system_.run({"env", "out=" + root_.string(),
+                   "PATH=" + (root_ / "bin").string() + ":/usr/bin:/bin", "bash", root_ / "script"},
+                  seconds(20));
   ASSERT_TRUE(output) << output.error().what;
   EXPECT_EQ(output->out, "kept\nalive\ngone\n") << output->err << script;
 }
@@ -437,7 +437,7 @@ TEST_F(RenderSbatch, ExecutesAndLosesNothingOfHostileText) {
 /// sbatch -vvv prints what it reads from a script; a wrong directive after ours makes it stop
 /// there.
 TEST_F(RenderSbatch, SbatchReadsBackExactlyTheDirectives) {
-  if (!world_.find_program("sbatch")) GTEST_SKIP() << "sbatch is not installed";
+  if (!system_.find_program("sbatch")) GTEST_SKIP() << "sbatch is not installed";
   const auto config = write("slurm.conf",
                             "ClusterName=x\nSlurmctldHost=localhost\nNodeName=n1\n"
                             "PartitionName=p Nodes=n1\n");
@@ -451,7 +451,7 @@ TEST_F(RenderSbatch, SbatchReadsBackExactlyTheDirectives) {
     script.insert(script.find("\n\n# Written by"), "\n#SBATCH zzz");
     const auto path = write("script", script);
     const auto output =
-        world_.run({"env", "SLURM_CONF=" + config.string(), "sbatch", "-vvv", path}, seconds(20));
+        system_.run({"env", "SLURM_CONF=" + config.string(), "sbatch", "-vvv", path}, seconds(20));
     ASSERT_TRUE(output) << output.error().what;
     std::size_t at = 0;
     auto expected = made->sbatch_extra;

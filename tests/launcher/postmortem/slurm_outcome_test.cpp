@@ -20,13 +20,13 @@ class SlurmOutcomeTest : public testing::Test {
     job.state = state;
     job.exit_code = code;
     job.signal = signal;
-    return explain_slurm(plan_, run_, job, ledger_, words);
+    return explain_slurm(plan_, run_, job, totals_, words);
   }
 
   TemporaryFolder folder_;
   RunDir run_{.path = folder_.path()};
   LaunchPlan plan_;
-  RunLedger ledger_;
+  RunTotals totals_;
 };
 
 TEST_F(SlurmOutcomeTest, EveryEndHasAStatusASentenceAndACode) {
@@ -161,7 +161,7 @@ TEST_F(SlurmOutcomeTest, AnArraysFailuresAreToldLikeASingleJobs) {
     std::ofstream(run_.path + "/slurm-7_" + number + ".out")
         << "srun: error: n2: task 1: Exited with exit code 7\n";
   }
-  const auto outcome = explain_jobs(plan_, run_, "7", tasks, ledger_);
+  const auto outcome = explain_jobs(plan_, run_, "7", tasks, totals_);
   EXPECT_EQ(outcome.first_error, "task 1: rank 1 on n2: ValueError: of 1");
   EXPECT_EQ(outcome.reason,
             "job 7: 2 of 3 tasks did not complete: 1 (failed), 2 (failed); job 7_1: "
@@ -177,7 +177,7 @@ TEST_F(SlurmOutcomeTest, AnArrayThatCompletedSaysOfHowManyTasks) {
   plan_.array = "0-1";
   SlurmJob task;
   task.state = "COMPLETED";
-  const auto outcome = explain_jobs(plan_, run_, "7", {task, task}, ledger_);
+  const auto outcome = explain_jobs(plan_, run_, "7", {task, task}, totals_);
   EXPECT_EQ(outcome.status, RunStatus::completed);
   EXPECT_EQ(outcome.tasks, (TaskCounts{{RunStatus::completed, 2}}));
 }
@@ -190,7 +190,7 @@ TEST_F(SlurmOutcomeTest, ACancelledTaskDoesNotHideOneThatFailed) {
   SlurmJob failed = cancelled;
   failed.array_task = "1";
   failed.state = "TIMEOUT";
-  const auto outcome = explain_jobs(plan_, run_, "7", {cancelled, failed}, ledger_);
+  const auto outcome = explain_jobs(plan_, run_, "7", {cancelled, failed}, totals_);
   EXPECT_EQ(outcome.status, RunStatus::timeout);
   EXPECT_NE(outcome.reason.find("; job 7_1 reached its time limit"), std::string::npos);
   EXPECT_EQ(outcome.others, (std::vector<std::string>{"task 0: was cancelled"}));
@@ -201,9 +201,9 @@ TEST_F(SlurmOutcomeTest, WhoCancelledAndWhatNeverStarted) {
   job.id = "7";
   job.state = "CANCELLED";
   job.cancelled_by = "alice";
-  EXPECT_EQ(explain_slurm(plan_, run_, job, ledger_, "").reason, "job 7 was cancelled by alice");
+  EXPECT_EQ(explain_slurm(plan_, run_, job, totals_, "").reason, "job 7 was cancelled by alice");
   job.reason = "DependencyNeverSatisfied";
-  EXPECT_EQ(explain_slurm(plan_, run_, job, ledger_, "").reason,
+  EXPECT_EQ(explain_slurm(plan_, run_, job, totals_, "").reason,
             "job 7 never started: a job it had to wait for failed");
 }
 
@@ -217,14 +217,14 @@ TEST_F(SlurmOutcomeTest, TheLogOfAnArraysTask) {
 
 // srun's 0 alone is no success: the trainer says whether it finished.
 TEST_F(SlurmOutcomeTest, SavedAndStoppedIsNotCompleted) {
-  ledger_.take(EndEvent{.time = 1, .status = "cancelled"});
+  totals_.take(EndEvent{.time = 1, .status = "cancelled"});
   EXPECT_EQ(of("COMPLETED").status, RunStatus::cancelled);
   EXPECT_EQ(of("COMPLETED").exit_code, 1);
 }
 
 TEST_F(SlurmOutcomeTest, AForgottenJobIsJudgedByItsOwnEnd) {
   EXPECT_EQ(of("").status, RunStatus::failed);
-  ledger_.take(EndEvent{.time = 1, .status = "completed"});
+  totals_.take(EndEvent{.time = 1, .status = "completed"});
   EXPECT_EQ(of("").status, RunStatus::completed);
 }
 
@@ -252,7 +252,7 @@ TEST_F(SlurmOutcomeTest, WhoGaveTheJobUpSaysWhy) {
 TEST_F(SlurmOutcomeTest, RestartsAreTheSupervisorsAndSlurms) {
   for (int start = 1; start <= 3; ++start)
     ASSERT_TRUE(append_to_journal(run_, line_of(JournalAttempt{.time = 1, .job = "7"})));
-  auto outcome = explain_jobs(plan_, run_, "7", {}, ledger_);
+  auto outcome = explain_jobs(plan_, run_, "7", {}, totals_);
   EXPECT_EQ(outcome.restarts, 2);
   SlurmJob job;
   job.restarts = 1;

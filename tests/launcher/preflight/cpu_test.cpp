@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -77,12 +77,12 @@ TEST(PreflightCpu, ThatMiscalculatesFails) {
 }
 
 TEST(PreflightCpu, IsMeasuredHere) {
-  FakeWorld world;
+  FakeSystem system;
   for (int i = 0; i < 1024; ++i)
-    world.files["/sys/devices/system/cpu/cpu" + std::to_string(i) + "/cpufreq/cpuinfo_max_freq"] =
+    system.files["/sys/devices/system/cpu/cpu" + std::to_string(i) + "/cpufreq/cpuinfo_max_freq"] =
         "3500000\n";
   const PreflightRequest request;
-  const auto seen = check_named("cpu").observe({request, world, "n1"}, "");
+  const auto seen = check_named("cpu").observe({request, system, "n1"}, "");
   ASSERT_TRUE(seen) << seen.error().what;
   EXPECT_EQ(number_of(*seen, "most_mhz"), 3500);
   EXPECT_FALSE(seen->contains("now_mhz"));

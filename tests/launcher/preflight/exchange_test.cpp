@@ -11,8 +11,7 @@
 
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/sockets.hpp"
-#include "support/isolated_call.hpp"
-#include "tests/launcher/rendezvous/impostor.hpp"
+#include "tests/launcher/rank/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"
 
 namespace dllaunch {

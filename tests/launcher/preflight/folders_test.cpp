@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -50,19 +50,19 @@ TEST(PreflightFolders, MustTakeAFileSoon) {
 }
 
 TEST(PreflightFolders, AreThoseOfTheRequestAndTheNodesOwn) {
-  FakeWorld world;
+  FakeSystem system;
   const PreflightRequest request{.folders = {{.what = "run directory", .path = "/run"}}};
-  EXPECT_THAT(check_named("folders").items({request, world, "n1"}),
+  EXPECT_THAT(check_named("folders").items({request, system, "n1"}),
               ElementsAre("run directory", "TMPDIR", "staging"));
 }
 
 TEST(PreflightFolders, ThatAreNotThereYetAreTriedWhereTheyWillBe) {
   const TemporaryFolder place;
-  FakeWorld world;
-  world.variables["TMPDIR"] = place.path();
+  FakeSystem system;
+  system.variables["TMPDIR"] = place.path();
   const PreflightRequest request{
       .folders = {{.what = "checkpoints", .path = place.path() + "/run/checkpoints"}}};
-  const NodeView view{request, world, "n1"};
+  const NodeView view{request, system, "n1"};
   const auto seen = check_named("folders").observe(view, "checkpoints");
   ASSERT_TRUE(seen);
   EXPECT_EQ(text_of(*seen, "path"), place.path() + "/run/checkpoints");

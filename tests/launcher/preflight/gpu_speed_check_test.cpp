@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -45,9 +45,9 @@ TEST(PreflightGpuSpeed, WhatEveryGpuRefusesIsNoGpusFault) {
 }
 
 TEST(PreflightGpuSpeed, OfAJobWithoutGpusIsNotMeasured) {
-  FakeWorld world;
+  FakeSystem system;
   const PreflightRequest request{.job_id = "7"};
-  const auto seen = check_named("gpu-speed").observe({request, world, "n1"}, "");
+  const auto seen = check_named("gpu-speed").observe({request, system, "n1"}, "");
   ASSERT_TRUE(seen);
   EXPECT_EQ(text_of(*seen, "why"), "the job has no GPU");
   EXPECT_EQ(judged("gpu-speed", request, {sight("n1", *seen)}), Words{"n1 ok"});

@@ -4,7 +4,7 @@
 
 #include "launcher/preflight/gpu_state.hpp"
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -88,10 +88,10 @@ TEST(PreflightGpus, OutsideAJobAreThoseThatMostNodesHave) {
 }
 
 TEST(PreflightGpus, AreLookedForHere) {
-  FakeWorld world;
-  world.variables["SLURM_GPUS_ON_NODE"] = "4";
+  FakeSystem system;
+  system.variables["SLURM_GPUS_ON_NODE"] = "4";
   const PreflightRequest request;
-  const auto seen = check_named("gpus").observe({request, world, "n1", "/nowhere"}, "");
+  const auto seen = check_named("gpus").observe({request, system, "n1", "/nowhere"}, "");
   ASSERT_TRUE(seen);
   EXPECT_EQ(number_of(*seen, "promised"), 4);
   EXPECT_EQ(number_of(*seen, "nvidia_files"), 0);

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -32,18 +32,18 @@ TEST(PreflightMemory, IsAsMuchAsOnTheOtherNodes) {
 }
 
 TEST(PreflightMemory, IsReadFromTheKernel) {
-  FakeWorld world;
-  world.files["/proc/meminfo"] =
+  FakeSystem system;
+  system.files["/proc/meminfo"] =
       "MemTotal:       16384000 kB\nMemFree:  1 kB\nMemAvailable:    8192000 kB\nHugePages_Total: "
       "0\n";
   const PreflightRequest request;
-  const auto seen = check_named("memory").observe({request, world, "n1"}, "");
+  const auto seen = check_named("memory").observe({request, system, "n1"}, "");
   ASSERT_TRUE(seen);
   EXPECT_EQ(number_of(*seen, "total_bytes"), 16384000.0 * 1024);
   EXPECT_EQ(number_of(*seen, "available_bytes"), 8192000.0 * 1024);
-  world.files["/proc/meminfo"] = "nothing";
+  system.files["/proc/meminfo"] = "nothing";
   EXPECT_EQ(
-      judged("memory", {}, {sight("n1", *check_named("memory").observe({request, world}, ""))}),
+      judged("memory", {}, {sight("n1", *check_named("memory").observe({request, system}, ""))}),
       Words{"n1 warn: /proc/meminfo has no MemTotal or MemAvailable"});
 }
 

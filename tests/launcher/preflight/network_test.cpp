@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -72,10 +72,10 @@ TEST(PreflightNetwork, FindsSeveral) {
 }
 
 TEST(PreflightNetwork, NeedsTheInterfaceThatIsNamed) {
-  FakeWorld world;
-  world.variables["NCCL_SOCKET_IFNAME"] = "hsn7";
+  FakeSystem system;
+  system.variables["NCCL_SOCKET_IFNAME"] = "hsn7";
   const PreflightRequest request{.hosts = {"n1", "n2"}, .mark = "t"};
-  const auto seen = check_named("network").observe({request, world, "n1"}, "");
+  const auto seen = check_named("network").observe({request, system, "n1"}, "");
   ASSERT_TRUE(seen);
   const auto words = judged("network", request, {sight("n1", *seen)});
   ASSERT_EQ(words.size(), 1u);
@@ -84,13 +84,13 @@ TEST(PreflightNetwork, NeedsTheInterfaceThatIsNamed) {
 }
 
 TEST(PreflightNetwork, OfOneNodeIsNothingToLookAt) {
-  FakeWorld world;
+  FakeSystem system;
   const PreflightRequest request{.hosts = {"n1"}};
-  const auto seen = check_named("network").observe({request, world, "n1"}, "");
+  const auto seen = check_named("network").observe({request, system, "n1"}, "");
   ASSERT_TRUE(seen);
   EXPECT_EQ(judged("network", request, {sight("n1", *seen)}), Words{"n1 ok"});
   const PreflightRequest others{.hosts = {"n7", "n8"}};
-  EXPECT_THAT(check_named("network").observe({others, world, "n1"}, "").error().what,
+  EXPECT_THAT(check_named("network").observe({others, system, "n1"}, "").error().what,
               HasSubstr("none of the job's"));
 }
 

@@ -6,7 +6,7 @@
 
 #include <csignal>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/topology/discovery/damage.hpp"
 
 namespace dllaunch {
@@ -40,10 +40,10 @@ const PreflightCheck fourth{.name = "fourth", .reads = "first"};
 const std::vector<const PreflightCheck*> table = {&first, &second, &third, &fourth};
 
 TEST(NodeAnswer, ComesWhateverTheChecksDo) {
-  FakeWorld world;
+  FakeSystem system;
   const PreflightRequest request;
   const auto begin = std::chrono::steady_clock::now();
-  const auto answer = observe_node({request, world, "n1"}, table);
+  const auto answer = observe_node({request, system, "n1"}, table);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
   ASSERT_EQ(answer.sights.size(), 3u);
   const auto& sights = answer.sights.at("first");
@@ -57,9 +57,9 @@ TEST(NodeAnswer, ComesWhateverTheChecksDo) {
 }
 
 TEST(NodeAnswer, LeavesOutWhatIsSkipped) {
-  FakeWorld world;
+  FakeSystem system;
   const PreflightRequest request{.skip = {"first", "third"}};
-  const auto answer = observe_node({request, world, "n1"}, table);
+  const auto answer = observe_node({request, system, "n1"}, table);
   EXPECT_EQ(answer.sights.size(), 1u);
   EXPECT_TRUE(answer.sights.contains("second"));
 }

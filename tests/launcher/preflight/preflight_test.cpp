@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "launcher/doctor/gather.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -33,8 +33,8 @@ std::string lines_of(const std::string& node, double available) {
 const PreflightRequest three{.job_id = "12", .hosts = {"n1", "n2", "n3"}, .skip = all_but_memory};
 
 TEST(Preflight, AsksEveryNodeOnceAndNamesTheBad) {
-  FakeWorld world;
-  world.respond = [](const std::vector<std::string>& argv) {
+  FakeSystem system;
+  system.respond = [](const std::vector<std::string>& argv) {
     EXPECT_EQ(argv.front(), "env");
     EXPECT_THAT(argv, Contains("--overlap"));
     EXPECT_THAT(argv, Contains("--mpi=none"));
@@ -46,9 +46,9 @@ TEST(Preflight, AsksEveryNodeOnceAndNamesTheBad) {
     return Result<CommandOutput>(CommandOutput{0, lines_of("n1", 9e10) + lines_of("n3", 1e9),
                                                "srun: error: n2: task 1: Killed\n"});
   };
-  const auto report = preflight(world, three);
+  const auto report = preflight(system, three);
   ASSERT_TRUE(report) << report.error().what;
-  EXPECT_EQ(world.ran.size(), 1u);
+  EXPECT_EQ(system.ran.size(), 1u);
   EXPECT_THAT(report->exclude, ElementsAre("n2", "n3"));
   EXPECT_EQ(report->nodes[1].checks[0].name, "answer");
   EXPECT_THAT(report->nodes[1].checks[0].why, HasSubstr("task 1: Killed"));
@@ -57,48 +57,48 @@ TEST(Preflight, AsksEveryNodeOnceAndNamesTheBad) {
 }
 
 TEST(Preflight, OfThisNodeNeedsNoSrun) {
-  FakeWorld world;
-  world.host = "laptop";
-  world.files["/proc/meminfo"] = "MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n";
-  const auto report = preflight(world, {.hosts = {"laptop"}, .skip = all_but_memory});
+  FakeSystem system;
+  system.host = "laptop";
+  system.files["/proc/meminfo"] = "MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n";
+  const auto report = preflight(system, {.hosts = {"laptop"}, .skip = all_but_memory});
   ASSERT_TRUE(report) << report.error().what;
   EXPECT_TRUE(all_ok(*report));
-  EXPECT_TRUE(world.ran.empty());
+  EXPECT_TRUE(system.ran.empty());
   EXPECT_EQ(report->nodes[0].checks.size(), 1u);
 }
 
 TEST(Preflight, WithoutAnyAnswerQuotesSrun) {
-  FakeWorld world;
-  world.respond = [](const std::vector<std::string>&) {
+  FakeSystem system;
+  system.respond = [](const std::vector<std::string>&) {
     return Result<CommandOutput>(CommandOutput{1, "", "srun: error: Invalid job id specified\n"});
   };
-  const auto report = preflight(world, three);
+  const auto report = preflight(system, three);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(report.error().what, HasSubstr("Invalid job id"));
 }
 
 TEST(Preflight, RefusesWhatMakesNoSense) {
-  FakeWorld world;
-  EXPECT_THAT(preflight(world, {}).error().what, HasSubstr("no node"));
-  EXPECT_THAT(preflight(world, {.hosts = {"n1", "n2"}}).error().what, HasSubstr("no Slurm job"));
-  const auto wrong = preflight(world, {.hosts = {"n1"}, .skip = {"cpus"}});
+  FakeSystem system;
+  EXPECT_THAT(preflight(system, {}).error().what, HasSubstr("no node"));
+  EXPECT_THAT(preflight(system, {.hosts = {"n1", "n2"}}).error().what, HasSubstr("no Slurm job"));
+  const auto wrong = preflight(system, {.hosts = {"n1"}, .skip = {"cpus"}});
   EXPECT_EQ(wrong.error().what, "there is no check `cpus`");
   EXPECT_THAT(wrong.error().hint, HasSubstr("network, clock"));
 }
 
 TEST(Preflight, ANodesPartAnswersInItsName) {
-  FakeWorld world;
-  world.variables["SLURMD_NODENAME"] = "n2";
-  world.files["/proc/meminfo"] = "MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n";
-  const auto done = answer_preflight(world, to_json(three).dump());
+  FakeSystem system;
+  system.variables["SLURMD_NODENAME"] = "n2";
+  system.files["/proc/meminfo"] = "MemTotal: 1000000 kB\nMemAvailable: 900000 kB\n";
+  const auto done = answer_preflight(system, to_json(three).dump());
   ASSERT_TRUE(done) << done.error().what;
-  const auto answers = read_answers(world.printed);
-  ASSERT_TRUE(answers.contains("n2")) << world.printed;
+  const auto answers = read_answers(system.printed);
+  ASSERT_TRUE(answers.contains("n2")) << system.printed;
   const auto answer = node_answer_from_json(answers.at("n2"));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->sights.at("memory").size(), 1u);
-  EXPECT_FALSE(answer_preflight(world, "nonsense"));
+  EXPECT_FALSE(answer_preflight(system, "nonsense"));
 }
 
 }  // namespace

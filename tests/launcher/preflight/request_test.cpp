@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/topology/discovery/damage.hpp"
 
@@ -43,17 +43,17 @@ TEST(PreflightRequest, TakesAnyText) {
 }
 
 TEST(PreflightRequest, IsOfTheAllocation) {
-  FakeWorld world;
-  world.variables = {
+  FakeSystem system;
+  system.variables = {
       {"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURM_MEM_PER_NODE", "4096"}};
-  const auto request = observe_preflight_request(world, "");
+  const auto request = observe_preflight_request(system, "");
   ASSERT_TRUE(request) << request.error().what;
   EXPECT_EQ(request->job_id, "12");
   EXPECT_EQ(request->hosts.size(), 3u);
   EXPECT_EQ(request->memory_bytes, 4096ULL << 20);
   EXPECT_TRUE(request->folders.empty());
 
-  FakeWorld outside;
+  FakeSystem outside;
   outside.host = "laptop";
   EXPECT_EQ(observe_preflight_request(outside, "")->hosts, std::vector<std::string>{"laptop"});
 }
@@ -66,9 +66,9 @@ TEST(PreflightRequest, KnowsWhatTheRunNeeds) {
   std::filesystem::create_directories(run.path() + "/checkpoints/.step-00000030.tmp");
   std::ofstream(newest + "/model.safetensors") << std::string(3000, 'x');
   std::ofstream(newest + "/state.json") << "{}";
-  FakeWorld world;
-  world.files[run.path() + "/plan.json"] = R"({"ranks_per_node": 4, "host_suffix": "i"})";
-  const auto request = observe_preflight_request(world, run.path());
+  FakeSystem system;
+  system.files[run.path() + "/plan.json"] = R"({"ranks_per_node": 4, "host_suffix": "i"})";
+  const auto request = observe_preflight_request(system, run.path());
   ASSERT_TRUE(request);
   ASSERT_EQ(request->folders.size(), 2u);
   EXPECT_EQ(request->folders[0].path, run.path());
@@ -76,8 +76,8 @@ TEST(PreflightRequest, KnowsWhatTheRunNeeds) {
   EXPECT_EQ(request->ranks_per_node, 4);
   EXPECT_EQ(request->host_suffix, "i");
 
-  world.files.clear();
-  EXPECT_EQ(observe_preflight_request(world, run.path() + "/none")->ranks_per_node, 1);
+  system.files.clear();
+  EXPECT_EQ(observe_preflight_request(system, run.path() + "/none")->ranks_per_node, 1);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "tests/launcher/preflight/sights.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -33,14 +33,14 @@ TEST(PreflightShm, MustTakeAFile) {
 TEST(PreflightShm, IsSeenWhereItIs) {
   const TemporaryFolder root;
   std::filesystem::create_directories(root.path() + "/dev/shm");
-  FakeWorld world;
+  FakeSystem system;
   const PreflightRequest request;
-  const auto seen = check_named("shm").observe({request, world, "n1", root.path()}, "");
+  const auto seen = check_named("shm").observe({request, system, "n1", root.path()}, "");
   ASSERT_TRUE(seen);
   EXPECT_EQ(text_of(*seen, "error"), "");
   EXPECT_GT(number_of(*seen, "total_bytes"), 0);
   EXPECT_TRUE(std::filesystem::is_empty(root.path() + "/dev/shm"));
-  const auto none = check_named("shm").observe({request, world, "n1", root.path() + "/none"}, "");
+  const auto none = check_named("shm").observe({request, system, "n1", root.path() + "/none"}, "");
   EXPECT_THAT(text_of(*none, "error"), testing::HasSubstr("No such file"));
 }
 

@@ -121,7 +121,7 @@ TEST(ClusterChecks, ATimeAboveTheLimitIsToldOfAnyPartition) {
 
 TEST(ClusterChecks, EveryKindOfGpuOfANodeIsThere) {
   auto slurm = cluster();
-  slurm.partitions[1].node_types[0].gpu_kinds = {{"a100", 2}, {"v100", 2}};
+  slurm.partitions[1].node_types[0].gpu_gres = {{"a100", 2}, {"v100", 2}};
   auto asked = job();
   asked.resources.partition = "gpu";
   asked.resources.sbatch_extra = {"--gres=gpu:v100:2"};

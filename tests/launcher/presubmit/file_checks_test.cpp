@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/launcher/sample_plans.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -15,66 +15,66 @@ using testing::Not;
 
 constexpr PathState program{.exists = true, .executable = true};
 
-FakeWorld home() {
-  FakeWorld world;
-  world.folders = {"/", "/scratch/me", "/home/me/project"};
-  world.programs = {"python3"};
-  world.files["/home/me/project/train.py"] = "";
-  world.paths["/opt/dllaunch/bin/dllaunch"] = program;
-  return world;
+FakeSystem home() {
+  FakeSystem system;
+  system.folders = {"/", "/scratch/me", "/home/me/project"};
+  system.programs = {"python3"};
+  system.files["/home/me/project/train.py"] = "";
+  system.paths["/opt/dllaunch/bin/dllaunch"] = program;
+  return system;
 }
 
-std::string found(const Job& job, FakeWorld& world, const Paths& paths = sample_paths()) {
+std::string found(const Job& job, FakeSystem& system, const Paths& paths = sample_paths()) {
   std::string all;
-  for (const auto& [problem, fatal] : check_files(job, paths, world))
+  for (const auto& [problem, fatal] : check_files(job, paths, system))
     all += (fatal ? "!" : "") + problem.what + " (" + problem.hint + ")\n";
   return all;
 }
 
-std::string command(std::vector<std::string> argv, FakeWorld world = home()) {
+std::string command(std::vector<std::string> argv, FakeSystem system = home()) {
   auto job = run_job();
   job.run_command = std::move(argv);
-  return found(job, world);
+  return found(job, system);
 }
 
 TEST(FileChecks, AGoodJobHasNothingAgainstIt) {
-  auto world = home();
-  EXPECT_EQ(found(run_job(), world), "");
+  auto system = home();
+  EXPECT_EQ(found(run_job(), system), "");
 }
 
 TEST(FileChecks, TheCommandOnPath) {
   EXPECT_THAT(command({"pyton3", "train.py"}), HasSubstr("!run: no command 'pyton3' on PATH"));
   auto job = run_job();
   job.run_command = {"gmx"};
-  auto world = home();
+  auto system = home();
   job.environment.modules = {"gromacs"};
-  EXPECT_EQ(found(job, world), "") << "the module may bring it";
+  EXPECT_EQ(found(job, system), "") << "the module may bring it";
   job.environment.modules.clear();
   job.environment.setup = "export PATH=/x:$PATH";
-  EXPECT_EQ(found(job, world), "");
+  EXPECT_EQ(found(job, system), "");
   job.environment.setup.reset();
   job.environment.variables = {{"PATH", "/x"}};
-  EXPECT_EQ(found(job, world), "");
+  EXPECT_EQ(found(job, system), "");
   job.environment.variables.clear();
   job.environment.container = Container{.image = "docker://x"};
-  EXPECT_THAT(found(job, world), Not(HasSubstr("gmx")));
+  EXPECT_THAT(found(job, system), Not(HasSubstr("gmx")));
 }
 
 TEST(FileChecks, TheCommandByItsPath) {
-  auto world = home();
-  world.files["/home/me/project/app"] = "";
-  world.folders.insert("/home/me/project/dir");
-  world.paths["/home/me/project/good"] = program;
-  EXPECT_EQ(command({"./good"}, world), "");
-  EXPECT_EQ(command({"/home/me/project/good"}, world), "");
-  EXPECT_EQ(command({"./bad"}, world),
+  auto system = home();
+  system.files["/home/me/project/app"] = "";
+  system.folders.insert("/home/me/project/dir");
+  system.paths["/home/me/project/good"] = program;
+  EXPECT_EQ(command({"./good"}, system), "");
+  EXPECT_EQ(command({"/home/me/project/good"}, system), "");
+  EXPECT_EQ(command({"./bad"}, system),
             "!run: no file /home/me/project/bad (correct the path: it counts from the folder "
             "dllaunch was called in)\n");
-  EXPECT_EQ(command({"$HOME/bad"}, world), "") << "not ours to expand";
-  EXPECT_THAT(command({"/home/me/project/app"}, world), HasSubstr("is not executable (chmod +x"));
-  EXPECT_THAT(command({"/home/me/project/dir"}, world), HasSubstr("is a folder"));
-  EXPECT_THAT(command({"/home/me/project/none"}, world), HasSubstr("!run: no file"));
-  EXPECT_THAT(command({"/opt/app/run"}, world), testing::StartsWith("run: /opt/app/run is not on"))
+  EXPECT_EQ(command({"$HOME/bad"}, system), "") << "not ours to expand";
+  EXPECT_THAT(command({"/home/me/project/app"}, system), HasSubstr("is not executable (chmod +x"));
+  EXPECT_THAT(command({"/home/me/project/dir"}, system), HasSubstr("is a folder"));
+  EXPECT_THAT(command({"/home/me/project/none"}, system), HasSubstr("!run: no file"));
+  EXPECT_THAT(command({"/opt/app/run"}, system), testing::StartsWith("run: /opt/app/run is not on"))
       << "the nodes may have other software than this machine: no more than a doubt";
 }
 
@@ -105,32 +105,32 @@ TEST(FileChecks, ATextForBashWhereItIsPlain) {
 }
 
 TEST(FileChecks, WhereTheOutputGoes) {
-  auto world = home();
-  world.paths["/scratch/me"] = {.exists = true, .folder = true, .executable = true};
-  EXPECT_THAT(found(run_job(), world), HasSubstr("you may not write in /scratch/me"));
-  world.paths["/scratch/me"] = {.exists = true};
-  EXPECT_THAT(found(run_job(), world), HasSubstr("/scratch/me is a file"));
+  auto system = home();
+  system.paths["/scratch/me"] = {.exists = true, .folder = true, .executable = true};
+  EXPECT_THAT(found(run_job(), system), HasSubstr("you may not write in /scratch/me"));
+  system.paths["/scratch/me"] = {.exists = true};
+  EXPECT_THAT(found(run_job(), system), HasSubstr("/scratch/me is a file"));
 }
 
 TEST(FileChecks, WhatOtherMachinesDoNotSee) {
-  auto world = home();
-  world.folders.insert("/tmp");
+  auto system = home();
+  system.folders.insert("/tmp");
   auto paths = sample_paths();
   paths.run_dir = "/tmp/run";
-  EXPECT_THAT(found(run_job(), world, paths), testing::StartsWith("/tmp/run lies in a folder"));
+  EXPECT_THAT(found(run_job(), system, paths), testing::StartsWith("/tmp/run lies in a folder"));
   paths = sample_paths();
-  world.paths["/scratch/me"] = {
+  system.paths["/scratch/me"] = {
       .exists = true, .folder = true, .executable = true, .writable = true, .in_memory = true};
-  EXPECT_THAT(found(run_job(), world, paths), HasSubstr("--run-dir"));
+  EXPECT_THAT(found(run_job(), system, paths), HasSubstr("--run-dir"));
 }
 
 TEST(FileChecks, SourcesPrefixAndContainer) {
-  auto world = home();
+  auto system = home();
   auto job = run_job();
   job.stage = {"data.tar", "$HOME/x", "programs", "no-programs"};
   job.environment.activate = "/home/me/venv";
   job.environment.container = Container{.image = "images/a.sif", .mounts = {"/data:/data:ro"}};
-  const auto all = found(job, world);
+  const auto all = found(job, system);
   EXPECT_THAT(all, HasSubstr("!stage: no file or folder /home/me/project/data.tar"));
   EXPECT_THAT(all, Not(HasSubstr("project/programs"))) << "words, no paths";
   EXPECT_THAT(all, Not(HasSubstr("$HOME")));
@@ -139,62 +139,62 @@ TEST(FileChecks, SourcesPrefixAndContainer) {
   EXPECT_THAT(all, HasSubstr("!environment.container.mounts: no file or folder /data ("));
   EXPECT_THAT(all, HasSubstr("apptainer is not on this machine"));
 
-  world.folders.insert("/home/me/venv");
-  EXPECT_THAT(found(job, world), HasSubstr("is neither a venv nor a conda prefix"));
-  world.files["/home/me/venv/bin/activate"] = "";
-  EXPECT_THAT(found(job, world), Not(HasSubstr("activate")));
+  system.folders.insert("/home/me/venv");
+  EXPECT_THAT(found(job, system), HasSubstr("is neither a venv nor a conda prefix"));
+  system.files["/home/me/venv/bin/activate"] = "";
+  EXPECT_THAT(found(job, system), Not(HasSubstr("activate")));
   for (const char* image : {"docker://alpine", "nvcr.io#nvidia/pytorch:24.01-py3"}) {
     job.environment.container->image = image;
-    EXPECT_THAT(found(job, world), Not(HasSubstr("image"))) << image;
+    EXPECT_THAT(found(job, system), Not(HasSubstr("image"))) << image;
   }
 }
 
 TEST(FileChecks, TheTrainersDataAndItsProgram) {
-  auto world = home();
+  auto system = home();
   auto job = train_job();
   job.train["dataset"]["path"] = "/data/none";
-  const auto all = found(job, world);
+  const auto all = found(job, system);
   EXPECT_THAT(all, HasSubstr("!no dltrain at /opt/dllaunch/bin/dltrain nor on PATH"));
   EXPECT_THAT(all, HasSubstr("!train.dataset.path: no file or folder /data/none"));
-  world.programs.insert("dltrain");
-  world.folders.insert("/data/none");
-  EXPECT_EQ(found(job, world), "");
+  system.programs.insert("dltrain");
+  system.folders.insert("/data/none");
+  EXPECT_EQ(found(job, system), "");
 }
 
 TEST(FileChecks, TheWeightsToBeginWith) {
-  auto world = home();
-  world.programs.insert("dltrain");
+  auto system = home();
+  system.programs.insert("dltrain");
   auto job = train_job();
   job.train["init_from"] = "/data/resnet50.safetensors";
-  EXPECT_THAT(found(job, world),
+  EXPECT_THAT(found(job, system),
               HasSubstr("!train.init_from: no file or folder /data/resnet50.safetensors"));
-  world.files["/data/resnet50.safetensors"] = "";
-  EXPECT_EQ(found(job, world), "");
-  world.folders.insert("/data/resnet50");
+  system.files["/data/resnet50.safetensors"] = "";
+  EXPECT_EQ(found(job, system), "");
+  system.folders.insert("/data/resnet50");
   job.train["init_from"] = "/data/resnet50";
-  EXPECT_THAT(found(job, world), HasSubstr("!train.init_from: /data/resnet50 is a folder"));
+  EXPECT_THAT(found(job, system), HasSubstr("!train.init_from: /data/resnet50 is a folder"));
 }
 
 /// `after: [FIRST]` and a file of FIRST.
 TEST(FileChecks, TheWeightsToBeginWithMayBeWhatAnAwaitedJobWrites) {
-  auto world = home();
-  world.programs.insert("dltrain");
+  auto system = home();
+  system.programs.insert("dltrain");
   auto job = train_job();
   job.train["init_from"] = "/data/first/model.safetensors";
   job.after = {"first"};
-  EXPECT_EQ(found(job, world), "");
+  EXPECT_EQ(found(job, system), "");
 }
 
 /// The run goes on from its own weights, whatever became of the file.
 TEST(FileChecks, TheWeightsToBeginWithAreNotNeededTwice) {
-  auto world = home();
-  world.programs.insert("dltrain");
+  auto system = home();
+  system.programs.insert("dltrain");
   auto job = train_job();
   job.train["init_from"] = "/data/resnet50.safetensors";
-  world.folders.insert(sample_paths().run_dir + "/checkpoints");
-  EXPECT_EQ(found(job, world), "");
+  system.folders.insert(sample_paths().run_dir + "/checkpoints");
+  EXPECT_EQ(found(job, system), "");
   job.train["resume"] = "none";
-  EXPECT_THAT(found(job, world), HasSubstr("!train.init_from: no file or folder"));
+  EXPECT_THAT(found(job, system), HasSubstr("!train.init_from: no file or folder"));
 }
 
 }  // namespace

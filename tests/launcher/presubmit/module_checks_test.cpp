@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/os/posix_world.hpp"
-#include "tests/support/fake_world.hpp"
+#include "launcher/os/posix_system.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -14,15 +14,15 @@ namespace {
 
 using testing::HasSubstr;
 
-FakeWorld answering(CommandOutput output) {
-  FakeWorld world;
-  world.respond = [output](const std::vector<std::string>&) { return output; };
-  return world;
+FakeSystem answering(CommandOutput output) {
+  FakeSystem system;
+  system.respond = [output](const std::vector<std::string>&) { return output; };
+  return system;
 }
 
 TEST(ModuleChecks, NamesTheOnesThatAreMissing) {
-  auto world = answering({0, "a site's greeting\nmissing b/2\ndone\n", ""});
-  const auto found = check_modules({"a", "b/2", "b"}, world);
+  auto system = answering({0, "a site's greeting\nmissing b/2\ndone\n", ""});
+  const auto found = check_modules({"a", "b/2", "b"}, system);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_TRUE(found[0].fatal);
   EXPECT_EQ(found[0].problem.what, "environment.modules: b/2 cannot be loaded here");
@@ -30,9 +30,9 @@ TEST(ModuleChecks, NamesTheOnesThatAreMissing) {
 }
 
 TEST(ModuleChecks, WithoutModulesNothingIsAsked) {
-  FakeWorld world;
-  EXPECT_TRUE(check_modules({}, world).empty());
-  EXPECT_TRUE(world.ran.empty());
+  FakeSystem system;
+  EXPECT_TRUE(check_modules({}, system).empty());
+  EXPECT_TRUE(system.ran.empty());
 }
 
 TEST(ModuleChecks, NoModuleCommandAndNoAnswer) {
@@ -46,8 +46,8 @@ TEST(ModuleChecks, NoModuleCommandAndNoAnswer) {
 
 /// The real command, Environment Modules or Lmod, on modules of our own.
 TEST(ModuleChecks, AskTheRealCommand) {
-  PosixWorld world{Console{}};
-  const auto there = world.run({"bash", "-lc", "type module"}, std::chrono::seconds(20));
+  PosixSystem system{Console{}};
+  const auto there = system.run({"bash", "-lc", "type module"}, std::chrono::seconds(20));
   if (!there || there->exit_code != 0) GTEST_SKIP() << "no environment-modules and no lmod here";
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() + "/app");
@@ -58,10 +58,10 @@ TEST(ModuleChecks, AskTheRealCommand) {
       << "#%Module1.0\nmodule use " + folder.path() + "/hidden\nsetenv OUTER 1\n";
   std::ofstream(folder.path() + "/hidden/inner/2") << "#%Module1.0\nsetenv INNER 1\n";
   setenv("MODULEPATH", folder.path().c_str(), 1);
-  EXPECT_TRUE(check_modules({"app"}, world).empty());
-  EXPECT_TRUE(check_modules({"app/1.0", "outer", "inner/2"}, world).empty())
+  EXPECT_TRUE(check_modules({"app"}, system).empty());
+  EXPECT_TRUE(check_modules({"app/1.0", "outer", "inner/2"}, system).empty())
       << "one module brings others into reach";
-  const auto found = check_modules({"inner", "app/9", "$(touch x)", "broken", "app"}, world);
+  const auto found = check_modules({"inner", "app/9", "$(touch x)", "broken", "app"}, system);
   unsetenv("MODULEPATH");
   ASSERT_EQ(found.size(), 4U);
   EXPECT_THAT(found[0].problem.what, HasSubstr("inner"));

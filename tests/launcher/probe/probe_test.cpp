@@ -7,7 +7,7 @@
 
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"
 
@@ -27,12 +27,12 @@ class ProbeTest : public testing::Test {
  protected:
   ProbeTest() {
     settings_ = {.program = "/opt/dllaunch",
-                 .folder = world_.folder.path(),
+                 .folder = system_.folder.path(),
                  .within = 10s,
                  .first_look = 1ms,
                  .longest_look = 2ms,
                  .output_patience = 20ms};
-    world_.respond = [this](const auto& argv) { return answer(argv); };
+    system_.respond = [this](const auto& argv) { return answer(argv); };
   }
 
   std::optional<Answer> answer(const std::vector<std::string>& argv) {
@@ -48,7 +48,7 @@ class ProbeTest : public testing::Test {
   }
 
   Answer submitted(const std::string& script) {
-    const auto text = *world_.read_file(script);
+    const auto text = *system_.read_file(script);
     for (const auto& [partition, words] : refusals_)
       if (text.find("--partition=" + partition + "\n") != std::string::npos)
         return CommandOutput{1, "", words};
@@ -91,11 +91,11 @@ class ProbeTest : public testing::Test {
 
   ProbeOutcome probe(const std::string& partition) {
     all_ = *probe_targets(*facts_.slurm, partition);
-    return execute_probes(*facts_.slurm, all_, world_, settings_);
+    return execute_probes(*facts_.slurm, all_, system_, settings_);
   }
 
   Facts facts_ = mixed_cluster();
-  DiskWorld world_;
+  DiskSystem system_;
   ProbeSettings settings_;
   std::vector<ProbeTarget> all_;
   std::vector<std::string> scripts_;
@@ -113,7 +113,7 @@ TEST_F(ProbeTest, KeepsWhatEveryKindOfNodeSays) {
   ASSERT_EQ(outcome.kept.size(), 2u);
   EXPECT_EQ(outcome.stopped_by, 0);
   EXPECT_EQ(scripts_.size(), 2u);
-  const auto cache = read_probe_cache(world_, "cluster");
+  const auto cache = read_probe_cache(system_, "cluster");
   ASSERT_EQ(cache.nodes.size(), 2u);
   for (const auto& node : cache.nodes) {
     EXPECT_EQ(node.cluster, "cluster");
@@ -122,11 +122,11 @@ TEST_F(ProbeTest, KeepsWhatEveryKindOfNodeSays) {
   }
   const auto& a100 = outcome.kept[0].node;
   EXPECT_THAT(a100.partitions, ElementsAre("batch", "gpu", "closed")) << "everywhere it is";
-  EXPECT_THAT(world_.noted,
+  EXPECT_THAT(system_.logged,
               HasSubstr("job 100, partition gpu, 64 CPUs (2 x 16 x 2), 4 GPUs (a100): jobs with "
                         "higher priority are ahead (Priority)\n"));
-  EXPECT_THAT(world_.noted, HasSubstr("(a100): running on g1\n"));
-  EXPECT_THAT(world_.noted, HasSubstr("(h100): seen on h1\n"));
+  EXPECT_THAT(system_.logged, HasSubstr("(a100): running on g1\n"));
+  EXPECT_THAT(system_.logged, HasSubstr("(h100): seen on h1\n"));
 }
 
 TEST_F(ProbeTest, AsksTheNextPartitionWhereOneRefuses) {
@@ -145,8 +145,8 @@ TEST_F(ProbeTest, WhatDoesNotComeInTimeIsCancelledAndNamed) {
   EXPECT_THAT(outcome.kept, IsEmpty());
   ASSERT_EQ(outcome.missed.size(), 2u);
   EXPECT_THAT(outcome.missed[0].why, HasSubstr("next in line"));
-  EXPECT_THAT(world_.ran, Contains(ElementsAre("scancel", "100")));
-  EXPECT_THAT(world_.ran, Contains(ElementsAre("scancel", "101")));
+  EXPECT_THAT(system_.ran, Contains(ElementsAre("scancel", "100")));
+  EXPECT_THAT(system_.ran, Contains(ElementsAre("scancel", "101")));
 }
 
 TEST_F(ProbeTest, CtrlCCancelsEveryJob) {
@@ -154,15 +154,15 @@ TEST_F(ProbeTest, CtrlCCancelsEveryJob) {
   const auto outcome = probe("gpu");
   EXPECT_EQ(outcome.stopped_by, SIGINT);
   EXPECT_EQ(outcome.missed.size(), 2u);
-  EXPECT_THAT(world_.ran, Contains(ElementsAre("scancel", "100")));
-  EXPECT_THAT(world_.ran, Contains(ElementsAre("scancel", "101")));
+  EXPECT_THAT(system_.ran, Contains(ElementsAre("scancel", "100")));
+  EXPECT_THAT(system_.ran, Contains(ElementsAre("scancel", "101")));
 }
 
 TEST_F(ProbeTest, ASilentControllerIsWaitedFor) {
   states_ = {"Resources", "silent", "silent", "RUNNING", "done"};
   const auto outcome = probe("gpu");
   EXPECT_EQ(outcome.kept.size(), 2u);
-  EXPECT_THAT(world_.noted, HasSubstr("Slurm does not answer"));
+  EXPECT_THAT(system_.logged, HasSubstr("Slurm does not answer"));
 }
 
 TEST_F(ProbeTest, AJobThatFailsIsQuoted) {
@@ -192,7 +192,7 @@ TEST_F(ProbeTest, ADamagedCaptureIsNotWaitedFor) {
 }
 
 TEST_F(ProbeTest, ACacheThatCannotBeWrittenIsSaidSo) {
-  world_.variables.clear();
+  system_.variables.clear();
   const auto outcome = probe("closed");
   ASSERT_EQ(outcome.missed.size(), 1u);
   EXPECT_THAT(outcome.missed[0].why, HasSubstr("HOME is not set"));

@@ -26,15 +26,16 @@ EnvLookup environment(std::map<std::string, std::string> values) {
   };
 }
 
-SiteWishes wishes_of(const char* plan) {
-  return read_site_wishes(nlohmann::ordered_json::parse(plan, nullptr, /*allow_exceptions=*/false));
+SiteSettings wishes_of(const char* plan) {
+  return read_site_settings(
+      nlohmann::ordered_json::parse(plan, nullptr, /*allow_exceptions=*/false));
 }
 
 TEST(NodeFolders, AreReadFromThePlan) {
-  const auto wishes = wishes_of(
+  const auto settings = wishes_of(
       R"({"node_folders": {"A": "/tmp/{user}", "B": 1}, "host_suffix": "i", "name": "x"})");
-  EXPECT_THAT(wishes.node_folders, ElementsAre(Pair("A", "/tmp/{user}")));
-  EXPECT_EQ(wishes.host_suffix, "i");
+  EXPECT_THAT(settings.node_folders, ElementsAre(Pair("A", "/tmp/{user}")));
+  EXPECT_EQ(settings.host_suffix, "i");
   for (const char* none : {"", "[]", "{", R"({"node_folders": 3, "host_suffix": []})"}) {
     EXPECT_THAT(wishes_of(none).node_folders, IsEmpty()) << none;
     EXPECT_EQ(wishes_of(none).host_suffix, "") << none;

@@ -59,20 +59,20 @@ TEST(Events, ReadsEveryKind) {
 }
 
 TEST(Events, CarryTheGenerationOfTheirLife) {
-  const auto generation = [](const std::string& rest) {
-    return generation_of(parse_event(R"({"time":5,"event":"step")" + rest + "}").value());
+  const auto fencing_token = [](const std::string& rest) {
+    return fencing_token_of(parse_event(R"({"time":5,"event":"step")" + rest + "}").value());
   };
-  EXPECT_EQ(generation(R"(,"generation":3)"), 3);
+  EXPECT_EQ(fencing_token(R"(,"generation":3)"), 3);
   for (const char* none : {"", R"(,"generation":null)", R"(,"generation":"3")",
                            R"(,"generation":-3)", R"(,"generation":3.5)"}) {
-    EXPECT_EQ(generation(none), 0) << none;
+    EXPECT_EQ(fencing_token(none), 0) << none;
   }
   const auto restart =
       parse_event(R"({"time":5,"event":"restart","reason":"time limit","from":"c","step":7,)"
                   R"("queue_seconds":2.5,"generation":9})");
   EXPECT_EQ(std::get<RestartEvent>(*restart).step, 7);
   EXPECT_EQ(std::get<RestartEvent>(*restart).queue_seconds, 2.5);
-  EXPECT_EQ(generation_of(*restart), 9);
+  EXPECT_EQ(fencing_token_of(*restart), 9);
   EXPECT_EQ(std::get<EpochEvent>(*parse_event(R"({"time":5,"event":"epoch","step":8})")).step, 8);
 }
 
@@ -80,7 +80,7 @@ TEST(Events, WhoeverRestartsSaysSoInALineThatIsReadBack) {
   const std::string line = restart_line({.time = 5.5,
                                          .reason = "rank 3 \xff \"died\"\nof it",
                                          .queue_seconds = 2.5,
-                                         .generation = 4});
+                                         .fencing_token = 4});
   EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
   const auto event = parse_event(line);
   ASSERT_TRUE(event);
@@ -90,7 +90,7 @@ TEST(Events, WhoeverRestartsSaysSoInALineThatIsReadBack) {
   EXPECT_EQ(restart.from, "");
   EXPECT_FALSE(restart.step);
   EXPECT_EQ(restart.queue_seconds, 2.5);
-  EXPECT_EQ(restart.generation, 4);
+  EXPECT_EQ(restart.fencing_token, 4);
   EXPECT_EQ(restart_line({.time = 1, .reason = "r", .from = "c", .step = 7}),
             R"({"time":1.0,"event":"restart","reason":"r","from":"c","step":7,)"
             R"("queue_seconds":null})"

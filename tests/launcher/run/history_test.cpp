@@ -13,16 +13,16 @@
 namespace dllaunch {
 namespace {
 
-StepEvent step(double time, std::int64_t number, std::int64_t generation = 0) {
-  return {.time = time, .epoch = 1, .step = number, .generation = generation};
+StepEvent step(double time, std::int64_t number, std::int64_t fencing_token = 0) {
+  return {.time = time, .epoch = 1, .step = number, .fencing_token = fencing_token};
 }
 
-RestartEvent resume(double time, std::int64_t number, std::int64_t generation = 0) {
+RestartEvent resume(double time, std::int64_t number, std::int64_t fencing_token = 0) {
   return {.time = time,
           .reason = "resume",
           .from = "/runs/x/checkpoints/step-" + std::to_string(number),
           .step = number,
-          .generation = generation};
+          .fencing_token = fencing_token};
 }
 
 TEST(History, OfALifeAloneEverythingCounts) {
@@ -72,20 +72,20 @@ TEST(History, WhatWasTrainedBeyondTheCheckpointIsLost) {
 
 TEST(History, AnOrphanDoesNotCountFromTheFirstLineOfALaterLifeOn) {
   History history;
-  history.take(StartEvent{.time = 1, .generation = 3});
+  history.take(StartEvent{.time = 1, .fencing_token = 3});
   EXPECT_TRUE(history.take(step(2, 1, 3)));
   EXPECT_TRUE(history.take(step(4, 3, 3)));
-  history.take(StartEvent{.time = 5, .generation = 4});
+  history.take(StartEvent{.time = 5, .fencing_token = 4});
   EXPECT_FALSE(history.take(step(5, 4, 3)));
   history.take(resume(5, 2, 4));
   EXPECT_TRUE(history.take(step(6, 3, 4)));
   EXPECT_FALSE(history.take(step(7, 6, 3)));
-  EXPECT_FALSE(history.take(EpochEvent{.time = 7, .epoch = 1, .generation = 3}));
-  EXPECT_FALSE(history.take(CheckpointEvent{.time = 7, .step = 6, .generation = 3}));
-  EXPECT_FALSE(history.take(RestartEvent{.time = 7, .reason = "resume", .generation = 3}));
-  EXPECT_FALSE(history.take(StartEvent{.time = 7, .generation = 3}));
-  EXPECT_FALSE(history.take(EndEvent{.time = 8, .status = "completed", .generation = 3}));
-  EXPECT_TRUE(history.take(StallEvent{.time = 8}));  // of a rank that knows of no generation
+  EXPECT_FALSE(history.take(EpochEvent{.time = 7, .epoch = 1, .fencing_token = 3}));
+  EXPECT_FALSE(history.take(CheckpointEvent{.time = 7, .step = 6, .fencing_token = 3}));
+  EXPECT_FALSE(history.take(RestartEvent{.time = 7, .reason = "resume", .fencing_token = 3}));
+  EXPECT_FALSE(history.take(StartEvent{.time = 7, .fencing_token = 3}));
+  EXPECT_FALSE(history.take(EndEvent{.time = 8, .status = "completed", .fencing_token = 3}));
+  EXPECT_TRUE(history.take(StallEvent{.time = 8}));  // of a rank that knows of no fencing token
   EXPECT_TRUE(history.take(step(9, 5, 4)));
   EXPECT_EQ(history.step(), 5);
   EXPECT_EQ(history.restart_count(), 1);
@@ -137,20 +137,20 @@ TEST(History, ALifeThatDiedBeforeItsFirstStepIsARestartThatLostNothing) {
 
 TEST(History, WhoeverRestartsSaysWhyAndHowLongItWaited) {
   History history;
-  history.take(StartEvent{.time = 1, .generation = 1});
+  history.take(StartEvent{.time = 1, .fencing_token = 1});
   history.take(step(4, 3, 1));
-  history.take(EndEvent{.time = 5, .status = "cancelled", .generation = 1});
+  history.take(EndEvent{.time = 5, .status = "cancelled", .fencing_token = 1});
   history.take(
-      RestartEvent{.time = 300, .reason = "time limit", .queue_seconds = 290, .generation = 2});
-  history.take(StartEvent{.time = 301, .generation = 2});
+      RestartEvent{.time = 300, .reason = "time limit", .queue_seconds = 290, .fencing_token = 2});
+  history.take(StartEvent{.time = 301, .fencing_token = 2});
   history.take(resume(301, 3, 2));
   history.take(step(303, 4, 2));
   ASSERT_EQ(history.restart_count(), 1);
   EXPECT_EQ(history.restarts()[0].reason, "time limit");
   EXPECT_EQ(history.restarts()[0].down_seconds, 303 - 5 - 290);
   EXPECT_DOUBLE_EQ(history.span_seconds(), 302 - 290);
-  history.take(EndEvent{.time = 304, .status = "failed", .generation = 2});
-  history.take(StartEvent{.time = 310, .generation = 3});
+  history.take(EndEvent{.time = 304, .status = "failed", .fencing_token = 2});
+  history.take(StartEvent{.time = 310, .fencing_token = 3});
   history.take(resume(310, 4, 3));
   EXPECT_EQ(history.restarts()[1].reason, "the life before ended as failed") << "nobody said more";
 }
@@ -231,7 +231,8 @@ TEST(History, ARestartAsJson) {
             R"("down_seconds":null})");
 }
 
-/// Captured: two lives of one rank at once, of which the first had the directory taken from it.
+/// Captured: two incarnations of one rank at once, of which the first had the directory taken from
+/// it.
 TEST(History, OfTwoRealLivesAtOnceEachStepCountsOnce) {
   std::ifstream lines(std::string(DLLAUNCH_SOURCE_DIR) + "/tests/fixtures/events/two_lives.jsonl");
   History history;
@@ -247,7 +248,7 @@ TEST(History, OfTwoRealLivesAtOnceEachStepCountsOnce) {
     while (!counted.empty() && counted.back() > valid) counted.pop_back();
     if (told == nullptr) continue;
     (counts ? counted : orphans).push_back(told->step);
-    if (told->generation == 2) last = told->step;
+    if (told->fencing_token == 2) last = told->step;
   }
   EXPECT_EQ(orphans, std::vector<std::int64_t>{13});
   EXPECT_TRUE(std::is_sorted(counted.begin(), counted.end()));
@@ -261,73 +262,73 @@ TEST(History, OfTwoRealLivesAtOnceEachStepCountsOnce) {
   EXPECT_LT(history.step_seconds(), history.span_seconds());
 }
 
-/// A run of several lives, each step of which takes a second, with orphans that write on.
-struct Lives {
+/// A run of several incarnations, each step of which takes a second, with orphans that write on.
+struct Incarnations {
   std::vector<Event> events;
-  std::int64_t last_step = 0;   // of the last life
+  std::int64_t last_step = 0;   // of the last incarnation
   std::int64_t lost_steps = 0;  // as far as events told of them
   int restarts = 0;
 };
 
-Lives some_lives(std::mt19937& random) {
-  Lives lives;
+Incarnations some_incarnations(std::mt19937& random) {
+  Incarnations incarnations;
   const int count = 1 + static_cast<int>(random() % 6);
   double time = 1000;
   std::int64_t reached = 0;
-  std::vector<Event> late;  // what the life before writes when the next one has begun
-  for (int generation = 1; generation <= count; ++generation) {
+  std::vector<Event> late;  // what the incarnation before writes when the next one has begun
+  for (int fencing_token = 1; fencing_token <= count; ++fencing_token) {
     const auto base = reached == 0 ? 0 : static_cast<std::int64_t>(random() % (reached + 1));
-    lives.lost_steps += reached - base;
-    if (generation > 1) ++lives.restarts;
-    std::vector<Event> own{StartEvent{.time = time, .generation = generation}};
-    if (base > 0) own.push_back(resume(time, base, generation));
+    incarnations.lost_steps += reached - base;
+    if (fencing_token > 1) ++incarnations.restarts;
+    std::vector<Event> own{StartEvent{.time = time, .fencing_token = fencing_token}};
+    if (base > 0) own.push_back(resume(time, base, fencing_token));
     const auto steps = 1 + static_cast<std::int64_t>(random() % 40);
     reached = base;
     for (std::int64_t number = base + 1; number <= base + steps; ++number) {
       if (number > base + 1 && random() % 3 == 0) continue;  // not every step is told
       reached = number;
-      own.push_back(step(time + static_cast<double>(number - base), number, generation));
+      own.push_back(step(time + static_cast<double>(number - base), number, fencing_token));
     }
     // The orphan's lines come between these, wherever they like, but in their own order.
     std::size_t next = 0;
     for (std::size_t i = 0; i < own.size(); ++i) {
-      lives.events.push_back(own[i]);
-      while (next < late.size() && random() % 2 == 0) lives.events.push_back(late[next++]);
+      incarnations.events.push_back(own[i]);
+      while (next < late.size() && random() % 2 == 0) incarnations.events.push_back(late[next++]);
     }
     late.clear();
     for (std::int64_t number = reached + 1; number < reached + 20; ++number) {
       const double when = time + static_cast<double>(number - base);
-      if (random() % 2 == 0) late.push_back(step(when, number, generation));
-      if (random() % 9 == 0) late.push_back(EndEvent{.time = when, .generation = generation});
+      if (random() % 2 == 0) late.push_back(step(when, number, fencing_token));
+      if (random() % 9 == 0) late.push_back(EndEvent{.time = when, .fencing_token = fencing_token});
     }
     time += 1000;
   }
-  lives.last_step = reached;
-  return lives;
+  incarnations.last_step = reached;
+  return incarnations;
 }
 
 TEST(History, OfAnyLivesEachStepCountsOnce) {
   std::mt19937 random(17);
   for (int i = 0; i < 2000; ++i) {
-    const Lives lives = some_lives(random);
+    const Incarnations incarnations = some_incarnations(random);
     History history;
     std::vector<std::int64_t> counted;
-    for (const Event& event : lives.events) {
+    for (const Event& event : incarnations.events) {
       const bool counts = history.take(event);
       const auto* told = counts ? std::get_if<StepEvent>(&event) : nullptr;
-      // What is shown of a step that counts now is not what an earlier life told of it.
+      // What is shown of a step that counts now is not what an earlier incarnation told of it.
       const std::int64_t valid = told != nullptr ? told->step - 1 : history.step();
       while (!counted.empty() && counted.back() > valid) counted.pop_back();
       if (told != nullptr) counted.push_back(told->step);
     }
-    ASSERT_EQ(history.step(), lives.last_step);
-    ASSERT_EQ(history.restart_count(), lives.restarts);
-    ASSERT_EQ(history.lost_steps(), lives.lost_steps);
+    ASSERT_EQ(history.step(), incarnations.last_step);
+    ASSERT_EQ(history.restart_count(), incarnations.restarts);
+    ASSERT_EQ(history.lost_steps(), incarnations.lost_steps);
     ASSERT_TRUE(std::is_sorted(counted.begin(), counted.end()));
     ASSERT_EQ(std::set(counted.begin(), counted.end()).size(), counted.size());
-    ASSERT_EQ(counted.back(), lives.last_step);
+    ASSERT_EQ(counted.back(), incarnations.last_step);
     // A second each, and all of them up to the last.
-    ASSERT_NEAR(history.step_seconds(), static_cast<double>(lives.last_step), 1e-6);
+    ASSERT_NEAR(history.step_seconds(), static_cast<double>(incarnations.last_step), 1e-6);
   }
 }
 
@@ -341,10 +342,10 @@ TEST(History, WhateverTheEventsSayTheSumsStayInBounds) {
     History history;
     for (int k = 0; k < 300; ++k) {
       const double time = static_cast<double>(number(1000));
-      const std::int64_t generation = random() % 2 == 0 ? 0 : number(5);
-      Event event = step(time, number(50), generation);
-      if (random() % 8 == 0) event = StartEvent{.time = time, .generation = generation};
-      if (random() % 8 == 0) event = resume(time, number(50), generation);
+      const std::int64_t fencing_token = random() % 2 == 0 ? 0 : number(5);
+      Event event = step(time, number(50), fencing_token);
+      if (random() % 8 == 0) event = StartEvent{.time = time, .fencing_token = fencing_token};
+      if (random() % 8 == 0) event = resume(time, number(50), fencing_token);
       if (random() % 9 == 0) {
         event = RestartEvent{.time = time, .reason = "?", .queue_seconds = number(9)};
       }

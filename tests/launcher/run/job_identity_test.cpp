@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "tests/launcher/disk_world.hpp"
+#include "tests/launcher/disk_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -78,15 +78,15 @@ TEST(JobIdentity, OfAScriptThatIsNotKnownTheNameCounts) {
 }
 
 TEST(JobIdentity, AnOwnScriptIsRemembered) {
-  DiskWorld world;
-  const RunDir run{.path = world.folder.path()};
+  DiskSystem system;
+  const RunDir run{.path = system.folder.path()};
   LaunchPlan plan;
   plan.name = "a";
   SlurmJob job;
   job.id = "7";
   job.submit = "2026-11-20T19:57:20";
   job.origin = said("|a|/home/me/a.sh");
-  remember_own_script(world, run, job);
+  remember_own_script(system, run, job);
   const auto known = identity_of(plan, run, "7");
   EXPECT_EQ(known.script, "/home/me/a.sh");
   EXPECT_TRUE(is_same_job(known, said("|a|/home/me/a.sh")));
@@ -110,30 +110,30 @@ TEST(JobIdentity, TheNameIsThatOfSbatch) {
 class ClusterOfJob : public testing::Test {
  protected:
   void on(const std::string& cluster) {
-    world_.respond = [cluster](const std::vector<std::string>&) {
+    system_.respond = [cluster](const std::vector<std::string>&) {
       return Result<CommandOutput>(CommandOutput{0, "ClusterName = " + cluster + "\n", ""});
     };
   }
-  DiskWorld world_;
-  RunDir run_{.path = world_.folder.path()};
+  DiskSystem system_;
+  RunDir run_{.path = system_.folder.path()};
 };
 
 TEST_F(ClusterOfJob, IsRememberedAndCompared) {
-  EXPECT_TRUE(check_cluster(world_, run_, "7")) << "nothing is known";
+  EXPECT_TRUE(check_cluster(system_, run_, "7")) << "nothing is known";
   on("alpha");
-  remember_job(world_, run_, "7", ours.token);
+  remember_job(system_, run_, "7", ours.token);
   EXPECT_EQ(identity_of({}, run_, "7").token, ours.token);
   EXPECT_GT(identity_of({}, run_, "7").submitted_s, 1e9);
-  EXPECT_TRUE(check_cluster(world_, run_, "7"));
+  EXPECT_TRUE(check_cluster(system_, run_, "7"));
   on("beta");
-  EXPECT_TRUE(check_cluster(world_, run_, "8")) << "of another job";
-  const auto elsewhere = check_cluster(world_, run_, "7");
+  EXPECT_TRUE(check_cluster(system_, run_, "8")) << "of another job";
+  const auto elsewhere = check_cluster(system_, run_, "7");
   ASSERT_FALSE(elsewhere);
   EXPECT_EQ(elsewhere.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(elsewhere.error().what,
               HasSubstr("submitted on cluster alpha, this is cluster beta"));
-  world_.respond = {};
-  EXPECT_TRUE(check_cluster(world_, run_, "7")) << "nobody says where this is";
+  system_.respond = {};
+  EXPECT_TRUE(check_cluster(system_, run_, "7")) << "nobody says where this is";
 }
 
 TEST_F(ClusterOfJob, ADamagedRecordSaysNothing) {
@@ -141,14 +141,14 @@ TEST_F(ClusterOfJob, ADamagedRecordSaysNothing) {
   for (const char* text : {"", "{", "[]", "{}", R"({"id": 7, "cluster": "b"})",
                            R"({"id": "7", "cluster": 3})", R"({"id": "7"})"}) {
     std::ofstream(run_.path + "/job.json") << text;
-    EXPECT_TRUE(check_cluster(world_, run_, "7")) << text;
+    EXPECT_TRUE(check_cluster(system_, run_, "7")) << text;
   }
 }
 
 /// Whatever stands in RUN/job.json, what is taken from it is what such a record may hold.
 TEST_F(ClusterOfJob, MutatedRecordsSayWhatARecordMaySayOrNothing) {
-  remember_job(world_, run_, "7", ours.token);
-  const auto sound = *world_.read_file(run_.path + "/job.json");
+  remember_job(system_, run_, "7", ours.token);
+  const auto sound = *system_.read_file(run_.path + "/job.json");
   std::mt19937 random(7);
   const std::string letters = "{}[]\":,\\0x7-.eE\n\xff";
   for (int round = 0; round < 2000; ++round) {
@@ -163,7 +163,7 @@ TEST_F(ClusterOfJob, MutatedRecordsSayWhatARecordMaySayOrNothing) {
     std::ofstream(run_.path + "/job.json", std::ios::binary) << text;
     const auto known = identity_of({}, run_, "7");
     EXPECT_TRUE(known.token.empty() || token_in(known.token) == known.token) << text;
-    const auto checked = check_cluster(world_, run_, "7");
+    const auto checked = check_cluster(system_, run_, "7");
     EXPECT_TRUE(checked || checked.error().kind == ErrorKind::unavailable) << text;
   }
   std::ofstream(run_.path + "/job.json") << std::string(60000, '[');

@@ -20,7 +20,7 @@ const JournalAttempt begun{.time = 10,
                            .job = "17",
                            .allocation = 2,
                            .attempt = 1,
-                           .generation = 5,
+                           .fencing_token = 5,
                            .checkpoint = "/run/checkpoints/step-00000010"};
 
 Attempt failed() {

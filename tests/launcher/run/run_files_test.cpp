@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/job/job_file.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -32,26 +32,26 @@ class RunFilesTest : public testing::Test {
 
   Result<Ok> check(const Job& job) {
     run_.resumed = true;
-    return check_same_job(world_, run_, job, plan_);
+    return check_same_job(system_, run_, job, plan_);
   }
 
   TemporaryFolder folder_;
   RunDir run_{.path = folder_.path()};
   LaunchPlan plan_;
-  PosixWorld world_{Console{}};
+  PosixSystem system_{Console{}};
 };
 
 TEST_F(RunFilesTest, TheStoredJobReadsBackTheSame) {
   const Job job = job_with({});
   ASSERT_TRUE(write_run_files(run_, job, plan_));
-  const auto text = world_.read_file(run_.job_yaml());
+  const auto text = system_.read_file(run_.job_yaml());
   ASSERT_TRUE(text);
   const auto again = parse_job(*text, "job.yaml", {});
   ASSERT_TRUE(again.job) << render(again.problems, false);
   EXPECT_EQ(again.job->resolved, job.resolved);
   EXPECT_FALSE(again.job->recovery.written);
   ASSERT_TRUE(write_run_files(run_, job_with({"recovery.signal=USR1"}), plan_));
-  const auto asks = parse_job(*world_.read_file(run_.job_yaml()), "job.yaml", {});
+  const auto asks = parse_job(*system_.read_file(run_.job_yaml()), "job.yaml", {});
   EXPECT_TRUE(asks.job->recovery.written);
   EXPECT_FALSE(std::filesystem::exists(run_.sbatch_script()));
 }
@@ -59,8 +59,8 @@ TEST_F(RunFilesTest, TheStoredJobReadsBackTheSame) {
 TEST_F(RunFilesTest, WritesWhatIsExecuted) {
   plan_.train_json = "{}\n";
   ASSERT_TRUE(write_run_files(run_, job_with({}), plan_));
-  EXPECT_EQ(*world_.read_file(run_.train_json()), "{}\n");
-  const auto text = world_.read_file(run_.plan_json());
+  EXPECT_EQ(*system_.read_file(run_.train_json()), "{}\n");
+  const auto text = system_.read_file(run_.plan_json());
   ASSERT_TRUE(text);
   EXPECT_EQ(nlohmann::json::parse(*text)["ranks"], 2);
 }

@@ -18,9 +18,9 @@ TEST(RunIndex, RunsFromAnywhereNewestFirst) {
   RunPlace place;
   const auto first = place.store({.folder = "a/first"});
   const auto second = place.store({.folder = "b c/sécond"});
-  EXPECT_EQ(known_runs(place.world), Paths({second, first}));
+  EXPECT_EQ(known_runs(place.system), Paths({second, first}));
   place.store({.folder = "a/first"});  // again in the same directory
-  EXPECT_EQ(known_runs(place.world), Paths({first, second}));
+  EXPECT_EQ(known_runs(place.system), Paths({first, second}));
 }
 
 TEST(RunIndex, DeletedRunsAreNoRuns) {
@@ -29,22 +29,22 @@ TEST(RunIndex, DeletedRunsAreNoRuns) {
   fs::remove_all(place.store({.folder = "gone"}));
   const auto emptied = place.store({.folder = "emptied"});
   fs::remove(emptied + "/plan.json");
-  EXPECT_EQ(known_runs(place.world), Paths({kept}));
+  EXPECT_EQ(known_runs(place.system), Paths({kept}));
 }
 
 TEST(RunIndex, RubbishInItIsPassedOver) {
   RunPlace place;
   const auto kept = place.store({.folder = "kept"});
-  const auto folder = *run_index_folder(place.world);
+  const auto folder = *run_index_folder(place.system);
   std::ofstream(folder + "/empty.run") << "";
   std::ofstream(folder + "/binary.run") << std::string("\0\xff\n", 3);
   fs::create_directory(folder + "/folder.run");
-  EXPECT_EQ(known_runs(place.world), Paths({kept}));
+  EXPECT_EQ(known_runs(place.system), Paths({kept}));
 }
 
 TEST(RunIndex, ItsSizeIsBounded) {
   RunPlace place;
-  const auto folder = *run_index_folder(place.world);
+  const auto folder = *run_index_folder(place.system);
   fs::create_directories(folder);
   for (std::size_t i = 0; i < most_remembered_runs + 30; ++i) {
     const auto path = folder + "/" + std::to_string(i) + ".run";
@@ -54,28 +54,28 @@ TEST(RunIndex, ItsSizeIsBounded) {
   const auto kept = place.store({.folder = "kept"});
   EXPECT_EQ(static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {})),
             most_remembered_runs);
-  EXPECT_EQ(known_runs(place.world), Paths({kept}));
+  EXPECT_EQ(known_runs(place.system), Paths({kept}));
 }
 
 TEST(RunIndex, WhereItLies) {
-  FakeWorld world;
-  EXPECT_FALSE(run_index_folder(world));
-  EXPECT_FALSE(remember_run(world, {.path = "/r"}));
-  world.variables["HOME"] = "/home/me";
-  EXPECT_EQ(run_index_folder(world), "/home/me/.local/state/dllaunch/runs");
-  world.variables["XDG_STATE_HOME"] = "relative";
-  EXPECT_EQ(run_index_folder(world), "/home/me/.local/state/dllaunch/runs");
-  world.variables["XDG_STATE_HOME"] = "/state";
-  EXPECT_EQ(run_index_folder(world), "/state/dllaunch/runs");
+  FakeSystem system;
+  EXPECT_FALSE(run_index_folder(system));
+  EXPECT_FALSE(remember_run(system, {.path = "/r"}));
+  system.variables["HOME"] = "/home/me";
+  EXPECT_EQ(run_index_folder(system), "/home/me/.local/state/dllaunch/runs");
+  system.variables["XDG_STATE_HOME"] = "relative";
+  EXPECT_EQ(run_index_folder(system), "/home/me/.local/state/dllaunch/runs");
+  system.variables["XDG_STATE_HOME"] = "/state";
+  EXPECT_EQ(run_index_folder(system), "/state/dllaunch/runs");
 }
 
 TEST(RunIndex, AReadOnlyHomeIsSaidAndNoMore) {
-  FakeWorld world;
-  world.variables["XDG_STATE_HOME"] = "/proc/self";
-  const auto known = remember_run(world, {.path = "/r"});
+  FakeSystem system;
+  system.variables["XDG_STATE_HOME"] = "/proc/self";
+  const auto known = remember_run(system, {.path = "/r"});
   ASSERT_FALSE(known);
   EXPECT_NE(known.error().what.find("/proc/self/dllaunch/runs"), std::string::npos);
-  EXPECT_EQ(known_runs(world), Paths());
+  EXPECT_EQ(known_runs(system), Paths());
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,12 +24,12 @@ TEST(StoredJson, AnObjectOfBoundedDepth) {
 }
 
 TEST(StoredJson, SizesAreJudged) {
-  FakeWorld world;
-  world.files["/run/job.id"] = "4711\n";
-  EXPECT_EQ(*read_run_file(world, "/run/job.id", 4096), "4711\n");
-  EXPECT_EQ(*read_run_file(world, "/run/none", 4096), "");
-  world.files["/run/job.id"] = std::string(5000, '7');
-  EXPECT_EQ(read_run_file(world, "/run/job.id", 4096).error().what,
+  FakeSystem system;
+  system.files["/run/job.id"] = "4711\n";
+  EXPECT_EQ(*read_run_file(system, "/run/job.id", 4096), "4711\n");
+  EXPECT_EQ(*read_run_file(system, "/run/none", 4096), "");
+  system.files["/run/job.id"] = std::string(5000, '7');
+  EXPECT_EQ(read_run_file(system, "/run/job.id", 4096).error().what,
             "/run/job.id is larger than 4 KiB: dllaunch did not write it");
 }
 

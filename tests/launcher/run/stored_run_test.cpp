@@ -16,7 +16,7 @@ TEST(StoredRun, WhatRunWroteIsRead) {
   RunPlace place;
   const auto path =
       place.store({.folder = "r", .job_id = "7;cluster", .array = "0-3%2", .trains = true});
-  const auto run = read_stored_run(place.world, path);
+  const auto run = read_stored_run(place.system, path);
   ASSERT_TRUE(run) << run.error().what;
   EXPECT_EQ(run->plan.name, "sleepy");
   EXPECT_EQ(run->plan.launcher, Launcher::slurm);
@@ -36,7 +36,7 @@ TEST(StoredRun, ThePlansOfThisVersionAreUnderstood) {
   const auto path = place.store({.folder = "r", .job_id = "7", .status = "failed"});
   const auto plan = planned(train_job(), small_cluster());
   std::ofstream(path + "/plan.json") << to_json(plan);
-  const auto run = read_stored_run(place.world, path);
+  const auto run = read_stored_run(place.system, path);
   ASSERT_TRUE(run);
   EXPECT_EQ(run->plan.name, plan.name);
   EXPECT_EQ(run->plan.ranks(), plan.ranks());
@@ -48,7 +48,7 @@ TEST(StoredRun, ThePlansOfThisVersionAreUnderstood) {
 
 TEST(StoredRun, AnotherFolderIsNoRun) {
   RunPlace place;
-  const auto run = read_stored_run(place.world, place.path_of("nothing"));
+  const auto run = read_stored_run(place.system, place.path_of("nothing"));
   ASSERT_FALSE(run);
   EXPECT_EQ(run.error().kind, ErrorKind::bad_request);
 }
@@ -59,9 +59,9 @@ TEST(StoredRun, WhatIsTooLargeIsRefusedByName) {
     RunPlace place;
     const auto path =
         place.store({.folder = "r", .job_id = "7", .status = "failed", .trains = true});
-    ASSERT_TRUE(read_stored_run(place.world, path));
+    ASSERT_TRUE(read_stored_run(place.system, path));
     std::filesystem::resize_file(path + "/" + name, std::uintmax_t{17} << 20);
-    const auto run = read_stored_run(place.world, path);
+    const auto run = read_stored_run(place.system, path);
     ASSERT_FALSE(run) << name;
     EXPECT_EQ(run.error().kind, ErrorKind::unavailable);
     EXPECT_TRUE(run.error().what.starts_with(path + "/" + name + " is larger than "));
@@ -74,7 +74,7 @@ TEST(StoredRun, WhatIsNestedTooDeepIsDamage) {
   constexpr std::size_t deep = 500'000;
   std::ofstream(path + "/summary.json") << R"({"status": "completed", "a": )"
                                         << std::string(deep, '[') << std::string(deep, ']') << "}";
-  const auto run = read_stored_run(place.world, path);
+  const auto run = read_stored_run(place.system, path);
   ASSERT_TRUE(run);
   EXPECT_TRUE(run->summary.is_null());
 }
@@ -85,7 +85,7 @@ TEST(StoredRun, DamagedFilesAreSurvived) {
       {.folder = "r", .job_id = "7", .status = "failed", .array = "0-3%2", .trains = true});
   std::vector<std::pair<std::string, std::string>> whole;
   for (const char* name : {"plan.json", "train.json", "summary.json", "job.id"}) {
-    whole.emplace_back(name, *place.world.read_file(path + "/" + name));
+    whole.emplace_back(name, *place.system.read_file(path + "/" + name));
   }
   std::mt19937 random(5);
   for (int round = 0; round < 500; ++round) {
@@ -96,7 +96,7 @@ TEST(StoredRun, DamagedFilesAreSurvived) {
       if (random() % 4 == 0) text.resize(random() % text.size());
       std::ofstream(path + "/" + name, std::ios::binary) << text;
     }
-    const auto run = read_stored_run(place.world, path);
+    const auto run = read_stored_run(place.system, path);
     if (!run) continue;
     EXPECT_GE(run->plan.nodes, 1);
     EXPECT_GE(run->plan.ranks_per_node, 1);

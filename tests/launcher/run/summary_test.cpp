@@ -9,117 +9,117 @@
 namespace dllaunch {
 namespace {
 
-RunLedger two_epochs() {
-  RunLedger ledger;
-  ledger.take(StartEvent{.time = 100, .model = "cnn"});
-  ledger.take(StepEvent{.time = 104, .epoch = 1, .step = 1, .images_per_s = 10});
-  ledger.take(StepEvent{.time = 108, .epoch = 1, .step = 2, .images_per_s = 30});
-  ledger.take(EpochEvent{.time = 110, .epoch = 1, .val_accuracy = 0.5, .images_per_s = 20});
-  ledger.take(CheckpointEvent{.time = 111, .path = "c", .epoch = 1, .step = 2});
-  ledger.take(StepEvent{.time = 115, .epoch = 2, .step = 3, .images_per_s = 60});
-  ledger.take(EpochEvent{.time = 116, .epoch = 2, .val_accuracy = 0.75, .images_per_s = 60});
-  ledger.take(EndEvent{.time = 117, .status = "completed", .seconds = 17});
-  return ledger;
+RunTotals two_epochs() {
+  RunTotals totals;
+  totals.take(StartEvent{.time = 100, .model = "cnn"});
+  totals.take(StepEvent{.time = 104, .epoch = 1, .step = 1, .images_per_s = 10});
+  totals.take(StepEvent{.time = 108, .epoch = 1, .step = 2, .images_per_s = 30});
+  totals.take(EpochEvent{.time = 110, .epoch = 1, .val_accuracy = 0.5, .images_per_s = 20});
+  totals.take(CheckpointEvent{.time = 111, .path = "c", .epoch = 1, .step = 2});
+  totals.take(StepEvent{.time = 115, .epoch = 2, .step = 3, .images_per_s = 60});
+  totals.take(EpochEvent{.time = 116, .epoch = 2, .val_accuracy = 0.75, .images_per_s = 60});
+  totals.take(EndEvent{.time = 117, .status = "completed", .seconds = 17});
+  return totals;
 }
 
 TEST(Summary, AddsUpARun) {
-  const auto ledger = two_epochs();
-  EXPECT_EQ(ledger.epochs(), 2);
-  EXPECT_EQ(ledger.val_accuracy(), 0.75);
+  const auto totals = two_epochs();
+  EXPECT_EQ(totals.epochs(), 2);
+  EXPECT_EQ(totals.val_accuracy(), 0.75);
   // Start to step, step to step, checkpoint to step: 4 + 4 + 4.
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 12);
-  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 60);  // of the second epoch
-  EXPECT_TRUE(ledger.first_epoch_excluded());
-  EXPECT_EQ(ledger.end_status(), "completed");
+  EXPECT_DOUBLE_EQ(totals.step_seconds(), 12);
+  EXPECT_DOUBLE_EQ(totals.images_per_s().value(), 60);  // of the second epoch
+  EXPECT_TRUE(totals.first_epoch_excluded());
+  EXPECT_EQ(totals.end_status(), "completed");
 }
 
 /// Written while training goes on: told late, and only what it stopped is lost.
 TEST(Summary, ACheckpointCostsWhatItBlocked) {
-  RunLedger ledger;
+  RunTotals totals;
   const auto saved = [](double time) {
     return CheckpointEvent{.time = time, .path = "c", .seconds_blocked = 0.5, .seconds_total = 3};
   };
-  ledger.take(StartEvent{.time = 100});
-  ledger.take(StepEvent{.time = 104});
-  ledger.take(EpochEvent{.time = 110});
-  ledger.take(StepEvent{.time = 112});
-  ledger.take(saved(113));
-  ledger.take(StepEvent{.time = 114});
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 4 + 2 + 2 - 0.5);
-  ledger.take(CheckpointFailedEvent{.time = 114.5, .step = 3, .why = "disk full"});
-  ledger.take(StepEvent{.time = 115});
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 8.5);
+  totals.take(StartEvent{.time = 100});
+  totals.take(StepEvent{.time = 104});
+  totals.take(EpochEvent{.time = 110});
+  totals.take(StepEvent{.time = 112});
+  totals.take(saved(113));
+  totals.take(StepEvent{.time = 114});
+  EXPECT_DOUBLE_EQ(totals.step_seconds(), 4 + 2 + 2 - 0.5);
+  totals.take(CheckpointFailedEvent{.time = 114.5, .step = 3, .why = "disk full"});
+  totals.take(StepEvent{.time = 115});
+  EXPECT_DOUBLE_EQ(totals.step_seconds(), 8.5);
   // It may have stopped more than the step after which it is told.
-  ledger.take(CheckpointEvent{.time = 115, .path = "c", .seconds_blocked = 1.5});
-  ledger.take(StepEvent{.time = 116});
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 8.5);
-  ledger.take(StepEvent{.time = 117});
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 9);
+  totals.take(CheckpointEvent{.time = 115, .path = "c", .seconds_blocked = 1.5});
+  totals.take(StepEvent{.time = 116});
+  EXPECT_DOUBLE_EQ(totals.step_seconds(), 8.5);
+  totals.take(StepEvent{.time = 117});
+  EXPECT_DOUBLE_EQ(totals.step_seconds(), 9);
   // The last one of a process stops no step; the next process owes nothing for it.
-  ledger.take(saved(118));
-  ledger.take(StartEvent{.time = 120});
-  ledger.take(StepEvent{.time = 121});
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 10);
+  totals.take(saved(118));
+  totals.take(StartEvent{.time = 120});
+  totals.take(StepEvent{.time = 121});
+  EXPECT_DOUBLE_EQ(totals.step_seconds(), 10);
 }
 
 TEST(Summary, TheFirstEpochAfterEachStartCountsOnlyWhereThereAreNoOthers) {
-  RunLedger ledger;
+  RunTotals totals;
   const auto epoch = [&](double images_per_s, std::optional<double> images) {
-    ledger.take(EpochEvent{.time = 1, .images_per_s = images_per_s, .images = images});
+    totals.take(EpochEvent{.time = 1, .images_per_s = images_per_s, .images = images});
   };
-  ledger.take(StartEvent{.time = 1});
+  totals.take(StartEvent{.time = 1});
   epoch(10, 100);
-  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 10);
-  EXPECT_FALSE(ledger.first_epoch_excluded());
-  ledger.take(StartEvent{.time = 2});  // restarted
+  EXPECT_DOUBLE_EQ(totals.images_per_s().value(), 10);
+  EXPECT_FALSE(totals.first_epoch_excluded());
+  totals.take(StartEvent{.time = 2});  // restarted
   epoch(30, 300);
-  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 20);  // 400 images in 10 s + 10 s
-  EXPECT_FALSE(ledger.first_epoch_excluded());
+  EXPECT_DOUBLE_EQ(totals.images_per_s().value(), 20);  // 400 images in 10 s + 10 s
+  EXPECT_FALSE(totals.first_epoch_excluded());
   epoch(50, 100);
   epoch(0, 0);  // says nothing
-  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 50);
-  EXPECT_TRUE(ledger.first_epoch_excluded());
+  EXPECT_DOUBLE_EQ(totals.images_per_s().value(), 50);
+  EXPECT_TRUE(totals.first_epoch_excluded());
   epoch(100, 400);  // 500 images in 2 s + 4 s
-  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 500 / 6.0);
+  EXPECT_DOUBLE_EQ(totals.images_per_s().value(), 500 / 6.0);
 }
 
 /// A resume that finds an epoch done ends it without an image of its own.
 TEST(Summary, AnEpochWithoutImagesIsNotTheFirst) {
-  RunLedger ledger;
-  ledger.take(StartEvent{.time = 1});
-  ledger.take(EpochEvent{.time = 1, .images_per_s = 0, .images = 0});
-  ledger.take(EpochEvent{.time = 2, .images_per_s = 10, .images = 100});
-  EXPECT_FALSE(ledger.first_epoch_excluded());
-  ledger.take(EpochEvent{.time = 3, .images_per_s = 50, .images = 100});
-  EXPECT_TRUE(ledger.first_epoch_excluded());
-  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 50);
+  RunTotals totals;
+  totals.take(StartEvent{.time = 1});
+  totals.take(EpochEvent{.time = 1, .images_per_s = 0, .images = 0});
+  totals.take(EpochEvent{.time = 2, .images_per_s = 10, .images = 100});
+  EXPECT_FALSE(totals.first_epoch_excluded());
+  totals.take(EpochEvent{.time = 3, .images_per_s = 50, .images = 100});
+  EXPECT_TRUE(totals.first_epoch_excluded());
+  EXPECT_DOUBLE_EQ(totals.images_per_s().value(), 50);
 }
 
 TEST(Summary, EpochsThatDoNotSayTheirImagesHaveTheSame) {
-  RunLedger ledger;
+  RunTotals totals;
   for (const double images_per_s : {1.0, 20.0, 60.0}) {
-    ledger.take(EpochEvent{.time = 1, .images_per_s = images_per_s});
+    totals.take(EpochEvent{.time = 1, .images_per_s = images_per_s});
   }
-  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 30);
+  EXPECT_DOUBLE_EQ(totals.images_per_s().value(), 30);
 }
 
 TEST(Summary, WithoutAWholeEpochTheStepsCount) {
-  RunLedger ledger;
-  EXPECT_FALSE(ledger.images_per_s());
-  ledger.take(StartEvent{.time = 100});
-  ledger.take(StepEvent{.time = 101, .epoch = 1, .step = 1, .images_per_s = 10});
-  ledger.take(StepEvent{.time = 104, .epoch = 1, .step = 2, .images_per_s = 30});
-  EXPECT_DOUBLE_EQ(ledger.images_per_s().value(), 25);
+  RunTotals totals;
+  EXPECT_FALSE(totals.images_per_s());
+  totals.take(StartEvent{.time = 100});
+  totals.take(StepEvent{.time = 101, .epoch = 1, .step = 1, .images_per_s = 10});
+  totals.take(StepEvent{.time = 104, .epoch = 1, .step = 2, .images_per_s = 30});
+  EXPECT_DOUBLE_EQ(totals.images_per_s().value(), 25);
 }
 
 TEST(Summary, AnEarlierRunsTimesDoNotCount) {
-  RunLedger ledger;
-  ledger.recall(StepEvent{.time = 1, .epoch = 1, .step = 1, .images_per_s = 10});
-  ledger.recall(EpochEvent{.time = 2, .epoch = 1, .val_accuracy = 0.5, .images_per_s = 20});
-  ledger.recall(EndEvent{.time = 3, .status = "cancelled"});
-  EXPECT_EQ(ledger.epochs(), 1);
-  EXPECT_FALSE(ledger.ended());
-  EXPECT_FALSE(ledger.images_per_s());
+  RunTotals totals;
+  totals.recall(StepEvent{.time = 1, .epoch = 1, .step = 1, .images_per_s = 10});
+  totals.recall(EpochEvent{.time = 2, .epoch = 1, .val_accuracy = 0.5, .images_per_s = 20});
+  totals.recall(EndEvent{.time = 3, .status = "cancelled"});
+  EXPECT_EQ(totals.epochs(), 1);
+  EXPECT_FALSE(totals.ended());
+  EXPECT_FALSE(totals.images_per_s());
 }
 
 TEST(Summary, JsonHasTheContractsKeysAndWhatImagesPerSCovers) {
@@ -137,60 +137,60 @@ TEST(Summary, JsonHasTheContractsKeysAndWhatImagesPerSCovers) {
   EXPECT_EQ(json["status"], "completed");
 }
 
-/// Epoch 2 ends at step 20; the second life goes on from step 12.
-RunLedger restarted() {
-  RunLedger ledger;
-  ledger.take(StartEvent{.time = 100, .generation = 1});
-  ledger.take(StepEvent{.time = 110, .epoch = 1, .step = 10, .generation = 1});
-  ledger.take(
-      EpochEvent{.time = 111, .epoch = 1, .val_accuracy = 0.5, .step = 10, .generation = 1});
-  ledger.take(StepEvent{.time = 121, .epoch = 2, .step = 20, .generation = 1});
-  ledger.take(
-      EpochEvent{.time = 122, .epoch = 2, .val_accuracy = 0.75, .step = 20, .generation = 1});
-  ledger.take(RestartEvent{.time = 130, .reason = "rank 1 was killed", .generation = 2});
-  ledger.take(StartEvent{.time = 131, .generation = 2});
-  ledger.take(RestartEvent{.time = 131,
+/// Epoch 2 ends at step 20; the second incarnation goes on from step 12.
+RunTotals restarted() {
+  RunTotals totals;
+  totals.take(StartEvent{.time = 100, .fencing_token = 1});
+  totals.take(StepEvent{.time = 110, .epoch = 1, .step = 10, .fencing_token = 1});
+  totals.take(
+      EpochEvent{.time = 111, .epoch = 1, .val_accuracy = 0.5, .step = 10, .fencing_token = 1});
+  totals.take(StepEvent{.time = 121, .epoch = 2, .step = 20, .fencing_token = 1});
+  totals.take(
+      EpochEvent{.time = 122, .epoch = 2, .val_accuracy = 0.75, .step = 20, .fencing_token = 1});
+  totals.take(RestartEvent{.time = 130, .reason = "rank 1 was killed", .fencing_token = 2});
+  totals.take(StartEvent{.time = 131, .fencing_token = 2});
+  totals.take(RestartEvent{.time = 131,
                            .reason = "resume",
                            .from = "/runs/a/checkpoints/step-00000012",
                            .step = 12,
-                           .generation = 2});
-  return ledger;
+                           .fencing_token = 2});
+  return totals;
 }
 
 TEST(Summary, WhatARestartLostCountsNeitherAsWorkNorAsEpochs) {
-  auto ledger = restarted();
-  EXPECT_EQ(ledger.epochs(), 1);
-  EXPECT_EQ(ledger.val_accuracy(), 0.5);
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 10 + 2);
-  EXPECT_FALSE(ledger.take(EpochEvent{.time = 132, .epoch = 3, .step = 30, .generation = 1}));
-  EXPECT_EQ(ledger.epochs(), 1) << "an orphan's";
-  ledger.take(StepEvent{.time = 139, .epoch = 2, .step = 20, .generation = 2});
-  ledger.take(
-      EpochEvent{.time = 140, .epoch = 2, .val_accuracy = 0.7, .step = 20, .generation = 2});
-  EXPECT_EQ(ledger.epochs(), 2);
-  EXPECT_EQ(ledger.val_accuracy(), 0.7);
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 10 + 2 + 8);
-  EXPECT_EQ(ledger.goodput(50), 0.4);
-  EXPECT_EQ(ledger.goodput(20), 0.5) << "the events span 40 s";
-  EXPECT_FALSE(RunLedger().goodput(20));
+  auto totals = restarted();
+  EXPECT_EQ(totals.epochs(), 1);
+  EXPECT_EQ(totals.val_accuracy(), 0.5);
+  EXPECT_DOUBLE_EQ(totals.step_seconds(), 10 + 2);
+  EXPECT_FALSE(totals.take(EpochEvent{.time = 132, .epoch = 3, .step = 30, .fencing_token = 1}));
+  EXPECT_EQ(totals.epochs(), 1) << "an orphan's";
+  totals.take(StepEvent{.time = 139, .epoch = 2, .step = 20, .fencing_token = 2});
+  totals.take(
+      EpochEvent{.time = 140, .epoch = 2, .val_accuracy = 0.7, .step = 20, .fencing_token = 2});
+  EXPECT_EQ(totals.epochs(), 2);
+  EXPECT_EQ(totals.val_accuracy(), 0.7);
+  EXPECT_DOUBLE_EQ(totals.step_seconds(), 10 + 2 + 8);
+  EXPECT_EQ(totals.goodput(50), 0.4);
+  EXPECT_EQ(totals.goodput(20), 0.5) << "the events span 40 s";
+  EXPECT_FALSE(RunTotals().goodput(20));
 }
 
-/// The second life's node has a clock that is 20 years ahead.
+/// The second incarnation's node has a clock that is 20 years ahead.
 TEST(Summary, GoodputCountsNoMoreThanCanHavePassed) {
   constexpr double twenty_years = 175'200 * 3600.0;
-  RunLedger ledger;
-  ledger.take(StartEvent{.time = 100, .generation = 1});
-  ledger.take(StepEvent{.time = 110, .epoch = 1, .step = 10, .generation = 1});
-  ledger.take(StartEvent{.time = twenty_years, .generation = 2});
-  ledger.take(StepEvent{.time = twenty_years + 10, .epoch = 1, .step = 20, .generation = 2});
-  EXPECT_DOUBLE_EQ(ledger.step_seconds(), 20);
-  EXPECT_EQ(ledger.goodput(30, /*most_seconds=*/40), 0.5);
-  EXPECT_EQ(ledger.goodput(50, /*most_seconds=*/40), 0.4) << "measured";
+  RunTotals totals;
+  totals.take(StartEvent{.time = 100, .fencing_token = 1});
+  totals.take(StepEvent{.time = 110, .epoch = 1, .step = 10, .fencing_token = 1});
+  totals.take(StartEvent{.time = twenty_years, .fencing_token = 2});
+  totals.take(StepEvent{.time = twenty_years + 10, .epoch = 1, .step = 20, .fencing_token = 2});
+  EXPECT_DOUBLE_EQ(totals.step_seconds(), 20);
+  EXPECT_EQ(totals.goodput(30, /*most_seconds=*/40), 0.5);
+  EXPECT_EQ(totals.goodput(50, /*most_seconds=*/40), 0.4) << "measured";
 }
 
 /// One rank is not what an array is.
 TEST(Summary, AnArrayIsToldByItsTasks) {
-  auto summary = summarize(RunLedger(), RunStatus::completed, 2, 1);
+  auto summary = summarize(RunTotals(), RunStatus::completed, 2, 1);
   summary.tasks = {{RunStatus::completed, 10}};
   const auto places = SummaryPlaces{"/runs/a", "", "dllaunch run a"};
   EXPECT_EQ(render_summary(summary, places),
@@ -225,47 +225,47 @@ TEST(Summary, TellsRestartsWithReasonsTimesAndWhatTheyLost) {
 }
 
 TEST(Summary, RememberWhatTheNewestStartRefused) {
-  RunLedger ledger;
+  RunTotals totals;
   const auto refused = [](int step) {
     return CheckpointRefusedEvent{.time = 1, .path = "step-" + std::to_string(step), .why = "x"};
   };
-  ledger.take(StartEvent{.time = 1});
-  for (int step = 0; step < 20; ++step) ledger.take(refused(step));
-  EXPECT_EQ(ledger.refused().size(), 8u);
-  ledger.take(StartEvent{.time = 2});
-  EXPECT_TRUE(ledger.refused().empty());
-  ledger.take(refused(7));
-  EXPECT_EQ(ledger.refused().at(0).path, "step-7");
+  totals.take(StartEvent{.time = 1});
+  for (int step = 0; step < 20; ++step) totals.take(refused(step));
+  EXPECT_EQ(totals.refused().size(), 8u);
+  totals.take(StartEvent{.time = 2});
+  EXPECT_TRUE(totals.refused().empty());
+  totals.take(refused(7));
+  EXPECT_EQ(totals.refused().at(0).path, "step-7");
 }
 
 TEST(Summary, ARunOfVeryManyEpochsRemembersTheNewest) {
-  RunLedger ledger;
-  ledger.take(StartEvent{.time = 1});
+  RunTotals totals;
+  totals.take(StartEvent{.time = 1});
   for (int epoch = 1; epoch <= 20'000; ++epoch) {
     const double time = 1.0 + epoch;
-    ledger.take(StepEvent{.time = time, .epoch = epoch, .step = epoch});
-    ledger.take(EpochEvent{.time = time, .epoch = epoch, .step = epoch});
+    totals.take(StepEvent{.time = time, .epoch = epoch, .step = epoch});
+    totals.take(EpochEvent{.time = time, .epoch = epoch, .step = epoch});
   }
-  EXPECT_EQ(ledger.epochs(), 20'000);
-  ledger.take(StartEvent{.time = 30'000});
-  ledger.take(RestartEvent{.time = 30'000, .reason = "resume", .step = 19'000});
-  EXPECT_EQ(ledger.epochs(), 19'000);
+  EXPECT_EQ(totals.epochs(), 20'000);
+  totals.take(StartEvent{.time = 30'000});
+  totals.take(RestartEvent{.time = 30'000, .reason = "resume", .step = 19'000});
+  EXPECT_EQ(totals.epochs(), 19'000);
 }
 
 TEST(Summary, CountsStallsAndKnowsTheOneThatIsNotOver) {
-  RunLedger ledger;
+  RunTotals totals;
   const auto stall = [](const std::string& state) {
     return StallEvent{.time = 1, .state = state, .line = "rank 1 " + state};
   };
-  for (const char* state : {"late", "late", "over", "late", "gave up"}) ledger.take(stall(state));
-  EXPECT_EQ(ledger.stalls(), 2);
-  ASSERT_TRUE(ledger.stall());
-  EXPECT_EQ(ledger.stall()->line, "rank 1 gave up");
-  auto summary = summarize(ledger, RunStatus::failed, 24, 2);
+  for (const char* state : {"late", "late", "over", "late", "gave up"}) totals.take(stall(state));
+  EXPECT_EQ(totals.stalls(), 2);
+  ASSERT_TRUE(totals.stall());
+  EXPECT_EQ(totals.stall()->line, "rank 1 gave up");
+  auto summary = summarize(totals, RunStatus::failed, 24, 2);
   EXPECT_EQ(to_json(summary)["stalls"], 2);
   EXPECT_NE(render_summary(summary, {}).find(", stalls 2"), std::string::npos);
-  ledger.take(StartEvent{.time = 2});
-  EXPECT_FALSE(ledger.stall());
+  totals.take(StartEvent{.time = 2});
+  EXPECT_FALSE(totals.stall());
 }
 
 TEST(Summary, ForPeople) {
@@ -273,7 +273,7 @@ TEST(Summary, ForPeople) {
   done.epochs = 2;
   std::string text =
       render_summary(done, {"/runs/a", "/runs/a/checkpoints/step-00000003", "dllaunch run a"});
-  auto stopped = summarize(RunLedger(), RunStatus::timeout, 60, 1);
+  auto stopped = summarize(RunTotals(), RunStatus::timeout, 60, 1);
   stopped.queue_seconds = 5;
   text += render_summary(stopped, {"/runs/my run", "", "dllaunch run b"});
   EXPECT_TRUE(matches_golden("launcher/summary.txt", text));

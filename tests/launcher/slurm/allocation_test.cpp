@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -20,68 +20,68 @@ constexpr const char* running =
     "   StartTime=2026-11-22T10:00:00 EndTime=2026-11-22T11:00:00 Deadline=N/A\n";
 
 TEST(JobAllocation, IsReadFromTheBatchScriptsVariables) {
-  FakeWorld world;
-  EXPECT_EQ(read_allocation(world).job, "");
-  world.variables = {{"SLURM_JOB_ID", "17"},
-                     {"SLURM_RESTART_COUNT", "2"},
-                     {"SLURM_JOB_NODELIST", "n[1-2]"},
-                     {"SLURMD_NODENAME", "n1"},
-                     {"SLURM_JOB_END_TIME", "1763805600"}};
-  const auto allocation = read_allocation(world);
+  FakeSystem system;
+  EXPECT_EQ(read_allocation(system).job, "");
+  system.variables = {{"SLURM_JOB_ID", "17"},
+                      {"SLURM_RESTART_COUNT", "2"},
+                      {"SLURM_JOB_NODELIST", "n[1-2]"},
+                      {"SLURMD_NODENAME", "n1"},
+                      {"SLURM_JOB_END_TIME", "1763805600"}};
+  const auto allocation = read_allocation(system);
   EXPECT_EQ(allocation.job, "17");
   EXPECT_EQ(allocation.restarts, 2);
   EXPECT_EQ(allocation.nodes, "n[1-2]");
   EXPECT_EQ(allocation.host, "n1");
   EXPECT_EQ(allocation.end_s, 1763805600);
-  EXPECT_TRUE(world.ran.empty()) << "nobody needs to be asked";
+  EXPECT_TRUE(system.ran.empty()) << "nobody needs to be asked";
 }
 
 TEST(JobAllocation, AnOlderSlurmIsAskedForTheEnd) {
-  FakeWorld world;
-  world.variables = {{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_END_TIME", "soon"}};
-  EXPECT_FALSE(read_allocation(world).end_s);
-  world.answers["scontrol show job 17"] = {0, running, ""};
-  EXPECT_TRUE(read_allocation(world).end_s);
+  FakeSystem system;
+  system.variables = {{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_END_TIME", "soon"}};
+  EXPECT_FALSE(read_allocation(system).end_s);
+  system.answers["scontrol show job 17"] = {0, running, ""};
+  EXPECT_TRUE(read_allocation(system).end_s);
 }
 
 /// An orphan of a dead slurmd must not take the job away from its successor.
 TEST(JobAllocation, OnlyOurOwnStartIsPutBack) {
-  FakeWorld world;
-  world.answers["scontrol show job 17"] = {0, running, ""};
-  world.answers["scontrol requeue 17"] = {0, "", ""};
-  const auto refused = requeue(world, {.job = "17", .restarts = 0});
+  FakeSystem system;
+  system.answers["scontrol show job 17"] = {0, running, ""};
+  system.answers["scontrol requeue 17"] = {0, "", ""};
+  const auto refused = requeue(system, {.job = "17", .restarts = 0});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::bad_request);
-  EXPECT_TRUE(requeue(world, {.job = "17", .restarts = 1}));
-  world.answers["scontrol requeue 17"] = {1, "", "Requested operation is presently disabled\n"};
-  const auto disabled = requeue(world, {.job = "17", .restarts = 1});
+  EXPECT_TRUE(requeue(system, {.job = "17", .restarts = 1}));
+  system.answers["scontrol requeue 17"] = {1, "", "Requested operation is presently disabled\n"};
+  const auto disabled = requeue(system, {.job = "17", .restarts = 1});
   ASSERT_FALSE(disabled);
   EXPECT_THAT(disabled.error().what, HasSubstr("presently disabled"));
 }
 
 TEST(JobAllocation, WhatSlurmAnswersToARequeue) {
-  FakeWorld world;
+  FakeSystem system;
   const JobAllocation ours{.job = "17", .restarts = 1};
   const auto kind = [&] {
-    const auto done = requeue(world, ours);
+    const auto done = requeue(system, ours);
     return done ? std::nullopt : std::optional(done.error().kind);
   };
   EXPECT_EQ(kind(), ErrorKind::timeout) << "whose the job is now, nobody knows";
-  EXPECT_TRUE(std::none_of(world.ran.begin(), world.ran.end(),
+  EXPECT_TRUE(std::none_of(system.ran.begin(), system.ran.end(),
                            [](const auto& words) { return words[1] == "requeue"; }));
   const auto state = [&](const std::string& word) {
-    world.answers["scontrol show job 17"] = {
+    system.answers["scontrol show job 17"] = {
         0, "JobId=17 JobName=a\n   JobState=" + word + " Reason=None\n   Restarts=1\n", ""};
   };
   state("CANCELLED");
-  world.answers["scontrol requeue 17"] = {0, "", ""};
+  system.answers["scontrol requeue 17"] = {0, "", ""};
   EXPECT_EQ(kind(), ErrorKind::bad_request) << "a person has ended it";
   state("RUNNING");
   EXPECT_EQ(kind(), std::nullopt);
-  world.answers["scontrol requeue 17"] = {
+  system.answers["scontrol requeue 17"] = {
       1, "", "slurm_requeue error: Unable to contact slurm controller (connect failure)\n"};
   EXPECT_EQ(kind(), ErrorKind::timeout);
-  world.answers["scontrol requeue 17"] = {1, "", "Job has already finished\n"};
+  system.answers["scontrol requeue 17"] = {1, "", "Job has already finished\n"};
   EXPECT_EQ(kind(), ErrorKind::unavailable);
   state("COMPLETING");
   EXPECT_EQ(kind(), ErrorKind::bad_request) << "Slurm's turn";
@@ -89,10 +89,10 @@ TEST(JobAllocation, WhatSlurmAnswersToARequeue) {
 
 /// It was among what Slurm ended of the job that it had put back.
 TEST(JobAllocation, ARequeueThatWasKilledHasBeenHeard) {
-  FakeWorld world;
+  FakeSystem system;
   const JobAllocation ours{.job = "17", .restarts = 1};
   int asked = 0;
-  world.respond =
+  system.respond =
       [&](const std::vector<std::string>& words) -> std::optional<Result<CommandOutput>> {
     if (words[1] == "requeue") return CommandOutput{143, "", ""};
     const bool back = ++asked == 3;
@@ -101,55 +101,55 @@ TEST(JobAllocation, ARequeueThatWasKilledHasBeenHeard) {
                                      back ? "PENDING" : "RUNNING", back ? 2 : 1),
                          ""};
   };
-  EXPECT_TRUE(requeue(world, ours));
+  EXPECT_TRUE(requeue(system, ours));
   EXPECT_EQ(asked, 3);
 }
 
 /// Put back while a node is in doubt, Slurm 22.05 would never start the job again.
 TEST(JobAllocation, ANodeInDoubtIsWaitedFor) {
-  FakeWorld world;
+  FakeSystem system;
   const JobAllocation ours{.job = "17", .restarts = 1, .nodes = "n[1-2]"};
-  world.answers["scontrol show job 17"] = {0, running, ""};
-  world.answers["scontrol requeue 17"] = {0, "", ""};
+  system.answers["scontrol show job 17"] = {0, running, ""};
+  system.answers["scontrol requeue 17"] = {0, "", ""};
   const auto n2_is = [&](const std::string& state) {
-    world.answers["scontrol show node n[1-2]"] = {
+    system.answers["scontrol show node n[1-2]"] = {
         0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + state + "\n", ""};
   };
   const auto asked = [&] {
-    return std::count(world.ran.begin(), world.ran.end(),
+    return std::count(system.ran.begin(), system.ran.end(),
                       std::vector<std::string>{"scontrol", "requeue", "17"});
   };
   n2_is("ALLOCATED*");
-  const auto waits = requeue(world, ours);
+  const auto waits = requeue(system, ours);
   ASSERT_FALSE(waits);
   EXPECT_EQ(waits.error().kind, ErrorKind::timeout);
   EXPECT_THAT(waits.error().what, HasSubstr("node n2 does not answer"));
   EXPECT_EQ(asked(), 0);
-  EXPECT_TRUE(requeue(world, ours, {.wait = false})) << "there is no more time";
+  EXPECT_TRUE(requeue(system, ours, {.wait = false})) << "there is no more time";
   n2_is("DOWN*");
-  EXPECT_TRUE(requeue(world, ours));
+  EXPECT_TRUE(requeue(system, ours));
   n2_is("ALLOCATED");
-  EXPECT_TRUE(requeue(world, ours));
+  EXPECT_TRUE(requeue(system, ours));
   EXPECT_EQ(asked(), 3);
 }
 
 /// The last task's number is the array's own, which to scontrol means all of them.
 TEST(JobAllocation, ATaskOfAnArrayIsNotTheArray) {
-  FakeWorld world;
-  world.variables = {{"SLURM_JOB_ID", "74"},
-                     {"SLURM_ARRAY_JOB_ID", "74"},
-                     {"SLURM_ARRAY_TASK_ID", "3"},
-                     {"SLURM_JOB_END_TIME", "1763805600"}};
-  const auto allocation = read_allocation(world);
+  FakeSystem system;
+  system.variables = {{"SLURM_JOB_ID", "74"},
+                      {"SLURM_ARRAY_JOB_ID", "74"},
+                      {"SLURM_ARRAY_TASK_ID", "3"},
+                      {"SLURM_JOB_END_TIME", "1763805600"}};
+  const auto allocation = read_allocation(system);
   EXPECT_EQ(allocation.name, "74_3");
-  world.answers["scontrol show job 74_3"] = {
+  system.answers["scontrol show job 74_3"] = {
       0,
       "JobId=77 ArrayJobId=74 ArrayTaskId=0 JobName=a\n   JobState=RUNNING\n   Restarts=4\n\n"
       "JobId=74 ArrayJobId=74 ArrayTaskId=3 JobName=a\n   JobState=RUNNING\n   Restarts=0\n",
       ""};
-  world.answers["scontrol requeue 74_3"] = {0, "", ""};
-  EXPECT_EQ(ask_of_job(world, allocation)->restarts, 0);
-  EXPECT_TRUE(requeue(world, allocation));
+  system.answers["scontrol requeue 74_3"] = {0, "", ""};
+  EXPECT_EQ(ask_of_job(system, allocation)->restarts, 0);
+  EXPECT_TRUE(requeue(system, allocation));
 }
 
 TEST(JobAllocation, WhatItWasQueuedFor) {
@@ -164,13 +164,13 @@ TEST(JobAllocation, WhatItWasQueuedFor) {
 }
 
 TEST(JobAllocation, ANodeThatIsDownIsNamed) {
-  FakeWorld world;
+  FakeSystem system;
   const JobAllocation allocation{.job = "17", .nodes = "n[1-2]"};
-  EXPECT_EQ(node_out_of_order(world, allocation), "") << "no answer";
+  EXPECT_EQ(node_out_of_order(system, allocation), "") << "no answer";
   const auto states = [&](const std::string& of_n2) {
-    world.answers["scontrol show node n[1-2]"] = {
+    system.answers["scontrol show node n[1-2]"] = {
         0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + of_n2 + "\n", ""};
-    return node_out_of_order(world, allocation);
+    return node_out_of_order(system, allocation);
   };
   EXPECT_EQ(states("ALLOCATED"), "");
   EXPECT_EQ(states("DRAINING"), "") << "it runs what it has to the end";
@@ -181,35 +181,35 @@ TEST(JobAllocation, ANodeThatIsDownIsNamed) {
 }
 
 TEST(JobAllocation, WhatIsLeftOfItsNodes) {
-  FakeWorld world;
+  FakeSystem system;
   const JobAllocation ours{.job = "17", .restarts = 1, .nodes = "n[1-3]"};
-  EXPECT_FALSE(nodes_left(world, ours)) << "no answer";
+  EXPECT_FALSE(nodes_left(system, ours)) << "no answer";
   const auto job = [&](const std::string& state, const std::string& rest) {
-    world.answers["scontrol show job 17"] = {
+    system.answers["scontrol show job 17"] = {
         0, "JobId=17 JobName=a\n   JobState=" + state + "\n   " + rest + "\n", ""};
   };
   job("RUNNING", "Restarts=1\n   NodeList=n[1,3]");
-  EXPECT_FALSE(nodes_left(world, ours)) << "no answer about the nodes";
+  EXPECT_FALSE(nodes_left(system, ours)) << "no answer about the nodes";
   // Down, revived, and no more of this job; the other is silent.
-  world.answers["scontrol show node n[1-3]"] = {
+  system.answers["scontrol show node n[1-3]"] = {
       0, "NodeName=n1 State=ALLOCATED*\n\nNodeName=n2 State=IDLE\n\nNodeName=n3 State=MIXED\n", ""};
-  const auto left = nodes_left(world, ours);
+  const auto left = nodes_left(system, ours);
   ASSERT_TRUE(left);
   EXPECT_EQ(left->there, std::vector<std::string>{"n3"});
   EXPECT_EQ(left->gone, (std::vector<std::string>{"n1", "n2"}));
   job("COMPLETING", "Restarts=1\n   NodeList=n[1,3]");
-  EXPECT_FALSE(nodes_left(world, ours));
+  EXPECT_FALSE(nodes_left(system, ours));
   job("RUNNING", "Restarts=2\n   NodeList=n[1,3]");
-  EXPECT_FALSE(nodes_left(world, ours)) << "another start of the job";
+  EXPECT_FALSE(nodes_left(system, ours)) << "another start of the job";
 }
 
 /// Slurm ends the job meanwhile, and with it what asks.
 TEST(JobAllocation, NodesAreExcludedBesidesThoseThatWere) {
-  FakeWorld world;
-  world.answers["scontrol show job 17"] = {
+  FakeSystem system;
+  system.answers["scontrol show job 17"] = {
       0, "JobId=17 JobName=a\n   JobState=PENDING\n   ReqNodeList=(null) ExcNodeList=n[7-8]\n", ""};
   int asked = 0;
-  world.respond =
+  system.respond =
       [&](const std::vector<std::string>& argv) -> std::optional<Result<CommandOutput>> {
     if (argv[1] != "update") return std::nullopt;
     EXPECT_EQ(argv[2], "JobId=17");
@@ -217,7 +217,7 @@ TEST(JobAllocation, NodesAreExcludedBesidesThoseThatWere) {
     if (++asked == 1) return CommandOutput{143, "", "Terminated\n"};
     return CommandOutput{0, "", ""};
   };
-  EXPECT_TRUE(exclude_nodes(world, {.job = "17"}, "n2"));
+  EXPECT_TRUE(exclude_nodes(system, {.job = "17"}, "n2"));
   EXPECT_EQ(asked, 2);
 }
 

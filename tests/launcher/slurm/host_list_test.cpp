@@ -7,7 +7,7 @@
 #include <random>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -117,13 +117,13 @@ TEST(HostList, RoundTripsAnyNames) {
 class AsSlurm : public testing::Test {
  protected:
   void SetUp() override {
-    if (!PosixWorld(Console{}).find_program("scontrol")) GTEST_SKIP() << "no scontrol here";
+    if (!PosixSystem(Console{}).find_program("scontrol")) GTEST_SKIP() << "no scontrol here";
     std::ofstream(folder_.path() + "/slurm.conf")
         << "ClusterName=c\nSlurmctldHost=localhost\nNodeName=localhost\n"
            "PartitionName=p Nodes=localhost\n";
   }
   std::string scontrol(const std::string& what, const std::string& list) {
-    const auto output = PosixWorld(Console{}).run(
+    const auto output = PosixSystem(Console{}).run(
         {"env", "SLURM_CONF=" + folder_.path() + "/slurm.conf", "scontrol", "show", what, list},
         std::chrono::seconds(20));
     EXPECT_TRUE(output && output->exit_code == 0) << list;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -17,9 +17,9 @@ TEST(SlurmJob, FindsTheIdAmongAWrappersLines) {
 }
 
 Result<std::string> submit_with(CommandOutput output) {
-  FakeWorld world;
-  world.answers["sbatch --parsable /r/job.sbatch"] = std::move(output);
-  return submit_job(world, "/r/job.sbatch");
+  FakeSystem system;
+  system.answers["sbatch --parsable /r/job.sbatch"] = std::move(output);
+  return submit_job(system, "/r/job.sbatch");
 }
 
 TEST(SlurmJob, ARefusalComesInSbatchsWords) {
@@ -39,56 +39,57 @@ TEST(SlurmJob, ARefusalComesInSbatchsWords) {
     EXPECT_EQ(option.error().kind, ErrorKind::bad_request) << words;
   }
   EXPECT_FALSE(submit_with({0, "no id here\n", ""}));
-  FakeWorld nothing;
+  FakeSystem nothing;
   EXPECT_EQ(submit_job(nothing, "x").error().kind, ErrorKind::unavailable);
 }
 
 /// sbatch lets SBATCH_ variables count before the lines of a script.
 TEST(SlurmJob, SubmitsWithoutVariablesThatContradictTheScript) {
-  FakeWorld world;
-  world.programs = {"env"};
-  world.files["/r/job.sbatch"] = "#!/bin/bash\n#SBATCH --partition=gpu\n\ntrue\n";
-  world.variables = {{"SBATCH_PARTITION", "other"}, {"SBATCH_QOS", "long"}};
-  world.answers["env -u SBATCH_PARTITION sbatch --parsable /r/job.sbatch"] = {0, "12\n", ""};
-  const auto id = submit_job(world, "/r/job.sbatch");
+  FakeSystem system;
+  system.programs = {"env"};
+  system.files["/r/job.sbatch"] = "#!/bin/bash\n#SBATCH --partition=gpu\n\ntrue\n";
+  system.variables = {{"SBATCH_PARTITION", "other"}, {"SBATCH_QOS", "long"}};
+  system.answers["env -u SBATCH_PARTITION sbatch --parsable /r/job.sbatch"] = {0, "12\n", ""};
+  const auto id = submit_job(system, "/r/job.sbatch");
   ASSERT_TRUE(id) << id.error().what;
   EXPECT_EQ(*id, "12");
-  world.answers["env -u SBATCH_QOS sbatch --test-only --qos=short --wrap=true"] = {0, "ok", ""};
-  EXPECT_TRUE(test_submission(world, {"--qos=short"}));
+  system.answers["env -u SBATCH_QOS sbatch --test-only --qos=short --wrap=true"] = {0, "ok", ""};
+  EXPECT_TRUE(test_submission(system, {"--qos=short"}));
 }
 
 const std::string squeue = "squeue --noheader --format=" + std::string(queue_format) + " --jobs=5";
 
 TEST(SlurmJob, AsksTheQueue) {
-  FakeWorld world;
-  world.answers[squeue] = {0, "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n", ""};
-  const auto queued = queued_job(world, "5");
+  FakeSystem system;
+  system.answers[squeue] = {0, "5|PENDING|2026-11-20T20:07:21|0:00||Priority\n", ""};
+  const auto queued = queued_job(system, "5");
   ASSERT_TRUE(queued && *queued);
   EXPECT_EQ((*queued)->state, "PENDING");
 
-  world.answers[squeue] = {0, "", ""};
-  EXPECT_FALSE(*queued_job(world, "5"));
-  world.answers[squeue] = {1, "", "slurm_load_jobs error: Invalid job id specified\n"};
-  EXPECT_FALSE(*queued_job(world, "5"));
-  world.answers[squeue] = {
+  system.answers[squeue] = {0, "", ""};
+  EXPECT_FALSE(*queued_job(system, "5"));
+  system.answers[squeue] = {1, "", "slurm_load_jobs error: Invalid job id specified\n"};
+  EXPECT_FALSE(*queued_job(system, "5"));
+  system.answers[squeue] = {
       1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n"};
-  EXPECT_FALSE(queued_job(world, "5"));
+  EXPECT_FALSE(queued_job(system, "5"));
 }
 
 TEST(SlurmJob, TheEndFromScontrolElseFromAccounting) {
-  FakeWorld world;
-  world.answers["scontrol show job 5"] = {
+  FakeSystem system;
+  system.answers["scontrol show job 5"] = {
       0, "JobId=5 JobName=x\n   JobState=TIMEOUT Reason=TimeLimit\n   ExitCode=0:15\n", ""};
-  ASSERT_TRUE(finished_job(world, "5"));
-  EXPECT_EQ(finished_job(world, "5")->state, "TIMEOUT");
+  ASSERT_TRUE(finished_job(system, "5"));
+  EXPECT_EQ(finished_job(system, "5")->state, "TIMEOUT");
 
-  world.answers["scontrol show job 5"] = {1, "", "slurm_load_jobs error: Invalid job id specified"};
-  EXPECT_FALSE(finished_job(world, "5"));
-  world.answers
+  system.answers["scontrol show job 5"] = {1, "",
+                                           "slurm_load_jobs error: Invalid job id specified"};
+  EXPECT_FALSE(finished_job(system, "5"));
+  system.answers
       ["sacct --allocations --noheader --parsable2 --jobs=5 "
        "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {
       0, "5|CANCELLED by 0|0:15|2026-11-20T19:00:00|2026-11-20T19:00:05|2026-11-20T19:01:00\n", ""};
-  const auto job = finished_job(world, "5");
+  const auto job = finished_job(system, "5");
   ASSERT_TRUE(job);
   EXPECT_EQ(job->state, "CANCELLED");
   EXPECT_EQ(job->signal, 15);
@@ -97,32 +98,32 @@ TEST(SlurmJob, TheEndFromScontrolElseFromAccounting) {
 }
 
 TEST(SlurmJob, WhoCancelledIsAskedOfAccounting) {
-  FakeWorld world;
-  world.answers["scontrol show job 5"] = {
+  FakeSystem system;
+  system.answers["scontrol show job 5"] = {
       0, "JobId=5 JobName=x\n   JobState=CANCELLED Reason=None\n   ExitCode=0:15\n", ""};
-  EXPECT_EQ(finished_job(world, "5")->cancelled_by, "");
-  world.answers
+  EXPECT_EQ(finished_job(system, "5")->cancelled_by, "");
+  system.answers
       ["sacct --allocations --noheader --parsable2 --jobs=5 "
        "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {
       0, "5|CANCELLED by 4000000000|0:15|2026-11-20T19:00:00|None|Unknown\n", ""};
-  EXPECT_EQ(finished_job(world, "5")->cancelled_by, "uid 4000000000");
+  EXPECT_EQ(finished_job(system, "5")->cancelled_by, "uid 4000000000");
 }
 
 TEST(SlurmJob, AnArrayHasATaskEach) {
-  FakeWorld world;
-  world.answers["scontrol show job 74"] = {
+  FakeSystem system;
+  system.answers["scontrol show job 74"] = {
       0,
       "JobId=74 ArrayJobId=74 ArrayTaskId=1 JobName=x\n   JobState=COMPLETED Reason=None\n\n"
       "JobId=75 ArrayJobId=74 ArrayTaskId=0 JobName=x\n   JobState=FAILED Reason=None\n",
       ""};
-  const auto jobs = finished_jobs(world, "74");
+  const auto jobs = finished_jobs(system, "74");
   ASSERT_EQ(jobs.size(), 2u);
   EXPECT_EQ(jobs[1].array_task, "0");
   EXPECT_EQ(jobs[1].state, "FAILED");
 
-  world.answers["scontrol show job 74"] = {1, "",
-                                           "slurm_load_jobs error: Invalid job id specified"};
-  world.answers
+  system.answers["scontrol show job 74"] = {1, "",
+                                            "slurm_load_jobs error: Invalid job id specified"};
+  system.answers
       ["sacct --allocations --noheader --parsable2 --jobs=74 "
        "--format=JobID,State,ExitCode,Submit,Start,End,JobName"] = {
       0,
@@ -131,7 +132,7 @@ TEST(SlurmJob, AnArrayHasATaskEach) {
       "74_0|COMPLETED|0:0|2026-11-20T19:00:00|2026-11-20T19:02:05|2026-11-20T19:03:00\n"
       "740|FAILED|1:0|2026-11-20T19:00:00|2026-11-20T19:02:05|2026-11-20T19:03:00\n",
       ""};
-  const auto recorded = finished_jobs(world, "74");
+  const auto recorded = finished_jobs(system, "74");
   ASSERT_EQ(recorded.size(), 2u);
   for (const auto& job : recorded) EXPECT_EQ(job.state, "COMPLETED");
   EXPECT_EQ(recorded[1].array_task, "0");
@@ -145,45 +146,46 @@ TEST(SlurmJob, StatesAreWaitingRunningOrFinal) {
 }
 
 TEST(SlurmJob, JsonWhereTheTextMakesNoSense) {
-  FakeWorld world;
-  world.answers[squeue] = {0, "a wrapper's table\n", ""};
-  world.answers["squeue --json --jobs=5"] = {0,
-                                             R"({"jobs": [{"job_id": 4, "job_state": ["RUNNING"]},
+  FakeSystem system;
+  system.answers[squeue] = {0, "a wrapper's table\n", ""};
+  system.answers["squeue --json --jobs=5"] = {0,
+                                              R"({"jobs": [{"job_id": 4, "job_state": ["RUNNING"]},
                       {"job_id": 5, "job_state": ["PENDING"], "state_reason": "Priority"}]})",
-                                             ""};
-  const auto queued = queued_job(world, "5");
+                                              ""};
+  const auto queued = queued_job(system, "5");
   ASSERT_TRUE(queued && *queued);
   EXPECT_EQ((*queued)->id, "5");
   EXPECT_EQ((*queued)->reason, "Priority");
 
-  world.answers["sacct --json --jobs=5"] = {
+  system.answers["sacct --json --jobs=5"] = {
       0, R"({"jobs": [{"job_id": 5, "state": {"current": ["TIMEOUT"]}}]})", ""};
-  world.answers["scontrol show job 5"] = {1, "", "Invalid job id specified"};
-  ASSERT_TRUE(finished_job(world, "5"));
-  EXPECT_EQ(finished_job(world, "5")->state, "TIMEOUT");
+  system.answers["scontrol show job 5"] = {1, "", "Invalid job id specified"};
+  ASSERT_TRUE(finished_job(system, "5"));
+  EXPECT_EQ(finished_job(system, "5")->state, "TIMEOUT");
 }
 
 TEST(SlurmJob, TestOnlyTellsItsEstimateOrItsRefusal) {
-  FakeWorld world;
-  world.answers["sbatch --test-only --nodes=2 --wrap=true"] = {
+  FakeSystem system;
+  system.answers["sbatch --test-only --nodes=2 --wrap=true"] = {
       0, "", "sbatch: Job 5 to start at 2026-11-21T11:22:45 using 2 processors on nodes n[1-2]\n"};
-  const auto said = test_submission(world, {"--nodes=2"});
+  const auto said = test_submission(system, {"--nodes=2"});
   ASSERT_TRUE(said);
   EXPECT_NE(said->find("to start at"), std::string::npos);
-  world.answers["sbatch --test-only --nodes=9 --wrap=true"] = {
+  system.answers["sbatch --test-only --nodes=9 --wrap=true"] = {
       1, "", "allocation failure: Invalid qos specification\n"};
-  const auto refused = test_submission(world, {"--nodes=9"});
+  const auto refused = test_submission(system, {"--nodes=9"});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::unavailable);
   EXPECT_NE(refused.error().what.find("Invalid qos"), std::string::npos);
 }
 
 TEST(SlurmJob, SignalsAndCancels) {
-  FakeWorld world;
-  world.answers["scancel --batch --signal=USR2 5"] = {0, "", ""};
-  world.answers["scancel 5"] = {1, "", "scancel: error: Kill job error on job id 5: Access denied"};
-  EXPECT_TRUE(signal_script(world, "5", "USR2"));
-  const auto denied = cancel_job(world, "5");
+  FakeSystem system;
+  system.answers["scancel --batch --signal=USR2 5"] = {0, "", ""};
+  system.answers["scancel 5"] = {1, "",
+                                 "scancel: error: Kill job error on job id 5: Access denied"};
+  EXPECT_TRUE(signal_script(system, "5", "USR2"));
+  const auto denied = cancel_job(system, "5");
   ASSERT_FALSE(denied);
   EXPECT_NE(denied.error().what.find("Access denied"), std::string::npos);
 }

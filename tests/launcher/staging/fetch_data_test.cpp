@@ -14,7 +14,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -64,7 +64,7 @@ class FetchData : public testing::Test {
     root_ = mkdtemp(form.data());
     fs::create_directories(root_ / "served");
     for (const char* program : {"curl", "md5sum", "tar", "python3"}) {
-      if (!world_.find_program(program)) GTEST_SKIP() << "unavailable: " << program;
+      if (!system_.find_program(program)) GTEST_SKIP() << "unavailable: " << program;
     }
     start_server();
   }
@@ -108,14 +108,14 @@ class FetchData : public testing::Test {
   }
 
   std::string md5(const fs::path& path) {
-    return world_.run({"md5sum", path.string()}, std::chrono::seconds(60))->out.substr(0, 32);
+    return system_.run({"md5sum", path.string()}, std::chrono::seconds(60))->out.substr(0, 32);
   }
 
   /// One plain file and one archive with a folder `pictures` in it.
   PublishedSet set() {
     write(root_ / "served/plain.gz", std::string(100'000, 'p') + "end");
     write(root_ / "content/pictures/a.bin", "picture");
-    EXPECT_EQ(world_
+    EXPECT_EQ(system_
                   .run({"tar", "-czf", (root_ / "served/some.tar.gz").string(), "-C",
                         (root_ / "content").string(), "pictures"},
                        std::chrono::seconds(60))
@@ -128,7 +128,7 @@ class FetchData : public testing::Test {
   }
 
   Result<Ok> fetch(const PublishedSet& set, const std::string& mirror = "") {
-    return fetch_data(world_, set, {.folder = to().string(), .mirror = mirror});
+    return fetch_data(system_, set, {.folder = to().string(), .mirror = mirror});
   }
 
   fs::path to() const { return root_ / "to"; }
@@ -143,7 +143,7 @@ class FetchData : public testing::Test {
   fs::path root_;
   std::string url_;
   pid_t server_ = -1;
-  PosixWorld world_{Console{.verbosity = -1}};
+  PosixSystem system_{Console{.verbosity = -1}};
 };
 
 TEST_F(FetchData, GetsChecksAndUnpacksOnce) {
@@ -270,10 +270,10 @@ TEST_F(FetchData, SaysHowFarItIsUnlessItIsToBeQuiet) {
   write(root_ / "served/.slow", "");
   for (const int verbosity : {0, -1}) {
     fs::remove_all(to());
-    PosixWorld world{Console{.verbosity = verbosity}};
+    PosixSystem system{Console{.verbosity = verbosity}};
     testing::internal::CaptureStderr();
     auto got =
-        fetch_data(world, published, {.folder = to().string(), .mirror = "", .told_every = 200ms});
+        fetch_data(system, published, {.folder = to().string(), .mirror = "", .told_every = 200ms});
     const std::string said = testing::internal::GetCapturedStderr();
     EXPECT_TRUE(got);
     if (verbosity < 0) {

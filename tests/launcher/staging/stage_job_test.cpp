@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/os/posix_world.hpp"
-#include "tests/support/fake_world.hpp"
+#include "launcher/os/posix_system.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -37,7 +37,7 @@ class StageOnAllNodes : public testing::Test {
                         .run_dir = "/runs/r"},
             .nodes = 3,
             .dllaunch = "/opt/dllaunch"};
-    world_.respond = [](const std::vector<std::string>&) {
+    system_.respond = [](const std::vector<std::string>&) {
       return Result<CommandOutput>(CommandOutput{});
     };
   }
@@ -52,12 +52,12 @@ class StageOnAllNodes : public testing::Test {
       "--cpu-bind=none --kill-on-bad-exit=0 /opt/dllaunch stage ";
   const TemporaryFolder here_;
   StageJob job_;
-  FakeWorld world_;
+  FakeSystem system_;
 };
 
 TEST_F(StageOnAllNodes, AFewReadForThemselves) {
-  ASSERT_TRUE(stage_on_all_nodes(world_, job_));
-  EXPECT_THAT(joined(world_.ran), ElementsAre(node_part()));
+  ASSERT_TRUE(stage_on_all_nodes(system_, job_));
+  EXPECT_THAT(joined(system_.ran), ElementsAre(node_part()));
 }
 
 /// Into a folder that is private before anything is sent, each with its checksum.
@@ -66,17 +66,17 @@ TEST_F(StageOnAllNodes, ManyAreSentWhatWasReadOnce) {
   job_.request.folder = at("dllaunch-stage-7");
   const std::string parcels = job_.request.folder + "/.parcels/";
   fs::create_directories(parcels);
-  world_.respond = [&](const std::vector<std::string>& argv) {
+  system_.respond = [&](const std::vector<std::string>& argv) {
     if (argv[0] == "tar") std::ofstream(parcels + "packed") << "packed";
     return Result<CommandOutput>(CommandOutput{});
   };
   std::ofstream(at("packed")) << "packed";
   const auto packed = "source-data=" + *file_checksum(at("packed"));
   const auto archive = "source-a=" + *file_checksum(at("a.tar"));
-  const auto done = stage_on_all_nodes(world_, job_);
+  const auto done = stage_on_all_nodes(system_, job_);
   ASSERT_TRUE(done) << done.error().what;
   const std::string to = " --to " + job_.request.folder;
-  EXPECT_THAT(joined(world_.ran),
+  EXPECT_THAT(joined(system_.ran),
               ElementsAre(on_nodes + "--here --make" + to,
                           "tar --create --dereference --force-local --file " + parcels +
                               "packed --directory " + at("data") + " .",
@@ -87,14 +87,14 @@ TEST_F(StageOnAllNodes, ManyAreSentWhatWasReadOnce) {
 }
 
 TEST_F(StageOnAllNodes, TheNodesWordsAreToldAFewOfThem) {
-  world_.respond = [](const std::vector<std::string>&) {
+  system_.respond = [](const std::vector<std::string>&) {
     std::string err;
     for (const char* node : {"n2", "n3", "n4", "n5"})
       err += std::string("dllaunch: ") + node + ": cannot copy\n  try: stage less\n";
     return Result<CommandOutput>(
         CommandOutput{3, "", err + "srun: error: n2: task 1: Exited with exit code 3\n"});
   };
-  const auto failed = stage_on_all_nodes(world_, job_);
+  const auto failed = stage_on_all_nodes(system_, job_);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().what,
             "stage: n2: cannot copy; n3: cannot copy; n4: cannot copy; and 1 more nodes");
@@ -105,41 +105,41 @@ TEST_F(StageOnAllNodes, TheNodesWordsAreToldAFewOfThem) {
 TEST_F(StageOnAllNodes, SlurmsOwnWordsWhereNoNodeSaysAnything) {
   job_.broadcast = true;
   job_.request.sources = {at("a.tar")};
-  world_.respond = [](const std::vector<std::string>& argv) {
+  system_.respond = [](const std::vector<std::string>& argv) {
     if (argv[0] != "sbcast") return Result<CommandOutput>(CommandOutput{});
     return Result<CommandOutput>(
         CommandOutput{1, "", "sbcast: error: REQUEST_FILE_BCAST(n2): No space left on device\n"});
   };
-  const auto failed = stage_on_all_nodes(world_, job_);
+  const auto failed = stage_on_all_nodes(system_, job_);
   ASSERT_FALSE(failed);
   EXPECT_THAT(failed.error().what, HasSubstr("(n2): No space left on device"));
 }
 
 TEST_F(StageOnAllNodes, AMissingSourceIsSeenFirst) {
   fs::remove(at("a.tar"));
-  const auto failed = stage_on_all_nodes(world_, job_);
+  const auto failed = stage_on_all_nodes(system_, job_);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().what, "stage: " + at("a.tar") + " is not there");
-  EXPECT_TRUE(world_.ran.empty());
+  EXPECT_TRUE(system_.ran.empty());
 }
 
 TEST(StagePrograms, TakeTheirModulesAlong) {
   const TemporaryFolder here;
-  PosixWorld world{Console{}};
+  PosixSystem system{Console{}};
   const auto program = here.path() + "/dltrain";
   fs::copy_file("/bin/true", program);
   fs::copy_file("/bin/true", here.path() + "/libdltrain_cuda.so");
   std::ofstream(here.path() + "/libother.so") << "not ours";
   const auto parcel = here.path() + "/dllaunch-stage-7.packed";
-  const auto packed = pack_programs(world, {program}, parcel);
+  const auto packed = pack_programs(system, {program}, parcel);
   ASSERT_TRUE(packed) << packed.error().what;
-  const auto list = world.run({"tar", "-tf", parcel}, std::chrono::seconds(10));
+  const auto list = system.run({"tar", "-tf", parcel}, std::chrono::seconds(10));
   ASSERT_TRUE(list);
   EXPECT_THAT(list->out, HasSubstr("./bin/dltrain\n"));
   EXPECT_THAT(list->out, HasSubstr("./bin/libdltrain_cuda.so\n"));
   EXPECT_EQ(list->out.find("libother"), std::string::npos);
   EXPECT_EQ(list->out.find("libc.so"), std::string::npos);
-  const auto gone = pack_programs(world, {here.path() + "/nothing"}, parcel);
+  const auto gone = pack_programs(system, {here.path() + "/nothing"}, parcel);
   ASSERT_FALSE(gone);
   EXPECT_THAT(gone.error().what, HasSubstr("/nothing: No such file"));
 }

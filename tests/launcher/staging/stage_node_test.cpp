@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launcher/os/posix_world.hpp"
-#include "tests/support/fake_world.hpp"
+#include "launcher/os/posix_system.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -34,17 +34,18 @@ class StageNode : public testing::Test {
   }
   void shell(const std::string& line) {
     const auto done =
-        world_.run({"bash", "-c", "cd \"$0\" && " + line, here_.path()}, std::chrono::minutes(1));
+        system_.run({"bash", "-c", "cd \"$0\" && " + line, here_.path()}, std::chrono::minutes(1));
     ASSERT_TRUE(done && done->exit_code == 0) << (done ? done->err : done.error().what);
   }
   Result<Ok> stage(const std::vector<std::string>& sources, const std::string& run_dir = "") {
-    return stage_on_this_node(world_, {.folder = folder(), .sources = sources, .run_dir = run_dir});
+    return stage_on_this_node(system_,
+                              {.folder = folder(), .sources = sources, .run_dir = run_dir});
   }
 
   /// The folder as a broadcast leaves it.
   void make_with_parcels() {
-    ASSERT_TRUE(make_stage_folder(world_, folder()));
-    ASSERT_TRUE(make_parcel_folder(world_, folder()));
+    ASSERT_TRUE(make_stage_folder(system_, folder()));
+    ASSERT_TRUE(make_parcel_folder(system_, folder()));
     shell(
         "tar -cf 'dllaunch-stage-7-ab/.parcels/source-data set' --transform s,one,sent, -C 'data "
         "set' . && mkdir -p p/bin && echo x > p/bin/dltrain && tar -cf "
@@ -58,7 +59,7 @@ class StageNode : public testing::Test {
   }
 
   const TemporaryFolder here_;
-  PosixWorld world_{Console{}};
+  PosixSystem system_{Console{}};
 };
 
 TEST_F(StageNode, DirectoriesAndFilesKeepTheirNames) {
@@ -100,7 +101,7 @@ TEST_F(StageNode, ArchivesAreUnpackedUnderTheirName) {
 }
 
 TEST_F(StageNode, ZipAndZstdWhereTheirToolsAre) {
-  if (!world_.find_program("zip") || !world_.find_program("zstd"))
+  if (!system_.find_program("zip") || !system_.find_program("zstd"))
     GTEST_SKIP() << "no zip or no zstd here";
   shell("(cd 'data set' && zip -qr ../z.zip .) && tar --zstd -cf s.tar.zst -C 'data set' .");
   ASSERT_TRUE(stage({here_.path() + "/z.zip", here_.path() + "/s.tar.zst"}));
@@ -111,7 +112,7 @@ TEST_F(StageNode, ZipAndZstdWhereTheirToolsAre) {
 TEST_F(StageNode, ParcelsComeBeforeTheSource) {
   make_with_parcels();
   const auto request = with_parcels({"source-data set", "programs"});
-  const auto done = stage_on_this_node(world_, request);
+  const auto done = stage_on_this_node(system_, request);
   ASSERT_TRUE(done) << done.error().what;
   EXPECT_EQ(staged("data set/sent"), "1");
   EXPECT_EQ(staged("data set/one"), "");
@@ -131,7 +132,7 @@ TEST_F(StageNode, WhatTheJobDidNotSendIsNotUnpacked) {
   // In the folder itself, but not of this start: nobody told a checksum.
   make_with_parcels();
   ASSERT_TRUE(
-      stage_on_this_node(world_, {.folder = folder(), .made = true, .sources = {source()}}));
+      stage_on_this_node(system_, {.folder = folder(), .made = true, .sources = {source()}}));
   EXPECT_EQ(staged("data set/one"), "1");
   EXPECT_FALSE(fs::exists(folder() + "/.dllaunch/bin"));
 }
@@ -140,7 +141,7 @@ TEST_F(StageNode, AParcelThatArrivedOtherwiseThanItWasSentIsRefused) {
   make_with_parcels();
   auto request = with_parcels({"source-data set", "programs"});
   shell("echo more >> 'dllaunch-stage-7-ab/.parcels/source-data set'");
-  const auto done = stage_on_this_node(world_, request);
+  const auto done = stage_on_this_node(system_, request);
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().what, HasSubstr("what arrived is not what was sent"));
   EXPECT_FALSE(fs::exists(folder()));
@@ -154,7 +155,7 @@ TEST_F(StageNode, AFolderThatAnotherMadeIsNeverAdopted) {
   EXPECT_TRUE(fs::is_empty(folder()));
   const auto refused = [this](const std::string& why) {
     const auto filled =
-        stage_on_this_node(world_, {.folder = folder(), .made = true, .sources = {source()}});
+        stage_on_this_node(system_, {.folder = folder(), .made = true, .sources = {source()}});
     const auto removed = remove_stage(folder());
     EXPECT_TRUE(!filled && filled.error().what.find(why) != std::string::npos) << why;
     EXPECT_TRUE(!removed && removed.error().what.find(why) != std::string::npos) << why;
@@ -204,19 +205,19 @@ TEST_F(StageNode, AFailureNamesTheNodeAndLeavesNothing) {
   std::ofstream(here_.path() + "/broken.tar") << "no archive";
   const auto broken = stage({source(), here_.path() + "/broken.tar"});
   ASSERT_FALSE(broken);
-  EXPECT_THAT(broken.error().what, HasSubstr(world_.host_name() + ": cannot unpack " +
+  EXPECT_THAT(broken.error().what, HasSubstr(system_.host_name() + ": cannot unpack " +
                                              here_.path() + "/broken.tar: tar"));
   EXPECT_FALSE(fs::exists(folder()));
 }
 
 TEST_F(StageNode, AFullDiskIsSaidSo) {
-  FakeWorld world;
-  world.host = "n7";
-  world.respond = [](const std::vector<std::string>&) {
+  FakeSystem system;
+  system.host = "n7";
+  system.respond = [](const std::vector<std::string>&) {
     return Result<CommandOutput>(
         CommandOutput{1, "", "cp: error writing 'x': No space left on device\nmore\n"});
   };
-  const auto full = stage_on_this_node(world, {.folder = folder(), .sources = {"/scratch/big"}});
+  const auto full = stage_on_this_node(system, {.folder = folder(), .sources = {"/scratch/big"}});
   ASSERT_FALSE(full);
   EXPECT_THAT(full.error().what,
               HasSubstr("n7: cannot copy /scratch/big: cp: error writing 'x': No "
@@ -238,25 +239,25 @@ TEST_F(StageNode, RemovesReadOnlyFoldersAndNothingElse) {
 }
 
 TEST_F(StageNode, TheDiskIsTheSitesThenTheUsersThenTmp) {
-  FakeWorld world;
-  EXPECT_EQ(node_disk(world), "/tmp");
-  world.folders = {here_.path(), here_.path() + "/own", "/proc/1"};
+  FakeSystem system;
+  EXPECT_EQ(node_disk(system), "/tmp");
+  system.folders = {here_.path(), here_.path() + "/own", "/proc/1"};
   fs::create_directories(here_.path() + "/own");
-  world.variables = {{"TMPDIR", here_.path() + "/"}};
-  EXPECT_EQ(node_disk(world), here_.path());
-  world.variables["SLURM_TMPDIR"] = here_.path() + "/own";
-  EXPECT_EQ(node_disk(world), here_.path() + "/own");
-  world.variables["SLURM_TMPDIR"] = "/not/there";
-  EXPECT_EQ(node_disk(world), here_.path());
+  system.variables = {{"TMPDIR", here_.path() + "/"}};
+  EXPECT_EQ(node_disk(system), here_.path());
+  system.variables["SLURM_TMPDIR"] = here_.path() + "/own";
+  EXPECT_EQ(node_disk(system), here_.path() + "/own");
+  system.variables["SLURM_TMPDIR"] = "/not/there";
+  EXPECT_EQ(node_disk(system), here_.path());
   // Whoever owns it, or may write there, could put another folder in the place of ours.
   fs::permissions(here_.path() + "/own", fs::perms::all);
-  world.variables["SLURM_TMPDIR"] = here_.path() + "/own";
-  EXPECT_EQ(node_disk(world), here_.path());
+  system.variables["SLURM_TMPDIR"] = here_.path() + "/own";
+  EXPECT_EQ(node_disk(system), here_.path());
   fs::permissions(here_.path() + "/own", fs::perms::all | fs::perms::sticky_bit);
-  EXPECT_EQ(node_disk(world), here_.path() + "/own");
-  world.variables = {{"TMPDIR", source()}};  // a blank in it: no name for any command
-  world.folders.insert(source());
-  EXPECT_EQ(node_disk(world), "/tmp");
+  EXPECT_EQ(node_disk(system), here_.path() + "/own");
+  system.variables = {{"TMPDIR", source()}};  // a blank in it: no name for any command
+  system.folders.insert(source());
+  EXPECT_EQ(node_disk(system), "/tmp");
 }
 
 }  // namespace

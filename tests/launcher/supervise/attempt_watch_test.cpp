@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "tests/launcher/supervise/supervised.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -20,11 +20,11 @@ using Clock = std::chrono::steady_clock;
 
 class Attempting : public testing::Test {
  protected:
-  Result<StarterEnd> watch(const SupervisedRun& run,
-                           std::optional<AttemptWatch::Time> allocation_ends = {}) {
+  Result<StarterExit> watch(const SupervisedRun& run,
+                            std::optional<AttemptWatch::Time> allocation_ends = {}) {
     const SupervisorSignals signals(run.signal);
     AllocationEnd end(allocation_ends);
-    AttemptWatch watch(place_.world, run, lease_, signals, end);
+    AttemptWatch watch(place_.system, run, ownership_, signals, end);
     return watch.run();
   }
   double seconds_since_start() const {
@@ -32,7 +32,8 @@ class Attempting : public testing::Test {
   }
 
   Supervised place_;
-  Lease lease_ = *Lease::take(place_.dir().path, {.host = "n1", .pid = 1, .job = "17"});
+  RunOwnership ownership_ =
+      *RunOwnership::take(place_.dir().path, {.host = "n1", .pid = 1, .job = "17"});
   Clock::time_point began_ = Clock::now();
 };
 
@@ -40,13 +41,13 @@ TEST_F(Attempting, RanksAreToldTheirGenerationAndWhereTheHeartIs) {
   const auto end = watch(place_.run("echo $DLLAUNCH_GENERATION $DLLAUNCH_HEARTBEAT >&2", {}));
   ASSERT_TRUE(end);
   EXPECT_EQ(end->words,
-            std::to_string(lease_.generation()) + " " + heartbeat_file(place_.dir()) + "\n");
+            std::to_string(ownership_.generation()) + " " + heartbeat_file(place_.dir()) + "\n");
 }
 
 TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
   std::thread other([this] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    EXPECT_TRUE(Lease::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
+    EXPECT_TRUE(RunOwnership::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
   });
   const auto end = watch(place_.run("exec sleep 300", {}));
   other.join();
@@ -58,7 +59,7 @@ TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
 
 /// Even one that ended by itself: its last word may be about files that are another's by now.
 TEST_F(Attempting, ALeaseThatWasLostAtTheEndIsSeen) {
-  ASSERT_TRUE(Lease::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
+  ASSERT_TRUE(RunOwnership::take(place_.dir().path, {.host = "n3", .pid = 2, .job = "17"}));
   const auto end = watch(place_.run("exit 0", {}));
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->superseded);
@@ -128,8 +129,8 @@ TEST_F(Attempting, WhereARankOfATrainingDiedTheOthersAreEnded) {
     const auto began = Clock::now();
     const auto end = watch(run);
     ASSERT_TRUE(end);
-    EXPECT_EQ(judge_end(*end).cause, Cause::failed);
-    EXPECT_GT(judge_end(*end).dead_seen_s, 0);
+    EXPECT_EQ(classify_exit(*end).cause, Cause::failed);
+    EXPECT_GT(classify_exit(*end).dead_seen_s, 0);
     EXPECT_EQ(Clock::now() - began < seconds(3), trains);
   }
 }
@@ -185,7 +186,7 @@ TEST_F(Attempting, ACancelAfterTheWarningIsACancel) {
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->time_is_short);
   EXPECT_TRUE(end->told_to_end);
-  EXPECT_EQ(judge_end(*end).cause, Cause::cancelled);
+  EXPECT_EQ(classify_exit(*end).cause, Cause::cancelled);
 }
 
 /// Killed by Slurm it would not come back: so it is ended before.
@@ -194,7 +195,7 @@ TEST_F(Attempting, WhoDoesNotAnswerIsEndedBeforeTheLimit) {
   const auto end = watch(run, Clock::now() + seconds(6));
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->time_is_short);
-  EXPECT_EQ(judge_end(*end).cause, Cause::time_limit);
+  EXPECT_EQ(classify_exit(*end).cause, Cause::time_limit);
   EXPECT_LT(seconds_since_start(), 6.5);
 }
 
@@ -208,23 +209,24 @@ TEST(AllocationEnd, AClockThatSaysItIsOverIsNotBelieved) {
 
 /// `scontrol update TimeLimit`, in both directions.
 TEST(AllocationEnd, IsAskedForAgain) {
-  FakeWorld world;
+  FakeSystem system;
   const auto says = [&](const std::string& end) {
-    world.answers["scontrol show job 17"] = {0, "JobId=17 JobName=a\n   EndTime=" + end + "\n", ""};
+    system.answers["scontrol show job 17"] = {0, "JobId=17 JobName=a\n   EndTime=" + end + "\n",
+                                              ""};
   };
   const std::string then = "2026-11-22T11:00:00";
   const auto then_s = static_cast<double>(parse_slurm_time(then).value_or(0));
   const JobAllocation allocation{.job = "17", .end_s = then_s};
   AllocationEnd end(allocation, then_s - 100);
-  end.ask_again(world, allocation);
+  end.ask_again(system, allocation);
   EXPECT_NEAR(end.seconds_left().value_or(0), 100, 5) << "nobody answers";
   says("2026-11-22T11:10:00");
-  end.ask_again(world, allocation);
+  end.ask_again(system, allocation);
   EXPECT_NEAR(end.seconds_left().value_or(0), 700, 5);
-  end.ask_again(world, allocation);
+  end.ask_again(system, allocation);
   EXPECT_NEAR(end.seconds_left().value_or(0), 700, 5) << "added once";
   says("2026-11-22T11:01:00");
-  end.ask_again(world, allocation);
+  end.ask_again(system, allocation);
   EXPECT_NEAR(end.seconds_left().value_or(0), 160, 5);
 }
 

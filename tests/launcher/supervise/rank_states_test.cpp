@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "launcher/os/owned_process.hpp"
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -29,22 +29,22 @@ TEST(RankStates, AreWordsForWhatTheKernelSays) {
 
 TEST(RankStates, AProcessOfTheRunIsFoundAndNamed) {
   const TemporaryFolder folder;
-  PosixWorld world(Console{});
+  PosixSystem system(Console{});
   auto process =
       OwnedProcess::start({.program = "/bin/sleep",
                            .argv = {"sleep", "60"},
                            .environment = {{"DLLAUNCH_RUN_DIR", folder.path()}, {"RANK", "3"}},
                            .output_path = "/dev/null"});
   ASSERT_TRUE(process);
-  EXPECT_THAT(rank_states_here(world, folder.path()), HasSubstr("rank 3 on "));
+  EXPECT_THAT(rank_states_here(system, folder.path()), HasSubstr("rank 3 on "));
   process->send(SIGSTOP);
   std::string states;
   for (int i = 0; i < 200 && states.find("stopped") == std::string::npos; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    states = rank_states_here(world, folder.path());
+    states = rank_states_here(system, folder.path());
   }
   EXPECT_THAT(states, HasSubstr("is stopped"));
-  EXPECT_EQ(rank_states_here(world, folder.path() + "/other"), "");
+  EXPECT_EQ(rank_states_here(system, folder.path() + "/other"), "");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "launcher/run/journal.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -53,7 +53,7 @@ TEST(ScriptWatch, WithoutAnAnswerThatMakesSenseNothingIsDone) {
 class Watching : public testing::Test {
  protected:
   void watch(RequeueOn requeue_on = {}) {
-    world_.respond =
+    system_.respond =
         [this](const std::vector<std::string>& argv) -> std::optional<Result<CommandOutput>> {
       if (argv[0] == "scancel") {
         over_ = true;
@@ -73,7 +73,7 @@ class Watching : public testing::Test {
               "\n   Restarts=0\n   NodeList=" + (lost ? "n[2-3]" : "n[1-3]") + "\n",
           ""};
     };
-    watch_script(world_,
+    watch_script(system_,
                  {.dir = {.path = folder_.path()},
                   .requeue_on = requeue_on,
                   .allocation = {.job = "17"},
@@ -84,12 +84,12 @@ class Watching : public testing::Test {
     return read_journal({.path = folder_.path()}).last;
   }
   bool cancelled() const {
-    return std::any_of(world_.ran.begin(), world_.ran.end(),
+    return std::any_of(system_.ran.begin(), system_.ran.end(),
                        [](const auto& argv) { return argv[0] == "scancel"; });
   }
 
   TemporaryFolder folder_;
-  FakeWorld world_;
+  FakeSystem system_;
   CommandOutput answer_ = {0, "", ""};  // to a requeue
   int back_after_ = 1000;               // tries
   int lost_after_ = 3;                  // looks

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
 namespace {
@@ -55,11 +55,11 @@ TEST(StartNodes, OnlyWhatWasSeenIsWrittenDown) {
 class Allocated : public testing::Test {
  protected:
   void slurm_says(const std::string& state, const std::string& nodes, const std::string& of_n2) {
-    world_.answers["scontrol show job 17"] = {
+    system_.answers["scontrol show job 17"] = {
         0,
         "JobId=17 JobName=a\n   JobState=" + state + "\n   Restarts=0\n   NodeList=" + nodes + "\n",
         ""};
-    world_.answers["scontrol show node n[1-3]"] = {
+    system_.answers["scontrol show node n[1-3]"] = {
         0,
         "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=" + of_n2 +
             "\n\nNodeName=n3 State=ALLOCATED\n",
@@ -74,12 +74,12 @@ class Allocated : public testing::Test {
     return run;
   }
 
-  FakeWorld world_;
+  FakeSystem system_;
 };
 
 TEST_F(Allocated, WhomSlurmHasTakenOutGetsNoRanks) {
   slurm_says("RUNNING", "n[1,3]", "IDLE");
-  const auto nodes = choose_start_nodes(world_, run(1), /*preflight=*/false, /*again=*/true);
+  const auto nodes = choose_start_nodes(system_, run(1), /*preflight=*/false, /*again=*/true);
   EXPECT_EQ(nodes.list, "n[1,3]");
   EXPECT_THAT(nodes.fitness.unfit, ElementsAre("n2"));
   EXPECT_EQ(nodes.fitness.why, "n2: lost, says Slurm");
@@ -87,39 +87,39 @@ TEST_F(Allocated, WhomSlurmHasTakenOutGetsNoRanks) {
 
 TEST_F(Allocated, NorWhoIsSilent) {
   slurm_says("RUNNING", "n[1-3]", "ALLOCATED*");
-  EXPECT_EQ(choose_start_nodes(world_, run(0), false, true).list, "n[1,3]");
-  EXPECT_TRUE(choose_start_nodes(world_, run(0, "mpirun"), false, true).too_few)
+  EXPECT_EQ(choose_start_nodes(system_, run(0), false, true).list, "n[1,3]");
+  EXPECT_TRUE(choose_start_nodes(system_, run(0, "mpirun"), false, true).too_few)
       << "it cannot leave a node out";
 }
 
 TEST_F(Allocated, AFirstStartAsksOnlyWhereThereAreSpareNodes) {
   slurm_says("RUNNING", "n[1-3]", "ALLOCATED");
-  EXPECT_EQ(choose_start_nodes(world_, run(0), false, false).list, "");
-  EXPECT_THAT(world_.ran, IsEmpty());
-  EXPECT_EQ(choose_start_nodes(world_, run(1), false, false).list, "n[1-2]");
+  EXPECT_EQ(choose_start_nodes(system_, run(0), false, false).list, "");
+  EXPECT_THAT(system_.ran, IsEmpty());
+  EXPECT_EQ(choose_start_nodes(system_, run(1), false, false).list, "n[1-2]");
 }
 
 TEST_F(Allocated, WithoutAnAnswerSlurmChooses) {
-  const auto nodes = choose_start_nodes(world_, run(1), false, true);
+  const auto nodes = choose_start_nodes(system_, run(1), false, true);
   EXPECT_EQ(nodes.list, "");
   EXPECT_FALSE(nodes.too_few);
 }
 
 TEST_F(Allocated, ALostNodeLeavesEnoughOrNot) {
   slurm_says("RUNNING", "n[1,3]", "DOWN");
-  EXPECT_TRUE(has_enough_nodes(world_, run(1)));
+  EXPECT_TRUE(has_enough_nodes(system_, run(1)));
   auto larger = run(1);
   larger.nodes = 3;
-  EXPECT_FALSE(has_enough_nodes(world_, larger));
+  EXPECT_FALSE(has_enough_nodes(system_, larger));
   auto from_n2 = run(1);
   from_n2.allocation.host = "n2";
-  EXPECT_FALSE(has_enough_nodes(world_, from_n2)) << "this very node is lost";
-  EXPECT_FALSE(has_enough_nodes(world_, run(1, "mpirun")));
+  EXPECT_FALSE(has_enough_nodes(system_, from_n2)) << "this very node is lost";
+  EXPECT_FALSE(has_enough_nodes(system_, run(1, "mpirun")));
   auto unprepared = run(1);
   unprepared.recovery.asks_ranks = false;
-  EXPECT_FALSE(has_enough_nodes(world_, unprepared));
+  EXPECT_FALSE(has_enough_nodes(system_, unprepared));
   slurm_says("COMPLETING", "n[1,3]", "DOWN");
-  EXPECT_FALSE(has_enough_nodes(world_, run(1))) << "Slurm ends the job";
+  EXPECT_FALSE(has_enough_nodes(system_, run(1))) << "Slurm ends the job";
 }
 
 TEST(StartNodes, TheStartCountsAloneFromThen) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/os/posix_world.hpp"
+#include "launcher/os/posix_system.hpp"
 #include "launcher/supervise/supervisor.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -42,7 +42,7 @@ class Supervised {
     std::ofstream(folder_.path() + "/" + name) << text;
   }
 
-  PosixWorld world{Console{}};
+  PosixSystem system{Console{}};
 
  private:
   TemporaryFolder folder_;

@@ -12,7 +12,7 @@
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/journal.hpp"
-#include "launcher/supervise/guardian.hpp"
+#include "launcher/supervise/supervisor_parent.hpp"
 #include "tests/launcher/supervise/supervised.hpp"
 
 namespace dllaunch {
@@ -34,7 +34,7 @@ JournalDecision last_of(const Supervised& place) {
 
 TEST(Supervisor, AllWell) {
   Supervised place;
-  EXPECT_EQ(supervise(place.world, place.run("exit 0", unprepared)), 0);
+  EXPECT_EQ(supervise(place.system, place.run("exit 0", unprepared)), 0);
   EXPECT_EQ(place.starts(), 1);
   EXPECT_EQ(last_of(place).status, RunStatus::completed);
   EXPECT_EQ(finished_in_job(place.dir()), std::nullopt) << "no job, no number";
@@ -44,7 +44,7 @@ TEST(Supervisor, ARankThatDiesOnceIsStartedAgain) {
   Supervised place;
   const auto began = std::chrono::steady_clock::now();
   const auto script = std::string("if [ $n = 1 ]; then ") + rank_killed + "fi; exit 0";
-  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(3))), 0);
+  EXPECT_EQ(supervise(place.system, place.run(script, command_recovery(3))), 0);
   EXPECT_EQ(place.starts(), 2);
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
   const auto journal = read_journal(place.dir());
@@ -57,18 +57,18 @@ TEST(Supervisor, ARankThatDiesOnceIsStartedAgain) {
 TEST(Supervisor, AKilledGuardianIsNotACancellation) {
   Supervised place;
   const auto run = place.run("echo up > up; exec sleep 60", command_recovery(3));
-  const pid_t guardian = fork();
-  if (guardian == 0) {
+  const pid_t supervisor_parent = fork();
+  if (supervisor_parent == 0) {
     const SupervisorSignals signals(SIGUSR2);
-    _exit(guard(signals, [&] { return supervise(place.world, run); }));
+    _exit(run_under_parent(signals, [&] { return supervise(place.system, run); }));
   }
   const auto within_a_minute = [](const auto& condition) {
     for (int i = 0; i < 6000 && !condition(); ++i) usleep(10'000);
     return condition();
   };
   ASSERT_TRUE(within_a_minute([&] { return std::filesystem::exists(place.dir().path + "/up"); }));
-  kill(guardian, SIGKILL);
-  waitpid(guardian, nullptr, 0);
+  kill(supervisor_parent, SIGKILL);
+  waitpid(supervisor_parent, nullptr, 0);
   ASSERT_TRUE(within_a_minute([&] { return read_journal(place.dir()).last.has_value(); }));
   const auto journal = read_journal(place.dir());
   ASSERT_EQ(journal.history.size(), 1u);
@@ -79,7 +79,7 @@ TEST(Supervisor, AKilledGuardianIsNotACancellation) {
 
 TEST(Supervisor, ACommandOfWhichNobodySaidAnythingIsNot) {
   Supervised place;
-  EXPECT_EQ(supervise(place.world, place.run("exit 7", unprepared)), 7);
+  EXPECT_EQ(supervise(place.system, place.run("exit 7", unprepared)), 7);
   EXPECT_EQ(place.starts(), 1);
   EXPECT_EQ(last_of(place).reason, "the ranks ended with code 7");
 }
@@ -87,7 +87,7 @@ TEST(Supervisor, ACommandOfWhichNobodySaidAnythingIsNot) {
 TEST(Supervisor, NeverAgainIsNeverAgain) {
   Supervised place;
   const auto script = "echo 'srun: error: n2: task 1: Exited with exit code 93' >&2; exit 93";
-  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(3))), 93);
+  EXPECT_EQ(supervise(place.system, place.run(script, command_recovery(3))), 93);
   EXPECT_EQ(place.starts(), 1);
   EXPECT_THAT(last_of(place).reason, HasSubstr("never again"));
 }
@@ -98,7 +98,7 @@ TEST(Supervisor, TheSameMistakeIsNotRepeatedToTheLast) {
   const auto script =
       "echo \"ValueError: step $n is bad\" >> out/rank-0001-n2.log; "
       "echo 'srun: error: n2: task 1: Exited with exit code 1' >&2; exit 1";
-  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(9))), 1);
+  EXPECT_EQ(supervise(place.system, place.run(script, command_recovery(9))), 1);
   EXPECT_EQ(place.starts(), 2);
   EXPECT_THAT(last_of(place).reason, HasSubstr("the same as before"));
 }
@@ -111,7 +111,7 @@ TEST(Supervisor, AnErrorOfAnEarlierStartIsNotReadAgain) {
       "fi; "
       "echo epoch >> out/rank-0001-n2.log; if [ $n = 3 ]; then exit 0; fi; "
       "echo 'srun: error: n2: task 1: Exited with exit code 1' >&2; exit 1";
-  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(9))), 0);
+  EXPECT_EQ(supervise(place.system, place.run(script, command_recovery(9))), 0);
   EXPECT_EQ(place.starts(), 3);
   const auto history = read_journal(place.dir()).history;
   ASSERT_EQ(history.size(), 3u);
@@ -126,7 +126,7 @@ TEST(Supervisor, ADiskThatIsNearlyFullIsNoMistakeOfTheirs) {
   const auto script =
       "echo 'OSError: [Errno 28] No space left on device' >> out/rank-0001-n2.log; "
       "echo 'srun: error: n2: task 1: Exited with exit code 1' >&2; exit 1";
-  EXPECT_EQ(supervise(place.world, place.run(script, command_recovery(2))), 1);
+  EXPECT_EQ(supervise(place.system, place.run(script, command_recovery(2))), 1);
   EXPECT_EQ(place.starts(), 3);
   EXPECT_THAT(last_of(place).reason, HasSubstr("No space left on device; 2 restarts did not help"));
 }
@@ -145,8 +145,8 @@ TEST(Supervisor, ARunDirectoryThatIsAwayIsWaitedFor) {
     fs::rename(here + ".away", here);
   });
   const auto script = "if [ $n = 1 ]; then mv \"$PWD\" \"$PWD.away\"; exit 1; fi; exit 0";
-  PosixWorld world{Console{}};
-  EXPECT_EQ(supervise(world, place.run(script, command_recovery(3))), 0);
+  PosixSystem system{Console{}};
+  EXPECT_EQ(supervise(system, place.run(script, command_recovery(3))), 0);
   somebody.join();
   EXPECT_EQ(place.starts(), 2);
   const auto history = read_journal(place.dir()).history;
@@ -162,8 +162,8 @@ TEST(Supervisor, ARunDirectoryThatDoesNotComeBackEndsTheRun) {
   auto recovery = command_recovery(3);
   recovery.plan.stall_abort_seconds = 1;
   const std::string here = place.dir().path;
-  PosixWorld world{Console{}};
-  EXPECT_EQ(supervise(world, place.run("mv \"$PWD\" \"$PWD.away\"; exit 1", recovery)), 3);
+  PosixSystem system{Console{}};
+  EXPECT_EQ(supervise(system, place.run("mv \"$PWD\" \"$PWD.away\"; exit 1", recovery)), 3);
   EXPECT_FALSE(std::filesystem::exists(here)) << "nothing is made where it was";
   std::filesystem::rename(here + ".away", here);
   EXPECT_EQ(place.starts(), 1);
@@ -174,12 +174,12 @@ TEST(Supervisor, TheStartersZeroDoesNotEndATraining) {
   const auto script =
       "if [ $n = 2 ]; then echo '{\"time\": 1, \"event\": \"end\", \"status\": \"completed\"}' "
       ">> events.jsonl; fi; exit 0";
-  EXPECT_EQ(supervise(place.world, place.run(script, training)), 0);
+  EXPECT_EQ(supervise(place.system, place.run(script, training)), 0);
   EXPECT_EQ(place.starts(), 2);
   EXPECT_EQ(read_journal(place.dir()).history[0].cause, Cause::unproven);
 }
 
-/// Before the second life begins, with its generation, its history is told why.
+/// Before the second incarnation begins, with its fencing token, its history is told why.
 TEST(Supervisor, ARestartIsTold) {
   Supervised place;
   const auto script =
@@ -188,7 +188,7 @@ TEST(Supervisor, ARestartIsTold) {
       rank_killed +
       "fi; cp events.jsonl seen; echo '{\"time\": 2, \"event\": \"end\", \"status\": "
       "\"completed\"}' >> events.jsonl; exit 0";
-  EXPECT_EQ(supervise(place.world, place.run(script, training)), 0);
+  EXPECT_EQ(supervise(place.system, place.run(script, training)), 0);
   EventTail seen(place.dir().path + "/seen");
   const auto events = seen.read();
   ASSERT_EQ(events.size(), 1u);
@@ -196,19 +196,19 @@ TEST(Supervisor, ARestartIsTold) {
   ASSERT_NE(restart, nullptr);
   EXPECT_EQ(restart->reason, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
   EXPECT_EQ(restart->queue_seconds, 0);
-  EXPECT_EQ(restart->generation, 2);
+  EXPECT_EQ(restart->fencing_token, 2);
 }
 
 TEST(Supervisor, AFinishedJobIsNotStartedAgain) {
   Supervised place;
   auto run = place.run("exit 0", unprepared);
   run.allocation.job = "17";
-  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(supervise(place.system, run), 0);
   run.allocation.restarts = 1;
-  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(supervise(place.system, run), 0);
   EXPECT_EQ(place.starts(), 1);
   run.allocation.job = "18";
-  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(supervise(place.system, run), 0);
   EXPECT_EQ(place.starts(), 2) << "a new job is somebody's wish";
 }
 
@@ -219,29 +219,29 @@ TEST(Supervisor, WhatWasLostMeanwhileIsNotTakenBack) {
   run.allocation.job = "17";
   std::thread successor([&] {
     while (!read_journal(place.dir()).last) usleep(10'000);
-    EXPECT_TRUE(Lease::take(place.dir().path, {.host = "n3", .job = "17", .restart = 1}));
+    EXPECT_TRUE(RunOwnership::take(place.dir().path, {.host = "n3", .job = "17", .restart = 1}));
   });
-  EXPECT_EQ(supervise(place.world, run), 1);
+  EXPECT_EQ(supervise(place.system, run), 1);
   successor.join();
   EXPECT_EQ(place.starts(), 1);
-  const auto holder = lease_holder(place.dir().path);
+  const auto holder = run_owner(place.dir().path);
   ASSERT_TRUE(holder && *holder);
   EXPECT_EQ((*holder)->first, 2);
   // Nor does a supervisor that comes after the first was killed.
-  EXPECT_EQ(supervise(place.world, run), 1);
+  EXPECT_EQ(supervise(place.system, run), 1);
   EXPECT_EQ(place.starts(), 1);
 }
 
-/// Its successor has no lease yet: it waits in the queue.
+/// Its successor does not own the run yet: it waits in the queue.
 TEST(Supervisor, AJobThatSlurmHasPutBackIsLeftAlone) {
-  class Slurm : public PosixWorld {
+  class Slurm : public PosixSystem {
    public:
-    Slurm() : PosixWorld(Console{}) {}
+    Slurm() : PosixSystem(Console{}) {}
     Result<CommandOutput> run(const std::vector<std::string>& argv,
                               std::chrono::milliseconds limit) override {
       if (argv == std::vector<std::string>{"scontrol", "show", "job", "17"})
         return CommandOutput{0, "JobId=17 JobName=a\n   JobState=PENDING\n   Restarts=1\n", ""};
-      return PosixWorld::run(argv, limit);
+      return PosixSystem::run(argv, limit);
     }
   };
   Supervised place;
@@ -250,7 +250,7 @@ TEST(Supervisor, AJobThatSlurmHasPutBackIsLeftAlone) {
   run.allocation.job = "17";
   EXPECT_EQ(supervise(slurm, run), 1);
   EXPECT_EQ(place.starts(), 1);
-  const auto holder = lease_holder(place.dir().path);
+  const auto holder = run_owner(place.dir().path);
   ASSERT_TRUE(holder && *holder);
   EXPECT_EQ((*holder)->first, 1) << "the next generation is its successor's";
 }
@@ -260,8 +260,8 @@ TEST(Supervisor, WhatWasDecidedIsCarriedOut) {
   Supervised whole;
   auto run = whole.run("exit 93", command_recovery(3));
   run.allocation.job = "17";
-  ASSERT_EQ(supervise(whole.world, run), 93);
-  const auto journal = *whole.world.read_file(whole.dir().path + "/supervisor.jsonl");
+  ASSERT_EQ(supervise(whole.system, run), 93);
+  const auto journal = *whole.system.read_file(whole.dir().path + "/supervisor.jsonl");
   const auto begun = journal.find('\n') + 1;
   const auto ended = journal.find('\n', begun) + 1;
   for (const auto end : {ended, journal.size()}) {
@@ -269,10 +269,10 @@ TEST(Supervisor, WhatWasDecidedIsCarriedOut) {
     auto again = place.run("exit 93", command_recovery(3));
     again.allocation.job = "17";
     place.file("supervisor.jsonl", journal.substr(0, end));
-    EXPECT_EQ(supervise(place.world, again), 93);
+    EXPECT_EQ(supervise(place.system, again), 93);
     EXPECT_EQ(place.starts(), 0) << "never again";
     again.allocation.restarts = 1;
-    EXPECT_EQ(supervise(place.world, again), 93);
+    EXPECT_EQ(supervise(place.system, again), 93);
     EXPECT_EQ(place.starts(), 1) << "somebody has put the job back";
   }
 }
@@ -281,22 +281,22 @@ TEST(Supervisor, WhatIsCompleteIsNotStartedAgainForWantOfAMark) {
   Supervised place;
   auto run = place.run("exit 0", command_recovery(3));
   run.allocation.job = "17";
-  ASSERT_EQ(supervise(place.world, run), 0);
+  ASSERT_EQ(supervise(place.system, run), 0);
   std::filesystem::remove(place.dir().path + "/finished.job");
   run.allocation.restarts = 1;
-  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(supervise(place.system, run), 0);
   EXPECT_EQ(place.starts(), 1);
   EXPECT_EQ(finished_in_job(place.dir()), "17");
 }
 
 /// Near the time limit slurmctld restarts: it is asked again.
 TEST(Supervisor, ARequeueWaitsForTheController) {
-  class Slurm : public PosixWorld {
+  class Slurm : public PosixSystem {
    public:
-    Slurm() : PosixWorld(Console{}) {}
+    Slurm() : PosixSystem(Console{}) {}
     Result<CommandOutput> run(const std::vector<std::string>& argv,
                               std::chrono::milliseconds limit) override {
-      if (argv[0] != "scontrol") return PosixWorld::run(argv, limit);
+      if (argv[0] != "scontrol") return PosixSystem::run(argv, limit);
       if (++asked < 3) return CommandOutput{1, "", "Unable to contact slurm controller\n"};
       requeued = requeued || argv[1] == "requeue";
       return CommandOutput{0, "JobId=17 JobName=a\n   JobState=RUNNING\n   Restarts=0\n", ""};
@@ -315,12 +315,12 @@ TEST(Supervisor, ARequeueWaitsForTheController) {
 
 /// Slurm gives the node up and puts the job back itself: its TERM is nobody's wish to stop.
 TEST(Supervisor, ARequeueWaitsForANodeInDoubt) {
-  class Slurm : public PosixWorld {
+  class Slurm : public PosixSystem {
    public:
-    Slurm() : PosixWorld(Console{}) {}
+    Slurm() : PosixSystem(Console{}) {}
     Result<CommandOutput> run(const std::vector<std::string>& argv,
                               std::chrono::milliseconds limit) override {
-      if (argv[0] != "scontrol") return PosixWorld::run(argv, limit);
+      if (argv[0] != "scontrol") return PosixSystem::run(argv, limit);
       requeued = requeued || argv[1] == "requeue";
       if (argv[2] == "node")
         return CommandOutput{0, "NodeName=n1 State=ALLOCATED\n\nNodeName=n2 State=MIXED*\n", ""};
@@ -348,7 +348,7 @@ TEST(Supervisor, ItsSuccessorKnowsWhatWasBefore) {
   Supervised place;
   for (int i = 0; i < 3; ++i)
     ASSERT_TRUE(append_to_journal(place.dir(), line_of(JournalAttempt{.time = 1, .attempt = i})));
-  EXPECT_EQ(supervise(place.world, place.run("exit 0", training)), 1);
+  EXPECT_EQ(supervise(place.system, place.run("exit 0", training)), 1);
   EXPECT_EQ(place.starts(), 0);
   EXPECT_THAT(last_of(place).reason, HasSubstr("3 attempts in a row"));
 }
@@ -356,7 +356,7 @@ TEST(Supervisor, ItsSuccessorKnowsWhatWasBefore) {
 /// It died with its node; from another one the watcher of a job with spare nodes saw why.
 TEST(Supervisor, ItsSuccessorBelievesTheWatcher) {
   Supervised place;
-  const JournalAttempt begun{.time = 1, .job = "17", .attempt = 1, .generation = 1};
+  const JournalAttempt begun{.time = 1, .job = "17", .attempt = 1, .fencing_token = 1};
   const JournalDecision watched{.time = 2,
                                 .job = "17",
                                 .next = Next::requeue,
@@ -365,7 +365,7 @@ TEST(Supervisor, ItsSuccessorBelievesTheWatcher) {
   ASSERT_TRUE(append_to_journal(place.dir(), line_of(begun) + line_of(watched, std::nullopt)));
   auto run = place.run("exit 93", training);
   run.allocation = {.job = "17", .restarts = 1};
-  EXPECT_EQ(supervise(place.world, run), 93);
+  EXPECT_EQ(supervise(place.system, run), 93);
   std::ifstream events(place.dir().events());
   const std::string text{std::istreambuf_iterator<char>(events), {}};
   EXPECT_THAT(text, HasSubstr(R"("reason":"lost node n1, where the job's script ran")"));
@@ -384,7 +384,7 @@ TEST(Supervisor, TermAsksTheRanksToSaveAndStops) {
     kill(getpid(), SIGTERM);
   });
   const auto run = place.run(script, command_recovery(3));
-  const int code = supervise(place.world, run);
+  const int code = supervise(place.system, run);
   sender.join();
   EXPECT_EQ(code, 75);
   EXPECT_EQ(access((place.dir().path + "/saved").c_str(), F_OK), 0);
@@ -398,7 +398,7 @@ TEST(Supervisor, NothingIsWrittenIntoWhatIsThereInstead) {
   const auto run = place.dir().path;
   const auto away = run + ".away";
   const auto script = "mv '" + run + "' '" + away + "'; mkdir '" + run + "'; exit 1";
-  EXPECT_EQ(supervise(place.world, place.run(script, unprepared)), 1);
+  EXPECT_EQ(supervise(place.system, place.run(script, unprepared)), 1);
   EXPECT_TRUE(std::filesystem::is_empty(run));
   const auto journal = read_journal({.path = away});
   ASSERT_EQ(journal.history.size(), 1u);
@@ -412,17 +412,17 @@ TEST(Supervisor, AnotherRunsDirectoryIsLeftAlone) {
   place.file(".run-id", "bbbb");
   auto run = place.run("exit 0", unprepared);
   run.dir.id = "aaaa";
-  EXPECT_EQ(supervise(place.world, run), 3);
+  EXPECT_EQ(supervise(place.system, run), 3);
   EXPECT_EQ(place.starts(), 0);
   EXPECT_FALSE(std::filesystem::exists(run.dir.path + "/supervisor.jsonl"));
   EXPECT_FALSE(std::filesystem::exists(run.dir.path + "/.lease"));
   run.dir.id = "bbbb";
-  EXPECT_EQ(supervise(place.world, run), 0);
+  EXPECT_EQ(supervise(place.system, run), 0);
 }
 
 TEST(Supervisor, NothingIsLeftBehind) {
   Supervised place;
-  EXPECT_EQ(supervise(place.world, place.run("setsid sleep 300 & exit 0", unprepared)), 0);
+  EXPECT_EQ(supervise(place.system, place.run("setsid sleep 300 & exit 0", unprepared)), 0);
   EXPECT_TRUE(descendants_of(getpid()).empty());
 }
 

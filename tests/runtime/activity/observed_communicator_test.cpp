@@ -1,5 +1,6 @@
 // On 1, 2 and 3 real ranks.
 #include "runtime/activity/observed_communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 #include <gtest/gtest.h>
 

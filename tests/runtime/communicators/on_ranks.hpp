@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 namespace dllaunch {
 

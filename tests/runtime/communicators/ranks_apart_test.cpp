@@ -9,6 +9,7 @@
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/hierarchical/hierarchical.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 namespace dllaunch {
 namespace {

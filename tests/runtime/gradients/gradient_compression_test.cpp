@@ -18,10 +18,10 @@ struct Arena {
   ArenaRange all = {0, layout.total};
 };
 
-TEST(GradientWire, WithoutCopiesIsTheGradientsThemselves) {
+TEST(GradientCompressor, WithoutCopiesIsTheGradientsThemselves) {
   Arena arena;
   std::ranges::fill(arena.values, 3.0F);
-  GradientWire wire(*arena.communicator, arena.layout, arena.memory, Compression::none, 0);
+  GradientCompressor wire(*arena.communicator, arena.layout, arena.memory, Compression::none, 0);
   EXPECT_EQ(wire.type(), DType::f32);
   EXPECT_EQ(wire.at(0, 16), arena.memory.data() + 64);
   wire.pack(0, arena.all);
@@ -29,10 +29,10 @@ TEST(GradientWire, WithoutCopiesIsTheGradientsThemselves) {
   EXPECT_TRUE(std::ranges::all_of(arena.values, [](float x) { return x == 3; }));
 }
 
-TEST(GradientWire, CopiesStandApart) {
+TEST(GradientCompressor, CopiesStandApart) {
   for (const Compression compression : {Compression::none, Compression::fp16, Compression::bf16}) {
     Arena arena;
-    GradientWire wire(*arena.communicator, arena.layout, arena.memory, compression, 2);
+    GradientCompressor wire(*arena.communicator, arena.layout, arena.memory, compression, 2);
     for (const int copy : {0, 1}) {
       std::ranges::fill(arena.values, static_cast<float>(copy + 1));
       wire.pack(copy, arena.all);
@@ -48,9 +48,9 @@ TEST(GradientWire, CopiesStandApart) {
   }
 }
 
-TEST(GradientWire, KeepsWhatItRoundsOffForTheSameElement) {
+TEST(GradientCompressor, KeepsWhatItRoundsOffForTheSameElement) {
   Arena arena;
-  GradientWire wire(*arena.communicator, arena.layout, arena.memory, Compression::bf16, 1);
+  GradientCompressor wire(*arena.communicator, arena.layout, arena.memory, Compression::bf16, 1);
   const auto send = [&](float value, const ArenaRange& range) {
     std::ranges::fill(arena.values, value);
     wire.pack(0, range);

@@ -1,5 +1,6 @@
 // On 1 to 4 real ranks, which all read one clock: so what is measured is known.
 #include "runtime/timeline/clock_bounds.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 #include <gtest/gtest.h>
 

@@ -21,21 +21,21 @@ StallNotice notice(int number) {
   return one;
 }
 
-TEST(Teller, SaysEverythingInOrderBeforeItEnds) {
+TEST(AsyncNotifier, SaysEverythingInOrderBeforeItEnds) {
   std::mutex mutex;
   std::vector<std::string> said;
   {
-    Teller teller([&](const StallNotice& one) {
+    AsyncNotifier notifier([&](const StallNotice& one) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       const std::lock_guard<std::mutex> lock(mutex);
       said.push_back(one.line);
     });
-    for (int i = 0; i < 10; ++i) teller.tell(notice(i));
+    for (int i = 0; i < 10; ++i) notifier.tell(notice(i));
   }
   EXPECT_EQ(said, (std::vector<std::string>{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}));
 }
 
-TEST(Teller, NeverKeepsTheOneWhoTells) {
+TEST(AsyncNotifier, NeverKeepsTheOneWhoTells) {
   struct Stuck {
     std::atomic<bool> go{false};
     std::atomic<int> said{0};
@@ -43,11 +43,11 @@ TEST(Teller, NeverKeepsTheOneWhoTells) {
   const auto stuck = std::make_shared<Stuck>();
   const auto start = Clock::now();
   {
-    Teller teller([stuck](const StallNotice&) {
+    AsyncNotifier notifier([stuck](const StallNotice&) {
       while (!stuck->go) std::this_thread::sleep_for(std::chrono::milliseconds(5));
       ++stuck->said;
     });
-    for (int i = 0; i < 1000; ++i) teller.tell(notice(i));
+    for (int i = 0; i < 1000; ++i) notifier.tell(notice(i));
     EXPECT_LT(Clock::now() - start, std::chrono::seconds(1));
   }
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(5)) << "it is left behind";
@@ -57,9 +57,9 @@ TEST(Teller, NeverKeepsTheOneWhoTells) {
   EXPECT_EQ(stuck->said, 16) << "the rest had no room";
 }
 
-TEST(Teller, MayHaveNobodyToTell) {
-  Teller teller({});
-  teller.tell(notice(1));
+TEST(AsyncNotifier, MayHaveNobodyToTell) {
+  AsyncNotifier notifier({});
+  notifier.tell(notice(1));
 }
 
 }  // namespace

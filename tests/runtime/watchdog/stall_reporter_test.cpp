@@ -6,14 +6,14 @@ namespace dllaunch {
 namespace {
 
 constexpr std::int64_t s = 1'000'000'000;
-using Turn = StallStory::Turn;
+using Turn = StallReporter::Turn;
 
 Verdict late_since(std::int64_t waited_ns, std::uint64_t collective = 7) {
   return {.collective = collective, .waited_ns = waited_ns, .late = {{2, WhyLate::not_arrived}}};
 }
 
-TEST(StallStory, IsToldAgainAfterTwiceTheTimeAndOnceWhenItIsOver) {
-  StallStory story;
+TEST(StallReporter, IsToldAgainAfterTwiceTheTimeAndOnceWhenItIsOver) {
+  StallReporter story;
   EXPECT_EQ(story.next(std::nullopt, 100 * s), Turn::nothing);
   EXPECT_EQ(story.next(late_since(60 * s), 160 * s), Turn::tell);
   story.told(late_since(60 * s), 160 * s);
@@ -29,16 +29,16 @@ TEST(StallStory, IsToldAgainAfterTwiceTheTimeAndOnceWhenItIsOver) {
   EXPECT_EQ(story.next(std::nullopt, 342 * s), Turn::nothing);
 }
 
-TEST(StallStory, AMomentWithoutAVerdictIsNoEnd) {
-  StallStory story;
+TEST(StallReporter, AMomentWithoutAVerdictIsNoEnd) {
+  StallReporter story;
   story.told(late_since(60 * s), 160 * s);
   EXPECT_EQ(story.next(std::nullopt, 170 * s), Turn::nothing);
   EXPECT_EQ(story.next(late_since(71 * s), 171 * s), Turn::nothing);
   EXPECT_EQ(story.next(std::nullopt, 172 * s), Turn::nothing);
 }
 
-TEST(StallStory, AnotherCollectiveIsAnotherStory) {
-  StallStory story;
+TEST(StallReporter, AnotherCollectiveIsAnotherStory) {
+  StallReporter story;
   story.told(late_since(60 * s), 160 * s);
   EXPECT_EQ(story.next(late_since(61 * s, 8), 300 * s), Turn::tell_over);
   story.forget();

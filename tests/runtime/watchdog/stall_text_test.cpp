@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::int64_t s = 1'000'000'000;
 
-StallScene scene_of(int ranks) {
-  StallScene scene;
+StallContext scene_of(int ranks) {
+  StallContext scene;
   scene.verdict = {.collective = 1234,
                    .kind = CollectiveKind::all_reduce,
                    .bytes = 25'000'000,

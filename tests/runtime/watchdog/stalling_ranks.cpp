@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/activity/observed_communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/watchdog/watchdog.hpp"
 #include "support/fatal.hpp"
 

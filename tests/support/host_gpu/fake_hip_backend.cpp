@@ -5,8 +5,9 @@
 
 #include "tests/support/host_gpu/fake_libraries.hpp"
 #include "trainer/backends/backend.hpp"
-#include "trainer/backends/gpu/gpu_opening.hpp"
+#include "trainer/backends/gpu/opening/gpu_opening.hpp"
 #include "trainer/backends/hip/precisions.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 extern "C" void dllaunch_open_hip(dllaunch::gpu::GpuOpening& opening);
 

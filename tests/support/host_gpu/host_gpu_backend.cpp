@@ -4,6 +4,7 @@
 #include "trainer/backends/backend.hpp"
 #include "trainer/backends/gpu/precisions.hpp"
 #include "trainer/backends/gpu/step/gpu_executable.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 namespace dllaunch {
 namespace {

@@ -1,5 +1,5 @@
 // A module as dltrain loads one, that answers with what it was given.
-#include "trainer/backends/gpu/gpu_opening.hpp"
+#include "trainer/backends/gpu/opening/gpu_opening.hpp"
 
 extern "C" void answer_opening(dllaunch::gpu::GpuOpening& opening) {
   opening.opened = dllaunch::Error{dllaunch::ErrorKind::unavailable,

@@ -9,6 +9,8 @@
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trainer/backends/backend.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 namespace dllaunch {
 

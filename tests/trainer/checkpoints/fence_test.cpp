@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
@@ -16,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-const LeaseHolder later = {.host = "n3", .pid = 5, .job = "17"};
+const RunOwner later = {.host = "n3", .pid = 5, .job = "17"};
 
 TEST(Fence, WithoutAGenerationNothingCloses) {
   Fence fence;
@@ -28,11 +29,11 @@ TEST(Fence, WithoutAGenerationNothingCloses) {
 
 TEST(Fence, AsksAtMostOnceASecondAndOnceClosedStaysSo) {
   const ScratchFolder run;
-  ASSERT_TRUE(Lease::take(run.path(), {.host = "n1"}));
-  Fence fence(Lease::told(run.path(), 1));
+  ASSERT_TRUE(RunOwnership::take(run.path(), {.host = "n1"}));
+  Fence fence(RunOwnership::told(run.path(), 1));
   EXPECT_EQ(fence.generation(), 1);
   EXPECT_TRUE(fence.may_write());
-  ASSERT_TRUE(Lease::take(run.path(), later));
+  ASSERT_TRUE(RunOwnership::take(run.path(), later));
   EXPECT_TRUE(fence.may_write()) << "asked less than a second ago";
   EXPECT_FALSE(fence.closed());
   std::this_thread::sleep_for(std::chrono::milliseconds(1050));
@@ -47,9 +48,9 @@ TEST(Fence, AsksAtMostOnceASecondAndOnceClosedStaysSo) {
 
 TEST(Fence, ACheckAsksAtOnce) {
   const ScratchFolder run;
-  Fence fence(Lease::told(run.path(), 1));
+  Fence fence(RunOwnership::told(run.path(), 1));
   EXPECT_TRUE(fence.check());
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Lease::take(run.path(), later));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(RunOwnership::take(run.path(), later));
   EXPECT_FALSE(fence.check());
   EXPECT_FALSE(fence.may_write());
 }
@@ -57,7 +58,7 @@ TEST(Fence, ACheckAsksAtOnce) {
 TEST(Fence, AFileSystemThatDoesNotTellRefusesOnlyWhatWeighs) {
   const ScratchFolder run;
   write_text(run / ".lease", "no folder");
-  Fence fence(Lease::told(run.path(), 1));
+  Fence fence(RunOwnership::told(run.path(), 1));
   EXPECT_EQ(fence.check().error().kind, ErrorKind::unavailable);
   EXPECT_TRUE(fence.may_write());
   EXPECT_FALSE(fence.closed());
@@ -97,8 +98,8 @@ Life taken_over_after(std::int64_t step, bool meanwhile, const TrainConfig& conf
                       const fs::path& run_dir) {
   auto communicator = *open_communicator("solo", RankEnv{});
   fs::create_directories(run_dir);
-  EXPECT_TRUE(Lease::take(run_dir, {.host = "n1"}));
-  Fence fence(Lease::told(run_dir, 1));
+  EXPECT_TRUE(RunOwnership::take(run_dir, {.host = "n1"}));
+  Fence fence(RunOwnership::told(run_dir, 1));
   Life life;
   TrainOptions options;
   options.prepare = {.config = config, .run_dir = run_dir, .threads = 1, .fence = &fence};
@@ -107,7 +108,7 @@ Life taken_over_after(std::int64_t step, bool meanwhile, const TrainConfig& conf
     for (int i = 0; i < 500 && is_writing(run_dir / "checkpoints") != meanwhile; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    EXPECT_TRUE(Lease::take(run_dir, later));
+    EXPECT_TRUE(RunOwnership::take(run_dir, later));
     EXPECT_FALSE(fence.check());
     life.at_take_over = state_of(run_dir);
   };
@@ -157,8 +158,8 @@ TEST(FencedTraining, ACheckpointUnderWayGetsNoName) {
 TEST(FencedTraining, OneThatComesTooLateTouchesNothing) {
   const ScratchFolder run;
   write_text(run / "checkpoints" / ".tmp-2-step-00000007" / "model.safetensors", "being written");
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Lease::take(run.path(), later));
-  Fence fence(Lease::told(run.path(), 1));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(RunOwnership::take(run.path(), later));
+  Fence fence(RunOwnership::told(run.path(), 1));
   auto config = small_config("reference");
   config.resume = "none";
   auto communicator = *open_communicator("solo", RankEnv{});
@@ -174,8 +175,8 @@ TEST(FencedTraining, OneThatComesTooLateTouchesNothing) {
 
 TEST(FencedTraining, EveryLineCarriesTheGeneration) {
   const ScratchFolder run;
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Lease::take(run.path(), later));
-  Fence fence(Lease::told(run.path(), 3));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(RunOwnership::take(run.path(), later));
+  Fence fence(RunOwnership::told(run.path(), 3));
   auto communicator = *open_communicator("solo", RankEnv{});
   TrainOptions options;
   options.prepare = {

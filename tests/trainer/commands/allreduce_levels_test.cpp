@@ -1,4 +1,5 @@
 #include "trainer/commands/allreduce_levels.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,6 @@
 #include "trainer/config/config_keys.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
 
 #include <gtest/gtest.h>
 

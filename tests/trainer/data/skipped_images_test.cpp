@@ -1,4 +1,5 @@
 #include "trainer/data/skipped_images.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 
 #include <gtest/gtest.h>
 

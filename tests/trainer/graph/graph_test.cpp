@@ -1,4 +1,5 @@
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "trainer/models/models.hpp"
 #include "trainer/models/resnet50.hpp"
 
 namespace dllaunch {

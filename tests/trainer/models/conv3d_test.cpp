@@ -3,6 +3,7 @@
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 

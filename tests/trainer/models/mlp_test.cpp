@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trainer/graph/graph.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 

@@ -1,4 +1,5 @@
 #include "trainer/models/resnet_v2.hpp"
+#include "trainer/models/models.hpp"
 
 #include <gtest/gtest.h>
 

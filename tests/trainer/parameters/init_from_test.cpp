@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <random>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "trainer/parameters/buffers.hpp"

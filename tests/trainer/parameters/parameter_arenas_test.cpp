@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

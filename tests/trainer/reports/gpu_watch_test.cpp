@@ -15,11 +15,13 @@
 #include <stdexcept>
 #include <thread>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "tests/runtime/gpu/sensors/fake_sensors.hpp"
 #include "tests/trainer/reports/event_file.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/backends/backend.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 namespace dllaunch {
 

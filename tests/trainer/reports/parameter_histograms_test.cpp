@@ -8,7 +8,10 @@
 #include <memory>
 #include <random>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/rank_env.hpp"
 
 namespace dllaunch {

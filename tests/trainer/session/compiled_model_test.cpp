@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/training/small_training.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
 #include "trainer/session/session.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/training/small_training.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {

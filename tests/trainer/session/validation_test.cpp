@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/data/loader.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {

@@ -16,6 +16,7 @@
 #include "tests/trainer/training/process_of_rank.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/checkpoints/size_limit.hpp"
 #include "tests/trainer/training/small_training.hpp"
 

@@ -11,6 +11,7 @@
 #include "tests/trainer/data/datasets/idx_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
+#include "trainer/backends/table/backends.hpp"
 #include "trainer/config/config.hpp"
 
 namespace dllaunch {

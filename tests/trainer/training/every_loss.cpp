@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/rank/rank_env.hpp"
 #include "trainer/config/config.hpp"
 #include "trainer/training/train.hpp"

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/session/session.hpp"
 #include "trainer/tensors/tensor_values.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {

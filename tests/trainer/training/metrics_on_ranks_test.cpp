@@ -5,9 +5,11 @@
 #include <stdexcept>
 #include <vector>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "tests/trainer/training/targets_set.hpp"
 #include "trainer/session/validation.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "runtime/rank/lease.hpp"
+#include "runtime/rank/run_ownership.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
@@ -206,19 +206,19 @@ TEST(Ranks, OfTwoLivesAtOnceTheEarlierStopsAndTheLaterComesToTheSameBits) {
             0);
 
   const auto run = folder / "twice";
-  const auto life = [&](const Lease& lease) {
+  const auto life = [&](const RunOwnership& lease) {
     auto argv = on_ranks(2, {bin + "/dltrain", "--config", (run / "train.json").string()});
     const std::string generation = std::to_string(lease.generation());
     argv.insert(argv.begin(), {"env", "DLLAUNCH_GENERATION=" + generation});
     return argv;
   };
-  RunningProgram first(life(*Lease::take(run, {.host = "n1", .pid = 1})));
+  RunningProgram first(life(*RunOwnership::take(run, {.host = "n1", .pid = 1})));
   for (int i = 0;
        i < 3000 && read_text(run / "events.jsonl").find("\"checkpoint\"") == std::string::npos;
        ++i) {
     usleep(10'000);
   }
-  const auto taken = Lease::take(run, {.host = "n2", .pid = 2, .job = "17"});
+  const auto taken = RunOwnership::take(run, {.host = "n2", .pid = 2, .job = "17"});
   ASSERT_TRUE(taken);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const double taken_s = std::chrono::duration<double>(now).count();

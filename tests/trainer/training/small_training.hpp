@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/communicators/communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "trainer/training/train.hpp"
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/activity/observed_communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "trainer/reports/stragglers.hpp"
 
 namespace dllaunch {

@@ -9,6 +9,7 @@
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/training/torch_question.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -15,6 +15,7 @@
 #include "trainer/data/loader.hpp"
 #include "trainer/graph/initial_weights.hpp"
 #include "trainer/graph/zero_gamma.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,8 +9,10 @@
 
 #include "runtime/gradients/gradient_reducer.hpp"
 #include "tests/runtime/communicators/on_ranks.hpp"
+#include "trainer/backends/table/backends.hpp"
 #include "trainer/graph/frozen_parameters.hpp"
 #include "trainer/graph/name_patterns.hpp"
+#include "trainer/models/models.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
 
 namespace dllaunch {

@@ -8,6 +8,7 @@
 
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 namespace dllaunch {
 namespace {

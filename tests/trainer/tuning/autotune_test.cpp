@@ -4,14 +4,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/training/small_training.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {
 
-class SettleAuto : public testing::Test {
+class Autotune : public testing::Test {
  protected:
-  SettleAuto() {
+  Autotune() {
     options_.config = small_config("auto");
     options_.config.find.batch_size = true;
     options_.config.settings = {{"batch_size", std::string("auto")}};
@@ -31,7 +33,7 @@ class SettleAuto : public testing::Test {
   std::vector<std::string> said_;
 };
 
-TEST_F(SettleAuto, TheBatchSizeIsANumberEverywhere) {
+TEST_F(Autotune, TheBatchSizeIsANumberEverywhere) {
   auto session = prepared();
   ASSERT_TRUE(session) << session.error().what;
   EXPECT_EQ(session->config.batch_size, 64) << "of 100 images";
@@ -41,7 +43,7 @@ TEST_F(SettleAuto, TheBatchSizeIsANumberEverywhere) {
   EXPECT_EQ(read_choices(folder_.path())->batch_size, 64);
 }
 
-TEST_F(SettleAuto, AnEarlierChoiceStandsUnlessTheRunBeginsAnew) {
+TEST_F(Autotune, AnEarlierChoiceStandsUnlessTheRunBeginsAnew) {
   ASSERT_TRUE(write_choices(folder_.path(), {.batch_size = 5}));
   auto again = prepared();
   ASSERT_TRUE(again) << again.error().what;
@@ -52,7 +54,7 @@ TEST_F(SettleAuto, AnEarlierChoiceStandsUnlessTheRunBeginsAnew) {
   EXPECT_EQ(read_choices(folder_.path())->batch_size, 64);
 }
 
-TEST_F(SettleAuto, WhatIsGivenIsNotLookedUp) {
+TEST_F(Autotune, WhatIsGivenIsNotLookedUp) {
   write_text(folder_ / "choices.json", "damaged");
   EXPECT_FALSE(prepared());
   options_.config.find.batch_size = false;
@@ -61,7 +63,7 @@ TEST_F(SettleAuto, WhatIsGivenIsNotLookedUp) {
   EXPECT_EQ(session->config.batch_size, 16);
 }
 
-TEST_F(SettleAuto, AStopLeavesNothingChosen) {
+TEST_F(Autotune, AStopLeavesNothingChosen) {
   options_.stop_requested = [] { return true; };
   auto session = prepared();
   ASSERT_TRUE(session) << session.error().what;
@@ -69,14 +71,14 @@ TEST_F(SettleAuto, AStopLeavesNothingChosen) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "choices.json"));
 }
 
-TEST_F(SettleAuto, AChoiceThatCannotBeKeptIsAnError) {
+TEST_F(Autotune, AChoiceThatCannotBeKeptIsAnError) {
   options_.run_dir = folder_ / "no/such/folder";
   const auto session = prepared();
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().kind, ErrorKind::unavailable);
 }
 
-TEST_F(SettleAuto, ARateTakenIsTheOptimisersAndTheReports) {
+TEST_F(Autotune, ARateTakenIsTheOptimisersAndTheReports) {
   TrainConfig config = options_.config;
   config.settings.push_back({"optimizer.lr", std::string("auto")});
   take_rate(config, 0.25);

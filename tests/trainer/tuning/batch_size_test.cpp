@@ -10,9 +10,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/address_space.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/small_training.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {

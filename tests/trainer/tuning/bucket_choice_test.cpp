@@ -9,6 +9,7 @@
 
 #include "tests/runtime/communicators/on_ranks.hpp"
 #include "tests/trainer/scratch_folder.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 namespace dllaunch {
 namespace {

@@ -5,8 +5,10 @@
 
 #include <cmath>
 
+#include "runtime/communicators/opening/communicators.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/graph/layer_list.hpp"
+#include "trainer/training/prepare.hpp"
 
 namespace dllaunch {
 namespace {
@@ -14,8 +16,8 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-TEST(RateTest, RatesGrowByOneFactor) {
-  const RateTest test{.lowest_rate = 1e-4, .highest_rate = 1, .steps = 5};
+TEST(LrRangeTest, RatesGrowByOneFactor) {
+  const LrRangeTest test{.lowest_rate = 1e-4, .highest_rate = 1, .steps = 5};
   EXPECT_DOUBLE_EQ(test_rate(test, 0), 1e-4);
   EXPECT_NEAR(test_rate(test, 2), 1e-2, 1e-12);
   EXPECT_NEAR(test_rate(test, 4), 1, 1e-12);
@@ -23,7 +25,7 @@ TEST(RateTest, RatesGrowByOneFactor) {
 
 /// Losses of a training that learns best at `best` and diverges beyond.
 std::vector<RateTrial> trials_with_lowest_at(double best) {
-  const RateTest test;
+  const LrRangeTest test;
   std::vector<RateTrial> trials;
   for (int i = 0; i < test.steps; ++i) {
     const double rate = test_rate(test, i);
@@ -34,8 +36,8 @@ std::vector<RateTrial> trials_with_lowest_at(double best) {
   return trials;
 }
 
-TEST(RateTest, WhereTheLossFallsFastestIfImagesAreLearntByHeart) {
-  const RateTest test;
+TEST(LrRangeTest, WhereTheLossFallsFastestIfImagesAreLearntByHeart) {
+  const LrRangeTest test;
   std::vector<RateTrial> trials;
   for (int i = 0; i < test.steps; ++i) {
     const double rate = test_rate(test, i);
@@ -44,7 +46,7 @@ TEST(RateTest, WhereTheLossFallsFastestIfImagesAreLearntByHeart) {
   EXPECT_NEAR(std::log10(*choose_rate(trials)), -2, 0.5);
 }
 
-TEST(RateTest, ATenthOfTheRateWithTheLowestLoss) {
+TEST(LrRangeTest, ATenthOfTheRateWithTheLowestLoss) {
   for (const double best : {1e-3, 0.05, 1.0}) {
     const auto trials = trials_with_lowest_at(best);
     EXPECT_LT(trials.size(), 100u) << "it goes on after the loss has exploded";
@@ -56,7 +58,7 @@ TEST(RateTest, ATenthOfTheRateWithTheLowestLoss) {
   }
 }
 
-TEST(RateTest, EndsWithALossThatIsNoNumber) {
+TEST(LrRangeTest, EndsWithALossThatIsNoNumber) {
   std::vector<RateTrial> trials;
   EXPECT_TRUE(add_trial(trials, 1, 2.0));
   EXPECT_FALSE(add_trial(trials, 2, std::nan("")));
@@ -64,14 +66,14 @@ TEST(RateTest, EndsWithALossThatIsNoNumber) {
   EXPECT_EQ(trials.size(), 1u);
 }
 
-TEST(RateTest, WhatNeverFallsGivesNoRate) {
+TEST(LrRangeTest, WhatNeverFallsGivesNoRate) {
   std::vector<RateTrial> trials;
   EXPECT_EQ(choose_rate(trials), std::nullopt);
   for (int i = 0; i < 50; ++i) add_trial(trials, i + 1, 2 + 0.001 * i);
   EXPECT_EQ(choose_rate(trials), std::nullopt);
 }
 
-TEST(RateTest, TheTableIsShortAndShowsTheLowest) {
+TEST(LrRangeTest, TheTableIsShortAndShowsTheLowest) {
   const auto trials = trials_with_lowest_at(0.1);
   const auto lines = rate_table(trials, 0.012);
   EXPECT_LT(lines.size(), 22u);
@@ -159,7 +161,7 @@ TEST_F(AutoChoices, NoRateThatHelpsIsSaid) {
   auto session = prepare(
       {.config = small_config("reference"), .run_dir = folder_.path(), .threads = 1}, **opened);
   ASSERT_TRUE(session);
-  const RateTest far_too_high{.lowest_rate = 1e5, .highest_rate = 1e9, .steps = 10};
+  const LrRangeTest far_too_high{.lowest_rate = 1e5, .highest_rate = 1e9, .steps = 10};
   const auto rate = find_rate(*session, far_too_high, **opened, {});
   ASSERT_FALSE(rate);
   EXPECT_EQ(rate.error().kind, ErrorKind::unsatisfiable);

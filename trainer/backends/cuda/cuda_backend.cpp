@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "runtime/gpu/drivers.hpp"
-#include "trainer/backends/gpu/gpu_module.hpp"
+#include "trainer/backends/gpu/opening/gpu_module.hpp"
 #include "trainer/backends/gpu/precisions.hpp"
 
 namespace dllaunch {

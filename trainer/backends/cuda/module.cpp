@@ -3,7 +3,7 @@
 
 #include "trainer/backends/cuda/cublaslt_product.hpp"
 #include "trainer/backends/cuda/cudnn_convolution.hpp"
-#include "trainer/backends/gpu/gpu_backend.hpp"
+#include "trainer/backends/gpu/opening/gpu_backend.hpp"
 #include "trainer/backends/gpu/precisions.hpp"
 
 namespace dllaunch {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/gpu/drivers.hpp"
-#include "trainer/backends/gpu/gpu_module.hpp"
+#include "trainer/backends/gpu/opening/gpu_module.hpp"
 #include "trainer/backends/hip/miopen_folder.hpp"
 #include "trainer/backends/hip/precisions.hpp"
 

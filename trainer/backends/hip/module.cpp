@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "trainer/backends/gpu/gpu_backend.hpp"
+#include "trainer/backends/gpu/opening/gpu_backend.hpp"
 #include "trainer/backends/hip/miopen_convolution.hpp"
 #include "trainer/backends/hip/precisions.hpp"
 #include "trainer/backends/hip/rocblas_product.hpp"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "launcher/cli/command_line.hpp"
-#include "tests/support/fake_world.hpp"
+#include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
 
 namespace dllaunch {
@@ -10,29 +10,29 @@ namespace {
 
 using testing::HasSubstr;
 
-Result<int> call(World& world, const std::vector<std::string>& args) {
+Result<int> call(System& system, const std::vector<std::string>& args) {
   auto parsed = parse_command_line(args, [](const std::string&) { return false; });
   if (!parsed) return std::move(parsed).error();
-  return std::get<Command>(*parsed).body(world);
+  return std::get<Invocation>(*parsed).body(system);
 }
 
-FakeWorld bound(const std::string& machine, std::vector<std::string> more) {
-  FakeWorld world;
+FakeSystem bound(const std::string& machine, std::vector<std::string> more) {
+  FakeSystem system;
   std::vector<std::string> args = {
       "bind", "--topology", DLLAUNCH_SOURCE_DIR "/tests/fixtures/topology/" + machine + ".json"};
   args.insert(args.end(), more.begin(), more.end());
-  const auto code = call(world, args);
+  const auto code = call(system, args);
   EXPECT_TRUE(code) << code.error().what;
-  return world;
+  return system;
 }
 
 TEST(BindFormats, AreGolden) {
   for (const auto* format :
        {"srun", "rankfile", "numactl", "taskset", "hwloc-bind", "env", "script"}) {
     for (const auto* machine : {"eight-gcds-low-noise", "gpus-3-1-3-1", "hybrid-cores"}) {
-      const auto world = bound(machine, {"--format", format, "--smt"});
+      const auto system = bound(machine, {"--format", format, "--smt"});
       EXPECT_TRUE(matches_golden(std::string("launcher/bind/") + machine + "." + format + ".txt",
-                                 world.printed));
+                                 system.printed));
     }
   }
 }
@@ -44,8 +44,8 @@ std::string all_forms(const std::string& machine, const std::vector<std::string>
        {"table", "srun", "rankfile", "numactl", "taskset", "hwloc-bind", "env", "script"}) {
     auto args = more;
     args.insert(args.end(), {"--format", format});
-    const auto world = bound(machine, args);
-    text += std::string("==== ") + format + "\n" + world.printed + world.noted;
+    const auto system = bound(machine, args);
+    text += std::string("==== ") + format + "\n" + system.printed + system.logged;
   }
   return text;
 }
@@ -64,29 +64,29 @@ TEST(BindFormats, CasesAreGolden) {
 }
 
 TEST(BindFormats, DevicesOnRequestAreGolden) {
-  const auto world =
+  const auto system =
       bound("eight-gcds-low-noise", {"--format", "script", "--visible-devices", "--ranks", "4"});
-  EXPECT_TRUE(matches_golden("launcher/bind/visible-devices.script.txt", world.printed));
-  EXPECT_THAT(world.noted, HasSubstr("NVLink"));
+  EXPECT_TRUE(matches_golden("launcher/bind/visible-devices.script.txt", system.printed));
+  EXPECT_THAT(system.logged, HasSubstr("NVLink"));
 }
 
 TEST(BindFormats, WarningsStayOutOfWhatAProgramReads) {
-  const auto world = bound("hybrid-cores", {"--format", "taskset", "--ranks", "64"});
-  EXPECT_THAT(world.noted, HasSubstr("warning: "));
-  EXPECT_EQ(world.printed.find("warning"), std::string::npos);
+  const auto system = bound("hybrid-cores", {"--format", "taskset", "--ranks", "64"});
+  EXPECT_THAT(system.logged, HasSubstr("warning: "));
+  EXPECT_EQ(system.printed.find("warning"), std::string::npos);
 }
 
 TEST(BindFormats, HostsAreSlurmsLists) {
-  const auto world = bound("gpus-3-1-3-1", {"--format", "rankfile", "--hosts", "n[08-09]"});
-  EXPECT_THAT(world.printed, HasSubstr("rank 15=n09 slot="));
+  const auto system = bound("gpus-3-1-3-1", {"--format", "rankfile", "--hosts", "n[08-09]"});
+  EXPECT_THAT(system.printed, HasSubstr("rank 15=n09 slot="));
 }
 
 TEST(BindFormats, RefusesWhatMakesNoSense) {
-  FakeWorld world;
-  EXPECT_EQ(call(world, {"bind", "--format", "json"}).error().kind, ErrorKind::bad_request);
-  EXPECT_EQ(call(world, {"bind", "--format", "srun", "--json"}).error().kind,
+  FakeSystem system;
+  EXPECT_EQ(call(system, {"bind", "--format", "json"}).error().kind, ErrorKind::bad_request);
+  EXPECT_EQ(call(system, {"bind", "--format", "srun", "--json"}).error().kind,
             ErrorKind::bad_request);
-  EXPECT_EQ(call(world, {"bind", "--format", "rankfile", "--hosts", "n[1-"}).error().kind,
+  EXPECT_EQ(call(system, {"bind", "--format", "rankfile", "--hosts", "n[1-"}).error().kind,
             ErrorKind::bad_request);
 }
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "launcher/rank/rendezvous/proof.hpp"
-#include "tests/launcher/rendezvous/impostor.hpp"
+#include "tests/launcher/rank/rendezvous/impostor.hpp"
 
 namespace dllaunch {
 namespace {
@@ -18,11 +18,11 @@ using namespace std::chrono_literals;
 class Ask : public testing::Test {
  protected:
   Heard ask(const std::vector<int>& ports, std::chrono::seconds patience = 60s) const {
-    std::vector<DeskPlace> places;
-    for (const int port : ports) places.push_back({"localhost", port});
-    return ask_places(places, inquiry_, std::chrono::steady_clock::now() + patience);
+    std::vector<ServerAddress> servers;
+    for (const int port : ports) servers.push_back({"localhost", port});
+    return ask_servers(servers, inquiry_, std::chrono::steady_clock::now() + patience);
   }
-  /// What the true desk says to a question.
+  /// What the true server says to a question.
   std::string true_answer(const std::string& line) const {
     const auto body =
         unseal(inquiry_.secret, question_purpose, "", line.substr(0, line.find('\n')));
@@ -44,8 +44,8 @@ TEST_F(Ask, WhoProvesNothingIsNotBelieved) {
     return seal(other, "answer", question ? question->nonce : "", "evil");
   });
   Impostor mirror(0, [](const std::string& line) { return line; });
-  Impostor desk(0, truth());
-  const auto heard = ask({bare.port(), sealed.port(), mirror.port(), desk.port()});
+  Impostor server(0, truth());
+  const auto heard = ask({bare.port(), sealed.port(), mirror.port(), server.port()});
   EXPECT_EQ(heard.answer, "true");
   EXPECT_EQ(bare.heard().size(), 1u);
   EXPECT_EQ(bare.heard()[0].find(inquiry_.secret), std::string::npos) << "it is never shown";
@@ -55,7 +55,7 @@ TEST_F(Ask, WhoProvesNothingIsNotBelieved) {
 TEST_F(Ask, AnAnswerToAnotherQuestionIsNoAnswer) {
   std::mutex mutex;
   std::string first;
-  // The first time it passes on what it sniffed at the true desk, then the same again.
+  // The first time it passes on what it sniffed at the true server, then the same again.
   Impostor replayer(0, [&](const std::string& line) {
     const std::lock_guard lock(mutex);
     if (first.empty()) first = true_answer(line);
@@ -74,8 +74,8 @@ TEST_F(Ask, WhoSaysNothingHoldsNobodyUp) {
     silent.push_back(std::make_unique<Impostor>(0));
     ports.push_back(silent.back()->port());
   }
-  Impostor desk(0, truth());
-  ports.push_back(desk.port());
+  Impostor server(0, truth());
+  ports.push_back(server.port());
   EXPECT_EQ(ask(ports).answer, "true");
   ports.pop_back();
   const auto nothing = ask(ports, 3s);
@@ -88,7 +88,7 @@ TEST_F(Ask, NobodyThereIsNoWait) {
   const auto began = std::chrono::steady_clock::now();
   const auto heard = ask({port, port, port});
   EXPECT_EQ(heard.answer + heard.unproven, "");
-  EXPECT_EQ(ask_places({{"no-such-name.invalid", 1}}, inquiry_, began + 60s).answer, "");
+  EXPECT_EQ(ask_servers({{"no-such-name.invalid", 1}}, inquiry_, began + 60s).answer, "");
   EXPECT_LT(std::chrono::steady_clock::now() - began, 50s);
 }
 

@@ -8,18 +8,18 @@ namespace dllaunch {
 namespace {
 
 TEST(Messages, AMeetingPointComesBackAsItWas) {
-  const auto line = to_line({.address = "n1", .port = 40001, .desk = 40002}, "slurm-1.0-r0");
+  const auto line = to_line({.address = "n1", .port = 40001, .server_port = 40002}, "slurm-1.0-r0");
   EXPECT_EQ(line.find('\n'), line.size() - 1);
-  const auto point = parse_meeting_point(line, "slurm-1.0-r0");
+  const auto point = parse_rendezvous_point(line, "slurm-1.0-r0");
   ASSERT_TRUE(point) << point.error().what;
   EXPECT_EQ(point->address, "n1");
   EXPECT_EQ(point->port, 40001);
-  EXPECT_EQ(point->desk, 40002);
+  EXPECT_EQ(point->server_port, 40002);
 }
 
 TEST(Messages, WhatAnEarlierStartLeftIsRefused) {
-  const auto line = to_line({.address = "n1", .port = 1, .desk = 2}, "slurm-1.0-r0");
-  const auto stale = parse_meeting_point(line, "slurm-1.0-r1");
+  const auto line = to_line({.address = "n1", .port = 1, .server_port = 2}, "slurm-1.0-r0");
+  const auto stale = parse_rendezvous_point(line, "slurm-1.0-r1");
   ASSERT_FALSE(stale);
   EXPECT_EQ(stale.error().what, "of another start");
 }
@@ -34,21 +34,21 @@ TEST(Messages, RefusesWhatIsNoMeetingPoint) {
         R"({"start":"s","address":"n1","port":"1","desk":0})",
         R"({"start":"s","address":"`rm`","port":1,"desk":0})",
         R"({"start":"s","address":"a\nb","port":1,"desk":0})"}) {
-    EXPECT_FALSE(parse_meeting_point(text, "s")) << text;
+    EXPECT_FALSE(parse_rendezvous_point(text, "s")) << text;
   }
 }
 
 TEST(Messages, ASecretComesBackAndNothingElseInItsPlace) {
   const auto secret = new_secret();
   EXPECT_NE(secret, new_secret());
-  const auto point = parse_meeting_point(
-      to_line({.address = "n1", .port = 1, .desk = 2, .secret = secret}, "s"), "s");
+  const auto point = parse_rendezvous_point(
+      to_line({.address = "n1", .port = 1, .server_port = 2, .secret = secret}, "s"), "s");
   ASSERT_TRUE(point);
   EXPECT_EQ(point->secret, secret);
   for (const std::string& other :
        {std::string(), secret + "0", secret.substr(1), std::string(64, 'g')}) {
-    const auto line = to_line({.address = "n1", .port = 1, .desk = 2, .secret = other}, "s");
-    EXPECT_EQ(parse_meeting_point(line, "s")->secret, "");
+    const auto line = to_line({.address = "n1", .port = 1, .server_port = 2, .secret = other}, "s");
+    EXPECT_EQ(parse_rendezvous_point(line, "s")->secret, "");
   }
 }
 

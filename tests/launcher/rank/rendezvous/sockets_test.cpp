@@ -7,7 +7,7 @@
 
 #include <thread>
 
-#include "launcher/rank/rendezvous/local_door.hpp"
+#include "launcher/rank/rendezvous/local_listener.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,22 +7,22 @@
 namespace dllaunch {
 namespace {
 
-TEST(ColumnTuning, WholeUpToWherePartsAreFaster) {
+TEST(InterNodeTuning, WholeUpToWherePartsAreFaster) {
   const std::vector<WayTimes> times = {
       {1024, 10, 20}, {2048, 19, 21}, {4096, 30, 25}, {8192, 1, 9}};
   EXPECT_EQ(choose_whole_bytes(times), 2048u) << "not beyond, whatever follows";
 }
 
-TEST(ColumnTuning, ADifferenceOfLessThanATenthIsNone) {
+TEST(InterNodeTuning, ADifferenceOfLessThanATenthIsNone) {
   EXPECT_EQ(choose_whole_bytes(std::vector<WayTimes>{{1024, 10.9, 10}}), 1024u);
   EXPECT_EQ(choose_whole_bytes(std::vector<WayTimes>{{1024, 11.5, 10}}), 0u);
 }
 
-TEST(ColumnTuning, NothingMeasuredIsNothingWhole) {
+TEST(InterNodeTuning, NothingMeasuredIsNothingWhole) {
   EXPECT_EQ(choose_whole_bytes({}), 0u);
 }
 
-TEST(ColumnTuning, TheNetworkHasAName) {
+TEST(InterNodeTuning, TheNetworkHasAName) {
   const std::string name = network_of_node();
   EXPECT_TRUE(name.starts_with("infiniband-") || name.starts_with("ethernet-")) << name;
 }

@@ -17,14 +17,14 @@ class Pair {
  public:
   Pair() {
     for (int rank = 0; rank < 2; ++rank) {
-      const std::size_t bytes = (Team::area_bytes(staging_bytes) + 63) / 64 * 64;
+      const std::size_t bytes = (NodeGroup::area_bytes(staging_bytes) + 63) / 64 * 64;
       auto* area = static_cast<std::byte*>(std::aligned_alloc(64, bytes));
       std::fill_n(area, bytes, std::byte{0});
       owners_.emplace_back(area);
       areas_.push_back(area);
     }
   }
-  Team rank(int index) const { return {index, areas_, staging_bytes}; }
+  NodeGroup rank(int index) const { return {index, areas_, staging_bytes}; }
 
  private:
   struct Free {
@@ -34,10 +34,10 @@ class Pair {
   std::vector<std::byte*> areas_;
 };
 
-TEST(Team, SeesWhatAnotherHasBegun) {
+TEST(NodeGroup, SeesWhatAnotherHasBegun) {
   const Pair pair;
-  Team first = pair.rank(0);
-  const Team second = pair.rank(1);
+  NodeGroup first = pair.rank(0);
+  const NodeGroup second = pair.rank(1);
   EXPECT_EQ(second.begun(0, 1), nullptr);
   first.announcement(1).count = 17;
   EXPECT_EQ(second.begun(0, 1), nullptr) << "said, but not begun";
@@ -48,44 +48,45 @@ TEST(Team, SeesWhatAnotherHasBegun) {
   EXPECT_EQ(second.begun(1, 1), nullptr) << "it has not begun itself";
 }
 
-TEST(Team, KeepsMarksApart) {
+TEST(NodeGroup, KeepsMarksApart) {
   const Pair pair;
-  Team first = pair.rank(0);
-  const Team second = pair.rank(1);
-  first.set(Team::Mark::reduced, 3);
-  EXPECT_TRUE(second.is_set(Team::Mark::reduced, 0, 3));
-  EXPECT_FALSE(second.is_set(Team::Mark::copied, 0, 3));
-  EXPECT_FALSE(second.is_set(Team::Mark::reduced, 0, 3 + Team::window));
-  EXPECT_FALSE(second.is_set(Team::Mark::reduced, 1, 3));
+  NodeGroup first = pair.rank(0);
+  const NodeGroup second = pair.rank(1);
+  first.set(NodeGroup::Mark::reduced, 3);
+  EXPECT_TRUE(second.is_set(NodeGroup::Mark::reduced, 0, 3));
+  EXPECT_FALSE(second.is_set(NodeGroup::Mark::copied, 0, 3));
+  EXPECT_FALSE(second.is_set(NodeGroup::Mark::reduced, 0, 3 + NodeGroup::window));
+  EXPECT_FALSE(second.is_set(NodeGroup::Mark::reduced, 1, 3));
 }
 
-TEST(Team, GoesNoFurtherAheadThanItsWindow) {
+TEST(NodeGroup, GoesNoFurtherAheadThanItsWindow) {
   const Pair pair;
-  Team first = pair.rank(0);
-  Team second = pair.rank(1);
-  EXPECT_TRUE(first.may_begin(Team::window, false));
-  EXPECT_FALSE(first.may_begin(Team::window + 1, false));
-  EXPECT_TRUE(first.may_begin(Team::staging_window, true));
-  EXPECT_FALSE(first.may_begin(Team::staging_window + 1, true));
+  NodeGroup first = pair.rank(0);
+  NodeGroup second = pair.rank(1);
+  EXPECT_TRUE(first.may_begin(NodeGroup::window, false));
+  EXPECT_FALSE(first.may_begin(NodeGroup::window + 1, false));
+  EXPECT_TRUE(first.may_begin(NodeGroup::staging_window, true));
+  EXPECT_FALSE(first.may_begin(NodeGroup::staging_window + 1, true));
   first.end(5);
-  EXPECT_FALSE(first.may_begin(Team::window + 1, false)) << "the other still reads";
+  EXPECT_FALSE(first.may_begin(NodeGroup::window + 1, false)) << "the other still reads";
   second.end(2);
-  EXPECT_TRUE(first.may_begin(Team::window + 2, false));
-  EXPECT_FALSE(first.may_begin(Team::window + 3, false));
-  EXPECT_TRUE(first.may_begin(Team::staging_window + 2, true));
+  EXPECT_TRUE(first.may_begin(NodeGroup::window + 2, false));
+  EXPECT_FALSE(first.may_begin(NodeGroup::window + 3, false));
+  EXPECT_TRUE(first.may_begin(NodeGroup::staging_window + 2, true));
 }
 
-TEST(Team, HasAPlaceOfItsOwnForEachStepOfTheWindow) {
+TEST(NodeGroup, HasAPlaceOfItsOwnForEachStepOfTheWindow) {
   const Pair pair;
-  const Team team = pair.rank(0);
+  const NodeGroup group = pair.rank(0);
   std::vector<const std::byte*> slots;
-  for (std::uint64_t step = 1; step <= Team::window; ++step) slots.push_back(team.slot(1, step));
+  for (std::uint64_t step = 1; step <= NodeGroup::window; ++step)
+    slots.push_back(group.slot(1, step));
   std::ranges::sort(slots);
   for (std::size_t i = 1; i < slots.size(); ++i) {
-    EXPECT_GE(slots[i] - slots[i - 1], static_cast<std::ptrdiff_t>(Team::slot_bytes));
+    EXPECT_GE(slots[i] - slots[i - 1], static_cast<std::ptrdiff_t>(NodeGroup::slot_bytes));
   }
-  EXPECT_EQ(team.staging(1, 1), team.staging(1, 1 + Team::staging_window));
-  EXPECT_NE(team.staging(1, 1), team.staging(1, 2));
+  EXPECT_EQ(group.staging(1, 1), group.staging(1, 1 + NodeGroup::staging_window));
+  EXPECT_NE(group.staging(1, 1), group.staging(1, 2));
 }
 
 }  // namespace

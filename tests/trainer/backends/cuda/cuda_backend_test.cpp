@@ -11,7 +11,8 @@
 
 #include "runtime/gpu/sensors/gpu_sensors.hpp"
 #include "trainer/backends/backend.hpp"
-#include "trainer/backends/gpu/gpu_opening.hpp"
+#include "trainer/backends/gpu/opening/gpu_opening.hpp"
+#include "trainer/backends/table/backends.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "runtime/communicators/nccl/nccl_communicator.hpp"
+#include "runtime/communicators/opening/communicators.hpp"
 #include "runtime/gpu/own_gpu.hpp"
 #include "runtime/gradients/gradient_reducer.hpp"
 #include "tests/runtime/communicators/on_ranks.hpp"
@@ -16,6 +17,7 @@
 #include "topology/node/synthetic.hpp"
 #include "topology/placement/placement.hpp"
 #include "trainer/backends/gpu/step/gpu_executable.hpp"
+#include "trainer/models/models.hpp"
 #include "trainer/parameters/parameter_arenas.hpp"
 #include "trainer/session/loss_scaling.hpp"
 

@@ -10,6 +10,7 @@
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/data/loader.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "tests/trainer/backends/operation_cases.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch::gpu {
 namespace {

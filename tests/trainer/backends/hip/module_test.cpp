@@ -4,7 +4,8 @@
 
 #include "tests/support/host_gpu/fake_libraries.hpp"
 #include "tests/trainer/backends/compiled.hpp"
-#include "trainer/backends/gpu/gpu_opening.hpp"
+#include "trainer/backends/gpu/opening/gpu_opening.hpp"
+#include "trainer/models/models.hpp"
 
 extern "C" void dllaunch_open_hip(dllaunch::gpu::GpuOpening& opening);
 

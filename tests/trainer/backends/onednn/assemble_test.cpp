@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainer/backends/onednn/step_names.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

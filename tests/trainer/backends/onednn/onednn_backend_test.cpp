@@ -2,6 +2,7 @@
 
 #include "tests/trainer/backends/onednn/step_names.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

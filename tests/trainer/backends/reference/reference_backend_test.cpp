@@ -3,6 +3,7 @@
 
 #include "tests/trainer/backends/compiled.hpp"
 #include "tests/trainer/backends/operation_cases.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "trainer/backends/gpu/math_library.hpp"
 #include "trainer/backends/gpu/memory/device_memory.hpp"
-#include "trainer/backends/gpu/step/step_plan.hpp"
+#include "trainer/backends/gpu/plan/step_plan.hpp"
 
 namespace dllaunch::gpu {
 

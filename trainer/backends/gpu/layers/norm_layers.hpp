@@ -9,7 +9,7 @@
 #include "trainer/backends/backend.hpp"
 #include "trainer/backends/gpu/kernels/norm_functors.hpp"
 #include "trainer/backends/gpu/memory/device_memory.hpp"
-#include "trainer/backends/gpu/step/step_plan.hpp"
+#include "trainer/backends/gpu/plan/step_plan.hpp"
 
 namespace dllaunch::gpu {
 

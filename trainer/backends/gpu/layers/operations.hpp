@@ -4,7 +4,7 @@
 #include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
 #include "trainer/backends/gpu/kernels/launch.hpp"
 #include "trainer/backends/gpu/kernels/pooling_functors.hpp"
-#include "trainer/backends/gpu/step/step_plan.hpp"
+#include "trainer/backends/gpu/plan/step_plan.hpp"
 #include "trainer/graph/graph.hpp"
 
 namespace dllaunch::gpu {

@@ -14,11 +14,11 @@
 #include "trainer/backends/gpu/layers/loss_layer.hpp"
 #include "trainer/backends/gpu/layers/norm_layers.hpp"
 #include "trainer/backends/gpu/layers/operations.hpp"
-#include "trainer/backends/gpu/memory/gpu_arenas.hpp"
 #include "trainer/backends/gpu/memory/parameter_memory.hpp"
 #include "trainer/backends/gpu/memory/pinned_pool.hpp"
-#include "trainer/backends/gpu/step/backward_pieces.hpp"
+#include "trainer/backends/gpu/plan/backward_pieces.hpp"
 #include "trainer/backends/gpu/step/graph_capture.hpp"
+#include "trainer/backends/gpu/update/gpu_arenas.hpp"
 
 namespace dllaunch::gpu {
 namespace {

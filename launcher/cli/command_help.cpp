@@ -1,0 +1,123 @@
+#include "launcher/cli/command_help.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "launcher/cli/command_line.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Row = std::pair<std::string, std::string>;  // "--set KEY=VALUE", "what it does"
+
+/// Descriptions in one column; a name too wide for that gets a line of its own.
+std::string render_rows(const std::vector<Row>& rows) {
+  constexpr std::size_t widest = 30;
+  std::size_t width = 0;
+  for (const auto& [name, what] : rows) {
+    if (name.size() <= widest) width = std::max(width, name.size());
+  }
+  std::string text;
+  for (const auto& [name, what] : rows) {
+    if (what.empty()) {
+      text += fmt::format("  {}\n", name);
+    } else if (name.size() > width) {
+      text += fmt::format("  {}\n  {:{}}  {}\n", name, "", width, what);
+    } else {
+      text += fmt::format("  {:{}}  {}\n", name, width, what);
+    }
+  }
+  return text;
+}
+
+Row row_of(const CLI::Option& option) {
+  std::string name;
+  if (option.get_positional()) {
+    name = option.get_name(true);
+  } else {
+    for (const std::string& letter : option.get_snames()) name += "-" + letter + ", ";
+    if (name.empty()) name = "    ";  // long names stand below each other
+    for (const std::string& word : option.get_lnames()) name += "--" + word + ", ";
+    name.resize(name.size() - 2);
+    if (option.get_items_expected_max() > 0) name += " " + option.get_type_name();
+  }
+  std::string what = option.get_description();
+  if (!option.get_default_str().empty()) what += fmt::format(" [{}]", option.get_default_str());
+  return {name, what};
+}
+
+/// What scripts write, and few people type: one line for all of them.
+constexpr std::string_view for_scripts = "Inside a job";
+
+std::string names_of(const CommandGroup& group) {
+  std::vector<std::string_view> names;
+  for (const Command* command : group.commands) names.push_back(command->name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string usage(const Command& command, const CLI::App& app) {
+  std::string text = fmt::format("dllaunch {}", command.name);
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) continue;
+    const std::string name =
+        option->get_name(true) + (option->get_items_expected_max() > 1 ? "..." : "");
+    text += option->get_required() ? " " + name : " [" + name + "]";
+  }
+  return text + " [OPTIONS]";
+}
+
+}  // namespace
+
+std::string render_command_help(const Command& command, const CLI::App& app) {
+  std::vector<Row> own;
+  std::vector<Row> global;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    (option->get_group() == global_group ? global : own).push_back(row_of(*option));
+  }
+
+  std::string text = fmt::format("{}: {}\n", usage(command, app), command.summary);
+  if (!command.examples.empty()) {
+    text += fmt::format("\nExamples:\n{}", command.examples);
+    if (!command.examples.ends_with('\n')) text += '\n';
+  }
+  if (!own.empty()) text += "\nOptions:\n" + render_rows(own);
+  return text + fmt::format("\n{}:\n", global_group) + render_rows(global);
+}
+
+std::string render_help() {
+  std::string text =
+      R"(dllaunch: one YAML file becomes a bound, running multi-GPU training job
+
+Examples:
+  dllaunch train.yaml                          run it: on Slurm where there is one, else here
+  dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
+)";
+  for (const CommandGroup& group : command_groups()) {
+    if (group.title == for_scripts) {
+      text += fmt::format("\n{}: {}\n", group.title, names_of(group));
+      continue;
+    }
+    std::vector<Row> rows;
+    for (const Command* command : group.commands) {
+      rows.emplace_back(fmt::format("{:<10}", command->name), command->summary);
+    }
+    text += fmt::format("\n{}:\n", group.title) + render_rows(rows);
+  }
+  text += fmt::format("\n{}, before or after the verb:\n", global_group);
+  text += render_rows({{"    --color auto|always|never", "colour in the output [auto]"},
+                       {"-v, --verbose", "say more"},
+                       {"-q, --quiet", "errors only"},
+                       {"-h, --help", "this text; after a verb: its options"},
+                       {"    --version", "the version of this build"}});
+  return text;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,39 @@
+// What the events of a run come to, for a page that asks every few seconds: each is read once, a
+// piece at a time, however long the file is.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "launcher/os/line_tail.hpp"
+#include "launcher/run/stored_run.hpp"
+#include "launcher/run/summary.hpp"
+
+namespace dllaunch {
+
+class EventTotals {
+ public:
+  /// Runs whose sums are kept: those that somebody looks at.
+  static constexpr std::size_t most_runs = 4;
+  /// Read at a call, the rest at the next ones.
+  static constexpr std::size_t most_bytes = 4 << 20;
+
+  /// Nothing: not all of its events were read yet. From any thread.
+  std::optional<RunTotals> of(const StoredRun& run);
+
+ private:
+  struct Kept {
+    std::string path;
+    double began_at_s;
+    LineTail lines;
+    RunTotals totals = {};
+  };
+
+  std::mutex mutex_;
+  std::list<Kept> kept_;  // the one asked for last in front
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,18 @@
+// How often Slurm is asked: never a burden on a controller that serves everybody.
+#pragma once
+
+namespace dllaunch {
+
+struct PollFacts {
+  double interval_s = 10;  // as configured
+  bool any_live = false;   // a run that is, or may be, in the queue
+  int errors = 0;          // of Slurm in a row
+  double answer_s = 0;     // how long the last answer took
+};
+
+/// Seconds until the next look at the queue. Pure. Without a run in it nobody asks; the interval is
+/// then how often the daemon looks for new runs. A silent controller is asked half as often each
+/// time, at least every five minutes; a slow one has twenty times as long for others.
+double poll_interval_s(const PollFacts& facts);
+
+}  // namespace dllaunch

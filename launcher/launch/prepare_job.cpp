@@ -1,0 +1,196 @@
+#include "launcher/launch/prepare_job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "launcher/cluster/cluster_catalog.hpp"
+#include "launcher/cluster/probe_cache.hpp"
+#include "launcher/cluster/profile_facts.hpp"
+#include "launcher/cluster/slurm_facts.hpp"
+#include "launcher/job/load_job.hpp"
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/option_overrides.hpp"
+
+namespace dllaunch {
+namespace {
+
+Result<Facts> observe_with_probes(System& system) {
+  auto facts = observe(system);
+  if (!facts || !facts->slurm) return facts;
+  auto cache = read_probe_cache(system, facts->slurm->cluster);
+  facts->probed = std::move(cache.nodes);
+  for (const auto& complaint : cache.complaints)
+    system.log("dllaunch: warning: " + complaint + "\n");
+  return facts;
+}
+
+/// Our own record, or what Slurm's commands printed.
+Result<Facts> facts_from_text(std::string_view text) {
+  const auto document = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool ours =
+      !document.is_discarded() &&
+      (!document.is_object() || document.contains("slurm") || document.contains("host"));
+  return ours ? facts_from_json(document) : facts_from_recording(text);
+}
+
+Result<Facts> recorded_facts(System& system, const PlanOptions& options) {
+  auto text = system.read_file(options.facts);
+  if (!text) {
+    auto error = std::move(text).error();
+    error.kind = ErrorKind::bad_request;
+    return error;
+  }
+  auto facts = facts_from_text(*text);
+  if (!facts) return std::move(facts).error().within(options.facts);
+  return facts;
+}
+
+/// Partitions that this Slurm has, and of which the profile knows nothing: a plan from the profile
+/// would end there.
+bool only_here(const std::optional<std::string>& partition, const ClusterProfile& profile,
+               const SlurmFacts& slurm) {
+  if (profile.partitions.empty()) return true;
+  if (!partition) return false;
+  const auto has = [](const auto& all, const std::string& name) {
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+  };
+  std::istringstream names(*partition);
+  bool news = false;
+  for (std::string name; std::getline(names, name, ',');) {
+    if (!has(slurm.partitions, name)) return false;
+    news = news || !has(profile.partitions, name);
+  }
+  return news;
+}
+
+/// Another cluster than the profile's has no say in what is planned for that one.
+bool may_be_of(const ClusterProfile& profile, const Facts& facts,
+               const std::optional<std::string>& partition) {
+  const auto match = profile_match(profile, facts);
+  return match == ProfileMatch::alike ||
+         (match == ProfileMatch::unknown && only_here(partition, profile, *facts.slurm));
+}
+
+Result<Facts> facts_of_named(System& system, const PlanOptions& options, const std::string& cluster,
+                             const std::optional<std::string>& partition) {
+  auto found = find_profile(system, cluster);
+  if (!found) return std::move(found).error();
+  auto profile = std::make_shared<const ClusterProfile>(*std::move(found));
+  if (!options.facts.empty()) {
+    auto facts = recorded_facts(system, options);
+    if (facts) facts->profile = std::move(profile);
+    return facts;
+  }
+  std::string why = fmt::format("{} is run by another scheduler", profile->name);
+  if (profile->scheduler == "slurm") {
+    auto here = observe_with_probes(system);
+    if (here && may_be_of(*profile, *here, partition)) {
+      here->profile = std::move(profile);
+      return here;
+    }
+    why = !here         ? here.error().what
+          : here->slurm ? fmt::format("the Slurm here is cluster '{}'", here->slurm->cluster)
+                        : here->why_no_slurm;
+  }
+  auto facts = facts_from_profile(std::move(profile));
+  if (facts) facts->why_no_slurm = std::move(why);
+  return facts;
+}
+
+/// `own`: the user's profiles too.
+Result<Facts> recognised(System& system, Facts facts, bool own) {
+  if (facts.profile) return facts;
+  const auto profiles = read_candidates(system, facts, own);
+  const auto* profile = recognise(profiles, facts);
+  if (profile == nullptr) return facts;
+  if (profile->scheduler != "slurm")
+    return facts_from_profile(std::make_shared<const ClusterProfile>(*profile));
+  facts.profile = std::make_shared<const ClusterProfile>(*profile);
+  return facts;
+}
+
+}  // namespace
+
+Result<Facts> find_facts(System& system, const PlanOptions& options, const std::string& cluster,
+                         const std::optional<std::string>& partition) {
+  if (options.local && options.facts.empty()) return observe_local(system);
+  if (cluster != "auto") return facts_of_named(system, options, cluster, partition);
+  const bool recorded = !options.facts.empty();
+  auto facts = recorded ? recorded_facts(system, options) : observe_with_probes(system);
+  if (!facts) return facts;
+  // With --facts no other file is looked at.
+  return recognised(system, *std::move(facts), !recorded);
+}
+
+SbatchVariables variables_that_count(System& system, const Facts& facts,
+                                     const PlanOptions& options) {
+  const bool here = facts.slurm && !facts.from_profile && options.facts.empty() && !options.local;
+  return here ? sbatch_variables(system) : SbatchVariables{};
+}
+
+Job effective_job(const Job& job, const Facts& facts, const SbatchVariables& variables,
+                  bool local) {
+  return facts.slurm && !local ? apply_overrides(job, variables) : job;
+}
+
+Result<LaunchPlan> plan_effective(const Job& effective, const Facts& facts, const Paths& paths,
+                                  const SbatchVariables& variables, bool local) {
+  auto made = plan(effective, facts, paths, local);
+  if (!made || made->launcher != Launcher::slurm) return made;
+  std::vector<std::string> options;
+  for (const auto& option : made->sbatch) options.push_back(option_word(option));
+  options.insert(options.end(), made->sbatch_extra.begin(), made->sbatch_extra.end());
+  for (auto& note : notes_on(overriding(options, variables)))
+    made->warnings.push_back(std::move(note));
+  return made;
+}
+
+Result<Ok> check_submittable(const Facts& facts, const LaunchPlan& plan) {
+  if (plan.launcher != Launcher::slurm) return Ok{};
+  if (plan.scheduler != "Slurm")
+    return Error{ErrorKind::unavailable,
+                 fmt::format("{} is run by {}, and dllaunch writes sbatch scripts", plan.cluster,
+                             plan.scheduler),
+                 "`dllaunch plan` shows who runs where and the line that starts the ranks there"};
+  if (facts.from_profile)
+    return Error{
+        ErrorKind::unavailable,
+        fmt::format("the job is for {}, which is not here: {}", plan.cluster, facts.why_no_slurm),
+        "use --local for this machine; `dllaunch script` writes the script to take there"};
+  return Ok{};
+}
+
+Result<LaunchPlan> plan_job(System& system, const PlanOptions& options) {
+  const auto job = load_job(system, options.job, options.sets);
+  if (!job) return job.error();
+  const auto facts = find_facts(system, options, job->cluster, job->resources.partition);
+  if (!facts) return facts.error();
+  const auto paths = program_paths(new_run_path(job->name));
+  if (!paths) return paths.error();
+  const auto variables = variables_that_count(system, *facts, options);
+  return plan_effective(effective_job(*job, *facts, variables, options.local), *facts, *paths,
+                        variables, options.local);
+}
+
+Result<CheckedPlan> check_job(System& system, const PlanOptions& options) {
+  const auto job = load_job(system, options.job, options.sets);
+  if (!job) return job.error();
+  const auto facts = find_facts(system, options, job->cluster, job->resources.partition);
+  if (!facts) return facts.error();
+  const auto paths = program_paths(new_run_path(job->name));
+  if (!paths) return paths.error();
+  const auto variables = variables_that_count(system, *facts, options);
+  const auto effective = effective_job(*job, *facts, variables, options.local);
+  CheckedPlan checked{.plan = plan_effective(effective, *facts, *paths, variables, options.local)};
+  const bool elsewhere = !options.facts.empty() || facts->from_profile;
+  if (facts->slurm && !options.local)
+    checked.report = check_before_queue(effective, *facts, *paths, checked.plan, elsewhere, system);
+  return checked;
+}
+
+}  // namespace dllaunch

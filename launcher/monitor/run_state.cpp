@@ -1,0 +1,209 @@
+#include "launcher/monitor/run_state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+
+#include "launcher/run/events.hpp"
+#include "launcher/run/history.hpp"
+#include "launcher/run/log_line.hpp"
+#include "launcher/run/rank_logs.hpp"
+#include "launcher/slurm/slurm_job.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::string newest_log(const RunDir& dir) {
+  std::string newest;
+  fs::file_time_type newest_time;
+  std::error_code error;
+  for (fs::directory_iterator at(dir.out(), error), end; !error && at != end; at.increment(error)) {
+    if (!log_source(at->path().filename().string())) continue;
+    std::error_code ignored;
+    const auto time = at->last_write_time(ignored);
+    if (!newest.empty() && time <= newest_time) continue;
+    newest = at->path().string();
+    newest_time = time;
+  }
+  return newest;
+}
+
+std::string last_line_of(const std::string& log) {
+  constexpr std::size_t most_bytes = 8192;
+  const auto lines = lines_of(file_end(log, most_bytes));
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    // Of a bar that redraws itself the last state.
+    const auto text = line->substr(0, line->find_last_not_of("\r \t") + 1);
+    auto shown = shown_line(text.substr(text.rfind('\r') + 1));
+    if (shown.find_first_not_of(" \t") != std::string::npos) return shown;
+  }
+  return "";
+}
+
+/// PENDING, RUNNING, ... of the queue in our words; of several jobs the liveliest.
+std::string word_of(const std::vector<QueuedJob>& jobs) {
+  const auto any = [&](auto matches) { return std::any_of(jobs.begin(), jobs.end(), matches); };
+  const auto is = [](const char* state) {
+    return [state](const QueuedJob& job) { return job.state == state; };
+  };
+  const auto runs = [](const QueuedJob& job) {
+    return !is_waiting_state(job.state) && !is_final_state(job.state) && job.state != "COMPLETING";
+  };
+  if (any(runs)) return any(is("RUNNING")) ? "running" : "suspended";
+  if (any([](const QueuedJob& job) { return is_waiting_state(job.state); })) return "pending";
+  return any(is("COMPLETING")) ? "completing" : "";
+}
+
+std::string joined_nodes(const std::vector<QueuedJob>& jobs) {
+  std::string nodes;
+  for (const auto& job : jobs) {
+    if (job.nodes.empty() || is_waiting_state(job.state)) continue;
+    nodes += (nodes.empty() ? "" : ",") + job.nodes;
+  }
+  return nodes;
+}
+
+/// An array's task and a part of a heterogeneous job have the whole's, and more.
+bool has_number(const QueuedJob& job, const std::string& id) {
+  if (id.empty() || !job.id.starts_with(id)) return false;
+  return job.id.size() == id.size() || job.id[id.size()] == '_' || job.id[id.size()] == '+';
+}
+
+void set_slurm_state(const Queue& queue, RunState& run_state) {
+  const auto& id = run_state.run.job_id;
+  const bool queued = std::any_of(queue.jobs.begin(), queue.jobs.end(),
+                                  [&](const QueuedJob& job) { return has_number(job, id); });
+  if (queued)
+    run_state.jobs = jobs_of(queue, identity_of(run_state.run.plan, run_state.run.dir, id));
+  run_state.number_taken = queued && run_state.jobs.empty();
+  run_state.state = word_of(run_state.jobs);
+  run_state.where = joined_nodes(run_state.jobs);
+  for (const auto& job : run_state.jobs) {
+    const auto elapsed = parse_elapsed(job.elapsed);
+    if (elapsed && *elapsed > run_state.seconds.value_or(0)) run_state.seconds = elapsed;
+  }
+  if (!run_state.state.empty()) return;
+  run_state.state = stored_status(run_state.run);
+  if (run_state.state.empty()) run_state.state = queue.answered ? "ended" : "unknown";
+  if (run_state.run.job_id.empty())
+    run_state.state = run_state.owner ? "submitting" : "not submitted";
+}
+
+void set_local_state(double now_s, RunState& run_state) {
+  run_state.where =
+      run_state.owner && !run_state.owner->host.empty() ? run_state.owner->host : "this machine";
+  if (run_state.owner) {
+    run_state.state = "running";
+    run_state.seconds = std::max(0.0, now_s - run_state.owner->since_s);
+    return;
+  }
+  run_state.state = stored_status(run_state.run);
+  if (run_state.state.empty()) run_state.state = "died";
+}
+
+}  // namespace
+
+void take_event(const Event& event, RunProgress& progress) {
+  if (const auto* step = std::get_if<StepEvent>(&event)) {
+    progress.epoch = step->epoch;
+    progress.step = step->step;
+    progress.loss = step->loss;
+    progress.images_per_s = step->images_per_s;
+  } else if (const auto* epoch = std::get_if<EpochEvent>(&event)) {
+    progress.epoch = epoch->epoch;
+    if (epoch->val_accuracy) progress.val_accuracy = epoch->val_accuracy;
+  }
+}
+
+RunProgress read_progress(const StoredRun& run) {
+  constexpr std::size_t most_bytes = 65536;
+  RunProgress progress;
+  History history;
+  for (const auto& line : lines_of(file_end(run.dir.events(), most_bytes))) {
+    const auto event = parse_event(line);
+    if (!event || time_of(*event) < run.began_at_s - 1 || !history.take(*event)) continue;
+    take_event(*event, progress);
+  }
+  if (const auto log = newest_log(run.dir); !progress.epoch && !log.empty())
+    progress.last_line = last_line_of(log);
+  return progress;
+}
+
+std::vector<QueuedJob> jobs_of(const Queue& queue, const JobIdentity& ours) {
+  std::vector<QueuedJob> jobs;
+  std::copy_if(queue.jobs.begin(), queue.jobs.end(), std::back_inserter(jobs),
+               [&](const QueuedJob& job) {
+                 return has_number(job, ours.id) && is_same_job(ours, job.origin);
+               });
+  return jobs;
+}
+
+RunState run_state_without_progress(StoredRun run, const Queue& queue, double now_s) {
+  RunState run_state{.run = std::move(run), .state = {}};
+  run_state.owner = owner_of(run_state.run.dir);
+  const bool slurm = run_state.run.plan.launcher == Launcher::slurm;
+  if (slurm) set_slurm_state(queue, run_state);
+  if (!slurm) set_local_state(now_s, run_state);
+  if (!run_state.run.summary.is_null() && is_over(run_state)) {
+    const auto seconds = run_state.run.summary.find("seconds");
+    if (seconds != run_state.run.summary.end() && seconds->is_number())
+      run_state.seconds = seconds->get<double>();
+  }
+  return run_state;
+}
+
+RunState run_state_of(StoredRun run, const Queue& queue, double now_s) {
+  auto run_state = run_state_without_progress(std::move(run), queue, now_s);
+  run_state.progress = read_progress(run_state.run);
+  return run_state;
+}
+
+bool is_over(const RunState& run_state) {
+  constexpr std::array<std::string_view, 8> words = {"pending",    "running",      "suspended",
+                                                     "completing", "unknown",      "elsewhere",
+                                                     "submitting", "not submitted"};
+  return std::find(words.begin(), words.end(), run_state.state) == words.end();
+}
+
+std::optional<double> parse_elapsed(std::string_view text) {
+  double days = 0;
+  const auto number = [](std::string_view digits) -> std::optional<double> {
+    if (digits.empty() || digits.size() > 9 ||
+        digits.find_first_not_of("0123456789") != std::string_view::npos)
+      return std::nullopt;
+    return std::stod(std::string(digits));
+  };
+  if (const auto dash = text.find('-'); dash != std::string_view::npos) {
+    const auto value = number(text.substr(0, dash));
+    if (!value) return std::nullopt;
+    days = *value;
+    text.remove_prefix(dash + 1);
+  }
+  double seconds = 0;
+  int parts = 0;
+  for (bool more = true; more; ++parts) {
+    const auto colon = text.find(':');
+    const auto value = number(text.substr(0, colon));
+    if (!value || parts == 3) return std::nullopt;
+    seconds = seconds * 60 + *value;
+    more = colon != std::string_view::npos;
+    if (more) text.remove_prefix(colon + 1);
+  }
+  return parts < 2 ? std::nullopt : std::optional(days * 86400 + seconds);
+}
+
+}  // namespace dllaunch

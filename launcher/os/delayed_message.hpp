@@ -1,0 +1,30 @@
+// Says that something takes long while it is being waited for.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "launcher/os/system.hpp"
+
+namespace dllaunch {
+
+/// Notes `text` once if it lives longer than `patience`. While it lives nobody else may use the
+/// world's note().
+class DelayedMessage {
+ public:
+  DelayedMessage(System& system, std::string text, std::chrono::milliseconds patience);
+  DelayedMessage(const DelayedMessage&) = delete;
+  DelayedMessage& operator=(const DelayedMessage&) = delete;
+  ~DelayedMessage();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;
+  std::thread waiting_;
+};
+
+}  // namespace dllaunch

@@ -1,0 +1,187 @@
+#include "launcher/os/posix_system.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "launcher/base/terminal_text.hpp"
+#include "launcher/os/child_process.hpp"
+#include "topology/discovery/discover_hwloc.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{64} << 20;
+
+bool is_program(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         access(path.c_str(), X_OK) == 0;
+}
+
+std::string absolute(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  std::array<char, PATH_MAX> here{};
+  if (getcwd(here.data(), here.size()) == nullptr) return path;
+  return std::string(here.data()) + "/" + path;
+}
+
+Error cannot_read(const std::string& path, int error) {
+  return {ErrorKind::unavailable, fmt::format("cannot read {}: {}", path, std::strerror(error)),
+          ""};
+}
+
+Error too_large(const std::string& path) {
+  return {ErrorKind::bad_request, fmt::format("{} is larger than {} MiB", path, most_bytes >> 20),
+          ""};
+}
+
+/// Of a shell's <(command), or standard input: the user asks to wait for these. A pipe elsewhere
+/// stands where a file should be.
+bool is_a_stream_of_ours(const std::string& path) {
+  constexpr std::string_view devices = "/dev/";
+  const bool in_dev = path.starts_with(devices) && path.find('/', devices.size()) == path.npos;
+  return in_dev || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/");
+}
+
+/// What can be read without waiting, and whose size allows it.
+Result<Ok> judge(int file, const std::string& path) {
+  struct stat info {};
+  if (fstat(file, &info) != 0) return cannot_read(path, errno);
+  if (S_ISDIR(info.st_mode)) return cannot_read(path, EISDIR);
+  if (S_ISREG(info.st_mode)) {
+    if (info.st_size > static_cast<off_t>(most_bytes)) return too_large(path);
+    return Ok{};
+  }
+  if (!is_a_stream_of_ours(path))
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot read {}: it is a pipe or a device, not a file", path),
+                 "for what a command prints: <(COMMAND), or /dev/stdin"};
+  fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK);
+  return Ok{};
+}
+
+Result<std::string> text_of(int file, const std::string& path) {
+  if (auto readable = judge(file, path); !readable) return std::move(readable).error();
+  std::string text;
+  std::array<char, 65536> piece;
+  while (text.size() <= most_bytes) {
+    const ssize_t got = read(file, piece.data(), piece.size());
+    if (got == 0) return text;
+    if (got < 0 && errno != EINTR) return cannot_read(path, errno);
+    if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return too_large(path);
+}
+
+void write_text(std::FILE* to, std::string_view text, const TerminalCommands& commands) {
+  if (is_terminal_text(text)) {
+    std::fwrite(text.data(), 1, text.size(), to);
+    return;
+  }
+  const std::string shown = terminal_text(text, commands);
+  std::fwrite(shown.data(), 1, shown.size(), to);
+}
+
+}  // namespace
+
+Result<CommandOutput> PosixSystem::run(const std::vector<std::string>& argv,
+                                       std::chrono::milliseconds limit) {
+  const auto program = find_program(argv.at(0));
+  if (!program) {
+    return Error{ErrorKind::unavailable, fmt::format("{} is not installed", argv[0]),
+                 "install it, or put its folder on PATH"};
+  }
+  return run_child(*program, argv, limit, most_bytes);
+}
+
+std::optional<std::string> PosixSystem::find_program(std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  if (name.find('/') != std::string_view::npos) {
+    const std::string path(name);
+    return is_program(path) ? std::optional(absolute(path)) : std::nullopt;
+  }
+  const std::string folders = environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    // An empty folder on PATH means the current one, as the shells have it.
+    const std::string folder = end == begin ? "." : folders.substr(begin, end - begin);
+    const std::string path = folder + "/" + std::string(name);
+    if (is_program(path)) return absolute(path);
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> PosixSystem::environment(std::string_view name) {
+  const char* value = std::getenv(std::string(name).c_str());
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+Result<std::string> PosixSystem::read_file(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return cannot_read(path, errno);
+  auto text = text_of(file, path);
+  close(file);
+  return text;
+}
+
+bool PosixSystem::is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+PathState PosixSystem::look_at(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return {};
+  struct statfs file_system {};
+  const bool known = statfs(path.c_str(), &file_system) == 0;
+  return {.exists = true,
+          .folder = S_ISDIR(status.st_mode),
+          .executable = access(path.c_str(), X_OK) == 0,
+          .writable = access(path.c_str(), W_OK) == 0,
+          .in_memory =
+              known && (file_system.f_type == TMPFS_MAGIC || file_system.f_type == RAMFS_MAGIC)};
+}
+
+Result<Topology> PosixSystem::topology() {
+  return discover_topology();
+}
+
+std::vector<VendorLibrary> PosixSystem::gpu_libraries() {
+  return observe_gpus();
+}
+
+std::string PosixSystem::host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+void PosixSystem::print(std::string_view text) {
+  if (prints_a_file_ && !console_.terminal_out) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return;
+  }
+  write_text(stdout, text, {.colors = console_.color_out, .redraw = false});
+}
+
+void PosixSystem::log(std::string_view text) {
+  // What was printed before must not appear after it where both go to one terminal.
+  std::fflush(stdout);
+  write_text(stderr, text, {.colors = console_.color_err, .redraw = console_.terminal_err});
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,54 @@
+#include "launcher/plan/cpus_per_task.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "launcher/cluster/cluster_profile.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// What stands behind "--hint=" or "--hint ".
+std::optional<std::string_view> value_of(std::string_view extra, std::string_view option) {
+  if (!extra.starts_with(option) || extra.size() == option.size()) return std::nullopt;
+  const char next = extra[option.size()];
+  if (next != '=' && next != ' ') return std::nullopt;
+  return extra.substr(option.size() + 1);
+}
+
+/// Threads of a core that the job's own options ask for.
+std::optional<int> asked_for(const Job& job, int threads) {
+  for (const std::string_view extra : job.resources.sbatch_extra) {
+    if (const auto hint = value_of(extra, "--hint")) {
+      if (*hint == "nomultithread") return 1;
+      if (*hint == "multithread") return threads;
+    }
+    if (const auto count = value_of(extra, "--threads-per-core")) {
+      int number = 0;
+      const auto* end = count->data() + count->size();
+      const auto [stop, error] = std::from_chars(count->data(), end, number);
+      if (error == std::errc{} && stop == end && number >= 1) return std::min(number, threads);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+CpusPerTaskUnit cpus_per_task_unit(const Job& job, const ClusterProfile* profile,
+                                   const NodeType& type) {
+  const int threads = std::max(1, type.threads_per_core);
+  const auto counted = [&](int core) {
+    return CpusPerTaskUnit{
+        .usable = type.cpus * core / threads, .core = core, .threads_per_core = {}};
+  };
+  if (const auto own = asked_for(job, threads)) return counted(*own);
+  if (profile == nullptr || !profile->cpus_are_cores || threads == 1) return counted(threads);
+  auto said = counted(job.binding.smt ? threads : 1);
+  said.threads_per_core = std::to_string(said.core);
+  return said;
+}
+
+}  // namespace dllaunch

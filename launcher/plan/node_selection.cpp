@@ -1,0 +1,316 @@
+#include "launcher/plan/node_selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "launcher/base/nearest_name.hpp"
+#include "launcher/cluster/probed_node.hpp"
+#include "launcher/plan/sbatch_overrides.hpp"
+#include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
+
+namespace dllaunch {
+namespace {
+
+Error unsatisfiable(std::string what, std::string hint) {
+  return {ErrorKind::unsatisfiable, std::move(what), std::move(hint)};
+}
+
+std::vector<std::string> split_names(const std::string& list) {
+  std::vector<std::string> names;
+  std::size_t start = 0;
+  while (start <= list.size()) {
+    const auto end = std::min(list.find(',', start), list.size());
+    names.push_back(list.substr(start, end - start));
+    start = end + 1;
+  }
+  return names;
+}
+
+Error no_such_partition(const std::string& name, const SlurmFacts& slurm) {
+  std::vector<std::string> known;
+  for (const auto& partition : slurm.partitions) known.push_back(partition.name);
+  const auto nearest = nearest_name(name, known);
+  return unsatisfiable(
+      fmt::format("no partition '{}'{}", name, slurm.cluster.empty() ? "" : " on " + slurm.cluster),
+      nearest ? fmt::format("use {}", *nearest)
+              : fmt::format("use one of: {}", fmt::join(known, " ")));
+}
+
+/// The ones named (Slurm takes a list and uses the first that can start), or the default one; none
+/// where there is no such.
+Result<std::vector<const Partition*>> chosen_partitions(const Resources& resources,
+                                                        const SlurmFacts& slurm) {
+  std::vector<const Partition*> chosen;
+  const auto find = [&slurm](const auto& wanted) {
+    return std::find_if(slurm.partitions.begin(), slurm.partitions.end(), wanted);
+  };
+  if (resources.partition) {
+    for (const auto& name : split_names(*resources.partition)) {
+      const auto found = find([&name](const Partition& p) { return p.name == name; });
+      if (found == slurm.partitions.end()) return no_such_partition(name, slurm);
+      chosen.push_back(&*found);
+    }
+    return chosen;
+  }
+  const auto found = find([](const Partition& p) { return p.is_default; });
+  if (found != slurm.partitions.end()) chosen.push_back(&*found);
+  return chosen;
+}
+
+Error no_default_partition(const SlurmFacts& slurm) {
+  std::vector<std::string> known;
+  for (const auto& partition : slurm.partitions) known.push_back(partition.name);
+  return unsatisfiable(std::string(no_default_message),
+                       fmt::format("set resources.partition: {}", fmt::join(known, " or ")));
+}
+
+/// Takes out those whose limit is too low: of several Slurm uses another. Where all are, a QOS may
+/// lift the limit, and only Slurm knows.
+Result<std::string> check_time(const Resources& resources,
+                               std::vector<const Partition*>& partitions) {
+  if (!resources.time || is_unlimited(*resources.time) || partitions.empty()) return std::string();
+  const auto minutes = parse_slurm_minutes(*resources.time);
+  if (!minutes)
+    return Error{ErrorKind::bad_request,
+                 fmt::format("resources.time: '{}' is no duration", *resources.time),
+                 "write it as 00:30:00 or 1-12:00:00"};
+  const auto too_short = [minutes](const Partition* partition) {
+    return partition->max_minutes && *minutes > *partition->max_minutes;
+  };
+  if (!std::all_of(partitions.begin(), partitions.end(), too_short)) {
+    std::erase_if(partitions, too_short);
+    return std::string();
+  }
+  const auto& most = **std::max_element(
+      partitions.begin(), partitions.end(),
+      [](const Partition* a, const Partition* b) { return *a->max_minutes < *b->max_minutes; });
+  auto what = fmt::format("asked for {}, the limit of partition {} is {} minutes", *resources.time,
+                          most.name, *most.max_minutes);
+  if (resources.qos) return what + fmt::format(", unless QOS {} lifts it", *resources.qos);
+  return unsatisfiable(std::move(what),
+                       fmt::format("use --set resources.time={}:{:02}:00", *most.max_minutes / 60,
+                                   *most.max_minutes % 60));
+}
+
+/// Whether a node may have what is asked for: "gpu" or "gpu&hbm80g". Expressions with other
+/// operators are Slurm's to judge.
+bool may_satisfy(const NodeType& type, const std::string& constraint) {
+  if (constraint.find_first_of("|,[]()*!:") != std::string::npos) return true;
+  const auto& has = type.features;
+  std::istringstream wanted(constraint);
+  for (std::string feature; std::getline(wanted, feature, '&');)
+    if (std::find(has.begin(), has.end(), feature) == has.end()) return false;
+  return true;
+}
+
+struct Candidate {
+  NodeType type = {};
+  int hosts = 0;  // that are not excluded
+};
+
+/// Node types that exclude: and constraint: leave, each counted once though in several partitions.
+Result<std::vector<Candidate>> candidates_of(const Resources& resources,
+                                             const std::vector<const Partition*>& partitions) {
+  std::set<std::string> excluded;
+  // With a slash it is the name of a file, which Slurm reads and we do not.
+  if (resources.exclude && resources.exclude->find('/') == std::string::npos) {
+    auto hosts = expand_hosts(*resources.exclude);
+    if (!hosts) return std::move(hosts).error().within("resources.exclude");
+    excluded.insert(hosts->begin(), hosts->end());
+  }
+  std::vector<Candidate> candidates;
+  for (const auto* partition : partitions) {
+    for (const auto& type : partition->node_types) {
+      if (resources.constraint && !may_satisfy(type, *resources.constraint)) continue;
+      const auto hosts = excluded.empty()
+                             ? std::ssize(type.hosts)
+                             : std::count_if(type.hosts.begin(), type.hosts.end(),
+                                             [&](const auto& h) { return !excluded.contains(h); });
+      if (hosts > 0) candidates.push_back({type, static_cast<int>(hosts)});
+    }
+  }
+  return candidates;
+}
+
+int gpus_of_type(const NodeType& type, const std::string& wanted) {
+  if (type.gpu_gres.empty()) return type.gpu_type == wanted ? type.gpus : 0;
+  for (const auto& kind : type.gpu_gres)
+    if (kind.type == wanted) return kind.count;
+  return 0;
+}
+
+/// Where the job names a type of GPU, no other counts. A type that no node has is not ours to judge
+/// here: the checks before the queue do.
+void keep_one_type(const std::string& wanted, std::vector<Candidate>& candidates) {
+  const auto has_it = [&wanted](const Candidate& c) { return gpus_of_type(c.type, wanted) > 0; };
+  if (wanted.empty() || std::none_of(candidates.begin(), candidates.end(), has_it)) return;
+  for (auto& [type, hosts] : candidates) {
+    type.gpus = gpus_of_type(type, wanted);
+    type.gpu_type = type.gpus > 0 ? wanted : "";
+  }
+}
+
+/// What was made of nodes with GPUs of several kinds; empty where there is but one.
+std::string words_for_kinds(const NodeType& type, const std::string& wanted, int gpus) {
+  if (type.gpu_gres.empty()) return {};
+  const auto counted = counted_gpus(type.gpu_gres);
+  return fmt::format("its nodes have several kinds of GPU ({}): this plan counts {}{}",
+                     gpu_words(type.gpu_gres),
+                     wanted.empty() ? gpu_words(counted) : fmt::format("{} x {}", gpus, wanted),
+                     wanted.empty() && counted != type.gpu_gres ? ", no part of one" : "") +
+         (wanted.empty() ? "; resources.sbatch_extra: [--gpus-per-node=TYPE:N] takes one kind"
+                         : "");
+}
+
+int total_hosts(const std::vector<Candidate>& candidates, int least_gpus) {
+  int hosts = 0;
+  for (const auto& candidate : candidates)
+    if (candidate.type.gpus >= least_gpus) hosts += candidate.hosts;
+  return hosts;
+}
+
+int most_gpus(const std::vector<Candidate>& candidates) {
+  int gpus = 0;
+  for (const auto& candidate : candidates) gpus = std::max(gpus, candidate.type.gpus);
+  return gpus;
+}
+
+/// auto: the most GPUs a node that enough nodes have. Named: at least these.
+int least_gpus(const Resources& resources, const std::vector<Candidate>& candidates,
+               bool wants_gpus) {
+  if (!wants_gpus) return 0;
+  if (resources.gpus_per_node) return std::min(*resources.gpus_per_node, most_gpus(candidates));
+  int best = 0;
+  for (const auto& candidate : candidates)
+    if (candidate.type.gpus > best &&
+        total_hosts(candidates, candidate.type.gpus) >= resources.nodes)
+      best = candidate.type.gpus;
+  return best;
+}
+
+/// Fewest CPUs first: a plan for the smallest node fits on every other.
+const NodeType& smallest(const std::vector<Candidate>& candidates, int nodes) {
+  const auto smaller = [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.type.gpus, a.type.cpus) < std::pair(b.type.gpus, b.type.cpus);
+  };
+  const Candidate* best = nullptr;
+  for (const auto& candidate : candidates)
+    if (candidate.hosts >= nodes && (best == nullptr || smaller(candidate, *best)))
+      best = &candidate;
+  return best != nullptr ? best->type
+                         : std::min_element(candidates.begin(), candidates.end(), smaller)->type;
+}
+
+bool same_shape(const NodeType& a, const NodeType& b) {
+  return a.cpus == b.cpus && a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
+         a.threads_per_core == b.threads_per_core && a.gpus == b.gpus && a.gpu_type == b.gpu_type;
+}
+
+NodeType shape_of(const NodeType& type) {
+  auto shape = type;
+  shape.hosts.clear();
+  return shape;
+}
+
+std::string words_for(const std::vector<const Partition*>& partitions) {
+  std::vector<std::string> names;
+  names.reserve(partitions.size());
+  for (const auto* partition : partitions) names.push_back(partition->name);
+  return fmt::format("partition{} {}", names.size() == 1 ? "" : "s", fmt::join(names, ","));
+}
+
+Result<NodeSelection> choose_in(std::vector<const Partition*> partitions,
+                                const Resources& resources, bool wants_gpus) {
+  auto doubt = check_time(resources, partitions);
+  if (!doubt) return std::move(doubt).error();
+  auto candidates = candidates_of(resources, partitions);
+  if (!candidates) return std::move(candidates).error();
+  const auto wanted = wants_gpus ? wanted_gpu_type(resources.sbatch_extra) : std::string();
+  keep_one_type(wanted, *candidates);
+
+  const auto place = words_for(partitions);
+  const int gpus = least_gpus(resources, *candidates, wants_gpus);
+  const int available = total_hosts(*candidates, gpus);
+  if (available < resources.nodes) {
+    const auto kind = gpus > 0 ? fmt::format(" with {} GPUs", gpus) : std::string();
+    const auto left = resources.exclude || resources.constraint
+                          ? " that resources.constraint and resources.exclude leave"
+                          : "";
+    return unsatisfiable(fmt::format("asked for {} node{}{}, {} has {}{}", resources.nodes,
+                                     resources.nodes == 1 ? "" : "s", kind, place, available, left),
+                         available > 0 ? fmt::format("use --set resources.nodes={}", available)
+                                       : "name another resources.partition");
+  }
+  std::erase_if(*candidates, [gpus](const Candidate& c) { return c.type.gpus < gpus; });
+
+  const auto& type = smallest(*candidates, resources.nodes);
+  NodeSelection selection{.where = "nodes of " + place,
+                          .shape = shape_of(type),
+                          .partition = partitions.front()->name,
+                          .hosts = type.hosts,
+                          .others = {},
+                          .uniform = true,
+                          .warnings = {}};
+  for (const auto& candidate : *candidates) {
+    if (!same_description(candidate.type, type)) selection.others.push_back(candidate.type);
+    selection.uniform = selection.uniform && same_shape(candidate.type, selection.shape);
+  }
+  if (!doubt->empty()) selection.warnings.push_back(*std::move(doubt));
+  for (const auto* partition : partitions)
+    if (!partition->up)
+      selection.warnings.push_back(
+          fmt::format("partition {} takes or starts no jobs at the moment", partition->name));
+  if (auto kinds = words_for_kinds(type, wanted, type.gpus); wants_gpus && !kinds.empty())
+    selection.warnings.push_back(place + ": " + kinds);
+  if (!selection.uniform)
+    selection.warnings.push_back(fmt::format(
+        "the nodes of {} differ: this plan is for one kind, each rank binds on the node it gets",
+        place));
+  return selection;
+}
+
+/// A site may choose for the user, by a plug-in that nobody can ask.
+Result<NodeSelection> choose_without_default(const Resources& resources, const SlurmFacts& slurm,
+                                             bool wants_gpus) {
+  std::vector<const Partition*> fitting;
+  for (const auto& partition : slurm.partitions)
+    if (partition.up && choose_in({&partition}, resources, wants_gpus))
+      fitting.push_back(&partition);
+  if (fitting.empty()) return no_default_partition(slurm);
+  auto selection = choose_in(fitting, resources, wants_gpus);
+  if (selection)
+    selection->warnings.insert(
+        selection->warnings.begin(),
+        fmt::format("{}: this plan is for {}; set resources.partition unless the site chooses one",
+                    no_default_message, selection->where));
+  return selection;
+}
+
+}  // namespace
+
+Result<NodeSelection> select_nodes(const Resources& resources, const SlurmFacts& slurm,
+                                   bool wants_gpus) {
+  auto partitions = chosen_partitions(resources, slurm);
+  if (!partitions) return std::move(partitions).error();
+  if (partitions->empty()) return choose_without_default(resources, slurm, wants_gpus);
+  return choose_in(*std::move(partitions), resources, wants_gpus);
+}
+
+Result<NodeSelection> select_nodes(const Job& job, const SlurmFacts& slurm, bool wants_gpus) {
+  const int spare = job.recovery.spare_nodes;
+  auto resources = job.resources;
+  resources.nodes += spare;
+  auto selection = select_nodes(resources, slurm, wants_gpus);
+  // Without them the ranks would find room.
+  if (selection || spare == 0 || !select_nodes(job.resources, slurm, wants_gpus)) return selection;
+  return unsatisfiable(fmt::format("{}; {} of them spare ones", selection.error().what, spare),
+                       "use --set recovery.spare_nodes=0, or fewer resources.nodes");
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,54 @@
+#include "launcher/postmortem/failure_summary.hpp"
+
+#include <utility>
+
+#include "launcher/base/utf8.hpp"
+#include "launcher/run/first_error.hpp"
+#include "launcher/run/log_line.hpp"
+#include "launcher/run/rank_logs.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::size_t most_lines = 12;
+constexpr std::size_t most_bytes = 65536;
+
+}  // namespace
+
+bool add_failure_summary(const RunDir& run, const DeadRank& dead, double since_s,
+                         const StarterOutput& starter, Outcome& outcome) {
+  const auto error = first_error(run, dead, since_s);
+  if (error) {
+    outcome.first_error = describe(*error);
+    if (outcome.advice.empty()) outcome.advice = advice_for(error->line);
+  }
+  if (outcome.advice.empty()) outcome.advice = advice_for(dead);
+  // Who died of a signal did not write the error: its own last lines say where it was.
+  auto excerpt =
+      error && dead.signal == 0
+          ? LogExcerpt{error->log, log_excerpt(file_end(error->log, most_bytes), most_lines)}
+          : excerpt_of(run, dead, most_lines);
+  const bool nobody = dead.rank < 0 && !error && !starter.text.empty();
+  if (nobody || excerpt.lines.empty())
+    excerpt = {starter.path, log_excerpt(starter.text, most_lines)};
+  outcome.log = std::move(excerpt.path);
+  outcome.excerpt = std::move(excerpt.lines);
+  return error.has_value();
+}
+
+void add_stall(const RunTotals& totals, Outcome& outcome) {
+  const auto& stall = totals.stall();
+  if (!stall || outcome.status != RunStatus::failed || stall->line.empty()) return;
+  constexpr std::size_t most_shown = 1000;
+  const std::string line(first_bytes(shown_line(stall->line), most_shown));
+  if (stall->state == "gave up") {
+    outcome.first_error = line;
+    outcome.advice =
+        "see what the ranks it names wait for; if they only need longer, raise "
+        "runtime.stall_abort_seconds";
+  } else if (outcome.first_error.empty()) {
+    outcome.first_error = line;
+  }
+}
+
+}  // namespace dllaunch

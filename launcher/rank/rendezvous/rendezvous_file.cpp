@@ -1,0 +1,128 @@
+#include "launcher/rank/rendezvous/rendezvous_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "launcher/rank/rendezvous/sockets.hpp"
+#include "launcher/rank/rendezvous/user_key.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr mode_t others_write = 022;
+constexpr mode_t others_at_all = 077;
+constexpr std::size_t most_bytes = 65536;
+
+/// Closes itself.
+struct Descriptor {
+  explicit Descriptor(int opened) : fd(opened) {}
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int fd;
+};
+
+std::string folder_of(const std::string& run_dir) {
+  return run_dir + "/.rendezvous";
+}
+
+Error not_ours(const std::string& path, const std::string& what, const std::string& hint) {
+  return {ErrorKind::bad_request, fmt::format("{} {}", path, what), hint};
+}
+
+Result<Ok> check(int fd, const std::string& path, mode_t forbidden) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0)
+    return Error{ErrorKind::unavailable, fmt::format("cannot look at {}: {}", path, last_error()),
+                 ""};
+  if (info.st_uid != geteuid())
+    return not_ours(path, fmt::format("belongs to user {}, not to you", info.st_uid),
+                    "take it away, or give another run directory");
+  if ((info.st_mode & forbidden & others_write) != 0)
+    return not_ours(path, "can be written by others", "chmod go-w " + path);
+  if ((info.st_mode & forbidden) != 0)
+    return not_ours(path, "holds a secret and can be read by others", token_remedy);
+  return Ok{};
+}
+
+/// The folder; -1: it is not there. A look at it also corrects NFS, which remembers for half a
+/// minute that a file was not there.
+Result<int> open_folder(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0 && (errno == ELOOP || errno == ENOTDIR))
+    return not_ours(path, "is a link or no folder", "take it away");
+  if (folder < 0) return -1;
+  if (auto good = check(folder, path, others_write); !good) {
+    close(folder);
+    return std::move(good).error();
+  }
+  return folder;
+}
+
+}  // namespace
+
+std::string meeting_file(const std::string& run_dir, const std::string& start_name) {
+  return folder_of(run_dir) + "/" + start_name;
+}
+
+Result<Ok> publish(const std::string& run_dir, const std::string& start_name,
+                   const RendezvousPoint& point) {
+  const auto path = meeting_file(run_dir, start_name);
+  mkdir(folder_of(run_dir).c_str(), 0700);
+  const auto opened = open_folder(folder_of(run_dir));
+  if (!opened) return opened.error();
+  const Descriptor folder(*opened);
+  const auto cannot = [&] {
+    return Error{ErrorKind::unavailable, fmt::format("cannot write {}: {}", path, last_error()),
+                 "the run directory must be writable on every node"};
+  };
+  if (folder.fd < 0) return cannot();
+  const auto unfinished = fmt::format("{}.{}", start_name, getpid());
+  unlinkat(folder.fd, unfinished.c_str(), 0);
+  const Descriptor file(openat(folder.fd, unfinished.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file.fd < 0) return cannot();
+  // Inherited access lists of a file system may have opened it.
+  fchmod(file.fd, 0600);
+  auto good = check(file.fd, path, point.secret.empty() ? others_write : others_at_all);
+  const std::string line = to_line(point, start_name);
+  if (good && (write(file.fd, line.data(), line.size()) != static_cast<ssize_t>(line.size()) ||
+               fsync(file.fd) != 0 ||
+               renameat(folder.fd, unfinished.c_str(), folder.fd, start_name.c_str()) != 0))
+    good = cannot();
+  if (!good) unlinkat(folder.fd, unfinished.c_str(), 0);
+  return good;
+}
+
+Result<std::optional<RendezvousPoint>> published(const std::string& run_dir,
+                                                 const std::string& start_name) {
+  const std::optional<RendezvousPoint> nothing;
+  const auto path = meeting_file(run_dir, start_name);
+  const auto opened = open_folder(folder_of(run_dir));
+  if (!opened) return opened.error();
+  const Descriptor folder(*opened);
+  if (folder.fd < 0) return nothing;
+  const Descriptor file(
+      openat(folder.fd, start_name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (file.fd < 0 && errno == ELOOP) return not_ours(path, "is a link", "take it away");
+  if (file.fd < 0) return nothing;
+  if (auto good = check(file.fd, path, others_write); !good) return std::move(good).error();
+  std::string text(most_bytes, '\0');
+  const ssize_t got = read(file.fd, text.data(), text.size());
+  if (got <= 0) return nothing;
+  text.resize(static_cast<std::size_t>(got));
+  auto point = parse_rendezvous_point(text, start_name);
+  if (!point) return nothing;
+  if (!point->secret.empty())
+    if (auto good = check(file.fd, path, others_at_all); !good) return std::move(good).error();
+  return std::optional<RendezvousPoint>(*std::move(point));
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,57 @@
+#include "launcher/run/run_ownership.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <string>
+
+#include "launcher/run/events.hpp"
+#include "launcher/run/rank_logs.hpp"
+
+namespace dllaunch {
+namespace {
+
+/// 2 of "2"; 0 of what is no number, as of a job that Slurm never started again.
+int restarts_of(const std::string& text) {
+  int restarts = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, restarts);
+  return problem == std::errc() && stop == end ? std::max(0, restarts) : 0;
+}
+
+double unix_seconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+/// The highest that the end of events.jsonl tells of; of numbers that are none 0.
+std::int64_t newest_fencing_token(const RunDir& run) {
+  constexpr std::size_t most_bytes = 65536;
+  const std::string text = file_end(run.events(), most_bytes);
+  std::int64_t newest = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find('\n', begin), text.size());
+    const auto event = parse_event(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+    const auto fencing_token =
+        event ? parse_generation(std::to_string(fencing_token_of(*event))) : std::nullopt;
+    newest = std::max(newest, fencing_token.value_or(0));
+  }
+  return newest;
+}
+
+}  // namespace
+
+Result<RunOwnership> take_run_ownership(const RunDir& run, System& system) {
+  const RunOwner holder{
+      .host = system.host_name(),
+      .pid = getpid(),
+      .job = system.environment("SLURM_JOB_ID").value_or(""),
+      .restart = restarts_of(system.environment("SLURM_RESTART_COUNT").value_or("")),
+      .since = unix_seconds()};
+  return RunOwnership::take(run.path, holder, newest_fencing_token(run));
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,208 @@
+#include "launcher/slurm/option_overrides.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+#include "launcher/base/nearest_name.hpp"
+
+namespace dllaunch {
+namespace {
+
+using lint::SlurmProgram;
+using lint::Text;
+using Strings = std::vector<std::string>;
+
+/// Options of one row decide the same thing: Slurm refuses or ignores the second.
+constexpr std::array<std::array<std::string_view, 4>, 4> one_of = {{
+    {"--requeue", "--no-requeue", "", ""},
+    {"--mem", "--mem-per-cpu", "--mem-per-gpu", ""},
+    {"--exclusive", "--oversubscribe", "", ""},
+    {"--gpus-per-node", "--gpus", "--gpus-per-socket", "--gpus-per-task"},
+}};
+
+/// What the plan was made from: to change it behind its back makes it wrong.
+std::string_view key_of(std::string_view option) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> keys = {{
+      {"--nodes", "resources.nodes"},
+      {"--ntasks", "resources.ranks_per_node"},
+      {"--ntasks-per-node", "resources.ranks_per_node"},
+      {"--cpus-per-task", "resources.cpus_per_rank"},
+      {"--gpus-per-node", "resources.gpus_per_node"},
+      {"--partition", "resources.partition"},
+      {"--constraint", "resources.constraint"},
+      {"--array", "array"},
+  }};
+  const auto found =
+      std::find_if(keys.begin(), keys.end(), [&](const auto& row) { return row.first == option; });
+  return found == keys.end() ? std::string_view() : found->second;
+}
+
+/// "h100:4" asks for as many GPUs as "4".
+std::string_view count_in(std::string_view value) {
+  const auto colon = value.rfind(':');
+  return colon == std::string_view::npos ? value : value.substr(colon + 1);
+}
+
+/// The full name with its dashes of what stands in "!-p", "!--open-mode=append".
+std::string removed_name(std::string_view text, SlurmProgram program) {
+  text = text.substr(0, text.find_first_of("= "));
+  if (text.starts_with("--")) {
+    std::string name(text);
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+  }
+  for (const auto& option : lint::slurm_options()) {
+    const bool known = program == SlurmProgram::sbatch ? option.sbatch : option.srun;
+    if (known && option.letter != '\0' && text.size() == 2 && text[1] == option.letter)
+      return "--" + std::string(option.name);
+  }
+  return std::string(text);
+}
+
+/// One list of options being edited.
+class Edit {
+ public:
+  Edit(OptionLines ours, SlurmProgram program, std::string_view where)
+      : where_(where), program_(program) {
+    edited_.ours = std::move(ours);
+  }
+
+  void remove(std::string_view text) {
+    const auto name = removed_name(text, program_);
+    const auto gone =
+        std::erase_if(edited_.ours, [&](const auto& option) { return option.first == name; });
+    if (gone > 0) return;
+    Strings known;
+    for (const auto& option : edited_.ours) known.push_back(option.first);
+    const auto nearest = nearest_name(name, known);
+    edited_.warnings.push_back(fmt::format("{}: there is no {} to take out{}", where_, name,
+                                           nearest ? fmt::format("; write !{}", *nearest) : ""));
+  }
+
+  /// The place of ours that says the same; ours.size() where there is none.
+  std::size_t find(std::string_view name, std::string_view value) const {
+    const auto& ours = edited_.ours;
+    const auto found = std::find_if(ours.begin(), ours.end(), [&](const auto& option) {
+      return decide_the_same(option.first, name, value);
+    });
+    return static_cast<std::size_t>(found - ours.begin());
+  }
+
+  void warn_of_a_stale_plan(const std::string& name, const std::string& value) {
+    const auto key = key_of(name);
+    if (key.empty()) return;
+    const auto at = find(name, value);
+    const bool there = at < edited_.ours.size() && edited_.ours[at].first == name;
+    if (there && count_in(edited_.ours[at].second) == count_in(value)) return;
+    // srun's own count is sbatch's business; the plan has no word on what it did not write.
+    if (!there && program_ == SlurmProgram::srun) return;
+    edited_.warnings.push_back(fmt::format(
+        "{}: {} changes the job but not the plan{}: set {} instead", where_,
+        option_word({name, value}),
+        there ? fmt::format(", which counts on {}", option_word(edited_.ours[at])) : "", key));
+  }
+
+  void replace(std::size_t at, std::string name, std::string value) {
+    edited_.ours[at] = {std::move(name), std::move(value)};
+  }
+  void drop(std::size_t at) {
+    edited_.ours.erase(edited_.ours.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  std::size_t size() const { return edited_.ours.size(); }
+  void add(std::string word) { edited_.more.push_back(std::move(word)); }
+  OverriddenOptions take() { return std::move(edited_); }
+
+ private:
+  OverriddenOptions edited_;
+  std::string_view where_;
+  SlurmProgram program_;
+};
+
+/// "-p gpu" and "--mail-type END" are two words on one line.
+std::vector<Text> words_of_line(const std::string& line) {
+  const auto blank = line.find(' ');
+  const auto equals = line.find('=');
+  if (blank == std::string::npos || equals < blank) return {Text(line, 0)};
+  const auto value = line.find_first_not_of(' ', blank);
+  std::vector<Text> words = {Text(std::string_view(line).substr(0, blank), 0)};
+  if (value != std::string::npos) words.emplace_back(std::string_view(line).substr(value), 0);
+  return words;
+}
+
+}  // namespace
+
+bool decide_the_same(std::string_view a, std::string_view b, std::string_view b_value) {
+  if (a == b) return true;
+  // Generic resources are many things; one kind of them is what --gpus-per-node asks for.
+  if (a == "--gpus-per-node" && b == "--gres") return b_value.find("gpu") != std::string::npos;
+  return std::any_of(one_of.begin(), one_of.end(), [&](const auto& row) {
+    return std::find(row.begin(), row.end(), a) != row.end() &&
+           std::find(row.begin(), row.end(), b) != row.end();
+  });
+}
+
+std::optional<std::pair<std::string, std::string>> option_of_line(const std::string& line) {
+  const auto words = words_of_line(line);
+  // "-p gpu -A bio"
+  if (words.size() == 2 && words[1].bytes().find(" -") != std::string::npos) return std::nullopt;
+  const auto parsed = lint::parse_slurm_options(words, SlurmProgram::sbatch);
+  if (parsed.options.size() != 1 || !parsed.problems.empty() || !parsed.others.empty() ||
+      !parsed.complete)
+    return std::nullopt;
+  return std::pair("--" + parsed.options[0].name, parsed.options[0].value.bytes());
+}
+
+std::string option_word(const std::pair<std::string, std::string>& option) {
+  return option.second.empty() ? option.first : option.first + "=" + option.second;
+}
+
+OverriddenOptions override_sbatch(OptionLines ours, const Strings& extras) {
+  Edit edit(std::move(ours), SlurmProgram::sbatch, "resources.sbatch_extra");
+  for (const auto& extra : extras) {
+    if (extra.starts_with("!-")) {
+      edit.remove(std::string_view(extra).substr(1));
+      continue;
+    }
+    auto option = option_of_line(extra);
+    if (!option) {
+      edit.add(extra);
+      continue;
+    }
+    edit.warn_of_a_stale_plan(option->first, option->second);
+    const auto at = edit.find(option->first, option->second);
+    if (at < edit.size())
+      edit.replace(at, option->first, option->second);
+    else
+      edit.add(words_of_line(extra).size() == 1 ? extra
+                                                : option_word({option->first, option->second}));
+  }
+  return edit.take();
+}
+
+OverriddenOptions override_srun(OptionLines ours, const Strings& extras) {
+  Edit edit(std::move(ours), SlurmProgram::srun, "resources.srun_extra");
+  std::vector<Text> words;
+  for (const auto& extra : extras) {
+    if (extra.starts_with("!-")) {
+      edit.remove(std::string_view(extra).substr(1));
+      continue;
+    }
+    edit.add(extra);
+    words.emplace_back(extra, 0);
+  }
+  const auto parsed = lint::parse_slurm_options(words, SlurmProgram::srun);
+  for (const auto& option : parsed.options) {
+    const auto name = "--" + option.name;
+    const auto& value = option.value.bytes();
+    edit.warn_of_a_stale_plan(name, value);
+    if (const auto at = edit.find(name, value); at < edit.size()) edit.drop(at);
+  }
+  return edit.take();
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,117 @@
+#include "launcher/slurm/pending_reasons.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace dllaunch {
+namespace {
+
+using Pair = std::pair<std::string_view, std::string_view>;
+
+/// AssocGrpGRESMinutes, QOSMaxCpuPerUserLimit, MaxMemPerAccount: whose limit, of what, per what.
+std::string limit_in_words(std::string_view reason) {
+  constexpr std::array<Pair, 7> owners = {{{"AssocGrp", "of the account"},
+                                           {"AssocMax", "of the account for you"},
+                                           {"AssociationJobLimit", "of the account"},
+                                           {"QOSGrp", "of the QOS"},
+                                           {"QOSMax", "of the QOS"},
+                                           {"QOSMin", "of the QOS"},
+                                           {"Max", "of the QOS"}}};
+  constexpr std::array<Pair, 12> resources = {{{"Billing", "billing units"},
+                                               {"Submit", "jobs in the queue"},
+                                               {"GRES", "GPUs and other devices"},
+                                               {"Gres", "GPUs and other devices"},
+                                               {"Energy", "energy"},
+                                               {"License", "licences"},
+                                               {"Jobs", "running jobs"},
+                                               {"Node", "nodes"},
+                                               {"Mem", "memory"},
+                                               {"Cpu", "CPUs"},
+                                               {"CPU", "CPUs"},
+                                               {"BB", "burst buffer"}}};
+  for (const auto& [owner, whose] : owners) {
+    if (!reason.starts_with(owner)) continue;
+    const auto what = reason.substr(owner.size());
+    if (what.starts_with("Wall") || what.find("WallDuration") != std::string_view::npos)
+      return fmt::format("the limit on a job's time {} is exceeded", whose);
+    for (const auto& [key, name] : resources) {
+      if (what.find(key) == std::string_view::npos) continue;
+      if (owner == "QOSMin") return fmt::format("it asks for fewer {} than the QOS wants", name);
+      if (what.find("Minutes") != std::string_view::npos)
+        return fmt::format("the {} {} are used up for this period", name, whose);
+      return fmt::format("the limit on {} {} is reached", name, whose);
+    }
+    if (owner != "Max") return fmt::format("a limit {} is reached", whose);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string explain_reason(const std::string& reason) {
+  static const std::map<std::string_view, std::string_view> words = {
+      {"AccountNotAllowed", "its account may not use the partition"},
+      {"AccountingPolicy", "a limit of accounting is reached"},
+      {"BadConstraints", "no nodes can ever be what it asks for: cancel it and change the job"},
+      {"BeginTime", "not before its start time"},
+      {"BurstBufferOperation", "its burst buffer failed"},
+      {"BurstBufferResources", "waiting for room in the burst buffer"},
+      {"BurstBufferStageIn", "its data are being copied to the burst buffer"},
+      {"Cleaning", "back in the queue, its last run is still being cleaned up"},
+      {"DeadLine", "it cannot end before its deadline"},
+      {"Dependency", "waiting for another job"},
+      {"DependencyNeverSatisfied", "the job it waits for failed: it will never start"},
+      {"FedJobLock", "waiting for the other clusters of the federation"},
+      {"FrontEndDown", "no front end node is up"},
+      {"InactiveLimit", "it was inactive for too long"},
+      {"InvalidAccount", "its account is not valid: cancel it and change resources.account"},
+      {"InvalidQOS", "its QOS is not valid: cancel it and change resources.qos"},
+      {"JobArrayTaskLimit", "as many tasks of its array run as the array allows"},
+      {"JobHeldAdmin", "held by an administrator: only they can release it"},
+      {"JobHeldUser", "held; scontrol release lets it go"},
+      {"JobHoldMaxRequeue", "held: it went back to the queue too often"},
+      {"JobLaunchFailure", "it could not be started: a node may be ill"},
+      {"Licenses", "waiting for a licence"},
+      {"NodeDown", "a node that it needs is down"},
+      {"NonZeroExitCode", "it ended with an error"},
+      {"PartitionDown", "the partition is down"},
+      {"PartitionInactive", "the partition is inactive"},
+      {"PartitionNodeLimit",
+       "it asks for more nodes than the partition allows, or for nodes that "
+       "are down"},
+      {"PartitionTimeLimit", "it asks for more time than the partition allows"},
+      {"Priority", "jobs with higher priority are ahead"},
+      {"Prolog", "its nodes are being prepared"},
+      {"QOSJobLimit", "the QOS has reached its limit of jobs"},
+      {"QOSNotAllowed", "its QOS may not be used with this account or partition"},
+      {"QOSResourceLimit", "the QOS has reached a limit on resources"},
+      {"QOSTimeLimit", "the QOS has used up its time"},
+      {"QOSUsageThreshold", "the QOS has used more than its share"},
+      {"ReqNodeNotAvail", "nodes it needs are not available"},
+      {"ReqNodesNotAvailable", "nodes it needs are not available"},
+      {"Reservation", "waiting for its reservation to begin"},
+      {"ReservationDeleted",
+       "its reservation was deleted: cancel it and change "
+       "resources.reservation"},
+      {"Resources", "next in line, waiting for nodes to become free"},
+      {"SchedDefer", "Slurm waits before it looks at new jobs"},
+      {"SystemFailure", "Slurm, a file system or the network failed"},
+      {"TimeLimit", "it reached its time limit"},
+  };
+  if (reason.empty() || reason == "None") return "waiting for Slurm to look at it";
+  // "ReqNodeNotAvail, UnavailableNodes:n2", "(Resources)", "AssocGrpGRES"
+  const auto begin = reason.find_first_not_of("( ");
+  const auto end = reason.find_first_of(",) ", begin == std::string::npos ? 0 : begin);
+  if (begin == std::string::npos) return reason;
+  const auto key = std::string_view(reason).substr(begin, end - begin);
+  const auto found = words.find(key);
+  const auto said = found != words.end() ? std::string(found->second) : limit_in_words(key);
+  if (said.empty()) return reason;
+  return fmt::format("{} ({})", said, reason);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,45 @@
+#include "launcher/slurm/requeue.hpp"
+
+#include <algorithm>
+
+namespace dllaunch {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Clock = std::chrono::steady_clock;
+
+Result<Ok> requeue(System& system, const JobAllocation& allocation, const RequeueOptions& how) {
+  constexpr milliseconds longest(15'000);
+  constexpr seconds reserve(3);
+  constexpr seconds slurm_asks_nodes(150);
+  // Slurm ends the job itself when it gives the node up: its TERM is nobody's wish, and it soon
+  // says so.
+  constexpr seconds slurms_own(5);
+  const auto began = Clock::now();
+  const auto give_up_at = began + std::chrono::minutes(10);
+  std::optional<Clock::time_point> told_at;
+  for (milliseconds pause(1000);; pause = std::min(2 * pause, longest)) {
+    const std::chrono::duration<double> left(how.seconds_left().value_or(1e9));
+    const auto now = Clock::now();
+    const bool in_time = now + pause < give_up_at && left > pause + reserve;
+    const bool may_be_new = now - began < slurm_asks_nodes;
+    const auto done =
+        requeue(system, allocation,
+                {.wait = in_time, .silent = may_be_new ? how.silent : std::vector<std::string>()});
+    if (done && !how.exclude.empty()) {
+      const auto excluded = exclude_nodes(system, allocation, how.exclude);
+      if (!excluded) system.log("dllaunch: " + excluded.error().what + "\n");
+    }
+    if (done) return Ok{};
+    const auto kind = done.error().kind;
+    if (kind == ErrorKind::bad_request) {
+      system.log("dllaunch: " + done.error().what + "\n");
+      return Ok{};
+    }
+    if (kind != ErrorKind::timeout || !in_time) return done.error();
+    if (how.stopped(told_at ? milliseconds(500) : pause) && !told_at) told_at = Clock::now();
+    if (told_at && Clock::now() - *told_at > slurms_own) return done.error();
+  }
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,137 @@
+#include "launcher/supervise/liveness.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+#include <variant>
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::duration;
+
+/// The trainer's own watchdogs act at the limit and need some seconds to end; the supervisor is for
+/// what they cannot see.
+constexpr double most_margin_s = 30;
+/// Loading and validating tell nothing: there it is only for the hopeless.
+constexpr double long_phase = 10;
+constexpr double unhurried_s = 60;
+
+std::uint64_t size_of(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  return error ? 0 : size;
+}
+
+/// Changes with the file's size and times; 0: not there.
+std::uint64_t print_of(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return 0;
+  std::uint64_t print = 14695981039346656037ULL;
+  for (const auto part :
+       {static_cast<std::uint64_t>(info.st_ino), static_cast<std::uint64_t>(info.st_size),
+        static_cast<std::uint64_t>(info.st_mtim.tv_sec),
+        static_cast<std::uint64_t>(info.st_mtim.tv_nsec)}) {
+    print = (print ^ part) * 1099511628211ULL;
+  }
+  return print | 1;
+}
+
+}  // namespace
+
+std::string heartbeat_file(const RunDir& run) {
+  return run.path + "/.heartbeat";
+}
+
+Liveness::Liveness(RunDir run, bool trains, double limit_s, Time now, std::int64_t fencing_token)
+    : run_(std::move(run)),
+      trains_(trains),
+      limit_s_(limit_s),
+      fencing_token_(fencing_token),
+      events_(run_.events(), size_of(run_.events())),
+      moved_at_(now),
+      next_look_(now) {
+  std::error_code ignored;
+  fs::remove(heartbeat_file(run_), ignored);
+}
+
+void Liveness::look(Time now) {
+  if (trains_) {
+    for (auto events = events_.read(); !events.empty(); events = events_.read()) {
+      for (const auto& event : events) {
+        const auto whose = fencing_token_of(event);
+        if (fencing_token_ != 0 && whose != 0 && whose != fencing_token_) continue;
+        moved_at_ = now;
+        take(event);
+      }
+    }
+  }
+  if (now < next_look_) return;
+  // Where nobody is ended for silence it is only told afterwards.
+  const double pause_s = limit_s_ > 0 ? std::clamp(limit_s_ / 20, 0.5, 30.0) : unhurried_s;
+  next_look_ = now + std::chrono::duration_cast<Time::duration>(duration<double>(pause_s));
+  look_at_files(now);
+}
+
+void Liveness::look_at_files(Time now) {
+  const auto print = fingerprint();
+  if (std::exchange(fingerprint_, print) != print) moved_at_ = now;
+}
+
+void Liveness::take(const Event& event) {
+  if (const auto* start = std::get_if<StartEvent>(&event)) {
+    steps_per_epoch_ = std::max<std::int64_t>(0, start->steps_per_epoch.value_or(0));
+    training_end_.clear();
+    stride_ = 0;
+  } else if (const auto* step = std::get_if<StepEvent>(&event)) {
+    stride_ = step->step > step_ ? step->step - step_ : 0;
+    step_ = step->step;
+  } else if (const auto* end = std::get_if<EndEvent>(&event)) {
+    training_end_ = end->status;
+  } else if (std::holds_alternative<EpochEvent>(event)) {
+    stride_ = 0;
+  }
+}
+
+std::uint64_t Liveness::fingerprint() const {
+  const auto beat = print_of(heartbeat_file(run_));
+  if (beat != 0 && !trains_) return beat;
+  std::uint64_t all = print_of(run_.events()) + print_of(run_.checkpoints());
+  std::error_code error;
+  for (fs::directory_iterator at(run_.out(), error), end; !error && at != end;
+       at.increment(error)) {
+    // The job's own log has Slurm's last words too, and ours.
+    const bool of_rank = at->path().filename().string().starts_with("rank-");
+    if (of_rank || limit_s_ > 0) all += print_of(at->path().string());
+  }
+  return all;
+}
+
+/// In the middle of an epoch the next step is never far; events come at most ten a second, so the
+/// last ones of an epoch may not be told.
+double Liveness::allowed_s() const {
+  if (!trains_) return limit_s_;
+  const double margin_s = std::min(limit_s_, most_margin_s);
+  const auto left = steps_per_epoch_ > 0 ? steps_per_epoch_ - step_ % steps_per_epoch_ : 0;
+  const bool steps =
+      stride_ > 0 && step_ % std::max<std::int64_t>(1, steps_per_epoch_) != 0 && left > 3 * stride_;
+  return steps ? limit_s_ + margin_s : long_phase * limit_s_ + margin_s;
+}
+
+double Liveness::silent_s(Time now) {
+  look_at_files(now);
+  return duration<double>(now - moved_at_).count();
+}
+
+std::string Liveness::wedged(Time now) const {
+  if (limit_s_ <= 0) return "";
+  const double silent = duration<double>(now - moved_at_).count();
+  if (silent <= allowed_s()) return "";
+  return fmt::format("nothing moved for {:.0f} s", silent);
+}
+
+}  // namespace dllaunch

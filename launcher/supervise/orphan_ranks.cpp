@@ -1,0 +1,65 @@
+#include "launcher/supervise/orphan_ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "launcher/os/descendants.hpp"
+#include "launcher/supervise/rank_states.hpp"
+
+namespace dllaunch {
+namespace {
+
+constexpr std::chrono::seconds patience(10);  // of one question to Slurm
+
+/// Those of this job: another one of the same run has ranks of its own.
+std::vector<pid_t> pids_here(const RunDir& run, const JobAllocation& allocation) {
+  auto pids = pids_of_run(run.path);
+  std::erase_if(pids, [&](pid_t pid) {
+    return variable_of(pid, "SLURM_JOB_ID").value_or("") != allocation.job;
+  });
+  return pids;
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+}  // namespace
+
+std::vector<std::string> steps_of_run(const RunDir& run, const JobAllocation& allocation) {
+  std::vector<std::string> steps;
+  for (const pid_t pid : pids_here(run, allocation)) {
+    const auto number = variable_of(pid, "SLURM_STEP_ID").value_or("");
+    const auto step = allocation.job + "." + number;
+    const bool known = std::find(steps.begin(), steps.end(), step) != steps.end();
+    if (is_number(number) && !known) steps.push_back(step);
+  }
+  return steps;
+}
+
+void end_steps(System& system, const std::vector<std::string>& steps) {
+  for (const auto& step : steps) {
+    const auto done = system.run({"scancel", step}, patience);
+    if (done && done->exit_code == 0) continue;
+    const auto words = done ? done->err : done.error().what;
+    system.log(fmt::format("dllaunch: scancel {}: {}\n", step, words.substr(0, words.find('\n'))));
+  }
+}
+
+void end_orphan_ranks(System& system, const RunDir& run, const JobAllocation& allocation) {
+  if (allocation.job.empty()) return;
+  // Asked for before any is ended: who is gone tells no step.
+  const auto steps = steps_of_run(run, allocation);
+  const auto pids = pids_here(run, allocation);
+  if (pids.empty()) return;
+  system.log(fmt::format("dllaunch: {} processes of an earlier start are still there: ended\n",
+                         pids.size()));
+  end_steps(system, steps);
+  // Without slurmd on this node nobody hears scancel.
+  for (const pid_t pid : pids) kill(pid, SIGKILL);
+}
+
+}  // namespace dllaunch

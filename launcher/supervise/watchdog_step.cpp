@@ -1,0 +1,108 @@
+#include "launcher/supervise/watchdog_step.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "launcher/plan/program_paths.hpp"
+#include "launcher/slurm/srun_env_options.hpp"
+
+namespace dllaunch {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds first_pause(10'000);
+constexpr milliseconds longest_pause(300'000);
+
+std::string log_of(const RunDir& run) {
+  return run.path + "/watcher.log";
+}
+
+}  // namespace
+
+std::string node_to_watch_from(const std::vector<std::string>& nodes, const std::string& host) {
+  const auto found =
+      std::find_if(nodes.rbegin(), nodes.rend(), [&](const auto& node) { return node != host; });
+  return found == nodes.rend() ? "" : *found;
+}
+
+std::vector<std::string> watch_words(const SupervisedRun& run, const std::string& node,
+                                     const std::string& dllaunch) {
+  std::vector<std::string> argv = {"env"};
+  for (const auto& inherited : srun_env_options()) {
+    argv.emplace_back("-u");
+    argv.emplace_back(inherited.variable);
+  }
+  argv.insert(argv.end(), {"srun",
+                           "--jobid=" + run.allocation.job,
+                           "--overlap",
+                           "--nodelist=" + node,
+                           "--nodes=1",
+                           "--ntasks=1",
+                           "--cpus-per-task=1",
+                           "--cpu-bind=none",
+                           "--mem-bind=none",
+                           "--mem=0",
+                           "--gres=none",
+                           "--mpi=none",
+                           "--input=none",
+                           "--job-name=dllaunch-watch",
+                           dllaunch,
+                           "supervise",
+                           "--watch-script",
+                           run.allocation.host,
+                           "--run-dir",
+                           run.dir.path});
+  return argv;
+}
+
+WatchdogStep::WatchdogStep(System& system, const SupervisedRun& run) : system_(system), run_(run) {}
+
+WatchdogStep::~WatchdogStep() {
+  if (!step_ || step_->poll()) return;
+  step_->send(SIGTERM);
+  constexpr int looks = 150;
+  for (int i = 0; i < looks && !step_->poll(); ++i) std::this_thread::sleep_for(milliseconds(20));
+}
+
+void WatchdogStep::keep(Time now) {
+  const bool wanted = run_.recovery.plan.spare_nodes > 0 && !run_.allocation.host.empty();
+  if (!wanted || now < next_start_) return;
+  if (step_) {
+    const auto code = step_->poll();
+    if (!code) return;
+    step_.reset();
+    log_once(
+        fmt::format("the job's watcher left with code {} (watcher.log); another follows", *code));
+  }
+  start();
+  pause_ = std::clamp(2 * pause_, first_pause, longest_pause);
+  next_start_ = now + pause_;
+}
+
+void WatchdogStep::start() {
+  // Signals and the clock wait meanwhile.
+  const auto left = nodes_left(system_, run_.allocation, std::chrono::seconds(2));
+  const auto paths = program_paths("");
+  const auto env = system_.find_program("env");
+  if (!left || !paths || !env) return;
+  const auto node = node_to_watch_from(left->there, run_.allocation.host);
+  if (node.empty()) return;
+  auto step = OwnedProcess::start({.program = *env,
+                                   .argv = watch_words(run_, node, paths->dllaunch),
+                                   .environment = {},
+                                   .output_path = log_of(run_.dir)});
+  if (step)
+    step_.emplace(*std::move(step));
+  else
+    log_once(step.error().what);
+}
+
+void WatchdogStep::log_once(const std::string& words) {
+  if (!std::exchange(said_, true)) system_.log(fmt::format("dllaunch: {}\n", words));
+}
+
+}  // namespace dllaunch

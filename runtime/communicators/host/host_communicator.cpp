@@ -1,0 +1,26 @@
+#include "runtime/communicators/host/host_communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "runtime/communicators/hierarchical/hierarchical.hpp"
+#include "runtime/communicators/mpi/mpi.hpp"
+#include "runtime/communicators/solo/solo.hpp"
+
+namespace dllaunch {
+
+Result<std::unique_ptr<Communicator>> open_host_communicator(const RankEnv& env) {
+  if (env.world_size == 1) return open_solo(env);
+  auto mpi = open_mpi(env);  // first: it keeps MPI alive meanwhile
+  if (!mpi) return mpi;
+  auto hierarchical = open_hierarchical(env);
+  if (hierarchical) return hierarchical;
+  if (env.rank == 0) {
+    fmt::print(stderr, "dltrain: warning: {}; gradients go through MPI, which is slower\n",
+               hierarchical.error().what);
+  }
+  return mpi;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,28 @@
+// How a collective joins the elements of the ranks.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace dllaunch {
+
+/// average: the sum divided by size(), whole numbers towards zero; bytes wrap and have none worth
+/// using. hierarchical adds 16-bit floats in fp32 within a node and rounds once; mpi and ring round
+/// at every pair. min and max are NaN where any rank brings one.
+enum class ReduceOp : std::uint8_t { sum, average, min, max };
+
+constexpr std::string_view to_string(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return "sum";
+    case ReduceOp::average:
+      return "average";
+    case ReduceOp::min:
+      return "min";
+    case ReduceOp::max:
+      return "max";
+  }
+  return "";
+}
+
+}  // namespace dllaunch

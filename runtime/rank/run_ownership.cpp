@@ -1,0 +1,282 @@
+#include "runtime/rank/run_ownership.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A larger number is no generation of ours but damage, or somebody else's file.
+constexpr std::int64_t most_generations = 1'000'000'000'000;
+constexpr std::int64_t kept = 8;  // names of the past, for people who look
+constexpr std::size_t longest_text = 4096;
+constexpr std::size_t longest_word = 255;
+constexpr std::string_view temporary_prefix = ".tmp-";
+
+fs::path folder_of(const fs::path& run_dir) {
+  return run_dir / ".lease";
+}
+
+fs::path name_of(const fs::path& run_dir, std::int64_t generation) {
+  return folder_of(run_dir) / std::to_string(generation);
+}
+
+Error refused(const fs::path& run_dir, std::string_view what, int why) {
+  return {ErrorKind::unavailable,
+          fmt::format("cannot {} {}: {}", what, folder_of(run_dir).string(), std::strerror(why)),
+          "check that the run's directory is there and may be written, then start again"};
+}
+
+struct Names {
+  std::vector<std::int64_t> generations;  // ascending
+  std::vector<std::string> temporaries;
+
+  std::int64_t highest() const { return generations.empty() ? 0 : generations.back(); }
+};
+
+/// A name that was there from the beginning of the look to its end is in it. A folder that does
+/// not exist holds none.
+Result<Names> look(const fs::path& run_dir) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(folder_of(run_dir).c_str()),
+                                                   &::closedir);
+  Names names;
+  if (!folder) return errno == ENOENT ? Result<Names>(names) : refused(run_dir, "read", errno);
+  while (true) {
+    errno = 0;
+    const dirent* entry = ::readdir(folder.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (const auto generation = parse_generation(name)) names.generations.push_back(*generation);
+    if (name.starts_with(temporary_prefix)) names.temporaries.emplace_back(name);
+  }
+  if (errno != 0) return refused(run_dir, "read", errno);
+  std::ranges::sort(names.generations);
+  return names;
+}
+
+/// One line of what may come from anywhere.
+std::string word_of(std::string_view text) {
+  std::string word(text.substr(0, longest_word));
+  std::ranges::replace_if(
+      word, [](unsigned char c) { return c < 0x21 || c > 0x7e; }, '?');
+  return word;
+}
+
+std::string render(const RunOwner& owner) {
+  return fmt::format("host {}\npid {}\njob {}\nrestart {}\nsince {:.3f}\n", word_of(owner.host),
+                     owner.pid, word_of(owner.job), owner.restart, owner.since);
+}
+
+template <typename T>
+void read_number(std::string_view text, T& number) {
+  T value{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem == std::errc() && end == text.data() + text.size() && value >= 0) number = value;
+}
+
+/// Whole lines count; what is missing or makes no sense stays as it is without.
+RunOwner parse(std::string_view text) {
+  RunOwner owner;
+  for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos;) {
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    const auto blank = line.find(' ');
+    if (blank == std::string_view::npos) continue;
+    const std::string_view key = line.substr(0, blank);
+    const std::string_view value = line.substr(blank + 1);
+    if (key == "host") owner.host = word_of(value);
+    if (key == "job") owner.job = word_of(value);
+    if (key == "pid") read_number(value, owner.pid);
+    if (key == "restart") read_number(value, owner.restart);
+    if (key == "since") read_number(value, owner.since);
+  }
+  if (!std::isfinite(owner.since)) owner.since = 0;
+  return owner;
+}
+
+/// Of a name that is no plain file nothing is known.
+RunOwner read_holder(const fs::path& name) {
+  const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (file < 0) return {};
+  struct stat info {};
+  std::array<char, longest_text> text{};
+  const bool plain = ::fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+  const ssize_t got = plain ? ::read(file, text.data(), text.size()) : -1;
+  ::close(file);
+  return got > 0 ? parse({text.data(), static_cast<std::size_t>(got)}) : RunOwner{};
+}
+
+/// Returns whether the file is there and holds all of it.
+bool write_new(const fs::path& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) return false;
+  const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::fsync(file);
+  return ::close(file) == 0 && whole;
+}
+
+/// The name with its content, at once; 0, or errno: EEXIST where somebody has it.
+int make_name(const fs::path& run_dir, std::int64_t generation, const std::string& text) {
+  const fs::path name = name_of(run_dir, generation);
+  std::random_device random;
+  const fs::path temporary =
+      folder_of(run_dir) / fmt::format("{}{:08x}{:08x}", temporary_prefix, random(), random());
+  int why = EIO;
+  if (write_new(temporary, text)) {
+    why = ::link(temporary.c_str(), name.c_str()) == 0 ? 0 : errno;
+    // An answer that was lost on the way and asked for again says EEXIST of our own name (NFS).
+    struct stat info {};
+    if (why != 0 && ::stat(temporary.c_str(), &info) == 0 && info.st_nlink == 2) why = 0;
+  }
+  ::unlink(temporary.c_str());
+  if (why == 0 || why == EEXIST) return why;
+  // No hard links there, or no room for the content: the name alone does it.
+  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) return errno;
+  [[maybe_unused]] const ssize_t ignored = ::write(file, text.data(), text.size());
+  ::close(file);
+  return 0;
+}
+
+/// 0, or errno. Where a file system cannot, it need not.
+int sync_folder(const fs::path& folder) {
+  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) return errno;
+  const int why = ::fsync(opened) == 0 || errno == EINVAL || errno == ENOTSUP ? 0 : errno;
+  ::close(opened);
+  return why;
+}
+
+/// Old names, the lowest first, which is what makes stands() right; and what takers that were
+/// killed left. A taker that loses its temporary file tries again.
+void clean_up(const fs::path& run_dir, std::int64_t ours) {
+  const auto names = look(run_dir);
+  if (!names) return;
+  for (const std::int64_t generation : names->generations) {
+    if (generation > ours - kept) break;
+    const fs::path name = name_of(run_dir, generation);
+    if (::unlink(name.c_str()) != 0) ::rmdir(name.c_str());
+  }
+  constexpr std::time_t old_s = 3600;
+  for (const auto& temporary : names->temporaries) {
+    const fs::path path = folder_of(run_dir) / temporary;
+    struct stat info {};
+    if (::lstat(path.c_str(), &info) == 0 && info.st_mtime + old_s < std::time(nullptr)) {
+      ::unlink(path.c_str());
+    }
+  }
+}
+
+/// Whether the name that we have just made is the highest, and so was never anybody's before.
+///
+/// A taker that was stopped between looking and making may make a name that somebody had and that
+/// was cleaned up since. Who cleaned it up had a higher one. Let M be the highest that anybody had
+/// when our look begins: its name is there then. The look may miss it only if it is removed
+/// meanwhile; that does who took a generation above M, so after our look began, so it sees our
+/// name too and removes that first, as the lower one. So: no higher name seen, and ours still there
+/// after the look, means that nobody had a higher one.
+Result<bool> stands(const fs::path& run_dir, std::int64_t ours) {
+  const auto names = look(run_dir);
+  if (!names) return names.error();
+  struct stat info {};
+  return names->highest() == ours && ::lstat(name_of(run_dir, ours).c_str(), &info) == 0;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_generation(std::string_view text) {
+  std::int64_t generation = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, generation);
+  const bool plain = problem == std::errc() && stop == end && text.front() != '0';
+  if (!plain || generation < 1 || generation > most_generations) return std::nullopt;
+  return generation;
+}
+
+Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner& owner,
+                                        std::int64_t above) {
+  if (::mkdir(folder_of(run_dir).c_str(), 0700) == 0) {
+    // Else a power loss takes it with all that it says.
+    if (const int why = sync_folder(run_dir); why != 0) return refused(run_dir, "write into", why);
+  } else if (errno != EEXIST) {
+    return refused(run_dir, "make", errno);
+  }
+  const std::string text = render(owner);
+  constexpr int most_tries = 10'000;  // each of them lost to somebody who took it
+  for (int i = 0; i < most_tries; ++i) {
+    const auto names = look(run_dir);
+    if (!names) return names.error();
+    const std::int64_t generation = std::max(names->highest(), above) + 1;
+    if (generation > most_generations) {
+      return Error{
+          ErrorKind::unavailable,
+          fmt::format("{} is no generation of a run", name_of(run_dir, generation - 1).string()),
+          "remove it"};
+    }
+    const int why = make_name(run_dir, generation, text);
+    if (why == EEXIST) continue;
+    if (why != 0) return refused(run_dir, "write into", why);
+    const auto stood = stands(run_dir, generation);
+    if (!stood || !*stood) ::unlink(name_of(run_dir, generation).c_str());
+    if (!stood) return stood.error();
+    if (!*stood) continue;
+    if (const int unsure = sync_folder(folder_of(run_dir)); unsure != 0) {
+      ::unlink(name_of(run_dir, generation).c_str());
+      return refused(run_dir, "write into", unsure);
+    }
+    clean_up(run_dir, generation);
+    return RunOwnership(run_dir, generation);
+  }
+  return Error{ErrorKind::timeout,
+               fmt::format("cannot take {}: others always came first", run_dir.string()),
+               "see who else starts this run"};
+}
+
+RunOwnership RunOwnership::told(fs::path run_dir, std::int64_t generation) {
+  return {std::move(run_dir), generation};
+}
+
+Result<Ok> RunOwnership::check() const {
+  const auto names = look(run_dir_);
+  if (!names) return names.error();
+  const std::int64_t highest = names->highest();
+  if (highest <= generation_) return Ok{};
+  return Error{
+      ErrorKind::unsatisfiable,
+      fmt::format("run directory was taken over by {} (generation {}, ours is {})",
+                  to_string(read_holder(name_of(run_dir_, highest))), highest, generation_),
+      ""};
+}
+
+Result<std::optional<std::pair<std::int64_t, RunOwner>>> run_owner(const fs::path& run_dir) {
+  using Found = std::optional<std::pair<std::int64_t, RunOwner>>;
+  const auto names = look(run_dir);
+  if (!names) return names.error();
+  const std::int64_t highest = names->highest();
+  if (highest == 0) return Found();
+  return Found(std::pair(highest, read_holder(name_of(run_dir, highest))));
+}
+
+std::string to_string(const RunOwner& owner) {
+  if (owner.host.empty()) return "another dllaunch";
+  if (!owner.job.empty()) return fmt::format("job {} on {}", owner.job, owner.host);
+  return fmt::format("process {} on {}", owner.pid, owner.host);
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,239 @@
+// The commands that only look: validate, schema, topo, bind, info, against a FakeSystem.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "launcher/cli/command_line.hpp"
+#include "launcher/job/job_schema.hpp"
+#include "tests/support/fake_system.hpp"
+#include "tests/support/golden.hpp"
+#include "topology/node/synthetic.hpp"
+
+namespace dllaunch {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Runs a command line as main() does, without the process.
+Result<int> call(System& system, const std::vector<std::string>& args) {
+  auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  if (!parsed) return std::move(parsed).error();
+  return std::get<Invocation>(*parsed).body(system);
+}
+
+std::string help_of(const std::vector<std::string>& args) {
+  const auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  return std::get<Answer>(*parsed).text;
+}
+
+TEST(Help, FitsOneScreen) {
+  std::vector<std::string> texts = {render_help()};
+  for (const Command* command : commands())
+    texts.push_back(help_of({std::string(command->name), "--help"}));
+  for (const std::string& text : texts) {
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40) << text;
+    EXPECT_LT(text.find("Examples:"), text.find("Options:")) << text;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = text.find('\n', at);
+      EXPECT_LE(end - at, 100u) << text.substr(at, end - at);
+      at = end + 1;
+    }
+  }
+}
+
+TEST(Help, IsGolden) {
+  EXPECT_TRUE(matches_golden("launcher/help/dllaunch.txt", render_help()));
+  for (const Command* command : commands()) {
+    const std::string name(command->name);
+    EXPECT_TRUE(matches_golden("launcher/help/" + name + ".txt", help_of({name, "-h"})));
+  }
+}
+
+TEST(Validate, SaysOkAndWhatTheJobIs) {
+  FakeSystem system;
+  system.files["a.yaml"] = "name: a\ntrain: {model: cnn}\n";
+  EXPECT_EQ(*call(system, {"validate", "a.yaml", "--set", "resources.nodes=2"}), 0);
+  EXPECT_EQ(system.printed,
+            "a.yaml: ok\n  a: trains cnn on fashion-mnist\n"
+            "  nodes 2, ranks per node auto, device auto, time left to Slurm\n");
+  EXPECT_EQ(system.logged, "");
+}
+
+TEST(Validate, GivesTheTimeAUnit) {
+  const auto time_of = [](const std::string& limit) {
+    FakeSystem system;
+    system.files["a.yaml"] = "name: a\nrun: x\nresources: {time: " + limit + "}\n";
+    EXPECT_EQ(*call(system, {"validate", "a.yaml"}), 0) << limit;
+    const std::size_t at = system.printed.rfind(", time ");
+    return system.printed.substr(at + 2);
+  };
+  EXPECT_EQ(time_of("90"), "time 90 minutes\n");
+  EXPECT_EQ(time_of("'90'"), "time 90 minutes\n");
+  EXPECT_EQ(time_of("1"), "time 1 minute\n");
+  EXPECT_EQ(time_of("'10:30'"), "time 10:30 (MM:SS)\n");
+  EXPECT_EQ(time_of("'01:30:00'"), "time 01:30:00 (HH:MM:SS)\n");
+  EXPECT_EQ(time_of("2-12"), "time 2-12 (D-HH)\n");
+  EXPECT_EQ(time_of("'2-12:30'"), "time 2-12:30 (D-HH:MM)\n");
+  EXPECT_EQ(time_of("'2-12:30:00'"), "time 2-12:30:00 (D-HH:MM:SS)\n");
+}
+
+TEST(Validate, PrintsEveryProblemAndFails) {
+  FakeSystem system;
+  system.files["a.yaml"] = "name: a\nruns: x\n";
+  const auto code = call(system, {"validate", "a.yaml"});
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().what, "a.yaml has 2 errors");
+  EXPECT_EQ(code.error().kind, ErrorKind::bad_request);
+  EXPECT_EQ(system.printed, "");
+  EXPECT_NE(system.logged.find("a.yaml:2:1: error: unknown key 'runs'; did you mean 'run'?"),
+            std::string::npos);
+}
+
+TEST(Validate, AnswersInJson) {
+  FakeSystem system;
+  system.files["a.yaml"] = "name: a\nruns: x\n";
+  EXPECT_EQ(*call(system, {"validate", "--json", "a.yaml"}), 2);
+  const Json answer = Json::parse(system.printed);
+  EXPECT_EQ(answer["ok"], false);
+  ASSERT_EQ(answer["problems"].size(), 2u);
+  EXPECT_EQ(answer["problems"][1]["line"], 2);
+  EXPECT_EQ(answer["problems"][1]["column"], 1);
+
+  FakeSystem fine;
+  fine.files["a.yaml"] = "name: a\nrun: x\n";
+  EXPECT_EQ(*call(fine, {"validate", "--json", "a.yaml"}), 0);
+  EXPECT_EQ(Json::parse(fine.printed).dump(), R"({"ok":true,"problems":[]})");
+}
+
+TEST(Validate, AMissingFileIsAMistakeInTheCommand) {
+  FakeSystem system;
+  const auto code = call(system, {"validate", "a.yaml"});
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().what, "cannot read a.yaml: No such file or directory");
+  EXPECT_EQ(exit_code_of(code.error().kind), 2);
+}
+
+TEST(Schema, PrintsBothForms) {
+  FakeSystem system;
+  EXPECT_EQ(*call(system, {"schema"}), 0);
+  EXPECT_EQ(Json::parse(system.printed), job_schema());
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"schema", "--markdown"}), 0);
+  EXPECT_EQ(system.printed, render_schema_markdown());
+}
+
+TEST(Topo, ShowsThisNodeOrANamedOne) {
+  FakeSystem system;
+  system.node = *synthetic_topology("numa:2 cores:4 gpus:2");
+  EXPECT_EQ(*call(system, {"topo", "--json"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["gpus"].size(), 2u);
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"topo", "--json", "--topology", "synthetic:numa:3"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["numa"].size(), 3u);
+  EXPECT_FALSE(call(system, {"topo", "--topology", "/no/such.xml"}));
+}
+
+TEST(Topo, AddsWhatTheVendorsLibrarySaysOfThisNode) {
+  FakeSystem system;
+  system.node = *synthetic_topology("numa:2 cores:4 gpus:2");
+  Gpu told{.vendor = "nvidia", .pci = system.node.gpus[1].pci, .uuid = "GPU-b"};
+  system.vendor_libraries = {{.name = "NVML", .found = true, .gpus = {told}}};
+  EXPECT_EQ(*call(system, {"topo", "--json"}), 0);
+  const Json gpus = Json::parse(system.printed)["gpus"];
+  EXPECT_EQ(gpus[0]["uuid"], "GPU-b");
+  EXPECT_EQ(gpus[0]["pci"], told.pci);
+  // Of another machine it says nothing.
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"topo", "--json", "--topology", "synthetic:gpus:2"}), 0);
+  EXPECT_EQ(system.printed.find("uuid"), std::string::npos);
+}
+
+TEST(Bind, PlacesRanks) {
+  FakeSystem system;
+  system.node = *synthetic_topology("numa:2 cores:4 gpus:2");
+  EXPECT_EQ(*call(system, {"bind", "--json", "--ranks", "2", "--policy", "closest"}), 0);
+  const Json answer = Json::parse(system.printed);
+  EXPECT_EQ(answer["ranks"].size(), 2u);
+  EXPECT_EQ(answer["srun"]["cpu_bind"], "mask_cpu:0xf,0xf0");
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"bind"}), 0);
+  EXPECT_NE(system.printed.find("0xf0"), std::string::npos);
+}
+
+TEST(Bind, RefusesWordsItDoesNotKnow) {
+  FakeSystem system;
+  system.node = *synthetic_topology("cores:4");
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"bind", "--policy", "nearest"},
+        {"bind", "--mode", "x"},
+        {"bind", "--order", "x"},
+        {"bind", "--reserve", "x"},
+        {"bind", "--ranks", "0"},
+        {"bind", "--ranks", "many"},
+        {"bind", "--policy", "explicit"}}) {
+    const auto code = call(system, args);
+    ASSERT_FALSE(code) << args.back();
+    EXPECT_EQ(code.error().kind, ErrorKind::bad_request) << args.back();
+  }
+}
+
+TEST(Info, SaysWhatIsMissingAndWhy) {
+  FakeSystem system;
+  system.answers["mpirun --version"] = {0, "mpirun (Open MPI) 4.1.4\n\nReport bugs to ...\n", ""};
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  const Json info = Json::parse(system.printed);
+  EXPECT_EQ(info["mpi"], Json::parse(R"({"found": true, "version": "4.1.4",
+                                         "path": "/usr/bin/mpirun"})"));
+  EXPECT_EQ(info["slurm"], Json::parse(R"({"found": false, "why": "sinfo is not installed"})"));
+  EXPECT_EQ(info["communicators"]["mpi"]["usable"], true);
+  EXPECT_EQ(info["communicators"]["nccl"]["built"], false);
+  EXPECT_EQ(info["backends"]["reference"]["usable"], true);
+  EXPECT_EQ(info["backends"]["cuda"]["usable"], false);
+  EXPECT_NE(info["backends"]["hip"]["why"], "");
+  EXPECT_TRUE(info["version"].is_string());
+}
+
+TEST(Info, NcclIsUsableWhereItsModuleAndAGpuAre) {
+  FakeSystem system;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  system.paths[(program / "libdltrain_nccl.so").string()] = {.exists = true};
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["communicators"]["nccl"],
+            Json::parse(R"({"built": true, "usable": false, "why": "no GPU here"})"));
+
+  system.printed.clear();
+  system.vendor_libraries = {{.name = "NVML", .found = true, .gpus = {Gpu{}}}};
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  EXPECT_EQ(Json::parse(system.printed)["communicators"]["nccl"]["usable"], true);
+}
+
+TEST(Info, SaysWhichGpuLibrariesAnswer) {
+  FakeSystem system;
+  system.vendor_libraries = {
+      {.name = "NVML", .found = true, .driver = "550.54.15", .gpus = {Gpu{}, Gpu{}}},
+      {.name = "ROCm SMI", .why = "librocm_smi64.so is not on this machine"}};
+  EXPECT_EQ(*call(system, {"info", "--json"}), 0);
+  EXPECT_EQ(
+      Json::parse(system.printed)["gpu_libraries"],
+      Json::parse(R"({"NVML": {"found": true, "usable": true, "driver": "550.54.15", "gpus": 2},
+                            "ROCm SMI": {"found": false, "usable": false,
+                                         "why": "librocm_smi64.so is not on this machine"}})"));
+  system.printed.clear();
+  EXPECT_EQ(*call(system, {"info"}), 0);
+  EXPECT_NE(system.printed.find("NVML              yes, driver 550.54.15\n"), std::string::npos)
+      << system.printed;
+}
+
+TEST(Info, NamesTheErrorOfAProgramThatFails) {
+  FakeSystem system;
+  system.answers["sinfo --version"] = {1, "", "sinfo: error: no configuration\nmore\n"};
+  system.programs.insert("mpirun");
+  EXPECT_EQ(*call(system, {"info"}), 0);
+  EXPECT_NE(system.printed.find("no: sinfo: error: no configuration\n"), std::string::npos);
+  EXPECT_NE(system.printed.find("no: mpirun did not end within"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dllaunch

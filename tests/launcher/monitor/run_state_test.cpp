@@ -1,0 +1,95 @@
+#include "launcher/monitor/run_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "launcher/run/events.hpp"
+#include "tests/launcher/stored_runs.hpp"
+
+namespace dllaunch {
+namespace {
+
+class RunStateTest : public testing::Test {
+ protected:
+  RunState run_state(const RunToStore& run, const Queue& queue) {
+    auto stored = read_stored_run(place_.system, place_.store(run));
+    EXPECT_TRUE(stored);
+    return run_state_of(*std::move(stored), queue, 1e10);
+  }
+
+  static Queue queue(const std::string& text) {
+    return {.answered = true, .jobs = parse_queue(text)};
+  }
+
+  RunPlace place_;
+};
+
+TEST_F(RunStateTest, TheQueueSaysWhatASlurmRunDoes) {
+  const auto state = [&](const std::string& text) {
+    return run_state({.folder = "r", .job_id = "7"}, queue(text)).state;
+  };
+  EXPECT_EQ(state("7|PENDING|N/A|0:00||Priority\n"), "pending");
+  EXPECT_EQ(state("7|CONFIGURING|N/A|0:01|n1|None\n"), "pending");
+  EXPECT_EQ(state("7|RUNNING|N/A|0:05|n[1-2]|None\n"), "running");
+  EXPECT_EQ(state("7|SUSPENDED|N/A|0:05|n[1-2]|None\n"), "suspended");
+  EXPECT_EQ(state("7|COMPLETING|N/A|0:05|n[1-2]|None\n"), "completing");
+  EXPECT_EQ(state("77|RUNNING|N/A|0:05|n[1-2]|None\n"), "ended");
+  EXPECT_EQ(run_state({.folder = "r", .job_id = "7"}, {}).state, "unknown");
+  EXPECT_EQ(run_state({.folder = "s", .job_id = "8", .status = "timeout"}, queue("")).state,
+            "timeout");
+}
+
+TEST_F(RunStateTest, AnArrayIsAllItsTasks) {
+  const auto seen = run_state({.folder = "r", .job_id = "74"},
+                              queue("74_[2-3%2]|PENDING|N/A|0:00||JobArrayTaskLimit\n"
+                                    "74_0|RUNNING|N/A|0:05|n1|None\n"
+                                    "74_1|RUNNING|N/A|1:05|n2|None\n"));
+  EXPECT_EQ(seen.state, "running");
+  EXPECT_EQ(seen.jobs.size(), 3u);
+  EXPECT_EQ(seen.where, "n1,n2");
+  EXPECT_EQ(seen.seconds, 65);
+}
+
+TEST_F(RunStateTest, TheLockSaysWhatALocalRunDoes) {
+  const RunToStore run{.folder = "r"};
+  EXPECT_EQ(run_state(run, {}).state, "died");
+  const auto lock = RunLock::take({.path = place_.path_of("r")});
+  ASSERT_TRUE(lock);
+  const auto seen = run_state(run, {});
+  EXPECT_EQ(seen.state, "running");
+  ASSERT_TRUE(seen.owner);
+  EXPECT_EQ(seen.owner->pid, getpid());
+  EXPECT_EQ(seen.where, seen.owner->host);
+  EXPECT_EQ(run_state({.folder = "s", .status = "completed"}, {}).state, "completed");
+}
+
+TEST_F(RunStateTest, ProgressIsTheLastEventOrTheLastLine) {
+  const auto path = place_.store({.folder = "r", .status = "completed", .trains = true});
+  place_.append(path, "out/rank-0001-vm.log", "first\n\r 10%\r 20%\n  \n");
+  const auto read = [&] {
+    auto run = read_stored_run(place_.system, path);
+    EXPECT_TRUE(run);
+    return run_state_of(*std::move(run), {}, 1e10);
+  };
+  EXPECT_EQ(progress_words(read()), " 20%");
+  place_.append(path, "events.jsonl",
+                R"({"time":5,"event":"step","epoch":9,"step":900})"
+                "\n"
+                R"({"time":9e9,"event":"epoch","epoch":1,"val_accuracy":0.5})"
+                "\n"
+                R"({"time":9e9,"event":"step","epoch":2,"step":12,"loss":0.25})"
+                "\n{\"time\":9e9,\"ev");
+  EXPECT_EQ(progress_words(read()), "epoch 2/3 step 12 val_accuracy 0.5000");
+}
+
+TEST(RunState, ElapsedTimesOfSqueue) {
+  EXPECT_EQ(parse_elapsed("0:05"), 5);
+  EXPECT_EQ(parse_elapsed("2:03:04"), 7384);
+  EXPECT_EQ(parse_elapsed("1-02:03:04"), 93784);
+  for (const char* none : {"", "INVALID", "5", "1:2:3:4", "-1:00", "1:x", ":", "99999999999:00"})
+    EXPECT_FALSE(parse_elapsed(none)) << none;
+}
+
+}  // namespace
+}  // namespace dllaunch

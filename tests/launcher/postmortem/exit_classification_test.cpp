@@ -1,0 +1,206 @@
+// What srun and mpirun were seen to say when a job ended (Slurm 22.05, Open MPI 4.1), and what it
+// means.
+#include "launcher/postmortem/exit_classification.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace dllaunch {
+namespace {
+
+StarterExit training(int code, std::string end = "", std::string words = "") {
+  return {.code = code, .words = std::move(words), .trains = true, .training_end = std::move(end)};
+}
+StarterExit command(int code, std::string words = "") {
+  return {.code = code, .words = std::move(words)};
+}
+
+constexpr const char* node_failure =
+    "srun: error: Node failure on n3\n"
+    "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n";
+
+Cause cause(const StarterExit& end) {
+  return classify_exit(end).cause;
+}
+
+TEST(ExitClassification, ZeroAloneIsNoSuccess) {
+  EXPECT_EQ(cause(training(0, "completed")), Cause::completed);
+  EXPECT_EQ(cause(training(0)), Cause::unproven);
+  EXPECT_EQ(cause(training(0, "failed")), Cause::unproven);
+  EXPECT_EQ(cause(command(0)), Cause::completed);
+  EXPECT_EQ(cause(command(0, node_failure)), Cause::lost_node) << "seen with Slurm 22.05";
+  EXPECT_EQ(cause(training(0, "", node_failure)), Cause::lost_node);
+  EXPECT_EQ(classify_exit(command(0, node_failure)).words, "n3");
+}
+
+/// What was proven before a node went is done.
+TEST(ExitClassification, ATrainingThatIsCompleteIsComplete) {
+  EXPECT_EQ(cause(training(0, "completed", node_failure)), Cause::completed);
+  EXPECT_EQ(cause(training(1, "completed")), Cause::failed) << "a rank says it is not";
+}
+
+TEST(ExitClassification, TheRankThatDiedIsNamed) {
+  const auto attempt = classify_exit(training(137, "", "srun: error: n2: task 1: Killed\n"));
+  EXPECT_EQ(attempt.cause, Cause::failed);
+  EXPECT_EQ(attempt.dead.rank, 1);
+  EXPECT_EQ(attempt.dead.host, "n2");
+  EXPECT_EQ(attempt.dead.signal, SIGKILL);
+  EXPECT_EQ(describe(attempt), "rank 1 on n2 was killed by signal 9 (SIGKILL)");
+  EXPECT_EQ(describe(classify_exit(command(5))), "the ranks ended with code 5");
+}
+
+TEST(ExitClassification, WithoutAControllerNoRankIsStarted) {
+  constexpr const char* away =
+      "srun: error: Unable to confirm allocation for job 3: Unable to contact slurm controller "
+      "(connect failure)\n";
+  EXPECT_EQ(cause(command(1, away)), Cause::not_started);
+  EXPECT_EQ(cause(training(1, "", away)), Cause::not_started);
+  EXPECT_EQ(cause(command(1, "srun: error: Unable to contact slurm controller\n")), Cause::failed);
+  EXPECT_EQ(cause(command(1,
+                          "srun: error: Unable to create step for job 3: Requested node "
+                          "configuration is not available\n")),
+            Cause::failed);
+}
+
+/// Slurm has not missed it yet.
+TEST(ExitClassification, ANodeThatDoesNotAnswerIsNoFaultOfTheRanks) {
+  constexpr const char* gone =
+      "srun: error: Task launch for StepId=86.1 failed on node n3: Communication connection "
+      "failure\nsrun: error: Application launch failed: Communication connection failure\n"
+      "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n";
+  const auto attempt = classify_exit(command(1, gone));
+  EXPECT_EQ(attempt.cause, Cause::not_started);
+  EXPECT_EQ(describe(attempt), "the ranks cannot be started: node n3 does not answer");
+  EXPECT_EQ(cause(training(1, "", gone)), Cause::not_started);
+  EXPECT_EQ(cause(command(1,
+                          "srun: error: Task launch for StepId=86.1 failed on node n3: Job "
+                          "credential expired\n")),
+            Cause::failed);
+}
+
+TEST(ExitClassification, MemoryThatRanOutIsTold) {
+  EXPECT_TRUE(
+      classify_exit(command(137, "srun: error: n2: task 1: Out Of Memory\n")).dead.out_of_memory);
+  EXPECT_TRUE(classify_exit(command(137,
+                                    "slurmstepd-n2: error: Detected 1 oom-kill event(s)\n"
+                                    "srun: error: n2: task 1: Killed\n"))
+                  .dead.out_of_memory);
+}
+
+TEST(ExitClassification, SlurmSaysWhyItEndsAJob) {
+  const auto said = [](const char* why) {
+    return command(143, std::string("slurmstepd-n1: error: *** STEP 12.0 ON n1 CANCELLED AT "
+                                    "2026-11-20T19:39:43 DUE TO ") +
+                            why + " ***\n");
+  };
+  EXPECT_EQ(cause(said("TIME LIMIT")), Cause::time_limit);
+  EXPECT_EQ(cause(said("PREEMPTION")), Cause::preempted);
+  EXPECT_EQ(cause(said("JOB REQUEUE")), Cause::requeued);
+  EXPECT_EQ(cause(said("NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS")), Cause::lost_node);
+}
+
+/// Told to end, a command may do so in good order: nobody has finished.
+TEST(ExitClassification, AZeroThatSlurmOrAPersonAskedForIsNoSuccess) {
+  const auto said = [](const char* why) {
+    return command(0, std::string("slurmstepd-n1: error: *** STEP 12.0 ON n1 CANCELLED AT "
+                                  "2026-11-20T19:39:43 DUE TO ") +
+                          why + " ***\n");
+  };
+  EXPECT_EQ(cause(said("TIME LIMIT")), Cause::time_limit);
+  EXPECT_EQ(cause(said("PREEMPTION")), Cause::preempted);
+  EXPECT_EQ(cause(said("JOB REQUEUE")), Cause::requeued);
+  auto told = command(0);
+  told.told_to_end = true;
+  EXPECT_EQ(cause(told), Cause::cancelled);
+}
+
+/// What ranks print may come the same way.
+TEST(ExitClassification, WhoQuotesSlurmIsNotSlurm) {
+  const std::string quoted =
+      "2026-11-20 parsed: srun: error: Node failure on n3\n"
+      "*** STEP 12.0 ON n1 CANCELLED AT 2026-11-20T19:39:43 DUE TO JOB REQUEUE ***\n"
+      "0: slurmstepd: oom-kill";
+  EXPECT_EQ(words_of_slurm(quoted), "");
+  EXPECT_EQ(cause(command(0, quoted)), Cause::completed);
+  EXPECT_EQ(cause(command(1, quoted)), Cause::failed);
+  EXPECT_EQ(words_of_slurm("srun: a\nb\nslurmstepd-n1: c"), "srun: a\nslurmstepd-n1: c");
+}
+
+/// The same words stand behind every step that --kill-on-bad-exit ends.
+TEST(ExitClassification, AStepThatWasCancelledAlone) {
+  const std::string words =
+      "slurmstepd-n1: error: *** STEP 12.0 ON n1 CANCELLED AT 2026-11-20T19:39:43 ***\n"
+      "srun: error: n1: task 0: Exited with exit code 1\n";
+  EXPECT_EQ(cause(command(1, words)), Cause::failed);
+  auto told = command(143, words);
+  told.told_to_end = true;
+  EXPECT_EQ(cause(told), Cause::cancelled);
+}
+
+TEST(ExitClassification, WhoWasAskedToSaveHasNotFailed) {
+  auto end = training(0, "cancelled");
+  EXPECT_EQ(cause(end), Cause::cancelled) << "somebody has signalled the ranks";
+  end.time_is_short = true;
+  EXPECT_EQ(cause(end), Cause::time_limit);
+  auto killed = training(137);
+  killed.time_is_short = true;
+  EXPECT_EQ(cause(killed), Cause::time_limit);
+  auto own_error = training(1, "failed", "srun: error: n1: task 0: Exited with exit code 1\n");
+  own_error.time_is_short = true;
+  EXPECT_EQ(cause(own_error), Cause::failed);
+  auto not_done = command(75);
+  not_done.time_is_short = true;
+  EXPECT_EQ(cause(not_done), Cause::time_limit);
+  for (const int code : {2, 93}) {
+    not_done.code = code;
+    EXPECT_EQ(cause(not_done), Cause::failed) << code << " means the same at any time";
+  }
+  auto cancelled = training(0, "cancelled");
+  cancelled.time_is_short = true;
+  cancelled.told_to_end = true;
+  EXPECT_EQ(cause(cancelled), Cause::cancelled) << "a person had the last word";
+  auto done = command(0);
+  done.time_is_short = true;
+  EXPECT_EQ(cause(done), Cause::completed) << "0 means done";
+}
+
+/// Who is well may be silent for hours, but leaves when asked to save, or says something then.
+TEST(ExitClassification, WhoIsSilentAndDoesNotHearHangs) {
+  auto hung = command(143);
+  hung.time_is_short = true;
+  hung.seconds = 1000;
+  hung.silent_s = 900;
+  EXPECT_TRUE(classify_exit(hung).idle);
+  auto says_something = hung;
+  says_something.silent_s = 5;
+  EXPECT_FALSE(classify_exit(says_something).idle);
+  auto leaves = hung;
+  leaves.code = 75;
+  EXPECT_FALSE(classify_exit(leaves).idle);
+  auto knows_no_signal = hung;
+  knows_no_signal.code = 140;
+  EXPECT_FALSE(classify_exit(knows_no_signal).idle);
+  auto trains = hung;
+  trains.trains = true;
+  EXPECT_FALSE(classify_exit(trains).idle) << "its checkpoints tell";
+  auto was_cancelled = hung;
+  was_cancelled.told_to_end = true;
+  EXPECT_FALSE(classify_exit(was_cancelled).idle);
+}
+
+TEST(ExitClassification, AnOlderCopyOfTheRunHasNoSay) {
+  auto end = training(0, "completed");
+  end.superseded = true;
+  EXPECT_EQ(cause(end), Cause::superseded);
+}
+
+TEST(ExitClassification, AStallIsAStall) {
+  auto end = training(137);
+  end.stall = "nothing moved for 630 s";
+  EXPECT_EQ(cause(end), Cause::stalled);
+  EXPECT_EQ(describe(classify_exit(end)), "nothing moved for 630 s");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,104 @@
+#include "launcher/postmortem/failure_summary.hpp"
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/temporary_folder.hpp"
+
+namespace dllaunch {
+namespace {
+
+class FailureSummaryTest : public testing::Test {
+ protected:
+  FailureSummaryTest() { std::filesystem::create_directories(run_.out()); }
+
+  void log(const std::string& name, const std::string& text) {
+    std::ofstream(run_.out() + "/" + name) << text;
+  }
+  Outcome of(const DeadRank& dead, double since_s = 0) {
+    Outcome outcome;
+    add_failure_summary(run_, dead, since_s, {"/starter.log", "srun said so\n"}, outcome);
+    return outcome;
+  }
+
+  TemporaryFolder folder_;
+  RunDir run_{.path = folder_.path()};
+};
+
+TEST_F(FailureSummaryTest, TheErrorItsLogAndWhatToChange) {
+  log("rank-0000-n1.log", "fine\n");
+  log("rank-0001-n1.log", "ImportError: libx.so: cannot open\n");
+  const auto outcome = of({.rank = 0, .exit_code = 1});
+  EXPECT_EQ(outcome.first_error, "rank 1 on n1: ImportError: libx.so: cannot open");
+  EXPECT_NE(outcome.advice.find("environment.activate"), std::string::npos);
+  EXPECT_EQ(outcome.log, run_.out() + "/rank-0001-n1.log");
+}
+
+TEST_F(FailureSummaryTest, WhoDiedOfASignalIsQuotedItself) {
+  log("rank-0000-n1.log", "error: a peer is gone\n");
+  log("rank-0001-n1.log", "step 7\n");
+  const auto outcome = of({.rank = 1, .signal = 9});
+  EXPECT_EQ(outcome.log, run_.out() + "/rank-0001-n1.log");
+  EXPECT_EQ(outcome.excerpt, (std::vector<std::string>{"step 7"}));
+  EXPECT_NE(outcome.advice.find("memory"), std::string::npos);
+}
+
+TEST_F(FailureSummaryTest, TheStartersWordsWhereNobodySpeaks) {
+  log("rank-0000-n1.log", "step 7\n");
+  EXPECT_EQ(of({}).log, "/starter.log");
+  EXPECT_EQ(of({}).excerpt, (std::vector<std::string>{"srun said so"}));
+  // The rank that died has a log: it is nearer.
+  EXPECT_EQ(of({.rank = 0, .exit_code = 7}).log, run_.out() + "/rank-0000-n1.log");
+  EXPECT_EQ(of({.rank = 0, .exit_code = 7}).first_error, "");
+}
+
+TEST_F(FailureSummaryTest, AStallThatEndedTheRunIsItsCause) {
+  RunTotals totals;
+  totals.take(StallEvent{.time = 1, .state = "late", .late_ranks = {0}, .line = "stall: rank 0"});
+  Outcome outcome{.status = RunStatus::failed, .advice = "the kernel did, for memory"};
+  add_stall(totals, outcome);
+  EXPECT_EQ(outcome.first_error, "stall: rank 0");
+  EXPECT_EQ(outcome.advice, "the kernel did, for memory") << "it may be";
+
+  totals.take(StallEvent{.time = 2, .state = "gave up", .line = "stall: rank 0; gave up"});
+  outcome.first_error = "rank 0 on n1: error: broken pipe";
+  add_stall(totals, outcome);
+  EXPECT_EQ(outcome.first_error, "stall: rank 0; gave up");
+  EXPECT_NE(outcome.advice.find("runtime.stall_abort_seconds"), std::string::npos);
+
+  Outcome well{.status = RunStatus::completed};
+  add_stall(totals, well);
+  EXPECT_EQ(well.first_error, "");
+}
+
+TEST_F(FailureSummaryTest, ADeathStandsWhereNoLogHasAnError) {
+  RunTotals totals;
+  totals.take(StallEvent{.time = 1, .state = "died", .line = "rank 1 on n1 died of SIGKILL"});
+  Outcome outcome{.status = RunStatus::failed, .first_error = "ValueError: bad"};
+  add_stall(totals, outcome);
+  EXPECT_EQ(outcome.first_error, "ValueError: bad");
+  outcome.first_error.clear();
+  add_stall(totals, outcome);
+  EXPECT_EQ(outcome.first_error, "rank 1 on n1 died of SIGKILL");
+}
+
+TEST_F(FailureSummaryTest, AnEarlierRunsErrorIsNotThisOnes) {
+  log("rank-0000-n1.log", "ValueError: yesterday\n");
+  Outcome outcome;
+  const auto later = static_cast<double>(std::time(nullptr)) + 100;
+  EXPECT_FALSE(add_failure_summary(run_, {}, later, {}, outcome));
+  EXPECT_TRUE(add_failure_summary(run_, {}, 0, {}, outcome));
+}
+
+TEST_F(FailureSummaryTest, AdviceThatIsThereStays) {
+  log("rank-0000-n1.log", "ImportError: x\n");
+  Outcome outcome{.advice = "mend it"};
+  add_failure_summary(run_, {}, 0, {}, outcome);
+  EXPECT_EQ(outcome.advice, "mend it");
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,129 @@
+#include "launcher/postmortem/finalize.hpp"
+
+#include <gtest/gtest.h>
+
+#include "launcher/slurm/scontrol_parser.hpp"
+#include "tests/launcher/stored_runs.hpp"
+
+namespace dllaunch {
+namespace {
+
+TEST(Finalize, TheFirstErrorComesFirst) {
+  const Outcome outcome{.status = RunStatus::failed,
+                        .exit_code = 1,
+                        .reason = "job 7: rank 3 on n2 exited with code 1",
+                        .first_error = "rank 3 on n2: ValueError: bad",
+                        .advice = "mend it",
+                        .log = "/r/out/rank-0003-n2.log",
+                        .excerpt = {"ValueError: bad"}};
+  EXPECT_EQ(render_failure(outcome),
+            "dllaunch: first error: rank 3 on n2: ValueError: bad\n"
+            "dllaunch: job 7: rank 3 on n2 exited with code 1\n"
+            "  try: mend it\n"
+            "  /r/out/rank-0003-n2.log:\n"
+            "    | ValueError: bad\n");
+  EXPECT_EQ(render_failure({}), "");
+  EXPECT_EQ(render_failure({.reason = "job 7: 2 of 3 tasks", .others = {"task 2: lost"}}),
+            "dllaunch: job 7: 2 of 3 tasks\ndllaunch: task 2: lost\n");
+}
+
+// The trainer writes that it resumed, Slurm counts that it requeued: one and the same.
+TEST(Finalize, ARequeuedRunThatResumedHasRestartedOnce) {
+  const auto restarts = [](int requeued, int resumed) {
+    RunTotals totals;
+    for (int i = 0; i < resumed; ++i) totals.take(RestartEvent{.reason = "resume"});
+    return summary_of({.restarts = requeued}, totals, 4, /*trains=*/true).restarts;
+  };
+  EXPECT_EQ(restarts(1, 1), 1);
+  EXPECT_EQ(restarts(1, 0), 1) << "before its first checkpoint";
+  EXPECT_EQ(restarts(0, 1), 1) << "started again by hand";
+  EXPECT_EQ(restarts(0, 0), 0);
+}
+
+class FinalizeTest : public testing::Test {
+ protected:
+  void answer(const std::string& queue, const std::string& record) {
+    system().answers["squeue --noheader --format=" + std::string(queue_format) + " --jobs=7"] = {
+        0, queue, ""};
+    system().answers["scontrol show job 7"] = {0, record, ""};
+  }
+  Result<std::optional<FinalState>> settle(const std::string& path) {
+    auto run = read_stored_run(system(), path);
+    EXPECT_TRUE(run);
+    return finalize_run(system(), *run);
+  }
+  DiskSystem& system() { return place_.system; }
+
+  RunPlace place_;
+  const std::string failed_ =
+      "JobId=7 JobName=x\n   JobState=FAILED Reason=NonZeroExitCode\n   ExitCode=1:0\n"
+      "   SubmitTime=2026-11-20T19:57:20 StartTime=2026-11-20T19:57:30 "
+      "EndTime=2026-11-20T19:58:30\n";
+};
+
+TEST_F(FinalizeTest, WhatNobodyFollowedIsWrittenDown) {
+  const auto path = place_.store({.folder = "r", .job_id = "7", .trains = true});
+  place_.append(path, "events.jsonl",
+                R"({"time":1000,"event":"epoch","epoch":1,"val_accuracy":0.1})"
+                "\n"
+                R"({"time":9e9,"event":"epoch","epoch":2,"val_accuracy":0.5,"images_per_s":100})"
+                "\n");
+  place_.append(path, "out/rank-0001-n1.log", "CUDA error: lost\n");
+  place_.append(path, "slurm-7.out", "srun: error: n1: task 1: Exited with exit code 1\n");
+  answer("", failed_);
+  const auto final_state = settle(path);
+  ASSERT_TRUE(final_state && *final_state);
+  EXPECT_EQ((*final_state)->outcome.reason, "job 7: rank 1 on n1 exited with code 1");
+  const auto run = read_stored_run(system(), path);
+  EXPECT_EQ(stored_status(*run), "failed");
+  EXPECT_EQ(run->summary["epochs"], 2);
+  EXPECT_EQ(run->summary["images_per_s"], 100);
+  EXPECT_EQ(run->summary["seconds"], 60);
+  EXPECT_EQ(run->summary["queue_seconds"], 10);
+  EXPECT_EQ(run->summary["reason"], "job 7: rank 1 on n1 exited with code 1");
+  // Once.
+  const auto again = settle(path);
+  EXPECT_TRUE(again && !*again);
+}
+
+TEST_F(FinalizeTest, WhatGoesOnOrIsFollowedIsLeftAlone) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  answer("7|RUNNING|N/A|0:05|n1|None\n", failed_);
+  EXPECT_FALSE(*settle(path));
+  answer("", "JobId=7 JobName=x\n   JobState=COMPLETING Reason=None\n");
+  EXPECT_FALSE(*settle(path));
+  answer("", failed_);
+  const auto lock = RunLock::take({.path = path});
+  EXPECT_FALSE(*settle(path));
+  // Its owner may be stopped: who only wants to know is told.
+  const auto run = read_stored_run(system(), path);
+  const auto end = read_final_state(system(), *run);
+  ASSERT_TRUE(end && *end);
+  EXPECT_EQ((*end)->outcome.exit_code, 1);
+  EXPECT_TRUE(read_stored_run(system(), path)->summary.is_null());
+}
+
+/// The queue answers, who knows of ended jobs does not: nothing is written down for good.
+TEST_F(FinalizeTest, WhoDoesNotAnswerMayKnowHowItEnded) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  answer("", failed_);
+  system().answers["scontrol show job 7"] = {
+      1, "", "slurm_load_jobs error: Unable to contact slurm controller"};
+  const auto unheard = settle(path);
+  ASSERT_FALSE(unheard);
+  EXPECT_EQ(unheard.error().kind, ErrorKind::unavailable);
+  EXPECT_TRUE(read_stored_run(system(), path)->summary.is_null());
+  system().answers["scontrol show job 7"] = {1, "",
+                                             "slurm_load_jobs error: Invalid job id specified"};
+  const auto forgotten = settle(path);
+  ASSERT_TRUE(forgotten && *forgotten);
+  EXPECT_TRUE((*forgotten)->jobs.empty());
+}
+
+TEST_F(FinalizeTest, ASilentSlurmIsAnError) {
+  const auto path = place_.store({.folder = "r", .job_id = "7"});
+  EXPECT_FALSE(settle(path));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,41 @@
+#include "launcher/slurm/pending_reasons.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dllaunch {
+namespace {
+
+TEST(PendingReasons, InWordsAndAsSlurmHasThem) {
+  EXPECT_EQ(explain_reason("Priority"), "jobs with higher priority are ahead (Priority)");
+  EXPECT_EQ(explain_reason("(Resources)"),
+            "next in line, waiting for nodes to become free ((Resources))");
+  EXPECT_EQ(explain_reason("ReqNodeNotAvail, UnavailableNodes:n2"),
+            "nodes it needs are not available (ReqNodeNotAvail, UnavailableNodes:n2)");
+  EXPECT_EQ(explain_reason("ReqNodeNotAvail,_UnavailableNodes:n2").rfind("nodes it needs", 0), 0U);
+  EXPECT_EQ(explain_reason(""), "waiting for Slurm to look at it");
+  EXPECT_EQ(explain_reason("None"), "waiting for Slurm to look at it");
+  EXPECT_EQ(explain_reason("SomethingNew"), "SomethingNew");
+  EXPECT_EQ(explain_reason("("), "(");
+}
+
+TEST(PendingReasons, LimitsArePutTogetherFromTheirParts) {
+  EXPECT_EQ(explain_reason("AssocGrpGRES"),
+            "the limit on GPUs and other devices of the account is reached (AssocGrpGRES)");
+  EXPECT_EQ(explain_reason("AssocGrpCPUMinutesLimit"),
+            "the CPUs of the account are used up for this period (AssocGrpCPUMinutesLimit)");
+  EXPECT_EQ(explain_reason("AssocMaxJobsLimit"),
+            "the limit on running jobs of the account for you is reached (AssocMaxJobsLimit)");
+  EXPECT_EQ(explain_reason("QOSMaxNodePerUserLimit"),
+            "the limit on nodes of the QOS is reached (QOSMaxNodePerUserLimit)");
+  EXPECT_EQ(explain_reason("QOSMinGRES"),
+            "it asks for fewer GPUs and other devices than the QOS wants (QOSMinGRES)");
+  EXPECT_EQ(explain_reason("QOSMaxWallDurationPerJobLimit"),
+            "the limit on a job's time of the QOS is exceeded (QOSMaxWallDurationPerJobLimit)");
+  EXPECT_EQ(explain_reason("QOSGrpSomethingNew"),
+            "a limit of the QOS is reached (QOSGrpSomethingNew)");
+  EXPECT_EQ(explain_reason("MaxMemPerAccount"),
+            "the limit on memory of the QOS is reached (MaxMemPerAccount)");
+}
+
+}  // namespace
+}  // namespace dllaunch

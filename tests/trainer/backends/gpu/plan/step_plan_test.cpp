@@ -1,0 +1,109 @@
+#include "trainer/backends/gpu/plan/step_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/trainer/backends/compiled.hpp"
+#include "tests/trainer/backends/operation_cases.hpp"
+
+namespace dllaunch::gpu {
+namespace {
+
+Graph case_named(std::string_view name) {
+  for (const OperationCase& one : operation_cases()) {
+    if (one.name == name) return one.graph();
+  }
+  ADD_FAILURE() << "no case " << name;
+  return {};
+}
+
+std::vector<int> absorbed_in(const StepPlan& plan) {
+  std::vector<int> absorbed;
+  for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
+    if (plan.nodes[n].absorbed) absorbed.push_back(static_cast<int>(n));
+  }
+  return absorbed;
+}
+
+TEST(StepPlan, ANormRunsWithTheReluBehindIt) {
+  const StepPlan plan = plan_steps(case_named("batch_norm_relu"), 4);
+  EXPECT_EQ(absorbed_in(plan), std::vector<int>{2});
+  EXPECT_EQ(plan.nodes[3].norm, 2);
+  EXPECT_EQ(plan.nodes[3].other, -1);
+  EXPECT_TRUE(plan.nodes[3].relu);
+  EXPECT_EQ(plan.values[2].last, -1) << "nobody keeps what is between";
+}
+
+TEST(StepPlan, AnAdditionBetweenThemRunsToo) {
+  const StepPlan plan = plan_steps(case_named("block_with_projection"), 4);
+  // conv, relu, conv, norm, projection, its norm, add, relu: one of the two norms.
+  EXPECT_EQ(absorbed_in(plan), (std::vector<int>{6, 7}));
+  EXPECT_EQ(plan.nodes[8].norm, 6);
+  EXPECT_EQ(plan.nodes[8].other, 4);
+  EXPECT_EQ(plan.nodes[4].norm, 4) << "the other runs by itself";
+  EXPECT_FALSE(plan.nodes[4].relu);
+}
+
+TEST(StepPlan, WhatIsReadTwiceStaysApart) {
+  GraphBuilder net("m", {2, 4, 4});
+  net.add("conv", Conv2d{.channels = 3, .kernel = 1});
+  const int norm = net.add("norm", BatchNorm{});
+  const int relu = net.add("relu", Relu{});
+  net.add("add", Add{}, norm, relu);
+  net.add("pool", GlobalAvgPool{});
+  const auto graph = std::move(net).finish();
+  ASSERT_TRUE(graph);
+  EXPECT_TRUE(absorbed_in(plan_steps(*graph, 2)).empty());
+}
+
+TEST(StepPlan, WhatNothingBeforeTrainsHasNoGradient) {
+  Graph graph = case_named("two_readers");
+  for (Parameter& parameter : graph.parameters) {
+    parameter.frozen = parameter.name.starts_with("node1");
+  }
+  const StepPlan plan = plan_steps(graph, 2);
+  for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
+    const bool last = n + 1 == plan.nodes.size();
+    EXPECT_EQ(plan.nodes[n].trains, last) << graph.nodes[n].name;
+    EXPECT_EQ(plan.deltas[n].first <= plan.deltas[n].last, last) << graph.nodes[n].name;
+  }
+}
+
+/// Every array is in use whenever a node that runs reads or writes it.
+TEST(StepPlan, ArraysLiveAsLongAsTheyAreRead) {
+  for (const OperationCase& one : operation_cases()) {
+    SCOPED_TRACE(one.name);
+    const Graph graph = one.graph();
+    const StepPlan plan = plan_steps(graph, 3);
+    const int count = static_cast<int>(graph.nodes.size());
+    const auto lives = [](const Use& use, int step) {
+      return use.first <= step && step <= use.last;
+    };
+    for (int n = 1; n < count; ++n) {
+      const auto& node = plan.nodes[static_cast<std::size_t>(n)];
+      if (node.absorbed) continue;
+      const int backward = 2 * count - 1 - n;
+      EXPECT_TRUE(lives(plan.values[static_cast<std::size_t>(n)], n));
+      EXPECT_TRUE(!node.trains || lives(plan.deltas[static_cast<std::size_t>(n)], backward));
+      if (node.norm >= 0) continue;
+      for (const int input : graph.nodes[static_cast<std::size_t>(n)].inputs) {
+        const auto at = static_cast<std::size_t>(input);
+        EXPECT_TRUE(lives(plan.values[at], n)) << input;
+        EXPECT_TRUE(!plan.nodes[at].trains || lives(plan.deltas[at], backward)) << input;
+      }
+    }
+  }
+}
+
+TEST(StepPlan, ShapesHaveChannelsLast) {
+  const StepPlan plan = plan_steps(case_named("conv3d"), 5);
+  const Volume& image = plan.nodes[0].shape;
+  EXPECT_EQ(image.rows, 5);
+  EXPECT_EQ(image.channels, 2);
+  EXPECT_EQ(image.depth, 5);
+  EXPECT_EQ(image.height, 6);
+  EXPECT_EQ(image.width, 7);
+  EXPECT_EQ(plan.nodes.back().shape.pixels(), 1);
+}
+
+}  // namespace
+}  // namespace dllaunch::gpu

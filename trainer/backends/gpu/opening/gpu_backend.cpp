@@ -1,0 +1,61 @@
+#include "trainer/backends/gpu/opening/gpu_backend.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/gpu/own_gpu.hpp"
+#include "trainer/backends/gpu/step/gpu_executable.hpp"
+
+namespace dllaunch::gpu {
+namespace {
+
+class GpuBackend final : public Backend {
+ public:
+  GpuBackend(const GpuVendor& vendor, std::string pci, std::unique_ptr<MathLibrary> math)
+      : name_(vendor.backend),
+        precisions_(vendor.precisions.begin(), vendor.precisions.end()),
+        pci_(std::move(pci)),
+        math_(std::move(math)) {}
+
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph,
+                                              const CompileOptions& options) override {
+    if (std::ranges::find(precisions_, options.precision) == precisions_.end()) {
+      std::vector<std::string_view> words;
+      for (const Precision one : precisions_) words.push_back(to_string(one));
+      return Error{
+          ErrorKind::bad_request,
+          fmt::format("backend {} has no precision {}", name_, to_string(options.precision)),
+          fmt::format("it has {}", fmt::join(words, ", "))};
+    }
+    return compile_for_gpu(name_, graph, options, *math_);
+  }
+  std::string gpu() const override { return pci_; }
+
+ private:
+  std::string name_;
+  std::vector<Precision> precisions_;
+  std::string pci_;
+  std::unique_ptr<MathLibrary> math_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> open_gpu_backend(const GpuVendor& vendor,
+                                                  const GpuOpening& opening) {
+  for (const LibraryVersion& library : vendor.libraries) {
+    if (auto problem = version_problem(library)) return *std::move(problem);
+  }
+  auto device = take_own_gpu(read_gpu_wish(opening.rank, opening.lookup));
+  if (!device) return std::move(device).error();
+  std::string model;
+  if (gpu_model(*device, model) != gpu_success) model = "unknown";
+  auto math = vendor.open_math({opening.lookup, std::move(model)});
+  if (!math) return std::move(math).error();
+  return std::unique_ptr<Backend>(
+      std::make_unique<GpuBackend>(vendor, address_of_gpu(*device), *std::move(math)));
+}
+
+}  // namespace dllaunch::gpu

@@ -1,0 +1,63 @@
+#include "trainer/backends/gpu/update/gpu_arenas.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trainer/backends/gpu/check.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
+#include "trainer/backends/gpu/update/optimizer_kernels.hpp"
+
+namespace dllaunch::gpu {
+
+/// With room for weights, gradients and two states of the optimiser: few have more.
+std::string GpuArenas::what_would_fit(std::size_t bytes, std::size_t free) const {
+  if (beside_ == 0) return {};
+  constexpr int usual = 4;
+  const double to_come = static_cast<double>(bytes) * std::max(usual - given_, 1);
+  const auto beside = static_cast<double>(beside_);
+  const double fit = batch_ * (beside + static_cast<double>(free) - to_come) / beside;
+  const std::string images =
+      fit < 1 ? "" : fmt::format("; about {} would fit", static_cast<int>(fit));
+  return fmt::format(" beside batches of {} images{}", batch_, images);
+}
+
+std::shared_ptr<std::byte> GpuArenas::allocate(std::size_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* memory = nullptr;
+  if (gpu_allocate(&memory, bytes) != gpu_success) {
+    static_cast<void>(gpu_last_error());  // told here, and to nobody else
+    std::size_t free = 0;
+    std::size_t total = 0;
+    check(gpu_memory(free, total), "memory");
+    throw OutOfGpuMemory(
+        fmt::format("an arena of the parameters needs {} MiB of the GPU, {} MiB are free",
+                    (bytes + (1 << 20) - 1) >> 20, free >> 20) +
+        what_would_fit(bytes, free));
+  }
+  ++given_;
+  std::shared_ptr<std::byte> owned(static_cast<std::byte*>(memory),
+                                   [](std::byte* at) { static_cast<void>(gpu_free(at)); });
+  clear(memory, bytes);
+  return owned;
+}
+
+void GpuArenas::clear(void* memory, std::size_t bytes) {
+  check(gpu_clear_later(memory, bytes, stream_), "clear");
+}
+
+void GpuArenas::copy(void* to, const void* from, std::size_t bytes) {
+  check(gpu_copy_later(to, from, bytes, stream_), "copy");
+  check(gpu_synchronise(stream_), "copy");
+}
+
+std::unique_ptr<DeviceOptimizer> GpuArenas::optimizer(const OptimizerEntry& optimizer,
+                                                      const OptimizerOptions& options,
+                                                      const ArenaLayout& layout,
+                                                      const std::vector<bool>& one_dimensional) {
+  if (layout.type != DType::f32 || !GpuOptimizer::has(optimizer)) return nullptr;
+  return std::make_unique<GpuOptimizer>(optimizer, options, layout, one_dimensional, stream_,
+                                        clock_);
+}
+
+}  // namespace dllaunch::gpu

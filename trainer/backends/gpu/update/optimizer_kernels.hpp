@@ -1,0 +1,56 @@
+// The optimiser's step over arenas on a GPU.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "gpu_api.hpp"
+#include "trainer/backends/device_arenas.hpp"
+#include "trainer/backends/gpu/kernels/optimizer_functors.hpp"
+#include "trainer/backends/gpu/memory/device_memory.hpp"
+#include "trainer/backends/gpu/update/step_clock.hpp"
+
+namespace dllaunch::gpu {
+
+/// A kernel over all elements of a part; those that look at whole parameters (LARS, LAMB) wait for
+/// their norms. In float, also where the host computes in double and rounds.
+class GpuOptimizer final : public DeviceOptimizer {
+ public:
+  /// Allocates what it needs beside the arenas, which is little: OutOfGpuMemory.
+  GpuOptimizer(const OptimizerEntry& optimizer, const OptimizerOptions& options,
+               const ArenaLayout& layout, const std::vector<bool>& one_dimensional,
+               GpuStream stream, StepClock& clock);
+
+  static bool has(const OptimizerEntry& optimizer);
+
+  bool multiply_gradients(const ArenaPart& part, float by) override;
+  void measure(const StepInfo& now, const ArenaPart& part, std::span<SquareSums> sums) override;
+  void update(const StepInfo& now, const ArenaPart& part,
+              std::span<const SquareSums> sums) override;
+
+ private:
+  void update_by_elements(const StepInfo& now, const ArenaPart& part);
+  void update_by_norms(const StepInfo& now, const ArenaPart& part,
+                       std::span<const SquareSums> sums);
+  void allocate();
+  SlotTable slots_from(std::size_t first) const;
+  std::pair<std::size_t, std::size_t> slots_within(const ArenaPart& part) const;
+  void send(int piece, std::span<const float> values) const;
+
+  const OptimizerEntry& optimizer_;
+  OptimizerOptions options_;
+  std::vector<std::int64_t> starts_;  // of slots in the arenas, and where the last one's gap ends
+  std::vector<bool> one_dimensional_;
+  GpuStream stream_;
+  StepClock& clock_;
+  DeviceMemory memory_;
+  int found_ = -1;
+  int offsets_ = -1;
+  int factors_ = -1;
+  int decays_ = -1;
+  int sums_ = -1;
+  int squares_ = -1;
+};
+
+}  // namespace dllaunch::gpu

@@ -1,0 +1,401 @@
+#include "trainer/training/prepare.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/communicators/same_table.hpp"
+#include "trainer/config/loss_choice.hpp"
+#include "trainer/data/image_preparation.hpp"
+#include "trainer/data/same_data.hpp"
+#include "trainer/graph/frozen_parameters.hpp"
+#include "trainer/graph/layer_list.hpp"
+#include "trainer/graph/zero_gamma.hpp"
+#include "trainer/models/models.hpp"
+#include "trainer/parameters/buffers.hpp"
+#include "trainer/parameters/init_from.hpp"
+#include "trainer/session/agreement.hpp"
+#include "trainer/session/compiled_model.hpp"
+#include "trainer/session/sync_batch_norm.hpp"
+#include "trainer/tuning/autotune.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<Graph> build_network(const TrainConfig& config, const ModelEntry* model,
+                            const Dataset& dataset) {
+  const ImageShape shape = prepared_shape(dataset.image_shape(), config.data.image_size);
+  if (model != nullptr) return model->build(shape, dataset.classes());
+  return build_layer_list(Json::parse(config.layers), shape, dataset.classes());
+}
+
+Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
+  const ModelEntry* model = nullptr;
+  for (const ModelEntry& entry : models()) {
+    if (entry.name == config.model) model = &entry;
+  }
+  if (model == nullptr && config.layers.empty()) {
+    return Error{ErrorKind::bad_request, "no model " + config.model, ""};
+  }
+  auto loss = choose_loss(config, model == nullptr ? "" : model->loss, dataset.targets());
+  if (!loss) return std::move(loss).error();
+  auto graph = build_network(config, model, dataset);
+  if (!graph) return graph;
+  graph->loss = *std::move(loss);
+  Result<Ok> changed = config.sync_batch_norm ? check_batch_norm(*graph) : Ok{};
+  if (changed && config.zero_gamma) changed = zero_last_gammas(*graph);
+  if (changed) changed = freeze_parameters(*graph, config.fine_tuning.freeze);
+  return changed ? std::move(graph) : std::move(changed).error();
+}
+
+/// What changes gradients before they travel does so in memory of the host; empty: nothing.
+std::string passes_host(const RuntimeConfig& runtime) {
+  if (runtime.compression != Compression::none) {
+    return fmt::format("runtime.compression {}", to_string(runtime.compression));
+  }
+  return runtime.gradient_lag > 0 ? "runtime.gradient_lag" : "";
+}
+
+Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator) {
+  SumOverRanks sum;
+  if (session.config.sync_batch_norm) sum = sum_over_ranks(communicator, session.activity);
+  auto compiled = compile_model(session.config, session.graph, session.threads, sum);
+  if (!compiled) return std::move(compiled).error();
+  session.backend = std::move(compiled->backend);
+  if (communicator.memory() == MemorySpace::gpu) {
+    std::string why = passes_host(session.config.runtime);
+    if (!why.empty()) why += " needs gradients on the host";
+    if (!compiled->gpu_memory) why = session.backend + " has its parameters on the host";
+    if (!why.empty()) {
+      return Error{
+          ErrorKind::bad_request,
+          fmt::format("communicator {} reduces memory of a GPU, {}", communicator.name(), why),
+          "use runtime.allreduce: auto"};
+    }
+  }
+  session.passed_over = compiled->passed_over;
+  if (!compiled->passed_over.empty()) {
+    warn(fmt::format("{}; {} computes, which is slower", compiled->passed_over, session.backend));
+  }
+  if (!compiled->caution.empty()) warn(compiled->caution);
+  session.executable = std::move(compiled->executable);
+  session.opened = std::move(compiled->opened);
+  return Ok{};
+}
+
+/// From here on the data set's path is its copy on this node.
+Result<Ok> stage(Session& session, const PrepareOptions& options) {
+  TrainConfig& config = session.config;
+  if (config.stage_to.empty()) return Ok{};
+  auto staged =
+      stage_dataset({.from = config.data.path, .to = config.stage_to, .say = options.say});
+  if (staged) {
+    config.data.path = staged->path.string();
+    session.staged = *std::move(staged);
+    return Ok{};
+  }
+  Error error = std::move(staged).error().within("dataset.stage_to");
+  if (config.stage_or_stop) return error;
+  options.warn(error.what + "; " + config.data.path + " is read in place");
+  return Ok{};
+}
+
+/// What each rank does by itself.
+Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
+  if (auto staged = stage(session, options); !staged) return staged;
+  auto dataset = find_dataset(session.config.dataset)->open(session.config.data);
+  if (!dataset) return std::move(dataset).error();
+  session.dataset = *std::move(dataset);
+  auto normalization = measure_normalization(*session.dataset, session.config.data.skip_bad);
+  if (!normalization) return std::move(normalization).error();
+  session.normalization = *std::move(normalization);
+  auto graph = build_model(session.config, *session.dataset);
+  if (!graph) return std::move(graph).error();
+  session.graph = *std::move(graph);
+  session.judged = judged_as(session.graph.loss, session.dataset->targets());
+  return Ok{};
+}
+
+/// The folder where steps of `path` are: a run's, a `checkpoints`, or nothing for a step itself.
+CheckpointSearch search_path(const fs::path& path) {
+  std::error_code unknown;
+  if (fs::exists(path / "state.json", unknown)) {
+    auto checkpoint = read_checkpoint(path);
+    if (checkpoint) return {FoundCheckpoint{path, *std::move(checkpoint)}, {}, {}};
+    if (checkpoint.error().kind != ErrorKind::unavailable)
+      return {std::nullopt, {{path, checkpoint.error().what}}, {}};
+    return {std::nullopt, {}, std::move(checkpoint).error().within(path.string())};
+  }
+  return find_newest_checkpoint(
+      fs::is_directory(path / "checkpoints", unknown) ? path / "checkpoints" : path);
+}
+
+/// Old checkpoints of a run that begins anew would be taken for its own by the next resume.
+Result<Ok> set_aside(const fs::path& folder) {
+  std::error_code failed;
+  const bool none = list_checkpoints(folder, failed).empty() && !failed;
+  if (none) return Ok{};
+  fs::path aside;
+  for (int i = 1; aside.empty() || fs::exists(aside); ++i) {
+    aside = fs::path(folder.string() + fmt::format(".{}", i));
+  }
+  fs::rename(folder, aside, failed);
+  if (!failed) return Ok{};
+  return Error{ErrorKind::unavailable,
+               fmt::format("cannot move {} aside: {}", folder.string(), failed.message()), ""};
+}
+
+/// Repeats `search` while something in it is unreadable, as long as `patience` lasts: a file system
+/// may be away for a moment.
+CheckpointSearch search_patiently(const std::function<CheckpointSearch()>& search,
+                                  std::chrono::milliseconds patience, const Say& warn) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds pause(200);
+  const auto give_up_at = Clock::now() + patience;
+  CheckpointSearch result = search();
+  if (result.unreadable) warn(result.unreadable->what + ": waiting");
+  while (result.unreadable && Clock::now() < give_up_at) {
+    std::this_thread::sleep_for(pause);
+    result = search();
+  }
+  return result;
+}
+
+void tell_refused(const CheckpointSearch& search, Session& session, const Say& warn) {
+  session.refused = search.refused;
+  for (const auto& refused : search.refused) {
+    warn(fmt::format("refused {}: {}", refused.path.string(), refused.why));
+  }
+}
+
+/// Beginning anew would train for days what is there already, and remove it at last.
+Error none_is_sound(const CheckpointSearch& search) {
+  constexpr std::size_t most_named = 8;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(most_named, search.refused.size()); ++i) {
+    list += fmt::format("\n  {}: {}", search.refused[i].path.string(), search.refused[i].why);
+  }
+  if (search.refused.size() > most_named)
+    list += fmt::format("\n  and {} more", search.refused.size() - most_named);
+  return {ErrorKind::bad_request, "none of the run's checkpoints is sound:" + list,
+          "repair one, or train from the start with train.resume: none, which keeps them aside"};
+}
+
+/// nullopt: train from the start.
+Result<std::optional<FoundCheckpoint>> choose_checkpoint(Session& session,
+                                                         std::chrono::milliseconds patience,
+                                                         const Say& warn) {
+  const std::string& resume = session.config.resume;
+  if (resume == "none") {
+    if (auto moved = set_aside(session.checkpoints()); !moved) return std::move(moved).error();
+    return std::optional<FoundCheckpoint>();
+  }
+  // A restarted run goes on from its own state, wherever it once began.
+  const auto in_run = [&] { return find_newest_checkpoint(session.checkpoints()); };
+  auto own = search_patiently(in_run, patience, warn);
+  if (own.unreadable) return *std::move(own.unreadable);
+  tell_refused(own, session, warn);
+  if (own.found) return std::move(own.found);
+  if (!own.refused.empty()) return none_is_sound(own);
+  if (resume == "auto") return std::optional<FoundCheckpoint>();
+
+  auto other = search_patiently([&] { return search_path(resume); }, patience, warn);
+  if (other.unreadable) return *std::move(other.unreadable);
+  tell_refused(other, session, warn);
+  if (other.found) return std::move(other.found);
+  return Error{ErrorKind::bad_request, fmt::format("resume: {} holds no sound checkpoint", resume),
+               "name a run's directory, its checkpoints/ or one step-NNNNNNNN"};
+}
+
+Result<Ok> check_fit(const Session& session, const Checkpoint& checkpoint) {
+  const TrainConfig& config = session.config;
+  if (checkpoint.model != config.model) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("is of model {}, this run trains {}", checkpoint.model, config.model),
+                 ""};
+  }
+  if (checkpoint.optimizer != config.optimizer) {
+    return Error{
+        ErrorKind::bad_request,
+        fmt::format("is of optimizer {}, this run uses {}", checkpoint.optimizer, config.optimizer),
+        ""};
+  }
+  const TrainPosition& at = checkpoint.position;
+  const std::int64_t images = session.dataset->size(Split::train);
+  if (at.epoch < 0 || at.step < 0 || at.images < 0 || at.images > images) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("has seen {} images of its epoch, this run has {}", at.images, images),
+                 "resume with the data set it was trained on"};
+  }
+  return Ok{};
+}
+
+/// From the seed, or from the file that `init_from` names.
+Result<Ok> begin_anew(Session& session) {
+  session.arenas->initialise(session.graph, session.config.seed);
+  initialise_buffers(session.graph, *session.executable);
+  const FineTuningConfig& tuning = session.config.fine_tuning;
+  if (tuning.init_from.empty()) return Ok{};
+  auto started = initialise_from(tuning.init_from, tuning.init_skip, session.graph,
+                                 *session.executable, *session.arenas);
+  if (!started) return std::move(started).error().within("train.init_from");
+  session.started_with = *std::move(started);
+  return Ok{};
+}
+
+/// Rank 0's part: weights, state and position, from a checkpoint or as they begin.
+Result<Ok> fill(Session& session, std::chrono::milliseconds patience, const Say& warn) {
+  if (session.fence != nullptr) {
+    if (auto ours = session.fence->check(); !ours) return ours;
+  }
+  remove_leftovers(session.checkpoints(), session.generation());
+  auto chosen = choose_checkpoint(session, patience, warn);
+  if (!chosen) return std::move(chosen).error();
+  if (!*chosen) return begin_anew(session);
+
+  auto& [path, checkpoint] = **chosen;
+  auto fits = check_fit(session, checkpoint);
+  if (!fits) return std::move(fits).error().within(path.string());
+  auto weights = take_buffers(session.graph, *session.executable, checkpoint.weights.tensors);
+  if (weights) weights = session.arenas->load_weights(checkpoint.weights.tensors);
+  if (!weights) {
+    return std::move(weights).error().within((path / "model.safetensors").string());
+  }
+  auto states = session.arenas->load_states(checkpoint.states.tensors);
+  if (!states) {
+    return std::move(states).error().within((path / "optimizer.safetensors").string());
+  }
+  session.position = checkpoint.position;
+  session.resumed_from = path.string();
+  return Ok{};
+}
+
+void broadcast_position(TrainPosition& position, Communicator& communicator) {
+  std::array<std::int64_t, 8> words{position.epoch,
+                                    position.step,
+                                    position.images,
+                                    std::bit_cast<std::int64_t>(position.loss_sum),
+                                    position.correct,
+                                    std::bit_cast<std::int64_t>(position.lr),
+                                    std::bit_cast<std::int64_t>(position.loss_scale.factor),
+                                    position.loss_scale.good_steps};
+  communicator.wait(communicator.broadcast(words.data(), words.size(), DType::i64, /*root=*/0));
+  position = {.epoch = words[0],
+              .step = words[1],
+              .images = words[2],
+              .loss_sum = std::bit_cast<double>(words[3]),
+              .correct = words[4],
+              .lr = std::bit_cast<double>(words[5]),
+              .loss_scale = {.factor = std::bit_cast<double>(words[6]), .good_steps = words[7]}};
+}
+
+/// Collective: weights, state and position as training begins with them.
+Result<Ok> fill_all(Session& session, std::chrono::milliseconds patience, const Say& warn,
+                    Communicator& communicator) {
+  std::optional<Error> unfilled;
+  if (communicator.rank() == 0) {
+    unfilled = error_of(fill(session, patience, warn));
+  }
+  if (auto error = agree(communicator, std::move(unfilled))) return *std::move(error);
+  session.arenas->broadcast();
+  broadcast_buffers(session.graph, *session.executable, communicator);
+  broadcast_position(session.position, communicator);
+  return Ok{};
+}
+
+/// Collective. With `auto` a rank that cannot use its GPU computes on the CPU: all would wait for
+/// it in every step.
+Result<Ok> check_same_backend(const Session& session, const Say& warn, Communicator& communicator) {
+  const std::array rows{"backend " + session.backend};
+  auto same = check_same_table(communicator, rows,
+                               {.table = "what computes",
+                                .row = "backend",
+                                .hint = "with resources.device cpu all compute on CPUs"});
+  // The reason is that rank's own: rank 0 may have none.
+  if (!same && communicator.rank() > 0 && !session.passed_over.empty()) {
+    warn(fmt::format("rank {}: {}", communicator.rank(), session.passed_over));
+  }
+  return same;
+}
+
+/// Collective. What makes the session ready to train, once its batch size is known.
+Result<Ok> open_training(Session& session, const PrepareOptions& options,
+                         Communicator& communicator) {
+  const Say& warn = options.warn;
+  const TrainConfig& config = session.config;
+  const Say unsaid = [](std::string_view) {};
+  auto compiled = compile(session, communicator.rank() == 0 ? warn : unsaid, communicator);
+  if (auto error = agree(communicator, error_of(compiled))) return *std::move(error);
+
+  auto alike = check_same_backend(session, warn, communicator);
+  if (auto error = agree(communicator, error_of(alike))) return *std::move(error);
+  const std::string remark = session.executable->remark();
+  if (communicator.rank() == 0 && !remark.empty()) warn(remark);
+  const auto rows = table_rows(*session.executable);
+  auto same = check_same_table(communicator, rows);
+  if (auto error = agree(communicator, error_of(same))) return *std::move(error);
+
+  session.arenas = std::make_unique<ParameterArenas>(
+      *session.executable, communicator, *find_optimizer(config.optimizer),
+      config.optimizer_options,
+      ArenaOptions{.shard = config.shard, .on_device = passes_host(config.runtime).empty()});
+  if (communicator.memory() == MemorySpace::gpu && !session.arenas->on_device()) {
+    return Error{ErrorKind::bad_request,
+                 fmt::format("optimizer {} does not run on a GPU", config.optimizer),
+                 "use runtime.allreduce: auto"};
+  }
+  session.arenas->freeze(session.graph);
+  session.arenas->deal(session.arenas->plan(bucket_bytes(config.runtime)));
+  return fill_all(session, options.storage_patience, warn, communicator);
+}
+
+}  // namespace
+
+Result<Session> prepare(const PrepareOptions& options, Communicator& communicator) {
+  Session session;
+  session.config = options.config;
+  session.run_dir = options.run_dir;
+  session.threads = options.threads;
+  session.activity = options.activity;
+  session.fence = communicator.rank() == 0 ? options.fence : nullptr;
+  session.shape = {.ranks = communicator.size(),
+                   .batch_size = options.config.batch_size,
+                   .accumulate = options.config.accumulate,
+                   .in_step = options.config.sync_batch_norm};
+  auto alone = prepare_alone(session, options);
+  if (auto error = agree(communicator, error_of(alone))) return *std::move(error);
+  auto same_data = check_same_data(communicator, *session.dataset, session.normalization);
+  if (auto error = agree(communicator, error_of(same_data))) return *std::move(error);
+  auto choices = earlier_choices(session, communicator);
+  if (!choices) return std::move(choices).error();
+  if (auto settled = settle_batch_size(session, *choices, options, communicator); !settled) {
+    return std::move(settled).error();
+  }
+  if (session.stopped) return session;
+  const bool finds_rate = options.config.find.lr && !choices->lr;
+  if (options.config.find.lr && choices->lr) take_rate(session.config, *choices->lr);
+  if (auto opened = open_training(session, options, communicator); !opened) {
+    return std::move(opened).error();
+  }
+  if (!finds_rate) return session;
+  if (auto settled = settle_rate(session, *choices, options, communicator); !settled) {
+    return std::move(settled).error();
+  }
+  if (session.stopped) return session;
+  // As if nothing had been tried.
+  const Say nothing_new = [](std::string_view) {};
+  auto filled = fill_all(session, options.storage_patience, nothing_new, communicator);
+  return filled ? Result<Session>(std::move(session)) : std::move(filled).error();
+}
+
+}  // namespace dllaunch
