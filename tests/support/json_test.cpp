@@ -180,10 +180,10 @@ TEST(Json, IsMadeOfWhatNlohmannIsMadeOf) {
   };
   EXPECT_EQ(made(Json()), made(Theirs()));
   EXPECT_EQ(thrown([] {
-              (void)Json::object({{"a", 1}, 2});
+              Json value = Json::object({{"a", 1}, 2});
             }),
             thrown([] {
-              (void)Theirs::object({{"a", 1}, 2});
+              Theirs value = Theirs::object({{"a", 1}, 2});
             }));
 }
 

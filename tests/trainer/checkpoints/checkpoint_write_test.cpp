@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
 
+#include "support/json.hpp"
 #include "tests/trainer/checkpoints/sound_checkpoint.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 
@@ -42,11 +42,11 @@ TEST(CheckpointWrite, WritesTheThreeFiles) {
 TEST(CheckpointWrite, StateSaysWhatOtherProgramsNeed) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(469), {.keep = 3});
-  const auto state = nlohmann::json::parse(read_text(written->path / "state.json"));
+  const auto state = Json::parse(read_text(written->path / "state.json"));
   EXPECT_EQ(state["model"], "lenet");
   EXPECT_EQ(state["epoch"], 2);
   EXPECT_EQ(state["step"], 469);
-  EXPECT_EQ(state["sampler"], (nlohmann::json{{"epoch", 2}, {"position", 96}}));
+  EXPECT_EQ(state["sampler"], (Json{{"epoch", 2}, {"position", 96}}));
   EXPECT_EQ(state["rng"]["seed"], 5);
   EXPECT_EQ(state["class_names"][0], "cat");
   EXPECT_EQ(state["normalization"]["mean"][0], 0.1);

@@ -186,7 +186,7 @@ TEST(FencedTraining, EveryLineCarriesTheGeneration) {
   std::istringstream lines(read_text(run / "events.jsonl"));
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    EXPECT_EQ(nlohmann::json::parse(line)["generation"], 3) << line;
+    EXPECT_EQ(Json::parse(line)["generation"], 3) << line;
   }
   EXPECT_GT(count, 5);
 }

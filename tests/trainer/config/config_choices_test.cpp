@@ -10,7 +10,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 Result<TrainConfig> parse_blocks(const std::string& blocks) {

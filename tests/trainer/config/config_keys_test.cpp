@@ -9,8 +9,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// What the launcher's validator understands; a keyword beyond it would be ignored there.
 void expect_known_keywords(const Json& schema, const std::string& path) {
   static const std::set<std::string> known = {"type",

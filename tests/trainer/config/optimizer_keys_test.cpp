@@ -8,8 +8,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const ConfigKey& key_at(const std::vector<ConfigKey>& keys, std::string_view path) {
   const auto found = std::ranges::find(keys, path, &ConfigKey::path);
   if (found == keys.end()) throw std::runtime_error("no key " + std::string(path));

@@ -4,15 +4,13 @@
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/json.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::vector<Json> lines_of(const std::filesystem::path& file) {
   std::vector<Json> lines;

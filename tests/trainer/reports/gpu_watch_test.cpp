@@ -290,7 +290,7 @@ TEST_F(RanksOnGpus, AnErrorIsHeardOnItsRank) {
   const auto event = events_of(run_dir_, "gpus").at(0);
   EXPECT_EQ(event["xids"], communicator_->size() == 2 ? 3 : 0);
   if (communicator_->size() == 2) {
-    EXPECT_EQ(event["worst"][0]["xids"], nlohmann::ordered_json::parse("[31, 79]"));
+    EXPECT_EQ(event["worst"][0]["xids"], Json::parse("[31, 79]"));
   }
 }
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "support/random.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -15,7 +15,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 /// The epochs of a training that ended well.
 std::vector<Json> epochs_of(const Json& job) {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/json.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/data/datasets/idx_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -18,7 +18,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 const std::string dltrain = std::string(DLLAUNCH_BIN_DIR) + "/dltrain";

@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "support/json.hpp"
 #include "tests/trainer/training/process_of_rank.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
@@ -16,7 +16,6 @@ namespace dllaunch {
 namespace {
 
 using namespace std::chrono_literals;
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 Json job_of(int epochs) {

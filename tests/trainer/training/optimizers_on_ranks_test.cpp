@@ -4,15 +4,13 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::vector<double> every_loss(const Json& job, const std::filesystem::path& folder, int ranks) {
   write_text(folder / "train.json", job.dump());

@@ -246,7 +246,7 @@ TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   const auto json = ended.output.find("{\"scalars\"");
   ASSERT_NE(json, std::string::npos) << ended.output;
-  const auto shown = nlohmann::ordered_json::parse(ended.output.substr(json));
+  const auto shown = Json::parse(ended.output.substr(json));
   for (const auto& [tag, points] : shown["scalars"].items()) {
     ASSERT_FALSE(points.empty()) << tag;
     for (std::size_t i = 1; i < points.size(); ++i) {

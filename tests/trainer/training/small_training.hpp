@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "support/json.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "trainer/training/train.hpp"
 
@@ -65,12 +65,11 @@ inline Result<Trained> train_alone(
   return trained;
 }
 
-inline std::vector<nlohmann::ordered_json> events_of(const std::filesystem::path& run_dir,
-                                                     const std::string& kind) {
-  std::vector<nlohmann::ordered_json> found;
+inline std::vector<Json> events_of(const std::filesystem::path& run_dir, const std::string& kind) {
+  std::vector<Json> found;
   std::istringstream text(read_text(run_dir / "events.jsonl"));
   for (std::string line; std::getline(text, line);) {
-    auto event = nlohmann::ordered_json::parse(line);
+    auto event = Json::parse(line);
     if (event["event"] == kind) found.push_back(std::move(event));
   }
   return found;

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "support/json.hpp"
 #include "tests/support/crash_states.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
@@ -21,7 +21,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 const std::string dltrain = std::string(DLLAUNCH_BIN_DIR) + "/dltrain";

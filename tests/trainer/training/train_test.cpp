@@ -100,7 +100,7 @@ TEST(Train, ValidationIsAMeanOverImagesWhateverTheBatchSize) {
   config.precision = Precision::fp64;
   config.data.images = 480;  // 48 to validate on: not a multiple of any batch size below
   config.max_steps = 1;
-  std::vector<nlohmann::ordered_json> epochs;
+  std::vector<Json> epochs;
   for (const int batch_size : {35, 7, 5}) {
     config.batch_size = batch_size;
     config.accumulate = 35 / batch_size;

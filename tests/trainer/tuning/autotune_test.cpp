@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/communicators/opening/communicators.hpp"
+#include "support/json.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/training/prepare.hpp"
 

@@ -90,7 +90,7 @@ class AutoChoices : public testing::Test {
     return config;
   }
   static double rate_in(const std::filesystem::path& run_dir) {
-    return nlohmann::json::parse(read_text(run_dir / "choices.json"))["optimizer.lr"];
+    return Json::parse(read_text(run_dir / "choices.json"))["optimizer.lr"];
   }
   ScratchFolder folder_;
 };
