@@ -18,10 +18,10 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "support/json.hpp"
 #include "trainer/training/train.hpp"
 
 namespace {
@@ -64,7 +64,7 @@ double median_blocked_s(const std::filesystem::path& run_dir) {
   std::vector<double> blocked;
   std::ifstream in(run_dir / "events.jsonl");
   for (std::string line; std::getline(in, line);) {
-    const auto event = nlohmann::json::parse(line);
+    const auto event = Json::parse(line);
     if (event["event"] == "checkpoint") blocked.push_back(event["seconds_blocked"]);
   }
   blocked.pop_back();

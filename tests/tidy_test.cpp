@@ -75,9 +75,8 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
     {"xxhash.h",
      {"launcher/staging/stage_parcel.cpp", "trainer/checkpoints/",
       "trainer/tuning/bucket_choice.cpp", "runtime/"}},
-    {"CLI/",
-     {"launcher/cli/command_line.cpp", "launcher/cli/command_help.cpp",
-      "launcher/cluster/named_topology.cpp", "launcher/cli/commands/"}},
+    {"CLI/", {"launcher/cli/command_options.cpp"}},
+    {"nlohmann/", {"support/json_text.cpp"}},
     {"spdlog/", {"trainer/commands/main.cpp"}},
     {"sqlite3.h", {"launcher/daemon/database.cpp"}},
     {"microhttpd.h", {"launcher/daemon/http_server.cpp"}},
@@ -129,6 +128,7 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"topology/diagnosis/diagnosis_context.cpp",
      "what all rules share: topology/diagnosis_*_test.cpp"},
     {"launcher/doctor/examine.cpp", "real processes in end_to_end/doctor_test.cpp"},
+    {"launcher/cli/command_options.cpp", "command_line_test.cpp and commands_test.cpp"},
     {"launcher/cli/command_help.cpp", "the golden help texts of commands_test.cpp"},
     {"launcher/daemon/client.cpp", "against the real server in daemon/http_server_test.cpp"},
     {"launcher/daemon/daemon.cpp", "run as a program by end_to_end/daemon_test.cpp"},
@@ -288,6 +288,20 @@ TEST(Tidy, EveryLibraryHasOneDoor) {
         }
         return "";
       });
+}
+
+/// What costs seconds of compile time wherever it is seen stays in its source.
+TEST(Tidy, NoHeaderShowsJsonOrOptionLibraries) {
+  const auto is_door = [](const std::string& path) {
+    return path == "support/json_text.cpp" || path == "launcher/cli/command_options.cpp" ||
+           path.rfind("tests/support/json_", 0) == 0;
+  };
+  expect_no_line(sources(everything), [&](const Source& source, const std::string& line) {
+    const std::string target = included(line);
+    if (target.rfind("nlohmann/", 0) != 0 && target.rfind("CLI/", 0) != 0) return std::string();
+    const bool allowed = source.path.ends_with(".cpp") && is_door(source.path);
+    return allowed ? std::string() : target + ": include support/json.hpp or command_options.hpp";
+  });
 }
 
 TEST(Tidy, LinesFitAHundredColumns) {

@@ -8,12 +8,9 @@
 #include "launcher/os/system.hpp"
 #include "support/result.hpp"
 
-// NOLINTNEXTLINE(readability-identifier-naming): the library's own name
-namespace CLI {
-class App;
-}
-
 namespace dllaunch {
+
+class CommandOptions;
 
 /// Exit codes that are not errors of dllaunch itself; the others follow from ErrorKind (main.cpp).
 namespace exit_code {
@@ -33,7 +30,7 @@ struct Command {
   std::string_view summary;   // one line of `dllaunch --help`
   std::string_view examples;  // shown first in `dllaunch VERB --help`
   /// Adds the command's options to its sub-command and returns what to run.
-  CommandBody (*declare)(CLI::App& app);
+  CommandBody (*declare)(CommandOptions& app);
 };
 
 /// One heading of `dllaunch --help`.

@@ -1,8 +1,5 @@
 #include "launcher/cli/command_line.hpp"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -12,6 +9,7 @@
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/base/version.hpp"
 #include "launcher/cli/command_help.hpp"
+#include "launcher/cli/command_options.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,17 +25,19 @@ struct GlobalOptions {
   bool quiet = false;
 };
 
-void declare_globals(CLI::App& app, GlobalOptions& options) {
-  app.add_option("--color", options.color, "colour in the output; auto: on a terminal")
+void declare_globals(CommandOptions& known, GlobalOptions& options) {
+  known.add_option("--color", options.color, "colour in the output; auto: on a terminal")
       ->capture_default_str()
       ->type_name("auto|always|never")
       ->check([](const std::string& word) {
         return color_words.contains(word) ? "" : "'" + word + "' is not auto, always or never";
       })
       ->group(global_group);
-  auto* verbose = app.add_flag("-v,--verbose", options.verbose, "say more")->group(global_group);
-  app.add_flag("-q,--quiet", options.quiet, "errors only")->excludes(verbose)->group(global_group);
-  app.set_help_flag("-h,--help", "this text")->group(global_group);
+  auto* verbose = known.add_flag("-v,--verbose", options.verbose, "say more")->group(global_group);
+  known.add_flag("-q,--quiet", options.quiet, "errors only")
+      ->excludes(verbose)
+      ->group(global_group);
+  known.set_help_flag("-h,--help", "this text")->group(global_group);
 }
 
 /// The words before the command can only be global options; --color takes the word behind it.
@@ -78,13 +78,13 @@ Error unknown_word(const std::string& word) {
   return {ErrorKind::bad_request, what, "one of: " + join(names) + "; or the name of a job file"};
 }
 
-Error unexpected_word(const std::string& word, const CLI::App& app) {
+Error unexpected_word(const std::string& word, const CommandOptions& options) {
   if (!word.starts_with('-')) {
     return {ErrorKind::bad_request, "unexpected argument '" + word + "'", ""};
   }
   std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (const OptionText& option : options.texts()) {
+    for (const std::string& name : option.words) known.push_back("--" + name);
   }
   const std::string name = word.substr(0, word.find('='));
   std::string what = "unknown option '" + name + "'";
@@ -104,27 +104,24 @@ std::string as_fact(std::string text) {
 Result<Parsed> parse_command(const Command& command, std::vector<std::string> args) {
   Invocation invocation;
   invocation.command = &command;
-  invocation.app = std::make_shared<CLI::App>();
+  invocation.options = std::make_shared<CommandOptions>();
   GlobalOptions globals;
-  CLI::App& app = *invocation.app;
-  invocation.body = command.declare(app);
-  declare_globals(app, globals);
+  CommandOptions& known = *invocation.options;
+  invocation.body = command.declare(known);
+  declare_globals(known, globals);
 
-  std::reverse(args.begin(), args.end());  // as CLI11 wants them
-  try {
-    app.parse(args);
-  } catch (const CLI::CallForHelp&) {
-    return Parsed{Answer{render_command_help(command, app)}};
-  } catch (const CLI::ParseError& error) {
-    const auto extra = app.remaining();
-    Error failure = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty()
-                        ? unexpected_word(extra.front(), app)
-                        : Error{ErrorKind::bad_request, as_fact(error.what()), ""};
+  UnknownWords unknown;
+  const auto outcome = known.parse(std::move(args), unknown);
+  if (outcome == CommandOptions::Outcome::help)
+    return Parsed{Answer{render_command_help(command, known)}};
+  if (outcome == CommandOptions::Outcome::unknown) {
+    Error failure = unknown.only_extra && !unknown.extra.empty()
+                        ? unexpected_word(unknown.extra.front(), known)
+                        : Error{ErrorKind::bad_request, as_fact(unknown.what), ""};
     failure.hint = "dllaunch " + std::string(command.name) + " --help";
     return std::move(failure).within(command.name);
   }
-  const CLI::Option* fix = app.get_option_no_throw("--fix");
-  invocation.prints_a_file = command.name == "script" || (fix != nullptr && fix->count() > 0);
+  invocation.prints_a_file = command.name == "script" || known.has_given("--fix");
   invocation.color = color_words.at(globals.color);
   invocation.verbosity = globals.quiet ? -1 : globals.verbose ? 1 : 0;
   return Parsed{std::move(invocation)};
@@ -132,20 +129,17 @@ Result<Parsed> parse_command(const Command& command, std::vector<std::string> ar
 
 /// The options before the command; an answer where they ask `dllaunch` itself for one.
 Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
-  CLI::App app;
+  CommandOptions known;
   GlobalOptions globals;
   bool version_asked = false;
-  declare_globals(app, globals);
-  app.add_flag("--version", version_asked);
-  std::reverse(args.begin(), args.end());
-  try {
-    app.parse(args);
-  } catch (const CLI::CallForHelp&) {
-    return std::optional(Answer{render_help()});
-  } catch (const CLI::ParseError& error) {
-    const auto extra = app.remaining();
-    Error failure = extra.empty() ? Error{ErrorKind::bad_request, as_fact(error.what()), ""}
-                                  : unexpected_word(extra.front(), app);
+  declare_globals(known, globals);
+  known.add_flag("--version", version_asked);
+  UnknownWords unknown;
+  const auto outcome = known.parse(std::move(args), unknown);
+  if (outcome == CommandOptions::Outcome::help) return std::optional(Answer{render_help()});
+  if (outcome == CommandOptions::Outcome::unknown) {
+    Error failure = unknown.extra.empty() ? Error{ErrorKind::bad_request, as_fact(unknown.what), ""}
+                                          : unexpected_word(unknown.extra.front(), known);
     failure.hint = "dllaunch --help";
     return failure;
   }

@@ -20,7 +20,7 @@ struct Invocation {
   int verbosity = 0;
   bool prints_a_file = false;  // a script or a patch: its bytes matter
   CommandBody body;
-  std::shared_ptr<CLI::App> app;  // the body may look at it
+  std::shared_ptr<CommandOptions> options;  // the body may look at them
 };
 
 /// Text that was asked for: help or a version.

@@ -1,13 +1,10 @@
 #include "launcher/cluster/named_topology.hpp"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "launcher/cli/command_options.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/cluster/probe_cache.hpp"
 #include "launcher/cluster/probed_node.hpp"
@@ -73,7 +70,7 @@ Result<Topology> profile_topology(System& system, const std::string& name) {
 
 }  // namespace
 
-void add_topology_option(CLI::App& app, std::string& name) {
+void add_topology_option(CommandOptions& app, std::string& name) {
   app.add_option("--topology", name,
                  "XML, topo's JSON, CLUSTER, probed:..., synthetic:... [this machine]")
       ->type_name("X");

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "launcher/base/terminal_text.hpp"
@@ -17,11 +16,10 @@
 #include "launcher/daemon/run_text.hpp"
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/run/stored_json.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Paths and logs may be any bytes, JSON is UTF-8. curl prints it to a terminal.
 ApiAnswer json_answer(const Json& document, int status = 200) {

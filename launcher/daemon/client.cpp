@@ -14,8 +14,9 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -157,14 +158,14 @@ Result<DaemonAnswer> ask_daemon(const DaemonPaths& paths, const std::string& met
 namespace {
 
 /// As the daemon has it; an empty object: it has none, or none answers at once.
-nlohmann::json run_of_daemon(System& system, const std::string& run_dir) {
-  auto nothing = nlohmann::json::object();
+Json run_of_daemon(System& system, const std::string& run_dir) {
+  auto nothing = Json::object();
   const auto paths = daemon_paths(system);
   if (!paths) return nothing;
   const auto name = std::filesystem::path(run_dir).filename().string();
   const auto answer = ask_daemon(*paths, "GET", "/v1/runs/" + escaped(name), at_once);
   if (!answer || answer->status != 200) return nothing;
-  auto run = nlohmann::json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
+  auto run = Json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (!run.is_object()) return nothing;
   const auto dir = run.find("run_dir");
   // Another run may have a folder of the same name.
@@ -182,7 +183,7 @@ std::string daemons_word(System& system, const std::string& run_dir) {
 
 bool tell_daemon(System& system, const std::string& run_dir, const std::string& wish) {
   const auto run = run_of_daemon(system, run_dir);
-  if (run.value("over", true) || !run.value("id", nlohmann::json()).is_number()) return false;
+  if (run.value("over", true) || !run.value("id", Json()).is_number()) return false;
   const auto told = ask_daemon(*daemon_paths(system), "POST",
                                fmt::format("/v1/runs/id:{}/{}", run["id"].dump(), wish), at_once);
   return told && told->status == 202;

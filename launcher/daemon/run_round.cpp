@@ -8,7 +8,6 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "launcher/daemon/run_watch.hpp"
@@ -18,6 +17,7 @@
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::json;
 
 template <typename T>
 bool take(const Json& object, const char* key, T& value) {
@@ -30,10 +29,10 @@ bool take(const Json& object, const char* key, T& value) {
 
 std::string settings_text(const DaemonSettings& settings) {
   return Json{
-      {"foreground", settings.foreground},         {"port", settings.port},
-      {"interval_s", settings.interval_s},         {"settle_s", settings.settle_s},
-      {"most_jobs", settings.most_jobs},           {"most_submissions", settings.most_submissions},
-      {"most_gpu_hours", settings.most_gpu_hours}, {"notify", settings.notify}}
+      {"foreground", settings.foreground},         {"interval_s", settings.interval_s},
+      {"most_gpu_hours", settings.most_gpu_hours}, {"most_jobs", settings.most_jobs},
+      {"most_submissions", settings.most_submissions}, {"notify", settings.notify},
+      {"port", settings.port}, {"settle_s", settings.settle_s}}
       .dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 

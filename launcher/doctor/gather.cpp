@@ -12,8 +12,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view marker = "dllaunch-doctor";
 constexpr std::size_t piece_bytes = 400;
 

@@ -13,10 +13,10 @@ namespace dllaunch {
 
 /// A node's answer on standard output, cut into short lines: srun mixes the lines of many nodes,
 /// and may cut long ones.
-std::string answer_lines(const std::string& host, const nlohmann::ordered_json& document);
+std::string answer_lines(const std::string& host, const Json& document);
 
 /// The documents in srun's output, by host; those that arrived whole.
-std::map<std::string, nlohmann::ordered_json> read_answers(std::string_view output);
+std::map<std::string, Json> read_answers(std::string_view output);
 
 /// The job that the caller's shell has been given, from its environment.
 struct Allocation {

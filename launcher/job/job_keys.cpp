@@ -6,8 +6,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Patterns keep to what ECMAScript (JSON Schema) and POSIX (our check) read alike.
 constexpr const char* one_line_pattern = "^[^\x01-\x1f\x7f]+$";
 constexpr const char* time_pattern =

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "launcher/run/stored_json.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -126,8 +126,6 @@ Result<std::optional<std::string>> find_submitted(System& system, const Submissi
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string intent_path(const RunDir& run) {
   return run.path + "/job.intent";

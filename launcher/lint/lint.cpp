@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "launcher/base/utf8.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch::lint {
 namespace {
@@ -127,7 +127,6 @@ std::string render_findings(const std::string& file, std::string_view text,
 
 std::string findings_json(const std::string& file, std::string_view text,
                           const std::vector<Finding>& findings, const std::string& diff) {
-  using Json = nlohmann::ordered_json;
   Json list = Json::array();
   int errors = 0;
   const Places places(text);

@@ -45,7 +45,7 @@ std::string with_source(std::string text, const std::string& name, const std::st
 }
 
 template <typename Change>
-void change_texts(nlohmann::ordered_json& value, const Change& change) {
+void change_texts(Json& value, const Change& change) {
   if (value.is_string()) value = change(value.get<std::string>());
   if (!value.is_structured()) return;
   for (auto& item : value) change_texts(item, change);

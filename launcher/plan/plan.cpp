@@ -97,7 +97,7 @@ Result<Ok> check_texts(const LaunchPlan& plan) {
 
 /// The trainer's only input: its own block, and of the rest what it has to know.
 std::string train_document(const Job& job) {
-  nlohmann::ordered_json document = {{"name", job.name}, {"device", job.resources.device}};
+  Json document = {{"name", job.name}, {"device", job.resources.device}};
   document.update(job.train);
   document["runtime"] = job.runtime;
   if (job.recovery.signal != "USR2") document["stop_signal"] = job.recovery.signal;

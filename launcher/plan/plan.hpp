@@ -6,13 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job.hpp"
 #include "launcher/job/recovery.hpp"
 #include "launcher/plan/node_topology.hpp"
 #include "launcher/plan/stage.hpp"
+#include "support/json.hpp"
 #include "topology/placement/placement.hpp"
 
 namespace dllaunch {
@@ -86,7 +85,7 @@ std::string task_dir(const LaunchPlan& plan);
 Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local);
 
 /// contract.md `plan --json`; locally `srun` is empty and "mpirun" holds the argv.
-nlohmann::ordered_json to_json(const LaunchPlan& plan);
+Json to_json(const LaunchPlan& plan);
 /// Ranks -> node, GPU, CPUs, NUMA node, NIC, and the srun or mpirun line, for people.
 std::string render_plan(const LaunchPlan& plan);
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <kainjow/mustache.hpp>
-#include <nlohmann/json.hpp>
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/plan/container.hpp"
@@ -11,16 +10,16 @@
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/slurm/srun_env_options.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
 
 using kainjow::mustache::data;
-using nlohmann::ordered_json;
 
 /// Text for a here-document that ends at a line of its own: one line, all ASCII.
-std::string one_line(const ordered_json& document) {
-  return document.dump(-1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace);
+std::string one_line(const Json& document) {
+  return document.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
 data list_of(const char* key, const std::vector<std::string>& values) {
@@ -167,7 +166,7 @@ std::vector<std::string> unset_lines(const LaunchPlan& plan) {
 std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
   const bool by_mpirun = !plan.start.empty() && plan.start[0] == "mpirun";
   const auto train =
-      plan.train_json.empty() ? std::string() : one_line(ordered_json::parse(plan.train_json));
+      plan.train_json.empty() ? std::string() : one_line(Json::parse(plan.train_json));
   data fields{data::type::object};
   fields.set("sbatch", sbatch_lines(plan));
   fields.set("run_dir", shell_quote(plan.paths.run_dir) +

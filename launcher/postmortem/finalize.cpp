@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "launcher/launch/slurm.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/events.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,11 +24,9 @@ double seconds_of(const std::vector<SlurmJob>& jobs) {
   return seconds;
 }
 
-std::string file_text(const nlohmann::ordered_json& summary) {
+std::string file_text(const Json& summary) {
   // A path in it may be any bytes, JSON is UTF-8.
-  return summary.dump(2, ' ', /*ensure_ascii=*/false,
-                      nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return summary.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

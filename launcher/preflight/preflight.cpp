@@ -16,7 +16,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 /// As Slurm calls this machine, or as it calls itself.

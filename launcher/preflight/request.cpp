@@ -16,7 +16,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::milliseconds look_limit(2000);
 

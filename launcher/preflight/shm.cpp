@@ -10,8 +10,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Result<Json> observe(const NodeView& view, const std::string&) {
   const std::string folder = view.root + "/dev/shm";
   struct statvfs space {};

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 
 #include "launcher/plan/profile_job.hpp"
 #include "launcher/presubmit/cluster_checks.hpp"
 #include "launcher/presubmit/file_checks.hpp"
 #include "launcher/presubmit/module_checks.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -141,14 +141,13 @@ std::string render_report(const QueueReport& report) {
   return "checks before the queue\n" + text;
 }
 
-nlohmann::ordered_json to_json(const QueueReport& report) {
-  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+Json to_json(const QueueReport& report) {
+  Json findings = Json::array();
   for (const auto& [problem, fatal] : report.findings)
     findings.push_back({{"fatal", fatal}, {"what", problem.what}, {"hint", problem.hint}});
   return {{"passed", report.passed()},
           {"findings", std::move(findings)},
-          {"estimate", report.estimate.empty() ? nlohmann::ordered_json(nullptr)
-                                               : nlohmann::ordered_json(report.estimate)}};
+          {"estimate", report.estimate.empty() ? Json(nullptr) : Json(report.estimate)}};
 }
 
 }  // namespace dllaunch

@@ -218,7 +218,7 @@ void check_container(const Job& job, const Paths& paths, System& system, CheckFi
 void check_init_from(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   const auto named = job.train.find("init_from");
   if (named == job.train.end() || !named->is_string() || !job.after.empty()) return;
-  const bool begins = job.train.value("resume", nlohmann::ordered_json()) == "none" ||
+  const bool begins = job.train.value("resume", Json()) == "none" ||
                       !system.look_at(paths.run_dir + "/checkpoints").folder;
   if (!begins) return;
   const auto file = named->get<std::string>();

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "launcher/base/nearest_name.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -100,9 +100,8 @@ void add_horovod(const FrameworkScene& scene, const EnvLookup& lookup, Variables
 
 void add_tensorflow(const FrameworkScene& scene, Variables& all) {
   if (scene.workers.empty()) return;
-  const nlohmann::ordered_json config = {
-      {"cluster", {{"worker", scene.workers}}},
-      {"task", {{"type", "worker"}, {"index", scene.rank.rank}}}};
+  const Json config = {{"cluster", {{"worker", scene.workers}}},
+                       {"task", {{"type", "worker"}, {"index", scene.rank.rank}}}};
   all.emplace_back("TF_CONFIG", config.dump());
 }
 

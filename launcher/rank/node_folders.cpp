@@ -8,12 +8,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 
-SiteSettings read_site_settings(const nlohmann::ordered_json& plan) {
+SiteSettings read_site_settings(const Json& plan) {
   SiteSettings settings;
   if (!plan.is_object()) return settings;
   if (const auto folders = plan.find("node_folders"); folders != plan.end() && folders->is_object())

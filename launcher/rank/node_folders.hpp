@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "runtime/rank/rank_env.hpp"
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -19,7 +18,7 @@ struct SiteSettings {
 };
 
 /// From plan.json; what is not there, or is not as we write it, is no wish.
-SiteSettings read_site_settings(const nlohmann::ordered_json& plan);
+SiteSettings read_site_settings(const Json& plan);
 
 /// "/tmp/{user}-cache-{job}" on this node: {user}, {job} and {node} from the environment.
 std::string fill_in(std::string path, const EnvLookup& lookup);

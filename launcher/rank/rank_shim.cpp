@@ -4,16 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "launcher/run/stored_json.hpp"
+#include "support/json.hpp"
 #include "topology/diagnosis/visible_gpus.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 int cores_in(const Topology& node, const IdSet& cpus) {
   const auto count = std::count_if(node.cores.begin(), node.cores.end(),

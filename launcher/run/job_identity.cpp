@@ -4,17 +4,15 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/run/stored_json.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// RUN/job.json; all empty: there is no sound one of this job.
 struct JobRecord {

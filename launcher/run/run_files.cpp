@@ -3,16 +3,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/config/yaml_text.hpp"
 #include "launcher/job/job_changes.hpp"
 #include "launcher/job/job_file.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Error holds_another(const RunDir& run, const std::string& why) {
   return {ErrorKind::bad_request, fmt::format("{} holds a run of another job: {}", run.path, why),

@@ -7,9 +7,9 @@
 
 namespace dllaunch {
 
-bool is_too_deep(const nlohmann::ordered_json& document) {
+bool is_too_deep(const Json& document) {
   constexpr std::size_t deepest = 64;
-  std::vector<std::pair<const nlohmann::ordered_json*, std::size_t>> left = {{&document, 1}};
+  std::vector<std::pair<const Json*, std::size_t>> left = {{&document, 1}};
   while (!left.empty()) {
     const auto [part, depth] = left.back();
     left.pop_back();
@@ -20,8 +20,8 @@ bool is_too_deep(const nlohmann::ordered_json& document) {
   return false;
 }
 
-nlohmann::ordered_json json_object_in(std::string_view text) {
-  auto document = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+Json json_object_in(std::string_view text) {
+  auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object() || is_too_deep(document)) return {};
   return document;
 }

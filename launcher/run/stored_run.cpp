@@ -15,8 +15,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 double changed_at_s(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return 0;

@@ -25,7 +25,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using testing::HasSubstr;
 using testing::Not;
-using Json = nlohmann::json;
 
 bool full() {
   return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;

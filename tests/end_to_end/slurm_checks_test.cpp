@@ -290,7 +290,7 @@ TEST_F(SlurmChecks, RecordedFactsSayTheSameElsewhere) {
     const auto ended = elsewhere.run({"plan", elsewhere.file("job.yaml", good), "--facts", file,
                                       "--set", "resources.partition=pairs", "--json"});
     ASSERT_EQ(ended.exit_code, 0) << file << ended.err;
-    const auto document = nlohmann::json::parse(ended.out);
+    const auto document = Json::parse(ended.out);
     EXPECT_EQ(document["ranks"], 4) << file;
     const auto checked =
         elsewhere.run({"plan", elsewhere.path() + "/job.yaml", "--facts", file, "--set",

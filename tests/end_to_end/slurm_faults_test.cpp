@@ -81,7 +81,7 @@ class SlurmFaults : public testing::Test {
     return text.substr(0, text.find('\n'));
   }
   std::string status() {
-    const auto summary = nlohmann::json::parse(work_->text_of("run/summary.json"), nullptr, false);
+    const auto summary = Json::parse(work_->text_of("run/summary.json"), nullptr, false);
     return summary.is_object() ? summary.value("status", "none") : "no summary";
   }
 

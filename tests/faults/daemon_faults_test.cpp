@@ -23,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-using Json = nlohmann::json;
 
 bool full() {
   return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;

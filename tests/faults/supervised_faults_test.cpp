@@ -21,7 +21,7 @@ TEST_P(SupervisedFaults, ARankIsKilled) {
   double noticed = 1e9;
   std::ifstream lines(work_->run_dir() + "/supervisor.jsonl");
   for (std::string line; std::getline(lines, line);) {
-    const auto event = nlohmann::json::parse(line, nullptr, false);
+    const auto event = Json::parse(line, nullptr, false);
     if (event.is_object() && event.contains("dead_seen"))
       noticed = std::min(noticed, event["dead_seen"].get<double>() - killed);
   }

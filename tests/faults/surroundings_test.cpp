@@ -82,7 +82,7 @@ TEST_P(Surroundings, ANodeIsNotFit) {
               AllOf(HasSubstr("ExcNodeList=n2"), HasSubstr("NodeList=n[1,3]")));
   std::ifstream lines(work_->run_dir() + "/supervisor.jsonl");
   for (std::string line; std::getline(lines, line);) {
-    const auto event = nlohmann::json::parse(line, nullptr, false);
+    const auto event = Json::parse(line, nullptr, false);
     if (event.is_object() && event["event"] == "preflight")
       std::cout << "pre-flight took " << event["seconds"] << " s\n";
   }

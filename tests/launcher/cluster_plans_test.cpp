@@ -5,14 +5,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/cluster/profile_facts.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
+#include "tests/support/json_file.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {
@@ -391,9 +392,8 @@ TEST(ClusterPlans, ExamplesAreNoReadings) {
 
 // ---- the sites' figures as they were collected beside this repository --------------------------
 
-nlohmann::json site_figures(const std::string& file) {
-  std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/../shared/topologies/expected/" + file);
-  return nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+Json site_figures(const std::string& file) {
+  return json_of_file(std::string(DLLAUNCH_SOURCE_DIR) + "/../shared/topologies/expected/" + file);
 }
 
 /// "49-55" or "24-31,56-63": the first threads are the cores.

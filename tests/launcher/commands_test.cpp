@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command_line.hpp"
 #include "launcher/job/job_schema.hpp"
+#include "support/json.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
 #include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Runs a command line as main() does, without the process.
 Result<int> call(System& system, const std::vector<std::string>& args) {

@@ -1,7 +1,6 @@
 // What the ranks of a run wrote, merged; of a run that goes on, as it is written.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/rank_output.hpp"
@@ -200,14 +200,14 @@ Result<int> show_logs(const Options& options, System& system) {
   return tell_end(*path, system);
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
   app.add_flag("-f,--follow", options->follow, "go on until the run ends");
   app.add_option("--rank", options->rank, "only this one, without a prefix")
       ->type_name("N")
-      ->check(CLI::Range(0, 1 << 24).description(""));
+      ->range(0, 1 << 24);
   return [options](System& system) { return show_logs(*options, system); };
 }
 

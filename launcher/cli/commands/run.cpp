@@ -3,13 +3,13 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/dependencies.hpp"
 #include "launcher/launch/local.hpp"
@@ -266,7 +266,7 @@ Result<int> run_job(const RunOptions& options, System& system) {
   return execute(options, *planned, *run, attached, *lock, system);
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<RunOptions>();
   app.add_option("JOB.yaml", options->job_file, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")

@@ -1,12 +1,11 @@
 // One run: what it does, how far it is, what it waits for, how it ended, what to type next.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/daemon/client.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
@@ -14,6 +13,7 @@
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -74,16 +74,16 @@ Result<int> show_status(const Options& options, System& system) {
   if (!status) return std::move(status).error();
   status->daemon = daemons_word(system, status->run_state.run.dir.path);
   if (options.json) {
-    system.print(to_json(*status).dump(2, ' ', /*ensure_ascii=*/false,
-                                       nlohmann::ordered_json::error_handler_t::replace) +
-                 "\n");
+    system.print(
+        to_json(*status).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+        "\n");
     return exit_code::success;
   }
   system.print(render_status(*status));
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();

@@ -11,7 +11,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <ctime>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 
 namespace dllaunch {
@@ -174,7 +174,7 @@ TEST(Plan, TwentySevenThousandRanksTakeNoTime) {
   job.resources.nodes = 4608;
 
   const auto start = std::clock();
-  const auto read = facts_from_json(nlohmann::ordered_json::parse(document));
+  const auto read = facts_from_json(Json::parse(document));
   ASSERT_TRUE(read);
   const auto made = planned(job, *read);
   const auto text = render_plan(made) + to_json(made).dump() + render_sbatch(made);

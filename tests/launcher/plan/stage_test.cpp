@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/plan/plan.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 
 namespace dllaunch {

@@ -12,7 +12,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Json = nlohmann::ordered_json;
 
 Json folder(double free_bytes, const std::string& error = "") {
   return {{"path", "/scratch/run"},

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "launcher/rank/rank_shim.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -135,7 +135,7 @@ TEST(FrameworkEnvironment, HorovodWithoutMpiIsRefusedBeforeItHangs) {
 TEST(FrameworkEnvironment, TensorFlowsConfigIsJson) {
   auto what = scene("tensorflow");
   for (int i = 0; i < 8; ++i) what.workers.push_back("n1:" + std::to_string(5000 + i));
-  const auto config = nlohmann::json::parse(set_for(what).at("TF_CONFIG"), nullptr, false);
+  const auto config = Json::parse(set_for(what).at("TF_CONFIG"), nullptr, false);
   ASSERT_TRUE(config.is_object());
   EXPECT_EQ(config["task"]["type"], "worker");
   EXPECT_EQ(config["task"]["index"], 5);

@@ -6,9 +6,9 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -27,8 +27,7 @@ EnvLookup environment(std::map<std::string, std::string> values) {
 }
 
 SiteSettings wishes_of(const char* plan) {
-  return read_site_settings(
-      nlohmann::ordered_json::parse(plan, nullptr, /*allow_exceptions=*/false));
+  return read_site_settings(Json::parse(plan, nullptr, /*allow_exceptions=*/false));
 }
 
 TEST(NodeFolders, AreReadFromThePlan) {

@@ -1,9 +1,8 @@
 // `dllaunch lint`: what goes where, and the exit codes.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/cli/command_line.hpp"
+#include "support/json.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -71,7 +70,7 @@ TEST(LintCommand, AnswersInOneDocument) {
   system.folders = {"logs"};
   EXPECT_EQ(*call(system, {"lint", "broken", "--json", "--topology", "synthetic:numa:1 cores:4"}),
             4);
-  const auto document = nlohmann::ordered_json::parse(system.printed);
+  const auto document = Json::parse(system.printed);
   EXPECT_EQ(document["errors"], 1);
   EXPECT_EQ(document["findings"][0]["id"], "mask-empty");
 }

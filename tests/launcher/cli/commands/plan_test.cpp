@@ -1,8 +1,7 @@
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/cli/command_line.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
 #include "topology/node/synthetic.hpp"
@@ -38,7 +37,7 @@ TEST(PlanCommand, ShowsATableForPeople) {
 TEST(PlanCommand, PrintsOneJsonDocument) {
   auto system = laptop();
   ASSERT_EQ(*call(system, {"plan", "job.yaml", "--facts", "lumi.json", "--json"}), 0);
-  const auto document = nlohmann::json::parse(system.printed);
+  const auto document = Json::parse(system.printed);
   EXPECT_EQ(document.at("ranks"), 8);
   EXPECT_EQ(document.at("srun").at(0), "srun");
   EXPECT_EQ(document.at("sbatch").at("--gpus-per-node"), "8");
