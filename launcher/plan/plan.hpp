@@ -13,6 +13,7 @@
 #include "launcher/job/recovery.hpp"
 #include "launcher/plan/node_topology.hpp"
 #include "launcher/plan/stage.hpp"
+#include "launcher/plan/start_command.hpp"
 #include "topology/placement/placement.hpp"
 
 namespace dllaunch {
@@ -39,9 +40,7 @@ struct LaunchPlan {
   TopologyOrigin origin;     // where `topology` comes from
   PlacementRequest request;  // what `placement` answers; the shim asks it again where it must
   Placement placement;       // on one node; the shim checks the real node and corrects
-  std::vector<std::string>
-      rank_command;                // what each rank execs: dltrain --config ..., or the user's
-  std::vector<std::string> start;  // srun or mpirun argv, shim and rank command included
+  StartCommand start;        // its program: dltrain --config ..., or the user's
   std::vector<std::pair<std::string, std::string>> sbatch;  // "--nodes" -> "2"; value may be empty
   std::vector<std::string> sbatch_extra;                    // the user's that are not in `sbatch`
   std::vector<std::pair<std::string, std::string>> environment;  // set before the ranks start

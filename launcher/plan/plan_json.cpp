@@ -64,14 +64,15 @@ ordered_json to_json(const RecoveryPlan& recovery) {
 
 /// Null for the built-in trainer, which asks MPI for its peers: its ranks need not meet before.
 ordered_json framework_of(const LaunchPlan& plan) {
-  if (!plan.train_json.empty()) return nullptr;
+  if (!plan.train_json.empty() || plan.framework.empty()) return nullptr;
   return plan.framework;
 }
 
 }  // namespace
 
 ordered_json to_json(const LaunchPlan& plan) {
-  const bool by_srun = !plan.start.empty() && plan.start[0] == "srun";
+  const bool by_srun = plan.start.starts_by_srun();
+  const ordered_json start = plan.start.argv();
   ordered_json document = {{"name", plan.name},
                            {"launcher", plan.launcher == Launcher::slurm ? "slurm" : "local"},
                            {"nodes", plan.nodes},
@@ -79,7 +80,7 @@ ordered_json to_json(const LaunchPlan& plan) {
                            {"ranks_per_node", plan.ranks_per_node},
                            {"topology", to_json(plan.origin, plan.exact)},
                            {"binding", to_json(plan.topology, plan.placement)},
-                           {"srun", by_srun ? ordered_json(plan.start) : ordered_json::array()},
+                           {"srun", by_srun ? start : ordered_json::array()},
                            {"sbatch", object_of(plan.sbatch)},
                            {"environment", object_of(plan.environment)},
                            {"placement", to_json(plan.request)},
@@ -108,7 +109,7 @@ ordered_json to_json(const LaunchPlan& plan) {
     if (!plan.before.empty()) document["before"] = plan.before;
   }
   if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;
-  if (!by_srun) document[plan.scheduler == "Slurm" ? "mpirun" : "start"] = plan.start;
+  if (!by_srun) document[plan.scheduler == "Slurm" ? "mpirun" : "start"] = start;
   return document;
 }
 

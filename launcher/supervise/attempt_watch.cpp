@@ -94,7 +94,7 @@ AttemptWatch::Variables AttemptWatch::variables() const {
 }
 
 Result<StarterExit> AttemptWatch::run() {
-  auto starter = StarterProcess::start(run_.program, run_.start, variables());
+  auto starter = StarterProcess::start(run_.program, run_.start.argv(), variables());
   if (!starter) return std::move(starter).error();
   while (true) {
     wait(*starter);

@@ -473,7 +473,7 @@ class Supervisor {
 }  // namespace
 
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
-                                          std::vector<std::string> start) {
+                                          const std::vector<std::string>& start) {
   auto stored = read_stored_run(system, std::filesystem::absolute(run_dir).lexically_normal());
   if (!stored) return std::move(stored).error();
   const auto program = system.find_program(start.at(0));
@@ -487,7 +487,7 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
                                     .asks_ranks = plan.asks_ranks,
                                     .grace_seconds = plan.grace_seconds},
                        .signal = signal_of_name(plan.signal),
-                       .start = std::move(start),
+                       .start = start_command_of(start),
                        .program = *program,
                        .allocation = read_allocation(system),
                        .nodes = static_cast<std::size_t>(std::max(0, plan.nodes))};

@@ -21,7 +21,7 @@ TEST(PlanJson, LocallySrunIsEmptyAndMpirunHoldsTheCommand) {
   const auto document = to_json(made);
   EXPECT_EQ(document.at("launcher"), "local");
   EXPECT_EQ(document.at("srun"), nlohmann::ordered_json::array());
-  EXPECT_EQ(document.at("mpirun"), nlohmann::ordered_json(made.start));
+  EXPECT_EQ(document.at("mpirun"), nlohmann::ordered_json(made.start.argv()));
   EXPECT_EQ(document.at("sbatch"), nlohmann::ordered_json::object());
 }
 
