@@ -122,9 +122,8 @@ Json binding_of(System& system, const RunDir& dir) {
   struct stat info {};
   if (stat(dir.plan_json().c_str(), &info) != 0 || info.st_size > most_bytes) return {};
   const auto plan_text = system.read_file(dir.plan_json());
-  const Json plan = plan_text ? Json::parse(*plan_text, nullptr, false) : Json();
-  const auto binding = plan.is_object() ? plan.value("binding", Json()) : Json();
-  return is_too_deep(binding) ? Json() : binding;
+  const auto plan = plan_text ? json_object_in(*plan_text) : Json();
+  return plan.is_object() ? plan.value("binding", Json()) : Json();
 }
 
 ApiAnswer part_of_file(const ApiRequest& request, const RunDir& dir, const std::string& log) {

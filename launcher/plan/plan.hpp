@@ -86,6 +86,14 @@ Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, 
 
 /// contract.md `plan --json`; locally `srun` is empty and "mpirun" holds the argv.
 nlohmann::ordered_json to_json(const LaunchPlan& plan);
+/// The plan of a plan.json that any version wrote, without its `placement` and `binding`. What is
+/// missing, or is not as dllaunch writes it, has its default; the built-in trainer's `framework` is
+/// empty. The topology, the text of train.json and what only a script needs are not in there.
+LaunchPlan plan_from_json(const nlohmann::ordered_json& document);
+/// The same with request and placement, and in the topology the GPUs that ranks were given.
+/// bad_request: no binding, or one that makes no sense.
+Result<LaunchPlan> bound_plan_from_json(const nlohmann::ordered_json& document);
+
 /// Ranks -> node, GPU, CPUs, NUMA node, NIC, and the srun or mpirun line, for people.
 std::string render_plan(const LaunchPlan& plan);
 
