@@ -98,6 +98,8 @@ class RunWatch {
   void take_progress(LiveRun& run);
   void note_lost_nodes(LiveRun& run, const std::string& where, double now_s);
   void end(LiveRun& run, double now_s);
+  void wait_for_answer(LiveRun& run, const Error& why, double now_s);
+  void note_end(LiveRun& run, const FinalState& final_state, RunStatus status, double now_s);
   void judge(LiveRun& run, double now_s);
   void submit(LiveRun& run, const std::string& reason, double now_s);
   void grant(LiveRun& run, const RunState& run_state, double now_s);
