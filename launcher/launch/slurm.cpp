@@ -305,10 +305,10 @@ Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follo
                                 .judged = before ? job_id_in(*before).value_or("") : "",
                                 .intended_s = std::chrono::duration<double>(now).count()};
   if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
-  auto id =
+  auto [id, refused] =
       submit_job(system, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});
-  if (!id && is_refusal(id.error())) forget_intent(run);
-  if (!id && !is_refusal(id.error())) {
+  if (!id && refused) forget_intent(run);
+  if (!id && !refused) {
     follower.say(fmt::format("dllaunch: {}: looking whether the job was taken all the same",
                              id.error().what));
     auto found = settle_intent(system, intent, settings.settle);

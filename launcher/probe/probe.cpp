@@ -60,7 +60,7 @@ class Probes {
       if (good)
         good = write_file(script, render_probe_script(target, place, settings_.options,
                                                       settings_.program, job.output));
-      auto id = good ? submit_job(system_, script) : Result<std::string>(good.error());
+      auto id = good ? submit_job(system_, script).id : Result<std::string>(good.error());
       if (id) {
         ++submitted_;
         job.id = *id;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/slurm_messages.hpp"
 
 namespace dllaunch {
 namespace {
@@ -129,8 +130,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
   if (output->exit_code == 0) return Ok{};
   const auto message = first_line(output->err.empty() ? output->out : output->err);
   if (message.empty() && is_back(system, allocation)) return Ok{};
-  const bool silent = message.find("Unable to contact") != std::string::npos ||
-                      message.find("timed out") != std::string::npos;
+  const bool silent = is_silence_of_controller(message);
   // Slurm has begun to end it, for a reason of its own: then it knows what comes next.
   const bool slurms_turn = record->state != "RUNNING";
   return Error{silent        ? ErrorKind::timeout

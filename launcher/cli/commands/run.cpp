@@ -65,8 +65,9 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
 
 /// Nothing is submitted that Slurm would refuse or that would fail at once; doubts are told.
 Result<Ok> check_queue(const QueueReport& report, System& system) {
-  for (const auto& [problem, fatal] : report.findings) {
-    if (fatal) continue;
+  for (const auto& finding : report.findings) {
+    if (finding.fatal) continue;
+    const auto& problem = finding.problem;
     system.log(fmt::format("dllaunch: warning: {}\n", problem.what));
     if (!problem.hint.empty()) system.log(fmt::format("  try: {}\n", problem.hint));
   }
