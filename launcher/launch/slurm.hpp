@@ -9,7 +9,7 @@
 #include "launcher/monitor/follow.hpp"
 #include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/slurm/job_identity.hpp"
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/slurm_job.hpp"

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "launcher/plan/sbatch_overrides.hpp"
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 

@@ -12,7 +12,7 @@
 #include "launcher/os/line_tail.hpp"
 #include "launcher/run/history.hpp"
 #include "launcher/run/log_line.hpp"
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/run/summary.hpp"
 
 namespace dllaunch {

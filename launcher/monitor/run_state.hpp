@@ -11,7 +11,7 @@
 
 #include "launcher/os/system.hpp"
 #include "launcher/run/events.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/slurm/job_identity.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 

@@ -1,4 +1,4 @@
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "launcher/lint/slurm_options.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 #include "launcher/plan/external_scheduler.hpp"
 
 namespace dllaunch {

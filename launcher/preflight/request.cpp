@@ -8,7 +8,7 @@
 
 #include "launcher/doctor/gather.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "support/isolated_call.hpp"
 

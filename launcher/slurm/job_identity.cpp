@@ -1,4 +1,4 @@
-#include "launcher/run/job_identity.hpp"
+#include "launcher/slurm/job_identity.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "launcher/run/rank_logs.hpp"
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
 
 namespace dllaunch {
 namespace {

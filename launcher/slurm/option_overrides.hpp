@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/lint/slurm_options.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch {
 

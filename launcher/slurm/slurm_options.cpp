@@ -1,4 +1,4 @@
-#include "launcher/lint/slurm_options.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 
 #include <algorithm>
 

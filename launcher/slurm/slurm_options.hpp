@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/lint/text.hpp"
+#include "launcher/lint/bash/text.hpp"
 
 namespace dllaunch::lint {
 

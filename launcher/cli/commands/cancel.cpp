@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "launcher/cli/command.hpp"
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_status.hpp"

@@ -1,4 +1,4 @@
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "launcher/daemon/paths.hpp"
+#include "launcher/daemon/client/paths.hpp"
 #include "launcher/os/system.hpp"
 #include "support/result.hpp"
 

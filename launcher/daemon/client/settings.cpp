@@ -1,4 +1,4 @@
-#include "launcher/daemon/settings.hpp"
+#include "launcher/daemon/client/settings.hpp"
 
 #include <fmt/format.h>
 

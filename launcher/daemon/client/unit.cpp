@@ -1,4 +1,4 @@
-#include "launcher/daemon/unit.hpp"
+#include "launcher/daemon/client/unit.hpp"
 
 #include <fmt/format.h>
 

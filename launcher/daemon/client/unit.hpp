@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/daemon/settings.hpp"
+#include "launcher/daemon/client/settings.hpp"
 
 namespace dllaunch {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "launcher/lint/shell_runner.hpp"
+#include "launcher/lint/bash/shell_runner.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -1,9 +1,9 @@
-#include "launcher/lint/programs.hpp"
+#include "launcher/lint/bash/programs.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "launcher/lint/shell_tree.hpp"
+#include "launcher/lint/bash/shell_tree.hpp"
 
 namespace dllaunch::lint {
 namespace {

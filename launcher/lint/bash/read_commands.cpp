@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "launcher/lint/shell_reader.hpp"
+#include "launcher/lint/bash/shell_reader.hpp"
 
 namespace dllaunch::lint {
 namespace {

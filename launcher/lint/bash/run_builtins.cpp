@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 
-#include "launcher/lint/programs.hpp"
-#include "launcher/lint/shell_runner.hpp"
+#include "launcher/lint/bash/programs.hpp"
+#include "launcher/lint/bash/shell_runner.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -1,8 +1,8 @@
 #include <array>
 
-#include "launcher/lint/programs.hpp"
-#include "launcher/lint/shell_runner.hpp"
-#include "launcher/lint/slurm_options.hpp"
+#include "launcher/lint/bash/programs.hpp"
+#include "launcher/lint/bash/shell_runner.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/lint/shell_tree.hpp"
+#include "launcher/lint/bash/shell_tree.hpp"
 
 namespace dllaunch::lint {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/lint/shell_tree.hpp"
-#include "launcher/lint/variables.hpp"
+#include "launcher/lint/bash/shell_tree.hpp"
+#include "launcher/lint/bash/variables.hpp"
 
 namespace dllaunch::lint {
 

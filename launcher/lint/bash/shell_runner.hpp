@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "launcher/lint/shell_run.hpp"
+#include "launcher/lint/bash/shell_run.hpp"
 
 namespace dllaunch::lint {
 

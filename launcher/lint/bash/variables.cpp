@@ -1,4 +1,4 @@
-#include "launcher/lint/variables.hpp"
+#include "launcher/lint/bash/variables.hpp"
 
 #include <set>
 

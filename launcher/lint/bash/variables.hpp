@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "launcher/lint/text.hpp"
+#include "launcher/lint/bash/text.hpp"
 
 namespace dllaunch::lint {
 

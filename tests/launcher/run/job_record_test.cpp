@@ -1,4 +1,4 @@
-#include "launcher/run/job_identity.hpp"
+#include "launcher/slurm/job_identity.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "launcher/daemon/daemon_lock.hpp"
+#include "launcher/daemon/client/daemon_lock.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "launcher/daemon/paths.hpp"
+#include "launcher/daemon/client/paths.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

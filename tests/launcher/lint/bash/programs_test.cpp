@@ -1,4 +1,4 @@
-#include "launcher/lint/programs.hpp"
+#include "launcher/lint/bash/programs.hpp"
 
 #include <gtest/gtest.h>
 

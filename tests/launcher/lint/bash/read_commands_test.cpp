@@ -1,7 +1,7 @@
 // read_shell(): words, commands, and what holds them together.
 #include <gtest/gtest.h>
 
-#include "launcher/lint/shell_tree.hpp"
+#include "launcher/lint/bash/shell_tree.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -5,7 +5,7 @@
 #include <random>
 #include <sstream>
 
-#include "launcher/lint/shell_run.hpp"
+#include "launcher/lint/bash/shell_run.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "launcher/lint/text.hpp"
+#include "launcher/lint/bash/text.hpp"
 
 #include <gtest/gtest.h>
 
