@@ -4,12 +4,12 @@
 
 #include "launcher/base/nearest_name.hpp"
 
-namespace dllaunch::lint {
+namespace dllaunch {
 namespace {
 
-constexpr auto none = Argument::none;
-constexpr auto required = Argument::required;
-constexpr auto optional = Argument::optional;
+constexpr auto none = OptionArgument::none;
+constexpr auto required = OptionArgument::required;
+constexpr auto optional = OptionArgument::optional;
 
 // Both programs know it unless the last two columns (sbatch, srun) say otherwise.
 constexpr SlurmOption table[] = {
@@ -231,17 +231,17 @@ const SlurmOption* find_abbreviation(std::string_view typed, SlurmProgram progra
 /// Reads word after word as getopt_long does.
 class OptionParser {
  public:
-  OptionParser(std::span<const Text> words, SlurmProgram program)
+  OptionParser(std::span<const std::string_view> words, SlurmProgram program)
       : words_(words), program_(program) {}
 
-  ParsedOptions parse() {
+  ReadOptions parse() {
     for (; next_ < words_.size() && !in_program_; ++next_) {
-      const std::string& word = words_[next_].bytes();
+      const std::string_view word = words_[next_];
       if (word == "--") {
         ++next_;
         break;
       }
-      if (word.starts_with(Text::hole)) {
+      if (word.starts_with(unknown_piece)) {
         parsed_.complete = false;
       } else if (word.starts_with("--")) {
         take_long();
@@ -266,23 +266,21 @@ class OptionParser {
   }
 
   /// The value is the next word.
-  void take_next(GivenOption given, const std::string& typed) {
+  void take_next(ReadOption given, const std::string& typed) {
     if (next_ + 1 >= words_.size()) {
       if (parsed_.complete) complain(Complaint::lacks_value, typed);
       return;
     }
     given.has_value = true;
-    given.value = words_[++next_];
-    given.last_word = next_;
+    given.last_word = ++next_;
     parsed_.options.push_back(std::move(given));
   }
 
   void take_long() {
-    const Text& word = words_[next_];
-    const std::string& bytes = word.bytes();
-    const std::size_t equals = bytes.find('=');
-    const std::string name = bytes.substr(2, equals == std::string::npos ? equals : equals - 2);
-    if (name.find(Text::hole) != std::string::npos) {
+    const std::string_view word = words_[next_];
+    const std::size_t equals = word.find('=');
+    const std::string name(word.substr(2, equals == std::string::npos ? equals : equals - 2));
+    if (name.find(unknown_piece) != std::string::npos) {
       parsed_.complete = false;
       return;
     }
@@ -292,17 +290,17 @@ class OptionParser {
       complain(ambiguous ? Complaint::ambiguous : Complaint::unknown, "--" + name);
       return;
     }
-    GivenOption given;
+    ReadOption given;
     given.name = option->name;
     given.word = given.last_word = next_;
     if (equals != std::string::npos) {
-      if (option->argument == Argument::none) {
+      if (option->argument == OptionArgument::none) {
         complain(Complaint::takes_no_value, "--" + name);
         return;
       }
       given.has_value = true;
-      given.value = word.part(equals + 1);
-    } else if (option->argument == Argument::required) {
+      given.value_at = equals + 1;
+    } else if (option->argument == OptionArgument::required) {
       take_next(std::move(given), "--" + name);
       return;
     }
@@ -310,11 +308,11 @@ class OptionParser {
   }
 
   void take_letters() {
-    const Text word = words_[next_];
+    const std::string_view word = words_[next_];
     const std::size_t at_word = next_;
-    for (std::size_t i = 1; i < word.bytes().size(); ++i) {
-      const char letter = word.bytes()[i];
-      if (letter == Text::hole) {
+    for (std::size_t i = 1; i < word.size(); ++i) {
+      const char letter = word[i];
+      if (letter == unknown_piece) {
         parsed_.complete = false;
         return;
       }
@@ -323,12 +321,13 @@ class OptionParser {
         complain(Complaint::unknown, std::string("-") + letter);
         return;
       }
-      GivenOption given;
+      ReadOption given;
       given.name = option->name;
       given.word = given.last_word = at_word;
       given.at = i == 1 ? 0 : i;
-      const bool rest = i + 1 < word.bytes().size();
-      if (option->argument == Argument::none || (option->argument == Argument::optional && !rest)) {
+      const bool rest = i + 1 < word.size();
+      if (option->argument == OptionArgument::none ||
+          (option->argument == OptionArgument::optional && !rest)) {
         parsed_.options.push_back(std::move(given));
         continue;
       }
@@ -337,17 +336,17 @@ class OptionParser {
         return;
       }
       given.has_value = true;
-      given.value = word.part(i + 1);
+      given.value_at = i + 1;
       parsed_.options.push_back(std::move(given));
       return;
     }
   }
 
-  std::span<const Text> words_;
+  std::span<const std::string_view> words_;
   SlurmProgram program_;
   std::size_t next_ = 0;
   bool in_program_ = false;
-  ParsedOptions parsed_;
+  ReadOptions parsed_;
 };
 
 }  // namespace
@@ -363,12 +362,16 @@ const SlurmOption* find_slurm_option(std::string_view name, SlurmProgram program
   return nullptr;
 }
 
-ParsedOptions parse_slurm_options(std::span<const Text> words, SlurmProgram program) {
-  ParsedOptions parsed = OptionParser(words, program).parse();
-  for (GivenOption& option : parsed.options) {
+ReadOptions read_slurm_options(std::span<const std::string_view> words, SlurmProgram program) {
+  ReadOptions parsed = OptionParser(words, program).parse();
+  for (ReadOption& option : parsed.options) {
     std::replace(option.name.begin(), option.name.end(), '_', '-');
   }
   return parsed;
+}
+
+std::string_view value_of(const ReadOption& option, std::span<const std::string_view> words) {
+  return option.has_value ? words[option.last_word].substr(option.value_at) : std::string_view();
 }
 
 std::string nearest_slurm_option(std::string_view typed, SlurmProgram program) {
@@ -383,12 +386,4 @@ std::string nearest_slurm_option(std::string_view typed, SlurmProgram program) {
   return nearest ? "--" + *nearest : "";
 }
 
-const GivenOption* last_option(const ParsedOptions& parsed, std::string_view name) {
-  const GivenOption* last = nullptr;
-  for (const GivenOption& option : parsed.options) {
-    if (option.name == name) last = &option;
-  }
-  return last;
-}
-
-}  // namespace dllaunch::lint
+}  // namespace dllaunch

@@ -1,8 +1,8 @@
 #include <array>
 
+#include "launcher/lint/bash/given_options.hpp"
 #include "launcher/lint/bash/programs.hpp"
 #include "launcher/lint/bash/shell_runner.hpp"
-#include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch::lint {
 namespace {
