@@ -6,7 +6,7 @@
 #include <csignal>
 #include <utility>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 #include "launcher/launch/submission.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"

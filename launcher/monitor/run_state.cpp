@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/history.hpp"
 #include "launcher/run/log_line.hpp"

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 
 namespace dllaunch {
 namespace {

@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/os/ancestors.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/plan/program_paths.hpp"
-#include "launcher/run/log_line.hpp"
 #include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {

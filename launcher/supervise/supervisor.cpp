@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/first_error.hpp"
