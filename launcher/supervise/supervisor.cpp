@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "launcher/base/exit_code.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/first_error.hpp"
@@ -19,6 +20,7 @@
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/requeue.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
+#include "launcher/supervise/policy.hpp"
 #include "launcher/supervise/start_nodes.hpp"
 #include "launcher/supervise/storage.hpp"
 #include "launcher/supervise/supervisor_parent.hpp"
