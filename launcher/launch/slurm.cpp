@@ -8,6 +8,7 @@
 
 #include "launcher/base/exit_code.hpp"
 #include "launcher/launch/submission.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"

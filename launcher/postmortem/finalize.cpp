@@ -9,6 +9,7 @@
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/launch/slurm.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/events.hpp"
 

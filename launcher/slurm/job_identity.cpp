@@ -8,8 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "launcher/run/rank_logs.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
+#include "launcher/run/rank_logs.hpp"
 
 namespace dllaunch {
 namespace {

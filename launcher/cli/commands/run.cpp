@@ -15,6 +15,7 @@
 #include "launcher/launch/local.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/launch/slurm.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/postmortem/finalize.hpp"

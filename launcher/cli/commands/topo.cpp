@@ -7,7 +7,7 @@
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cluster/named_topology.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "topology/discovery/discover_hwloc_xml.hpp"
 #include "topology/discovery/topology_format.hpp"
 
