@@ -1,9 +1,10 @@
+#include "launcher/config/diagnostics.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "launcher/base/utf8.hpp"
-#include "launcher/job/job_file.hpp"
 
 namespace dllaunch {
 namespace {
