@@ -14,7 +14,6 @@
 
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
-#include "launcher/plan/sbatch_overrides.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 
