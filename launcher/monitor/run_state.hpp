@@ -38,7 +38,7 @@ struct RunState {
   std::string state;
   std::vector<QueuedJob> jobs = {};  // in the queue: of an array several
   bool number_taken = false;         // the queue has another job of the run's number
-  std::optional<LockHolder> owner = {};
+  std::optional<RunLockHolder> owner = {};
   std::optional<double> seconds = {};  // it has run
   std::string where = {};              // nodes, or this machine's name
   RunProgress progress = {};

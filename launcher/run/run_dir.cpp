@@ -174,7 +174,7 @@ void forget_summary(const RunDir& run) {
   fs::remove(run.summary(), ignored);
 }
 
-std::optional<LockHolder> owner_of(const RunDir& run) {
+std::optional<RunLockHolder> owner_of(const RunDir& run) {
   const int fd = open((run.path + "/.lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return std::nullopt;
   const bool held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -183,7 +183,7 @@ std::optional<LockHolder> owner_of(const RunDir& run) {
   const bool read = held && pread(fd, text.data(), text.size() - 1, 0) > 0 && fstat(fd, &info) == 0;
   close(fd);
   if (!held) return std::nullopt;
-  LockHolder owner;
+  RunLockHolder owner;
   if (!read) return owner;
   const std::string_view words(text.data());
   const auto blank = words.find(' ');

@@ -71,14 +71,14 @@ class RunLock {
 void forget_summary(const RunDir& run);
 
 /// The dllaunch that holds a run's lock.
-struct LockHolder {
+struct RunLockHolder {
   pid_t pid = 0;          // 0: an older version that did not sign
   std::string host = {};  // where the pid means something
   double since_s = 0;     // Unix seconds
 };
 
 /// Nothing when nobody holds the lock.
-std::optional<LockHolder> owner_of(const RunDir& run);
+std::optional<RunLockHolder> owner_of(const RunDir& run);
 
 /// The newest complete checkpoint, empty when there is none: their names sort by step.
 std::string newest_checkpoint(const RunDir& run);
