@@ -14,6 +14,7 @@
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/usage.hpp"
 #include "launcher/job/job_file.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/sbatch_variables.hpp"

@@ -6,8 +6,6 @@
 #include <string>
 
 #include "launcher/os/system.hpp"
-#include "launcher/plan/plan.hpp"
-#include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
@@ -20,8 +18,6 @@ struct JobIdentity {
   std::string token = {};  // in the comment of a job that dllaunch submitted; empty: not known
   double submitted_s = 0;  // Unix seconds; 0: not known
 };
-/// Looks whether there is a RUN/job.sbatch, and into RUN/job.json.
-JobIdentity identity_of(const LaunchPlan& plan, const RunDir& run, const std::string& id);
 
 /// Whether a job that has the run's number is the run's. Where both tokens are known they decide.
 /// Where one is not (a site takes comments away, or the user submitted the script) the script
@@ -33,14 +29,8 @@ bool is_same_job(const JobIdentity& ours, const JobOrigin& origin);
 /// before the run's is not the run's: a requeue changes that time, but never to an earlier one.
 bool is_same_job(const JobIdentity& ours, const SlurmJob& job);
 
-/// Keeps in RUN/job.json the job's token, when it was submitted and on which cluster. A file system
-/// that refuses costs that knowledge only.
-void remember_job(System& system, const RunDir& run, const std::string& id,
-                  const std::string& token);
-
-/// The same of a job that its user submitted with a script of his own, seen from within: the script
-/// stands for the token. Does nothing where the run has a RUN/job.sbatch.
-void remember_own_script(System& system, const RunDir& run, const SlurmJob& job);
+/// The script that Slurm names for a job, empty where it does not say.
+std::string script_of(const JobOrigin& origin);
 
 /// The name of this cluster. Slurm is asked at most once.
 class OwnCluster {
@@ -53,10 +43,5 @@ class OwnCluster {
   System& system_;
   std::optional<std::string> name_;
 };
-
-/// unavailable: the run's job was submitted on another cluster than this one, both named.
-/// Asks for the name of this one only where the run's is known.
-Result<Ok> check_cluster(const RunDir& run, const std::string& id, OwnCluster& here);
-Result<Ok> check_cluster(System& system, const RunDir& run, const std::string& id);
 
 }  // namespace dllaunch

@@ -19,6 +19,7 @@
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/job_record.hpp"
 
 namespace dllaunch {
 namespace {

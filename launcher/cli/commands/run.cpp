@@ -20,6 +20,7 @@
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/presubmit/before_queue.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"

@@ -13,6 +13,7 @@
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
