@@ -33,9 +33,8 @@ struct CommandGroup {
   std::span<const Command* const> commands;
 };
 
-/// All commands, in help order. The table is written by the build: dllaunch_commands in
+/// All commands of a program, in help order. The build writes the table: dllaunch_commands in
 /// launcher/CMakeLists.txt.
-std::span<const Command* const> commands();
 std::span<const CommandGroup> command_groups();
 
 }  // namespace dllaunch

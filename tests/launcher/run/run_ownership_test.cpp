@@ -78,8 +78,8 @@ TEST_F(RunOwnership, DamageInTheEventsIsNoGeneration) {
 
 TEST_F(RunOwnership, TheVerbPrintsTheNumberAlone) {
   const auto call = [&](const std::string& directory) {
-    auto parsed =
-        parse_command_line({"lease", directory}, [](const std::string&) { return false; });
+    auto parsed = parse_command_line(command_groups(), {"lease", directory},
+                                     [](const std::string&) { return false; });
     return std::get<Invocation>(*parsed).body(system_);
   };
   EXPECT_EQ(*call(run_.path), 0);
