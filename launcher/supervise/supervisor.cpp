@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -20,7 +19,6 @@
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/requeue.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
-#include "launcher/supervise/policy.hpp"
 #include "launcher/supervise/start_nodes.hpp"
 #include "launcher/supervise/storage.hpp"
 #include "launcher/supervise/supervisor_parent.hpp"

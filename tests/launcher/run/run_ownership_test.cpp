@@ -50,7 +50,7 @@ TEST_F(RunOwnership, WithoutSlurmItIsAProcess) {
   system_.variables = {{"SLURM_RESTART_COUNT", "many"}};
   EXPECT_EQ(take(), 1);
   EXPECT_EQ(take(), 2);
-  EXPECT_EQ(RunOwnership::told(run_.path, 1).check().error().what,
+  EXPECT_EQ(dllaunch::RunOwnership::told(run_.path, 1).check().error().what,
             "run directory was taken over by process " + std::to_string(getpid()) +
                 " on n3 (generation 2, ours is 1)");
 }
