@@ -53,21 +53,21 @@ int wait_for_child(int from_child, const std::string& log) {
   return std::fflush(stdout) == 0 ? code : exit_code::environment;
 }
 
-void say(int to_parent, const std::string& words) {
-  if (to_parent >= 0 && write(to_parent, words.data(), words.size()) < 0) return;
+void say(int to_parent, const std::string& message) {
+  if (to_parent >= 0 && write(to_parent, message.data(), message.size()) < 0) return;
 }
 
 int serve(System& system, const DaemonPaths& paths, const DaemonSettings& settings,
           const DaemonLock& lock, int to_parent) {
   bool ready = false;
-  const auto ended = run_daemon(system, paths, settings, lock, [&](const std::string& words) {
+  const auto ended = run_daemon(system, paths, settings, lock, [&](const std::string& message) {
     ready = true;
     if (to_parent < 0) {
-      system.print(words);
+      system.print(message);
       std::fflush(stdout);
       return;
     }
-    say(to_parent, "0\n" + words);
+    say(to_parent, "0\n" + message);
     close(to_parent);
   });
   if (ended) return 0;

@@ -278,8 +278,8 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   const auto program = system.find_program(argv.at(0));
   if (!program) return Error{ErrorKind::unavailable, argv[0] + " is not installed", ""};
   const OpenMpiScratch scratch;
-  const std::string words_path = run.out() + "/mpirun.log";
-  const auto words_before = size_of(words_path);
+  const std::string output_path = run.out() + "/mpirun.log";
+  const auto output_before = size_of(output_path);
 
   forget_summary(run);
   auto environment = environment_of(plan, scratch, system);
@@ -293,17 +293,17 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   const auto began = Clock::now();
   const double began_s = unix_seconds();
   auto mpirun = OwnedProcess::start(
-      {.program = *program, .argv = argv, .environment = environment, .output_path = words_path});
+      {.program = *program, .argv = argv, .environment = environment, .output_path = output_path});
   if (!mpirun) return std::move(mpirun).error();
   Stop stop(plan, follower);
   const int code = wait_for_end(*mpirun, signals, stop, follower);
   end_descendants(milliseconds(500));
   follower.finish();
 
-  const auto words = file_end(
-      words_path, std::min<std::size_t>(most_mpirun_bytes, size_of(words_path) - words_before));
+  const auto output = file_end(
+      output_path, std::min<std::size_t>(most_mpirun_bytes, size_of(output_path) - output_before));
   Outcome outcome = signals.count() > 0 ? stopped_outcome(signals.first(), follower.totals(), code)
-                                        : explain_local(code, run, words, began_s);
+                                        : explain_local(code, run, output, began_s);
   add_stall(follower.totals(), outcome);
   if (const auto ours = ownership->check();
       !ours && ours.error().kind == ErrorKind::unsatisfiable) {
@@ -316,21 +316,21 @@ Result<Outcome> execute_local(const LaunchPlan& plan, const RunDir& run, Followe
   return outcome;
 }
 
-Outcome explain_local(int code, const RunDir& run, const std::string& mpirun_words,
+Outcome explain_local(int code, const RunDir& run, const std::string& mpirun_output,
                       double since_s) {
   if (code == 0) return {};
   Outcome outcome{.status = RunStatus::failed, .exit_code = exit_code_of_job(code)};
-  const auto named = dead_rank_from_mpirun(mpirun_words);
+  const auto named = dead_rank_from_mpirun(mpirun_output);
   DeadRank dead = named.value_or(DeadRank{});
   if (!named && code > 128) dead.signal = code - 128;
   if (!named && code <= 128) dead.exit_code = code;
   if (dead.signal != 0) outcome.exit_code = exit_code::job_failed;
   if (dead.host.empty() && dead.rank >= 0) dead.host = host_of_rank(run, dead.rank);
   const bool error =
-      add_failure_summary(run, dead, since_s, {run.out() + "/mpirun.log", mpirun_words}, outcome);
+      add_failure_summary(run, dead, since_s, {run.out() + "/mpirun.log", mpirun_output}, outcome);
   outcome.reason = describe(dead);
   // No rank named and no log with an error: then mpirun itself has something to say.
-  if (!named && !error && !mpirun_words.empty())
+  if (!named && !error && !mpirun_output.empty())
     outcome.reason = fmt::format("mpirun ended with code {}", code);
   return outcome;
 }

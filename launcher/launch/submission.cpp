@@ -48,17 +48,17 @@ std::string slurm_time(double unix_s) {
   const auto seconds = static_cast<std::time_t>(unix_s);
   std::tm local{};
   localtime_r(&seconds, &local);
-  std::array<char, 32> words{};
-  std::strftime(words.data(), words.size(), "%Y-%m-%dT%H:%M:%S", &local);
-  return words.data();
+  std::array<char, 32> message{};
+  std::strftime(message.data(), message.size(), "%Y-%m-%dT%H:%M:%S", &local);
+  return message.data();
 }
 
 /// sacct where nothing is written down, or of a version that keeps no command lines (before 21.08):
 /// not silence, but an answer.
-bool has_no_such_record(std::string_view words) {
+bool has_no_such_record(std::string_view message) {
   constexpr std::array<std::string_view, 2> signs = {"storage is disabled", "nvalid field"};
   return std::any_of(signs.begin(), signs.end(), [&](std::string_view sign) {
-    return words.find(sign) != std::string_view::npos;
+    return message.find(sign) != std::string_view::npos;
   });
 }
 
@@ -86,9 +86,9 @@ std::optional<std::string> job_with_token(std::string_view text, const std::stri
 bool is_refusal(const Error& error) {
   if (error.kind == ErrorKind::bad_request) return true;
   if (error.kind == ErrorKind::timeout) return false;
-  const std::string_view words = error.what;
+  const std::string_view message = error.what;
   const auto says = [&](std::string_view sign) {
-    return words.find(sign) != std::string_view::npos;
+    return message.find(sign) != std::string_view::npos;
   };
   if (says("is not installed") || says("cannot start ")) return true;
   constexpr std::string_view verdict = "Batch job submission failed: ";

@@ -29,11 +29,11 @@ bool holds_a_run(const std::string& path) {
   return fs::is_regular_file(path + "/plan.json", ignored);
 }
 
-std::optional<std::string> as_directory(const std::string& words) {
+std::optional<std::string> as_directory(const std::string& query) {
   std::error_code error;
   // As `run` has it: without links.
-  auto path = fs::weakly_canonical(fs::absolute(words, error), error).string();
-  if (error || words.empty()) return std::nullopt;
+  auto path = fs::weakly_canonical(fs::absolute(query, error), error).string();
+  if (error || query.empty()) return std::nullopt;
   if (path.size() > 1 && path.back() == '/') path.pop_back();
   return holds_a_run(path) ? std::optional(path) : std::nullopt;
 }
@@ -50,36 +50,36 @@ std::optional<std::string> run_of_job(System& system, const std::string& id) {
   return std::nullopt;
 }
 
-Error ambiguous(const std::string& words, const std::vector<std::string>& runs) {
+Error ambiguous(const std::string& query, const std::vector<std::string>& runs) {
   constexpr std::size_t most = 5;
   std::string list;
   for (std::size_t i = 0; i < std::min(most, runs.size()); ++i) {
     list += (i == 0 ? "" : ", ") + folder_name(runs[i]);
   }
   if (runs.size() > most) list += fmt::format(" and {} more", runs.size() - most);
-  return {ErrorKind::bad_request, fmt::format("'{}' begins the names of {}", words, list),
+  return {ErrorKind::bad_request, fmt::format("'{}' begins the names of {}", query, list),
           "write more of it"};
 }
 
-Error unknown(const std::string& words, const std::vector<std::string>& runs) {
+Error unknown(const std::string& query, const std::vector<std::string>& runs) {
   std::vector<std::string> names;
   names.reserve(runs.size());
   for (const auto& run : runs) names.emplace_back(name_in_run(folder_name(run)));
-  const auto near = nearest_name(words, names);
+  const auto near = nearest_name(query, names);
   return {ErrorKind::bad_request,
-          fmt::format("no run '{}': no such run directory, name or job id{}", words,
+          fmt::format("no run '{}': no such run directory, name or job id{}", query,
                       near ? fmt::format("; did you mean {}?", *near) : ""),
           "dllaunch ps --all lists the runs"};
 }
 
 /// Where --run-dir chose the folder's name, the job's name stands in the plan only.
-bool has_name(System& system, const std::string& path, const std::string& words) {
+bool has_name(System& system, const std::string& path, const std::string& query) {
   const std::string folder = folder_name(path);
   const auto name = name_in_run(folder);
-  if (name == safe_run_name(words)) return true;
+  if (name == safe_run_name(query)) return true;
   if (name != folder) return false;
   const auto run = read_stored_run(system, path);
-  return run && run->plan.name == words;
+  return run && run->plan.name == query;
 }
 
 }  // namespace
@@ -96,23 +96,23 @@ std::string_view name_in_run(std::string_view folder) {
   return dashes && numbers ? folder.substr(0, folder.size() - stamp) : folder;
 }
 
-std::string_view job_of_task(std::string_view words) {
-  const auto id = words.substr(0, words.find('_'));
+std::string_view job_of_task(std::string_view query) {
+  const auto id = query.substr(0, query.find('_'));
   const bool number = !id.empty() && id.find_first_not_of(digits) == std::string_view::npos;
-  const auto task = words.substr(id.size());
+  const auto task = query.substr(id.size());
   const bool good = task.empty() || (task.size() > 1 &&
                                      task.find_first_not_of(digits, 1) == std::string_view::npos);
   return number && good ? id : std::string_view();
 }
 
-Result<std::string> find_run(System& system, const std::string& words) {
-  if (auto path = as_directory(words)) return *std::move(path);
+Result<std::string> find_run(System& system, const std::string& query) {
+  if (auto path = as_directory(query)) return *std::move(path);
   const auto runs = known_runs(system);
   const auto find = [&](auto matches) {
     const auto found = std::find_if(runs.begin(), runs.end(), matches);
     return found == runs.end() ? std::nullopt : std::optional(*found);
   };
-  if (const auto id = std::string(job_of_task(words)); !id.empty()) {
+  if (const auto id = std::string(job_of_task(query)); !id.empty()) {
     auto run = find([&](const std::string& path) {
       const auto text = system.read_file(RunDir{.path = path}.job_id());
       return text && job_id_in(*text) == id;
@@ -120,16 +120,16 @@ Result<std::string> find_run(System& system, const std::string& words) {
     if (!run) run = run_of_job(system, id);
     if (run) return *std::move(run);
   }
-  if (auto run = find([&](const std::string& path) { return folder_name(path) == words; }))
+  if (auto run = find([&](const std::string& path) { return folder_name(path) == query; }))
     return *std::move(run);
-  if (auto run = find([&](const std::string& path) { return has_name(system, path, words); }))
+  if (auto run = find([&](const std::string& path) { return has_name(system, path, query); }))
     return *std::move(run);
   std::vector<std::string> begun;
   std::copy_if(runs.begin(), runs.end(), std::back_inserter(begun), [&](const std::string& path) {
-    return !words.empty() && folder_name(path).starts_with(words);
+    return !query.empty() && folder_name(path).starts_with(query);
   });
   if (begun.size() == 1) return begun.front();
-  return begun.empty() ? unknown(words, runs) : ambiguous(words, begun);
+  return begun.empty() ? unknown(query, runs) : ambiguous(query, begun);
 }
 
 }  // namespace dllaunch

@@ -38,10 +38,10 @@ std::vector<std::string> merged_environment(const ProcessRequest& request) {
   return merged;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& words) {
+std::vector<char*> pointers(std::vector<std::string>& arguments) {
   std::vector<char*> all;
-  all.reserve(words.size() + 1);
-  for (auto& word : words) all.push_back(word.data());
+  all.reserve(arguments.size() + 1);
+  for (auto& word : arguments) all.push_back(word.data());
   all.push_back(nullptr);
   return all;
 }
@@ -91,9 +91,9 @@ Result<OwnedProcess> OwnedProcess::start(const ProcessRequest& request) {
     if (to_file) close(output);
     return Error{ErrorKind::unavailable, fmt::format("no pipe: {}", std::strerror(errno)), ""};
   }
-  auto words = request.argv;
+  auto arguments = request.argv;
   auto variables = merged_environment(request);
-  const auto argv = pointers(words);
+  const auto argv = pointers(arguments);
   const auto environment = pointers(variables);
 
   const Streams streams{.output = output, .error = to_file ? output : request.error_fd};

@@ -50,27 +50,27 @@ Result<StarterProcess> StarterProcess::start(
 
 StarterProcess::StarterProcess(StarterProcess&& other) noexcept
     : process_(std::move(other.process_)),
-      words_fd_(std::exchange(other.words_fd_, -1)),
+      stderr_fd_(std::exchange(other.stderr_fd_, -1)),
       first_(std::move(other.first_)),
       last_(std::move(other.last_)) {}
 
 StarterProcess::~StarterProcess() {
-  if (words_fd_ >= 0) close(words_fd_);
+  if (stderr_fd_ >= 0) close(stderr_fd_);
 }
 
-void StarterProcess::pass_on_words(bool ended) {
+void StarterProcess::pass_on_output(bool ended) {
   // What it left in the background may hold its end of the pipe for ever.
   constexpr int patience_ms = 100;
   constexpr std::size_t most_at_once = std::size_t{1} << 20;
   const auto give_up_at = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   std::array<char, 16384> block{};
   std::size_t passed = 0;
-  while (words_fd_ >= 0) {
+  while (stderr_fd_ >= 0) {
     // Whoever writes as fast as we read must not keep us from everything else.
     const bool enough =
         ended ? std::chrono::steady_clock::now() > give_up_at : passed > most_at_once;
     if (enough) return;
-    const ssize_t got = read(words_fd_, block.data(), block.size());
+    const ssize_t got = read(stderr_fd_, block.data(), block.size());
     if (got > 0) {
       const std::string_view piece(block.data(), static_cast<std::size_t>(got));
       passed += piece.size();
@@ -80,11 +80,11 @@ void StarterProcess::pass_on_words(bool ended) {
     }
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
-      pollfd more{.fd = words_fd_, .events = POLLIN, .revents = 0};
+      pollfd more{.fd = stderr_fd_, .events = POLLIN, .revents = 0};
       if (ended && ::poll(&more, 1, patience_ms) > 0) continue;
       return;
     }
-    close(std::exchange(words_fd_, -1));
+    close(std::exchange(stderr_fd_, -1));
   }
 }
 
@@ -95,7 +95,7 @@ void StarterProcess::keep(std::string_view piece) {
   if (last_.size() > 2 * most_kept) last_.erase(0, last_.size() - most_kept);
 }
 
-std::string StarterProcess::words() const {
+std::string StarterProcess::output() const {
   return first_ + last_.substr(last_.size() - std::min(last_.size(), most_kept));
 }
 

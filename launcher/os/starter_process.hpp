@@ -23,11 +23,11 @@ class StarterProcess {
   ~StarterProcess();
 
   /// Readable when it has said something.
-  int words_fd() const { return words_fd_; }
+  int stderr_fd() const { return stderr_fd_; }
   /// Copies what it said to our standard error; `ended`: waits a moment for the rest.
-  void pass_on_words(bool ended = false);
+  void pass_on_output(bool ended = false);
   /// The beginning and the end of what it said, 64 KiB each.
-  std::string words() const;
+  std::string output() const;
 
   std::optional<int> poll() { return process_.poll(); }
   void send(int signal) const { process_.send(signal); }
@@ -35,12 +35,12 @@ class StarterProcess {
   void kill_group() const;
 
  private:
-  StarterProcess(OwnedProcess process, int words_fd)
-      : process_(std::move(process)), words_fd_(words_fd) {}
+  StarterProcess(OwnedProcess process, int stderr_fd)
+      : process_(std::move(process)), stderr_fd_(stderr_fd) {}
   void keep(std::string_view piece);
 
   OwnedProcess process_;
-  int words_fd_ = -1;
+  int stderr_fd_ = -1;
   std::string first_;
   std::string last_;
 };

@@ -58,7 +58,7 @@ std::string cpu_lists(const Placement& placement) {
   return fmt::format("{}", fmt::join(lists, ":"));
 }
 
-Texts start_words(const std::string& start, const LaunchPlan& plan) {
+Texts start_argv(const std::string& start, const LaunchPlan& plan) {
   std::size_t cores = 0;
   std::size_t gpus = 0;
   for (const auto& rank : plan.placement.ranks) {
@@ -191,7 +191,7 @@ Job for_external_scheduler(Job job) {
 void start_elsewhere(const Job& job, const ClusterProfile& profile, LaunchPlan& plan) {
   const auto scheduler = scheduler_of(profile);
   plan.scheduler = scheduler.words;
-  plan.start = start_words(profile.start, plan);
+  plan.start = start_argv(profile.start, plan);
   const auto command = tells_ranks_nothing(plan) ? plan.rank_command : shim(plan);
   plan.start.insert(plan.start.end(), command.begin(), command.end());
   plan.before = lines_before(plan, scheduler);

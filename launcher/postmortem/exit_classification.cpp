@@ -9,31 +9,31 @@
 namespace dllaunch {
 namespace {
 
-bool says(std::string_view words, std::string_view what) {
-  return words.find(what) != std::string_view::npos;
+bool says(std::string_view output, std::string_view what) {
+  return output.find(what) != std::string_view::npos;
 }
 
-bool lost_a_node(std::string_view words) {
-  return says(words, "Node failure on ") || says(words, "DUE TO NODE FAILURE");
+bool lost_a_node(std::string_view output) {
+  return says(output, "Node failure on ") || says(output, "DUE TO NODE FAILURE");
 }
 
 /// srun needs the controller to start a step, not to watch it.
-bool controller_is_away(std::string_view words) {
-  const bool silent = says(words, "Unable to contact slurm controller");
-  return silent && (says(words, "Unable to confirm allocation for job") ||
-                    says(words, "Unable to create step for job"));
+bool controller_is_away(std::string_view output) {
+  const bool silent = says(output, "Unable to contact slurm controller");
+  return silent && (says(output, "Unable to confirm allocation for job") ||
+                    says(output, "Unable to create step for job"));
 }
 
 /// "n3" of "srun: error: Task launch for StepId=86.1 failed on node n3: Communication connection
 /// failure": a node that Slurm has not missed yet. Empty: all ranks were started.
-std::string unreachable_node(std::string_view words) {
+std::string unreachable_node(std::string_view output) {
   constexpr std::array<std::string_view, 4> signs = {"Communication connection failure",
                                                      "Socket timed out", "Unable to contact",
                                                      "Zero Bytes were transmitted or received"};
   constexpr std::string_view mark = " failed on node ";
-  const auto begin = words.find("Task launch for ");
+  const auto begin = output.find("Task launch for ");
   if (begin == std::string_view::npos) return "";
-  const auto line = words.substr(begin, words.substr(begin).find('\n'));
+  const auto line = output.substr(begin, output.substr(begin).find('\n'));
   const auto at = line.find(mark);
   const bool network = std::any_of(signs.begin(), signs.end(),
                                    [&](std::string_view sign) { return says(line, sign); });
@@ -43,21 +43,21 @@ std::string unreachable_node(std::string_view words) {
 }
 
 /// Slurm says why it ends a job, but for scancel.
-std::optional<Cause> slurms_reason(std::string_view words) {
-  if (says(words, "DUE TO PREEMPTION")) return Cause::preempted;
-  if (says(words, "DUE TO JOB REQUEUE")) return Cause::requeued;
-  if (says(words, "DUE TO TIME LIMIT")) return Cause::time_limit;
+std::optional<Cause> slurms_reason(std::string_view output) {
+  if (says(output, "DUE TO PREEMPTION")) return Cause::preempted;
+  if (says(output, "DUE TO JOB REQUEUE")) return Cause::requeued;
+  if (says(output, "DUE TO TIME LIMIT")) return Cause::time_limit;
   // Slurm 22.05's srun has returned 0 after "Node failure on n3".
-  if (lost_a_node(words)) return Cause::lost_node;
+  if (lost_a_node(output)) return Cause::lost_node;
   return std::nullopt;
 }
 
-/// `words`: Slurm's own.
-Cause cause_of(const StarterExit& end, std::string_view words) {
+/// `output`: Slurm's own.
+Cause cause_of(const StarterExit& end, std::string_view output) {
   if (end.superseded) return Cause::superseded;
   if (end.trains && end.code == 0 && end.training_end == "completed") return Cause::completed;
   // Ranks that were told to end may do so in good order: their 0 is no proof then.
-  if (const auto reason = slurms_reason(words)) return *reason;
+  if (const auto reason = slurms_reason(output)) return *reason;
   if (!end.stall.empty()) return Cause::stalled;
   if (end.told_to_end) return Cause::cancelled;
   if (!end.trains && end.code == 0) return Cause::completed;
@@ -65,56 +65,56 @@ Cause cause_of(const StarterExit& end, std::string_view words) {
   // they say at any time.
   const bool saved = end.training_end == "cancelled" || end.code > 128;
   if (end.time_is_short && !is_final(end.code) && (saved || !end.trains)) return Cause::time_limit;
-  const bool began = !controller_is_away(words) && unreachable_node(words).empty();
+  const bool began = !controller_is_away(output) && unreachable_node(output).empty();
   if (end.code != 0 && !began) return Cause::not_started;
   if (end.code == 0 && end.training_end == "cancelled") return Cause::cancelled;
   return end.code == 0 ? Cause::unproven : Cause::failed;
 }
 
 DeadRank dead_in(const StarterExit& end) {
-  auto dead = dead_rank_from_srun(end.words);
-  if (!dead) dead = dead_rank_from_mpirun(end.words);
+  auto dead = dead_rank_from_srun(end.output);
+  if (!dead) dead = dead_rank_from_mpirun(end.output);
   if (!dead) return {};
-  if (dead->signal == 9 && tells_of_memory(end.words)) dead->out_of_memory = true;
+  if (dead->signal == 9 && tells_of_memory(end.output)) dead->out_of_memory = true;
   return *std::move(dead);
 }
 
 }  // namespace
 
-bool tells_of_memory(std::string_view words) {
+bool tells_of_memory(std::string_view output) {
   constexpr std::array<std::string_view, 4> signs = {"exceeded memory limit", "oom-kill",
                                                      "oom_kill", "Out Of Memory"};
   return std::any_of(signs.begin(), signs.end(),
-                     [&](std::string_view sign) { return says(words, sign); });
+                     [&](std::string_view sign) { return says(output, sign); });
 }
 
-std::string lost_node_in(std::string_view words) {
+std::string lost_node_in(std::string_view output) {
   constexpr std::string_view mark = "Node failure on ";
-  const auto at = words.find(mark);
+  const auto at = output.find(mark);
   if (at == std::string_view::npos) return "";
-  const auto rest = words.substr(at + mark.size());
+  const auto rest = output.substr(at + mark.size());
   return std::string(rest.substr(0, rest.find_first_of(" \r\n")));
 }
 
-std::string words_of_slurm(std::string_view words) {
+std::string slurm_output(std::string_view output) {
   std::string own;
-  while (!words.empty()) {
-    const auto line = words.substr(0, std::min(words.find('\n'), words.size() - 1) + 1);
-    words.remove_prefix(line.size());
+  while (!output.empty()) {
+    const auto line = output.substr(0, std::min(output.find('\n'), output.size() - 1) + 1);
+    output.remove_prefix(line.size());
     if (line.starts_with("srun: ") || line.starts_with("slurmstepd")) own += line;
   }
   return own;
 }
 
 Attempt classify_exit(const StarterExit& end) {
-  const auto words = words_of_slurm(end.words);
+  const auto output = slurm_output(end.output);
   Attempt attempt;
-  attempt.cause = cause_of(end, words);
+  attempt.cause = cause_of(end, output);
   attempt.exit_code = end.code;
   attempt.dead_seen_s = end.dead_seen_s;
   if (attempt.cause == Cause::failed) attempt.dead = dead_in(end);
-  if (attempt.cause == Cause::lost_node) attempt.words = lost_node_in(words);
-  if (attempt.cause == Cause::not_started) attempt.words = unreachable_node(words);
+  if (attempt.cause == Cause::lost_node) attempt.words = lost_node_in(output);
+  if (attempt.cause == Cause::not_started) attempt.words = unreachable_node(output);
   if (attempt.cause == Cause::stalled) attempt.words = end.stall;
   // Whoever is well may be silent, but leaves when asked to save, or at least says something then.
   const bool ignored = end.code == 128 + SIGTERM || end.code == 128 + SIGKILL;

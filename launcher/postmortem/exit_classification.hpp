@@ -9,8 +9,8 @@
 namespace dllaunch {
 
 struct StarterExit {
-  int code = 0;            // its own: the highest of the ranks', 128+n after a signal
-  std::string words = {};  // what it wrote to standard error; superseded: by whom
+  int code = 0;             // its own: the highest of the ranks', 128+n after a signal
+  std::string output = {};  // what it wrote to standard error; superseded: by whom
   bool trains = false;
   std::string training_end = {};  // status of the attempt's `end` event; empty: there is none
   bool superseded = false;        // ownership was lost
@@ -28,12 +28,12 @@ Attempt classify_exit(const StarterExit& end);
 
 /// The lines that srun or Slurm's daemons have written: what ranks print may come the same way, and
 /// quote them.
-std::string words_of_slurm(std::string_view words);
+std::string slurm_output(std::string_view output);
 
 /// "n2" of "srun: error: Node failure on n2"; empty where nobody says it.
-std::string lost_node_in(std::string_view words);
+std::string lost_node_in(std::string_view output);
 
 /// Slurm's own watch over memory, and the kernel's, end a rank by SIGKILL and say so only here.
-bool tells_of_memory(std::string_view words);
+bool tells_of_memory(std::string_view output);
 
 }  // namespace dllaunch

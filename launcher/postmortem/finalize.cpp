@@ -116,10 +116,10 @@ Result<std::optional<FinalState>> finalize_run(System& system, const StoredRun& 
 }
 
 std::string command_to_go_on(const StoredRun& run) {
-  std::vector<std::string> words = {"dllaunch", "run", run.dir.job_yaml(), "--run-dir",
-                                    run.dir.path};
-  if (run.plan.launcher == Launcher::local) words.emplace_back("--local");
-  return shell_join(words);
+  std::vector<std::string> argv = {"dllaunch", "run", run.dir.job_yaml(), "--run-dir",
+                                   run.dir.path};
+  if (run.plan.launcher == Launcher::local) argv.emplace_back("--local");
+  return shell_join(argv);
 }
 
 }  // namespace dllaunch

@@ -30,21 +30,21 @@ bool is_known(const CheckFindings& found, const Error& problem) {
 
 /// Refusals of --test-only that a real submission would not meet: Slurm (22.05) gives them where
 /// the job could not start just now, its nodes being drained or reserved.
-bool may_only_mean_later(std::string_view words, const SlurmFacts& slurm) {
+bool may_only_mean_later(std::string_view output, const SlurmFacts& slurm) {
   const bool nodes_are_taken =
       !slurm.outages.empty() || (slurm.reservations && !slurm.reservations->empty());
-  const auto says = [words](std::string_view phrase) {
-    return words.find(phrase) != std::string_view::npos;
+  const auto says = [output](std::string_view phrase) {
+    return output.find(phrase) != std::string_view::npos;
   };
   return (nodes_are_taken && says("Requested node configuration is not available")) ||
          says("Invalid time specified") || says("Requested nodes are busy");
 }
 
 /// sbatch's words, its own name and the times of its clock left out.
-std::string estimate_in(std::string_view words) {
-  const auto begin = words.find("to start at ");
+std::string estimate_in(std::string_view output) {
+  const auto begin = output.find("to start at ");
   if (begin == std::string_view::npos) return {};
-  auto estimate = words.substr(begin + 3);
+  auto estimate = output.substr(begin + 3);
   return std::string(estimate.substr(0, estimate.find_first_of(";\n")));
 }
 

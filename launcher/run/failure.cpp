@@ -102,7 +102,7 @@ std::optional<DeadRank> from_srun_line(std::string_view line) {
   dead.rank = number_after(rest.substr(digits), "").value_or(-1);
   const auto reason = rest.substr(colon + 2);
   dead.out_of_memory = reason.starts_with("Out Of Memory");
-  dead.signal = dead.out_of_memory ? 9 : signal_of_words(reason);
+  dead.signal = dead.out_of_memory ? 9 : signal_in_output(reason);
   if (dead.signal == 0) dead.exit_code = number_after(reason, "Exited with exit code ").value_or(0);
   if (dead.signal == 0 && dead.exit_code == 0) return std::nullopt;
   return dead;
@@ -143,10 +143,10 @@ std::string signal_name(int signal) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-int signal_of_words(std::string_view words) {
+int signal_in_output(std::string_view output) {
   for (int signal = 1; signal < 32; ++signal) {
     const char* description = sigdescr_np(signal);
-    if (description != nullptr && words.starts_with(description)) return signal;
+    if (description != nullptr && output.starts_with(description)) return signal;
   }
   return 0;
 }

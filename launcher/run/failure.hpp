@@ -32,7 +32,7 @@ std::string describe(const DeadRank& dead);
 /// "SIGKILL"; "signal 64" for one without a name.
 std::string signal_name(int signal);
 /// The number of "Killed", "Segmentation fault (core dumped)", as libc words them; 0: none.
-int signal_of_words(std::string_view words);
+int signal_in_output(std::string_view output);
 
 /// Whether a log line looks like the report of an error.
 bool is_error_line(std::string_view line);

@@ -127,16 +127,16 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
   const auto output = system.run({"scontrol", "requeue", name}, query_limit);
   if (!output) return output.error();
   if (output->exit_code == 0) return Ok{};
-  const auto words = first_line(output->err.empty() ? output->out : output->err);
-  if (words.empty() && is_back(system, allocation)) return Ok{};
-  const bool silent = words.find("Unable to contact") != std::string::npos ||
-                      words.find("timed out") != std::string::npos;
+  const auto message = first_line(output->err.empty() ? output->out : output->err);
+  if (message.empty() && is_back(system, allocation)) return Ok{};
+  const bool silent = message.find("Unable to contact") != std::string::npos ||
+                      message.find("timed out") != std::string::npos;
   // Slurm has begun to end it, for a reason of its own: then it knows what comes next.
   const bool slurms_turn = record->state != "RUNNING";
   return Error{silent        ? ErrorKind::timeout
                : slurms_turn ? ErrorKind::bad_request
                              : ErrorKind::unavailable,
-               fmt::format("scontrol requeue {}: {}", name, words), ""};
+               fmt::format("scontrol requeue {}: {}", name, message), ""};
 }
 
 Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation,
@@ -146,7 +146,7 @@ Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation,
   // Slurm is ending us meanwhile, with a TERM for each process, and KILL half a minute later.
   constexpr int tries = 40;
   constexpr std::chrono::milliseconds pause(250);
-  std::string words = "no answer";
+  std::string message = "no answer";
   for (int i = 0; i < tries; ++i) {
     if (i > 0) std::this_thread::sleep_for(pause);
     // Where it was not to run before.
@@ -156,9 +156,9 @@ Result<Ok> exclude_nodes(System& system, const JobAllocation& allocation,
     const auto output =
         system.run({"scontrol", "update", "JobId=" + name, "ExcNodeList=" + all}, limit);
     if (output && output->exit_code == 0) return Ok{};
-    words = output ? first_line(output->err) : output.error().what;
+    message = output ? first_line(output->err) : output.error().what;
   }
-  return Error{ErrorKind::unavailable, fmt::format("scontrol update JobId={}: {}", name, words),
+  return Error{ErrorKind::unavailable, fmt::format("scontrol update JobId={}: {}", name, message),
                ""};
 }
 

@@ -30,25 +30,25 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 /// The lines a command wrote that say something, joined for a one-line message.
-std::string words_of(const CommandOutput& output) {
-  std::string words;
+std::string message_of(const CommandOutput& output) {
+  std::string message;
   for (const auto& line : split(output.err.empty() ? output.out : output.err, '\n')) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    words += (words.empty() ? "" : "; ") + line;
+    message += (message.empty() ? "" : "; ") + line;
   }
-  return words.empty() ? fmt::format("exit code {}", output.exit_code) : words.substr(0, 1000);
+  return message.empty() ? fmt::format("exit code {}", output.exit_code) : message.substr(0, 1000);
 }
 
 /// sbatch's option parser ends with 255 or 1 and one of these phrases; a cluster's refusal does
 /// not.
-bool is_option_error(const std::string& words) {
+bool is_option_error(const std::string& message) {
   constexpr std::array<std::string_view, 8> phrases = {
       "unrecognized option",       "invalid option",
       "requires an argument",      "is ambiguous",
       "doesn't allow an argument", "Invalid --",
       "--help\" for more",         "Invalid numeric value"};
   return std::any_of(phrases.begin(), phrases.end(), [&](std::string_view phrase) {
-    return words.find(phrase) != std::string::npos;
+    return message.find(phrase) != std::string::npos;
   });
 }
 
@@ -56,7 +56,7 @@ Result<Ok> run_quietly(System& system, const std::vector<std::string>& argv) {
   auto output = system.run(argv, query_limit);
   if (!output) return std::move(output).error();
   if (output->exit_code == 0) return Ok{};
-  return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], words_of(*output)), ""};
+  return Error{ErrorKind::unavailable, fmt::format("{}: {}", argv[0], message_of(*output)), ""};
 }
 
 /// "1000" -> "alice"; the number where nobody has it here.
@@ -159,10 +159,10 @@ Result<std::string> test_submission(System& system, const std::vector<std::strin
   argv.emplace_back("--wrap=true");
   auto output = system.run(argv, submit_limit);
   if (!output) return std::move(output).error();
-  if (output->exit_code == 0) return words_of(*output);
-  const std::string words = words_of(*output);
-  return Error{is_option_error(words) ? ErrorKind::bad_request : ErrorKind::unavailable,
-               "sbatch refused the job: " + words,
+  if (output->exit_code == 0) return message_of(*output);
+  const std::string message = message_of(*output);
+  return Error{is_option_error(message) ? ErrorKind::bad_request : ErrorKind::unavailable,
+               "sbatch refused the job: " + message,
                "nothing was submitted; dllaunch script shows what would be"};
 }
 
@@ -181,12 +181,12 @@ Result<std::string> submit_job(System& system, const std::string& script,
     return error;
   }
   if (output->exit_code != 0) {
-    const std::string words = words_of(*output);
-    return Error{is_option_error(words) ? ErrorKind::bad_request : ErrorKind::unavailable,
-                 "sbatch refused the job: " + words, "dllaunch script shows what was submitted"};
+    const std::string message = message_of(*output);
+    return Error{is_option_error(message) ? ErrorKind::bad_request : ErrorKind::unavailable,
+                 "sbatch refused the job: " + message, "dllaunch script shows what was submitted"};
   }
   if (auto id = job_id_in(output->out)) return *std::move(id);
-  return Error{ErrorKind::unavailable, "sbatch named no job id: " + words_of(*output), ""};
+  return Error{ErrorKind::unavailable, "sbatch named no job id: " + message_of(*output), ""};
 }
 
 namespace {
@@ -215,7 +215,7 @@ Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id
   if (output->exit_code != 0) {
     // A job that Slurm has forgotten is an error to squeue, but an answer to us.
     if (output->err.find("Invalid job id") != std::string::npos) return std::vector<QueuedJob>();
-    return Error{ErrorKind::unavailable, words_of(*output), ""};
+    return Error{ErrorKind::unavailable, message_of(*output), ""};
   }
   auto jobs = parse_queue(output->out);
   // Words, and no job among them: a squeue that prints otherwise than we asked for. JSON cannot.

@@ -99,12 +99,12 @@ Result<StarterExit> AttemptWatch::run() {
   while (true) {
     wait(*starter);
     if (each_turn_) each_turn_();
-    starter->pass_on_words();
+    starter->pass_on_output();
     auto code = starter->poll();
     for (const int signal : signals_.take()) hear(signal, *starter);
     const auto now = Clock::now();
     liveness_.look(now);
-    look_at_words(now, *starter);
+    look_at_output(now, *starter);
     if (!code) {
       look_at_ownership(now);
       look_at_clock(now, *starter);
@@ -112,11 +112,11 @@ Result<StarterExit> AttemptWatch::run() {
       if (press(now, *starter)) code = 128 + SIGKILL;
     }
     if (!code) continue;
-    starter->pass_on_words(/*ended=*/true);
+    starter->pass_on_output(/*ended=*/true);
     if (*code == 0) wait_for_proof();
     look_at_ownership(now + ownership_pause);
     end_.code = *code;
-    if (!end_.superseded) end_.words = starter->words();
+    if (!end_.superseded) end_.output = starter->output();
     end_.training_end = liveness_.training_end();
     end_.seconds = std::chrono::duration<double>(now - began_at_).count();
     end_.silent_s = liveness_.silent_s(now);
@@ -127,7 +127,7 @@ Result<StarterExit> AttemptWatch::run() {
 /// Until something is said, ends or comes, but no longer than until the next look.
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
-                                    {.fd = starter.words_fd(), .events = POLLIN, .revents = 0}}};
+                                    {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
   const milliseconds limit = end_at_ ? milliseconds(250) : milliseconds(1000);
   ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
@@ -176,7 +176,7 @@ void AttemptWatch::look_at_ownership(Time now) {
   const auto ours = ownership_.check();
   if (ours || ours.error().kind != ErrorKind::unsatisfiable) return;
   end_.superseded = true;
-  end_.words = ours.error().what;
+  end_.output = ours.error().what;
   end_by(now);
 }
 
@@ -209,10 +209,10 @@ void AttemptWatch::look_at_liveness(Time now) {
 /// Of a training the others have nothing to save any more, and would wait for some seconds whether
 /// somebody ends them: srun asks them with TERM first, and may itself wait for a node
 /// (MessageTimeout).
-void AttemptWatch::look_at_words(Time now, const StarterProcess& starter) {
-  const auto size = starter.words().size();
-  if (end_.dead_seen_s > 0 || std::exchange(words_seen_, size) == size) return;
-  if (!dead_rank_from_srun(words_of_slurm(starter.words()))) return;
+void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
+  const auto size = starter.output().size();
+  if (end_.dead_seen_s > 0 || std::exchange(output_seen_, size) == size) return;
+  if (!dead_rank_from_srun(slurm_output(starter.output()))) return;
   const auto time = std::chrono::system_clock::now().time_since_epoch();
   end_.dead_seen_s = std::chrono::duration<double>(time).count();
   if (end_.trains) end_by(now + seconds(1));

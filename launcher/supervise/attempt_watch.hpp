@@ -80,7 +80,7 @@ class AttemptWatch {
   void look_at_ownership(Time now);
   void look_at_clock(Time now, const StarterProcess& starter);
   void look_at_liveness(Time now);
-  void look_at_words(Time now, const StarterProcess& starter);
+  void look_at_output(Time now, const StarterProcess& starter);
   void end_by(Time when);
   bool press(Time now, const StarterProcess& starter);
 
@@ -96,7 +96,7 @@ class AttemptWatch {
   StarterExit end_;
   bool asked_ = false;
   bool warned_ = false;  // by Slurm, of the time limit
-  std::size_t words_seen_ = 0;
+  std::size_t output_seen_ = 0;
   Time began_at_;
   Time ownership_seen_at_;
   std::optional<Time> end_at_;           // when TERM goes to the starter, KILL some seconds later

@@ -44,8 +44,9 @@ void end_steps(System& system, const std::vector<std::string>& steps) {
   for (const auto& step : steps) {
     const auto done = system.run({"scancel", step}, patience);
     if (done && done->exit_code == 0) continue;
-    const auto words = done ? done->err : done.error().what;
-    system.log(fmt::format("dllaunch: scancel {}: {}\n", step, words.substr(0, words.find('\n'))));
+    const auto message = done ? done->err : done.error().what;
+    system.log(
+        fmt::format("dllaunch: scancel {}: {}\n", step, message.substr(0, message.find('\n'))));
   }
 }
 

@@ -303,7 +303,7 @@ class Supervisor {
     const auto of_storage = decide_of_storage(attempt);
     auto decision = of_storage ? *of_storage : decide(history_, run_.recovery, seconds_left());
     if (supervisor_parent_was_killed()) decision = without_restart(std::move(decision));
-    if (attempt.cause == Cause::superseded) return give_way(end->words);
+    if (attempt.cause == Cause::superseded) return give_way(end->output);
     // To ask Slurm may have taken long.
     if (auto words = ownership_lost(); !words.empty()) return give_way(words);
     if (attempt.cause == Cause::completed) finish();

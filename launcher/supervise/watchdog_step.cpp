@@ -29,8 +29,8 @@ std::string node_to_watch_from(const std::vector<std::string>& nodes, const std:
   return found == nodes.rend() ? "" : *found;
 }
 
-std::vector<std::string> watch_words(const SupervisedRun& run, const std::string& node,
-                                     const std::string& dllaunch) {
+std::vector<std::string> watchdog_argv(const SupervisedRun& run, const std::string& node,
+                                       const std::string& dllaunch) {
   std::vector<std::string> argv = {"env"};
   for (const auto& inherited : srun_env_options()) {
     argv.emplace_back("-u");
@@ -92,7 +92,7 @@ void WatchdogStep::start() {
   const auto node = node_to_watch_from(left->there, run_.allocation.host);
   if (node.empty()) return;
   auto step = OwnedProcess::start({.program = *env,
-                                   .argv = watch_words(run_, node, *program),
+                                   .argv = watchdog_argv(run_, node, *program),
                                    .environment = {},
                                    .output_path = log_of(run_.dir)});
   if (step)
@@ -101,8 +101,8 @@ void WatchdogStep::start() {
     log_once(step.error().what);
 }
 
-void WatchdogStep::log_once(const std::string& words) {
-  if (!std::exchange(said_, true)) system_.log(fmt::format("dllaunch: {}\n", words));
+void WatchdogStep::log_once(const std::string& message) {
+  if (!std::exchange(said_, true)) system_.log(fmt::format("dllaunch: {}\n", message));
 }
 
 }  // namespace dllaunch

@@ -18,8 +18,8 @@ namespace dllaunch {
 std::string node_to_watch_from(const std::vector<std::string>& nodes, const std::string& host);
 
 /// Beside the ranks' step, and on no resources of its own.
-std::vector<std::string> watch_words(const SupervisedRun& run, const std::string& node,
-                                     const std::string& dllaunch);
+std::vector<std::string> watchdog_argv(const SupervisedRun& run, const std::string& node,
+                                       const std::string& dllaunch);
 
 /// Nothing, where the run has no spare nodes.
 class WatchdogStep {
@@ -40,7 +40,7 @@ class WatchdogStep {
 
  private:
   void start();
-  void log_once(const std::string& words);
+  void log_once(const std::string& message);
 
   System& system_;
   const SupervisedRun& run_;

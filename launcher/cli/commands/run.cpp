@@ -145,9 +145,9 @@ SlurmSettings slurm_settings(const RunOptions& options, System& system) {
 
 /// The stored job file has what --set changed in it.
 std::string command_to_go_on(const RunOptions& options, const RunDir& run) {
-  std::vector<std::string> words = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
-  if (options.local) words.emplace_back("--local");
-  return shell_join(words);
+  std::vector<std::string> argv = {"dllaunch", "run", run.job_yaml(), "--run-dir", run.path};
+  if (options.local) argv.emplace_back("--local");
+  return shell_join(argv);
 }
 
 Result<int> finish(const RunOptions& options, const Planned& planned, const RunDir& run,

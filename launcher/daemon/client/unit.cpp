@@ -18,14 +18,14 @@ std::string unit_quote(const std::string& word, bool doubles_dollars) {
 
 }  // namespace
 
-std::vector<std::string> start_words(const std::string& dllaunch, const DaemonSettings& settings) {
+std::vector<std::string> start_argv(const std::string& dllaunch, const DaemonSettings& settings) {
   const DaemonSettings usual;
-  std::vector<std::string> words = {dllaunch, "daemon", "start"};
-  const auto add = [&words](const char* option, const std::string& value) {
-    words.emplace_back(option);
-    words.push_back(value);
+  std::vector<std::string> argv = {dllaunch, "daemon", "start"};
+  const auto add = [&argv](const char* option, const std::string& value) {
+    argv.emplace_back(option);
+    argv.push_back(value);
   };
-  if (settings.foreground) words.emplace_back("--foreground");
+  if (settings.foreground) argv.emplace_back("--foreground");
   if (settings.port >= 0) add("--listen", fmt::format("127.0.0.1:{}", settings.port));
   if (settings.interval_s != usual.interval_s)
     add("--interval", fmt::format("{}", settings.interval_s));
@@ -36,7 +36,7 @@ std::vector<std::string> start_words(const std::string& dllaunch, const DaemonSe
   if (settings.most_gpu_hours > 0)
     add("--max-gpu-hours", fmt::format("{}", settings.most_gpu_hours));
   if (!settings.notify.empty()) add("--notify", settings.notify);
-  return words;
+  return argv;
 }
 
 std::string systemd_unit(const std::string& dllaunch, const DaemonSettings& settings,
@@ -44,7 +44,7 @@ std::string systemd_unit(const std::string& dllaunch, const DaemonSettings& sett
   auto own = settings;
   own.foreground = true;
   std::string line;
-  for (const auto& word : start_words(dllaunch, own))
+  for (const auto& word : start_argv(dllaunch, own))
     line += (line.empty() ? "" : " ") + unit_quote(word, /*doubles_dollars=*/true);
   std::string variables;
   for (const auto& [name, value] : environment)

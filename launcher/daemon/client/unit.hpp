@@ -10,7 +10,7 @@
 namespace dllaunch {
 
 /// The words of `dllaunch daemon start` that mean these settings.
-std::vector<std::string> start_words(const std::string& dllaunch, const DaemonSettings& settings);
+std::vector<std::string> start_argv(const std::string& dllaunch, const DaemonSettings& settings);
 
 /// A unit of the user's, ~/.config/systemd/user/dllaunch.service. `environment`: what of it the
 /// daemon needs, NAME and value, since a unit gets nothing of a shell's.

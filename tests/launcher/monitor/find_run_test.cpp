@@ -15,8 +15,8 @@ class FindRunTest : public testing::Test {
     other_ = place_.store({.folder = "runs/cnn-wide-20261121-101500-cccc", .job_id = "74"});
     chosen_ = place_.store({.folder = "scratch/mine", .name = "by hand"});
   }
-  std::string find(const std::string& words) {
-    const auto found = find_run(place_.system, words);
+  std::string find(const std::string& query) {
+    const auto found = find_run(place_.system, query);
     return found ? *found : "none: " + found.error().what;
   }
 

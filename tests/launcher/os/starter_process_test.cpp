@@ -18,7 +18,7 @@ Result<StarterProcess> shell(const std::string& script) {
 
 std::optional<int> end_of(StarterProcess& starter) {
   for (int i = 0; i < 1000; ++i) {
-    starter.pass_on_words();
+    starter.pass_on_output();
     if (const auto code = starter.poll()) return code;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
@@ -30,9 +30,9 @@ TEST(StarterProcess, ItsWordsAreKeptAndPassedOn) {
   auto starter = shell("echo $GREETING >&2; echo result; exit 7");
   ASSERT_TRUE(starter);
   EXPECT_EQ(end_of(*starter), 7);
-  starter->pass_on_words(/*ended=*/true);
+  starter->pass_on_output(/*ended=*/true);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "hello\n");
-  EXPECT_EQ(starter->words(), "hello\n") << "results are not its to keep";
+  EXPECT_EQ(starter->output(), "hello\n") << "results are not its to keep";
 }
 
 /// The first words tell the cause, the last how it ended.
@@ -41,11 +41,11 @@ TEST(StarterProcess, OfMuchTheBeginningAndTheEndAreKept) {
   auto starter = shell("echo first >&2; seq 200000 >&2; echo last >&2");
   ASSERT_TRUE(starter);
   EXPECT_EQ(end_of(*starter), 0);
-  starter->pass_on_words(/*ended=*/true);
+  starter->pass_on_output(/*ended=*/true);
   EXPECT_GT(testing::internal::GetCapturedStderr().size(), 1'000'000u);
-  EXPECT_LE(starter->words().size(), std::size_t{2 * 65536});
-  EXPECT_TRUE(starter->words().starts_with("first\n"));
-  EXPECT_TRUE(starter->words().ends_with("last\n"));
+  EXPECT_LE(starter->output().size(), std::size_t{2 * 65536});
+  EXPECT_TRUE(starter->output().starts_with("first\n"));
+  EXPECT_TRUE(starter->output().ends_with("last\n"));
 }
 
 TEST(StarterProcess, WhoHoldsItsErrorOutputIsNotWaitedFor) {
@@ -53,7 +53,7 @@ TEST(StarterProcess, WhoHoldsItsErrorOutputIsNotWaitedFor) {
   ASSERT_TRUE(starter);
   const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(end_of(*starter), 3);
-  starter->pass_on_words(/*ended=*/true);
+  starter->pass_on_output(/*ended=*/true);
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
   starter->kill_group();
 }
@@ -62,8 +62,8 @@ TEST(StarterProcess, IsKilledWithAllThatItStarted) {
   testing::internal::CaptureStderr();
   auto starter = shell("trap '' TERM; sleep 60 & echo ready >&2; sleep 60");
   ASSERT_TRUE(starter);
-  for (int i = 0; i < 1000 && starter->words().empty(); ++i) {
-    starter->pass_on_words();
+  for (int i = 0; i < 1000 && starter->output().empty(); ++i) {
+    starter->pass_on_output();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   testing::internal::GetCapturedStderr();

@@ -9,11 +9,12 @@
 namespace dllaunch {
 namespace {
 
-StarterExit training(int code, std::string end = "", std::string words = "") {
-  return {.code = code, .words = std::move(words), .trains = true, .training_end = std::move(end)};
+StarterExit training(int code, std::string end = "", std::string output = "") {
+  return {
+      .code = code, .output = std::move(output), .trains = true, .training_end = std::move(end)};
 }
-StarterExit command(int code, std::string words = "") {
-  return {.code = code, .words = std::move(words)};
+StarterExit command(int code, std::string output = "") {
+  return {.code = code, .output = std::move(output)};
 }
 
 constexpr const char* node_failure =
@@ -121,19 +122,19 @@ TEST(ExitClassification, WhoQuotesSlurmIsNotSlurm) {
       "2026-11-20 parsed: srun: error: Node failure on n3\n"
       "*** STEP 12.0 ON n1 CANCELLED AT 2026-11-20T19:39:43 DUE TO JOB REQUEUE ***\n"
       "0: slurmstepd: oom-kill";
-  EXPECT_EQ(words_of_slurm(quoted), "");
+  EXPECT_EQ(slurm_output(quoted), "");
   EXPECT_EQ(cause(command(0, quoted)), Cause::completed);
   EXPECT_EQ(cause(command(1, quoted)), Cause::failed);
-  EXPECT_EQ(words_of_slurm("srun: a\nb\nslurmstepd-n1: c"), "srun: a\nslurmstepd-n1: c");
+  EXPECT_EQ(slurm_output("srun: a\nb\nslurmstepd-n1: c"), "srun: a\nslurmstepd-n1: c");
 }
 
 /// The same words stand behind every step that --kill-on-bad-exit ends.
 TEST(ExitClassification, AStepThatWasCancelledAlone) {
-  const std::string words =
+  const std::string output =
       "slurmstepd-n1: error: *** STEP 12.0 ON n1 CANCELLED AT 2026-11-20T19:39:43 ***\n"
       "srun: error: n1: task 0: Exited with exit code 1\n";
-  EXPECT_EQ(cause(command(1, words)), Cause::failed);
-  auto told = command(143, words);
+  EXPECT_EQ(cause(command(1, output)), Cause::failed);
+  auto told = command(143, output);
   told.told_to_end = true;
   EXPECT_EQ(cause(told), Cause::cancelled);
 }

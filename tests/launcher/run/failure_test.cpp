@@ -170,10 +170,10 @@ TEST(Failure, OnlySomeCodesPass) {
 TEST(Failure, SignalsByNameAndWords) {
   EXPECT_EQ(signal_name(SIGUSR2), "SIGUSR2");
   EXPECT_EQ(signal_name(64), "signal 64");
-  EXPECT_EQ(signal_of_words("Killed"), SIGKILL);
-  EXPECT_EQ(signal_of_words("Segmentation fault (core dumped)"), SIGSEGV);
-  EXPECT_EQ(signal_of_words("User defined signal 1"), SIGUSR1);
-  EXPECT_EQ(signal_of_words("Exited with exit code 1"), 0);
+  EXPECT_EQ(signal_in_output("Killed"), SIGKILL);
+  EXPECT_EQ(signal_in_output("Segmentation fault (core dumped)"), SIGSEGV);
+  EXPECT_EQ(signal_in_output("User defined signal 1"), SIGUSR1);
+  EXPECT_EQ(signal_in_output("Exited with exit code 1"), 0);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ class Attempting : public testing::Test {
 TEST_F(Attempting, RanksAreToldTheirGenerationAndWhereTheHeartIs) {
   const auto end = watch(place_.run("echo $DLLAUNCH_GENERATION $DLLAUNCH_HEARTBEAT >&2", {}));
   ASSERT_TRUE(end);
-  EXPECT_EQ(end->words,
+  EXPECT_EQ(end->output,
             std::to_string(ownership_.generation()) + " " + heartbeat_file(place_.dir()) + "\n");
 }
 
@@ -53,7 +53,7 @@ TEST_F(Attempting, WhoHasLostTheLeaseIsEndedAtOnce) {
   other.join();
   ASSERT_TRUE(end);
   EXPECT_TRUE(end->superseded);
-  EXPECT_THAT(end->words, HasSubstr("taken over"));
+  EXPECT_THAT(end->output, HasSubstr("taken over"));
   EXPECT_LT(seconds_since_start(), 5);
 }
 

@@ -18,7 +18,7 @@ const std::vector<std::pair<std::string, std::string>> environment = {
     {"PATH", "/opt/slurm/bin:/usr/bin"}, {"SLURM_CONF", "/etc/50 % \"of\" $it.conf"}};
 
 TEST(DaemonUnit, StartsTheDaemonAsItWasAskedFor) {
-  EXPECT_EQ(start_words("/bin/dllaunch", {}),
+  EXPECT_EQ(start_argv("/bin/dllaunch", {}),
             (std::vector<std::string>{"/bin/dllaunch", "daemon", "start"}));
   EXPECT_TRUE(matches_golden("launcher/daemon.service",
                              systemd_unit("/opt/my bin/dllaunch", odd, environment)));
