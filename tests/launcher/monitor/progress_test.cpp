@@ -69,7 +69,7 @@ std::string whole_run(const ProgressStyle& style) {
                   .state = "over",
                   .late_ranks = {1},
                   .collective = "all_reduce #7",
-                  .line = "stall: all_reduce #7 goes on after 60 s"});
+                  .line = "stall: all_reduce #7 continued after 60 s"});
   show(EndEvent{.time = 261, .status = "completed", .seconds = 161});
   text += progress.finish();
   std::string visible;
