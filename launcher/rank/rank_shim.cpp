@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "launcher/os/stored_json.hpp"
 #include "launcher/plan/plan.hpp"
-#include "launcher/run/stored_json.hpp"
 #include "topology/diagnosis/visible_gpus.hpp"
 
 namespace dllaunch {

@@ -8,7 +8,8 @@
 #include "launcher/config/yaml_text.hpp"
 #include "launcher/job/job_changes.hpp"
 #include "launcher/job/job_file.hpp"
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
 
 namespace dllaunch {
 namespace {
