@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "launcher/base/split.hpp"
 #include "launcher/base/terminal_text.hpp"
 #include "launcher/base/version.hpp"
 #include "launcher/daemon/curve.hpp"
@@ -80,11 +80,7 @@ std::optional<std::int64_t> number_in(const ApiRequest& request, const char* key
                                       std::int64_t otherwise) {
   const auto found = request.query.find(key);
   if (found == request.query.end()) return otherwise;
-  std::int64_t value = 0;
-  const auto& words = found->second;
-  const auto [end, problem] = std::from_chars(words.data(), words.data() + words.size(), value);
-  if (problem != std::errc() || end != words.data() + words.size()) return std::nullopt;
-  return value;
+  return parse_number<std::int64_t>(found->second);
 }
 
 ApiAnswer not_found() {
@@ -109,11 +105,8 @@ Result<std::optional<RunRecord>> find_run(Store& store, const std::string& word)
     if (!named || *named) return named;
   }
   const std::string_view digits = std::string_view(word).substr(by_id ? mark.size() : 0);
-  std::int64_t id = 0;
-  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-  if (problem != std::errc() || end != digits.data() + digits.size())
-    return std::optional<RunRecord>();
-  return store.find_id(id);
+  const auto id = parse_number<std::int64_t>(digits);
+  return id ? store.find_id(*id) : std::optional<RunRecord>();
 }
 
 /// Ranks to GPUs, CPUs and NUMA nodes: what plan.json says of one node.

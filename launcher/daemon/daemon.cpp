@@ -33,7 +33,7 @@ namespace dllaunch {
 namespace {
 
 /// Unix seconds as they were when we started, and the time since: a clock that nobody sets.
-double unix_seconds() {
+double steady_unix_seconds() {
   using Seconds = std::chrono::duration<double>;
   static const auto begin = std::chrono::steady_clock::now();
   static const Seconds at_begin = std::chrono::system_clock::now().time_since_epoch();
@@ -207,7 +207,7 @@ Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSett
   mallopt(M_ARENA_MAX, 1);
   std::signal(SIGPIPE, SIG_IGN);
   WakeEvent wake_event;
-  const double began_s = unix_seconds();
+  const double began_s = steady_unix_seconds();
   auto store = Store::open(paths.store(), began_s);
   if (!store) return std::move(store).error();
   RunWatch watch(system, **store, paths, settings);
@@ -219,7 +219,7 @@ Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSett
           {.snapshot = [&watch] { return watch.snapshot(); },
            .wake = [&wake_event] { wake_event.notify(); },
            .stop = [&wake_event] { wake_event.stop(); },
-           .now_s = unix_seconds,
+           .now_s = steady_unix_seconds,
            .answers = [&watch](const std::string& dir) { return watch.answers(dir); }});
   auto servers = open_listeners(system, paths, settings, api);
   if (!servers) return std::move(servers).error();
@@ -234,7 +234,7 @@ Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSett
                                       servers->port, paths.token())));
   const Renewal renewal(system, lock, wake_event);
   while (!wake_event.stopped()) {
-    const double now_s = unix_seconds();
+    const double now_s = steady_unix_seconds();
     watch.look(now_s);
     malloc_trim(0);
     if (turn_over(paths.log())) system.log("dllaunch: the log goes on here\n");

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/launch/openmpi_scratch.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
@@ -224,11 +225,6 @@ int wait_for_end(OwnedProcess& mpirun, const StopSignals& signals, Stop& stop, F
     follower.poll();
     signals.wait(milliseconds(50));
   }
-}
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
 }
 
 std::uintmax_t size_of(const std::string& path) {

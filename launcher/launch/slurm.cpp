@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/launch/submission.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
@@ -279,11 +280,10 @@ std::string comment_of(const LaunchPlan& plan) {
 Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                                 System& system, const SlurmSettings& settings) {
   const auto before = system.read_file(run.job_id());
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
   const SubmissionIntent intent{.token = new_token(),
                                 .script = run.sbatch_script(),
                                 .judged = before ? job_id_in(*before).value_or("") : "",
-                                .intended_s = std::chrono::duration<double>(now).count()};
+                                .intended_s = unix_seconds()};
   if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
   auto [id, refused] =
       submit_job(system, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});

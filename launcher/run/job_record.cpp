@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -66,12 +66,11 @@ JobIdentity identity_of(const LaunchPlan& plan, const RunDir& run, const std::st
 
 void remember_job(System& system, const RunDir& run, const std::string& id,
                   const std::string& token) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
   keep(system, run,
        {{"id", id},
         {"cluster", OwnCluster(system).name()},
         {"token", token},
-        {"submitted", std::chrono::duration<double>(now).count()}});
+        {"submitted", unix_seconds()}});
 }
 
 void remember_own_script(System& system, const RunDir& run, const SlurmJob& job) {

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <limits>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
@@ -70,8 +70,7 @@ Result<StoredRun> read_stored_run(System& system, const std::string& path) {
 
 double seconds_since_began(const RunDir& dir, Launcher launcher) {
   const double began = began_at_s(dir, launcher);
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return began > 0 ? std::max(0.0, std::chrono::duration<double>(now).count() - began)
+  return began > 0 ? std::max(0.0, unix_seconds() - began)
                    : std::numeric_limits<double>::infinity();
 }
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <thread>
 
+#include "launcher/base/split.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_messages.hpp"
 
@@ -16,12 +16,8 @@ namespace {
 constexpr std::chrono::seconds query_limit(20);
 
 std::optional<std::int64_t> number_in(const std::optional<std::string>& text) {
-  std::int64_t number = 0;
-  if (!text || text->empty()) return std::nullopt;
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, number);
-  if (error != std::errc{} || stop != end || number < 0) return std::nullopt;
-  return number;
+  const auto number = parse_number<std::int64_t>(text.value_or(""));
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 std::string first_line(const std::string& text) {

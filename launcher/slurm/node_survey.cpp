@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "launcher/base/split.hpp"
 #include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {
@@ -26,11 +26,8 @@ std::string_view take_word(std::string_view& text) {
 
 std::optional<std::size_t> number_in(std::string_view word) {
   constexpr std::size_t most_pieces = 1 << 20;
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc{} || end != word.data() + word.size() || number > most_pieces)
-    return std::nullopt;
-  return number;
+  const auto number = parse_number<std::size_t>(word);
+  return number && *number <= most_pieces ? number : std::nullopt;
 }
 
 struct Pieces {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/os/atomic_file.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
@@ -29,11 +30,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 class Supervisor {
  public:

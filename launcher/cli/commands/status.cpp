@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/daemon/client/client.hpp"
 #include "launcher/monitor/find_run.hpp"
@@ -29,11 +29,6 @@ struct Options {
   std::string run;
   bool json = false;
 };
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 /// Of an array that goes on: what of it is over, and how.
 void add_ended_tasks(System& system, RunStatusView& status) {
