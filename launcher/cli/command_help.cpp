@@ -88,7 +88,7 @@ std::string render_command_help(const Command& command, const CommandOptions& kn
   return text + fmt::format("\n{}:\n", global_group) + render_rows(global);
 }
 
-std::string render_help() {
+std::string render_help(std::span<const CommandGroup> known) {
   std::string text =
       R"(dllaunch: one YAML file becomes a bound, running multi-GPU training job
 
@@ -96,7 +96,7 @@ Examples:
   dllaunch train.yaml                          run it: on Slurm where there is one, else here
   dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
 )";
-  for (const CommandGroup& group : command_groups()) {
+  for (const CommandGroup& group : known) {
     if (group.title == for_scripts) {
       text += fmt::format("\n{}: {}\n", group.title, names_of(group));
       continue;

@@ -25,19 +25,17 @@ struct GlobalOptions {
   bool quiet = false;
 };
 
-void declare_globals(CommandOptions& known, GlobalOptions& options) {
-  known.add_option("--color", options.color, "colour in the output; auto: on a terminal")
+void declare_globals(CommandOptions& app, GlobalOptions& options) {
+  app.add_option("--color", options.color, "colour in the output; auto: on a terminal")
       ->capture_default_str()
       ->type_name("auto|always|never")
       ->check([](const std::string& word) {
         return color_words.contains(word) ? "" : "'" + word + "' is not auto, always or never";
       })
       ->group(global_group);
-  auto* verbose = known.add_flag("-v,--verbose", options.verbose, "say more")->group(global_group);
-  known.add_flag("-q,--quiet", options.quiet, "errors only")
-      ->excludes(verbose)
-      ->group(global_group);
-  known.set_help_flag("-h,--help", "this text")->group(global_group);
+  auto* verbose = app.add_flag("-v,--verbose", options.verbose, "say more")->group(global_group);
+  app.add_flag("-q,--quiet", options.quiet, "errors only")->excludes(verbose)->group(global_group);
+  app.set_help_flag("-h,--help", "this text")->group(global_group);
 }
 
 /// The words before the command can only be global options; --color takes the word behind it.
@@ -47,16 +45,22 @@ std::size_t position_of_command(const std::vector<std::string>& args) {
   return std::min(at, args.size());
 }
 
-const Command* find_command(std::string_view name) {
-  for (const Command* command : commands()) {
-    if (command->name == name) return command;
+using Commands = std::span<const CommandGroup>;
+
+const Command* find_command(Commands known, std::string_view name) {
+  for (const CommandGroup& group : known) {
+    for (const Command* command : group.commands) {
+      if (command->name == name) return command;
+    }
   }
   return nullptr;
 }
 
-std::vector<std::string> command_names() {
+std::vector<std::string> command_names(Commands known) {
   std::vector<std::string> names;
-  for (const Command* command : commands()) names.emplace_back(command->name);
+  for (const CommandGroup& group : known) {
+    for (const Command* command : group.commands) names.emplace_back(command->name);
+  }
   return names;
 }
 
@@ -66,24 +70,24 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-Error unknown_word(const std::string& word) {
+Error unknown_word(Commands known, const std::string& word) {
   const bool like_a_file = word.find_first_of("./") != std::string::npos;
   if (like_a_file) {
     return {ErrorKind::bad_request, "no such file: '" + word + "'",
-            "the name of a job file that exists, or one of: " + join(command_names())};
+            "the name of a job file that exists, or one of: " + join(command_names(known))};
   }
   std::string what = "unknown verb '" + word + "'";
-  const auto names = command_names();
+  const auto names = command_names(known);
   if (const auto near = nearest_name(word, names)) what += "; did you mean '" + *near + "'?";
   return {ErrorKind::bad_request, what, "one of: " + join(names) + "; or the name of a job file"};
 }
 
-Error unexpected_word(const std::string& word, const CommandOptions& options) {
+Error unexpected_word(const std::string& word, const CommandOptions& app) {
   if (!word.starts_with('-')) {
     return {ErrorKind::bad_request, "unexpected argument '" + word + "'", ""};
   }
   std::vector<std::string> known;
-  for (const OptionText& option : options.texts()) {
+  for (const OptionText& option : app.texts()) {
     for (const std::string& name : option.words) known.push_back("--" + name);
   }
   const std::string name = word.substr(0, word.find('='));
@@ -106,40 +110,40 @@ Result<Parsed> parse_command(const Command& command, std::vector<std::string> ar
   invocation.command = &command;
   invocation.options = std::make_shared<CommandOptions>();
   GlobalOptions globals;
-  CommandOptions& known = *invocation.options;
-  invocation.body = command.declare(known);
-  declare_globals(known, globals);
+  CommandOptions& app = *invocation.options;
+  invocation.body = command.declare(app);
+  declare_globals(app, globals);
 
   UnknownWords unknown;
-  const auto outcome = known.parse(std::move(args), unknown);
+  const auto outcome = app.parse(std::move(args), unknown);
   if (outcome == CommandOptions::Outcome::help)
-    return Parsed{Answer{render_command_help(command, known)}};
+    return Parsed{Answer{render_command_help(command, app)}};
   if (outcome == CommandOptions::Outcome::unknown) {
     Error failure = unknown.only_extra && !unknown.extra.empty()
-                        ? unexpected_word(unknown.extra.front(), known)
+                        ? unexpected_word(unknown.extra.front(), app)
                         : Error{ErrorKind::bad_request, as_fact(unknown.what), ""};
     failure.hint = "dllaunch " + std::string(command.name) + " --help";
     return std::move(failure).within(command.name);
   }
-  invocation.prints_a_file = command.name == "script" || known.has_given("--fix");
+  invocation.prints_a_file = command.name == "script" || app.has_given("--fix");
   invocation.color = color_words.at(globals.color);
   invocation.verbosity = globals.quiet ? -1 : globals.verbose ? 1 : 0;
   return Parsed{std::move(invocation)};
 }
 
 /// The options before the command; an answer where they ask `dllaunch` itself for one.
-Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
-  CommandOptions known;
+Result<std::optional<Answer>> parse_leading(Commands known, std::vector<std::string> args) {
+  CommandOptions app;
   GlobalOptions globals;
   bool version_asked = false;
-  declare_globals(known, globals);
-  known.add_flag("--version", version_asked);
+  declare_globals(app, globals);
+  app.add_flag("--version", version_asked);
   UnknownWords unknown;
-  const auto outcome = known.parse(std::move(args), unknown);
-  if (outcome == CommandOptions::Outcome::help) return std::optional(Answer{render_help()});
+  const auto outcome = app.parse(std::move(args), unknown);
+  if (outcome == CommandOptions::Outcome::help) return std::optional(Answer{render_help(known)});
   if (outcome == CommandOptions::Outcome::unknown) {
     Error failure = unknown.extra.empty() ? Error{ErrorKind::bad_request, as_fact(unknown.what), ""}
-                                          : unexpected_word(unknown.extra.front(), known);
+                                          : unexpected_word(unknown.extra.front(), app);
     failure.hint = "dllaunch --help";
     return failure;
   }
@@ -149,12 +153,12 @@ Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
 
 }  // namespace
 
-Result<Parsed> parse_command_line(const std::vector<std::string>& args,
+Result<Parsed> parse_command_line(Commands known, const std::vector<std::string>& args,
                                   const std::function<bool(const std::string&)>& exists) {
   const std::size_t at = position_of_command(args);
   const auto leading_end = args.begin() + static_cast<std::ptrdiff_t>(at);
   std::vector<std::string> rest(args.begin(), leading_end);
-  auto answer = parse_leading(rest);
+  auto answer = parse_leading(known, rest);
   if (!answer) return std::move(answer).error();
   if (*answer) return Parsed{**std::move(answer)};
   if (at == args.size()) {
@@ -162,10 +166,10 @@ Result<Parsed> parse_command_line(const std::vector<std::string>& args,
                  "dllaunch --help"};
   }
 
-  const Command* command = find_command(args[at]);
+  const Command* command = find_command(known, args[at]);
   if (command == nullptr) {
-    command = exists(args[at]) ? find_command("run") : nullptr;
-    if (command == nullptr) return unknown_word(args[at]);
+    command = exists(args[at]) ? find_command(known, "run") : nullptr;
+    if (command == nullptr) return unknown_word(known, args[at]);
     rest.push_back(args[at]);
   }
   rest.insert(rest.end(), leading_end + 1, args.end());

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/job/job_file.hpp"
+#include "launcher/config/diagnostics.hpp"
 #include "support/json.hpp"
 #include "topology/node/topology.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "launcher/cli/command_options.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/cluster/probe_cache.hpp"
 #include "launcher/cluster/probed_node.hpp"
@@ -69,12 +68,6 @@ Result<Topology> profile_topology(System& system, const std::string& name) {
 }
 
 }  // namespace
-
-void add_topology_option(CommandOptions& app, std::string& name) {
-  app.add_option("--topology", name,
-                 "XML, topo's JSON, CLUSTER, probed:..., synthetic:... [this machine]")
-      ->type_name("X");
-}
 
 Result<Topology> named_topology(System& system, const std::string& name) {
   if (name.starts_with(probed)) return probed_topology(system, name.substr(probed.size()));

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "launcher/cluster/probed_node.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {

@@ -61,14 +61,15 @@ Json to_json(const RecoveryPlan& recovery) {
 
 /// Null for the built-in trainer, which asks MPI for its peers: its ranks need not meet before.
 Json framework_of(const LaunchPlan& plan) {
-  if (!plan.train_json.empty()) return nullptr;
+  if (!plan.train_json.empty() || plan.framework.empty()) return nullptr;
   return plan.framework;
 }
 
 }  // namespace
 
 Json to_json(const LaunchPlan& plan) {
-  const bool by_srun = !plan.start.empty() && plan.start[0] == "srun";
+  const bool by_srun = plan.start.starts_by_srun();
+  const Json start = plan.start.argv();
   Json document = {{"name", plan.name},
                    {"launcher", plan.launcher == Launcher::slurm ? "slurm" : "local"},
                    {"nodes", plan.nodes},
@@ -76,7 +77,7 @@ Json to_json(const LaunchPlan& plan) {
                    {"ranks_per_node", plan.ranks_per_node},
                    {"topology", to_json(plan.origin, plan.exact)},
                    {"binding", to_json(plan.topology, plan.placement)},
-                   {"srun", by_srun ? Json(plan.start) : Json::array()},
+                   {"srun", by_srun ? start : Json::array()},
                    {"sbatch", object_of(plan.sbatch)},
                    {"environment", object_of(plan.environment)},
                    {"placement", to_json(plan.request)},
@@ -105,7 +106,7 @@ Json to_json(const LaunchPlan& plan) {
     if (!plan.before.empty()) document["before"] = plan.before;
   }
   if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;
-  if (!by_srun) document[plan.scheduler == "Slurm" ? "mpirun" : "start"] = plan.start;
+  if (!by_srun) document[plan.scheduler == "Slurm" ? "mpirun" : "start"] = start;
   return document;
 }
 

@@ -10,20 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "support/json.hpp"
-
 namespace dllaunch {
-
-SiteSettings read_site_settings(const Json& plan) {
-  SiteSettings settings;
-  if (!plan.is_object()) return settings;
-  if (const auto folders = plan.find("node_folders"); folders != plan.end() && folders->is_object())
-    for (const auto& [name, path] : folders->items())
-      if (path.is_string()) settings.node_folders.emplace_back(name, path.get<std::string>());
-  if (const auto suffix = plan.find("host_suffix"); suffix != plan.end() && suffix->is_string())
-    settings.host_suffix = suffix->get<std::string>();
-  return settings;
-}
 
 std::string fill_in(std::string path, const EnvLookup& lookup) {
   // A user without a name has a number.

@@ -14,9 +14,7 @@ namespace dllaunch {
 
 struct StoredRun {
   RunDir dir;
-  /// As far as following and explaining need it: name, launcher, nodes, ranks, sbatch, signal,
-  /// grace_seconds, recovery, array.
-  LaunchPlan plan;
+  LaunchPlan plan;  // plan_from_json()
   bool trains = false;
   std::optional<std::int64_t> epochs = {};  // asked for
   std::string job_id = {};                  // of the last Slurm job; empty: none yet

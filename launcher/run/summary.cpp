@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/monitor/progress.hpp"
 #include "support/json.hpp"
 
 namespace dllaunch {

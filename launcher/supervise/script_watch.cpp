@@ -7,7 +7,8 @@
 #include <string_view>
 #include <thread>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/storage.hpp"
@@ -16,11 +17,6 @@ namespace dllaunch {
 namespace {
 
 constexpr std::chrono::seconds patience(10);  // of one question to Slurm
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 class ScriptWatch {
  public:

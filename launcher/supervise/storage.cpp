@@ -38,7 +38,7 @@ std::string RunStorage::trouble() const {
     return fmt::format("run directory {} is not there{}", run_.path,
                        error ? ": " + error.message() : "");
   if (const auto same = check(); !same) return same.error().what;
-  const auto trouble = write_trial_file(run_.path);
+  const auto trouble = write_trial_file(run_.path).what;
   return trouble.empty() ? "" : fmt::format("run directory {}: {}", run_.path, trouble);
 }
 

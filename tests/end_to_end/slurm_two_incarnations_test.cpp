@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/run/history.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_dir.hpp"

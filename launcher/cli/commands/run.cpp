@@ -15,10 +15,12 @@
 #include "launcher/launch/local.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/launch/slurm.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/presubmit/before_queue.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
@@ -65,8 +67,9 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
 
 /// Nothing is submitted that Slurm would refuse or that would fail at once; doubts are told.
 Result<Ok> check_queue(const QueueReport& report, System& system) {
-  for (const auto& [problem, fatal] : report.findings) {
-    if (fatal) continue;
+  for (const auto& finding : report.findings) {
+    if (finding.fatal) continue;
+    const auto& problem = finding.problem;
     system.log(fmt::format("dllaunch: warning: {}\n", problem.what));
     if (!problem.hint.empty()) system.log(fmt::format("  try: {}\n", problem.hint));
   }

@@ -1,17 +1,18 @@
 // One run: what it does, how far it is, what it waits for, how it ended, what to type next.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <memory>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 #include "support/json.hpp"
 
@@ -28,11 +29,6 @@ struct Options {
   std::string run;
   bool json = false;
 };
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 /// Of an array that goes on: what of it is over, and how.
 void add_ended_tasks(System& system, RunStatusView& status) {

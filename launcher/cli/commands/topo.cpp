@@ -3,8 +3,9 @@
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/topology_option.hpp"
 #include "launcher/cluster/named_topology.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "support/json.hpp"
 #include "topology/discovery/discover_hwloc_xml.hpp"
 #include "topology/discovery/topology_format.hpp"

@@ -20,7 +20,7 @@ TEST(PlanJson, LocallySrunIsEmptyAndMpirunHoldsTheCommand) {
   const auto document = to_json(made);
   EXPECT_EQ(document.at("launcher"), "local");
   EXPECT_EQ(document.at("srun"), Json::array());
-  EXPECT_EQ(document.at("mpirun"), Json(made.start));
+  EXPECT_EQ(document.at("mpirun"), Json(made.start.argv()));
   EXPECT_EQ(document.at("sbatch"), Json::object());
 }
 

@@ -25,10 +25,10 @@ TEST(Plan, UsesSlurmWhenTheFactsHaveItUnlessLocal) {
 }
 
 TEST(Plan, RanksExecTheTrainerOrTheUsersCommand) {
-  EXPECT_THAT(planned(train_job(), small_cluster()).rank_command,
+  EXPECT_THAT(planned(train_job(), small_cluster()).start.program,
               ElementsAre("/opt/dllaunch/bin/dltrain", "--config",
                           "/scratch/me/runs/job-20261120-200000-ab12/train.json"));
-  EXPECT_THAT(planned(run_job(), small_cluster()).rank_command,
+  EXPECT_THAT(planned(run_job(), small_cluster()).start.program,
               ElementsAre("python3", "train.py", "--epochs", "3"));
   EXPECT_EQ(planned(run_job(), small_cluster()).train_json, "");
   EXPECT_THAT(planned(train_job(), small_cluster()).train_json, HasSubstr("\"cnn\""));

@@ -257,5 +257,14 @@ TEST(ClusterChecks, SpareNodesAreAskedForToo) {
             "recovery.spare_nodes or resources.nodes)\n");
 }
 
+TEST(ClusterChecks, WhatIsNotAboutTheNumberOfNodesDoesNotSpeakOfSpareOnes) {
+  auto slurm = cluster();
+  slurm.partitions[1].state = "DRAIN";
+  auto asked = job(1);
+  asked.resources.partition = "gpu";
+  asked.recovery.spare_nodes = 1;
+  EXPECT_EQ(found(asked, slurm).find("spare"), std::string::npos) << found(asked, slurm);
+}
+
 }  // namespace
 }  // namespace dllaunch

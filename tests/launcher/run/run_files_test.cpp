@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "launcher/job/job_file.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
