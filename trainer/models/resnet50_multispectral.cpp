@@ -1,5 +1,5 @@
-// ResNet-50 for satellite images of many bands with several classes each: BigEarthNet's, with 12
-// bands of Sentinel-2 (Sedona et al. 2019). 12 bands, 43 classes: 23,624,363 parameters.
+// Multi-label ResNet-50 for multispectral satellite images, after BigEarthNet with Sentinel-2's 12
+// bands (Sedona et al. 2019). 12 bands, 43 classes: 23,624,363 parameters.
 #include "trainer/models/models.hpp"
 #include "trainer/models/resnet50.hpp"
 

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t length_bytes = 8;
-constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own reader
+constexpr std::uint64_t longest_header = 100'000'000;  // the limit of the reference implementation
 
 constexpr std::array<std::pair<std::string_view, DType>, 5> types = {{{"F32", DType::f32},
                                                                       {"F64", DType::f64},
@@ -44,7 +44,7 @@ Error broken(std::string what) {
   return {ErrorKind::bad_request, std::move(what), ""};
 }
 
-/// nlohmann keeps the last of two equal keys; the format forbids them.
+/// Rejects duplicate keys, which the format forbids and nlohmann silently accepts.
 Result<Json> parse_without_duplicates(std::string_view text) {
   std::vector<std::set<std::string>> open_objects;
   std::string twice;
@@ -100,7 +100,7 @@ Result<Shape> read_shape(const Json& entry) {
   return shape;
 }
 
-/// Is this the size of a tensor of that shape? Without a product that could wrap.
+/// Returns whether a tensor of this shape has this size. Avoids a product that could overflow.
 bool has_bytes(const Shape& shape, DType type, std::uint64_t bytes) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return bytes == 0;
   if (bytes % bytes_of(type) != 0) return false;
@@ -113,7 +113,7 @@ bool has_bytes(const Shape& shape, DType type, std::uint64_t bytes) {
 }
 
 struct Located {
-  Tensor tensor;  // without its data
+  Tensor tensor;  // without its data yet
   Range range;
 };
 
@@ -137,7 +137,7 @@ Result<Located> read_entry(const std::string& name, const Json& entry, std::uint
   return Located{{.name = name, .type = *type, .shape = *std::move(shape), .data = {}}, *range};
 }
 
-/// Every byte of the buffer belongs to exactly one tensor.
+/// Checks that every byte of the buffer belongs to exactly one tensor.
 Result<Ok> check_coverage(std::vector<Located>& located, std::uint64_t buffer_bytes) {
   std::sort(located.begin(), located.end(), [](const Located& a, const Located& b) {
     return std::pair(a.range.begin, a.range.end) < std::pair(b.range.begin, b.range.end);
@@ -166,7 +166,7 @@ Result<std::map<std::string, std::string>> read_metadata(const Json& entry) {
   return metadata;
 }
 
-/// Of the `bytes` of a file that begins with `start`.
+/// Returns the header's length. `bytes` is the size of the file, `start` its beginning.
 Result<std::uint64_t> header_length(std::span<const std::byte> start, std::uint64_t bytes) {
   if (start.size() < length_bytes) return broken("truncated: no room for the header's length");
   std::uint64_t length = 0;
@@ -179,11 +179,11 @@ Result<std::uint64_t> header_length(std::span<const std::byte> start, std::uint6
 }
 
 struct Layout {
-  std::vector<Located> located;  // in the order of their data, which they cover
+  std::vector<Located> located;  // sorted by offset; they cover the buffer
   std::map<std::string, std::string> metadata;
 };
 
-/// `text`: the header. `buffer_bytes`: of the data behind it.
+/// `text` is the header, `buffer_bytes` the size of the data after it.
 Result<Layout> read_layout(std::string_view text, std::uint64_t buffer_bytes) {
   if (text.empty() || text.front() != '{') return broken("the header does not begin with {");
   auto header = parse_without_duplicates(text);
@@ -265,7 +265,7 @@ Result<TensorFile> parse_safetensors(std::span<const std::byte> content) {
 
 namespace {
 
-/// Looks at the header alone: a file of 200 GB that is no safetensors file is not read.
+/// Reads only the header, so that a large file in another format is rejected quickly.
 Result<Ok> judge_header(const std::filesystem::path& path, std::uint64_t bytes) {
   std::ifstream in(path, std::ios::binary);
   std::array<char, length_bytes> start{};
