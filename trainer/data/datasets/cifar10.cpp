@@ -1,4 +1,4 @@
-// CIFAR-10: small photographs of ten kinds (Krizhevsky 2009), the binary version.
+// CIFAR-10: small photographs in 10 classes (Krizhevsky 2009), binary version.
 #include "trainer/data/datasets/cifar_dataset.hpp"
 
 namespace dllaunch {

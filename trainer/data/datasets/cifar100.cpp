@@ -1,5 +1,5 @@
-// CIFAR-100: small photographs of a hundred kinds (Krizhevsky 2009), the binary version. A record
-// has a coarse label, which is not used, and a fine one.
+// CIFAR-100: small photographs in 100 classes (Krizhevsky 2009), binary version. A record has a
+// coarse label, which is not used, and a fine one.
 #include "trainer/data/datasets/cifar_dataset.hpp"
 
 namespace dllaunch {

@@ -49,7 +49,7 @@ Result<Ok> check_magic(std::span<const std::uint8_t> magic, int dimensions) {
   return Ok{};
 }
 
-/// Fills all of `out`, or says that the data ends before that.
+/// Fills `out`; bad_request if the data ends early.
 Result<Ok> read_all(ByteReader& reader, std::span<std::uint8_t> out, std::string_view what) {
   auto count = reader.read(out);
   if (!count) return std::move(count).error();
@@ -74,7 +74,7 @@ Result<IdxArray> read_idx(std::span<const std::uint8_t> content, int dimensions)
     if (auto read = read_all(reader, extent, "the header"); !read) return std::move(read).error();
     array.extents.push_back((std::uint32_t{extent[0]} << 24) | (std::uint32_t{extent[1]} << 16) |
                             (std::uint32_t{extent[2]} << 8) | std::uint32_t{extent[3]});
-    // Compared before multiplying, so that the product cannot wrap; 0 elements are always enough.
+    // Compared before multiplying, so that the product cannot overflow; 0 elements always fit.
     if (array.extents.back() != 0 && elements > reader.most_bytes() / array.extents.back()) {
       return wrong(
           fmt::format("truncated: the header promises more than the {} bytes of the file "
@@ -83,7 +83,7 @@ Result<IdxArray> read_idx(std::span<const std::uint8_t> content, int dimensions)
     }
     elements *= array.extents.back();
   }
-  // In pieces: gzip may promise a thousand times its size and still end after a few bytes.
+  // In pieces: a gzip file may claim a thousand times its size and end after a few bytes.
   constexpr std::uint64_t piece = std::uint64_t{64} << 20;
   for (std::uint64_t done = 0; done < elements;) {
     const std::uint64_t count = std::min(piece, elements - done);

@@ -15,8 +15,8 @@ Error wrong(std::string what, std::string hint = "") {
   return {ErrorKind::bad_request, std::move(what), std::move(hint)};
 }
 
-/// The dictionary literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, as numpy
-/// writes it; the keys come in any order.
+/// Parses the dictionary literal that numpy writes, with its keys in any order: {'descr': '<f4',
+/// 'fortran_order': False, 'shape': (3, 4), }.
 class DictionaryReader {
  public:
   explicit DictionaryReader(std::string_view text) : rest_(text) {}
@@ -151,7 +151,7 @@ Result<NpyFile> open_npy(const std::filesystem::path& path) {
   if (auto read = file->read(0, beginning); !read) return std::move(read).error();
   auto header = parse_npy_header(beginning);
   if (!header) return std::move(header).error().within(path.string());
-  // Compared before multiplying, so that the product cannot wrap.
+  // Compared before multiplying, so that the product cannot overflow.
   std::uint64_t bytes = header->item_bytes;
   bool too_long = false;
   for (const std::uint64_t extent : header->shape) {
