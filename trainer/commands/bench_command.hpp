@@ -1,4 +1,5 @@
-// `dltrain --bench-allreduce`: what `dllaunch bench allreduce` starts on every rank.
+// dltrain's commands: `--bench-allreduce` here, `--make-data`, and training in main.cpp.
+// They parse arguments and print results; the work is done by the other rooms.
 #pragma once
 
 #include <string>
@@ -17,11 +18,11 @@ struct BenchCommand {
   std::vector<int> project = {};  // numbers of nodes
 };
 
-/// COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,NODES...]. bad_request: says which
-/// one is wrong.
+/// Parses COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,NODES...]. bad_request
+/// names the invalid one.
 Result<BenchCommand> parse_bench(const std::vector<std::string>& words);
 
-/// Collective; rank 0 prints to stdout. False: a result was wrong.
+/// Collective; rank 0 prints to stdout. Returns false if a result was wrong.
 Result<bool> run_bench(const BenchCommand& command, const RankEnv& env);
 
 }  // namespace dllaunch

@@ -104,7 +104,7 @@ std::vector<ConfigKey> dataset_keys() {
   };
 }
 
-/// What an image of it is, and what is done to it.
+/// Keys about the images of a data set and their preparation.
 std::vector<ConfigKey> image_keys() {
   return {
       {.path = "dataset.images",
@@ -301,7 +301,7 @@ std::vector<ConfigKey> reports_keys() {
   };
 }
 
-/// What the launcher adds to the block in train.json.
+/// Keys of train.json that the launcher adds.
 std::vector<ConfigKey> launcher_keys() {
   return {
       {.path = "name",
@@ -330,7 +330,7 @@ std::vector<ConfigKey> launcher_keys() {
   };
 }
 
-/// How ranks work together: the launcher's block of the same name.
+/// Keys of the job file's `runtime:` block, passed on by the launcher.
 std::vector<ConfigKey> runtime_keys() {
   return {
       {.path = "runtime.allreduce",

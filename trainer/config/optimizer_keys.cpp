@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// An option of optimisers: how it is written and where it is kept.
+/// An option of optimisers: its key and its storage.
 struct OptionRow {
   ConfigKey key;
   std::function<Json(const OptimizerOptions&)> get;
@@ -108,7 +108,8 @@ std::string name_of(const ConfigKey& key) {
   return key.path.substr(key.path.rfind('.') + 1);
 }
 
-/// " (sgd, rmsprop: 0.01; adam: 0.001; step: required)": who has the key, and its default there.
+/// Returns " (sgd, rmsprop: 0.01; adam: 0.001; step: required)": the words with the key and its
+/// default.
 std::string who_has_it(const KeyChoice& choice) {
   std::vector<std::pair<std::string, std::string>> groups;  // value -> names
   for (const auto& [word, initial] : choice.initial.items()) {
