@@ -26,7 +26,7 @@ std::vector<EpochNumber> numbers_of(const EpochEvent& event);
 
 /// Writes all of rank 0's files except checkpoints. Training continues after an I/O error, which is
 /// logged once per file. Writes nothing after another incarnation has taken over the run directory
-/// (`session` tells), or if another folder now has the directory's name.
+/// (see `session`), or if another folder now has the directory's name.
 class Reports {
  public:
   /// For ranks other than 0: discards everything.

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 const ExchangeNames no_exchange = [](const fs::path&, const fs::path&) { return ENOSYS; };
 
-/// A whole checkpoint of step 7 under another name, told from others by its seed.
+/// Writes a complete checkpoint of step 7 under another name; its seed identifies it.
 void write_as(const fs::path& directory, std::uint64_t seed) {
   const ScratchFolder folder;
   Checkpoint checkpoint = sound_checkpoint(7);
@@ -93,8 +93,8 @@ TEST(CheckpointPlace, SaysWhatTheFileSystemRefuses) {
   EXPECT_EQ(placed.error().kind, ErrorKind::unavailable);
 }
 
-/// Two lives that both passed the question before either was told: the name is never without a
-/// sound checkpoint, with and without the file system's help.
+/// Both incarnations have passed the check. At no time is the name without a valid checkpoint, with
+/// and without support by the file system.
 TEST(CheckpointPlace, TwoLivesAtOnceNeverLeaveTheNameWithoutASoundOne) {
   for (const ExchangeNames& exchange : {ExchangeNames(exchange_names), no_exchange}) {
     const ScratchFolder folder;
@@ -132,7 +132,7 @@ TEST(CheckpointPlace, TwoLivesAtOnceNeverLeaveTheNameWithoutASoundOne) {
   }
 }
 
-/// The first of that step, from both at once.
+/// Both write the first checkpoint of that step.
 TEST(CheckpointPlace, TwoLivesThatBothPutTheFirstOneBothSucceed) {
   for (int i = 0; i < 50; ++i) {
     const ScratchFolder folder;

@@ -20,7 +20,7 @@ TEST(CheckpointRead, ReadsWhatWasWritten) {
   EXPECT_EQ(read->position.epoch, 2);
   EXPECT_EQ(read->position.step, 469);
   EXPECT_EQ(read->position.images, 96);
-  EXPECT_EQ(read->position.loss_sum, sound.position.loss_sum);  // to the last bit
+  EXPECT_EQ(read->position.loss_sum, sound.position.loss_sum);  // bit-exact
   EXPECT_EQ(read->position.lr, sound.position.lr);
   EXPECT_EQ(read->position.correct, 17);
   EXPECT_EQ(read->model, "lenet");
@@ -66,7 +66,7 @@ TEST(CheckpointRead, OrdersStepsBeyondEightDigits) {
 
 class CheckpointDamage : public testing::TestWithParam<const char*> {};
 
-/// Every single byte counts: the header's length, the header, the data, the words of state.json.
+/// Every byte matters: the header's length, the header, the data, the text of state.json.
 TEST_P(CheckpointDamage, AnyFlippedBitIsRefusedByName) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Files, CheckpointDamage,
                            return name.substr(0, name.find('.'));
                          });
 
-/// As programs before it was kept wrote them.
+/// Written by versions before the field existed.
 TEST(CheckpointRead, AStateWithoutTheRateIsReadWithoutOne) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(5), {3});
@@ -135,7 +135,7 @@ TEST(CheckpointRead, AStateWithoutTheRateIsReadWithoutOne) {
   EXPECT_EQ(read->position.lr, 0);
 }
 
-/// A checksum that holds says only that the writer meant it; nothing says the writer was sane.
+/// A valid checksum only proves the writer's intent, not that the content makes sense.
 TEST(CheckpointRead, SurvivesAStateThatIsSignedNonsense) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});

@@ -80,7 +80,7 @@ TEST(CheckpointWrite, ReplacesOneOfTheSameStep) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
 }
 
-/// Whoever looks while it is replaced sees the old one or the new one.
+/// At any time during the replacement a reader sees the old or the new one.
 TEST(CheckpointWrite, OneThatIsReplacedIsNeverMissing) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
@@ -137,7 +137,8 @@ TEST(CheckpointWrite, RemovesLeftovers) {
   remove_leftovers(folder / "absent");
 }
 
-/// The life that takes over cleans up while the earlier one, which asked just before, finishes.
+/// The later incarnation cleans up while the earlier one, which has just passed the check,
+/// finishes.
 TEST(CheckpointWrite, WhatALaterLifeCleansUpIsNeverHalfGivenItsName) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
@@ -168,7 +169,7 @@ TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
   EXPECT_THAT(written.error().what, testing::HasSubstr("Not a directory"));
 }
 
-/// Asked before the first byte, before the rename and before the retention.
+/// Checked before the first byte, before the rename and before the retention.
 TEST(CheckpointWrite, WithoutTheRightNothingWithAFinalNameChanges) {
   const Error taken{ErrorKind::unsatisfiable, "taken over", ""};
   for (int refused = 1; refused <= 3; ++refused) {
@@ -187,14 +188,14 @@ TEST(CheckpointWrite, WithoutTheRightNothingWithAFinalNameChanges) {
     EXPECT_EQ(written.error().what, "taken over");
     std::vector<std::string> expected{".tmp-9-step-00000005", "step-00000001", "step-00000002",
                                       "step-00000003"};
-    // Whole, and of the same run: it harms nobody.
+    // Complete, and of the same run: harmless.
     if (refused == 3) expected.push_back("step-00000004");
     EXPECT_EQ(names_in(folder.path()), expected) << refused;
     EXPECT_TRUE(refused < 3 || read_checkpoint(folder / "step-00000004"));
   }
 }
 
-/// A file size limit fails a write in the middle, as a full disk does.
+/// A file size limit fails a write midway, like a full disk.
 TEST(CheckpointWrite, AFullDiskLeavesNothingNewBehind) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3}));

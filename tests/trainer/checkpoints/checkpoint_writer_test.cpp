@@ -110,7 +110,7 @@ TEST(CheckpointWriter, AFullDiskIsToldAndTheNextMayFit) {
   EXPECT_TRUE(writer.take()->written);
 }
 
-/// What a training thread does, for ThreadSanitizer to see.
+/// The training thread's calls, to be checked by ThreadSanitizer.
 TEST(CheckpointWriter, ManyOneAfterTheOther) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path(), .retention = {.keep = 2, .best = "loss"}});

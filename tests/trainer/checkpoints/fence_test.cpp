@@ -1,4 +1,4 @@
-// A training whose run directory is taken over while it trains.
+// A run directory that is taken over during the training.
 #include "trainer/checkpoints/fence.hpp"
 
 #include <gmock/gmock.h>
@@ -64,13 +64,13 @@ TEST(Fence, AFileSystemThatDoesNotTellRefusesOnlyWhatWeighs) {
   EXPECT_FALSE(fence.closed());
 }
 
-/// Everything with a final name: size and time of the last change.
+/// Returns size and modification time of everything with a final name.
 std::map<std::string, std::string> state_of(const fs::path& run_dir) {
   std::map<std::string, std::string> state;
   for (const auto& entry : fs::recursive_directory_iterator(run_dir)) {
     const std::string path = fs::relative(entry.path(), run_dir).string();
     if (path.find("/.tmp-") != std::string::npos || path.starts_with(".lease")) continue;
-    // A folder changes with temporary names in it.
+    // A folder's time changes with temporary names in it.
     if (entry.is_directory()) {
       state[path] = "folder";
       continue;
@@ -93,7 +93,8 @@ bool is_writing(const fs::path& checkpoints) {
   return false;
 }
 
-/// Taken over after `step`, and told of it at once. `meanwhile`: while a checkpoint is written.
+/// Takes the run over after `step`; the training notices at once. `meanwhile`: during the write of
+/// a checkpoint.
 Life taken_over_after(std::int64_t step, bool meanwhile, const TrainConfig& config,
                       const fs::path& run_dir) {
   auto communicator = *open_communicator("solo", RankEnv{});
@@ -123,7 +124,7 @@ TEST(FencedTraining, StopsAndWritesNothingMore) {
   auto config = small_config("reference");
   config.epochs = 4;
   const ScratchFolder folder;
-  // Within an epoch, at its end (table, curves, validation, checkpoint), and at the very end.
+  // Within an epoch, at its end (CSV, TensorBoard, validation, checkpoint), and at the very end.
   for (const int step : {10, 14, 28}) {
     const auto run = folder / std::to_string(step);
     const Life life = taken_over_after(step, /*meanwhile=*/false, config, run);
@@ -141,11 +142,11 @@ TEST(FencedTraining, StopsAndWritesNothingMore) {
   }
 }
 
-/// The thread that writes it learns of it too, and its failure is none of the disk's.
+/// The writer thread also notices, and does not report a disk error.
 TEST(FencedTraining, ACheckpointUnderWayGetsNoName) {
   auto config = small_config("reference");
   config.epochs = 4;
-  config.checkpoint.mb_per_s = 2;  // a quarter of a second
+  config.checkpoint.mb_per_s = 2;  // the write takes a quarter of a second
   config.checkpoint.stop_on_error = false;
   const ScratchFolder run;
   const Life life = taken_over_after(8, /*meanwhile=*/true, config, run.path());

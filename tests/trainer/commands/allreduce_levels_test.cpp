@@ -15,7 +15,7 @@ double within_us(std::size_t bytes) {
   return 0.4 + static_cast<double>(bytes) / 30e3;
 }
 
-/// As an ideal machine of that shape would measure it.
+/// The measurements of an ideal machine of that shape.
 Levels ideal(JobShape shape) {
   Levels levels{.shape = shape, .rows = {}, .within_node = {}};
   for (std::size_t bytes = 1 << 20; bytes <= 1 << 26; bytes *= 4) {

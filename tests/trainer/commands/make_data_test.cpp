@@ -25,7 +25,7 @@ TEST(MakeData, WritesWhatTheNpyKindReads) {
   auto made = make_data(what, [&](std::string_view line) { said.emplace_back(line); });
   ASSERT_TRUE(made) << made.error().what;
   EXPECT_EQ(*made, "dataset: {kind: npy, path: " + (folder / "made").string() + ", classes: 4}");
-  EXPECT_TRUE(said.empty());  // progress is for what takes longer
+  EXPECT_TRUE(said.empty());  // only longer runs report progress
   DatasetOptions options;
   options.path = (folder / "made").string();
   options.classes = 4;

@@ -26,7 +26,8 @@ TEST(ConfigChoices, DefaultsAreThoseOfTheChosenOptimizer) {
   }
 }
 
-/// Each option of each optimiser is given, flags one at a time, and all others keep the defaults.
+/// Sets each option of each optimiser, flags one at a time, and checks that others keep their
+/// defaults.
 TEST(ConfigChoices, ReadsEveryOption) {
   for (const auto& entry : optimizers()) {
     const auto defaults = option_fields(entry.defaults);
@@ -145,8 +146,8 @@ Json drawn_value(std::mt19937& random) {
   }
 }
 
-/// Whatever the blocks hold: an answer with words, or a configuration that trains with finite
-/// rates and whose options the optimiser finds no fault with.
+/// Random blocks: the result is an error with a message, or a configuration with finite rates whose
+/// options the optimiser accepts.
 TEST(ConfigChoices, AnyBlockIsReadOrRefused) {
   std::vector<std::string> paths;
   for (const auto& key : config_keys()) {

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What the launcher's validator understands; a keyword beyond it would be ignored there.
+/// The keywords that the launcher's validator knows; it would ignore any other.
 void expect_known_keywords(const Json& schema, const std::string& path) {
   static const std::set<std::string> known = {"type",
                                               "enum",

@@ -16,7 +16,7 @@ const ConfigKey& key_at(const std::vector<ConfigKey>& keys, std::string_view pat
   return *found;
 }
 
-/// A name in an optimiser's list that is no key could never be given.
+/// An option in an optimiser's list without a key could never be set.
 TEST(OptimizerKeys, EveryOptionOfEveryOptimizerIsAKeyWithItsDefault) {
   const auto keys = optimizer_keys();
   for (const auto& entry : optimizers()) {

@@ -27,7 +27,7 @@ class Numbered : public Dataset {
     ++reads;
     if (index == broken) return Error{ErrorKind::bad_request, "image is broken", ""};
     if (index == thrown) throw std::runtime_error("out of luck");
-    // Uneven times, so that workers overtake each other.
+    // Uneven delays, so that workers overtake each other.
     if (index % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
     std::fill(pixels.begin(), pixels.end(), static_cast<std::uint8_t>(index));
     return static_cast<std::int32_t>(index);
@@ -100,7 +100,7 @@ bool anything(const ImageRecipe&) {
   return true;
 }
 
-/// What is handed out instead of images, and where it lies.
+/// Checks the bytes that replace images, and their memory.
 TEST(Loader, OnlyReadsForWhoPreparesImages) {
   const Numbered dataset(50);
   const auto order = epoch_order(3, 0, 50);
@@ -144,7 +144,7 @@ TEST(Loader, OnlyReadsForWhoPreparesImages) {
   }
 }
 
-/// A batch that is read already is told one call before its turn.
+/// A batch that is ready is announced one call ahead.
 TEST(Loader, TellsWhichBytesComeNext) {
   const Numbered dataset(20);
   const auto loader_of = [&](int workers) {
@@ -203,8 +203,8 @@ TEST(Loader, EndsCleanlyAtAnyMoment) {
   const Loader without_slices(dataset, plain, {}, {}, {.workers = 2, .batch_size = 5});
 }
 
-/// Ends the process: 0 when all images came, in order, though `room` bytes are all there is for the
-/// stacks of eight threads, which take 8 MiB each.
+/// Exits with 0 if all images arrive in order although only `room` bytes are available for the
+/// stacks of eight threads, 8 MiB each.
 [[noreturn]] void load_with_room_for_stacks(std::size_t room) {
   const Numbered dataset(50);
   rlimit limit{};
@@ -229,7 +229,7 @@ TEST(Loader, DoesItsWorkWithTheThreadsThatCouldBeStarted) {
 TEST(Loader, ABadTrainingImageIsReplacedByTheNextGoodOne) {
   for (const int workers : {0, 1, 3}) {
     Numbered dataset(10);
-    dataset.broken = 9;  // the next good one is the first
+    dataset.broken = 9;  // the next good one is image 0
     Loader loader(dataset, plain, {4, 9, 2, 0}, slices_of(4, 2),
                   {.workers = workers, .batch_size = 2, .skip_bad = true});
     std::vector<std::int32_t> labels;

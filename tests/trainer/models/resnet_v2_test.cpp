@@ -12,7 +12,7 @@ extern const ModelEntry resnet152v2_model;
 
 namespace {
 
-/// As Keras counts: with the running means and variances.
+/// Keras's count includes the running means and variances.
 std::int64_t with_buffers(const Graph& graph) {
   std::int64_t count = graph.parameter_count();
   for (const Buffer& buffer : graph.buffers) {

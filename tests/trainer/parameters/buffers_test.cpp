@@ -20,7 +20,7 @@ Graph normed() {
   return *std::move(net).finish();
 }
 
-/// Buffers that differ from rank to rank and from place to place.
+/// Fills buffers with values that differ between ranks and positions.
 void fill(Compiled& compiled, int rank) {
   compiled->set_buffer(0, std::vector<double>{0.5 + rank, 1.25, -2.0 * rank});
   compiled->set_buffer(1, std::vector<double>{1.0, 1.0 + rank, 3.0});
@@ -100,7 +100,7 @@ TEST_P(Buffers, AreAveragedOverRanks) {
   EXPECT_EQ(network->buffer(2), std::vector<double>{std::nearbyint(7 + middle)});
 }
 
-/// What is saved is what training goes on with: 0.1 is no float.
+/// Training continues with the saved values: 0.1 is not a float.
 TEST_P(Buffers, AreRoundedToWhatACheckpointHolds) {
   auto communicator = all_ranks();
   Compiled network = compiled();

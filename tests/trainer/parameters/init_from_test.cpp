@@ -34,7 +34,7 @@ std::vector<Tensor> model() {
           tensor("fc.bias", {4}, DType::f32, 50)};
 }
 
-/// The same names, numbers from 100 on, in doubles.
+/// The same names, with doubles from 100 on.
 std::vector<Tensor> file() {
   std::vector<Tensor> tensors = model();
   for (Tensor& each : tensors) {
@@ -141,7 +141,7 @@ TEST(TakeTensors, WhatIsToldIsBounded) {
   EXPECT_THAT(refused.error().what, testing::Not(HasSubstr("\x1b")));
 }
 
-/// Any file: it is taken if and only if names and shapes agree outside of what is skipped.
+/// Random files: accepted if and only if names and shapes agree outside of what is skipped.
 TEST(TakeTensors, IsAllOrNothing) {
   std::mt19937 random(6);
   int taken_files = 0;

@@ -59,7 +59,7 @@ TEST_P(EveryBackend, WeightsAreThoseOfTheSeedInPlainLayout) {
   }
 }
 
-/// Of a parameter that is cut into many parts for the threads, the last of them a short one.
+/// A parameter split into many parts for threads, the last one short.
 TEST_P(EveryBackend, ThreadsUpdateEachNumberOnce) {
   GraphBuilder net("m", {300});
   net.add("fc", Dense{.units = 1001});
@@ -122,7 +122,7 @@ TEST_P(EveryBackend, RefusesTensorsOfAnotherModelByName) {
   EXPECT_EQ(made_.arenas->load_weights(tensors).error().what, "has no " + name);
 }
 
-/// By LARS, from tensors: |w|, |g| of each parameter however the backend lays it out, biases apart.
+/// With LARS, computed from tensors: |w| and |g| of each parameter in any layout, without biases.
 TEST_P(EveryBackend, NormsAreThoseOfThePlainParameter) {
   const OptimizerOptions lars{.trust_coefficient = 0.5};
   ParameterArenas arenas(*made_.executable, *made_.communicator, *find_optimizer("lars"), lars);

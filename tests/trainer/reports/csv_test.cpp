@@ -56,7 +56,7 @@ TEST(Csv, AResumedRunGoesOnBelowTheRowsItKeeps) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-/// An earlier life of the run that has not stopped yet writes below the rows of this one.
+/// A previous incarnation that is still running appends below the rows of this one.
 TEST(Csv, RowsOfAnEarlierLifeThatComeLateGo) {
   const ScratchFolder folder;
   const auto file = folder / "metrics.csv";
@@ -105,7 +105,7 @@ TEST(Csv, AFileThatCannotBeWrittenIsSaid) {
       << refused.error().what;
 }
 
-/// The disk is full for the first epoch that is trained again: its old row still goes.
+/// The disk is full at the first epoch that is trained again: its old row is removed all the same.
 TEST(Csv, ARowThatWasRefusedDoesNotLeaveTheOldOne) {
   const ScratchFolder folder;
   const auto file = folder / "metrics.csv";

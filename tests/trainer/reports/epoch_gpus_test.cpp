@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// 10 seconds of a GPU.
+/// A GPU over 10 seconds.
 GpuUse used(double utilisation, double power_w, double clock_mhz, GpuSlowdowns slowdowns = {},
             double slowed_s = 0) {
   GpuUseMeter meter;
@@ -110,7 +110,7 @@ TEST(EpochGpus, CountsAGpuThatRanksShareOnce) {
   auto gpus = gpus_of({used(1, 400, 1900), used(1, 400, 1900)});
   gpus.pci[1] = gpus.pci[0];
   EXPECT_EQ(gpu_fields(gpus)["energy_j"], 4000);
-  gpus.pci[1] = "";  // a rank that computes on its CPU
+  gpus.pci[1] = "";  // computes on the CPU
   const auto fields = gpu_fields(gpus);
   EXPECT_EQ(fields["ranks"], 1);
   EXPECT_EQ(fields["worst"].size(), 1u);

@@ -112,7 +112,7 @@ TEST(Events, RanksFitALineHoweverManyThereAre) {
   EXPECT_EQ(event["stragglers_total"], many / 2);
   EXPECT_EQ(event["notes"].size(), 4u);
 
-  log->ranks(4, {});  // of a rank that is not 0
+  log->ranks(4, {});  // from a rank other than 0
   EXPECT_EQ(read_text(folder / "events.jsonl"), text);
 }
 

@@ -23,7 +23,7 @@ struct Steps {
   bool frozen = false;  // conv1.weight
 };
 
-/// After one step of lenet on two images: the histograms, by tag.
+/// Returns the histograms, by tag, after one step of lenet on two images.
 std::map<std::string, Histogram> histograms_on(const BackendEntry& entry, const Steps& steps) {
   auto backend = *entry.open();
   Graph graph = *models()[0].build({.channels = 1, .height = 28, .width = 28}, 10);
@@ -84,7 +84,7 @@ TEST_P(HistogramsOnBackend, AreOfPlainWeightsAndGradients) {
   }
 }
 
-/// A gradient that no rank has summed is nobody's.
+/// A frozen parameter's gradient is not reduced.
 TEST_P(HistogramsOnBackend, OfAFrozenParameterAreOfWeights) {
   const auto found = histograms_on(GetParam(), {.frozen = true});
   EXPECT_TRUE(found.contains("weights/conv1.weight"));

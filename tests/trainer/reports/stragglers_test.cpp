@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-/// An epoch of `steps` steps whose parts vary by `noise` of themselves, independently.
+/// An epoch of `steps` steps whose parts vary independently by a relative `noise`.
 RankSeconds epoch_of(std::mt19937& random, int steps, const RankSeconds& step, double noise) {
   std::normal_distribution<double> vary(1.0, noise);
   RankSeconds sum;
@@ -82,7 +82,7 @@ TEST(Stragglers, WorstFirstAndEachOnce) {
   slow.forward *= 2;
   ranks[3] = epoch_of(random, 100, slow, 0.02);
   slow.forward *= 2;
-  slow.data = 0.02;  // late by both: told by the greater
+  slow.data = 0.02;  // late in both: the larger one is reported
   ranks[9] = epoch_of(random, 100, slow, 0.02);
   const auto found = find_stragglers(ranks);
   ASSERT_EQ(found.size(), 2u);

@@ -1,4 +1,4 @@
-// Over the table of host_gpu_test: a backend that is to be used with caution, and `reference`.
+// Uses host_gpu_test's table: a backend with a caution, and `reference`.
 #include "trainer/session/compiled_model.hpp"
 
 #include <gmock/gmock.h>

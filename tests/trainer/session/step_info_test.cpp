@@ -35,7 +35,7 @@ TEST(StepInfo, IsOfThePosition) {
   }
 }
 
-/// Steps count on, for the optimiser; the schedule is where as many images leave it.
+/// The optimiser's step count continues; the schedule depends on the images seen.
 TEST(StepInfo, OnOtherRanksTheScheduleStaysWhereItWas) {
   const TrainConfig config = cosine();
   const TrainPosition at{.epoch = 2, .step = 17, .images = 48};
@@ -48,7 +48,7 @@ TEST(StepInfo, OnOtherRanksTheScheduleStaysWhereItWas) {
   EXPECT_DOUBLE_EQ(two.lr, 2 * one.lr);
 }
 
-/// This decay counts steps: those that were taken, not those that as many epochs have here.
+/// This decay counts the steps taken, not the steps that as many epochs would have here.
 TEST(StepInfo, OnOtherRanksInverseTimeGoesOnWithoutAJump) {
   for (const double warmup : {0.0, 1.0}) {
     TrainConfig config = cosine();
@@ -68,7 +68,7 @@ TEST(StepInfo, OnOtherRanksInverseTimeGoesOnWithoutAJump) {
 TEST(StepInfo, TheRateBeforeIsTheOneThatWasApplied) {
   TrainConfig config = cosine();
   const StepShape shape{.ranks = 2, .batch_size = 8};
-  const TrainPosition at{.epoch = 1, .step = 7, .lr = 0.125};  // of a run with another lr
+  const TrainPosition at{.epoch = 1, .step = 7, .lr = 0.125};  // from a run with another lr
   EXPECT_EQ(step_info(config, shape, 100, at).previous_lr, 0.125);
   EXPECT_EQ(step_info(config, shape, 100, {.epoch = 1, .step = 7}).previous_lr, 0);
 }

@@ -34,7 +34,7 @@ Result<TensorFile> parse(const std::string& content) {
   return parse_safetensors(std::as_bytes(std::span(content)));
 }
 
-/// Of a type that C++ has none for: its bytes.
+/// A tensor from raw bytes, for types that C++ lacks.
 Tensor raw(std::string name, DType type, Shape shape, const std::string& bytes) {
   const auto data = std::as_bytes(std::span(bytes));
   return {std::move(name), type, std::move(shape), {data.begin(), data.end()}};
@@ -198,7 +198,7 @@ TEST(Safetensors, AFileThatIsNoneIsNamed) {
   EXPECT_EQ(read_safetensors(folder / "w.safetensors")->tensors.size(), 4u);
 }
 
-/// 200 GB of zeros, and a header that is sound before 200 GB that belong to no tensor.
+/// Files of 200 GB: one of zeros, one with a valid header and data that belongs to no tensor.
 TEST(Safetensors, AFileThatIsNoneIsNotReadToItsEnd) {
   const ScratchFolder folder;
   constexpr std::uint64_t huge = 200'000'000'000;
@@ -213,7 +213,7 @@ TEST(Safetensors, AFileThatIsNoneIsNotReadToItsEnd) {
   }
 }
 
-/// Reads the file with Python's struct and json, or with safetensors itself where that is there.
+/// Reads the file with Python's struct and json, or with safetensors if installed.
 constexpr const char* reader = R"(
 import json, struct, sys
 raw = open(sys.argv[1], "rb").read()

@@ -36,7 +36,7 @@ TEST(TensorValues, AreReadFromEveryType) {
   EXPECT_TRUE(values_of(tensor<float>(DType::f32, {})).empty());
 }
 
-/// All 65,536 of both: nothing is lost on the way to single precision.
+/// All 65,536 values of both types are exact in single precision.
 TEST(TensorValues, EveryHalfIsExactInSinglePrecision) {
   std::vector<std::uint16_t> all(65536);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);

@@ -1,4 +1,4 @@
-// Trainings with `sync_batch_norm`: as many real ranks as you like are one with all their images.
+// Trainings with `sync_batch_norm`: any number of ranks must equal one rank with all their images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,7 +27,8 @@ using testing::Not;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
-/// 110 images in steps of 24, the last of an epoch has 14; many buckets for so few parameters.
+/// 110 images in steps of 24, 14 in the last step of an epoch. Buckets are small, so there are
+/// many.
 Json small_job() {
   return Json::parse(R"({
     "model": {"layers": [
@@ -89,7 +90,7 @@ TEST(BatchNormOnRanks, SynchronisedItIsThatOfOneRankWithAllImages) {
   EXPECT_GT(std::abs(other.losses[3] - one.losses[3]), 1e-4 * one.losses[3]);
 }
 
-/// Gradients travel meanwhile, in many buckets, by every way there is.
+/// Gradients are reduced meanwhile, in many buckets, in every supported way.
 TEST(BatchNormOnRanks, WhateverReducesGradientsMeanwhile) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
@@ -124,8 +125,8 @@ TEST(BatchNormOnRanks, SynchronisedOnOneDnnToo) {
   }
 }
 
-/// 115 images, 12 a step: of the last 7 one rank has a batch of 2 and one of 1, the others only
-/// the first. They must bring something to the second all the same.
+/// 115 images, 12 per step. In the last step, with 7 images, one rank has batches of 2 and 1, the
+/// others only the first. They must take part in the second all the same.
 TEST(BatchNormOnRanks, MicroBatchesOfTheLastStepAreAsManyOnEveryRank) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
@@ -145,7 +146,7 @@ TEST(BatchNormOnRanks, MicroBatchesOfTheLastStepAreAsManyOnEveryRank) {
   EXPECT_LT(epochs.back()["loss"], epochs.front()["loss"]);
 }
 
-/// A rank that cannot read its images takes part with none until all have heard of it.
+/// A rank that cannot read its images takes part with none until all ranks know.
 TEST(BatchNormOnRanks, ABadImageThatOneRankMeetsStopsAll) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
@@ -166,8 +167,9 @@ TEST(BatchNormOnRanks, ABadImageThatOneRankMeetsStopsAll) {
   EXPECT_THAT(ended.output, Not(HasSubstr("stall")));
 }
 
-/// What one image spoils reaches all ranks through the statistics; the one that brought it is told.
-/// It is spoilt when the first checkpoint is there: earlier, the pixels' deviation would allow it.
+/// A bad image spoils all ranks through the statistics; the rank that read it is named. It is
+/// damaged after the first checkpoint: earlier, it would change the measured deviation of the
+/// pixels.
 TEST(BatchNormOnRanks, OfALossThatIsNoNumberTheSourceIsTold) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
@@ -207,8 +209,8 @@ TEST(BatchNormOnRanks, OfALossThatIsNoNumberTheSourceIsTold) {
                                      "the images hold such numbers already"));
 }
 
-/// Wherever it stands, in a normalisation most likely: the others end by the deadline of any other
-/// collective.
+/// Wherever it is killed, most likely in a normalisation, the others end by the deadline of any
+/// other collective.
 TEST(BatchNormOnRanks, ARankThatIsGoneDoesNotHoldTheOthersForEver) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::Contains;
 using testing::HasSubstr;
 
-/// 7 steps an epoch; a checkpoint has two files of 247 kB.
+/// 7 steps per epoch; a checkpoint has two files of 247 kB.
 class CheckpointingTest : public testing::Test {
  protected:
   CheckpointingTest() { config_.epochs = 4; }
@@ -28,7 +28,7 @@ class CheckpointingTest : public testing::Test {
     for (const auto& event : events_of(folder_.path(), kind)) steps.push_back(event["step"]);
     return steps;
   }
-  /// Whatever happened: the newest one is sound, and only what is final is there.
+  /// In any case the newest checkpoint is valid and no temporary files remain.
   void expect_newest(std::int64_t step) const {
     const auto search = find_newest_checkpoint(folder_ / "checkpoints");
     ASSERT_TRUE(search.found);
@@ -98,7 +98,7 @@ TEST_F(CheckpointingTest, OrTrainingGoesOnAndTriesAgain) {
   options.prepare = {.config = config_, .run_dir = folder_.path(), .threads = 1};
   options.prepare.warn = [&](std::string_view line) { warnings.emplace_back(line); };
   options.on_step = [&](const StepReport& step) {
-    if (step.step == 31) full.reset();  // someone makes room
+    if (step.step == 31) full.reset();  // space is available again
   };
   auto report = train(options, *communicator);
   ASSERT_TRUE(report);
@@ -124,7 +124,8 @@ TEST_F(CheckpointingTest, WithoutItsLastCheckpointATrainingHasFailedInAnyCase) {
 }
 
 TEST_F(CheckpointingTest, OneThatWouldHaveToWaitLongIsLeftOut) {
-  config_.checkpoint.mb_per_s = 0.01;  // 50 s: longer than all steps, instrumented ones too
+  config_.checkpoint.mb_per_s = 0.01;  // the write takes 50 s: longer than all steps, even with
+                                       // sanitizers
   config_.checkpoint.wait_seconds = 0;
   auto trained = train_alone(config_, folder_.path());
   ASSERT_TRUE(trained);
@@ -146,7 +147,7 @@ TEST_F(CheckpointingTest, AStopHasItsCheckpointWhateverTheRate) {
   expect_newest(10);
 }
 
-/// What was being written when the loss became no number is there, and told.
+/// A write in progress when the loss becomes NaN is completed and reported.
 TEST_F(CheckpointingTest, AFailureLeavesTheOneUnderWayWhole) {
   config_.optimizer_options.lr = 0.05;
   config_.checkpoint = {.every_epochs = {}, .every_minutes = 1e-9, .mb_per_s = 0.1};
@@ -183,7 +184,7 @@ TEST_F(CheckpointingTest, TheBestEpochIsSavedAndStays) {
   EXPECT_THAT(trained->said,
               Contains(HasSubstr(fmt::format("best val_accuracy so far: {:.4f}", best))));
 
-  // A run that goes on knows it: this one stays, and no equal one is saved but the last.
+  // A resumed run knows it: the best one stays, and no equal one is saved but the last.
   config_.epochs = 10;
   ASSERT_TRUE(train_alone(config_, folder_.path()));
   if (best < 1) return;

@@ -1,4 +1,4 @@
-// What becomes of images must not depend on the number of ranks: real ranks under mpirun.
+// The treatment of images must not depend on the number of ranks: real ranks under mpirun.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ Curve train_on(int ranks, Json job, const std::filesystem::path& run_dir) {
   return curve;
 }
 
-/// 62 images, four of which have a label out of range; resized, moved and mirrored.
+/// 62 images, four with a label out of range; resized, cropped and mirrored.
 TEST(DataOnRanks, BadImagesCropsAndFlipsAreTheSameOnAnyNumberOfRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
@@ -71,7 +71,7 @@ TEST(DataOnRanks, BadImagesCropsAndFlipsAreTheSameOnAnyNumberOfRanks) {
   }
 }
 
-/// Two classes of 28x28 images in `folder`; `level`: how light the images are.
+/// Writes two classes of 28x28 images to `folder`; `level` is their brightness.
 void write_two_classes(const std::filesystem::path& folder, const std::string& first = "a",
                        const std::string& second = "b", int level = 8) {
   for (int i = 0; i < 30; ++i) {
@@ -116,8 +116,8 @@ TEST(DataOnRanks, RanksThatSeeOtherDataAreToldWhatDiffers) {
   }
 }
 
-/// Damaged when the first checkpoint is there: what is damaged earlier stops each rank by itself,
-/// while it measures the pixels.
+/// Damaged after the first checkpoint: earlier damage would stop each rank independently, while it
+/// measures the pixels.
 TEST(DataOnRanks, ABadImageThatOneRankMeetsStopsAll) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;

@@ -1,4 +1,4 @@
-// Trainings that begin with weights PyTorch wrote, some of them frozen; and the way back.
+// Trainings that start from PyTorch's weights, some of them frozen, and the way back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ RunningProgram::Ended python(std::vector<std::string> arguments) {
   return run_program(arguments);
 }
 
-/// 24 images, all of them in each step, of a network that PyTorch has written before.
+/// A network written by PyTorch, trained on 24 images, all of them in each step.
 class FineTuning : public testing::Test {
  protected:
   void SetUp() override {
@@ -78,7 +78,7 @@ class FineTuning : public testing::Test {
   ScratchFolder folder_;
 };
 
-/// Frozen or not, the statistics of a normalisation move: as in PyTorch, to the same numbers.
+/// Frozen or not, a normalisation's statistics move, to the same numbers as in PyTorch.
 TEST_F(FineTuning, IsWhatPyTorchDoes) {
   const auto ended = train_on(1, job(), "run");
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
@@ -136,7 +136,7 @@ TEST_F(FineTuning, AnotherClassifierBeginsAnew) {
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
 }
 
-/// A whole resnet50: every tensor of the session is the file's, widened.
+/// A whole resnet50: every tensor of the session equals the file's, widened.
 TEST_F(FineTuning, ResNet50InHalfPrecisionIsReadAsItIs) {
   ASSERT_EQ(python({"write_resnet", file()}).exit_code, 0);
   TrainConfig config = small_config("auto");

@@ -24,7 +24,7 @@ std::unique_ptr<Communicator> alone() {
 
 Result<Session> prepare_small(const TrainConfig& config, const std::filesystem::path& run_dir,
                               std::vector<std::string>* warnings = nullptr) {
-  static std::vector<std::unique_ptr<Communicator>> kept;  // sessions keep its memory
+  static std::vector<std::unique_ptr<Communicator>> kept;  // sessions use its memory
   kept.push_back(alone());
   const auto warn = [warnings](std::string_view line) {
     if (warnings != nullptr) warnings->emplace_back(line);
@@ -53,7 +53,7 @@ TEST(Session, SaysWhyAFasterBackendIsPassedOver) {
   if (usable_backends().size() < 2) GTEST_SKIP() << "this build has one backend";
   const ScratchFolder folder;
   auto config = small_config("auto");
-  config.precision = Precision::fp64;  // on reference alone
+  config.precision = Precision::fp64;  // reference only
   std::vector<std::string> said;
   auto communicator = open_communicator("solo", RankEnv{});
   const auto session = prepare({.config = config,
@@ -136,7 +136,7 @@ TEST_F(Resuming, ADamagedOneIsNamedAndThePreviousOneUsed) {
               HasSubstr("refused " + newest.string() + ": model.safetensors is truncated: 1000"));
 }
 
-/// Permissions for `nobody`, who is the process where a test asks for that: root passes them all.
+/// Gives permissions to `nobody`, the user of tests about permissions: root bypasses them.
 void give_to_all(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   fs::permissions(folder, fs::perms::all);
@@ -144,7 +144,7 @@ void give_to_all(const std::filesystem::path& folder) {
     fs::permissions(entry.path(), fs::perms::all);
 }
 
-/// It may be sound, and it is the newest: to begin anew, or with an older one, would lose it.
+/// It may be valid, and it is the newest: starting anew or from an older one would lose it.
 TEST_F(Resuming, ACheckpointThatCannotBeReadIsNotPassedOver) {
   give_to_all(folder_.path());
   const auto newest = run_dir() / "checkpoints" / "step-00000014";
@@ -154,7 +154,7 @@ TEST_F(Resuming, ACheckpointThatCannotBeReadIsNotPassedOver) {
       {newest / "state.json", none},
       {newest / "model.safetensors", none},
       {newest, none},
-      // What is in it can be entered and not listed.
+      // The folder can be entered but not listed.
       {run_dir() / "checkpoints",
        std::filesystem::perms::owner_write | std::filesystem::perms::owner_exec}};
   for (const auto& [path, mode] : closed) {
@@ -185,7 +185,7 @@ TEST_F(Resuming, ACheckpointThatCannotBeReadForAMomentIsWaitedFor) {
     static std::vector<std::unique_ptr<Communicator>> kept;
     kept.push_back(alone());
     bool mended = false;
-    // The warning that it waits is the moment at which the file system comes back.
+    // The file system comes back when the warning about waiting is logged.
     const auto warn = [&](std::string_view) {
       if (geteuid() == 65534 && seteuid(0) != 0) return;
       std::filesystem::permissions(file, std::filesystem::perms::all);
@@ -220,7 +220,7 @@ TEST_F(Resuming, WhereNoneIsSoundNothingBeginsAnewUnasked) {
   EXPECT_EQ(list_checkpoints(run_dir() / "checkpoints.1").size(), 2u) << "kept aside";
 }
 
-/// Neither is read: their sizes are enough to pass them over.
+/// Neither is read: their sizes suffice to reject them.
 TEST_F(Resuming, FilesOfAbsurdSizesAreNotRead) {
   const auto newest = run_dir() / "checkpoints" / "step-00000014";
   const auto expect_refused = [&](const std::string& why) {

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-// In a child process: the flag and the handlers are the process's own.
+// In a child process: flag and handlers belong to the process.
 [[noreturn]] void end_with_flag_after(std::initializer_list<int> signals) {
   catch_stop_signals();
   if (stop_was_requested()) std::_Exit(9);

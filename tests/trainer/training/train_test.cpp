@@ -98,7 +98,7 @@ TEST(Train, AccumulatedBatchesAreOneLargeBatch) {
 TEST(Train, ValidationIsAMeanOverImagesWhateverTheBatchSize) {
   auto config = small_config("reference");
   config.precision = Precision::fp64;
-  config.data.images = 480;  // 48 to validate on: not a multiple of any batch size below
+  config.data.images = 480;  // 48 for validation: not a multiple of any batch size below
   config.max_steps = 1;
   std::vector<nlohmann::ordered_json> epochs;
   for (const int batch_size : {35, 7, 5}) {
@@ -159,7 +159,7 @@ TEST(Train, MaxStepsEndsWithinAnEpochAndMayBeRaised) {
   EXPECT_TRUE(train_alone(config, folder / "parts")->losses.empty());
   config.max_steps.reset();
   ASSERT_TRUE(train_alone(config, folder / "parts"));
-  EXPECT_EQ(events_of(folder / "parts", "epoch")[1]["images"], 20);  // of this process
+  EXPECT_EQ(events_of(folder / "parts", "epoch")[1]["images"], 20);  // by this process
   EXPECT_EQ(events_of(folder / "parts", "epoch")[2]["images"], 100);
   EXPECT_EQ(weights_at(folder / "parts", "step-00000014"),
             weights_at(folder / "whole", "step-00000014"));
@@ -204,7 +204,7 @@ TEST(Train, CheckpointsComeByEpochsAndByMinutes) {
   config.checkpoint = {.every_epochs = {}, .every_minutes = 1e-9, .keep = 2};
   const ScratchFolder by_minutes;
   ASSERT_TRUE(train_alone(config, by_minutes.path()));
-  // As soon as the one before is written: as many as the disk takes, and the last.
+  // As soon as the previous one is written: limited by the disk, plus the last one.
   steps.clear();
   for (const auto& event : events_of(by_minutes.path(), "checkpoint")) {
     steps.push_back(event["step"]);
@@ -229,7 +229,7 @@ TEST(Train, ValidatesAsOftenAsAsked) {
   }
   EXPECT_GE(epochs[1]["val_top5_accuracy"], epochs[1]["val_accuracy"]);
   EXPECT_FALSE(epochs[1]["val_loss"].is_null());
-  EXPECT_FALSE(epochs[2]["val_loss"].is_null());  // the last one always
+  EXPECT_FALSE(epochs[2]["val_loss"].is_null());  // always after the last epoch
   config.validate_every = 0;
   ASSERT_TRUE(train_alone(config, folder / "never"));
   EXPECT_TRUE(events_of(folder / "never", "epoch")[2]["val_accuracy"].is_null());
@@ -254,11 +254,11 @@ TEST(Train, EventsTellTheWholeStory) {
   EXPECT_EQ(steps.back()["epoch"], 2);
   EXPECT_EQ(steps.back()["loss"], trained->losses.back());
   for (std::size_t i = 2; i < steps.size(); ++i) {
-    // At most ten a second; the last of an epoch comes in any case.
+    // At most ten per second, plus the last of an epoch.
     if (steps[i]["step"] == 38 || steps[i]["step"] == 76) continue;
     EXPECT_GE(steps[i]["time"].get<double>() - steps[i - 1]["time"].get<double>(), 0.099);
   }
-  // Images per second times seconds are the images: nothing is counted twice or left out.
+  // Images per second times seconds equals the images: nothing is counted twice or omitted.
   double images = 0;
   for (std::size_t i = 1; i < steps.size(); ++i) {
     images += steps[i]["images_per_s"].get<double>() *

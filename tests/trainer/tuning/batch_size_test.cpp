@@ -92,7 +92,7 @@ TEST_F(FindBatchSize, NotEvenOneImageIsSaid) {
   EXPECT_THAT(found.error().hint, HasSubstr("ask for more memory"));
 }
 
-/// Images of 30 MB, of which a worker reads one to make it small, where 20 MiB are left.
+/// A worker reads images of 30 MB to shrink them, with 20 MiB available.
 TEST(FindBatchSizeInAChild, WhatALoaderThreadIsRefusedDoesNotFit) {
   if (!memory_may_be_limited()) GTEST_SKIP() << "a sanitizer maps memory itself";
   const ScratchFolder folder;
@@ -135,7 +135,7 @@ TEST(FindBatchSizeInAChild, WhatALoaderThreadIsRefusedDoesNotFit) {
 TEST(PredictBytes, GrowsAsFromOneTrialToTheNext) {
   EXPECT_EQ(predict_bytes({{.images = 1, .bytes = 10}}, 2), std::nullopt);
   EXPECT_EQ(predict_bytes({{.images = 1, .bytes = 10}, {.images = 2, .bytes = 14}}, 4), 22);
-  // What fell, by memory that was kept before, does not fall further.
+  // A decrease, due to reused memory, is not extrapolated.
   EXPECT_EQ(predict_bytes({{.images = 1, .bytes = 14}, {.images = 2, .bytes = 10}}, 4), 10);
 }
 

@@ -23,7 +23,7 @@ TEST(LrRangeTest, RatesGrowByOneFactor) {
   EXPECT_NEAR(test_rate(test, 4), 1, 1e-12);
 }
 
-/// Losses of a training that learns best at `best` and diverges beyond.
+/// Losses of a training that learns best at `best` and diverges above.
 std::vector<RateTrial> trials_with_lowest_at(double best) {
   const LrRangeTest test;
   std::vector<RateTrial> trials;
@@ -52,7 +52,7 @@ TEST(LrRangeTest, ATenthOfTheRateWithTheLowestLoss) {
     EXPECT_LT(trials.size(), 100u) << "it goes on after the loss has exploded";
     const auto chosen = choose_rate(trials);
     ASSERT_TRUE(chosen);
-    // The moving mean is late by some steps of a fourteenth of a decade.
+    // The moving mean lags by some steps of a fourteenth of a decade.
     EXPECT_NEAR(std::log10(*chosen), std::log10(best / 10), 0.3);
     EXPECT_NEAR(*chosen, std::stod(fmt::format("{:.1e}", *chosen)), 1e-12) << "two digits";
   }

@@ -60,7 +60,7 @@ TEST(MemoryBudget, OfThisMachineIsKnown) {
 TEST(MemoryBudget, AnOwnLimitCounts) {
   const pid_t child = fork();
   if (child == 0) {
-    const rlimit limit{1'000'000'000'000, 1'000'000'000'000};  // more than sanitizers map? then 0
+    const rlimit limit{1'000'000'000'000, 1'000'000'000'000};  // 0 if a sanitizer maps more
     if (own_memory_left() != std::numeric_limits<std::int64_t>::max()) _exit(2);
     if (setrlimit(RLIMIT_DATA, &limit) != 0) _exit(3);
     _exit(own_memory_left() < 1'000'000'000'000 ? 0 : 4);

@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-/// Everything the reader gives, in pieces of `piece` bytes.
+/// Returns everything the reader returns, read in pieces of `piece` bytes.
 Result<std::string> read_through(const std::string& content, std::size_t piece) {
   ByteReader reader(as_content(content));
   std::string all;

@@ -102,7 +102,7 @@ TEST(Jpeg, SurvivesDamage) {
   int refused = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     std::string bytes = mutated(sound, seed);
-    // The extents stay small: what pixels cost is not looked for here.
+    // Keeps the extents small: large images would only take time.
     const auto frame = sound.find("\xff\xc0");
     if (bytes.size() > frame + 9) bytes.replace(frame, 9, sound, frame, 9);
     auto image = decoded(bytes, seed % 2 == 0 ? 1 : 3, seed % 3 == 0 ? 8 : 0);

@@ -57,7 +57,7 @@ TEST(RandomAccessFile, RefusesWhatIsNoFile) {
   }
 }
 
-/// A limit on open files stands for a system that refuses: no image is bad for that.
+/// A limit on open files stands for any system error. It must not make the image bad.
 TEST(RandomAccessFile, ASystemThatRefusesMakesNoBadFile) {
   const ScratchFolder folder;
   write_text(folder / "a", "0123456789");

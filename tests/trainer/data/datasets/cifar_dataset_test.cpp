@@ -44,7 +44,7 @@ TEST(CifarDataset, LooksIntoTheFolderOfTheArchive) {
   EXPECT_EQ((*dataset)->size(Split::train), 20);
 }
 
-/// A hole of 100000 images of class 0.
+/// A sparse file of 100000 images of class 0.
 TEST(CifarDataset, MeasuresAPartOfALargeSet) {
   const ScratchFolder folder;
   write_small_cifar10(folder.path());

@@ -56,7 +56,7 @@ TEST(Idx, SaysWhatIsWrong) {
 }
 
 TEST(Idx, APackedHeaderCannotMakeItAllocateWhatItPromises) {
-  // 1 GiB is within what deflate could have packed into this many bytes; there is far less.
+  // 1 GiB is possible for deflate and this many bytes, but the file holds far less.
   std::string liar = packed(idx_bytes({1024, 1024, 1024}, std::string(1 << 20, 'x')));
   liar += std::string((1 << 20) + 100 - liar.size() % 2, '\0');
   auto array = read_idx(as_content(liar), 3);

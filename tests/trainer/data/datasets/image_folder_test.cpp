@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-/// Cats are dark, dogs light; the training images of a class are 1, 2, 3, ... levels lighter.
+/// Cats are dark, dogs bright. Training images of a class are 1, 2, 3, ... levels brighter.
 class ImageFolders : public testing::Test {
  protected:
   void SetUp() override {
@@ -61,7 +61,8 @@ TEST_F(ImageFolders, SortsClassesAndFiles) {
     EXPECT_EQ(*label, i < 4 ? 0 : 1);
     for (const std::uint8_t pixel : pixels) ASSERT_NEAR(pixel, levels[i], 1);
   }
-  EXPECT_EQ(*(*dataset)->read(Split::validation, 0, pixels), 1);  // dog, though alone
+  EXPECT_EQ(*(*dataset)->read(Split::validation, 0, pixels), 1);  // dog, although the only class
+                                                                  // here
 }
 
 TEST_F(ImageFolders, ResizesToTheSizeAskedFor) {
@@ -148,7 +149,7 @@ TEST_F(ImageFolders, TheFirstGoodImageSaysTheSize) {
   EXPECT_THAT(error(), HasSubstr("none of the first 6 images is good; "));
 }
 
-/// A hole takes no room on the disk, and would take all memory.
+/// A sparse file takes no disk space but would fill the memory.
 TEST_F(ImageFolders, AFileOfGigabytesIsBad) {
   auto dataset = open();
   ASSERT_TRUE(dataset);
@@ -178,7 +179,7 @@ TEST_F(ImageFolders, NamesTheFolderThatIsWrong) {
 
 TEST_F(ImageFolders, LinksInACircleEnd) {
   fs::create_directory_symlink(folder_ / "train", folder_ / "train/cat/round");
-  auto dataset = open();  // whatever it says, it comes back
+  auto dataset = open();  // any result will do, as long as it returns
   if (!dataset) {
     EXPECT_THAT(dataset.error().what, HasSubstr("train/cat"));
   }

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// 5 training images of 2x3 in two channels, 2 for validation: number i of the file is i.
+/// 5 training images of 2x3 with two channels, 2 for validation. Value i of the file is i.
 class Npy : public testing::Test {
  protected:
   void SetUp() override {
@@ -187,7 +187,7 @@ TEST_F(Npy, SurvivesDamage) {
   }
 }
 
-/// Written without being there: a file with a hole, larger than memory.
+/// A sparse file larger than memory.
 TEST_F(Npy, ReadsAFileLargerThanMemory) {
   constexpr std::int64_t images = 50'000;
   const std::string head = npy_bytes(npy_header_text("|u1", "(50000, 1024, 1024, 1)"), "");

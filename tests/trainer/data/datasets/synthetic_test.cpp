@@ -49,8 +49,7 @@ TEST(Synthetic, EveryClassOccurs) {
   EXPECT_EQ(labels, (std::set<std::int32_t>{0, 1, 2, 3, 4}));
 }
 
-/// 6e9 images of 12 MiB: images, pixels of one image times images and positions of an epoch are all
-/// beyond 32 bits, bytes beyond 2^55.
+/// 6e9 images of 12 MiB: image counts, pixels and positions exceed 32 bits, bytes exceed 2^55.
 TEST(Synthetic, NothingIsCountedInThirtyTwoBits) {
   constexpr std::int64_t images = 6'000'000'000;
   DatasetOptions options;

@@ -43,7 +43,7 @@ class Staging : public testing::Test {
                           .say = [this](std::string_view line) { said_.emplace_back(line); }});
   }
 
-  /// Everything in the folder of the node, hidden names too.
+  /// Returns everything in the local folder, including hidden names.
   std::vector<std::string> left() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(to())) {
@@ -76,25 +76,25 @@ TEST_F(Staging, CopiesOnceAndReusesTheCopy) {
 
 TEST_F(Staging, CopiesAgainWhatHasChanged) {
   const auto staged = [this] {
-    auto copy = stage();  // held no longer than this
+    auto copy = stage();  // released at the end of this scope
     EXPECT_TRUE(copy) << copy.error().what;
     return copy ? copy->path : "";
   };
   staged();
-  write_text(from() / "train/b/2.jpg", "TWO");  // of the same size, at another time
+  write_text(from() / "train/b/2.jpg", "TWO");  // same size, other time
   fs::path copy = staged();
   EXPECT_EQ(read_text(copy / "train/b/2.jpg"), "TWO");
-  fs::remove(copy / "train/a/1.jpg");  // somebody has cleared up
+  fs::remove(copy / "train/a/1.jpg");  // another program has cleaned up
   copy = staged();
   EXPECT_TRUE(fs::exists(copy / "train/a/1.jpg"));
   fs::remove(from() / "train/b/2.jpg");
   copy = staged();
   EXPECT_FALSE(fs::exists(copy / "train/b/2.jpg"));
   EXPECT_EQ(said_.size(), 4u);
-  EXPECT_EQ(left().size(), 2u);  // no older copy, and the lock
+  EXPECT_EQ(left().size(), 2u);  // the new copy and the lock
 }
 
-/// File systems that store seconds only, and programs that touch what they read.
+/// Some file systems store only seconds, and some programs touch files they read.
 TEST_F(Staging, TimesInTheCopyDoNotMatter) {
   auto first = stage();
   ASSERT_TRUE(first);
@@ -116,7 +116,7 @@ TEST_F(Staging, ACopyThatIsReadStaysWhenTheOriginChanges) {
   reader.reset();
   write_text(from() / "train/b/2.jpg", "four");
   ASSERT_TRUE(stage());
-  EXPECT_EQ(left().size(), 3u);  // that of "two" is gone
+  EXPECT_EQ(left().size(), 3u);  // the copy of "two" was removed
 }
 
 TEST_F(Staging, ADamagedCopyThatIsReadIsNotTouched) {
@@ -130,7 +130,7 @@ TEST_F(Staging, ADamagedCopyThatIsReadIsNotTouched) {
   EXPECT_EQ(read_text(reader->path / "train/b/2.jpg"), "two");
 }
 
-/// Others can write to /tmp, too.
+/// Others can write to /tmp too.
 TEST_F(Staging, FollowsNoLinkThatSomebodyElseMade) {
   auto path = stage()->path;
   fs::rename(path, folder_ / "elsewhere");
@@ -283,7 +283,7 @@ TEST_F(Staging, AStorageThatIsTooSmallIsSaidBeforeCopying) {
   EXPECT_EQ(left().size(), 1u);  // the lock
 }
 
-/// An older copy's room is there for the new one.
+/// The space of an older copy is available for the new one.
 TEST_F(Staging, AnOlderCopyGoesBeforeItIsAskedWhetherThereIsRoom) {
   ASSERT_TRUE(stage());
   const auto available = fs::space(folder_.path()).available;
@@ -295,7 +295,7 @@ TEST_F(Staging, AnOlderCopyGoesBeforeItIsAskedWhetherThereIsRoom) {
   EXPECT_EQ(left().size(), 1u);  // the lock
 }
 
-/// A limit on the size of files stands for a disk that fills up on the way.
+/// A limit on file size stands for a disk that fills up during the copy.
 TEST_F(Staging, AStorageThatFillsUpLeavesNothingBehind) {
   const pid_t child = fork();
   if (child == 0) {

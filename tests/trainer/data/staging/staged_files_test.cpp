@@ -52,7 +52,7 @@ TEST(StagedFiles, KeyTellsNamesSizesAndTimes) {
   EXPECT_FALSE(same_names_and_sizes(files, {{"a/"}}));
 }
 
-/// Those who wait lose their patience with a process that lists or removes without a sign.
+/// Waiting processes time out if listing or removing shows no progress.
 TEST(StagedFiles, EveryEntryIsASignOfLife) {
   const ScratchFolder folder;
   for (int i = 0; i < 50; ++i) {
