@@ -172,7 +172,7 @@ std::optional<Decision> decide_of_allocation(const Attempt& last,
   const auto& wanted = settings.plan.requeue_on;
   const auto back_if = [&](bool yes, const char* word) {
     // A command of which nobody said that it can be started twice is left to Slurm.
-    if (yes) return requeue(last, describe(last) + "; back into the queue", settings.asks_ranks);
+    if (yes) return requeue(last, describe(last) + "; requeueing", settings.asks_ranks);
     return stop(status_of(last),
                 fmt::format("{}; recovery.requeue_on does not have {}", describe(last), word),
                 exit_code::job_failed);
@@ -253,7 +253,7 @@ Decision wait_for_slurm(const std::vector<Attempt>& history, const RecoverySetti
   const auto& wanted = settings.plan.requeue_on;
   const bool back = too_often ? node && wanted.node_fail : wanted.timeout;
   if ((too_often || !in_time) && back && settings.asks_ranks)
-    return requeue(last, words + "; back into the queue", true);
+    return requeue(last, words + "; requeueing", true);
   if (too_often || !in_time) return stop(status_of(last), words, exit_code::environment);
   return {.next = Next::restart,
           .reason = describe(last) + "; that costs no restart",
@@ -304,7 +304,7 @@ std::string describe(const Attempt& attempt) {
     case Cause::preempted:
       return "had to make room for another job";
     case Cause::requeued:
-      return "put back into the queue by scontrol";
+      return "requeued by scontrol";
     case Cause::lost_node:
       return attempt.words.empty() ? "lost a node" : "lost node " + attempt.words;
     case Cause::stalled:
@@ -358,7 +358,7 @@ std::optional<Decision> decide_of_nodes(const std::string& unfit, const std::str
   const bool may = settings.plan.requeue_on.node_fail && settings.asks_ranks;
   if (!may || in_a_row >= most_in_a_row) return std::nullopt;
   return Decision{.next = Next::requeue,
-                  .reason = fmt::format("not fit: {}; back into the queue without {}", why, unfit),
+                  .reason = fmt::format("not fit: {}; requeueing without {}", why, unfit),
                   .ask_slurm = true,
                   .status = RunStatus::node_fail,
                   .exclude = unfit};

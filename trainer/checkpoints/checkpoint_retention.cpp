@@ -13,15 +13,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<CheckpointMetric, 9> metrics{{
-    {"val_loss", true, "mean loss of the validation images"},
-    {"val_accuracy", false, "share of them that is right"},
-    {"val_top5_accuracy", false, "share of them whose class is among the first five"},
-    {"val_f1_macro", false, "mean over classes of their F1"},
-    {"val_f1_micro", false, "F1 over all their classes together, of sets of classes"},
-    {"val_mean_absolute_error", true, "of real numbers"},
-    {"val_mean_squared_error", true, "of real numbers"},
-    {"loss", true, "mean loss of the epoch's training images"},
-    {"accuracy", false, "share of them that was right"},
+    {"val_loss", true, "mean loss over the validation images"},
+    {"val_accuracy", false, "accuracy on the validation images"},
+    {"val_top5_accuracy", false, "top-5 accuracy on the validation images"},
+    {"val_f1_macro", false, "mean F1 over classes"},
+    {"val_f1_micro", false, "F1 over all classes together, for multi-label data sets"},
+    {"val_mean_absolute_error", true, "for real-valued targets"},
+    {"val_mean_squared_error", true, "for real-valued targets"},
+    {"loss", true, "mean loss over the epoch's training images"},
+    {"accuracy", false, "accuracy on the epoch's training images"},
 }};
 
 /// Returns the steps, newest first. Those after `newest` belong to an abandoned continuation.

@@ -8,7 +8,7 @@ namespace dllaunch {
 extern const ModelEntry resnet50_multispectral_model;
 const ModelEntry resnet50_multispectral_model{
     .name = "resnet50-multispectral",
-    .summary = "resnet50 whose images have any number of bands and of classes each (sigmoid)",
+    .summary = "resnet50 for multi-label images with any number of bands (sigmoid)",
     .build = [](const ImageShape& image,
                 int classes) { return build_resnet50("resnet50-multispectral", image, classes); },
     .loss = "sigmoid_cross_entropy"};

@@ -52,9 +52,10 @@ struct Misfits {
     constexpr std::size_t few = 3;
     const bool classifier = missing.empty() && unexpected.empty() && layers.size() <= few;
     return {ErrorKind::bad_request, fmt::format("{}", fmt::join(parts, "; ")),
-            classifier ? fmt::format("train.init_skip: [{}] leaves that out: it begins anew",
-                                     fmt::join(layers, ", "))
-                       : "names that train.init_skip lists are left out"};
+            classifier
+                ? fmt::format("train.init_skip: [{}] skips it and initialises it from the seed",
+                              fmt::join(layers, ", "))
+                : "names listed in train.init_skip are skipped"};
   }
 };
 

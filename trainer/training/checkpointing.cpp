@@ -167,7 +167,7 @@ void Checkpointing::tell_failure(std::int64_t epoch, std::int64_t step, const Er
                                  bool goes_on) {
   reports_.checkpoint_failed({.epoch = epoch, .step = step, .why = error.what});
   if (!goes_on) return;
-  options_.warn(fmt::format("checkpoint of step {}: {}; training goes on", step, error.what));
+  options_.warn(fmt::format("checkpoint of step {}: {}; training continues", step, error.what));
 }
 
 void Checkpointing::choose_interval(double save_s) {

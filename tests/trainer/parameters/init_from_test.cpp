@@ -80,7 +80,8 @@ TEST(TakeTensors, AClassifierOfAnotherShapeIsNamedWithTheWayOut) {
   EXPECT_EQ(refused.error().what,
             "unfit: fc.weight is [1000,2], this run needs [4,2], "
             "fc.bias is [1000], this run needs [4]");
-  EXPECT_EQ(refused.error().hint, "train.init_skip: [fc] leaves that out: it begins anew");
+  EXPECT_EQ(refused.error().hint,
+            "train.init_skip: [fc] skips it and initialises it from the seed");
   for (std::size_t i = 0; i < tensors.size(); ++i) EXPECT_EQ(tensors[i].data, model()[i].data);
 
   const auto taken = take(tensors, other, {"fc"});
@@ -101,7 +102,7 @@ TEST(TakeTensors, EverythingThatIsWrongIsToldAtOnce) {
   EXPECT_EQ(refused.error().what,
             "missing: conv.weight; unexpected: head.weight; "
             "unfit: bn.weight is i64, this run needs f32");
-  EXPECT_EQ(refused.error().hint, "names that train.init_skip lists are left out");
+  EXPECT_EQ(refused.error().hint, "names listed in train.init_skip are skipped");
 }
 
 TEST(TakeTensors, CountsMayBeMissing) {

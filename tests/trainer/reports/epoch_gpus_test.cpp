@@ -197,7 +197,7 @@ TEST(GpuNews, TellThatNothingIsKnown) {
   silent.unanswered = 31;
   EXPECT_THAT(GpuNews().of(1, gpus_of({used(1, 1, 1), silent}), ""),
               ElementsAre(HasSubstr("rank 1 on n0, GPU 0000:0f:00.0: its use is not known: no "
-                                    "answer for 31 s; training goes on")));
+                                    "answer for 31 s; training continues")));
   GpuUse failed;
   failed.failed = 1;
   EXPECT_THAT(GpuNews().of(1, gpus_of({failed, failed}), "libnvidia-ml.so.1 is not here"),

@@ -72,7 +72,7 @@ TEST_F(BadData, StopsWithinAStepAndNamesTheFile) {
   ASSERT_TRUE(trained->report.error);
   EXPECT_EQ(trained->report.error->kind, ErrorKind::bad_request);
   EXPECT_THAT(trained->report.error->what, HasSubstr("train/dog/7.jpg: is no JPEG"));
-  EXPECT_EQ(trained->report.error->hint, "dataset.on_bad: skip goes on without bad images");
+  EXPECT_EQ(trained->report.error->hint, "dataset.on_bad: skip continues without bad images");
   EXPECT_LE(trained->losses.size(), 10u);  // two epochs
 }
 

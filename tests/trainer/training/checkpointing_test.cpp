@@ -106,7 +106,7 @@ TEST_F(CheckpointingTest, OrTrainingGoesOnAndTriesAgain) {
   EXPECT_EQ(steps_of("checkpoint_failed"), (std::vector<std::int64_t>{14, 21, 28}));
   EXPECT_EQ(steps_of("checkpoint"), (std::vector<std::int64_t>{7, 35, 42}));
   EXPECT_THAT(warnings, Contains(testing::ContainsRegex("checkpoint of step 14: cannot write .*; "
-                                                        "training goes on")));
+                                                        "training continues")));
   expect_newest(42);
 }
 

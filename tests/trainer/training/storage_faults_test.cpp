@@ -85,7 +85,7 @@ TEST(StorageFaults, AFullDiskMayBeTrainedThrough) {
   const OwnFileSystem run(folder, job, "size=800k");
   if (run.refused()) GTEST_SKIP() << "no mount of one's own: " << run.ended.output;
   EXPECT_EQ(run.ended.exit_code, 1) << "the last checkpoint is not there\n" << run.ended.output;
-  EXPECT_THAT(run.ended.output, HasSubstr("; training goes on"));
+  EXPECT_THAT(run.ended.output, HasSubstr("; training continues"));
   EXPECT_EQ(events_of(folder / "run", "epoch").size(), 6u);
   EXPECT_EQ(events_of(folder / "run", "checkpoint_failed").size(), 5u);
   expect_sound(folder / "kept", 7);

@@ -38,7 +38,7 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 
 extern const DatasetEntry cifar100_dataset;
 const DatasetEntry cifar100_dataset{
-    "cifar100", "photographs of 100 kinds, 32x32 RGB, `train.bin` and `test.bin` in `path`", true,
+    "cifar100", "photographs in 100 classes, 32x32 RGB, `train.bin` and `test.bin` in `path`", true,
     open};
 
 }  // namespace dllaunch

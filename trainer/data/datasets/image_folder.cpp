@@ -84,7 +84,7 @@ Result<ImageFiles> list_files(const fs::path& folder, const std::vector<std::str
       return Error{
           ErrorKind::bad_request,
           fmt::format("{}: class folder without a .jpg file", (folder / name).string()),
-          "remove the folder, or put images into it; dataset.on_bad: skip goes on without"};
+          "remove the folder, or put images into it; dataset.on_bad: skip continues without it"};
     }
   }
   if (files.names.empty()) {

@@ -243,10 +243,9 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 }  // namespace
 
 extern const DatasetEntry npy_dataset;
-const DatasetEntry npy_dataset{
-    "npy",
-    "numpy arrays in `path`: train_images.npy (bytes or float32, larger than memory if need be), "
-    "train_labels.npy, and the same with val_",
-    true, open, "classes layout"};
+const DatasetEntry npy_dataset{"npy",
+                               "numpy arrays in `path`: train_images.npy (bytes or float32, may "
+                               "exceed memory), train_labels.npy, and the same with val_",
+                               true, open, "classes layout"};
 
 }  // namespace dllaunch

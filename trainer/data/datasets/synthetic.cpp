@@ -95,8 +95,8 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 }  // namespace
 
 extern const DatasetEntry synthetic_dataset;
-const DatasetEntry synthetic_dataset{
-    "synthetic", "made-up images that can be learnt, of any number and size; no files", false, open,
-    "images classes channels"};
+const DatasetEntry synthetic_dataset{"synthetic",
+                                     "generated, learnable images of any number and size; no files",
+                                     false, open, "images classes channels"};
 
 }  // namespace dllaunch

@@ -137,7 +137,7 @@ TEST_F(ImageFolders, TheFirstGoodImageSaysTheSize) {
   auto stopped = open();
   ASSERT_FALSE(stopped);
   EXPECT_THAT(stopped.error().what, HasSubstr("train/cat/0.jpg: is no JPEG"));
-  EXPECT_EQ(stopped.error().hint, "dataset.on_bad: skip goes on without bad images");
+  EXPECT_EQ(stopped.error().hint, "dataset.on_bad: skip continues without bad images");
   options_.skip_bad = true;
   auto dataset = open();
   ASSERT_TRUE(dataset) << dataset.error().what;
