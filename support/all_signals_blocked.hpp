@@ -1,4 +1,4 @@
-// Signals are the training thread's: other threads are started with all of them blocked.
+// Threads other than the training thread start with all signals blocked, so it handles them all.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,8 @@
 
 namespace dllaunch {
 
-/// While it lives; a thread takes over the mask of the one that starts it.
+/// Blocks all signals in the calling thread during its lifetime. Threads started meanwhile inherit
+/// the mask.
 class AllSignalsBlocked {
  public:
   AllSignalsBlocked() {

@@ -16,10 +16,11 @@ namespace {
 constexpr std::size_t longest_line = 4096;  // PIPE_BUF: lines of several ranks do not mix
 constexpr unsigned flush_seconds = 2;
 
-// Plain arrays, not strings: die() may run while the heap or a destructor is in pieces.
+// Plain arrays, not strings: die() may run while the heap is corrupt or static objects are being
+// destroyed.
 std::array<char, 256> identity = {};
 
-/// "runtime/communicators/mpi/mpi.cpp" says enough; the build machine's own folders do not.
+/// Drops the build machine's own folders: "mpi/mpi.cpp".
 std::string_view last_two_components(std::string_view path) {
   const auto last = path.rfind('/');
   if (last == std::string_view::npos || last == 0) return path;
@@ -62,8 +63,7 @@ void die(std::string_view what, std::string_view why, Here here) {
     if (*c == '\n' || *c == '\r') *c = ' ';
   }
   *end++ = '\n';
-  // What stdout still holds is worth keeping, but a reader that has stopped reading must not keep
-  // this rank alive.
+  // Flushes stdout, but a reader that no longer reads must not keep this rank alive.
   leave_within(flush_seconds);
   write_all(line.data(), static_cast<std::size_t>(end - line.data()));
   std::fflush(nullptr);

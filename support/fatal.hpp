@@ -1,11 +1,11 @@
-// The end of a rank that cannot go on: device lost, peer dead, library broken.
+// Ends a rank that cannot continue: a device is lost, a peer is dead, a library is broken.
 #pragma once
 
 #include <string_view>
 
 namespace dllaunch {
 
-/// A call site. std::source_location would do, but clang 14 (and its clang-tidy) lack it.
+/// A call site. Replaces std::source_location, which clang 14 (and its clang-tidy) lacks.
 struct Here {
   const char* file;
   int line;
@@ -16,14 +16,14 @@ struct Here {
 
 constexpr int fatal_exit_code = 70;
 
-/// Prints "rank 3 on n1: WHAT: WHY (file:line)" to stderr and leaves with fatal_exit_code at once,
-/// running no destructors: an MPI in an unknown state must not be finalised.
+/// Prints "rank 3 on n1: WHAT: WHY (file:line)" to stderr and exits with fatal_exit_code at once.
+/// Runs no destructors: an MPI in an unknown state must not be finalized.
 [[noreturn]] void die(std::string_view what, std::string_view why, Here here = Here::now());
 
-/// Leaves with fatal_exit_code when so much time has passed, whatever this thread waits for then.
+/// Exits with fatal_exit_code after `seconds`, even if this thread blocks meanwhile.
 void leave_within(unsigned seconds);
 
-/// Who die() speaks for; set once by main, before threads start.
+/// Sets the rank and host that die() names. main calls it once, before threads start.
 void set_fatal_identity(int rank, std::string_view host);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// The text of a file that a user named.
+// Reads a text file that the user named.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace dllaunch {
 
-/// All of it; pipes too. bad_request: names the file when it cannot be read or is over 64 MiB.
+/// Returns the whole text, also from a pipe. bad_request, with the file's name, if it cannot be
+/// read or exceeds 64 MiB.
 Result<std::string> read_file_text(const std::string& path);
 
 }  // namespace dllaunch

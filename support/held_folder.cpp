@@ -26,11 +26,11 @@ Result<Ok> HeldFolder::check() const {
   if (!descriptor_ || ::fstat(*descriptor_, &held) != 0) return Ok{};
   const bool there = ::stat(path_.c_str(), &now) == 0;
   if (there && now.st_ino == held.st_ino && now.st_dev == held.st_dev) return Ok{};
-  return Error{
-      ErrorKind::unavailable,
-      fmt::format("cannot write into {}: {}", path_.string(),
-                  there ? "its file system is away, this is another folder" : std::strerror(errno)),
-      "see that it is mounted on this node, then run again: it resumes"};
+  return Error{ErrorKind::unavailable,
+               fmt::format("cannot write into {}: {}", path_.string(),
+                           there ? "its file system is not mounted, this is another folder"
+                                 : std::strerror(errno)),
+               "mount it on this node, then run again: it resumes"};
 }
 
 }  // namespace dllaunch

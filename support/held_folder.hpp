@@ -1,4 +1,4 @@
-// A folder that has to stay the same one.
+// Detects that a folder was replaced by another one.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,15 @@
 
 namespace dllaunch {
 
-/// Where a file system was mounted there is a folder without it too. What is written into that
-/// while it is away is gone when it comes back.
+/// Keeps a folder open to notice when its file system is unmounted. The empty mount point remains,
+/// and files written there disappear from view when the file system is mounted again.
 class HeldFolder {
  public:
-  /// As it is now; while it is held its number is nobody else's.
+  /// Opens the folder as it is now. While it is open, its inode number is not reused.
   explicit HeldFolder(std::filesystem::path path);
 
-  /// unavailable: there is none under its name now, or another one. Ok where it could not be held.
+  /// unavailable: the path leads to no folder or to another one. Ok if the folder could not be
+  /// opened.
   Result<Ok> check() const;
 
  private:

@@ -28,7 +28,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
-// Digits only: from_chars alone would take "-3".
+// Digits only: from_chars alone would accept "-3".
 std::optional<int> parse_id(std::string_view text) {
   int id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -38,7 +38,7 @@ std::optional<int> parse_id(std::string_view text) {
   return id;
 }
 
-// What a message quotes of a text that came from outside: its beginning, printable.
+// Returns the beginning of untrusted text, made printable, for use in a message.
 std::string quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text.substr(0, 40)) out += (c >= ' ' && c <= '~') ? c : '?';
@@ -214,8 +214,8 @@ Result<IdSet> parse_mask(std::string_view text) {
   if (digits.starts_with("0x") || digits.starts_with("0X")) digits.remove_prefix(2);
   if (digits.empty()) return bad_mask(whole, "is empty");
 
-  // Without its commas a mask of 32-bit groups is one long number, if each group after the first
-  // has all of its digits.
+  // A mask of 32-bit groups is one long number without its commas, if each group after the first
+  // has all its digits.
   std::string number;
   std::size_t in_group = 0;
   bool grouped = false;

@@ -1,4 +1,4 @@
-// A set of small numbers: CPUs, NUMA nodes, ranks. Written as Linux and Slurm write them.
+// A set of small numbers (CPUs, NUMA nodes, ranks), in the notations of Linux and Slurm.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class IdSet {
   void insert(int id);
   void erase(int id);
   bool contains(int id) const;
-  bool contains(const IdSet& other) const;  // every id of `other`
+  bool contains(const IdSet& other) const;  // whether every id of `other` is in this set
   bool intersects(const IdSet& other) const;
   bool empty() const;
   int size() const;
@@ -41,7 +41,7 @@ class IdSet {
   friend bool operator==(const IdSet& a, const IdSet& b) = default;
 
  private:
-  std::vector<std::uint64_t> words_;  // no trailing zero words, so == is equality of sets
+  std::vector<std::uint64_t> words_;  // no trailing zero words, so that == compares sets
 };
 
 /// "0-3,8" (ascending, ranges of two are written "0-1"); "" for the empty set.
@@ -50,11 +50,11 @@ std::string to_list(const IdSet& set);
 /// Lower-case hexadecimal with 0x and no leading zeros: "0xfe00"; "0x0" for the empty set.
 std::string to_mask(const IdSet& set);
 
-/// "0-3,8", spaces around items allowed, empty text is the empty set.
-/// bad_request: names the item that is not a number, a range or is above max_id.
+/// Parses "0-3,8". Spaces around items are allowed; empty text is the empty set. bad_request names
+/// the item that is not a number or a range, or is above max_id.
 Result<IdSet> parse_id_list(std::string_view text);
 
-/// "0xfe00", "fe00", or the kernel's comma-separated 32-bit groups "00000000,0000fe00".
+/// Parses "0xfe00", "fe00", or the kernel's comma-separated 32-bit groups "00000000,0000fe00".
 Result<IdSet> parse_mask(std::string_view text);
 
 }  // namespace dllaunch

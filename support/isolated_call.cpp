@@ -24,11 +24,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An answer says its length, so that it is known to be whole without the exit status, which a
-// SIGCHLD handler of the caller may take away, and without the end of the pipe, which a child
-// forked by another thread may hold open.
+// An answer carries its length, so its end is known without the exit status and without EOF. A
+// SIGCHLD handler of the caller may consume the status, and a child forked by another thread may
+// hold the pipe open.
 struct Head {
-  char kind;  // of the error, or `is_value`
+  char kind;  // an ErrorKind, or `is_value`
   std::uint64_t bytes;
 };
 constexpr char is_value = -1;
@@ -65,7 +65,7 @@ Result<std::string> decode(const std::string& text) {
   return Error{static_cast<ErrorKind>(head.kind), body.substr(0, middle), body.substr(middle + 1)};
 }
 
-// Damaged input may ask for more memory than the node has.
+// Damaged input may request more memory than the node has.
 void limit_memory() {
   constexpr rlim_t more_bytes = rlim_t{2} << 30;
   long pages = 0;
@@ -82,7 +82,7 @@ void limit_memory() {
 }
 
 [[noreturn]] void be_the_child(const IsolatedCall& call, int pipe_end) {
-  // A library's complaints are not ours to print, and its crash should leave no core file.
+  // The library's own output is dropped, and a crash leaves no core file.
   if (const int null = open("/dev/null", O_RDWR); null >= 0) {
     dup2(null, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);
@@ -105,16 +105,16 @@ void limit_memory() {
     if (count < 0 && errno != EINTR) _exit(1);
     if (count > 0) sent += static_cast<std::size_t>(count);
   }
-  _exit(0);  // no destructors and no atexit: they belong to the parent
+  _exit(0);  // no destructors, no atexit: they belong to the parent
 }
 
-/// A call that was started, and what has come of it.
+/// A started call and its result so far.
 struct Started {
   pid_t child = -1;  // -1: none to wait for
   int pipe_end = -1;
   Clock::time_point deadline = {};
   std::string text = {};
-  std::string trouble = {};  // it could not be started
+  std::string trouble = {};  // why it could not be started
   bool late = false;
   int status = 0;
 };
@@ -141,14 +141,14 @@ Started start(const IsolatedCall& call, Clock::time_point now) {
   return started;
 }
 
-/// Nothing more is wanted of it.
+/// Closes the pipe; the rest of the answer is discarded.
 void finish(Started& call) {
   close(call.pipe_end);
   call.pipe_end = -1;
   if (call.late || call.text.size() > most_bytes) kill(call.child, SIGKILL);
 }
 
-/// Takes what is there, until the answer is whole or the other end closes.
+/// Reads what is available, until the answer is complete or the pipe is closed.
 void read_some(Started& call) {
   std::array<char, 65536> buffer;
   const auto count = read(call.pipe_end, buffer.data(), buffer.size());
@@ -157,7 +157,7 @@ void read_some(Started& call) {
   if (count <= 0 || is_whole(call.text) || call.text.size() > most_bytes) finish(call);
 }
 
-/// Until every answer is whole, its pipe closed, or its deadline come.
+/// Reads until each call has answered, closed its pipe or passed its deadline.
 void read_all(std::vector<Started>& calls) {
   for (;;) {
     std::vector<pollfd> waiting;
@@ -195,8 +195,8 @@ bool has_ended(Started& call) {
   return waited == call.child || (waited < 0 && errno != EINTR);
 }
 
-// A process that a driver holds in the kernel does not even die of SIGKILL: it is left behind after
-// a second, for init to collect.
+// SIGKILL does not end a process that is blocked in a driver. After a second it is left for init to
+// reap.
 void reap(std::vector<Started>& calls) {
   const auto end = Clock::now() + std::chrono::seconds(1);
   for (std::chrono::microseconds pause{50};; pause = std::min(pause * 2, longest_pause)) {

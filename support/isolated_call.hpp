@@ -1,4 +1,4 @@
-// Running a function that may crash or hang, without crashing or hanging.
+// Runs functions that may crash or hang without taking the caller down.
 #pragma once
 
 #include <chrono>
@@ -10,22 +10,23 @@
 
 namespace dllaunch {
 
-/// Runs `work` in a forked child, its stdout and stderr thrown away, and returns the text it made
-/// or the error it returned. Whatever else `work` does to its memory, files or environment is lost.
-/// unavailable: no child could be started, or it died; says of which signal.
-/// timeout: no answer after `deadline`; the child is killed.
+/// Returns the text or the error that `work` returned. It runs in a forked child with stdout and
+/// stderr discarded; its changes to memory, files or environment are lost.
+/// unavailable: the child could not be started, or it died (the message names the signal). timeout:
+/// no answer within `deadline`; the child is killed.
 Result<std::string> isolated_call(const std::function<Result<std::string>()>& work,
                                   std::chrono::milliseconds deadline);
 
 struct IsolatedCall {
   std::function<Result<std::string>()> work = {};
-  std::chrono::milliseconds deadline{0};  // from the start of all
-  /// What damaged input must not take from the node. GPU drivers reserve terabytes of addresses.
+  std::chrono::milliseconds deadline{0};  // from the start of all calls
+  /// Limits the child's memory, for damaged input. Off for GPU drivers: they reserve terabytes of
+  /// addresses.
   bool bounded_memory = true;
 };
 
-/// The same of several at once, side by side, each in a child of its own: the answers in their
-/// order. Costs the longest deadline and, where a child cannot be killed, one second more.
+/// Runs several calls in parallel, each in its own child. Returns the answers in their order. Takes
+/// at most the longest deadline, plus one second if a child cannot be killed.
 std::vector<Result<std::string>> isolated_calls(const std::vector<IsolatedCall>& calls);
 
 }  // namespace dllaunch

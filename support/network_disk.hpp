@@ -1,12 +1,12 @@
-// Which folders are a machine's own, and which it shares with others.
+// Tells local folders from those on a network file system.
 #pragma once
 
 #include <string>
 
 namespace dllaunch {
 
-/// On a file system that other machines see too: one of the kinds that clusters have. One that is
-/// not known counts as the machine's own, a path that is not there as another's.
+/// True if the path lies on one of the network file systems that clusters use, or does not exist.
+/// Unknown file systems count as local.
 bool lies_on_network(const std::string& path);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// Random numbers as a function of (key, counter): the same on every rank, machine and thread.
+// Random numbers as a function of (key, counter): identical on every rank, machine and thread.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace dllaunch {
 
-/// The finaliser of splitmix64 (Steele, Lea, Flood 2014): a bijection whose every output bit
+/// The finalizer of splitmix64 (Steele, Lea, Flood 2014): a bijection in which every output bit
 /// depends on every input bit.
 constexpr std::uint64_t mix_bits(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -19,7 +19,7 @@ constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t counter) {
   return mix_bits(key + (counter + 1) * 0x9e3779b97f4a7c15u);
 }
 
-/// A key of its own for every (seed, purpose): sequences of different keys are unrelated.
+/// Returns a key for (seed, purpose). Sequences of different keys are independent.
 constexpr std::uint64_t random_key(std::uint64_t seed, std::string_view purpose) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (const char c : purpose) {
@@ -28,7 +28,7 @@ constexpr std::uint64_t random_key(std::uint64_t seed, std::string_view purpose)
   return random_bits(mix_bits(seed), hash);
 }
 
-/// 0 .. bound-1: the upper half of bits * bound. Not quite uniform by bound / 2^64.
+/// 0 .. bound-1: the upper half of bits * bound. The bias is below bound / 2^64.
 constexpr std::uint64_t random_below(std::uint64_t bits, std::uint64_t bound) {
   const std::uint64_t bits_low = bits & 0xffffffffu;
   const std::uint64_t bits_high = bits >> 32;

@@ -1,12 +1,12 @@
-// Opening what others may have put where a file of ours should be.
+// Opens files whose place another user may have taken.
 #pragma once
 
 #include <string>
 
 namespace dllaunch {
 
-/// A descriptor to read from, -1 (and errno) where there is none. A pipe or a device is refused
-/// at once: to open or to read one may wait for ever.
+/// Returns a descriptor for reading, or -1 and errno. Refuses pipes and devices: opening or reading
+/// them may block forever.
 int open_regular_file(const std::string& path);
 
 }  // namespace dllaunch

@@ -1,4 +1,7 @@
-// A value, or the reason there is none.
+// Support: errors, files, shared memory and signals, for use by every room.
+// Knows nothing of ranks, topologies, models or Slurm.
+//
+// A value, or the reason why there is none.
 #pragma once
 
 #include <cassert>
@@ -9,10 +12,10 @@
 
 namespace dllaunch {
 
-/// Named after what the reader should do next. Exit codes: launcher/cli/main.cpp.
+/// Named after what the user should do next. Exit codes: launcher/cli/main.cpp.
 enum class ErrorKind {
-  bad_request,    // meaningless as asked: fix the command or the file
-  unsatisfiable,  // meaningful, but this cluster or machine cannot do it: ask for less
+  bad_request,    // makes no sense as requested: fix the command or the file
+  unsatisfiable,  // makes sense, but this cluster or machine cannot do it: ask for less
   unavailable,    // a program, device or peer did not answer or is not installed
   timeout,        // it answered too late
 };
@@ -23,21 +26,21 @@ struct Error {
       {};  // a fact, lower case, no full stop: "asked for 16 GPUs per node, node has 8"
   std::string hint = {};  // one thing to try: "use --gpus-per-node=8"; may be empty
 
-  /// The same error seen from one level up: "placement: asked for 16 GPUs ...".
+  /// Prefixes the error with its context: "placement: asked for 16 GPUs ...".
   Error within(std::string_view place) && {
     what = std::string(place) + ": " + what;
     return std::move(*this);
   }
 };
 
-/// The value of an operation that has none.
+/// The value of an operation that returns none.
 struct Ok {};
 
-/// Either a T or an Error. Looking at the one that is not there is a bug and asserts.
+/// Either a T or an Error. Accessing the one that is absent is a bug and asserts.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  // Implicit on purpose: `return value;` and `return Error{...};` need no ceremony.
+  // Implicit on purpose: `return value;` and `return Error{...};` just work.
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 

@@ -15,7 +15,7 @@ int open_run_file(const std::string& run_dir, const std::string& path, int flags
   const int file = open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
   if (file < 0 || (flags & O_CREAT) == 0 || !is_shared(run_dir)) return file;
   struct stat now {};
-  // One that is another user's keeps what its owner gave it.
+  // A file of another user keeps the mode that its owner gave it.
   if (fstat(file, &now) == 0 && now.st_uid == geteuid() && (now.st_mode & S_IRGRP) == 0)
     fchmod(file, (now.st_mode & 07777) | S_IRGRP);
   return file;

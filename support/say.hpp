@@ -1,4 +1,4 @@
-// Lines for a person, to wherever the caller sends them.
+// Prints lines for the user, wherever the caller sends them.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 
 namespace dllaunch {
 
-/// Takes one line without its end.
+/// Takes one line without its newline.
 using Say = std::function<void(std::string_view line)>;
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// A shared object opened by name, and functions in it that may be missing.
+// A shared object opened by name, with functions that may be missing.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ class SharedLibrary {
   // Never closed: vendor libraries leave threads and exit handlers behind.
 
   bool opened() const { return handle_ != nullptr; }
-  /// The loader's words when it did not open; empty when there is simply no such file.
+  /// dlerror() if opening failed; empty if there is simply no such file.
   const std::string& why() const { return why_; }
 
-  /// Sets `function` to the symbol `name`, to nullptr when the library has none.
+  /// Sets `function` to the symbol `name`, or to nullptr if the library lacks it.
   template <typename Function>
   bool find(const char* name, Function*& function) const {
     static_assert(std::is_function_v<Function>);

@@ -45,7 +45,7 @@ Result<FileDescriptor> open_shared_memory(const MemoryOffer& offer) {
   FileDescriptor memory(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!memory) return failure(path);
   if (inode(memory.get()) != offer.inode) {
-    return Error{ErrorKind::unavailable, path + ": another process's", ""};
+    return Error{ErrorKind::unavailable, path + ": belongs to another process", ""};
   }
   return memory;
 }

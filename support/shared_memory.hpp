@@ -1,5 +1,5 @@
-// Memory that processes of one host share without a name: nothing is left behind when one is
-// killed, and nothing counts against /dev/shm, which is 64 MiB in many containers.
+// Anonymous memory shared by processes of one host. Nothing stays behind when a process is killed,
+// and nothing counts against /dev/shm, which is 64 MiB in many containers.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace dllaunch {
 
-/// Closed with this.
+/// Owns a descriptor and closes it.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -29,21 +29,21 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-/// What another process of this host needs to open it.
+/// What another process of this host needs to open the memory.
 struct MemoryOffer {
   std::int64_t pid = 0;
   std::int64_t fd = -1;
-  std::int64_t inode = -1;  // in another PID namespace the number would be somebody else's
+  std::int64_t inode = -1;  // detects another PID namespace, where `pid` is a different process
 };
 
-/// Zeroed. unavailable: the kernel refuses.
+/// Returns zeroed memory. unavailable: the kernel refuses.
 Result<FileDescriptor> make_shared_memory(std::size_t bytes);
-/// What others open as long as `memory` is open here.
+/// Returns an offer that is valid while `memory` is open in this process.
 MemoryOffer offer_of(const FileDescriptor& memory);
-/// unavailable: the process, or the right to look into it, is not there.
+/// unavailable: the process is gone, or may not be inspected.
 Result<FileDescriptor> open_shared_memory(const MemoryOffer& offer);
 
-/// Unmapped with this; needs its descriptor no longer.
+/// A mapping; unmapped on destruction. Outlives its descriptor.
 class MappedMemory {
  public:
   static Result<MappedMemory> map(const FileDescriptor& memory, std::size_t bytes);

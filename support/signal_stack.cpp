@@ -10,7 +10,7 @@
 namespace dllaunch {
 namespace {
 
-/// What the kernel puts there (11 KiB with AMX's registers), and what backtrace() wants.
+/// Returns what the kernel saves (11 KiB with AMX registers) plus what backtrace() needs.
 std::size_t least_size() {
   const long frame = ::sysconf(_SC_MINSIGSTKSZ);
   return static_cast<std::size_t>(std::max(frame, 2048L)) + std::size_t{16} * 1024;
@@ -34,7 +34,7 @@ class SignalStack {
   ~SignalStack() {
     stack_t now = {};
     if (stack_.ss_sp == nullptr || ::sigaltstack(nullptr, &now) != 0) return;
-    // Whoever set another one meanwhile keeps it.
+    // A stack set by other code meanwhile stays.
     if (now.ss_sp == stack_.ss_sp) {
       const stack_t none = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};
       if (::sigaltstack(&none, nullptr) != 0) return;

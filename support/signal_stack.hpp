@@ -1,18 +1,19 @@
-// How a rank handles signals: on a stack of their own.
+// Signal handlers on an alternate stack.
 //
-// oneDNN's matrix kernels for AVX-512 (seen in 2.6.3, lenet's convolutions) let the stack pointer
-// point at other memory while they run. A handler on the thread's own stack writes over that: one
+// oneDNN's AVX-512 matrix kernels (seen in 2.6.3, lenet's convolutions) point the stack pointer at
+// other memory while they run. A handler on the thread's own stack overwrites that memory: one
 // signal in a hundred ended in "corrupted size vs. prev_size" or SIGSEGV some steps later.
 #pragma once
 
 namespace dllaunch {
 
-/// Handlers of the calling thread run on a stack of their own from now on, until it ends. Does
-/// nothing where there is one that is large enough, or no memory for it.
+/// Gives the calling thread an alternate signal stack until it ends. Does nothing if it has a large
+/// enough one, or if memory is exhausted.
 void use_signal_stack();
 
-/// SA_RESTART | SA_ONSTACK | FLAGS; the calling thread gets a stack for it. Threads that compute
-/// beside it are to be started with AllSignalsBlocked. False: the system refuses the signal.
+/// Installs a handler with SA_RESTART | SA_ONSTACK | FLAGS and gives the calling thread a signal
+/// stack. Returns false if the system refuses the signal. Start other compute threads with
+/// AllSignalsBlocked.
 bool handle_signal(int number, void (*handler)(int), int flags = 0);
 
 }  // namespace dllaunch

@@ -19,11 +19,11 @@ Error unreadable(const std::string& name, int why) {
   constexpr std::array<int, 3> absent = {ENOENT, ENOTDIR, ELOOP};
   if (std::ranges::find(absent, why) != absent.end())
     return {ErrorKind::bad_request, name + " is missing", ""};
-  // EINVAL: a FIFO or a device, which open_regular_file() refuses.
+  // EINVAL: open_regular_file() refused a FIFO or a device.
   const bool no_file = why == EISDIR || why == EINVAL;
   return {no_file ? ErrorKind::bad_request : ErrorKind::unavailable,
           fmt::format("{} cannot be read: {}", name,
-                      why == EINVAL ? "it is no file" : std::strerror(why)),
+                      why == EINVAL ? "it is not a regular file" : std::strerror(why)),
           ""};
 }
 
@@ -38,14 +38,14 @@ Result<std::vector<std::byte>> read_open_file(int file, const std::string& name,
     content.resize(size);
   } catch (const std::bad_alloc&) {
     return Error{ErrorKind::unavailable,
-                 fmt::format("{} has {} bytes, for which there is no memory", name, size), ""};
+                 fmt::format("{} has {} bytes, more than fit into memory", name, size), ""};
   }
   for (std::size_t done = 0; done < content.size();) {
     const ssize_t count = ::read(file, content.data() + done, content.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return unreadable(name, errno);
     if (count == 0) {
-      return Error{ErrorKind::bad_request, name + " became shorter while it was read", ""};
+      return Error{ErrorKind::bad_request, name + " was truncated while it was read", ""};
     }
     done += static_cast<std::size_t>(count);
   }

@@ -1,4 +1,4 @@
-// A file that is read whole, once its size is known to make sense.
+// Reads whole files whose size is checked first.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,12 @@
 
 namespace dllaunch {
 
-/// Whether a file of so many bytes is worth the memory; where not, the error that says why.
+/// Ok if a file of this size is worth reading; otherwise the reason why not.
 using JudgeSize = std::function<Result<Ok>(std::uint64_t bytes)>;
 
-/// The content of a regular file. An error names the file by the last part of its path.
-/// bad_request: there is none, or something else of that name (a directory, a FIFO), or what
-/// `judge` says. unavailable: it may be sound and cannot be read now: the file system refuses
-/// (EACCES, EIO, ESTALE, EMFILE ...), or there is no memory for it.
+/// Returns the content of a regular file. Errors name the file by the last part of its path.
+/// bad_request: it is missing, not a regular file, or rejected by `judge`. unavailable: it cannot
+/// be read now (EACCES, EIO, ESTALE, EMFILE ...), or memory is exhausted.
 Result<std::vector<std::byte>> read_whole_file(const std::filesystem::path& file,
                                                const JudgeSize& judge);
 

@@ -92,7 +92,7 @@ std::string render_command_help(const Command& command, const CLI::App& app) {
   return text + fmt::format("\n{}:\n", global_group) + render_rows(global);
 }
 
-std::string render_help() {
+std::string render_help(std::span<const CommandGroup> known) {
   std::string text =
       R"(dllaunch: one YAML file becomes a bound, running multi-GPU training job
 
@@ -100,7 +100,7 @@ Examples:
   dllaunch train.yaml                          run it: on Slurm where there is one, else here
   dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
 )";
-  for (const CommandGroup& group : command_groups()) {
+  for (const CommandGroup& group : known) {
     if (group.title == for_scripts) {
       text += fmt::format("\n{}: {}\n", group.title, names_of(group));
       continue;

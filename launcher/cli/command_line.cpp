@@ -47,16 +47,22 @@ std::size_t position_of_command(const std::vector<std::string>& args) {
   return std::min(at, args.size());
 }
 
-const Command* find_command(std::string_view name) {
-  for (const Command* command : commands()) {
-    if (command->name == name) return command;
+using Commands = std::span<const CommandGroup>;
+
+const Command* find_command(Commands known, std::string_view name) {
+  for (const CommandGroup& group : known) {
+    for (const Command* command : group.commands) {
+      if (command->name == name) return command;
+    }
   }
   return nullptr;
 }
 
-std::vector<std::string> command_names() {
+std::vector<std::string> command_names(Commands known) {
   std::vector<std::string> names;
-  for (const Command* command : commands()) names.emplace_back(command->name);
+  for (const CommandGroup& group : known) {
+    for (const Command* command : group.commands) names.emplace_back(command->name);
+  }
   return names;
 }
 
@@ -66,14 +72,14 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-Error unknown_word(const std::string& word) {
+Error unknown_word(Commands known, const std::string& word) {
   const bool like_a_file = word.find_first_of("./") != std::string::npos;
   if (like_a_file) {
     return {ErrorKind::bad_request, "no such file: '" + word + "'",
-            "the name of a job file that exists, or one of: " + join(command_names())};
+            "the name of a job file that exists, or one of: " + join(command_names(known))};
   }
   std::string what = "unknown verb '" + word + "'";
-  const auto names = command_names();
+  const auto names = command_names(known);
   if (const auto near = nearest_name(word, names)) what += "; did you mean '" + *near + "'?";
   return {ErrorKind::bad_request, what, "one of: " + join(names) + "; or the name of a job file"};
 }
@@ -131,7 +137,7 @@ Result<Parsed> parse_command(const Command& command, std::vector<std::string> ar
 }
 
 /// The options before the command; an answer where they ask `dllaunch` itself for one.
-Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
+Result<std::optional<Answer>> parse_leading(Commands known, std::vector<std::string> args) {
   CLI::App app;
   GlobalOptions globals;
   bool version_asked = false;
@@ -141,7 +147,7 @@ Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
   try {
     app.parse(args);
   } catch (const CLI::CallForHelp&) {
-    return std::optional(Answer{render_help()});
+    return std::optional(Answer{render_help(known)});
   } catch (const CLI::ParseError& error) {
     const auto extra = app.remaining();
     Error failure = extra.empty() ? Error{ErrorKind::bad_request, as_fact(error.what()), ""}
@@ -155,12 +161,12 @@ Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
 
 }  // namespace
 
-Result<Parsed> parse_command_line(const std::vector<std::string>& args,
+Result<Parsed> parse_command_line(Commands known, const std::vector<std::string>& args,
                                   const std::function<bool(const std::string&)>& exists) {
   const std::size_t at = position_of_command(args);
   const auto leading_end = args.begin() + static_cast<std::ptrdiff_t>(at);
   std::vector<std::string> rest(args.begin(), leading_end);
-  auto answer = parse_leading(rest);
+  auto answer = parse_leading(known, rest);
   if (!answer) return std::move(answer).error();
   if (*answer) return Parsed{**std::move(answer)};
   if (at == args.size()) {
@@ -168,10 +174,10 @@ Result<Parsed> parse_command_line(const std::vector<std::string>& args,
                  "dllaunch --help"};
   }
 
-  const Command* command = find_command(args[at]);
+  const Command* command = find_command(known, args[at]);
   if (command == nullptr) {
-    command = exists(args[at]) ? find_command("run") : nullptr;
-    if (command == nullptr) return unknown_word(args[at]);
+    command = exists(args[at]) ? find_command(known, "run") : nullptr;
+    if (command == nullptr) return unknown_word(known, args[at]);
     rest.push_back(args[at]);
   }
   rest.insert(rest.end(), leading_end + 1, args.end());

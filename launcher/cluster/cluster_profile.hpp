@@ -9,7 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "launcher/job/job_file.hpp"
+#include "launcher/config/diagnostics.hpp"
 #include "topology/node/topology.hpp"
 
 namespace dllaunch {

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "launcher/cluster/probed_node.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -16,7 +16,7 @@
 #include "launcher/daemon/page.hpp"
 #include "launcher/daemon/run_text.hpp"
 #include "launcher/monitor/run_status.hpp"
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
 
 namespace dllaunch {
 namespace {

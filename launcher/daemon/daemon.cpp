@@ -28,7 +28,7 @@
 #include "launcher/daemon/log_file.hpp"
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
 
 namespace dllaunch {
 namespace {

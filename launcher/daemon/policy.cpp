@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 
 namespace dllaunch {
 namespace {

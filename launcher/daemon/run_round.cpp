@@ -14,9 +14,10 @@
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/usage.hpp"
 #include "launcher/job/job_file.hpp"
-#include "launcher/plan/sbatch_overrides.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/option_overrides.hpp"
+#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {

@@ -14,7 +14,7 @@
 #include "launcher/daemon/event_watch.hpp"
 #include "launcher/daemon/folder_probe.hpp"
 #include "launcher/daemon/policy.hpp"
-#include "launcher/daemon/settings.hpp"
+#include "launcher/daemon/client/settings.hpp"
 #include "launcher/daemon/store.hpp"
 #include "launcher/daemon/submitter.hpp"
 #include "launcher/monitor/run_state.hpp"

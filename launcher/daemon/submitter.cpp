@@ -10,10 +10,11 @@
 
 #include "launcher/daemon/policy.hpp"
 #include "launcher/launch/submission.hpp"
-#include "launcher/plan/sbatch_overrides.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/option_overrides.hpp"
+#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {

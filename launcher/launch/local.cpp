@@ -9,7 +9,7 @@
 #include <map>
 #include <optional>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 #include "launcher/launch/openmpi_scratch.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"

@@ -6,11 +6,13 @@
 #include <csignal>
 #include <utility>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 #include "launcher/launch/submission.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "support/id_set.hpp"
 
@@ -246,28 +248,6 @@ class JobWatch {
   std::string tasks_told_;
   int most_tasks_ = 0;  // seen at once: the first look sees all but those that are over already
 };
-
-}  // namespace
-
-Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
-                                            System& system) {
-  auto text = system.read_file(run.job_id());
-  const auto id = text ? job_id_in(*text) : std::nullopt;
-  if (!id) return std::optional<QueuedJob>();  // none was submitted
-  auto queued = queued_jobs(system, *id);
-  if (!queued)
-    return std::move(queued).error().within("is job " + *id + " of this run still there");
-  const auto ours = identity_of(plan, run, *id);
-  for (auto& job : *queued) {
-    if (is_final_state(job.state) || !is_same_job(ours, job.origin)) continue;
-    job.id = *id;
-    return std::optional<QueuedJob>(std::move(job));
-  }
-  if (auto here = check_cluster(system, run, *id); !here) return std::move(here).error();
-  return std::optional<QueuedJob>();
-}
-
-namespace {
 
 /// The intent stays until the job's number is on the disk. A job that runs has written it itself,
 /// and the file's age is the run's.

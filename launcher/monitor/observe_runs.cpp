@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "launcher/base/format.hpp"
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
-#include "launcher/monitor/progress.hpp"
 #include "launcher/monitor/run_state.hpp"
-#include "launcher/run/log_line.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {

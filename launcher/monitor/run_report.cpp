@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
-#include "launcher/monitor/progress.hpp"
+#include "launcher/base/format.hpp"
+#include "launcher/base/shown_line.hpp"
 #include "launcher/os/line_tail.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/run/history.hpp"
-#include "launcher/run/log_line.hpp"
-#include "launcher/run/stored_json.hpp"
 #include "launcher/run/summary.hpp"
 
 namespace dllaunch {

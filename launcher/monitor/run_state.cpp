@@ -6,8 +6,10 @@
 #include <iterator>
 #include <string_view>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/history.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/slurm/slurm_job.hpp"

@@ -11,7 +11,7 @@
 
 #include "launcher/os/system.hpp"
 #include "launcher/run/events.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/slurm/job_identity.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 
@@ -38,7 +38,7 @@ struct RunState {
   std::string state;
   std::vector<QueuedJob> jobs = {};  // in the queue: of an array several
   bool number_taken = false;         // the queue has another job of the run's number
-  std::optional<RunOwner> owner = {};
+  std::optional<RunLockHolder> owner = {};
   std::optional<double> seconds = {};  // it has run
   std::string where = {};              // nodes, or this machine's name
   RunProgress progress = {};

@@ -10,8 +10,9 @@
 #include <tuple>
 #include <utility>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/monitor/progress.hpp"
+#include "launcher/base/shown_line.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/log_line.hpp"

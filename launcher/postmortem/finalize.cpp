@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/launch/slurm.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/events.hpp"
+#include "launcher/run/job_record.hpp"
+#include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
 namespace {

@@ -6,10 +6,10 @@
 #include <charconv>
 #include <filesystem>
 
-#include "launcher/doctor/gather.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "launcher/run/stored_json.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/node_survey.hpp"
 #include "support/isolated_call.hpp"
 
 namespace dllaunch {

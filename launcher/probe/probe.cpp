@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "launcher/cluster/probed_node.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/run/failure.hpp"
-#include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "topology/diagnosis/visible_gpus.hpp"
 
 namespace dllaunch {

@@ -8,9 +8,9 @@
 #include <csignal>
 #include <cstring>
 
+#include "launcher/base/exit_code.hpp"
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
-#include "launcher/cli/command.hpp"
-#include "launcher/run/log_line.hpp"
 
 namespace dllaunch {
 namespace {

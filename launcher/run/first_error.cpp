@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"

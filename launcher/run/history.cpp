@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
-#include "launcher/run/log_line.hpp"
 
 namespace dllaunch {
 namespace {

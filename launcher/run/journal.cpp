@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "launcher/base/utf8.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "support/regular_file.hpp"
 #include "support/run_file.hpp"

@@ -8,6 +8,7 @@
 #include "launcher/config/yaml_text.hpp"
 #include "launcher/job/job_changes.hpp"
 #include "launcher/job/job_file.hpp"
+#include "launcher/os/atomic_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/monitor/progress.hpp"
 
 namespace dllaunch {
 namespace {

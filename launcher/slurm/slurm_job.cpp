@@ -8,7 +8,7 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "launcher/plan/sbatch_overrides.hpp"
+#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_json.hpp"
 
 namespace dllaunch {

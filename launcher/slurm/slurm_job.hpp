@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "launcher/os/system.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/slurm/job_identity.hpp"
 #include "launcher/slurm/pending_reasons.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 

@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <random>
 
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/plan/stage.hpp"
-#include "launcher/run/run_dir.hpp"
 #include "support/network_disk.hpp"
 
 namespace dllaunch {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <thread>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/storage.hpp"

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/first_error.hpp"

@@ -8,14 +8,15 @@ namespace dllaunch {
 ObservedCommunicator::ObservedCommunicator(std::unique_ptr<Communicator> inner, Activity& activity)
     : inner_(std::move(inner)), activity_(activity) {}
 
-/// Ranks part together, and one that does not come keeps the others: to them it is a barrier.
+/// Destruction is collective and counts as a barrier: a missing rank keeps the others waiting.
 ObservedCommunicator::~ObservedCommunicator() {
   announce(CollectiveKind::barrier, 0);
   inner_.reset();
-  activity_.end_wait();  // no more: whoever listened may be gone
+  activity_.end_wait();  // no end_collective(): the listener may be gone
 }
 
-/// Before the call, which may block until others come: until it returns, this rank waits.
+/// Called before a collective that may block until other ranks come. Until then this rank is
+/// waiting.
 std::uint64_t ObservedCommunicator::announce(CollectiveKind kind, std::uint64_t bytes) {
   announced_ns_ = monotonic_ns();
   const std::uint64_t number = activity_.begin_collective();
@@ -99,7 +100,7 @@ void ObservedCommunicator::wait(Pending pending) {
   end(pending);
 }
 
-/// To those who wait it is a barrier.
+/// Counts as a barrier.
 std::span<std::byte> ObservedCommunicator::allocate(std::size_t bytes) {
   const std::uint64_t number = announce(CollectiveKind::barrier, 0);
   const std::span<std::byte> memory = inner_->allocate(bytes);

@@ -1,4 +1,4 @@
-// A communicator that says, through an Activity, what it begins, ends and waits for.
+// A communicator that records in an Activity what it begins, ends and waits for.
 #pragma once
 
 #include <deque>
@@ -9,7 +9,7 @@
 
 namespace dllaunch {
 
-/// Everything else is `inner`'s. `activity` outlives this.
+/// Forwards everything to `inner`. `activity` must outlive this object.
 class ObservedCommunicator final : public Communicator {
  public:
   ObservedCommunicator(std::unique_ptr<Communicator> inner, Activity& activity);
@@ -36,7 +36,7 @@ class ObservedCommunicator final : public Communicator {
  private:
   struct Operation {
     std::uint64_t number = 0;
-    std::int64_t id = 0;  // of inner's Pending
+    std::int64_t id = 0;  // of the inner Pending
     CollectiveKind kind = CollectiveKind::barrier;
     std::uint64_t bytes = 0;
     std::int64_t begin_ns = 0;
@@ -51,7 +51,7 @@ class ObservedCommunicator final : public Communicator {
   std::unique_ptr<Communicator> inner_;
   Activity& activity_;
   std::int64_t announced_ns_ = 0;
-  std::deque<Operation> live_;  // begun and not all ended, in order
+  std::deque<Operation> live_;  // begun, in order; the front has not ended
 };
 
 }  // namespace dllaunch

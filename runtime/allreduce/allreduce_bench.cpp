@@ -23,8 +23,8 @@ double slowest(Communicator& communicator, double value) {
   return value;
 }
 
-/// Small whole numbers, another one everywhere: their sums are exact, and a byte out of place
-/// shows.
+/// Small integers that differ by rank and position: their sums are exact, and a misplaced byte is
+/// detected.
 float value_of(int rank, std::size_t i) {
   return static_cast<float>((static_cast<std::size_t>(rank) * 7 + i * 3) % 31);
 }
@@ -48,7 +48,7 @@ bool is_correct(Communicator& communicator, std::span<float> data) {
 AllReduceRow measure(Communicator& communicator, std::span<float> data, int iterations) {
   const std::vector<float> zeros(data.size());  // stays finite however often it is summed
   communicator.copy(data.data(), zeros.data(), data.size_bytes());
-  reduce(communicator, data);  // the first one pays for pages and connections
+  reduce(communicator, data);  // warm-up: page faults and connections
   double best_us = std::numeric_limits<double>::infinity();
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     communicator.wait(communicator.barrier());

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-/// Minimises the sum of ((x0 latency + x1 inverse) / us - 1)^2 over both, or over one of them.
+/// Minimizes the sum of ((x0 latency + x1 inverse) / us - 1)^2 over both, or over one of them.
 struct NormalEquations {
   double a00 = 0;
   double a01 = 0;
@@ -31,14 +31,15 @@ struct Solution {
   double us_per_byte = 0;
 };
 
-/// Nothing where the equations are as good as one.
+/// nullopt if the equations are nearly dependent.
 std::optional<Solution> solve(const NormalEquations& e) {
   constexpr double nearly_singular = 1e-12;
   const double determinant = e.a00 * e.a11 - e.a01 * e.a01;
   if (determinant <= nearly_singular * e.a00 * e.a11) return std::nullopt;
   Solution solution{(e.b0 * e.a11 - e.b1 * e.a01) / determinant,
                     (e.b1 * e.a00 - e.b0 * e.a01) / determinant};
-  // The least of a convex function over two positive numbers is inside, or where one of them is 0.
+  // A convex function of two non-negative numbers has its minimum inside, or where one of them is
+  // 0.
   if (solution.latency_us < 0) solution = {0, e.b1 / e.a11};
   if (solution.us_per_byte < 0) solution = {e.b0 / e.a00, 0};
   return solution;
@@ -53,10 +54,10 @@ std::optional<MessageCost> cost_between_nodes(std::string_view communicator, std
   const auto n = static_cast<double>(bytes);
   if (shape.nodes < 2) return std::nullopt;
   if (communicator == "hierarchical") {
-    // How smaller ones go depends on what was measured.
+    // Below this size the algorithm depends on a measurement.
     if (n / shape.ranks <= static_cast<double>(InterNodeLimits::most_whole_bytes))
       return std::nullopt;
-    // MPI's own algorithm for very many nodes is taken for Rabenseifner's.
+    // For very many nodes MPI's own algorithm is assumed to be Rabenseifner's.
     const bool few = shape.nodes <= InterNodeLimits{}.most_nodes;
     const double messages = few ? 2 * (nodes - 1) : 2 * std::ceil(std::log2(nodes));
     return MessageCost{messages, 2 * (nodes - 1) / nodes * n};

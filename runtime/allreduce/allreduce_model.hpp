@@ -1,5 +1,5 @@
-// What an all-reduce costs between nodes, as messages and bytes: fitted to measurements, and used
-// to say what more nodes would take. Pure.
+// Models an all-reduce between nodes as messages and bytes: fitted to measurements, and used to
+// predict more nodes. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,32 +15,32 @@ struct JobShape {
   int ranks = 1;
 };
 
-/// What the busiest node sends, one after another: `messages` times a latency, `bytes` over the
-/// node's link. docs/allreduce.md has the formulas.
+/// What the busiest node sends in sequence: `messages` latencies, and `bytes` over the node's link.
+/// docs/allreduce.md has the formulas.
 struct MessageCost {
   double messages = 0;
   double bytes = 0;
 };
 
-/// Of an all-reduce of `bytes` on each rank. Nothing where it is a library's secret (mpi, nccl),
-/// where `hierarchical` may take one of two ways, or where it does not leave the node.
+/// Returns the cost of an all-reduce of `bytes` per rank. nullopt if the algorithm is unknown (mpi,
+/// nccl), if `hierarchical` may choose either of two, or if it stays within one node.
 std::optional<MessageCost> cost_between_nodes(std::string_view communicator, std::size_t bytes,
                                               JobShape shape);
 
 /// Hockney's model: us = messages x latency_us + bytes / gbs / 1000.
 struct LinkModel {
   double latency_us = 0;
-  double gbs = 0;    // 1e9 bytes a second
-  double error = 0;  // root of the mean squared relative error of what it was fitted to
+  double gbs = 0;    // 1e9 bytes/s
+  double error = 0;  // root mean square of the relative error of the fit
 };
 
 struct LinkSample {
   MessageCost cost;
-  double us = 0;  // above 0
+  double us = 0;  // positive
 };
 
-/// Least squares of relative errors, neither number negative. Nothing for fewer than three samples,
-/// or where they do not tell latency from bandwidth.
+/// Fits by least squares of relative errors, with both parameters non-negative. nullopt for fewer
+/// than three samples, or if they cannot separate latency from bandwidth.
 std::optional<LinkModel> fit_link(std::span<const LinkSample> samples);
 
 double predict_us(const LinkModel& model, MessageCost cost);

@@ -18,7 +18,7 @@ std::span<std::byte> AlignedMemory::allocate(std::size_t bytes) {
   void* piece = nullptr;
   const int error = ::posix_memalign(&piece, 64, bytes);
   if (error != 0) die("memory", fmt::format("{} bytes: {}", bytes, std::strerror(error)));
-  std::memset(piece, 0, bytes);  // touched first by its owner: the pages lie on its NUMA node
+  std::memset(piece, 0, bytes);  // first touch by its owner: the pages are on its NUMA node
   pieces_.emplace_back(static_cast<std::byte*>(piece));
   return {pieces_.back().get(), bytes};
 }

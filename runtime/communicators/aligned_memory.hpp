@@ -1,4 +1,4 @@
-// What Communicator::allocate() hands out where no memory is faster than any other.
+// Memory for Communicator::allocate() in communicators that have no faster kind.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dllaunch {
 
-/// Zeroed pieces on 64-byte borders; they live as long as this does.
+/// Owns zeroed pieces, 64-byte aligned.
 class AlignedMemory {
  public:
   std::span<std::byte> allocate(std::size_t bytes);

@@ -1,4 +1,5 @@
-// The seam between ranks: collectives that start at once and end in wait().
+// Communicators: the interface of collectives between ranks. They start at once and end in wait().
+// Knows no transport (MPI, NCCL, shared memory) and no gradients: those are other rooms.
 #pragma once
 
 #include <cstddef>
@@ -37,16 +38,16 @@ constexpr std::string_view to_string(CollectiveKind kind) {
   return "";
 }
 
-/// A collective under way. Ids are never reused within a communicator.
+/// A collective in progress. Ids are never reused within a communicator.
 struct Pending {
-  std::int64_t id = 0;  // 0: nothing, always done
+  std::int64_t id = 0;  // 0: no operation, always done
 };
 
 enum class MemorySpace : std::uint8_t { host, gpu };
 
-/// Every rank calls the same collectives in the same order with the same counts. Buffers belong to
-/// the communicator until the operation is done. A broken peer or network is die(), never a return
-/// value. One thread at a time.
+/// Every rank calls the same collectives in the same order with the same counts. A buffer must not
+/// be touched until its operation is done. A broken peer or network is fatal (die()), never a
+/// return value. One thread at a time.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -58,24 +59,25 @@ class Communicator {
   /// In place over `count` elements: every rank ends with the reduction, bit-identical on all
   /// ranks.
   virtual Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) = 0;
-  /// In place over size()*count elements: rank r ends with the reduction of block r at
-  /// data + r*count; what the other blocks hold afterwards is undefined.
+  /// In place over size()*count elements: rank r ends with the reduction of block r at data +
+  /// r*count. The other blocks are undefined afterwards.
   virtual Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) = 0;
-  /// In place over size()*count elements: rank r brings block r, every rank ends with all blocks.
+  /// In place over size()*count elements: rank r contributes block r, every rank ends with all
+  /// blocks.
   virtual Pending all_gather(void* data, std::size_t count, DType type) = 0;
   virtual Pending broadcast(void* data, std::size_t count, DType type, int root) = 0;
   virtual Pending barrier() = 0;
 
-  /// True when it is done. Progresses every pending operation, with an empty Pending too.
+  /// True if it is done. Progresses every pending operation, also if `pending` is empty.
   virtual bool test(Pending pending) = 0;
   virtual void wait(Pending pending) = 0;
 
-  /// Zeroed memory, 64-byte aligned, that this communicator reduces fastest; lives as long as it
-  /// does. Collective: every rank asks for the same size.
+  /// Collective: every rank requests the same size. Returns zeroed memory, 64-byte aligned, that
+  /// this communicator reduces fastest. It lives as long as the communicator.
   virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
-  /// Where that memory lies. Collectives take memory of the host in any case.
+  /// Where allocate()d memory is. Collectives accept host memory in any case.
   virtual MemorySpace memory() const { return MemorySpace::host; }
-  /// Between memory of the host and allocate()d memory; done when it returns.
+  /// Copies between host memory and allocate()d memory; blocking.
   virtual void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 };
 

@@ -20,10 +20,10 @@ void reduce(Communicator& communicator, std::span<std::int64_t> words, ReduceOp 
   communicator.wait(communicator.all_reduce(words.data(), words.size(), DType::i64, op));
 }
 
-/// True when every rank brings the same words; the same answer everywhere.
+/// True on every rank if all ranks pass the same numbers.
 bool same_everywhere(Communicator& communicator, const Words& mine) {
   Words least = mine;
-  // max(x) is ~min(~x), so one reduction gives both ends.
+  // min(x) is ~max(~x), so one reduction yields both.
   std::ranges::transform(mine, std::back_inserter(least), [](std::int64_t x) { return ~x; });
   reduce(communicator, least, ReduceOp::min);
   for (std::size_t i = 0; i < mine.size(); ++i) {
@@ -47,7 +47,7 @@ Words hash_of_table(std::span<const std::string> rows) {
 
 constexpr std::int64_t no_row = 0;
 
-/// One hash a row, filled up to `rows` entries with no_row.
+/// Returns one hash per row, padded to `rows` entries with no_row.
 Words hash_of_rows(std::span<const std::string> table, std::size_t rows) {
   Words hashes(rows, no_row);
   for (std::size_t i = 0; i < table.size(); ++i) {
@@ -57,7 +57,7 @@ Words hash_of_rows(std::span<const std::string> table, std::size_t rows) {
   return hashes;
 }
 
-/// Row `index` as rank `root` has it, on every rank; "" where it has none.
+/// Returns row `index` of rank `root` on every rank; "" if it has none.
 std::string row_of(Communicator& communicator, std::span<const std::string> rows, std::size_t index,
                    int root) {
   std::string row = index < rows.size() ? rows[index] : "";
@@ -78,7 +78,7 @@ std::string what_it_has(std::string_view row, const TableWords& words) {
   return std::string(space == std::string_view::npos ? row : row.substr(space + 1));
 }
 
-/// Collective: the first row in which any rank differs from rank 0, and the ranks that do so there.
+/// The first row in which any rank differs from rank 0, and the ranks that do.
 struct Difference {
   std::size_t row = 0;
   IdSet ranks;
@@ -115,7 +115,7 @@ Result<Ok> check_same_table(Communicator& communicator, std::span<const std::str
   const std::string ours = row_of(communicator, rows, index, 0);
   const std::string theirs = row_of(communicator, rows, index, other);
   const std::string name = name_of(ours.empty() ? theirs : ours);
-  // Where the names themselves differ, what follows the name says nothing.
+  // If the names differ, what follows them is meaningless.
   const bool same_name = ours.empty() || theirs.empty() || name_of(ours) == name_of(theirs);
 
   std::string what = fmt::format("{} differs: {}: rank {} has {}, rank 0 has {}", words.table, name,

@@ -1,4 +1,4 @@
-// Whether all ranks have the same: parameters laid out alike, else sums would mix them up; data.
+// Checks that all ranks agree, on parameter layouts or on data: otherwise sums would mix them up.
 #pragma once
 
 #include <span>
@@ -9,16 +9,16 @@
 
 namespace dllaunch {
 
-/// What the error calls it.
+/// How error messages call the table.
 struct TableWords {
   std::string table = "parameter table";
   std::string row = "parameter";
   std::string hint = "start every rank with the same program, configuration and CPU type";
 };
 
-/// Collective, at step 0: do all ranks have the same table? One row a parameter, its name first,
-/// then shape, type and layout. bad_request on every rank: names the first row that differs, and
-/// the ranks that differ from rank 0.
+/// Collective, at step 0. Ok if all ranks have the same table: one row per parameter, its name
+/// first, then shape, type and layout. bad_request on every rank: names the first row that differs,
+/// and the ranks that differ from rank 0.
 Result<Ok> check_same_table(Communicator& communicator, std::span<const std::string> rows,
                             const TableWords& words = {});
 

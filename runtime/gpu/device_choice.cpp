@@ -20,7 +20,7 @@ Error not_seen(const std::vector<std::string>& wanted, const std::vector<std::st
   return {ErrorKind::unavailable,
           fmt::format("this rank's GPU {} is not among those it sees: {}", fmt::join(wanted, ", "),
                       fmt::join(seen, ", ")),
-          "see what CUDA_VISIBLE_DEVICES and Slurm's --gpu-bind hide"};
+          "check what CUDA_VISIBLE_DEVICES and Slurm's --gpu-bind hide"};
 }
 
 }  // namespace
@@ -33,7 +33,7 @@ std::string plain_pci_address(std::string_view address) {
   const auto colons = std::ranges::count(plain, ':');
   if (colons == 1) return "0000:" + plain;
   const auto domain = plain.find(':');
-  // Domains have four digits, of which NVML makes eight; VMD controllers really have five.
+  // NVML pads domains of four digits to eight; VMD controllers really have five.
   while (colons == 2 && plain.find(':') > 4 && plain.front() == '0') plain.erase(0, 1);
   if (colons == 2 && domain < 4) plain.insert(0, 4 - domain, '0');
   return plain;
@@ -48,7 +48,7 @@ Result<int> choose_gpu(std::span<const SeenGpu> seen, const GpuWish& wish) {
     const auto found = std::ranges::find(here, address);
     if (found != here.end()) return static_cast<int>(found - here.begin());
   }
-  // One GPU a task: whoever dealt it out knows better than an address from outside.
+  // One GPU per task: the launcher's choice overrides an address.
   if (here.size() == 1) return 0;
   if (!wanted.empty()) return not_seen(wanted, here);
 
@@ -91,12 +91,11 @@ std::optional<Error> version_problem(const LibraryVersion& library) {
                 : fmt::format("{} or a later {}", version_text(needed, units), major);
   if (found == 0) {
     return Error{ErrorKind::unavailable,
-                 fmt::format("no {} is here, this build needs {}", name, need), ""};
+                 fmt::format("found no {}, this build needs {}", name, need), ""};
   }
   return Error{
       ErrorKind::unavailable,
-      fmt::format("{} {} is here, this build needs {}", name, version_text(found, units), need),
-      ""};
+      fmt::format("found {} {}, this build needs {}", name, version_text(found, units), need), ""};
 }
 
 }  // namespace dllaunch

@@ -11,7 +11,7 @@
 namespace dllaunch {
 
 Result<Ok> nvidia_driver() {
-  // It stays loaded: CUDA wants it as well.
+  // Left loaded: CUDA needs it anyway.
   if (::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr) return Ok{};
   const char* said = ::dlerror();
   return Error{
@@ -28,10 +28,9 @@ Result<Ok> amd_driver(const std::string& device) {
   }
   const int why = errno;
   if (why == ENOENT) return Error{ErrorKind::unavailable, "no AMD driver: no " + device, ""};
-  return Error{
-      ErrorKind::unavailable,
-      fmt::format("AMD's driver: {}: {}", device, std::generic_category().message(why)),
-      why == EACCES ? "your user has to be in the group that owns it, render or video" : ""};
+  return Error{ErrorKind::unavailable,
+               fmt::format("AMD's driver: {}: {}", device, std::generic_category().message(why)),
+               why == EACCES ? "your user must be in the group that owns it, render or video" : ""};
 }
 
 bool has_nvidia_driver() {

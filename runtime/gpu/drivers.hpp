@@ -1,5 +1,5 @@
-// Whether a GPU's driver is on this machine: asked before a vendor's libraries are loaded, which
-// are large and of no use without.
+// Checks for a GPU driver before loading the vendor's large libraries, which are useless without
+// one.
 #pragma once
 
 #include <string>
@@ -8,15 +8,14 @@
 
 namespace dllaunch {
 
-/// Of NVIDIA's driver only its own library is needed. unavailable: there is none, in the loader's
-/// words.
+/// Loads the library of NVIDIA's driver. unavailable: it is missing; has the loader's message.
 Result<Ok> nvidia_driver();
 
-/// AMD's is part of the kernel: the file through which HIP reaches it. unavailable: there is none,
-/// or this user may not open it.
+/// Opens AMD's driver: the kernel device that HIP uses. unavailable: there is none, or this user
+/// may not open it.
 Result<Ok> amd_driver(const std::string& device = "/dev/kfd");
 
-/// May this machine have such a GPU, whoever may use it?
+/// Whether this machine may have such a GPU, whether or not this user may use it.
 bool has_nvidia_driver();
 bool has_amd_driver();
 

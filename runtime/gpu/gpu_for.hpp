@@ -1,6 +1,6 @@
-// A kernel is a body called once for each index, in no order: for CUDA and HIP, whose compilers see
-// their runtime's header first, nvcc by itself and hipcc as told. Bodies are constexpr, which nvcc
-// (--expt-relaxed-constexpr) and clang take as code for both sides.
+// A kernel is a function object called once per index, in no order. For CUDA and HIP, whose
+// compilers include their runtime's header first (nvcc by default, hipcc by option). Bodies are
+// constexpr, which nvcc (--expt-relaxed-constexpr) and clang compile for both sides.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace dllaunch {
 
-constexpr std::int64_t gpu_threads = 256;  // of a block
+constexpr std::int64_t gpu_threads = 256;  // per block
 
-/// `step` is the number of threads of all blocks. An argument: in HIP, gridDim and blockDim are
-/// divisions of what the launch's packet says, and clang 17 fails to compile some uses of them.
+/// `step` is the number of threads of all blocks. It is an argument because HIP computes gridDim
+/// and blockDim by division, and clang 17 fails to compile some of their uses.
 template <typename Body>
 __global__ void call_for_each(std::int64_t count, std::int64_t step, Body body) {
   std::int64_t i = blockIdx.x * gpu_threads + threadIdx.x;
   for (; i < count; i += step) body(i);
 }
 
-/// Returns at once; what a launch leaves behind gpu_last_error() says.
+/// Asynchronous; gpu_last_error() reports a failed launch.
 template <typename Body>
 void gpu_for(GpuStream stream, std::int64_t count, const Body& body) {
   constexpr std::int64_t most_blocks = std::int64_t{1} << 20;

@@ -1,5 +1,8 @@
-// The rank's own GPU becomes the current one of this thread. For modules: it calls the vendor's
-// runtime, whose folder the include path picks.
+// GPU: which GPU a rank drives, whether its driver is there, and one set of names for CUDA and HIP.
+// Has no kernels and no collectives: trainer/backends and runtime/communicators/nccl do.
+//
+// Makes the rank's own GPU current in this thread. For modules: it calls the vendor's runtime,
+// which the include path selects.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +16,8 @@
 
 namespace dllaunch {
 
-/// unavailable: "no GPU: CUDA: ...", a driver that is too old among the reasons.
+/// Returns the GPUs that the runtime sees. unavailable: "no GPU: CUDA: ...", for example if the
+/// driver is too old.
 inline Result<std::vector<SeenGpu>> seen_gpus() {
   const auto none = [](std::string_view why) {
     return Error{ErrorKind::unavailable, fmt::format("no GPU: {}: {}", gpu_vendor_api, why), ""};
@@ -53,8 +57,7 @@ inline Result<int> take_own_gpu(const GpuWish& wish) {
       ""};
 }
 
-/// By which libraries other than the vendor's runtime find it, "0000:c1:00.0"; empty: it is not
-/// told.
+/// Returns the PCI address that other libraries identify it by, "0000:c1:00.0"; empty if unknown.
 inline std::string address_of_gpu(int device) {
   std::string address;
   return gpu_pci_address(device, address) == gpu_success ? plain_pci_address(address) : "";

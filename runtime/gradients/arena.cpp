@@ -45,7 +45,7 @@ std::vector<Bucket> plan_buckets(const ArenaLayout& layout, std::size_t bucket_b
     const bool last = slot + 1 == slots;
     const std::size_t slot_end = layout.offset[i] + layout.elements[i];
     open.last_slot = slot;
-    // Rounded down, so that the bucket waits for no slot more; the rest is the next one's.
+    // Rounded down so that the bucket waits for no further slot; the rest goes to the next bucket.
     const std::size_t end = last && unit > 1 ? layout.total : slot_end / unit * unit;
     open.elements = end > open.offset ? end - open.offset : 0;
     const std::size_t enough = buckets.empty() ? first_bucket_bytes : bucket_bytes;
@@ -75,7 +75,7 @@ std::vector<Bucket> buckets_for(const ArenaLayout& layout, const std::vector<Buc
     while (!is_wanted(last)) --last;
     const std::size_t begin = std::max(whole.offset, begin_of(first) / unit * unit);
     const std::size_t end = std::min(whole_end, round_up(end_of(last), unit));
-    // A bucket that was rounded down may have nothing of its last slot.
+    // Rounding down may leave nothing of its last slot.
     if (begin >= end) continue;
     while (first > whole.first_slot && end_of(first - 1) > begin) --first;
     while (last < whole.last_slot && begin_of(last + 1) < end) ++last;

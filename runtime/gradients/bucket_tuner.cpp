@@ -14,7 +14,7 @@ BucketTuner::BucketTuner(int candidates, TunerLimits limits)
   assert(candidates > 0);
 }
 
-/// As many candidates as can be tried often enough, then as many rounds as there is time for.
+/// Plans as many candidates as can be tried often enough, then as many rounds as time allows.
 void BucketTuner::plan(double step_s, double elapsed_s) {
   const double left = (limits_.seconds - elapsed_s) / std::max(step_s, 1e-9);
   const double steps = std::clamp(left, 0.0, 1e6);

@@ -15,17 +15,17 @@ const FeedbackVariant& widest() {
   return variant;
 }
 
-/// Each of the ranks - 1 additions may round, by half a unit u = 2^-digits of the last place: the
-/// sum is at most (1 + u)^(ranks - 1) times the exact one. It is never more than twice that either:
-/// a summand below half a unit of the sum is lost, any other adds less than itself by rounding;
-/// once more (1 + u) for a node's sum that is rounded before.
+/// Each of the ranks - 1 additions may round by half a unit in the last place, u = 2^-digits, so
+/// the sum is at most (1 + u)^(ranks - 1) times the exact one. It is also never more than twice
+/// that: a summand below half a unit of the sum is lost, any other adds less than itself by
+/// rounding. Another (1 + u) covers a node's sum that is rounded first.
 template <typename T, typename Round>
 float largest(float most, int digits, int ranks, Round round) {
   const double unit = 1 + std::ldexp(1.0, -digits);
   const double growth = std::min(std::pow(unit, ranks - 1), 2 * unit);
   const double limit = static_cast<double>(most) / growth / ranks;
   T share = round(static_cast<float>(limit));
-  // Numbers of one sign are in the order of their bits.
+  // Numbers of one sign are ordered like their bits.
   while (static_cast<double>(to_float(share)) > limit && share.bits > 0) --share.bits;
   return to_float(share);
 }

@@ -1,5 +1,5 @@
-// The loops of compress() and expand(), to be compiled for several instruction sets as those of
-// reduce() are: error_feedback_x86.cpp, error_feedback_portable.cpp.
+// The loops of compress() and expand(), compiled for several instruction sets as those of reduce():
+// error_feedback_x86.cpp, error_feedback_portable.cpp.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// compress() and expand() where the compiler's default instruction set is the only one.
+// compress() and expand() with the compiler's default instruction set only.
 #include "runtime/gradients/error_feedback_kernel.hpp"
 
 namespace dllaunch {

@@ -1,4 +1,4 @@
-// compress() and expand() on x86-64, as reduction_x86.cpp does it.
+// compress() and expand() on x86-64, built like reduction_x86.cpp.
 #include "runtime/gradients/error_feedback_kernel.hpp"
 
 namespace dllaunch {

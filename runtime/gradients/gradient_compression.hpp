@@ -1,4 +1,4 @@
-// The form in which gradients travel: where they lie, copied, or as 16-bit floats.
+// The form in which gradients travel: in place, copied, or as 16-bit floats.
 #pragma once
 
 #include <cstddef>
@@ -27,23 +27,23 @@ constexpr std::string_view to_string(Compression compression) {
   return "";
 }
 
-/// Gradients of one rank and their copies for the wire. Elements keep their place: element i of the
-/// arena is element i of every copy.
+/// One rank's gradients and their copies for the wire. Element i of the arena is element i of every
+/// copy.
 class GradientCompressor {
  public:
-  /// Collective. `copies` of the gradients are made in memory that `communicator` reduces fastest;
-  /// 0: they are reduced where they lie, which takes no compression. Compression is of f32 only,
-  /// and keeps a residual of the gradients' size. Everything outlives this.
+  /// Collective. Makes `copies` of the gradients in memory that `communicator` reduces fastest;
+  /// with 0 they are reduced in place, without compression. Compression requires f32 and keeps a
+  /// residual of the gradients' size. All arguments must outlive this object.
   GradientCompressor(Communicator& communicator, const ArenaLayout& layout,
                      std::span<std::byte> gradients, Compression compression, int copies);
 
   DType type() const { return type_; }
-  /// Element `offset` of a copy, or of the gradients where there is none.
+  /// Element `offset` of a copy, or of the gradients without copies.
   std::byte* at(int copy, std::size_t offset) const;
 
-  /// Gradients into the copy. What compression rounds off stays with this rank, for the next time.
+  /// Gradients to copy. The rounding error of compression stays in this rank's residual.
   void pack(int copy, const ArenaRange& range);
-  /// The copy into the gradients.
+  /// Copy to gradients.
   void unpack(int copy, const ArenaRange& range) const;
 
  private:
@@ -55,7 +55,7 @@ class GradientCompressor {
   DType type_;
   std::span<std::byte> gradients_;
   std::vector<std::span<std::byte>> copies_;
-  float limit_ = 0;                     // of a compressed element
+  float limit_ = 0;                     // largest magnitude of a compressed element
   std::unique_ptr<float[]> residuals_;  // of compression
 };
 

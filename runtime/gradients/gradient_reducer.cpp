@@ -12,14 +12,14 @@
 namespace dllaunch {
 namespace {
 
-/// One rank has nobody to save bytes for.
+/// A single rank sends nothing, so it compresses nothing.
 ReducerOptions fitting(ReducerOptions options, const Communicator& communicator) {
   if (communicator.size() == 1) options.compression = Compression::none;
   return options;
 }
 
 int copies(const ReducerOptions& options) {
-  if (options.lag) return 2;  // the next step's while this one's are under way
+  if (options.lag) return 2;  // the next step's while this step's are in progress
   return options.compression == Compression::none ? 0 : 1;
 }
 
@@ -88,12 +88,12 @@ void GradientReducer::unpack(const Flight& flight, const Bucket& bucket) {
 }
 
 void GradientReducer::progress() {
-  // Buckets end nearly in the order in which they start, so asking for the oldest is enough: one
-  // such question moves all of them.
+  // Buckets end nearly in the order in which they start, so testing the oldest is enough: one test
+  // progresses all of them.
   for (Flight* flight : {&previous_, &current_}) {
     while (flight->done < flight->pending.size()) {
       if (!communicator_.test(flight->pending[flight->done])) return;
-      // With lag the arena still holds gradients that are not on their way yet.
+      // With lag, the arena still holds gradients that have not been sent.
       if (!options_.lag) unpack(*flight, flight->buckets[flight->done]);
       ++flight->done;
     }

@@ -1,4 +1,5 @@
-// Sums gradients over ranks while the backward pass still runs.
+// Gradients: sums gradients over ranks while the backward pass still runs.
+// Computes no gradients and updates no parameters; it sees only slots of a flat array.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,10 @@
 namespace dllaunch {
 
 struct ReducerOptions {
-  bool overlap = true;  // false: everything starts in finish()
+  bool overlap = true;  // false: all communication starts in finish()
   Compression compression = Compression::none;
-  /// finish() waits for the reduction of the step before, which had all of a step to end (Kurth et
-  /// al. 2018).
+  /// finish() waits for the reduction of the previous step, which had a whole step to complete
+  /// (Kurth et al. 2018).
   bool lag = false;
   /// Each rank gets only its part of each bucket, part_of(bucket, rank, ranks).
   bool scatter = false;
@@ -23,44 +24,44 @@ struct ReducerOptions {
 
 struct ReducerStats {
   int buckets = 0;
-  int done_before_finish = 0;  // of those waited for: whose reduction had ended before
-  double exposed_s = 0;        // time inside finish(): communication not hidden behind compute
-  bool reduced = true;         // gradients are sums; false: lag, and there was no step before
+  int done_before_finish = 0;  // awaited buckets whose reduction had already ended
+  double exposed_s = 0;        // time in finish(): communication not hidden by computation
+  bool reduced = true;         // gradients are sums; false: lag, and there was no previous step
 };
 
-/// Per step: begin(), then ready(slot) for every slot in any order (a bucket starts with its last
-/// slot), progress() whenever there is a moment, finish(). Buckets start in layout order on every
-/// rank, whatever the order of ready(): ranks cannot disagree about which collective comes next.
+/// Each step calls begin(), then ready(slot) for every slot in any order (a bucket starts with its
+/// last slot), progress() whenever convenient, and finish(). Buckets start in layout order on every
+/// rank whatever the order of ready(), so ranks cannot disagree about the next collective.
 class GradientReducer {
  public:
-  /// Collective. Sums in place, does not average. Slots that are in no bucket stay each rank's own.
+  /// Collective. Sums in place, without averaging. Slots in no bucket stay local to each rank.
   GradientReducer(Communicator& communicator, ArenaLayout layout, std::span<std::byte> gradients,
                   std::vector<Bucket> buckets, const ReducerOptions& options = {});
 
-  /// From the next begin() on.
+  /// Takes effect at the next begin().
   void set_buckets(std::vector<Bucket> buckets);
-  /// Those whose ready() starts a bucket, ascending; none where nothing has to travel.
+  /// Slots whose ready() starts a bucket, ascending; empty if nothing is sent.
   const std::vector<int>& last_slots() const { return last_slots_; }
 
   void begin();
   void ready(int slot);
-  /// MPI moves data only inside its own calls: without this, buckets wait for finish().
+  /// Call it during the backward pass: MPI moves data only inside its own calls.
   void progress();
-  /// Waits for every bucket. die() when a slot was never ready: its gradient would stay unreduced.
+  /// Waits for every bucket. die() if a slot was never ready: its gradient would stay unreduced.
   ReducerStats finish();
-  /// With lag, between steps: waits for the latest one. False where there is none to wait for.
+  /// With lag, between steps: waits for the last one. Returns false if there is none.
   bool drain();
 
-  /// Buckets of this step known to have ended, in order from the first.
+  /// The number of leading buckets of this step known to have ended.
   int done() const { return static_cast<int>(current_.done); }
 
  private:
   /// A step whose buckets are being reduced.
   struct Flight {
     std::vector<Bucket> buckets = {};
-    std::vector<Pending> pending = {};  // per started bucket
+    std::vector<Pending> pending = {};  // by started bucket
     std::size_t done = 0;               // of pending, from the front
-    int copy = 0;                       // of the wire
+    int copy = 0;                       // index of the wire copy
   };
 
   void start_complete_buckets();
@@ -74,11 +75,11 @@ class GradientReducer {
   std::vector<int> last_slots_;
   ReducerOptions options_;
   GradientCompressor wire_;
-  std::vector<bool> ready_;       // per slot
-  std::size_t ready_before_ = 0;  // slots from the front that are all ready
+  std::vector<bool> ready_;       // by slot
+  std::size_t ready_before_ = 0;  // leading slots that are all ready
   Flight current_;
   Flight previous_;         // with lag
-  bool in_flight_ = false;  // previous_ is a step that nobody has waited for
+  bool in_flight_ = false;  // previous_ has not been waited for
 };
 
 }  // namespace dllaunch

@@ -1,4 +1,5 @@
-// Element types that cross communicators and arenas.
+// Numerics: element types, 16-bit floats and SIMD vectors.
+// Knows no communicators, tensors or GPUs; includes no other room.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The two 16-bit floats as bit patterns, and their exact conversions. No hardware is asked for, and
-// no branch is taken: the same text serves numbers and vectors of them.
+// The two 16-bit float formats as bit patterns, with exact conversions. No hardware support and no
+// branches: the same code converts numbers and vectors of them.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ template <typename F, typename U>
 
 template <typename F, typename U>
 [[gnu::always_inline]] constexpr void widen_float16(const U& bits, F& x) {
-  // Exponent and mantissa, moved into place, read as a number 2^112 times too small: multiplying
-  // makes it right for subnormal numbers as well. Infinity and NaN keep their mantissa.
+  // Exponent and mantissa, shifted into place, read as a number 2^112 times too small.
+  // Multiplication corrects that for subnormal numbers too. Infinity and NaN keep their mantissa.
   const U moved = (bits & 0x7fffu) << 13;
   const U finite = __builtin_bit_cast(U, __builtin_bit_cast(F, moved) * 0x1p112f);
   const U size = moved >= 0x0f800000u ? moved | 0x7f800000u : finite;
   x = __builtin_bit_cast(F, size | ((bits & 0x8000u) << 16));
 }
 
-/// Round to nearest, ties to even; NaN stays NaN, made quiet.
+/// Rounds to nearest, ties to even; NaN becomes a quiet NaN.
 template <typename F, typename U>
 [[gnu::always_inline]] constexpr void narrow_bfloat16(const F& x, U& result) {
   const U bits = __builtin_bit_cast(U, x);
@@ -41,12 +41,12 @@ template <typename F, typename U>
   result = ((bits & 0x7fffffffu) > 0x7f800000u ? bits | 0x400000u : rounded) >> 16;
 }
 
-/// Round to nearest, ties to even; from 65520 on infinity; NaN stays NaN, made quiet.
+/// Rounds to nearest, ties to even; 65520 and above become infinity; NaN becomes a quiet NaN.
 template <typename F, typename U>
 [[gnu::always_inline]] constexpr void narrow_float16(const F& x, U& result) {
   const U bits = __builtin_bit_cast(U, x);
   const U size = bits & 0x7fffffffu;
-  // 2^-14 and more: exponent re-biased by 112, 13 bits rounded off; a carry reaches infinity.
+  // 2^-14 and above: exponent re-biased by 112, 13 bits rounded off; a carry reaches infinity.
   const U normal = (size - 0x38000000u + 0xfffu + ((size >> 13) & 1u)) >> 13;
   // Below: the lowest mantissa bit of a number in [0.5, 1) is 2^-24, so the addition rounds.
   const U small = size < 0x38800000u ? size : size & 0u;

@@ -1,4 +1,4 @@
-// How a collective joins the elements of the ranks.
+// How a collective combines the elements of the ranks.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace dllaunch {
 
-/// average: the sum divided by size(), whole numbers towards zero; bytes wrap and have none worth
-/// using. hierarchical adds 16-bit floats in fp32 within a node and rounds once; mpi and ring round
-/// at every pair. min and max are NaN where any rank brings one.
+/// average: the sum divided by size(), integers truncated toward zero; bytes wrap, so their average
+/// is meaningless. hierarchical adds 16-bit floats in fp32 within a node and rounds once; mpi and
+/// ring round at every pair. min and max are NaN if any rank has one.
 enum class ReduceOp : std::uint8_t { sum, average, min, max };
 
 constexpr std::string_view to_string(ReduceOp op) {

@@ -1,6 +1,6 @@
-// Registers of several numbers, in the compiler's own vector types. To be used in functions that
-// are compiled for one instruction set (reduction_x86.cpp shows how): everything is inlined there,
-// and vectors are passed by reference, so that no vector crosses a call.
+// SIMD registers as the compiler's vector types. For functions compiled for one instruction set
+// (see reduction_x86.cpp): everything is inlined there, and vectors are passed by reference, so
+// that no vector crosses a call.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ using Vector = typename VectorOf<T, lanes>::Type;
 template <typename T>
 constexpr bool is_16_bit_float = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-/// What a T is added up in.
+/// The type in which a T is summed.
 template <typename T>
 using Accumulator = std::conditional_t<is_16_bit_float<T>, float, T>;
 

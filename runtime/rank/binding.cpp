@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// A kernel CPU mask of any length; glibc's own cpu_set_t ends at 1024 CPUs.
+/// A kernel CPU mask of any length; glibc's cpu_set_t ends at 1024 CPUs.
 using Mask = std::vector<std::uint64_t>;
 constexpr int bits = 64;
 
@@ -56,7 +56,7 @@ Error refused(const IdSet& wanted, std::string_view allowed, std::string_view wh
 }  // namespace
 
 Result<IdSet> current_binding() {
-  // The kernel refuses a mask shorter than its own, and does not say how long that is.
+  // The kernel silently drops CPUs outside the cgroup, so check the result.
   for (Mask mask(16); mask.size() * bits <= IdSet::max_id + 1; mask.resize(mask.size() * 2)) {
     if (::sched_getaffinity(0, bytes(mask), kernel_view(mask)) == 0) return from_kernel(mask);
     if (errno != EINVAL) break;

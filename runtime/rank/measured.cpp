@@ -50,7 +50,7 @@ std::vector<std::string> lines_of(const fs::path& file) {
   return lines;
 }
 
-/// "KEY 1 2 3"; nothing where a value is no number, or the line was cut off.
+/// Parses "KEY 1 2 3"; nullopt if a value is not a number or the line is truncated.
 std::optional<std::vector<std::int64_t>> values_of(std::string_view line) {
   if (!line.ends_with(" .")) return std::nullopt;
   line.remove_suffix(2);
@@ -105,7 +105,7 @@ Result<Ok> keep(const fs::path& file, std::string_view key, std::span<const std:
   fs::create_directories(file.parent_path(), failed);
   if (failed) return refused(file, failed);
   const std::string begin = as_word(key) + " ";
-  // The newest first: what is beyond the end falls away.
+  // Newest first, so the oldest are dropped at the limit.
   std::string text = begin;
   for (const std::int64_t value : values) text += fmt::format("{} ", value);
   text += ".\n";

@@ -1,4 +1,4 @@
-// What was measured once on such a machine and is worth keeping: a small file of the user's cache.
+// A cache of measurements of this kind of machine: a small file in the user's cache folder.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,18 @@
 
 namespace dllaunch {
 
-/// $XDG_CACHE_HOME/dllaunch/measured/NAME, or the same in ~/.cache. Nothing where the user has
-/// neither.
+/// $XDG_CACHE_HOME/dllaunch/measured/NAME, or the same in ~/.cache. nullopt without either.
 std::optional<std::filesystem::path> measured_file(const EnvLookup& lookup, std::string_view name);
 
-/// The processor's model, as keys name it: "AMD_EPYC_9R14"; "unknown" where the kernel is silent.
+/// The processor model as a cache key: "AMD_EPYC_9R14"; "unknown" if the kernel does not report it.
 std::string cpu_model();
 
-/// Keys are words: every blank or control character counts as '_'. A file that is absent, damaged
-/// or another's holds nothing.
+/// Returns the values stored under `key`, in which blanks and control characters count as '_'.
+/// nullopt if the file is absent, damaged or another user's.
 std::optional<std::vector<std::int64_t>> recall(const std::filesystem::path& file,
                                                 std::string_view key);
 
-/// Replaces the key's line; the whole file is replaced at once, and keeps the newest 1000 lines.
+/// Replaces the key's line by rewriting the file atomically. Keeps the newest 1000 lines.
 /// unavailable: the file system refuses.
 Result<Ok> keep(const std::filesystem::path& file, std::string_view key,
                 std::span<const std::int64_t> values);

@@ -17,11 +17,11 @@
 namespace dllaunch {
 namespace {
 
-constexpr int most = 1 << 24;  // ranks or nodes; beyond it a number is damage, not a machine
+constexpr int most = 1 << 24;  // ranks or nodes; a larger number is garbage
 
 using Names = std::vector<std::string>;  // the first that is set counts
 
-/// What one launcher calls things. An empty list: it does not say.
+/// A launcher's variables. An empty list: it has none.
 struct Dialect {
   std::string launcher;
   Names rank, world_size, local_rank, local_world_size, node_rank, nodes;
@@ -42,7 +42,7 @@ const Dialect slurm = {.launcher = "slurm",
                        .local_world_size = {},  // from SLURM_STEP_TASKS_PER_NODE
                        .node_rank = {"SLURM_NODEID"},
                        .nodes = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"}};
-// jsrun of IBM's LSF systems; with Spectrum MPI it sets Open MPI's variables besides.
+// jsrun of IBM's LSF systems; with Spectrum MPI it also sets Open MPI's variables.
 const Dialect jsrun = {.launcher = "jsrun",
                        .rank = {"JSM_NAMESPACE_RANK"},
                        .world_size = {"JSM_NAMESPACE_SIZE"},
@@ -50,7 +50,7 @@ const Dialect jsrun = {.launcher = "jsrun",
                        .local_world_size = {"JSM_NAMESPACE_LOCAL_SIZE"},
                        .node_rank = {},
                        .nodes = {}};
-// PMIx itself names only the rank; launchers that have it say the rest as PMI.
+// PMIx itself names only the rank; launchers that use it set PMI's variables for the rest.
 const Dialect pmix = {.launcher = "pmix",
                       .rank = {"PMIX_RANK"},
                       .world_size = {"PMI_SIZE"},
@@ -92,7 +92,7 @@ Result<int> parse_number(const std::string& name, std::string_view text, int lea
   return value;
 }
 
-/// The first of `names` that is set; nothing when none is.
+/// Reads the first of `names` that is set; nullopt if none is.
 Result<std::optional<Number>> read(const EnvLookup& lookup, const Names& names, int least) {
   for (const std::string& name : names) {
     const auto text = lookup(name);
@@ -117,7 +117,7 @@ Result<Ok> check_inside(const Number& index, const Number& size) {
   return bad(fmt::format("{} is {}, but {} is {}", index.name, index.value, size.name, size.value));
 }
 
-/// How many tasks node `node` has in "8(x4),3".
+/// Returns the number of tasks on node `node`, from "8(x4),3".
 Result<Number> tasks_of_node(const std::string& name, const std::string& text, int node) {
   const auto damaged = [&] {
     return bad(fmt::format("{} is \"{}\", not like 8(x4),3", name, text));
@@ -144,7 +144,7 @@ Result<Number> tasks_of_node(const std::string& name, const std::string& text, i
   return bad(fmt::format("SLURM_NODEID is {}, but {} is \"{}\"", node, name, text));
 }
 
-/// Slurm writes the local size of all nodes in one line.
+/// Slurm lists the local sizes of all nodes in one variable.
 Result<Number> slurm_local_size(const EnvLookup& lookup, int node, int nodes, const Number& ranks) {
   for (const std::string name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
     if (const auto text = lookup(name)) return tasks_of_node(name, *text, node);
@@ -219,7 +219,7 @@ bool any_set(const EnvLookup& lookup, std::initializer_list<const char*> names) 
   return std::ranges::any_of(names, [&](const char* name) { return lookup(name).has_value(); });
 }
 
-/// What srun's MPI plugins leave in the environment; --mpi=none leaves none of it.
+/// Whether srun's MPI plugins left their variables; --mpi=none leaves none.
 bool slurm_started_mpi(const EnvLookup& lookup) {
   return any_set(lookup, {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD", "PMI_CONTROL_PORT"});
 }
@@ -249,13 +249,14 @@ Result<RankEnv> read_rank_env(const EnvLookup& lookup) {
     if (env) env->mpi = mpi;
     return env;
   };
-  // torchrun's workers inherit what started their agent, which may be a Slurm step or an mpirun.
+  // torchrun's workers inherit the environment of their agent, which may be a Slurm step or an
+  // mpirun.
   const auto run_id = lookup("TORCHELASTIC_RUN_ID");
   if (run_id && !run_id->starts_with(own_run_id) && any_set(lookup, {"RANK"})) {
     return read_as(torchrun, false);
   }
   if (any_set(lookup, {"OMPI_COMM_WORLD_RANK"})) return read_as(openmpi, true);
-  // A batch script has SLURM_PROCID=0 and the whole job's task count, but it is no task.
+  // A batch script has SLURM_PROCID=0 and the whole job's task count, but is not a task.
   if (any_set(lookup, {"SLURM_PROCID"}) && any_set(lookup, {"SLURM_STEP_ID", "SLURM_STEPID"})) {
     return read_as(slurm, slurm_started_mpi(lookup));
   }

@@ -1,4 +1,5 @@
-// Who this process is among its peers, from whatever started it. Part of runtime_core: no MPI.
+// Rank: a process's place among its peers, its CPU binding, and ownership of the run directory.
+// Starts no MPI and no threads: it only reads what the launcher left. Part of runtime_core.
 #pragma once
 
 #include <cstdint>
@@ -17,31 +18,32 @@ struct RankEnv {
   int world_size = 1;
   int local_rank = 0;  // on this node, 0 .. local_world_size-1
   int local_world_size = 1;
-  int node_rank = 0;              // 0 .. nodes-1; -1 where the launcher does not say
-  int nodes = 1;                  // 0 where the launcher does not say
+  int node_rank = 0;              // 0 .. nodes-1; -1: unknown
+  int nodes = 1;                  // 0: unknown
   std::string launcher = "none";  // slurm | openmpi | jsrun | pmix | pmi | torchrun | none
-  bool mpi = false;               // started so that MPI_Init finds its peers
+  bool mpi = false;               // MPI_Init can find the peers
 };
 
 using EnvLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// The process's own environment. The one place besides main that reads it.
+/// The process's own environment. Only this function and main read it.
 EnvLookup process_environment();
-/// The names in it.
+/// The names of its variables.
 std::vector<std::string> process_variables();
 
-/// What `dllaunch exec` gives PyTorch programs as TORCHELASTIC_RUN_ID begins so: not torchrun's.
+/// Prefix of the TORCHELASTIC_RUN_ID that `dllaunch exec` sets for PyTorch, to tell it from
+/// torchrun's.
 inline constexpr std::string_view own_run_id = "dllaunch-";
 
-/// Read in this order: torchrun's workers (TORCHELASTIC_RUN_ID with RANK), Open MPI
-/// (OMPI_COMM_WORLD_*: mpirun inside a Slurm job is the inner launcher and wins over inherited
-/// SLURM_PROCID), a Slurm step (SLURM_PROCID with SLURM_STEP_ID), jsrun, PMIx, PMI/Hydra, torchrun
-/// (RANK ...). None of them: one rank, launcher "none". bad_request: a variable that is not a
-/// number, or a rank outside its size, by name and value.
+/// Detects the launcher and returns this process's place. The order is: torchrun's workers
+/// (TORCHELASTIC_RUN_ID with RANK), Open MPI (OMPI_COMM_WORLD_*: an mpirun inside a Slurm job wins
+/// over the inherited SLURM_PROCID), a Slurm step (SLURM_PROCID with SLURM_STEP_ID), jsrun, PMIx,
+/// PMI/Hydra, torchrun (RANK ...). Without any of them: one rank, launcher "none".
+/// bad_request: a variable that is not a number, or a rank outside its size; has name and value.
 Result<RankEnv> read_rank_env(const EnvLookup& lookup);
 
-/// DLLAUNCH_GENERATION: of the run's lives the one that this process belongs to (lease.hpp);
-/// nothing where it is not set. bad_request: it is no generation.
+/// Returns DLLAUNCH_GENERATION, the fencing token of this process's incarnation of the run
+/// (run_ownership.hpp); nullopt if unset. bad_request: it is not a valid token.
 Result<std::optional<std::int64_t>> read_generation(const EnvLookup& lookup);
 
 }  // namespace dllaunch

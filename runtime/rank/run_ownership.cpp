@@ -22,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A larger number is no generation of ours but damage, or somebody else's file.
+/// A larger number is not a fencing token, but damage or another program's file.
 constexpr std::int64_t most_generations = 1'000'000'000'000;
-constexpr std::int64_t kept = 8;  // names of the past, for people who look
+constexpr std::int64_t kept = 8;  // old names, for people who look
 constexpr std::size_t longest_text = 4096;
 constexpr std::size_t longest_word = 255;
 constexpr std::string_view temporary_prefix = ".tmp-";
@@ -40,7 +40,7 @@ fs::path name_of(const fs::path& run_dir, std::int64_t generation) {
 Error refused(const fs::path& run_dir, std::string_view what, int why) {
   return {ErrorKind::unavailable,
           fmt::format("cannot {} {}: {}", what, folder_of(run_dir).string(), std::strerror(why)),
-          "check that the run's directory is there and may be written, then start again"};
+          "check that the run directory exists and is writable, then start again"};
 }
 
 struct Names {
@@ -50,8 +50,7 @@ struct Names {
   std::int64_t highest() const { return generations.empty() ? 0 : generations.back(); }
 };
 
-/// A name that was there from the beginning of the look to its end is in it. A folder that does
-/// not exist holds none.
+/// Lists the names. One that exists throughout the call is included. A missing folder has none.
 Result<Names> look(const fs::path& run_dir) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(folder_of(run_dir).c_str()),
                                                    &::closedir);
@@ -70,7 +69,7 @@ Result<Names> look(const fs::path& run_dir) {
   return names;
 }
 
-/// One line of what may come from anywhere.
+/// Reduces untrusted text to one line.
 std::string word_of(std::string_view text) {
   std::string word(text.substr(0, longest_word));
   std::ranges::replace_if(
@@ -90,7 +89,7 @@ void read_number(std::string_view text, T& number) {
   if (problem == std::errc() && end == text.data() + text.size() && value >= 0) number = value;
 }
 
-/// Whole lines count; what is missing or makes no sense stays as it is without.
+/// Complete lines count; missing or invalid ones keep their default.
 RunOwner parse(std::string_view text) {
   RunOwner owner;
   for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos;) {
@@ -110,7 +109,7 @@ RunOwner parse(std::string_view text) {
   return owner;
 }
 
-/// Of a name that is no plain file nothing is known.
+/// Returns an empty owner if the name is not a regular file.
 RunOwner read_holder(const fs::path& name) {
   const int file = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (file < 0) return {};
@@ -122,7 +121,7 @@ RunOwner read_holder(const fs::path& name) {
   return got > 0 ? parse({text.data(), static_cast<std::size_t>(got)}) : RunOwner{};
 }
 
-/// Returns whether the file is there and holds all of it.
+/// Returns whether the file exists with all of its text.
 bool write_new(const fs::path& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) return false;
@@ -131,7 +130,7 @@ bool write_new(const fs::path& path, const std::string& text) {
   return ::close(file) == 0 && whole;
 }
 
-/// The name with its content, at once; 0, or errno: EEXIST where somebody has it.
+/// Creates the name together with its content. Returns 0, or errno: EEXIST if it is taken.
 int make_name(const fs::path& run_dir, std::int64_t generation, const std::string& text) {
   const fs::path name = name_of(run_dir, generation);
   std::random_device random;
@@ -140,13 +139,13 @@ int make_name(const fs::path& run_dir, std::int64_t generation, const std::strin
   int why = EIO;
   if (write_new(temporary, text)) {
     why = ::link(temporary.c_str(), name.c_str()) == 0 ? 0 : errno;
-    // An answer that was lost on the way and asked for again says EEXIST of our own name (NFS).
+    // NFS may lose a reply and repeat the request, which then reports EEXIST for our own name.
     struct stat info {};
     if (why != 0 && ::stat(temporary.c_str(), &info) == 0 && info.st_nlink == 2) why = 0;
   }
   ::unlink(temporary.c_str());
   if (why == 0 || why == EEXIST) return why;
-  // No hard links there, or no room for the content: the name alone does it.
+  // No hard links, or no space for the content: the name alone suffices.
   const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) return errno;
   [[maybe_unused]] const ssize_t ignored = ::write(file, text.data(), text.size());
@@ -154,7 +153,7 @@ int make_name(const fs::path& run_dir, std::int64_t generation, const std::strin
   return 0;
 }
 
-/// 0, or errno. Where a file system cannot, it need not.
+/// Returns 0 or errno. Ok if the file system does not support it.
 int sync_folder(const fs::path& folder) {
   const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (opened < 0) return errno;
@@ -163,8 +162,8 @@ int sync_folder(const fs::path& folder) {
   return why;
 }
 
-/// Old names, the lowest first, which is what makes stands() right; and what takers that were
-/// killed left. A taker that loses its temporary file tries again.
+/// Removes old names, the lowest first, on which stands() relies, and files left by killed takers.
+/// A taker that loses its temporary file tries again.
 void clean_up(const fs::path& run_dir, std::int64_t ours) {
   const auto names = look(run_dir);
   if (!names) return;
@@ -183,14 +182,14 @@ void clean_up(const fs::path& run_dir, std::int64_t ours) {
   }
 }
 
-/// Whether the name that we have just made is the highest, and so was never anybody's before.
+/// Returns whether the name just created is the highest, and so was never used before.
 ///
-/// A taker that was stopped between looking and making may make a name that somebody had and that
-/// was cleaned up since. Who cleaned it up had a higher one. Let M be the highest that anybody had
-/// when our look begins: its name is there then. The look may miss it only if it is removed
-/// meanwhile; that does who took a generation above M, so after our look began, so it sees our
-/// name too and removes that first, as the lower one. So: no higher name seen, and ours still there
-/// after the look, means that nobody had a higher one.
+/// A taker that pauses between looking and creating may create a name that existed and was removed
+/// since. Its remover had a higher one. Let M be the highest token in use when our look begins: its
+/// name exists then. The look can miss it only if it is removed meanwhile, by the taker of a token
+/// above M. That taker looked after our look began, so it saw our name too and removed it first, as
+/// the lower one. Hence: if we see no higher name, and ours still exists after the look, no higher
+/// token was in use.
 Result<bool> stands(const fs::path& run_dir, std::int64_t ours) {
   const auto names = look(run_dir);
   if (!names) return names.error();
@@ -212,13 +211,13 @@ std::optional<std::int64_t> parse_generation(std::string_view text) {
 Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner& owner,
                                         std::int64_t above) {
   if (::mkdir(folder_of(run_dir).c_str(), 0700) == 0) {
-    // Else a power loss takes it with all that it says.
+    // Otherwise a power loss may remove the name with its content.
     if (const int why = sync_folder(run_dir); why != 0) return refused(run_dir, "write into", why);
   } else if (errno != EEXIST) {
     return refused(run_dir, "make", errno);
   }
   const std::string text = render(owner);
-  constexpr int most_tries = 10'000;  // each of them lost to somebody who took it
+  constexpr int most_tries = 10'000;  // each lost to another taker
   for (int i = 0; i < most_tries; ++i) {
     const auto names = look(run_dir);
     if (!names) return names.error();
@@ -226,7 +225,7 @@ Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner&
     if (generation > most_generations) {
       return Error{
           ErrorKind::unavailable,
-          fmt::format("{} is no generation of a run", name_of(run_dir, generation - 1).string()),
+          fmt::format("{} is not a generation of a run", name_of(run_dir, generation - 1).string()),
           "remove it"};
     }
     const int why = make_name(run_dir, generation, text);
@@ -243,9 +242,10 @@ Result<RunOwnership> RunOwnership::take(const fs::path& run_dir, const RunOwner&
     clean_up(run_dir, generation);
     return RunOwnership(run_dir, generation);
   }
-  return Error{ErrorKind::timeout,
-               fmt::format("cannot take {}: others always came first", run_dir.string()),
-               "see who else starts this run"};
+  return Error{
+      ErrorKind::timeout,
+      fmt::format("cannot take {}: other processes took it first every time", run_dir.string()),
+      "find what else starts this run"};
 }
 
 RunOwnership RunOwnership::told(fs::path run_dir, std::int64_t generation) {

@@ -17,11 +17,11 @@ namespace {
 
 constexpr int rounds_measured = 10;
 
-/// All ranks together; every rank but 0 ends with its rounds.
+/// Collective over all ranks; every rank but 0 returns its rounds.
 std::vector<ClockRound> exchange(Communicator& communicator) {
   std::vector<ClockRound> rounds(rounds_measured);
   std::int64_t closed = 0;
-  // The broadcast after the last round only tells when that one closed.
+  // The broadcast after the last round only conveys when that round closed.
   for (int i = 0; i <= rounds_measured; ++i) {
     std::array<std::int64_t, 2> told = {monotonic_ns(), closed};
     communicator.wait(communicator.broadcast(told.data(), told.size(), DType::i64, 0));
@@ -75,7 +75,7 @@ ClockBounds measure_clock(Communicator& communicator, std::int64_t identity) {
     bounds.low_ns = std::max(bounds.low_ns, low);
     bounds.high_ns = std::min(bounds.high_ns, high);
   }
-  // A clock that was set in between (a suspended machine): the latest round alone is of some use.
+  // A clock was set meanwhile (a suspended machine): only the latest round is of any use.
   if (bounds.low_ns > bounds.high_ns) std::swap(bounds.low_ns, bounds.high_ns);
   return bounds;
 }

@@ -1,4 +1,4 @@
-// How far this node's clock is from rank 0's, by collectives alone.
+// Measures the offset of this node's clock from rank 0's, with collectives only.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace dllaunch {
 
-/// One round between rank 0 and another: rank 0 looks at its clock and broadcasts (`sent`), the
-/// other has it (`received`), then enters a barrier (`answered`), which rank 0 leaves (`closed`).
-/// Causes come before effects, so sent <= received + offset and answered + offset <= closed.
+/// One round between rank 0 and another rank. Rank 0 reads its clock and broadcasts (`sent`); the
+/// other receives (`received`), then enters a barrier (`answered`), which rank 0 leaves (`closed`).
+/// Causes precede effects, so sent <= received + offset and answered + offset <= closed.
 struct ClockRound {
   std::int64_t sent_ns = 0;
   std::int64_t received_ns = 0;
@@ -19,14 +19,14 @@ struct ClockRound {
   std::int64_t closed_ns = 0;
 };
 
-/// Pure: what all rounds together leave. No luck is needed for it to hold; a quiet round makes it
-/// narrow. Empty bounds (low > high) mean that a clock was set meanwhile.
+/// Returns the offsets that all rounds allow. Always valid; a quiet round makes them narrow. Empty
+/// bounds (low > high) mean that a clock was set meanwhile. Pure.
 ClockBounds bounds_of(std::span<const ClockRound> rounds);
 
-/// Which clock this process reads: equal on processes that share CLOCK_MONOTONIC.
+/// Identifies the clock of this process: equal for processes that share CLOCK_MONOTONIC.
 std::int64_t clock_identity();
 
-/// Collective. Ranks with the same `identity` share a clock and get the same bounds; those of rank
+/// Collective. Ranks with the same `identity` share a clock and get the same bounds; those on rank
 /// 0's clock get exactly 0.
 ClockBounds measure_clock(Communicator& communicator, std::int64_t identity);
 

@@ -78,7 +78,7 @@ Timeline::~Timeline() {
 void Timeline::start() {
   if (running()) return;
   {
-    // Held by the writing thread for moments only, never while it writes.
+    // The writing thread holds it only briefly, never while it writes.
     const std::lock_guard lock(mutex_);
     recording_ = true;
   }
@@ -96,7 +96,7 @@ void Timeline::stop() {
 void Timeline::add_clock(const ClockBounds& bounds) {
   const std::lock_guard lock(mutex_);
   clocks_.push_back(bounds);
-  // Nobody may ever start it: then the first and the latest are what a start would need.
+  // The recording may never start; a start would need the first and the latest bounds.
   if (clocks_.size() > timeline_clock_slots) clocks_.erase(clocks_.begin() + 1);
 }
 
@@ -152,7 +152,8 @@ TimelineSpan Timeline::span_of(const Entry& entry) {
     return span;
   }
   span.name = span_name(static_cast<CollectiveKind>(entry.what - phases));
-  // Spans of one track must not overlap: the first that is free, else the one that was free last.
+  // Spans of one track must not overlap: take the first free track, else the one that was free
+  // last.
   auto track = std::find_if(track_ends_.begin() + 1, track_ends_.end(),
                             [&](std::int64_t end) { return end <= entry.begin_ns; });
   if (track == track_ends_.end()) track = std::min_element(track_ends_.begin() + 1, track);
@@ -161,7 +162,7 @@ TimelineSpan Timeline::span_of(const Entry& entry) {
   return span;
 }
 
-/// What the rank is in the middle of. Its beacon may move on meanwhile: then it is not told.
+/// The spans in progress. Omits one that the beacon leaves meanwhile.
 std::vector<TimelineSpan> Timeline::open_spans() const {
   std::vector<TimelineSpan> open;
   const std::int64_t since = beacon_.phase_since_ns.load(std::memory_order_acquire);
@@ -198,7 +199,7 @@ void Timeline::drain() {
   spans.reserve(end - begin);
   for (std::uint64_t at = begin; at < end; ++at) spans.push_back(span_of(ring_[at % ring_entries]));
   taken_.store(end, std::memory_order_release);
-  // What was open may be among those that ended: never both in the file.
+  // An open span may be among the ended ones; the file must not have both.
   file_.set_open({});
   file_.append(spans);
   file_.set_counts({.written = file_.written(), .dropped = dropped()});

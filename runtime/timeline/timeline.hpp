@@ -1,4 +1,5 @@
-// What a rank did when, kept in a bounded file that people open in Perfetto or Chrome.
+// Timeline: records what happens when on each rank, in a bounded file for Perfetto or Chrome.
+// Does not merge ranks or compute statistics: `dllaunch timeline` and the reports do.
 #pragma once
 
 #include <atomic>
@@ -19,39 +20,42 @@
 namespace dllaunch {
 
 struct TimelineOptions {
-  std::string path = {};  // the folder is made with the first start
+  std::string path = {};  // its folder is created at the first start
   TimelineHead head = {};
   std::size_t most_spans = 65536;  // then the oldest are overwritten
-  std::function<void(std::string_view)> warn = [](std::string_view) {};  // on any thread
-  /// Each step up from 0 starts or stops, when the training thread next ends a phase. May be null.
+  std::function<void(std::string_view)> warn = [](std::string_view) {};  // called on any thread
+  /// Each increment from 0 starts or stops the recording when the training thread next ends a
+  /// phase. May be null.
   const std::atomic<unsigned>* switches = nullptr;
 };
 
-/// Hears a rank's Activity. The training thread only puts a few words into memory; a thread of its
-/// own writes ten times a second. What comes faster than that can be written is dropped and
-/// counted. A disk that is full or read-only is said once and costs spans, never the training.
+/// Listens to a rank's Activity. The training thread only stores a few words in memory; a separate
+/// thread writes ten times a second. Spans that arrive faster than they can be written are dropped
+/// and counted. A full or read-only disk is reported once and costs spans, but never stops the
+/// training.
 class Timeline final : public ActivityListener {
  public:
-  /// Off. The beacon of `activity` is its final one and outlives this.
+  /// Starts switched off. `activity` must already use its final beacon and outlive this object.
   Timeline(TimelineOptions options, const Activity& activity);
   ~Timeline() override;
 
-  /// By the training thread.
+  /// Called by the training thread.
   void start();
   void stop();
   bool running() const { return recording_.load(std::memory_order_relaxed); }
-  /// The rank's clock against rank 0's, to be kept in the file. Also while stopped.
+  /// This rank's clock relative to rank 0's, for the file. May be called while stopped.
   void add_clock(const ClockBounds& bounds);
 
   void phase_ended(RankPhase phase, std::int64_t begin_ns, std::int64_t end_ns) override;
   void collective_ended(std::uint64_t number, CollectiveKind kind, std::uint64_t bytes,
                         std::int64_t begin_ns, std::int64_t end_ns) override;
 
-  /// Spans that were dropped so far.
+  /// Spans dropped so far.
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
-  /// 48 bytes between the threads. `what`: a phase, or a collective after all phases.
+  /// 48 bytes passed between the threads. `what`: a phase, or a collective, numbered after the
+  /// phases.
   struct Entry {
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
@@ -81,16 +85,16 @@ class Timeline final : public ActivityListener {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;              // guarded by mutex_
-  std::vector<ClockBounds> clocks_;  // guarded by mutex_: to be written
+  std::vector<ClockBounds> clocks_;  // guarded by mutex_: not yet written
 
-  // Of the writing thread.
+  // Used by the writing thread.
   TimelineFile file_;
   std::vector<std::int64_t> track_ends_;
   std::string text_;
   std::thread writer_;
 };
 
-/// "FORWARD"; Horovod's names where a thing is the same ("ALLREDUCE").
+/// "FORWARD"; Horovod's names for what Horovod has too ("ALLREDUCE").
 std::string_view span_name(RankPhase phase);
 std::string_view span_name(CollectiveKind kind);
 

@@ -57,7 +57,7 @@ bool TimelineFile::create() {
   return false;
 }
 
-/// All that a larger file needs is there before it takes the name.
+/// The larger file is complete before it takes the name.
 bool TimelineFile::replace_by(std::size_t spans) {
   const std::string temporary = temporary_name(path_);
   const int file = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -115,7 +115,7 @@ void TimelineFile::append(std::span<const TimelineSpan> spans) {
   if (!exists()) return;
   std::string text;
   while (!spans.empty()) {
-    // The oldest are overwritten only in a file that has reached its size.
+    // The oldest are overwritten only once the file has reached its final size.
     if (written_ >= spans_) grow();
     const std::size_t slot = written_ % spans_;
     const std::size_t count = std::min(spans.size(), spans_ - slot);

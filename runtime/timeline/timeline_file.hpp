@@ -1,4 +1,4 @@
-// Writes a rank's timeline file in place: bounded, and valid JSON at every moment.
+// Writes a rank's timeline file in place: bounded, and valid JSON at any moment.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace dllaunch {
 
-/// Grows by renaming a larger file over a smaller one, up to `most_spans`; then the oldest spans
-/// are overwritten. An operation that fails is said once; the file stays as it was.
+/// Grows by renaming a larger file over a smaller one, up to `most_spans`; then overwrites the
+/// oldest spans. A failed operation is reported once and leaves the file as it was.
 class TimelineFile {
  public:
   using Warn = std::function<void(std::string_view)>;
@@ -24,15 +24,16 @@ class TimelineFile {
   TimelineFile(const TimelineFile&) = delete;
   TimelineFile& operator=(const TimelineFile&) = delete;
 
-  /// Makes the folder and the file, in place of an earlier process's. False: it cannot.
+  /// Creates the folder and the file, replacing one of an earlier process. Returns false on
+  /// failure.
   bool create();
   bool exists() const { return file_ >= 0; }
 
   void append(std::span<const TimelineSpan> spans);
-  /// What goes on at the moment, at most open_slots; replaces what it said before.
+  /// Sets the spans in progress, at most open_slots, replacing the previous ones.
   void set_open(std::span<const TimelineSpan> spans);
   void set_counts(const TimelineCounts& counts);
-  /// The first stays; of the others the latest are kept.
+  /// Keeps the first bounds, and the latest of the others.
   void add_clock(const ClockBounds& bounds);
 
   std::uint64_t written() const { return written_; }
@@ -52,12 +53,12 @@ class TimelineFile {
   std::size_t most_spans_;
   Warn warn_;
   int file_ = -1;
-  std::size_t spans_ = 0;  // the file has room for, open ones aside
+  std::size_t spans_ = 0;  // capacity of the file, without open slots
   bool full_ = false;      // it cannot grow
   bool warned_ = false;
   std::uint64_t written_ = 0;
   std::uint64_t clocks_ = 0;
-  std::string open_;  // as it stands in the file
+  std::string open_;  // as written in the file
 };
 
 }  // namespace dllaunch

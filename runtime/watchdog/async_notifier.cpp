@@ -23,7 +23,7 @@ struct AsyncNotifier::State {
   Say say;
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<StallNotice> waiting;  // the first is being said
+  std::deque<StallNotice> waiting;  // the first is being delivered
   bool ending = false;
   bool ended = false;
 };

@@ -1,5 +1,5 @@
-// A thread that says things which may take their time: the watchdog's own must not wait for a
-// terminal that nobody reads or a file system that hangs.
+// Delivers notices on a separate thread: the watchdog must not wait for a blocked terminal or a
+// hung file system.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@ class AsyncNotifier {
   using Say = std::function<void(const StallNotice&)>;
 
   explicit AsyncNotifier(Say say);
-  /// Waits for what is still to be said, two seconds at most; then the thread is left behind, with
-  /// what it needs.
+  /// Waits at most two seconds for pending notices, then abandons the thread together with its
+  /// state.
   ~AsyncNotifier();
   AsyncNotifier(const AsyncNotifier&) = delete;
   AsyncNotifier& operator=(const AsyncNotifier&) = delete;
 
-  /// At once. What comes while 16 notices wait is lost: they are said again, and longer.
+  /// Returns at once. Drops the notice if 16 are pending: stalls are reported again later.
   void tell(StallNotice notice);
 
  private:

@@ -18,12 +18,12 @@ namespace dllaunch {
 namespace {
 
 constexpr std::int64_t term_to_kill_ns = 5'000'000'000;
-/// For the last words, on a terminal or file system that may hang.
+/// Limit for the final messages, whose terminal or file system may hang.
 constexpr unsigned longest_end_seconds = 10;
 constexpr std::size_t most_threads = 16;
 constexpr std::chrono::milliseconds stack_within(50);
 
-/// Of this process, the lowest numbers first.
+/// Returns this process's threads, lowest ids first.
 std::vector<pid_t> own_threads() {
   std::vector<pid_t> threads;
   DIR* folder = ::opendir("/proc/self/task");
@@ -38,7 +38,7 @@ std::vector<pid_t> own_threads() {
 
 void print(const std::string& line) {
   const std::string whole = line + "\n";
-  // One write: lines of several ranks do not mix. Nobody is left to tell where it fails.
+  // One write, so that lines of several ranks do not mix. A failure cannot be reported.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, whole.data(), whole.size());
 }
 
@@ -59,7 +59,7 @@ void EndOfNode::order(GiveUp why, std::string words) {
   }
 }
 
-/// The stacks of this process's threads, and what the kernel says of ranks that cannot speak.
+/// Prints the stacks of this process's threads, and the kernel's view of ranks that cannot respond.
 void EndOfNode::dump() const {
   const auto own = static_cast<std::size_t>(roster_.rank);
   const Member& self = roster_.members[own];
@@ -83,7 +83,7 @@ void EndOfNode::dump() const {
 void EndOfNode::begin(GiveUp why, std::int64_t now_ns) {
   why_ = why;
   leave_ns_ = now_ns;
-  if (why == GiveUp::death) return;  // nothing can be saved: all leave at once
+  if (why == GiveUp::death) return;  // nothing can be saved: all exit at once
   leave_ns_ += term_to_kill_ns;
   leave_within(longest_end_seconds);
   dump();
@@ -100,7 +100,7 @@ void EndOfNode::tick(std::int64_t now_ns) {
     begin(static_cast<GiveUp>(ordered), now_ns);
   }
   if (now_ns < leave_ns_) return;
-  // Each of us, for the one with the words may be stopped by now too.
+  // Every rank does so, since the reporting rank may be stopped too.
   for (const RankState& state : node_.states(now_ns)) {
     if (is_stale(state)) node_.signal(state.rank, SIGKILL);
   }

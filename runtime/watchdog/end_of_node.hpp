@@ -1,4 +1,4 @@
-// The end of a job that cannot go on, on one node: last words, TERM, KILL, exit.
+// Ends a job on one node: final messages, SIGTERM, SIGKILL, exit.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace dllaunch {
 
 enum class GiveUp : std::int64_t { no, stall, death };
 
-/// Every watchdog of the node has one. It begins when the speaker has written a reason into all
+/// Every watchdog of the node has one. It begins once the speaker has written a reason into all
 /// records, and ends this process with fatal_exit_code.
 class EndOfNode {
  public:
@@ -21,9 +21,9 @@ class EndOfNode {
       : roster_(roster), board_(board), node_(node) {}
 
   bool has_begun() const { return why_ != GiveUp::no; }
-  /// Tells every watchdog of the node to begin. `words`: what this one says as it dies.
+  /// Makes every watchdog of the node begin. `words`: the message with which this process dies.
   void order(GiveUp why, std::string words);
-  /// Begins when it was ordered, then goes on. Does not return at the end.
+  /// Begins once ordered, then continues. Does not return at the end.
   void tick(std::int64_t now_ns);
 
  private:
@@ -33,7 +33,7 @@ class EndOfNode {
   const Roster& roster_;
   const NodeBoard& board_;
   const NodeWatch& node_;
-  std::string words_;  // empty: another rank has them
+  std::string words_;  // empty: another rank prints the message
   GiveUp why_ = GiveUp::no;
   std::int64_t leave_ns_ = 0;
 };

@@ -15,14 +15,14 @@ std::optional<WhyLate> lateness(const RankState& state, std::uint64_t collective
   }
   if (state.dead) return WhyLate::died;
   if (state.silent) return WhyLate::silent;
-  // Wherever it stands: what it has sent may need it to arrive.
+  // Wherever it is: its help may be needed to deliver what it sent.
   if (state.heartbeat_age_ns > stale_heartbeat_ns) return WhyLate::unresponsive;
   if (state.begun < collective) return WhyLate::not_arrived;
   if (state.waiting_for == 0 && state.ended < collective) return WhyLate::not_attending;
   return std::nullopt;
 }
 
-/// Every rank that still trains has been without a batch for so long.
+/// Whether every rank that still trains has lacked a batch for this long.
 bool all_lack_data(std::span<const RankState> ranks, std::int64_t stall_ns) {
   bool any = false;
   for (const RankState& state : ranks) {

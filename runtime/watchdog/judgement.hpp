@@ -1,4 +1,4 @@
-// Who keeps the others waiting: a pure question about what all ranks say of themselves.
+// Decides which ranks are late: a pure function of all ranks' states.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace dllaunch {
 
-/// What is known of a rank at one moment. Ages instead of times: hosts' clocks differ.
+/// A rank's state at one moment. Ages instead of times, since hosts' clocks differ.
 struct RankState {
   int rank = 0;
   int node = 0;
-  bool dead = false;                  // its process is gone, and it had not said goodbye
-  bool left = false;                  // it has said goodbye
+  bool dead = false;                  // its process has exited without leaving properly
+  bool left = false;                  // it has finished
   bool silent = false;                // its whole node does not answer
   std::int64_t heartbeat_age_ns = 0;  // of its watchdog
   std::int64_t step = 0;
@@ -29,18 +29,18 @@ struct RankState {
   std::uint64_t bytes = 0;
 };
 
-/// A watchdog that has not run for so long was stopped with its process, or starved.
+/// A watchdog with an older heartbeat was stopped with its process, or is starved.
 constexpr std::int64_t stale_heartbeat_ns = 1'000'000'000;
 
 bool is_answering(const RankState& state);
 
 enum class WhyLate {
   died,
-  silent,         // with its node
-  unresponsive,   // stopped or starved, wherever it is
-  left,           // ended its training without this collective
-  not_arrived,    //
-  not_attending,  // has begun it and does something else: it may not go on without this rank
+  silent,        // so is its node
+  unresponsive,  // stopped or starved, wherever it is
+  left,          // finished its training without this collective
+  not_arrived,
+  not_attending,  // has begun it but does something else; it may need this rank to make progress
   no_batch,       // waits for data, as all do
 };
 
@@ -51,23 +51,25 @@ struct LateRank {
 };
 
 struct Verdict {
-  std::uint64_t collective = 0;  // the first that is late; 0: none, nobody has data
+  std::uint64_t collective = 0;  // the first that is late; 0: none, but no rank has data
   CollectiveKind kind = CollectiveKind::barrier;
   std::uint64_t bytes = 0;
-  std::int64_t waited_ns = 0;  // by who waits longest
-  /// In rank order. Empty: every rank is there, the communication itself is stuck.
+  std::int64_t waited_ns = 0;  // by the rank that has waited longest
+  /// In rank order. Empty: every rank is in the collective, the communication itself is stuck.
   std::vector<LateRank> late = {};
 
   bool is_stuck() const { return late.empty(); }
 };
 
-/// The first collective that any of them has waited for longer than `stall_ns`; 0: none.
+/// Returns the first collective that any of them has waited for longer than `stall_ns`; 0 if none.
 std::uint64_t overdue_collective(std::span<const RankState> ranks, std::int64_t stall_ns);
 
-/// True also where all of these wait for data: others must be asked what they do.
+/// True for an overdue collective, or if all of these ranks wait for data: then other nodes must be
+/// asked.
 bool is_suspicious(std::span<const RankState> ranks, std::int64_t stall_ns);
 
-/// Nothing where no collective is late, or where the last rank has only just arrived. `ranks`: all.
+/// Returns nullopt if no collective is late, or if the last rank has only just arrived. `ranks`:
+/// all.
 std::optional<Verdict> judge(std::span<const RankState> ranks, std::int64_t stall_ns);
 
 }  // namespace dllaunch

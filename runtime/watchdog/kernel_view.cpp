@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// Nothing where it cannot be read. Plain calls: a stream may wait for a lock.
+/// Returns "" if it cannot be read. Plain system calls: a stream may wait for a lock.
 std::string read_small(const std::string& path) {
   std::string text(512, '\0');
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -25,7 +25,7 @@ std::string read_small(const std::string& path) {
   return text;
 }
 
-/// Those that ranks wait in; what every architecture has.
+/// Those that ranks block in and every architecture has.
 constexpr std::array<std::pair<long, std::string_view>, 26> system_calls = {{
     {SYS_read, "read"},
     {SYS_write, "write"},
@@ -62,7 +62,7 @@ std::string name_of_call(long number) {
   return fmt::format("system call {}", number);
 }
 
-/// Of /proc/PID/stat, whose last field is how the process ended. 0: no number.
+/// Returns the last field of /proc/PID/stat, the exit status; 0 if it is not a number.
 int last_number(std::string_view stat) {
   while (!stat.empty() && (stat.back() == '\n' || stat.back() == ' ')) stat.remove_suffix(1);
   const auto begin = stat.rfind(' ') + 1;
@@ -76,7 +76,7 @@ int last_number(std::string_view stat) {
 KernelView read_kernel_view(std::string_view stat, std::string_view wchan,
                             std::string_view system_call) {
   KernelView view;
-  // The program's name may hold anything: the state follows the last ')'.
+  // The program's name may contain anything: the state follows the last ')'.
   const auto name_end = stat.rfind(") ");
   view.state =
       name_end != std::string_view::npos && name_end + 2 < stat.size() ? stat[name_end + 2] : 'X';

@@ -1,4 +1,4 @@
-// What the kernel says of a thread that cannot speak for itself.
+// The kernel's view of a thread that cannot respond.
 #pragma once
 
 #include <sys/types.h>
@@ -9,13 +9,13 @@
 namespace dllaunch {
 
 struct KernelView {
-  char state = '?';        // as ps shows it; 'X': no such thread
-  std::string wchan = {};  // the kernel function it sleeps in; empty: not told
-  long system_call = -1;   // -1: none, or not told
-  int end = 0;             // of a dead one, as waitpid() words it
+  char state = '?';        // as in ps; 'X': no such thread
+  std::string wchan = {};  // the kernel function it sleeps in; empty: unknown
+  long system_call = -1;   // -1: none, or unknown
+  int end = 0;             // a dead one's status, as from waitpid()
 };
 
-/// Of the texts of /proc/PID/task/TID/stat, wchan and syscall, whatever they hold.
+/// Parses the texts of /proc/PID/task/TID/stat, wchan and syscall; accepts any input.
 KernelView read_kernel_view(std::string_view stat, std::string_view wchan,
                             std::string_view system_call);
 KernelView look_at_thread(pid_t process, pid_t thread);

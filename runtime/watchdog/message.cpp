@@ -6,7 +6,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::uint32_t magic = 0x31574c44;  // of this layout, on machines of this byte order
+constexpr std::uint32_t magic = 0x31574c44;  // identifies the layout and the byte order
 constexpr std::uint8_t dead_flag = 1;
 constexpr std::uint8_t left_flag = 2;
 
@@ -58,7 +58,7 @@ StateOnWire to_wire(const RankState& state) {
           .bytes = state.bytes};
 }
 
-/// Ages beyond this are no ages; sums of a few stay far from overflow.
+/// Larger ages are invalid; sums of a few stay far from overflow.
 constexpr std::int64_t longest_age_ns = std::int64_t{1} << 60;
 
 std::optional<RankState> from_wire(const StateOnWire& wire, int ranks) {
@@ -89,7 +89,7 @@ void append(std::vector<std::byte>& bytes, const T* values, std::size_t count) {
   bytes.insert(bytes.end(), first, first + count * sizeof(T));
 }
 
-/// Takes values from the front of what came; false where they are not all there.
+/// Takes values from the front of `bytes`; false if too few are left.
 template <typename T>
 bool take(std::span<const std::byte>& bytes, T* values, std::size_t count) {
   if (bytes.size() < count * sizeof(T)) return false;

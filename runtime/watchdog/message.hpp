@@ -1,4 +1,4 @@
-// What watchdogs of different nodes say to each other, one datagram each.
+// Messages between watchdogs of different nodes, one datagram each.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace dllaunch {
 
-/// Random, of one job: datagrams of others do not carry it.
+/// Random, one per job: rejects datagrams of other jobs.
 using JobToken = std::array<std::byte, 16>;
 
 enum class MessageKind : std::uint8_t {
-  report,       // to who judges, unasked: this is how my node stands, something is late here
-  heard,        // the answer: somebody lives here
-  ask,          // from who judges: how does your node stand?
-  answer,       // to that
+  report,       // to the judge, unsolicited: the state of my node, where something is late
+  heard,        // the reply: this rank is alive
+  ask,          // from the judge: what is the state of your node?
+  answer,       // the reply
   describe,     // what are these ranks of your node doing?
-  description,  // to that
+  description,  // the reply
   give_up,      // the job ends now
 };
 
@@ -30,8 +30,8 @@ struct WatchdogMessage {
   MessageKind kind = MessageKind::heard;
   int from = 0;  // ranks
   int to = 0;
-  std::vector<RankState> states = {};  // of the sender's node; `node` does not travel
-  std::vector<int> ranks = {};         // to describe; of a description the one it is about
+  std::vector<RankState> states = {};  // of the sender's node; `node` is not sent
+  std::vector<int> ranks = {};         // for `describe`; in a description, the one it is about
   std::string text = {};
 
   static constexpr std::size_t most_states = 16;
@@ -39,13 +39,13 @@ struct WatchdogMessage {
   static constexpr std::size_t most_text = 800;
 };
 
-/// No network cuts a datagram of this size into pieces.
+/// No network fragments a datagram of this size.
 constexpr std::size_t most_message_bytes = 1280;
 
-/// Longer lists and texts are cut.
+/// Truncates longer lists and texts.
 std::vector<std::byte> encode(const WatchdogMessage& message, const JobToken& token);
 
-/// Nothing for bytes that are no message of this job, or name a rank that it does not have.
+/// nullopt for bytes that are not a message of this job, or that name a rank it does not have.
 std::optional<WatchdogMessage> decode(std::span<const std::byte> bytes, const JobToken& token,
                                       int ranks);
 

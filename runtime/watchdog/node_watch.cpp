@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t answer_within_ns = 350'000'000;
 constexpr std::chrono::milliseconds stack_within(200);
 
-/// linux/pidfd.h of 6.15; the headers of today's distributions are older than their kernels.
+/// linux/pidfd.h of Linux 6.15: distributions' headers lag behind their kernels.
 struct PidfdInfo {
   std::uint64_t mask;
   std::uint64_t cgroup;
@@ -106,7 +106,7 @@ RankState NodeWatch::state_of(std::size_t place, std::int64_t now_ns) const {
   state.rank = roster_.neighbours()[place];
   state.node = roster_.node();
   state.dead = dead_[place];
-  // Before the rest: what is seen of a collective is never newer than the wait for it.
+  // First: what is read of a collective must not be newer than the wait for it.
   state.waiting_for = beacon.waiting_for.load(std::memory_order_acquire);
   const auto counted = [&](const std::atomic<std::int64_t>& since_ns) {
     return age(std::max(since_ns.load(std::memory_order_relaxed), counted_from_ns_), now_ns);
@@ -144,7 +144,7 @@ bool NodeWatch::is_speaker(std::int64_t now_ns) const {
 std::string NodeWatch::end_of(int rank) const {
   const std::size_t at = place(rank);
   if (!dead_[at]) return "";
-  // A dead process is a zombie until its parent looks; then only its pidfd knows.
+  // A dead process is a zombie until its parent reaps it; after that only its pidfd knows.
   const Member& member = roster_.members[static_cast<std::size_t>(rank)];
   std::optional<int> status;
   if (const auto zombie = look_at_thread(member.pid, member.pid); zombie.end != 0)

@@ -1,4 +1,4 @@
-// What a watchdog sees of its own node: shared records, processes that end, stacks.
+// What a watchdog observes on its own node: shared records, exited processes, stacks.
 #pragma once
 
 #include <poll.h>
@@ -14,40 +14,42 @@
 
 namespace dllaunch {
 
-/// How a process ended, as waitpid() words it; nothing where the kernel does not say (before
-/// Linux 6.15), or it has not ended.
+/// Returns how a process ended, as waitpid() encodes it; nullopt if the kernel does not report it
+/// (before Linux 6.15), or if it runs.
 std::optional<int> end_of_process(int pidfd);
 
 class NodeWatch {
  public:
-  /// Both outlive this.
+  /// Both must outlive this object.
   NodeWatch(const Roster& roster, const NodeBoard& board);
 
-  /// To poll(): one of them is readable when a process of the node has ended.
+  /// For poll(): one is readable when a process of the node has exited.
   std::vector<pollfd> to_poll() const;
-  /// Looks which have ended.
+  /// Checks which processes have exited.
   void notice_ends();
 
-  /// Ages of waits and phases are counted from then on.
+  /// Ages of waits and phases count from `now_ns` at the earliest.
   void forget_before(std::int64_t now_ns) { counted_from_ns_ = now_ns; }
 
   std::vector<RankState> states(std::int64_t now_ns) const;
-  /// The lowest rank of the node whose watchdog runs.
+  /// The speaker is the lowest rank of the node whose watchdog runs.
   bool is_speaker(std::int64_t now_ns) const;
 
-  /// "died of SIGKILL", "ended with exit code 3"; empty: it die()d and has said why, or lives.
+  /// "died of SIGKILL", "ended with exit code 3"; empty if it called die(), which reports by
+  /// itself, or is alive.
   std::string end_of(int rank) const;
   bool somebody_told_death() const;
 
-  /// Asks what the rank's training thread does; told() has the answer then or later.
+  /// Asks what the rank's training thread does; told() returns the answer, perhaps later.
   void ask(int rank, std::int64_t now_ns);
   std::optional<std::string> told(int rank, std::int64_t now_ns) const;
-  /// What the kernel says of a rank whose watchdog does not run; nothing of others.
+  /// Returns the kernel's view of a rank whose watchdog does not run; nullopt for others.
   std::optional<std::string> seen_from_outside(int rank, std::int64_t now_ns) const;
-  /// Answers for this rank, if it was asked. May take a fifth of a second.
+  /// Answers a question to this rank, if there is one. May take 0.2 s.
   void answer_for_self() const;
 
-  /// To the process, never to another with its number. Not to the dead, nor to this process.
+  /// Signals exactly that process, never one that reuses its id. Ignores dead ones and this
+  /// process.
   void signal(int rank, int number) const;
 
  private:
@@ -62,8 +64,8 @@ class NodeWatch {
 
   const Roster& roster_;
   const NodeBoard& board_;
-  std::vector<FileDescriptor> processes_;  // pidfds in the order of neighbours(); of others only
-  std::vector<bool> ended_;                // whatever they said before
+  std::vector<FileDescriptor> processes_;  // pidfds of other ranks, in the order of neighbours()
+  std::vector<bool> ended_;                // has exited; its record no longer counts
   std::vector<bool> dead_;
   std::vector<Question> questions_;
   std::int64_t counted_from_ns_ = 0;

@@ -41,7 +41,8 @@ void RollCall::try_node(Node& node, std::int64_t now_ns) const {
 std::vector<int> RollCall::contacts(int node, std::int64_t now_ns) const {
   const Node& to = nodes_[static_cast<std::size_t>(node)];
   if (to.contact_heard_ns != 0 && now_ns - to.contact_heard_ns <= silent_ns) return {to.contact};
-  // Who lives there is not known: some of its ranks, others each time; all of them in small jobs.
+  // Which of its ranks are alive is unknown: ask some of them, different ones each time; all of
+  // them in small jobs.
   const std::size_t most = std::clamp<std::size_t>(2048 / nodes_.size(), 2, 16);
   const std::size_t count = std::min(most, to.ranks.size());
   std::vector<int> chosen;
@@ -68,7 +69,7 @@ std::vector<WatchdogMessage> RollCall::receive(const WatchdogMessage& message, s
   if (sender == node_of(rank_) || message.to != rank_) return {};
   Node& node = nodes_[static_cast<std::size_t>(sender)];
   node.heard_ns = now_ns;
-  // Its speaker, where that is known: who is asked need not report.
+  // Prefer the speaker, if known: other ranks that are asked need not report.
   const bool contact_is_well =
       node.contact_heard_ns != 0 && now_ns - node.contact_heard_ns <= silent_ns;
   if (message.kind == MessageKind::report || !contact_is_well) node.contact = message.from;
@@ -164,7 +165,7 @@ std::vector<RankState> RollCall::everyone(std::int64_t now_ns,
     state.rank = static_cast<int>(rank);
     state.node = node_of_[rank];
     state.silent = is_silent(nodes_[static_cast<std::size_t>(state.node)], now_ns);
-    if (state.silent) state.waiting_for = 0;  // nobody knows whether it still does
+    if (state.silent) state.waiting_for = 0;  // unknown, as long as its node is silent
     if (received_ns_.empty() || received_ns_[rank] == 0) continue;
     state.phase_age_ns += now_ns - received_ns_[rank];
     state.waiting_age_ns += now_ns - received_ns_[rank];

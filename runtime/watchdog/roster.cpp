@@ -15,7 +15,7 @@
 namespace dllaunch {
 namespace {
 
-/// What a rank says of itself, as bytes for all_gather.
+/// A rank's introduction, as bytes for all_gather.
 struct Introduction {
   std::uint64_t host_key = 0;
   std::int64_t pid = 0;
@@ -50,7 +50,7 @@ std::string boot_id() {
   return {text.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
-/// Equal where processes share a kernel, a clock, process numbers and a network. 0: nobody's.
+/// Equal for processes that share a kernel, a clock, process ids and a network. 0: unknown.
 std::uint64_t host_key(const std::string& host) {
   const std::string boot = boot_id();
   if (boot.empty()) return 0;
@@ -108,7 +108,7 @@ class Introducer {
 
   Acquaintance finish() {
     map_neighbours();
-    // Nobody closes before all have opened; and a node's ranks all share, or none.
+    // No rank closes before all have opened, and a node's ranks all share or none do.
     const auto sharing = gather(communicator_, static_cast<std::uint8_t>(shares_));
     Acquaintance met;
     Roster& roster = met.roster;
@@ -139,7 +139,7 @@ class Introducer {
     }
   }
 
-  /// In the order of their first ranks.
+  /// Orders nodes by their first ranks.
   void divide_into_nodes(const std::vector<std::uint8_t>& sharing, Roster& roster) const {
     std::unordered_map<std::uint64_t, bool> all_share;
     for (std::size_t rank = 0; rank < said_.size(); ++rank) {
@@ -175,7 +175,7 @@ class Introducer {
   Communicator& communicator_;
   FileDescriptor own_;
   std::vector<Introduction> said_;
-  std::vector<MappedMemory> mapped_;  // of my node's ranks, in order
+  std::vector<MappedMemory> mapped_;  // of this node's ranks, in order
   bool shares_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Everything watchdogs tell each other once, before training: who is where and how to be reached.
+// What watchdogs exchange once, before training: where each rank is and how to reach it.
 #pragma once
 
 #include <sys/types.h>
@@ -19,14 +19,14 @@
 
 namespace dllaunch {
 
-/// What a rank shares with the others of its node. Zeroed memory is a valid start.
+/// What a rank shares with the others of its node. Zeroed memory is a valid initial value.
 struct RankRecord {
   Beacon beacon;
   alignas(64) std::atomic<std::int64_t> heartbeat_ns;
-  std::atomic<bool> left;             // it said goodbye
-  std::atomic<bool> told_death;       // it has named a rank that died
-  std::atomic<std::int64_t> give_up;  // a reason, written by who speaks for the node; 0: none
-  // A question and its answer: what is your training thread doing?
+  std::atomic<bool> left;             // it has finished
+  std::atomic<bool> told_death;       // it has reported the death of a rank
+  std::atomic<std::int64_t> give_up;  // the reason, written by the node's speaker; 0: none
+  // A question and its answer: what does your training thread do?
   std::atomic<std::uint64_t> stack_asked;
   std::atomic<std::uint64_t> stack_answered;
   std::array<std::atomic<std::uint64_t>, 64> stack_text;
@@ -39,7 +39,7 @@ struct Member {
   int node = 0;
   std::string host = {};
   pid_t pid = 0;
-  pid_t thread = 0;  // the one that trains
+  pid_t thread = 0;  // the training thread
   std::uint16_t port = 0;
   std::vector<HostAddress> addresses = {};
 };
@@ -47,14 +47,14 @@ struct Member {
 struct Roster {
   int rank = 0;
   std::vector<Member> members;          // by rank
-  std::vector<std::vector<int>> nodes;  // ranks that share memory, in order; of one rank at least
+  std::vector<std::vector<int>> nodes;  // ranks that share memory, in order; at least one each
   JobToken token = {};
 
   int node() const { return members[static_cast<std::size_t>(rank)].node; }
   const std::vector<int>& neighbours() const { return nodes[static_cast<std::size_t>(node())]; }
 };
 
-/// The records of the node's ranks, this rank's own among them.
+/// The records of the node's ranks, including this rank's own.
 class NodeBoard {
  public:
   RankRecord& own() const { return *records_[own_]; }
@@ -64,7 +64,7 @@ class NodeBoard {
  private:
   friend class Introducer;
   std::vector<MappedMemory> mapped_;
-  std::unique_ptr<RankRecord> unshared_;  // where the kernel gives no memory to share
+  std::unique_ptr<RankRecord> unshared_;  // if the kernel provides no shared memory
   std::vector<RankRecord*> records_;
   std::size_t own_ = 0;
 };
@@ -74,8 +74,8 @@ struct Acquaintance {
   NodeBoard board;
 };
 
-/// Collective, by the thread that trains. Ranks are of one node when they have one kernel, see each
-/// other's processes and can open each other's memory; a rank that cannot is a node of its own.
+/// Collective, on the training thread. Ranks are on one node if they share a kernel, see each
+/// other's processes and can open each other's memory; otherwise a rank is its own node.
 Acquaintance introduce(Communicator& communicator, const std::string& host, std::uint16_t port);
 
 }  // namespace dllaunch

@@ -49,7 +49,7 @@ Error failure(const char* what) {
   return Error{ErrorKind::unavailable, fmt::format("{}: {}", what, std::strerror(errno)), ""};
 }
 
-/// On every interface, any port. False: this kernel has no such sockets.
+/// Binds to every interface, on any port. False: the kernel lacks such sockets.
 bool bind_anywhere(int file, bool ipv6) {
   sockaddr_in6 v6 = {};
   v6.sin6_family = AF_INET6;
@@ -70,7 +70,7 @@ std::vector<HostAddress> host_addresses() {
     if (address && std::ranges::find(found, *address) == found.end()) found.push_back(*address);
   }
   ::freeifaddrs(all);
-  // IPv4 first: where both are there it is what a cluster's nodes know each other by.
+  // IPv4 first: if both exist, a cluster's nodes usually know each other by it.
   std::stable_partition(found.begin(), found.end(), is_v4);
   return found;
 }
@@ -91,7 +91,7 @@ Result<SideChannel> SideChannel::open() {
     sockaddr_in6 bound = {};
     socklen_t size = sizeof bound;
     if (::getsockname(channel.fd(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) continue;
-    channel.port_ = ntohs(bound.sin6_port);  // where sockaddr_in has its own
+    channel.port_ = ntohs(bound.sin6_port);  // sockaddr_in has its port at the same offset
     return channel;
   }
   return failure("no UDP socket");
@@ -125,7 +125,7 @@ std::optional<std::span<const std::byte>> SideChannel::receive(std::span<std::by
     size = sizeof sender;
     count = ::recvfrom(fd(), into.data(), into.size(), MSG_DONTWAIT,
                        reinterpret_cast<sockaddr*>(&sender), &size);
-    // ECONNREFUSED: a datagram of ours met a closed port; what came meanwhile is behind it.
+    // ECONNREFUSED: one of our datagrams met a closed port; datagrams may be queued behind it.
   } while (count < 0 && (errno == EINTR || errno == ECONNREFUSED));
   if (count < 0) return std::nullopt;
   if (sender.ss_family == AF_INET6) {

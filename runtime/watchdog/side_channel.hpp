@@ -1,4 +1,4 @@
-// Datagrams between watchdogs: a way between nodes that needs nothing of MPI.
+// Datagrams between watchdogs: communication between nodes without MPI.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@
 
 namespace dllaunch {
 
-/// IPv6; IPv4 as ::ffff:a.b.c.d.
+/// IPv6, or IPv4 as ::ffff:a.b.c.d.
 using HostAddress = std::array<std::uint8_t, 16>;
 
-/// Of this host's interfaces that are up: what others may reach, no loopback, no link-local.
+/// Addresses of this host's active interfaces that others may reach: no loopback, no link-local.
 std::vector<HostAddress> host_addresses();
 
 class SideChannel {
@@ -26,15 +26,16 @@ class SideChannel {
     std::uint16_t port = 0;
   };
 
-  /// A port that the kernel chooses, on every interface. unavailable: no sockets here.
+  /// Opens a port chosen by the kernel on every interface. unavailable: no sockets here.
   static Result<SideChannel> open();
 
   int fd() const { return socket_.get(); }
   std::uint16_t port() const { return port_; }
 
-  /// What cannot be sent now is lost, as datagrams are.
+  /// Drops what cannot be sent now.
   void send(std::span<const std::byte> bytes, const HostAddress& address, std::uint16_t port) const;
-  /// The next datagram, without waiting; its first `into.size()` bytes. Nothing: none is there.
+  /// Returns the first `into.size()` bytes of the next datagram; nullopt if none is queued.
+  /// Non-blocking.
   std::optional<std::span<const std::byte>> receive(std::span<std::byte> into, From& from) const;
 
  private:

@@ -3,7 +3,7 @@
 namespace dllaunch {
 namespace {
 
-/// Others may still be on their way out of the same collective.
+/// Other ranks may still be leaving the same collective.
 constexpr std::int64_t surely_over_ns = 300'000'000;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// When to speak of a stall, and when again.
+// When to report a stall, and when to repeat the report.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace dllaunch {
 
-/// Pure. A stall is told when it is known, again each time it has lasted twice as long, and once
+/// Pure. A stall is reported when it is known, again whenever its duration has doubled, and once
 /// when it is over.
 class StallReporter {
  public:
   enum class Turn { nothing, tell, tell_over };
 
-  /// `verdict`: what is known at `now_ns`.
+  /// `verdict`: the judgement at `now_ns`.
   Turn next(const std::optional<Verdict>& verdict, std::int64_t now_ns);
-  /// It has been told, now.
+  /// The verdict has just been reported.
   void told(const Verdict& verdict, std::int64_t now_ns);
-  /// What was told last, with the time it lasted until `now_ns`.
+  /// The last reported verdict, with its duration until `now_ns`.
   Verdict last(std::int64_t now_ns) const;
   bool is_told() const { return told_.has_value(); }
   void forget() { told_.reset(); }
@@ -27,7 +27,7 @@ class StallReporter {
   std::optional<Verdict> told_;
   std::int64_t began_ns_ = 0;
   std::int64_t next_ns_ = 0;
-  std::int64_t gone_since_ns_ = 0;  // 0: it is not gone
+  std::int64_t gone_since_ns_ = 0;  // 0: the stall is not over
 };
 
 }  // namespace dllaunch

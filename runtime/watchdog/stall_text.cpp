@@ -32,7 +32,7 @@ std::string rank_list(const std::vector<int>& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", text);
 }
 
-/// What others wrote is shown as one line of plain text.
+/// Text from other ranks is shown as one plain line.
 std::string plain(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
@@ -47,7 +47,7 @@ std::string whereabouts(const RankState& state, bool with_age) {
   return text + fmt::format(", step {}", state.step);
 }
 
-/// What the kernel says of a process that no thread of runs.
+/// The kernel's view of a process whose threads are all stopped.
 bool is_stopped(const std::string& doing) {
   return doing == "stopped" || doing == "stopped by a debugger";
 }
@@ -85,7 +85,7 @@ class Line {
                 ? fmt::format("stall: no rank has had a batch of data for {}", waited)
                 : fmt::format("stall: {} is {} late", collective_text(verdict), waited);
     if (verdict.is_stuck()) {
-      line_ += ", with every rank in it: the communication does not move";
+      line_ += ", with every rank in it: the communication makes no progress";
       add_stuck();
     } else {
       add_silent_nodes();
@@ -137,8 +137,8 @@ class Line {
     if (!unnamed.empty()) add(fmt::format("and {} more: {}", unnamed.size(), rank_list(unnamed)));
   }
 
-  /// Who was stopped inside the collective is why, and may have answered a moment ago. Then ranks
-  /// that do the same together; who does what nobody else does comes first.
+  /// A rank that was stopped inside the collective is the cause, though it may have answered a
+  /// moment ago. The others are grouped by what they do, the smallest groups first.
   void add_stuck() {
     std::map<std::string, std::vector<int>> by_doing;
     for (const RankState& each : scene_.ranks) {
@@ -203,8 +203,8 @@ std::string stall_line(const StallContext& scene) {
 
 std::string over_line(const Verdict& verdict) {
   const std::string after = seconds_text(verdict.waited_ns);
-  if (verdict.collective == 0) return "stall: batches of data come again after " + after;
-  return fmt::format("stall: {} goes on after {}", collective_text(verdict), after);
+  if (verdict.collective == 0) return "stall: data is available again after " + after;
+  return fmt::format("stall: {} continued after {}", collective_text(verdict), after);
 }
 
 std::string death_line(const RankState& state, const std::string& host, const std::string& how) {

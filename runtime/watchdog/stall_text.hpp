@@ -1,4 +1,4 @@
-// What people read when ranks are late.
+// The messages about late ranks.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,22 @@ namespace dllaunch {
 /// "all_reduce #1234 (25.0 MB)"
 std::string collective_text(const Verdict& verdict);
 
-/// The ranks that the line names one by one, and whose doing is worth asking for.
+/// The ranks that the line names one by one, so their activity is worth asking for.
 std::vector<int> ranks_to_describe(const Verdict& verdict, std::span<const RankState> ranks);
 
 struct StallContext {
   Verdict verdict = {};
   std::vector<RankState> ranks = {};      // all
   std::vector<std::string> hosts = {};    // by rank
-  std::map<int, std::string> doing = {};  // a stack, or what the kernel says
+  std::map<int, std::string> doing = {};  // a stack, or the kernel's view
 };
 
 /// "stall: all_reduce #1234 (25.0 MB) is 61 s late: rank 3 on n1 is stopped (backward, step 812);
-/// rank 5 on n2 has not arrived (data for 63 s, step 812): poll < read_batch". At most some 3500
-/// characters, no line break, however many are late.
+/// rank 5 on n2 has not arrived (data for 63 s, step 812): poll < read_batch". About 3500
+/// characters at most, in one line, however many ranks are late.
 std::string stall_line(const StallContext& scene);
 
-/// "stall: all_reduce #1234 (25.0 MB) goes on after 75 s"
+/// "stall: all_reduce #1234 (25.0 MB) continued after 75 s"
 std::string over_line(const Verdict& verdict);
 
 /// "rank 3 on n1 died of SIGKILL in backward, step 812"

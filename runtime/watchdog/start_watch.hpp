@@ -1,4 +1,4 @@
-// Until the watchdog runs: ranks that do not find each other are not waited for in silence.
+// Reports ranks that do not find each other, before the watchdog runs.
 #pragma once
 
 #include <condition_variable>
@@ -13,14 +13,14 @@ namespace dllaunch {
 struct StartWatchOptions {
   double stall_seconds = 60;
   double stall_abort_seconds = 600;
-  /// Of a line for people, by this rank alone: one of each node is enough. May be empty.
+  /// Receives a line for people, from this rank alone: set it on one rank per node. May be empty.
   std::function<void(const std::string& line)> say = {};
-  /// When it has lasted for stall_abort_seconds. Must not return.
+  /// Called after stall_abort_seconds. Must not return.
   std::function<void(const std::string& why)> give_up = {};
 };
 
-/// From before the ranks meet (MPI_Init) until it is destroyed. Says after stall_seconds, and again
-/// after twice the time, that it waits for the others to start.
+/// Runs from before the ranks connect (MPI_Init) until it is destroyed. Reports after
+/// stall_seconds, and whenever that time has doubled, that it is waiting for the others to start.
 class StartWatch {
  public:
   explicit StartWatch(StartWatchOptions options);

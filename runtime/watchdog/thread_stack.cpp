@@ -31,8 +31,8 @@ constexpr int own_frames = 2;  // the handler, and the kernel's way into it
 
 enum class Slot { empty, asked, full };
 
-// One stack at a time. A thread that answers too late fills the slot all the same: until then it
-// stays asked.
+// One stack at a time. A thread that answers too late still fills the slot, which stays taken until
+// then.
 std::atomic<Slot> slot{Slot::empty};
 std::atomic<pid_t> asked_thread{0};
 std::array<void*, most_frames> frames;
@@ -82,13 +82,13 @@ std::string name_of(void* address) {
 std::string text_of(std::span<void* const> addresses) {
   std::vector<std::string> names;
   for (void* address : addresses) {
-    // The call lies before the address it returns to.
+    // The call precedes the return address.
     std::string name = name_of(static_cast<char*>(address) - (names.empty() ? 0 : 1));
     if (!names.empty() && names.back() == name) continue;
     names.push_back(std::move(name));
     if (names.back() == "main") break;
   }
-  // How a thread starts says nothing.
+  // The frames that start a thread are irrelevant.
   while (names.size() > 1 && names.back().starts_with("libc.so")) names.pop_back();
   std::string text;
   for (const auto& name : names) {
@@ -149,7 +149,7 @@ std::string short_symbol(std::string_view symbol) {
     if (depth == 0) shortened += c;
     if (c == '>' && depth > 0) --depth;
   }
-  // What a template returns stands before its name.
+  // A template's return type precedes its name.
   shortened.erase(0, shortened.rfind(' ') == std::string::npos ? 0 : shortened.rfind(' ') + 1);
   return shortened.empty() ? name.substr(0, 80) : shortened.substr(0, 80);
 }

@@ -1,4 +1,4 @@
-// The stack of another thread of this process, while that thread does whatever it does.
+// The stack of another thread of this process, while that thread runs or waits.
 #pragma once
 
 #include <sys/types.h>
@@ -9,17 +9,17 @@
 
 namespace dllaunch {
 
-/// Before the first stack_of(), by any thread: takes a free real-time signal and loads what
-/// unwinding needs, which must not happen within a signal. False: every such signal is taken.
+/// Call it before the first stack_of(), on any thread. Reserves a free real-time signal and loads
+/// what unwinding needs, which must not happen in a handler. False: every such signal is taken.
 bool prepare_stacks();
 
-/// "poll < read_batch < main", innermost first, at most some 400 characters. Empty: the thread did
-/// not answer in time, as it is stopped, gone, or blocked in the kernel. A system call it sleeps in
-/// may end with EINTR.
+/// Returns "poll < read_batch < main", innermost first, about 400 characters at most. Empty if the
+/// thread did not answer in time: it is stopped, gone, or blocked in the kernel. A system call that
+/// it sleeps in may fail with EINTR.
 std::string stack_of(pid_t thread, std::chrono::milliseconds patience);
 
-/// "dllaunch::Loader::next" of a mangled name or a demangled one: no arguments, no templates'
-/// insides.
+/// Returns "dllaunch::Loader::next" for a mangled or demangled name: no arguments, no template
+/// arguments.
 std::string short_symbol(std::string_view symbol);
 
 }  // namespace dllaunch

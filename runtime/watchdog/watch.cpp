@@ -12,21 +12,21 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t gather_within_ns = 450 * ms;
-/// A rank that has not run for so long itself lets the others come up to date before it judges.
+/// A rank that itself did not run for this long lets the others catch up before it judges.
 constexpr std::int64_t own_sleep_ns = 500 * ms;
 constexpr std::int64_t shortest_quiet_ns = 300 * ms;
 constexpr std::int64_t longest_quiet_ns = 2000 * ms;
-/// Longer than any machine full of work keeps a thread waiting: the whole process was stopped, and
-/// for all the watchdog knows the whole job.
+/// Longer than a fully loaded machine keeps a thread waiting: the whole process was stopped, and
+/// perhaps the whole job.
 constexpr std::int64_t long_sleep_ns = 3000 * ms;
-/// Who starts the ranks asks all of them to end as soon as one has died: a death seen so soon
-/// after being asked is the cause, a later one is not.
+/// A launcher asks all ranks to end as soon as one has died. A death this soon after the request is
+/// the cause, a later one is not.
 constexpr std::int64_t ending_is_cause_ns = 300 * ms;
-/// For whoever started the ranks to end the others.
+/// Time for the launcher to end the other ranks.
 constexpr std::int64_t death_to_end_ns = 5000 * ms;
-/// The node that judges gives up first and says so.
+/// Lets the judging node give up first and report it.
 constexpr std::int64_t judge_is_late_ns = 2000 * ms;
-constexpr std::size_t most_datagrams = 4096;  // in one tick
+constexpr std::size_t most_datagrams = 4096;  // per tick
 
 std::int64_t to_ns(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
@@ -80,9 +80,9 @@ void Watch::note_own_sleep(std::int64_t now_ns) {
   const std::int64_t slept_ns = last_tick_ns_ == 0 ? 0 : now_ns - last_tick_ns_;
   last_tick_ns_ = now_ns;
   if (slept_ns <= own_sleep_ns) return;
-  // What began before counts from now: nobody has waited while all were stopped.
+  // Ages count from now: no rank was waiting while all were stopped.
   if (slept_ns > std::max(long_sleep_ns, stall_ns_ / 2)) node_.forget_before(now_ns);
-  // Who is starved all the time must judge all the same.
+  // A rank that is starved all the time must still judge.
   const bool calm_before = now_ns - slept_ns > last_own_sleep_ns_ + longest_quiet_ns;
   last_own_sleep_ns_ = now_ns;
   if (calm_before) quiet_began_ns_ = now_ns;
@@ -166,11 +166,11 @@ void Watch::tell_deaths(std::int64_t now_ns, const std::vector<RankState>& own) 
     if (!state.dead) continue;
     if (death_ns_ == 0) death_ns_ = now_ns;
     const std::string how = node_.end_of(state.rank);
-    if (how.empty()) continue;  // it has said so itself
+    if (how.empty()) continue;  // it has reported that itself
     ranks.push_back(state.rank);
     line += (line.empty() ? "" : "; ") + death_line(state, host_of(state.rank), how);
   }
-  // What ends after the first is its consequence.
+  // Later deaths are consequences of the first.
   if (death_ns_ == 0 || node_.somebody_told_death()) return;
   record().told_death = true;
   if (ranks.empty() || !options_.say) return;
@@ -221,7 +221,7 @@ void Watch::tell_over(std::int64_t now_ns) {
 }
 
 void Watch::finish(std::int64_t now_ns) {
-  // It would not leave if the collective had not gone on.
+  // It would not leave if the collective were still stuck.
   if (story_.is_told()) tell_over(now_ns);
 }
 
@@ -279,7 +279,8 @@ void Watch::consider_giving_up(std::int64_t now_ns, const std::vector<RankState>
   if (now_ns < quiet_until_ns_ || !roll_call_.is_active()) return;
   if (!roll_call_.is_judge()) {
     if (overdue_collective(own, abort_ns_ + judge_is_late_ns) == 0) return;
-    return end_.order(GiveUp::stall, "a collective is late on this node, nobody ends the job");
+    return end_.order(GiveUp::stall,
+                      "a collective timed out here and no coordinator aborted the job; aborting");
   }
   const auto everyone = roll_call_.everyone(now_ns, own);
   const auto verdict = judge(everyone, stall_ns_);
@@ -298,7 +299,7 @@ void Watch::give_up(const Verdict& verdict, const std::vector<RankState>& everyo
   const std::string line = stall_line(scene);
   const std::string words = fmt::format("gave up after {} (runtime.stall_abort_seconds)",
                                         seconds_text(verdict.waited_ns));
-  // First what ends the job: the words may take their time on a file system that hangs.
+  // Ending the job comes first: reporting may block on a hung file system.
   for (int node = 0; node < std::ssize(roster_.nodes); ++node) {
     if (node == roster_.node()) continue;
     for (const int to : roll_call_.contacts(node, now_ns)) {

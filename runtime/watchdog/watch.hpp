@@ -1,4 +1,4 @@
-// The work of one rank's watchdog, a tick at a time.
+// One rank's watchdog, a tick at a time.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ class Watch {
 
   RankRecord& record() const { return board_.own(); }
   const NodeWatch& node() const { return node_; }
-  /// What may come at any time; -1: nothing.
+  /// Readable when a message arrives; -1: none.
   int channel_fd() const { return channel_ ? channel_->fd() : -1; }
 
   /// May end the process.
   void tick(std::int64_t now_ns);
-  /// The last: this rank leaves.
+  /// The last tick: this rank leaves.
   void finish(std::int64_t now_ns);
-  /// The next tick should come soon: somebody waits for an answer.
+  /// Whether the next tick should come soon, because a rank waits for an answer.
   bool is_busy() const { return !questions_.empty() || gathering_ || end_.has_begun(); }
 
  private:
@@ -40,7 +40,7 @@ class Watch {
     int rank = 0;
     int asked_by = 0;
   };
-  /// A verdict on its way to become a line: ranks are still being asked what they do.
+  /// A verdict that is not yet a line: ranks are still being asked what they do.
   struct Gathering {
     StallContext scene = {};
     std::vector<int> asked = {};
@@ -75,14 +75,14 @@ class Watch {
   std::vector<Question> questions_;
   std::optional<Gathering> gathering_;
   StallReporter story_;
-  std::map<int, std::string> last_doing_;  // as told last
+  std::map<int, std::string> last_doing_;  // as last reported
   EndOfNode end_;
   std::int64_t last_tick_ns_ = 0;
   std::int64_t last_own_sleep_ns_ = 0;
   std::int64_t quiet_began_ns_ = 0;
   std::int64_t quiet_until_ns_ = 0;
-  std::int64_t ending_since_ns_ = 0;  // 0: it was not asked to end
-  std::int64_t death_ns_ = 0;         // of the first that died; 0: none has
+  std::int64_t ending_since_ns_ = 0;  // 0: not asked to end
+  std::int64_t death_ns_ = 0;         // of the first rank that died; 0: none
 };
 
 }  // namespace dllaunch

@@ -30,7 +30,7 @@ class RunningWatchdog final : public Watchdog {
         stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     const AllSignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
-    activity_.publish_in(watch_.record().beacon);  // last: from now on it may not fail
+    activity_.publish_in(watch_.record().beacon);  // last: nothing may fail after this
   }
 
   ~RunningWatchdog() override {
@@ -38,7 +38,7 @@ class RunningWatchdog final : public Watchdog {
     ::eventfd_write(stop_.get(), 1);
     thread_.join();
     watch_.finish(monotonic_ns());
-    // Not before: a watchdog that is gone without this has died.
+    // Not before: a watchdog that ends without this counts as dead.
     watch_.record().left.store(true, std::memory_order_release);
     activity_.publish_in_own();
   }
@@ -55,7 +55,7 @@ class RunningWatchdog final : public Watchdog {
     }
   }
 
-  /// What `say` does may block, on a file system that hangs: never this thread.
+  /// `say` may block on a hung file system, so it never runs on this thread.
   static WatchdogOptions telling_through(WatchdogOptions options, AsyncNotifier& notifier) {
     options.say = [&notifier](const StallNotice& notice) { notifier.tell(notice); };
     return options;
@@ -94,7 +94,7 @@ std::unique_ptr<Watchdog> Watchdog::start(WatchdogOptions options, Communicator&
   if (opened) channel = *std::move(opened);
   auto acquaintance =
       introduce(communicator, options.host, channel ? channel->port() : std::uint16_t{0});
-  // One node needs no way to others.
+  // A single node needs no channel.
   if (acquaintance.roster.nodes.size() == 1) channel.reset();
   return std::make_unique<RunningWatchdog>(std::move(options), std::move(acquaintance),
                                            std::move(channel), activity);

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/run/history.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_dir.hpp"

@@ -118,7 +118,7 @@ TEST_F(StalledRun, ThatGoesOnInTimeIsNoFailure) {
   work_.signal(SIGINT);
   const auto ended = work_.wait(60s);
   EXPECT_EQ(ended.exit_code, 130) << ended.err;
-  EXPECT_THAT(ended.err, HasSubstr(" goes on after "));
+  EXPECT_THAT(ended.err, HasSubstr(" continued after "));
   EXPECT_THAT(ended.out + ended.err, HasSubstr(", stalls 1"));
   EXPECT_THAT(ended.err, testing::Not(HasSubstr(" died")));
   expect_nothing_left();

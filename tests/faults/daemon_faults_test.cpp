@@ -12,8 +12,8 @@
 #include <set>
 #include <thread>
 
-#include "launcher/daemon/client.hpp"
-#include "launcher/daemon/daemon_lock.hpp"
+#include "launcher/daemon/client/client.hpp"
+#include "launcher/daemon/client/daemon_lock.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 

@@ -1,7 +1,7 @@
 // One run, five faults, and what is left of its time: the goodput of a training that heals itself.
 #include <cstdio>
 
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "tests/faults/supervised_faults.hpp"
 
 namespace dllaunch {

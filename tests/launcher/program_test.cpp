@@ -45,7 +45,7 @@ class Program : public testing::Test {
 TEST_F(Program, PutsResultsOnStdoutAndErrorsOnStderr) {
   const auto help = call({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  EXPECT_EQ(help.out, render_help());
+  EXPECT_EQ(help.out, render_help(command_groups()));
   EXPECT_EQ(help.err, "");
 
   const auto wrong = call({"validat", "x"});

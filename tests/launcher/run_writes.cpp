@@ -12,6 +12,7 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/follow.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_files.hpp"
 #include "tests/launcher/disk_system.hpp"

@@ -24,14 +24,14 @@ struct Node {
 };
 using Nodes = std::map<Inode, Node>;
 
-/// A name of a folder that gets another inode.
+/// A name in a folder that changes to another inode.
 struct NameChange {
   Inode folder;
   std::string name;
   Inode before;
   Inode after;
 };
-/// What happens to names as one.
+/// Name changes that happen atomically.
 using NameChanges = std::vector<NameChange>;
 
 Inode look_up(const Nodes& nodes, Inode folder, const std::string& name) {
@@ -62,13 +62,13 @@ bool touches(const NameChanges& changes, Inode folder) {
 
 struct Volume {
   Nodes live{{top, {.folder = true}}};                 // as programs see it
-  Nodes sure = live;                                   // as after a crash at least
+  Nodes sure = live;                                   // guaranteed after a crash
   std::map<Inode, std::vector<std::string>> contents;  // since the last sync of a file
   std::vector<NameChanges> changes;                    // since the last sync of their folders
   Inode last = top;
 };
 
-/// The folder of a path, and its last name; the inode is `none` where there is no such folder.
+/// Returns the folder of a path and the last name. The inode is `none` if there is no such folder.
 std::pair<Inode, std::string> walk(const Nodes& nodes, const std::string& path) {
   Inode at = top;
   std::string name;
@@ -186,9 +186,9 @@ FileTree tree_of(const Nodes& nodes) {
   return tree;
 }
 
-/// What a crash may leave of one file's later contents: what is for sure, any of them, and the
-/// last one cut or as zeros. What is for sure and was not written again stays, unless the file was
-/// made shorter meanwhile.
+/// Returns what a crash may leave of a file's later contents: the synced one, any later one, and
+/// the last one cut or as zeros. Synced bytes that were not written again stay, unless the file was
+/// truncated meanwhile.
 std::vector<std::string> contents_left(const std::string& sure,
                                        const std::vector<std::string>& later) {
   const std::string& last = later.back();
@@ -219,8 +219,8 @@ std::vector<std::string> contents_left(const std::string& sure,
 
 using Subset = std::vector<const NameChanges*>;
 
-/// Which of one folder's changes a crash may leave: all beginnings, and of few changes all subsets
-/// in which every name changes in its order. The first is empty, the last has all.
+/// Returns the subsets of one folder's changes that a crash may leave: all prefixes and, for few
+/// changes, all subsets that keep the order for each name. The first is empty, the last complete.
 std::vector<Subset> changes_left(const Nodes& sure, const Subset& changes) {
   std::vector<Subset> left;
   if (constexpr std::size_t few = 10; changes.size() > few) {
@@ -243,7 +243,7 @@ std::vector<Subset> changes_left(const Nodes& sure, const Subset& changes) {
   return left;
 }
 
-/// Every choice that a crash makes, independently of the others.
+/// The choices of a crash, independent of each other.
 struct Choices {
   std::vector<std::pair<Inode, std::vector<std::string>>> files;
   std::vector<std::vector<Subset>> folders;
@@ -256,7 +256,7 @@ struct Choices {
   }
 };
 
-/// What no name leads to, and will not after a change that is not for sure, matters no more.
+/// Inodes with no name, now or after a change that is not synced, no longer matter.
 std::set<Inode> reachable(const Volume& volume) {
   std::set<Inode> found{top};
   for (std::size_t before = 0; before != found.size();) {
@@ -302,7 +302,7 @@ FileTree state_of(const Volume& volume, const Choices& choices,
   return tree_of(nodes);
 }
 
-/// Returns how many states there were, at most `most`; `sampled` counts up where there are more.
+/// Returns the number of states visited, at most `most`. Increments `sampled` if there are more.
 std::size_t crash(const Volume& volume, std::size_t most, std::size_t& sampled,
                   const std::function<void(const FileTree&)>& judge) {
   const Choices choices = choices_of(volume);

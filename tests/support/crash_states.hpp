@@ -1,10 +1,10 @@
-// What a power loss may leave of the files that a recorded program wrote (recorded_files.cpp).
+// The states that a power loss may leave of files written by a recorded program
+// (recorded_files.cpp).
 //
-// The file system is as bad as POSIX allows. A file holds for sure what it held at its last fsync,
-// where it was not written again; of what came later nothing, a beginning, zeros or everything may
-// be there. A change of names
-// (create, rename, exchange, unlink) is for sure once the folder was synced; of the later ones any
-// may be there, in the order of each name. A rename and an exchange happen as one.
+// The file system is as bad as POSIX allows. After a crash a file holds what it held at its last
+// fsync, except where it was written again. Of later writes, nothing, a prefix, zeros or everything
+// may be there. A name change (create, rename, exchange, unlink) is durable once its folder was
+// synced. Of later ones any may be there, in order for each name. Rename and exchange are atomic.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@
 
 namespace dllaunch {
 
-/// The recorder by a name in `folder`: the one that it was built under may have a space in it, at
+/// Links the recorder into `folder` and returns its path. The build path may contain a space, at
 /// which LD_PRELOAD splits.
 std::string recorder_in(const std::filesystem::path& folder);
 
-/// The same of what lets calls fail, failing_files.cpp. Of both the recorder stands behind.
+/// The same for failing_files.cpp. When both are preloaded, the recorder comes last.
 std::string saboteur_in(const std::filesystem::path& folder);
 
 /// One call of the recorded program.
@@ -35,24 +35,24 @@ struct RecordedCall {
 
 std::vector<RecordedCall> parse_recorded_calls(std::string_view log);
 
-/// Everything below a folder: "a/b" -> its content. A folder ends in '/', a link's content begins
-/// with "-> ".
+/// Everything below a folder: "a/b" -> content. A folder ends in '/'; a link's content begins with
+/// "-> ".
 using FileTree = std::map<std::string, std::string>;
 
 FileTree read_tree(const std::filesystem::path& folder);
 void write_tree(const FileTree& tree, const std::filesystem::path& folder);
 
 struct CrashReplay {
-  FileTree end;                     // as the calls leave it without a crash
+  FileTree end;                     // after all calls, without a crash
   std::vector<std::string> errors;  // calls that do not fit: something was not recorded
   std::size_t points = 0;           // moments of a crash
-  std::size_t sampled_points = 0;   // of those with more than `most` states, where only these
+  std::size_t sampled_points = 0;   // of those with more than `most` states, which are sampled
   std::size_t states = 0;
 };
 
 /// Calls `judge(tree, calls)` for every state that a crash after the first `calls` calls may leave.
-/// Where a moment has more than `most` states, it hears of `most` that a fixed seed chooses, the
-/// ones with nothing and with everything of what is not for sure among them.
+/// If a moment has more than `most` states, it samples `most` of them with a fixed seed. The sample
+/// includes the states with none and with all of the unsynced changes.
 CrashReplay replay_crashes(
     const std::vector<RecordedCall>& calls, std::size_t most,
     const std::function<void(const FileTree& tree, std::size_t calls)>& judge);

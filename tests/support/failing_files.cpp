@@ -1,6 +1,6 @@
-// Preloaded into a program, lets calls fail as a sick file system does: DLLAUNCH_FAIL is
-// "CALL SUFFIX ERRNO FIRST LAST": of the calls `open` or `fsync` for paths that end in SUFFIX those
-// from number FIRST to LAST (0: all that follow). fsync fails of folders only.
+// Preloaded into a program, makes calls fail as a sick file system does. DLLAUNCH_FAIL is "CALL
+// SUFFIX ERRNO FIRST LAST": calls FIRST to LAST (0: all that follow) of CALL (`open` or `fsync`)
+// fail for paths that end in SUFFIX. fsync fails only on folders.
 
 #include <dlfcn.h>
 #include <fcntl.h>

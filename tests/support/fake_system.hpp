@@ -1,4 +1,4 @@
-// A System that replays captured output and remembers what it was asked.
+// A System that replays captured output and records its calls.
 #pragma once
 
 #include <functional>
@@ -11,20 +11,20 @@
 
 namespace dllaunch {
 
-/// Fill in what the test needs; everything else is absent: programs are not installed, variables
-/// unset, files missing.
+/// Fill in what the test needs. By default no program is installed, no variable set, no file
+/// present.
 class FakeSystem : public System {
  public:
-  /// By the command's words joined with blanks: {"sinfo --json", {0, "...", ""}}. A program with an
+  /// Keyed by the command joined with blanks: {"sinfo --json", {0, "...", ""}}. A program with an
   /// answer counts as installed, as /usr/bin/NAME.
   std::map<std::string, CommandOutput> answers;
-  /// Asked before `answers`, for commands whose answer changes or depends on their words.
+  /// Called before `answers`, for commands whose answer changes or depends on their arguments.
   std::function<std::optional<Result<CommandOutput>>(const std::vector<std::string>& argv)> respond;
-  std::set<std::string> programs;  // installed ones that never answer
+  std::set<std::string> programs;  // installed, but never answer
   std::map<std::string, std::string> variables;
   std::map<std::string, std::string> files;
   std::set<std::string> folders;
-  std::map<std::string, PathState> paths;  // asked before `files` and `folders`
+  std::map<std::string, PathState> paths;  // looked up before `files` and `folders`
   Topology node;
   std::vector<VendorLibrary> vendor_libraries;
   std::string host = "localhost";
@@ -34,14 +34,14 @@ class FakeSystem : public System {
   std::string printed;                        // stdout
   std::string logged;                         // stderr
 
-  /// unavailable: not installed. timeout: installed, but without an answer to these words.
+  /// unavailable: not installed. timeout: installed, but without an answer to this command.
   Result<CommandOutput> run(const std::vector<std::string>& argv,
                             std::chrono::milliseconds limit) override;
   std::optional<std::string> find_program(std::string_view name) override;
   std::optional<std::string> environment(std::string_view name) override;
   Result<std::string> read_file(const std::string& path) override;
   bool is_folder(const std::string& path) override { return folders.contains(path); }
-  /// Files are neither executable nor writable, folders are both.
+  /// Files are neither executable nor writable; folders are both.
   PathState look_at(const std::string& path) override;
   Result<Topology> topology() override { return node; }
   std::vector<VendorLibrary> gpu_libraries() override { return vendor_libraries; }

@@ -29,7 +29,8 @@ std::string read_all(int fd) {
   return text;
 }
 
-/// Runs `body` in a child with pipes for stdout and stderr. Filled: nobody reads its stdout.
+/// Runs `body` in a child with pipes for stdout and stderr. `filled`: its stdout pipe is full and
+/// not read.
 template <typename Body>
 End run_in_child(Body body, bool filled = false) {
   std::array<int, 2> out;
@@ -64,7 +65,7 @@ int exit_code(const End& end) {
   return WIFEXITED(end.status) ? WEXITSTATUS(end.status) : -1;
 }
 
-TEST(FatalDeathTest, SaysWhoWhatWhyAndWhere) {
+TEST(FatalDeathTest, NamesTheRankTheReasonAndThePlace) {
   EXPECT_EXIT(
       {
         set_fatal_identity(3, "n1");
@@ -74,7 +75,7 @@ TEST(FatalDeathTest, SaysWhoWhatWhyAndWhere) {
       "^rank 3 on n1: MPI_Iallreduce: peer is gone \\(runtime/fatal_test.cpp:[0-9]+\\)\n$");
 }
 
-TEST(Fatal, IsOneLineWhateverTheReason) {
+TEST(Fatal, IsOneLineForAnyReason) {
   const End end = run_in_child([] { die("what", "two\nlines\r\nand " + std::string(9000, 'x')); });
   EXPECT_EQ(exit_code(end), fatal_exit_code);
   EXPECT_EQ(end.err.find('\n'), end.err.size() - 1);
@@ -95,7 +96,7 @@ TEST(Fatal, TakesNamesOfAnyLength) {
 TEST(Fatal, FlushesButRunsNoDestructors) {
   const End end = run_in_child([] {
     std::atexit([] { std::puts("an exit handler ran"); });
-    std::printf("kept");  // not yet written when die() is called
+    std::printf("kept");  // still buffered when die() is called
     die("what", "why");
   });
   EXPECT_EQ(exit_code(end), fatal_exit_code);
@@ -115,7 +116,7 @@ TEST(Fatal, DoesNotWaitForAReaderThatStoppedReading) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
 }
 
-TEST(FatalDeathTest, WhoMustLeaveLeavesWhateverHolds) {
+TEST(FatalDeathTest, LeaveWithinExitsEvenWhileBlocked) {
   testing::GTEST_FLAG(death_test_style) = "fast";
   EXPECT_EXIT(
       {

@@ -1,4 +1,4 @@
-// Text the user sees, compared whole with a file.
+// Compares text that the user sees with a whole file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 
 namespace dllaunch {
 
-/// Compares with tests/golden/NAME. DLLAUNCH_UPDATE_GOLDEN=1 writes the file instead: `git diff` is
-/// the review.
+/// Compares with tests/golden/NAME. DLLAUNCH_UPDATE_GOLDEN=1 writes the file instead; review it
+/// with `git diff`.
 testing::AssertionResult matches_golden(const std::string& name, const std::string& text);
 
-/// The same with any file of the repository, "docs/job-file.md".
+/// The same for any file of the repository, such as "docs/job-file.md".
 testing::AssertionResult matches_file(const std::string& path, const std::string& text);
 
 }  // namespace dllaunch

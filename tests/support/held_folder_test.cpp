@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-TEST(HeldFolder, IsItselfAndNobodyElse) {
+TEST(HeldFolder, DetectsAnotherFolderInItsPlace) {
   const TemporaryFolder place;
   const fs::path path = place.path() + "/run";
   const fs::path away = place.path() + "/away";
@@ -26,13 +26,13 @@ TEST(HeldFolder, IsItselfAndNobodyElse) {
   fs::create_directory(path);
   now = held.check();
   ASSERT_FALSE(now);
-  EXPECT_THAT(now.error().what, HasSubstr("its file system is away"));
+  EXPECT_THAT(now.error().what, HasSubstr("its file system is not mounted"));
   fs::remove(path);
   fs::rename(away, path);
   EXPECT_TRUE(held.check());
 }
 
-TEST(HeldFolder, OneThatCannotBeHeldRefusesNothing) {
+TEST(HeldFolder, IsOkIfItCouldNotBeOpened) {
   const TemporaryFolder place;
   const HeldFolder held(place.path() + "/none");
   EXPECT_TRUE(held.check());

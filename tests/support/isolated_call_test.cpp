@@ -71,7 +71,7 @@ TEST(IsolatedCall, StopsWaiting) {
 }
 
 TEST(IsolatedCall, NeedsNoExitStatus) {
-  // A supervisor that lets the kernel reap its children takes the status away.
+  // With SIGCHLD ignored the kernel reaps children, and their status is lost.
   const auto before = std::signal(SIGCHLD, SIG_IGN);
   const auto answer = isolated_call([] { return Result<std::string>("still here"); }, 10s);
   std::signal(SIGCHLD, before);
@@ -92,7 +92,7 @@ TEST(IsolatedCall, BoundsTheMemoryOfTheChild) {
   EXPECT_EQ(own.rlim_cur, RLIM_INFINITY);
 }
 
-TEST(IsolatedCall, LeavesMemoryToWhoReservesMuch) {
+TEST(IsolatedCall, CanLeaveMemoryUnbounded) {
   const auto limits = isolated_calls({{.work =
                                            [] {
                                              rlimit now{};
@@ -105,8 +105,8 @@ TEST(IsolatedCall, LeavesMemoryToWhoReservesMuch) {
   EXPECT_EQ(*limits[0], "none");
 }
 
-/// Each has its own deadline, and those that hang cost the longest of theirs together.
-TEST(IsolatedCall, SeveralRunBesideEachOther) {
+/// Each has its own deadline. Those that hang together cost only the longest.
+TEST(IsolatedCall, SeveralRunInParallel) {
   const auto hang = []() -> Result<std::string> {
     for (;;) pause();
   };

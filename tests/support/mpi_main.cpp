@@ -1,4 +1,4 @@
-// main() of tests that run on several ranks: all ranks run the same tests in step.
+// main() of tests on several ranks: all ranks run the same tests in step.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// Rank 0 reports as always; the others only what went wrong.
+/// Rank 0 reports as usual; the others report only failures.
 class RankListener : public testing::EmptyTestEventListener {
  public:
   explicit RankListener(int rank) : rank_(rank) {}
@@ -25,7 +25,8 @@ class RankListener : public testing::EmptyTestEventListener {
                  result.line_number(), result.summary());
     }
     if (!result.fatally_failed()) return;
-    // This rank leaves the test early: the others would wait in a collective for ever.
+    // A failed assertion ends the test early on this rank; the others would wait in a collective
+    // forever.
     std::fflush(nullptr);
     ::_exit(1);
   }

@@ -5,12 +5,12 @@
 namespace dllaunch {
 namespace {
 
-TEST(NetworkDisk, TheKernelsOwnFoldersAreOfThisMachine) {
+TEST(NetworkDisk, KernelFileSystemsAreLocal) {
   EXPECT_FALSE(lies_on_network("/proc"));
   EXPECT_FALSE(lies_on_network("/dev"));
 }
 
-TEST(NetworkDisk, WhatIsNotThereIsNotOfThisMachine) {
+TEST(NetworkDisk, MissingPathsAreNotLocal) {
   EXPECT_TRUE(lies_on_network("/no/such/folder"));
 }
 

@@ -1,4 +1,4 @@
-// A process of another user beside a test that root runs.
+// A process of another user, for tests that root runs.
 #pragma once
 
 #include <signal.h>
@@ -10,13 +10,13 @@ namespace dllaunch {
 
 constexpr uid_t other_user = 65534;
 
-/// Whether tests may become somebody else.
+/// Whether tests may switch to another user.
 inline bool can_be_others() {
   return geteuid() == 0;
 }
 
-/// A copy of this process, as that user, in which `prepare()` has returned true. It waits for its
-/// end, which comes with this object's at the latest.
+/// A fork of this process, run as that user, in which `prepare()` has returned true. It waits to be
+/// killed, at the latest by this object's destructor.
 class OtherProcess {
  public:
   template <typename Prepare>

@@ -1,11 +1,11 @@
-// An ordinary user in a test that root runs: permissions mean nothing to root.
+// An ordinary user in a test that root runs: permissions do not restrict root.
 #pragma once
 
 #include <unistd.h>
 
 namespace dllaunch {
 
-/// While it lives, this process opens files as `nobody`; without root as the user it is.
+/// During its lifetime this process opens files as `nobody`; without root, as its own user.
 class OtherUser {
  public:
   OtherUser() : was_(geteuid()) {

@@ -1,9 +1,9 @@
-// Preloaded into a program, records what it does to the files below DLLAUNCH_RECORD_FOLDER into
-// the file DLLAUNCH_RECORD_LOG. crash_states.hpp reads that.
+// Preloaded into a program, records its operations on files below DLLAUNCH_RECORD_FOLDER in the
+// file DLLAUNCH_RECORD_LOG, which crash_states.hpp reads.
 //
-// A record: kind, path, other path, offset and size, each ended by a zero byte, then `size` bytes.
-// Paths are relative to the folder. The calls that are not here (fopen, mmap, ...) would be missed:
-// the reader compares what it has replayed with the folder.
+// A record is kind, path, other path, offset and size, each terminated by a zero byte, then `size`
+// bytes. Paths are relative to the folder. Calls not wrapped here (fopen, mmap, ...) are missed:
+// the reader detects that by comparing its replay with the folder.
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -37,7 +37,7 @@ struct Recorder {
   }
 };
 
-/// Lives as long as the process: threads and destructors write files to the very end.
+/// Never destroyed: threads and destructors write files until the process ends.
 Recorder& recorder() {
   static auto* const one = new Recorder;
   return *one;
@@ -58,7 +58,7 @@ std::string absolute(int folder, const char* path) {
   return base + "/" + path;
 }
 
-/// Without a leading '/'; false where `path` is not below the folder.
+/// Makes `path` relative to the folder; false if it is not below it.
 bool below(std::string& path) {
   const std::string& folder = recorder().folder;
   if (recorder().log < 0 || path.rfind(folder, 0) != 0) return false;
@@ -81,7 +81,7 @@ void record(std::string_view kind, std::string path, std::string other = "", off
   if (written != static_cast<long>(text.size())) std::abort();
 }
 
-/// Holds the order of the records, and errno as the call left it.
+/// Keeps records in order, and errno as the call left it.
 class Recording {
  public:
   Recording() : lock_(recorder().mutex) {}
@@ -136,7 +136,7 @@ mode_t mode_of(int flags, va_list arguments) {
 
 extern "C" {
 
-/// For the program that is recorded: puts `text` among the records.
+/// Called by the recorded program: adds `text` to the records.
 void dllaunch_record_note(const char* text) {
   const Recording now;
   record("note", recorder().folder, text);

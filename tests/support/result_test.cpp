@@ -19,7 +19,7 @@ TEST(Result, IsAValueOrAReason) {
   EXPECT_EQ(half(3).error().hint, "add one");
 }
 
-TEST(Result, IsSeenFromOneLevelUp) {
+TEST(Result, GetsAPrefixOneLevelUp) {
   const auto error = half(3).error();
   EXPECT_EQ(Error(error).within("halving").what, "halving: odd");
 }

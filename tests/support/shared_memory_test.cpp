@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t some_bytes = 10'000;
 
-TEST(SharedMemory, IsZeroAndOneForAllWhoOpenIt) {
+TEST(SharedMemory, IsZeroedAndCommonToAllThatOpenIt) {
   auto own = make_shared_memory(some_bytes);
   ASSERT_TRUE(own);
   auto mapped = MappedMemory::map(*own, some_bytes);
@@ -44,12 +44,13 @@ TEST(SharedMemory, StaysMappedWithoutItsDescriptor) {
   EXPECT_EQ(mapped.bytes()[7], std::byte{1});
 }
 
-TEST(SharedMemory, WhatIsAnothersOrGoneIsRefused) {
+TEST(SharedMemory, RefusesMemoryThatIsGoneOrAnothers) {
   auto own = make_shared_memory(some_bytes);
   ASSERT_TRUE(own);
   MemoryOffer offer = offer_of(*own);
   offer.inode += 1;
-  EXPECT_NE(open_shared_memory(offer).error().what.find("another process's"), std::string::npos);
+  EXPECT_NE(open_shared_memory(offer).error().what.find("belongs to another process"),
+            std::string::npos);
   offer.pid = 999'999'999;
   EXPECT_EQ(open_shared_memory(offer).error().kind, ErrorKind::unavailable);
 }

@@ -13,7 +13,7 @@ namespace {
 
 volatile std::sig_atomic_t on_own_stack = -1;
 
-/// Is the handler's frame within the stack that its thread named for signals?
+/// Checks whether the handler's frame is on its thread's signal stack.
 void look(int) {
   stack_t stack = {};
   ::sigaltstack(nullptr, &stack);
@@ -40,7 +40,7 @@ TEST_F(HandledSignal, RunsOnAStackOfItsOwn) {
   on_own_stack = -1;
   ::raise(SIGUSR1);
   EXPECT_EQ(on_own_stack, 1);
-  // Whose size the kernel may ask for: AMX's registers need 11 KiB and more.
+  // The kernel determines the minimum: AMX registers need 11 KiB and more.
   EXPECT_GE(static_cast<long>(stack_here().ss_size), ::sysconf(_SC_MINSIGSTKSZ) + 8192);
 }
 
@@ -61,7 +61,7 @@ TEST_F(HandledSignal, EveryThreadHasOneUntilItEnds) {
   EXPECT_NE(::mincore(theirs.ss_sp, 1, &resident), 0) << "its memory is left";
 }
 
-TEST_F(HandledSignal, AThreadWithoutOneIsInterruptedAllTheSame) {
+TEST_F(HandledSignal, AThreadWithoutOneIsInterruptedToo) {
   ASSERT_TRUE(handle_signal(SIGUSR1, look));
   std::thread([] {
     const stack_t none = {.ss_sp = nullptr, .ss_flags = SS_DISABLE, .ss_size = 0};

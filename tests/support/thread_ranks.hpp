@@ -1,4 +1,4 @@
-// Ranks as threads of one process: what sanitizers can look into.
+// Ranks as threads of one process, which sanitizers can observe.
 #pragma once
 
 #include <barrier>
@@ -11,7 +11,7 @@
 
 namespace dllaunch {
 
-/// What the threads share.
+/// State shared by the threads.
 class ThreadTeam {
  public:
   explicit ThreadTeam(int size)
@@ -26,7 +26,8 @@ class ThreadTeam {
   std::vector<void*> data_;
 };
 
-/// Gathers and waits; other collectives are barriers without arithmetic. All happens in wait().
+/// Gathers and waits; other collectives are barriers without arithmetic. All work happens in
+/// wait().
 class ThreadCommunicator final : public Communicator {
  public:
   ThreadCommunicator(ThreadTeam& team, int rank) : team_(team), rank_(rank) {}

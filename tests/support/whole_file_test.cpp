@@ -26,20 +26,20 @@ TEST(WholeFile, IsRead) {
   EXPECT_TRUE(read_whole_file(folder / "empty", any_size)->empty());
 }
 
-TEST(WholeFile, WhatIsNoFileIsBad) {
+TEST(WholeFile, RejectsOtherFileTypes) {
   const ScratchFolder folder;
   const auto absent = read_whole_file(folder / "absent", any_size);
   EXPECT_EQ(absent.error().kind, ErrorKind::bad_request);
   EXPECT_EQ(absent.error().what, "absent is missing");
   ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(read_whole_file(folder / "fifo", any_size).error().what,
-            "fifo cannot be read: it is no file");
+            "fifo cannot be read: it is not a regular file");
   fs::create_directory(folder / "directory");
   EXPECT_EQ(read_whole_file(folder / "directory", any_size).error().what,
             "directory cannot be read: Is a directory");
 }
 
-/// 200 GB of which none are on the disk: nothing of it is read, so nothing is allocated.
+/// A sparse file of 200 GB: nothing is read, so nothing is allocated.
 TEST(WholeFile, ItsSizeIsJudgedFirst) {
   const ScratchFolder folder;
   write_text(folder / "huge", "");
@@ -50,7 +50,7 @@ TEST(WholeFile, ItsSizeIsJudgedFirst) {
   EXPECT_EQ(refused.error().what, "200000000000");
 }
 
-TEST(WholeFile, WhatCannotBeReadNowMayBeSound) {
+TEST(WholeFile, UnreadableForNowIsUnavailable) {
   const ScratchFolder folder;
   write_text(folder / "a", "abc");
   fs::permissions(folder / "a", fs::perms::none);

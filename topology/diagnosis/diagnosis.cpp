@@ -16,16 +16,16 @@ struct RuleEntry {
   Rule check;
 };
 
-/// Ids are for ever: a rule that goes leaves a gap, a new one gets the next number.
+/// Ids are permanent: a removed rule leaves a gap, a new one gets the next number.
 constexpr RuleEntry table[] = {
     {{"A01", "rank far from its GPU",
       "every copy to the GPU and every kernel launch crosses the link between sockets or dies"},
      far_from_gpu},
     {{"A02", "ranks share CPUs",
-      "they take turns on the same CPUs, and every collective waits for the slowest"},
+      "CPUs are oversubscribed, and every collective waits for the slowest rank"},
      overlapping},
     {{"A03", "rank is not bound",
-      "the kernel moves it away from its memory and its GPU, and all ranks over each other"},
+      "the kernel migrates it away from its memory and GPU, and onto other ranks' CPUs"},
      unbound},
     {{"A04", "mask is empty or impossible",
       "the rank is refused, or runs where the kernel happens to put it"},
@@ -46,10 +46,10 @@ constexpr RuleEntry table[] = {
       "peer-to-peer copies and CUDA/HIP IPC (NVLink, xGMI) can be off, silently"},
      hidden_gpus},
     {{"A10", "VISIBLE_DEVICES variables are wrong or clash",
-      "the rank finds no GPU, or another than meant"},
+      "the rank finds no GPU, or the wrong one"},
      visible_clash},
     {{"A11", "several ranks drive one GPU while another idles",
-      "its ranks take turns, and the idle GPU is paid for"},
+      "the ranks share it, and the idle GPU is paid for"},
      shared_gpu},
     {{"A12", "network interface is far, or not the one named",
       "traffic between nodes takes a detour through another socket, or the slow network"},
@@ -59,7 +59,7 @@ constexpr RuleEntry table[] = {
      cpus_per_task_clash},
     {{"A14", "reserved cores are used", "the system's own work interrupts the rank there"},
      reserved_used},
-    {{"A15", "CPUs differ from the plan", "the rank has not what it was planned with"},
+    {{"A15", "CPUs differ from the plan", "the rank does not run where it was planned to"},
      smaller_than_plan},
     {{"A16", "locked-memory limit is low",
       "the network cannot register buffers: RDMA falls back to slow copies or fails"},
@@ -68,7 +68,7 @@ constexpr RuleEntry table[] = {
       "NCCL, Open MPI and data loaders keep buffers there; a full one is a bus error"},
      small_shared_memory},
     {{"A18", "two GPU runtimes in one process",
-      "each makes a context of its own, and libraries may not share memory, or crash"},
+      "each creates its own context, and libraries may not share memory, or crash"},
      two_runtimes},
     {{"A19", "GPUs are not numbered in PCI order",
       "tools that count differently (nvidia-smi, CUDA, Slurm) mean different GPUs by one number"},
@@ -86,9 +86,9 @@ constexpr RuleEntry table[] = {
     {{"A24", "not all CPUs of the node may be used",
       "the rest belongs to the system or other jobs"},
      not_all_cpus},
-    {{"A25", "not all could be read", "rules that need it did not look"}, not_all_read},
+    {{"A25", "some values could not be read", "rules that need them were skipped"}, not_all_read},
     {{"A26", "cores of the job idle",
-      "data workers and threads crowd on the others, and these are paid for"},
+      "data workers and threads crowd the other cores, and the idle ones are paid for"},
      idle_cores},
 };
 

@@ -29,8 +29,8 @@ std::optional<Placement> advice_for(const Topology& topology, const NodeObservat
   return *std::move(placed);
 }
 
-/// A process on a GPU node need not use a GPU: a runtime it has loaded says so, or whoever gave it
-/// GPUs by name.
+/// A process on a GPU node need not use a GPU. Evidence that it does: a loaded GPU runtime, or GPUs
+/// that the user assigned to it by name.
 bool shows_gpu_use(const RankObservation& rank) {
   if (rank.libraries_read) return !rank.gpu_libraries.empty();
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",

@@ -1,4 +1,4 @@
-// Rules about CPUs: which ones a rank has, and who else has them.
+// Rules about CPUs: which ones a rank has, and which ranks share them.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -35,7 +35,7 @@ IdSet cpus_of_ranks(const DiagnosisContext& context) {
   return all;
 }
 
-/// One CPU a core, of `cores` that the job may use, where no rank runs.
+/// Returns one CPU of each of `cores` that the job may use and no rank runs on.
 IdSet cores_without_rank(const DiagnosisContext& context, const IdSet& cores) {
   const auto taken = cpus_of_ranks(context);
   IdSet idle;
@@ -46,8 +46,8 @@ IdSet cores_without_rank(const DiagnosisContext& context, const IdSet& cores) {
   return idle;
 }
 
-/// How many of its node's CPUs Slurm gave to the step that no rank runs on; as many as there are
-/// where Slurm does not say. Without a cgroup a job of a part of a node may run on all of it.
+/// Returns how many CPUs of Slurm's allocation to this step no rank runs on; unlimited if Slurm
+/// does not say. Without a cgroup, a job with part of a node may run on all of it.
 int cpus_left(const DiagnosisContext& context) {
   const int given = number_in(variable(context, 0, "SLURM_CPUS_ON_NODE"));
   if (given == 0) return context.topology.allowed_cpus.size();
@@ -58,8 +58,8 @@ int cpus_left(const DiagnosisContext& context) {
   return given - used;
 }
 
-/// Its near cores and then some that are beside no GPU, when ranks have all that is near: the node
-/// has no better ones to give.
+/// Whether the rank has its near cores plus some near no GPU, while ranks occupy all near ones: the
+/// node has no better cores.
 bool filled_up(const DiagnosisContext& context, const RankObservation& rank, const IdSet& local) {
   IdSet beside_any;
   for (const auto& gpu : context.topology.gpus) beside_any |= gpu.cpus;
@@ -72,7 +72,7 @@ bool placed_as_advised(const DiagnosisContext& context, int i) {
   return advised != nullptr && context.rank(i).cpus == advised->cpus;
 }
 
-/// Whether the advice, too, must let these two share or split.
+/// Whether the advised placement also lets these two share or split.
 bool unavoidable(const DiagnosisContext& context, int i, int j, const IdSet& where) {
   const auto* one = context.advised(i);
   const auto* other = context.advised(j);
@@ -87,7 +87,7 @@ bool too_few_cpus(const DiagnosisContext& context, int i, int j) {
   return one != nullptr && other != nullptr && one->cpus.intersects(other->cpus);
 }
 
-/// "0-3 8,12-20:4" of GOMP_CPU_AFFINITY; strides are passed over, the range stays.
+/// Parses GOMP_CPU_AFFINITY, "0-3 8,12-20:4". Strides are ignored; the whole range counts.
 IdSet gomp_cpus(std::string_view text) {
   IdSet all;
   while (!text.empty()) {
@@ -105,7 +105,7 @@ bool openmp_binds(const DiagnosisContext& context, int i) {
                      [&](const char* name) { return variable(context, i, name) != nullptr; });
 }
 
-/// The ranks whose bound CPUs meet those of the i-th, and where.
+/// The ranks whose bound CPUs overlap those of rank i, and the overlap.
 struct Sharing {
   IdSet others;
   IdSet cpus;
@@ -141,7 +141,7 @@ std::vector<Found> far_from_gpu(const DiagnosisContext& context) {
       local |= gpu_at(context, gpu).cpus;
       numa |= gpu_at(context, gpu).numa;
     }
-    // Where no CPU beside the GPU may be used, no binding helps.
+    // If no CPU near the GPU may be used, no binding helps.
     if (!local.intersects(context.topology.allowed_cpus) || local.contains(rank.cpus)) continue;
     if (filled_up(context, rank, local)) continue;
     auto& found = local.intersects(rank.cpus) ? partly : wholly;
@@ -169,7 +169,7 @@ std::vector<Found> overlapping(const DiagnosisContext& context) {
     const auto sharing = sharing_of(context, i);
     if (sharing.cpus.empty()) continue;
     auto& found = sharing.avoidable ? avoidable : crowded;
-    // Its peer's line would say the same again.
+    // Its peer has already reported the pair.
     if (sharing.others.first() < rank.rank && !found.seen.empty()) {
       add_rank(found.ranks, rank.rank);
       continue;
@@ -189,7 +189,7 @@ std::vector<Found> unbound(const DiagnosisContext& context) {
   for (int i = 0; i < context.count(); ++i) {
     const auto& rank = context.rank(i);
     if (rank.rank < 0 || !context.unbound(i) || placed_as_advised(context, i)) continue;
-    // Alone on its node a rank may use all of it.
+    // A rank alone on its node may use all of it.
     if (context.count() == 1 && rank.local_world_size == 1) continue;
     note(found, context, i,
          fmt::format("may run on all of {} ({})", cpu_words(rank.cpus), numa_words(numa)));
@@ -267,7 +267,7 @@ std::vector<Found> reserved_used(const DiagnosisContext& context) {
 
 std::vector<Found> idle_cores(const DiagnosisContext& context) {
   const auto& request = context.node.request;
-  // Who asks for so many cores, for near ones or for masks leaves the others idle on purpose.
+  // Asking for a number of cores, for near ones or for masks leaves the others idle on purpose.
   const bool on_purpose =
       request && (request->cores == BindCores::near || request->cores_per_rank > 0 ||
                   request->mode == BindMode::core || request->policy == BindPolicy::none ||
@@ -278,14 +278,14 @@ std::vector<Found> idle_cores(const DiagnosisContext& context) {
     given |= rank.cpuset.empty() ? context.topology.allowed_cpus : rank.cpuset;
     const bool ours_to_judge = request || rank.launcher == "slurm";
     if (rank.rank < 0 || rank.cpus.empty() || !ours_to_judge) return {};
-    if (rank.local_world_size > context.count()) return {};  // the others may have them
+    if (rank.local_world_size > context.count()) return {};  // other ranks may use them
   }
   auto usable = context.topology.allowed_cpus & given;
   if (request)
     if (const auto reserved = reserved_cpus(context.topology, request->reserve))
       usable -= *reserved;
   const auto idle = cores_without_rank(context, usable);
-  if (std::min(idle.size(), cpus_left(context)) < context.count()) return {};  // not one for each
+  if (std::min(idle.size(), cpus_left(context)) < context.count()) return {};  // too few for all
   DiagnosisContext filled = context;
   PlacementRequest wish = request.value_or(PlacementRequest{});
   wish.ranks = context.count();

@@ -15,7 +15,7 @@ const VisibleGpus& visible(const DiagnosisContext& context, int i) {
   return context.visible[static_cast<std::size_t>(i)];
 }
 
-/// What the ranks of the job see together.
+/// All GPUs that any rank of the job sees.
 std::set<int> seen_by_any(const DiagnosisContext& context) {
   std::set<int> all;
   for (const auto& one : context.visible) all.insert(one.gpus.begin(), one.gpus.end());
@@ -33,7 +33,7 @@ int gpus_from_slurm(const DiagnosisContext& context, int i) {
   return list && list->size() == 1 ? list->first() : 0;
 }
 
-/// The words that hide the others: a variable, Slurm's binding, the cgroup.
+/// Names what hides the other GPUs: a variable, Slurm's binding, the cgroup.
 std::string hidden_by(const DiagnosisContext& context, int i) {
   std::string by = visible(context, i).variable;
   if (const auto* bind = variable(context, i, "SLURMD_TRES_BIND"))
@@ -146,7 +146,7 @@ std::vector<Found> shared_gpu(const DiagnosisContext& context) {
     if (context.rank(i).rank < 0 || gpus.empty()) continue;
     if (!context.uses_gpu[static_cast<std::size_t>(i)]) return {};
     have = std::max(have, gpus_from_slurm(context, i));
-    // Where it may drive one of several, nothing is certain.
+    // Uncertain if it may drive one of several.
     if (visible(context, i).gpus.size() > 1 && gpus.size() > 1) return {};
     ranks_of[gpus.front()].push_back(i);
   }
@@ -234,7 +234,7 @@ std::vector<Found> gpu_order(const DiagnosisContext& context) {
     if (gpu.vendor == "nvidia") names.insert(gpu.name);
   for (int i = 0; i < context.count() && names.size() > 1; ++i) {
     const auto* order = variable(context, i, "CUDA_DEVICE_ORDER");
-    // Of a shell nobody knows what it will start.
+    // What a shell will start is unknown.
     if (!context.uses_gpu[static_cast<std::size_t>(i)] && context.rank(i).rank >= 0) continue;
     if (order == nullptr || *order != "PCI_BUS_ID")
       note(mixed, context, i,

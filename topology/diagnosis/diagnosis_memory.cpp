@@ -1,4 +1,4 @@
-// Rules about memory and the limits of a process.
+// Rules about memory and process limits.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-/// NUMA nodes that have CPUs of the rank and memory of their own.
+/// NUMA nodes with memory that contain CPUs of the rank.
 IdSet local_memory(const DiagnosisContext& context, const RankObservation& rank) {
   IdSet local;
   for (const auto& node : context.topology.numa)
@@ -39,7 +39,7 @@ std::vector<Found> strict_memory(const DiagnosisContext& context) {
     const auto& memory = context.rank(i).memory;
     if (memory.mode == "bind" && !memory.nodes.contains(all))
       note(found, context, i,
-           fmt::format("may use the memory of {} alone", numa_words(memory.nodes)));
+           fmt::format("may use only the memory of {}", numa_words(memory.nodes)));
   }
   return only(std::move(found));
 }
@@ -68,7 +68,7 @@ std::vector<Found> remote_memory(const DiagnosisContext& context) {
 }
 
 std::vector<Found> locked_memory(const DiagnosisContext& context) {
-  // InfiniBand, RoCE and EFA register buffers; a large model's are several hundred MiB.
+  // InfiniBand, RoCE and EFA register buffers; for a large model, several hundred MiB.
   constexpr std::uint64_t enough = 1024 * mib;
   const bool fabric = std::any_of(context.topology.nics.begin(), context.topology.nics.end(),
                                   [](const Nic& nic) { return nic.fabric; });
@@ -89,7 +89,7 @@ std::vector<Found> locked_memory(const DiagnosisContext& context) {
 }
 
 std::vector<Found> small_shared_memory(const DiagnosisContext& context) {
-  // What containers get by default, and what one rank with data workers fills at once.
+  // The default in containers; one rank with data workers fills it at once.
   constexpr std::uint64_t small = 64 * mib;
   constexpr std::uint64_t each = 32 * mib;
   const std::string fix =
@@ -110,7 +110,7 @@ std::vector<Found> small_shared_memory(const DiagnosisContext& context) {
 }
 
 std::vector<Found> few_open_files(const DiagnosisContext& context) {
-  // A ring or tree over sockets needs a few a peer; files of data and of Python come on top.
+  // A ring or tree over sockets needs a few for each peer, plus files of data and Python.
   constexpr std::uint64_t own = 512;
   constexpr std::uint64_t each_peer = 4;
   Found found{.level = Level::warn, .ranks = {}, .seen = {}, .fix = "ulimit -n 65536 before srun"};
@@ -119,7 +119,8 @@ std::vector<Found> few_open_files(const DiagnosisContext& context) {
     const auto needed = own + each_peer * static_cast<std::uint64_t>(std::max(rank.world_size, 1));
     if (rank.open_files && *rank.open_files < needed)
       note(found, context, i,
-           fmt::format("may open {} files, of {} ranks", *rank.open_files, rank.world_size));
+           fmt::format("may open {} files, in a job of {} ranks", *rank.open_files,
+                       rank.world_size));
   }
   return only(std::move(found));
 }

@@ -1,4 +1,4 @@
-// Inside the diagnosis: what every rule is given, and the rules.
+// The rules and their input. Internal to the diagnosis.
 #pragma once
 
 #include <optional>
@@ -14,44 +14,44 @@ namespace dllaunch {
 struct DiagnosisContext {
   const Topology& topology;
   const NodeObservation& node;
-  std::optional<Placement> advice;       // where place_ranks() would put ranks of this count
-  std::vector<VisibleGpus> visible;      // of each of node.ranks
+  std::optional<Placement> advice;       // where place_ranks() would put this many ranks
+  std::vector<VisibleGpus> visible;      // for each of node.ranks
   std::vector<std::vector<int>> driven;  // likewise
-  std::vector<bool> uses_gpu;            // likewise, as far as it shows
+  std::vector<bool> uses_gpu;            // likewise, as far as is visible
 
   const RankObservation& rank(int i) const { return node.ranks[static_cast<std::size_t>(i)]; }
   int count() const { return static_cast<int>(node.ranks.size()); }
-  /// What the advice gives the i-th rank; null without advice.
+  /// The placement advised for rank i; null without advice.
   const RankPlacement* advised(int i) const;
-  /// May run everywhere that the job may.
+  /// Whether it may run on every CPU of the job.
   bool unbound(int i) const;
 };
 
 DiagnosisContext scene_of(const Topology& topology, const NodeObservation& node);
 
-/// A finding without what its rule's name says already. `cost` and `fix` of a rule are the same for
-/// all its ranks, so findings of many nodes can be told as one.
+/// A finding without the rule's id and title. A rule's `cost` and `fix` are equal for all ranks, so
+/// findings of many nodes can be merged.
 struct Found {
   Level level = Level::warn;
   IdSet ranks = {};
-  std::vector<std::string> seen = {};  // one fact a rank; the first few are shown
+  std::vector<std::string> seen = {};  // one fact for each rank; only the first few are shown
   std::string fix = {};
 };
 using Rule = std::vector<Found> (*)(const DiagnosisContext& context);
 
-/// Adds a fact about the i-th rank: "rank 3" (or "process 120") is put before `fact`.
+/// Adds a fact about rank i, prefixed with "rank 3" (or "process 120").
 void note(Found& found, const DiagnosisContext& context, int i, const std::string& fact);
-/// `found` as the rule's only answer; none when nothing was noted.
+/// Returns `found` as the only finding of a rule; none if nothing was noted.
 std::vector<Found> only(Found found);
 
 std::string cpu_words(const IdSet& cpus);                       // "CPU 3", "CPUs 0-7", "no CPU"
 std::string numa_words(const IdSet& nodes);                     // "NUMA node 3", "NUMA nodes 0-1"
 std::string gpu_words(const Topology& topology, int position);  // "GPU 3 (0000:c1:00.0)"
 std::string size_words(std::uint64_t bytes);                    // "64 MiB"
-/// The flags that bind all ranks of this node as the context's advice does, which a job file's
-/// `binding` gets by `key`.
+/// Returns the flags that bind all ranks of this node as advised. `key` is the equivalent in a job
+/// file's `binding`.
 std::string fix_binding(const DiagnosisContext& context, std::string_view key = "policy: closest");
-/// The value of a variable of the i-th rank; null when it is not set.
+/// The value of rank i's variable; null if unset.
 const std::string* variable(const DiagnosisContext& context, int i, const char* name);
 
 // diagnosis_cpus.cpp

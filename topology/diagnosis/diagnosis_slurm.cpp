@@ -1,4 +1,4 @@
-// Rules about what was asked for: Slurm's masks and variables, the plan, the cgroup.
+// Rules about the request: Slurm's masks and variables, the plan, the cgroup.
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -10,18 +10,18 @@
 namespace dllaunch {
 namespace {
 
-/// One entry of SLURM_CPU_BIND_LIST that belongs to the rank; srun goes round where they are few.
+/// Returns the rank's entry of SLURM_CPU_BIND_LIST. srun cycles through a list that is too short.
 std::string_view own_entry(std::string_view list, int local_rank) {
   const auto count = 1 + std::count(list.begin(), list.end(), ',');
   for (auto skip = local_rank % count; skip > 0; --skip) list.remove_prefix(list.find(',') + 1);
   return list.substr(0, list.find(','));
 }
 
-/// What is wrong with the CPUs that srun was given for the rank; empty: nothing.
+/// Returns what is wrong with the CPUs given to srun for the rank; empty if nothing.
 std::string wrong_with(std::string_view entry, bool is_mask, const DiagnosisContext& context) {
   const auto asked = is_mask ? parse_mask(entry) : parse_id_list(entry);
   const auto shown = fmt::format("{} \"{}\"", is_mask ? "mask" : "CPU", entry.substr(0, 80));
-  if (!asked) return fmt::format("was given the {}, which is none", shown);
+  if (!asked) return fmt::format("was given the {}, which is invalid", shown);
   if (asked->empty()) return fmt::format("was given the {}, which is empty", shown);
   const auto missing = *asked - context.topology.present_cpus;
   if (!missing.empty())
@@ -39,7 +39,7 @@ int number_in(const std::string* text) {
   return number;
 }
 
-/// Hardware threads of the cores it has: what Slurm counts.
+/// Hardware threads of the rank's cores, as Slurm counts CPUs.
 int slurm_cpus(const DiagnosisContext& context, const IdSet& cpus) {
   IdSet all = cpus;
   for (const auto& core : context.topology.cores)
@@ -149,7 +149,7 @@ std::vector<Found> not_all_read(const DiagnosisContext& context) {
     const auto& unread = context.rank(i).unread;
     if (unread.empty()) continue;
     const auto more = unread.size() > 1 ? fmt::format(" and {} more", unread.size() - 1) : "";
-    note(found, context, i, fmt::format("keeps to itself {}{}", unread.front(), more));
+    note(found, context, i, fmt::format("could not be read: {}{}", unread.front(), more));
   }
   return only(std::move(found));
 }

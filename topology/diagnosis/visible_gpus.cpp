@@ -30,7 +30,7 @@ std::vector<std::string_view> items_of(std::string_view list) {
   return items;
 }
 
-/// -1 for what is no index.
+/// -1 if the item is not an index.
 int index_in(std::string_view item) {
   int index = -1;
   const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), index);
@@ -41,8 +41,8 @@ bool is_uuid(std::string_view item) {
   return item.starts_with("GPU-") || item.starts_with("MIG-");
 }
 
-/// The one of `among` whose UUID begins so, as CUDA has it; -1 where that is none or several, or
-/// where nobody asked the vendor's library.
+/// Returns the GPU of `among` whose UUID has this prefix, as CUDA matches it. -1 if none or several
+/// have it, or if the vendor's library was not queried.
 int position_of_uuid(const Topology& topology, const std::vector<int>& among,
                      std::string_view beginning) {
   int found = -1;
@@ -54,7 +54,7 @@ int position_of_uuid(const Topology& topology, const std::vector<int>& among,
   return found;
 }
 
-/// Applies one variable to what `seen` holds so far.
+/// Applies one variable to the GPUs in `seen`.
 void filter(const Topology& topology, const std::string& name, const std::string& value,
             VisibleGpus& seen) {
   seen.variable += fmt::format("{}{}={}", seen.variable.empty() ? "" : " ", name, value);
@@ -70,10 +70,10 @@ void filter(const Topology& topology, const std::string& name, const std::string
         ++unidentified;
       continue;
     }
-    // Intel's masks may go on to a tile, "0.1".
+    // Intel's masks may name a tile, "0.1".
     const int index = index_in(item.substr(0, item.find('.')));
     if (index < 0 || index >= seen.count) {
-      // "-1" is the customary way to say none.
+      // "-1" is the customary way to select none.
       if (item != "-1")
         seen.wrong.push_back(fmt::format("{}={} names GPU {}, but there are {} to choose from",
                                          name, value, item, seen.count));
@@ -107,8 +107,8 @@ void restrict_to_devices(const RankObservation& rank, VisibleGpus& seen) {
   seen.count = static_cast<int>(seen.gpus.size());
 }
 
-/// With --gpus-per-task and a device cgroup each task's numbers start from 0 again, and where the
-/// cgroup cannot be read nothing tells that 0 from the first GPU.
+/// --gpus-per-task with a device cgroup renumbers each task's GPUs from 0. If the cgroup cannot be
+/// read, that 0 cannot be told from the first GPU.
 bool may_be_renumbered(const RankObservation& rank, const VisibleGpus& seen) {
   const auto* bind = value_of(rank.environment, "SLURMD_TRES_BIND");
   return bind != nullptr && bind->find("per_task") != std::string::npos && !rank.nvidia_devices &&

@@ -5,14 +5,14 @@
 namespace dllaunch {
 namespace {
 
-/// What is before `end`; `text` is shortened by both.
+/// Returns the text before `end` and removes both from `text`.
 std::string_view take_until(std::string_view& text, char end) {
   const std::string_view taken = text.substr(0, text.find(end));
   text.remove_prefix(std::min(text.size(), taken.size() + 1));
   return taken;
 }
 
-/// A process outside its namespace's root has a path with "..".
+/// False for "..": the path of a process outside its namespace's root.
 bool stays_below(std::string_view path) {
   return path.starts_with('/') && (std::string(path) + '/').find("/../") == std::string::npos;
 }

@@ -1,4 +1,4 @@
-// Where a process stands in the control groups of its node.
+// The control groups of a process.
 #pragma once
 
 #include <string>
@@ -6,16 +6,16 @@
 
 namespace dllaunch {
 
-/// The process's folder below the mount of each hierarchy; empty where it is not named. Begins with
+/// The process's folder below the mount of each hierarchy; empty if it is not listed. Begins with
 /// '/' and never leads out of the mount.
 struct CgroupPaths {
   std::string unified;  // version 2
-  std::string cpuset;   // version 1, and all that follow
+  std::string cpuset;   // version 1, like all that follow
   std::string devices;
   std::string memory;
 };
 
-/// Of /proc/PID/cgroup. Pure: damaged lines yield less, never nonsense.
+/// Parses /proc/PID/cgroup. Skips damaged lines. Pure.
 CgroupPaths parse_proc_cgroup(std::string_view text);
 
 }  // namespace dllaunch

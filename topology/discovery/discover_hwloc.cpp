@@ -34,11 +34,11 @@ struct DestroyTopology {
 using Loaded = std::unique_ptr<hwloc_topology, DestroyTopology>;
 using PciDevice = decltype(hwloc_obj_attr_u::pcidev);
 
-// ---- sets, addresses, words -----------------------------------------------------------------
+// ---- sets, addresses, names -----------------------------------------------------------------
 
 IdSet to_ids(hwloc_const_bitmap_t bitmap) {
   IdSet set;
-  // An infinite set means "all": nothing that can be listed.
+  // An infinite set means "all" and cannot be listed.
   if (bitmap == nullptr || hwloc_bitmap_weight(bitmap) < 0) return set;
   for (int id = hwloc_bitmap_first(bitmap); id >= 0 && id <= IdSet::max_id;
        id = hwloc_bitmap_next(bitmap, id))
@@ -54,7 +54,7 @@ std::string_view text_of(const char* text) {
   return text == nullptr ? "" : text;
 }
 
-// Names go into JSON and onto terminals, and a damaged file may hold anything.
+// Names go into JSON and onto terminals; a damaged file may hold any byte.
 std::string printable(std::string_view text) {
   std::string out(text);
   std::replace_if(
@@ -87,7 +87,7 @@ hwloc_obj_t ancestor_of(hwloc_obj_t object, hwloc_obj_type_t type) {
   return object;
 }
 
-// Packages and the like have numbers of their own, except where the system told none.
+// Packages and the like have their own numbers, unless the system reported none.
 int number_of(hwloc_obj_t object) {
   if (object == nullptr) return -1;
   const auto number =
@@ -107,14 +107,14 @@ void read_cores(hwloc_topology_t from, Topology& topology) {
   for (hwloc_obj_t pu = nullptr;
        (pu = hwloc_get_next_obj_by_type(from, HWLOC_OBJ_PU, pu)) != nullptr;) {
     if (pu->os_index > static_cast<unsigned>(IdSet::max_id)) continue;
-    // Some captures have no cores: there each CPU is one.
+    // Some captures have no cores: each CPU then counts as one.
     const auto object = ancestor_of(pu, HWLOC_OBJ_CORE);
     const auto [slot, is_new] =
         by_object.try_emplace(object == nullptr ? pu : object, found.size());
     if (is_new) {
       const auto l3 = ancestor_of(pu, HWLOC_OBJ_L3CACHE);
       Core core{.package = number_of(ancestor_of(pu, HWLOC_OBJ_PACKAGE))};
-      // complete_cpuset still counts what the site took away.
+      // complete_cpuset includes CPUs that the site disallows.
       core.opens_l3 =
           l3 != nullptr &&
           hwloc_bitmap_isset(slot->first->complete_cpuset,
@@ -141,8 +141,8 @@ std::string memory_kind(hwloc_obj_t node) {
   return "dram";
 }
 
-// Memory beside other memory (HBM, GPU memory) is captured with the CPUs of its package: they
-// belong to the DRAM there, or to the first node where all are alike.
+// hwloc gives HBM and GPU memory the CPUs of their package. These CPUs belong to the DRAM node
+// there, or to the first node if all are of one kind.
 void give_cpus_to_one_node(std::vector<NumaNode>& nodes) {
   std::vector<NumaNode*> by_claim;
   by_claim.reserve(nodes.size());
@@ -176,7 +176,7 @@ void read_numa(hwloc_topology_t from, Topology& topology) {
 
 // ---- devices --------------------------------------------------------------------------------
 
-// Where a device hangs, for CPUs and for other devices.
+// Where a device is attached: its CPUs and bridges.
 struct Place {
   IdSet cpus;
   IdSet numa;
@@ -204,11 +204,11 @@ Place place_of(hwloc_topology_t from, const Topology& topology, hwloc_obj_t devi
   return place;
 }
 
-// What the runtimes say of one PCI device; the order is whose number counts first.
+// What the GPU runtimes report for one PCI device, in order of whose numbering takes precedence.
 constexpr std::array<std::string_view, 4> runtimes{"rsmi", "nvml", "ze", "cuda"};
 
 struct RuntimeView {
-  // Numbers with the UUID, if any.
+  // Numbers with UUIDs, if any.
   std::array<std::vector<std::pair<int, std::string>>, runtimes.size()> numbers;
   std::string name;
   std::string vendor;
@@ -252,7 +252,7 @@ std::string vendor_of(const PciDevice& pci, const RuntimeView& view) {
   return view.vendor.empty() ? "other" : view.vendor;
 }
 
-// Addresses of GPUs whose memory is a NUMA node: only NVIDIA's are captured so.
+// PCI addresses of GPUs whose memory is a NUMA node; only NVIDIA's are captured so.
 std::vector<std::string> gpus_with_numa_memory(hwloc_topology_t from) {
   std::vector<std::string> addresses;
   for (hwloc_obj_t node = nullptr;
@@ -315,7 +315,7 @@ void read_nics(hwloc_topology_t from, Topology& topology) {
     Nic nic;
     bool named_by_fabric;
   };
-  std::map<hwloc_obj_t, Found> found;  // one for each PCI function, or virtual device
+  std::map<hwloc_obj_t, Found> found;  // one for each PCI function or virtual device
   for (hwloc_obj_t osdev = nullptr; (osdev = hwloc_get_next_osdev(from, osdev)) != nullptr;) {
     const auto type = osdev->attr->osdev.type;
     const bool openfabrics = type == HWLOC_OBJ_OSDEV_OPENFABRICS;
@@ -335,7 +335,7 @@ void read_nics(hwloc_topology_t from, Topology& topology) {
              .pci_path = std::move(place.pci_path)};
       named_by_fabric = openfabrics;
     } else if (std::tuple(!openfabrics, name) < std::tuple(!named_by_fabric, nic.name)) {
-      // The name that NCCL and UCX know is the RDMA device's.
+      // NCCL and UCX use the RDMA device's name.
       nic.name = name;
       named_by_fabric = openfabrics;
     }
@@ -350,14 +350,14 @@ void read_nics(hwloc_topology_t from, Topology& topology) {
 // ---- loading --------------------------------------------------------------------------------
 
 Error unavailable(std::string what) {
-  return {ErrorKind::unavailable, std::move(what), "look whether lstopo works here"};
+  return {ErrorKind::unavailable, std::move(what), "check whether lstopo works here"};
 }
 
 Result<Loaded> new_topology() {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return unavailable("hwloc does not start");
+  if (hwloc_topology_init(&raw) != 0) return unavailable("hwloc cannot start");
   Loaded loaded(raw);
-  // By default hwloc drops every PCI device; L1, L2 and instruction caches tell us nothing.
+  // By default hwloc drops all PCI devices. L1, L2 and instruction caches are not needed.
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_L1CACHE, HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -383,7 +383,7 @@ Error bad_file(const std::string& path, std::string_view why, std::string hint) 
   return {ErrorKind::bad_request, fmt::format("{} {}", path, why), std::move(hint)};
 }
 
-// What the text itself says; hwloc's own refusal names nothing.
+// Detects the problem from the text; hwloc's own error names none.
 std::optional<Error> refuse_by_text(const std::string& path, const std::string& text) {
   const auto topology = text.find("<topology");
   if (topology == std::string::npos)
@@ -400,7 +400,7 @@ std::optional<Error> refuse_by_text(const std::string& path, const std::string& 
   return std::nullopt;
 }
 
-// Reading a pipe may wait for ever and hwloc may crash: this belongs into a child.
+// Runs in a child: a pipe may block forever, and hwloc may crash.
 Result<std::string> json_of_xml(const std::string& path) {
   const auto text = read_file_text(path);
   if (!text) return text.error();
@@ -420,8 +420,9 @@ Result<std::string> json_of_xml(const std::string& path) {
 Result<Topology> discover_topology() {
   auto loaded = new_topology();
   if (!loaded) return std::move(loaded).error();
-  // Every rank comes through here. gl asks all X servers, opencl and cuda start their runtimes,
-  // nvml numbers as PCI does, and x86 binds itself to each CPU in turn to repeat what Linux says.
+  // Every rank runs this, so slow components are off: gl queries all X servers, opencl and cuda
+  // start their runtimes, x86 binds itself to each CPU in turn to repeat what Linux says. nvml
+  // numbers GPUs as PCI does.
   for (const auto* slow : {"gl", "opencl", "cuda", "nvml", "x86"})
     hwloc_topology_set_components(loaded->get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, slow);
   if (hwloc_topology_load(loaded->get()) != 0)
@@ -429,12 +430,12 @@ Result<Topology> discover_topology() {
   auto topology = read_topology(loaded->get());
   if (topology.cores.empty()) return unavailable("hwloc finds no CPU on this machine");
   topology.source = "this machine";
-  // HWLOC_XMLFILE may have made it another machine, on which our binding means nothing.
+  // HWLOC_XMLFILE may show another machine, where this process's binding means nothing.
   if (hwloc_topology_is_thissystem(loaded->get()) == 0) {
     topology.source = "the machine of hwloc's environment variables";
     return topology;
   }
-  // An hwloc built without PCI, or told to leave it out.
+  // hwloc was built without PCI, or told to ignore it.
   if (topology.gpus.empty() && topology.nics.empty())
     topology.gpus = read_sysfs_gpus("/sys", topology);
   const auto bound = own_affinity() & topology.allowed_cpus;

@@ -1,4 +1,4 @@
-// The only door to hwloc.
+// Discovers a topology with hwloc. No other file includes hwloc's headers.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace dllaunch {
 
-/// The machine this process runs on, with I/O devices; allowed_cpus is the process's own binding
-/// met with its cgroup. unavailable: hwloc cannot read this machine.
+/// Returns the machine of this process, with I/O devices. allowed_cpus is the process's binding
+/// intersected with its cgroup. unavailable: hwloc cannot read this machine.
 Result<Topology> discover_topology();
 
-/// From hwloc XML in a file or pipe (v2, or v1 as hwloc 2 imports it). Loaded in a short-lived
-/// child process, since hwloc 2.9 crashes on some damaged files: a crash or more than 10 s is a
-/// refusal. bad_request: names the file and what is wrong (hwloc 3 XML is recognised and named).
+/// Loads hwloc XML from a file or pipe (v2, or v1 as hwloc 2 imports it). Runs in a short-lived
+/// child, since hwloc 2.9 crashes on some damaged files; a crash or more than 10 s is an error.
+/// bad_request: names the file and the problem, such as hwloc 3 XML.
 Result<Topology> topology_from_xml(const std::string& path);
 
-/// Version of the hwloc that this was built with, e.g. "2.9.0".
+/// The hwloc version at build time, such as "2.9.0".
 std::string hwloc_version();
 
 }  // namespace dllaunch

@@ -23,10 +23,10 @@ struct FreeBitmap {
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
 Error unavailable(std::string what) {
-  return {ErrorKind::unavailable, std::move(what), "look whether lstopo works here"};
+  return {ErrorKind::unavailable, std::move(what), "check whether lstopo works here"};
 }
 
-// hwloc knows of cgroups; what a launcher took away by binding us is for us to say.
+// hwloc applies cgroups; this also applies the launcher's CPU binding.
 bool allow_own_cpus(hwloc_topology_t topology) {
   const Bitmap own(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topology)));
   const Bitmap bound(hwloc_bitmap_alloc());
@@ -42,11 +42,11 @@ bool allow_own_cpus(hwloc_topology_t topology) {
 
 Result<std::string> machine_xml() {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) return unavailable("hwloc does not start");
+  if (hwloc_topology_init(&raw) != 0) return unavailable("hwloc cannot start");
   const Loaded topology(raw);
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-  // As discover_topology() does, but for nvml: here a second is not too much for GPUs' names.
+  // As in discover_topology(), but with nvml: here GPU names are worth a second.
   for (const auto* slow : {"gl", "opencl", "cuda", "x86"})
     hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, slow);
   if (hwloc_topology_load(raw) != 0)
@@ -55,11 +55,11 @@ Result<std::string> machine_xml() {
     return Error{ErrorKind::unavailable, "hwloc's environment variables name another machine",
                  "unset HWLOC_XMLFILE HWLOC_SYNTHETIC HWLOC_FSROOT"};
   if (!allow_own_cpus(raw))
-    return unavailable(fmt::format("hwloc restricts nothing: {}", std::strerror(errno)));
+    return unavailable(fmt::format("hwloc cannot restrict the topology: {}", std::strerror(errno)));
   char* text = nullptr;
   int size = 0;
   if (hwloc_topology_export_xmlbuffer(raw, &text, &size, 0) != 0)
-    return unavailable(fmt::format("hwloc writes no XML: {}", std::strerror(errno)));
+    return unavailable(fmt::format("hwloc cannot write XML: {}", std::strerror(errno)));
   // `size` counts the NUL.
   std::string xml(text, size > 0 ? static_cast<std::size_t>(size) - 1 : 0);
   hwloc_free_xmlbuffer(raw, text);

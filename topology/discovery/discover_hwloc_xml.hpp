@@ -1,4 +1,4 @@
-// This machine in hwloc's own words: for a cache, a bug report, another machine's --topology.
+// This machine as hwloc XML: for a cache, a bug report, or --topology elsewhere.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace dllaunch {
 
-/// hwloc XML (v2) of the whole node with its devices. CPUs and memory that this process may not use
-/// stand in it as disallowed, so topology_from_xml() reads from it what discover_topology() says
-/// here. unavailable: hwloc cannot read this machine, or was told by its environment to show
-/// another.
+/// Returns hwloc XML (v2) of the whole node with its devices. CPUs and memory that this process may
+/// not use are marked as disallowed, so topology_from_xml() reads the same topology that
+/// discover_topology() returns.
+/// unavailable: hwloc cannot read this machine, or its environment variables name another one.
 Result<std::string> machine_xml();
 
 }  // namespace dllaunch

@@ -37,7 +37,7 @@ VendorLibrary observe(const char* name, const std::string& file, Read read,
   return silent;
 }
 
-// What a library says of one GPU goes into the GPU that hwloc found.
+// Adds what a library reports of one GPU to the GPU that hwloc found.
 void add_to(Gpu& gpu, const Gpu& said) {
   gpu.index = said.index;
   gpu.vendor = said.vendor;
@@ -47,7 +47,7 @@ void add_to(Gpu& gpu, const Gpu& said) {
   gpu.links = said.links;
 }
 
-// All GPUs of one PCI device, as hwloc and as the library has them.
+// Merges all GPUs of one PCI device.
 void merge_device(Topology& node, std::vector<Gpu> said, std::vector<bool>& told) {
   std::sort(said.begin(), said.end(), [](const Gpu& a, const Gpu& b) {
     return std::tie(a.partition, a.index) < std::tie(b.partition, b.index);
@@ -65,7 +65,7 @@ void merge_device(Topology& node, std::vector<Gpu> said, std::vector<bool>& told
   std::sort(known.begin(), known.end(), [&](std::size_t a, std::size_t b) {
     return node.gpus[a].partition < node.gpus[b].partition;
   });
-  // hwloc may know more partitions than this process may use: those go by their numbers.
+  // hwloc may know more partitions than this process may use; match these by number.
   const bool all = known.size() == said.size();
   for (const auto& gpu : said) {
     const auto is_free = [&](std::size_t i) { return !told[i]; };
@@ -73,7 +73,7 @@ void merge_device(Topology& node, std::vector<Gpu> said, std::vector<bool>& told
       return !all && is_free(i) && node.gpus[i].index == gpu.index;
     });
     if (which == known.end()) which = std::find_if(known.begin(), known.end(), is_free);
-    if (which == known.end()) return;  // a library that names one device twice
+    if (which == known.end()) return;  // the library lists one device twice
     add_to(node.gpus[*which], gpu);
     told[*which] = true;
   }
@@ -81,7 +81,7 @@ void merge_device(Topology& node, std::vector<Gpu> said, std::vector<bool>& told
     node.gpus[known[i]].partition = known.size() > 1 ? static_cast<int>(i) : -1;
 }
 
-// A number that a runtime gave is its own; whoever merely had it by PCI order gets another.
+// A number given by a runtime wins; a GPU that got the same number from PCI order is renumbered.
 void free_given_numbers(std::vector<Gpu>& gpus, const std::vector<bool>& told) {
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     if (told[i]) continue;

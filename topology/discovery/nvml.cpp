@@ -20,7 +20,7 @@ constexpr unsigned remote_is_gpu = 0;
 constexpr unsigned remote_is_switch = 2;
 constexpr unsigned most_links = 64;
 
-/// What an old driver may lack.
+/// Functions that an old driver may lack.
 struct Nvml {
   int (*driver_version)(char*, unsigned) = nullptr;
   int (*name)(Device, char*, unsigned) = nullptr;
@@ -58,7 +58,7 @@ bool mig_is_on(const Nvml& nvml, Device device) {
          current == on;
 }
 
-/// The GPU, or its MIG instances where it is cut into some.
+/// Returns the GPU, or its MIG instances if it is partitioned.
 std::vector<Gpu> gpus_of(const Nvml& nvml, Device device, const std::string& pci) {
   Gpu whole{.name = nvml_text(nvml.name, device), .vendor = "nvidia", .pci = pci};
   whole.uuid = nvml_text(nvml.uuid, device);
@@ -86,7 +86,7 @@ std::vector<Gpu> gpus_of(const Nvml& nvml, Device device, const std::string& pci
 
 struct NvLinks {
   std::map<std::string, int> to_gpu;  // by PCI address
-  int to_switch = 0;                  // which reaches every other GPU on switches
+  int to_switch = 0;                  // the switch connects it to every other GPU on switches
 };
 
 NvLinks nvlinks_of(const Nvml& nvml, Device device) {
@@ -94,7 +94,7 @@ NvLinks nvlinks_of(const Nvml& nvml, Device device) {
   if (nvml.link_state == nullptr || nvml.link_remote == nullptr) return links;
   for (unsigned link = 0; link < most_links; ++link) {
     unsigned active = 0;
-    // Beyond the last link every answer is an error; a link that is down is not.
+    // Past the last link every query fails; a link that is down does not.
     if (nvml.link_state(device, link, &active) != success) break;
     if (active != on) continue;
     PciInfo remote{};
@@ -133,7 +133,7 @@ struct Whole {
   int number = 0;  // NVML's own
   std::string pci = {};
   NvLinks links = {};
-  bool is_cut = false;  // into MIG instances, which reach no other GPU
+  bool is_cut = false;  // into MIG instances, which have no peer access
 };
 
 std::vector<GpuLink> links_of(const Nvml& nvml, const Whole& from, const std::vector<Whole>& all) {
@@ -176,7 +176,7 @@ void read_devices(const NvmlLibrary& library, const Nvml& nvml, VendorLibrary& a
     whole.is_cut = gpus.back().front().partition >= 0;
     wholes.push_back(std::move(whole));
   }
-  // NVML numbers whole GPUs. Where one is cut, every instance is counted as a GPU.
+  // NVML numbers whole GPUs. If any is partitioned, each instance counts as a GPU.
   const bool any_cut =
       std::any_of(wholes.begin(), wholes.end(), [](const Whole& whole) { return whole.is_cut; });
   for (std::size_t i = 0; i < wholes.size(); ++i) {

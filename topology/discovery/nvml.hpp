@@ -1,4 +1,4 @@
-// NVIDIA's management library, for the few questions we have. Its names and structures are its own.
+// GPUs as NVIDIA's management library (NVML) reports them.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace dllaunch {
 
-/// Everything NVML says, in this process: it may crash or hang, so call it from a child.
+/// Queries NVML in this process. It may crash or hang: call it in a child.
 VendorLibrary read_nvml(const std::string& file);
 
 }  // namespace dllaunch

@@ -1,5 +1,5 @@
-// NVIDIA's management library, opened: what everybody who asks it begins with. Names, numbers and
-// structures are its own, which it promises to keep (nvml.h).
+// Loads NVML, NVIDIA's management library, for all its users. Names, numbers and structures are
+// those of nvml.h, whose ABI is stable.
 #pragma once
 
 #include <string>
@@ -30,14 +30,13 @@ constexpr unsigned nvml_since_boot = 0;  // of the driver
 /// "0000:c1:00.0"
 std::string nvml_pci_text(const NvmlPciInfo& pci);
 
-/// It may crash or hang whatever it is asked, so whoever uses it does so in a child process or on a
-/// thread that can be left behind.
+/// Any call may crash or hang. Use it in a child process or on a disposable thread.
 class NvmlLibrary {
  public:
   explicit NvmlLibrary(const std::string& file);
 
-  bool found() const { return found_; }  // it is on this machine
-  /// Why it cannot be asked; empty: it can, and then the functions below may be called.
+  bool found() const { return found_; }  // present on this machine
+  /// Why it cannot be used. The functions below may be called only if this is empty.
   const std::string& why() const { return why_; }
 
   /// Sets `function`, which an old driver may lack, to the symbol `name`, or to nullptr.
@@ -46,9 +45,9 @@ class NvmlLibrary {
     return library_.find(name, function);
   }
 
-  /// GPUs, at most 1,024; MIG instances are not counted.
+  /// The number of GPUs, at most 1,024, without MIG instances.
   Result<unsigned> count() const;
-  /// unavailable: one that fell off the bus, or that the cgroup hides.
+  /// unavailable: it fell off the bus, or the cgroup hides it.
   Result<NvmlDevice> device(unsigned index) const;
   Result<NvmlDevice> device_at(const std::string& pci) const;
   bool pci(NvmlDevice device, NvmlPciInfo& pci) const;
@@ -57,7 +56,7 @@ class NvmlLibrary {
   std::string why_not(std::string_view call, int status) const;
 
  private:
-  /// Names the first function that it cannot do without.
+  /// Returns the first required function that is missing; empty if none is.
   std::string find_functions();
 
   SharedLibrary library_;
@@ -71,7 +70,7 @@ class NvmlLibrary {
   int (*pci_)(NvmlDevice, NvmlPciInfo*) = nullptr;
 };
 
-/// What one of the functions that give a text says of `device`; empty where it does not.
+/// Calls one of the functions that return text; empty if it fails.
 std::string nvml_text(int (*ask)(NvmlDevice, char*, unsigned), NvmlDevice device);
 
 }  // namespace dllaunch

@@ -9,7 +9,7 @@
 namespace dllaunch {
 
 IdSet own_affinity() {
-  // The kernel refuses sets smaller than its own.
+  // The kernel rejects sets smaller than its own.
   for (int cpus = 1024; cpus <= 1 << 20; cpus *= 2) {
     const auto bytes = CPU_ALLOC_SIZE(cpus);
     std::vector<std::uint64_t> words(bytes / sizeof(std::uint64_t), 0);

@@ -5,7 +5,7 @@
 
 namespace dllaunch {
 
-/// What sched_getaffinity says; empty when it says nothing.
+/// The mask of sched_getaffinity; empty if the call fails.
 IdSet own_affinity();
 
 }  // namespace dllaunch

@@ -21,7 +21,7 @@ struct RocmSmi {
   int (*init)(std::uint64_t flags) = nullptr;
   int (*device_count)(std::uint32_t*) = nullptr;
   int (*pci)(std::uint32_t, std::uint64_t*) = nullptr;
-  // These an old release may lack.
+  // An old release may lack these.
   int (*version)(int, char*, std::uint32_t) = nullptr;
   int (*name)(std::uint32_t, char*, std::size_t) = nullptr;
   int (*unique_id)(std::uint32_t, std::uint64_t*) = nullptr;
@@ -34,7 +34,7 @@ struct RocmSmi {
   int (*p2p)(std::uint32_t, std::uint32_t, bool*) = nullptr;
 };
 
-/// Names the first function that it cannot do without.
+/// Returns the first required function that is missing; empty if none is.
 std::string find_functions(const SharedLibrary& library, RocmSmi& smi) {
   if (!library.find("rsmi_init", smi.init)) return "rsmi_init";
   if (!library.find("rsmi_num_monitor_devices", smi.device_count))
@@ -53,8 +53,9 @@ std::string find_functions(const SharedLibrary& library, RocmSmi& smi) {
   return "";
 }
 
-/// domain in the upper half; bus, device and function below. ROCm keeps a partition's number in the
-/// function, or above the bus: to the system all partitions of a device share function 0.
+/// The domain is in the upper half; bus, device and function are below. ROCm stores a partition's
+/// number in the function, or above the bus. For the system, all partitions of a device are
+/// function 0.
 Gpu at_address(std::uint64_t bdf) {
   Gpu gpu{.vendor = "amd"};
   gpu.pci = fmt::format("{:04x}:{:02x}:{:02x}.0", bdf >> 32, (bdf >> 8) & 0xff, (bdf >> 3) & 0x1f);
@@ -83,14 +84,14 @@ Gpu gpu_of(const RocmSmi& smi, std::uint32_t device, std::uint64_t bdf) {
   const auto memory = mode_text(smi.memory_partition, device);
   gpu.mode = compute + (compute.empty() || memory.empty() ? "" : "/") + memory;
   std::uint32_t partition = 0;
-  // Whole devices answer with all bits set.
+  // Whole devices return all bits set.
   if (smi.partition_id != nullptr && smi.partition_id(device, &partition) == success &&
       partition < 64)
     gpu.partition = static_cast<int>(partition);
   return gpu;
 }
 
-/// Partition numbers mean something only where a device has several.
+/// Partition numbers mean something only if a device has several.
 void number_partitions(std::vector<Gpu>& gpus) {
   for (auto& gpu : gpus) {
     const auto parts = std::count_if(gpus.begin(), gpus.end(),
@@ -112,7 +113,7 @@ std::vector<GpuLink> links_of(const RocmSmi& smi, const Gpu& from, const std::ve
     if (type != link_is_pcie && type != link_is_xgmi) continue;
     GpuLink link{.pci = to.pci, .partition = to.partition};
     link.kind = type == link_is_xgmi ? "xgmi" : "pcie";
-    // The driver's least bandwidth is that of one link, its most that of all side by side.
+    // The driver's minimum bandwidth is that of one link, its maximum that of all links together.
     std::uint64_t least = 0;
     std::uint64_t most = 0;
     if (type == link_is_xgmi && hops == 1 && smi.bandwidth != nullptr &&

@@ -1,4 +1,4 @@
-// AMD's management library, for the few questions we have. Its names are its own.
+// GPUs as AMD's management library (ROCm SMI) reports them.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace dllaunch {
 
-/// Everything ROCm SMI says, in this process: it may crash or hang, so call it from a child.
+/// Queries ROCm SMI in this process. It may crash or hang: call it in a child.
 VendorLibrary read_rocm_smi(const std::string& file);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// GPUs as the kernel lists them, for machines whose hwloc shows no devices.
+// GPUs as the kernel lists them, for machines where hwloc shows no devices.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace dllaunch {
 
-/// From ROOT/bus/pci/devices (ROOT is "/sys", or a recorded tree), numbered in PCI order. Empty
-/// where there is no such folder. `node` says which CPUs and packages there are.
+/// Returns the GPUs of ROOT/bus/pci/devices, numbered in PCI order. ROOT is "/sys" or a recorded
+/// tree. Empty if the folder is missing. `node` provides CPUs and packages.
 std::vector<Gpu> read_sysfs_gpus(const std::string& root, const Topology& node);
 
 }  // namespace dllaunch

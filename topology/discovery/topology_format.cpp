@@ -15,7 +15,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// ---- reading, field by field; the first thing wrong is kept and named with its place -----------
+// ---- reading, field by field; the first error is kept, with its place --------------------------
 
 class Reader {
  public:
@@ -27,7 +27,7 @@ class Reader {
                      "write it with dllaunch topo --json"};
   }
 
-  // The array `key` of `object`; absent is empty.
+  // The array `key` of `object`; an absent one is empty.
   const json& array(const json& object, const char* key) {
     static const json none = json::array();
     const auto found = object.find(key);
@@ -45,7 +45,8 @@ class Reader {
       refuse(where + "." + key, "is not a whole number");
       return least;
     }
-    // An unsigned beyond long long would turn negative: both ends are checked in double first.
+    // An unsigned value above the range of long long would turn negative: check both ends as double
+    // first.
     const auto wide = found->get<double>();
     if (wide < least || wide > IdSet::max_id) {
       refuse(where + "." + key, fmt::format("is not in {} to {}", least, IdSet::max_id));
@@ -87,7 +88,7 @@ class Reader {
       for (const auto& item : *found) {
         if (!item.is_number_integer() || item.get<double>() < 0 ||
             item.get<double>() > IdSet::max_id) {
-          refuse(where + "." + key, "holds what is not a CPU or NUMA number");
+          refuse(where + "." + key, "has an item that is not a CPU or NUMA number");
           return {};
         }
         set.insert(item.get<int>());
@@ -140,7 +141,7 @@ void read_cores(Reader& reader, const json& document, Topology& topology) {
     topology.cores.push_back(std::move(core));
   }
   if (document.contains("cores")) return;
-  // The contract's fields alone: a CPU is all that is known of a core.
+  // With the contract's fields alone, all that is known of a core is its CPU.
   IdSet cpus;
   for (const auto& node : topology.numa) cpus |= node.cpus;
   if (document.contains("allowed_cpus")) cpus |= reader.ids(document, "allowed_cpus", "topology");
@@ -196,7 +197,7 @@ void read_nics(Reader& reader, const json& document, Topology& topology) {
   }
 }
 
-// A path may hold any byte, JSON text may not.
+// A path may hold any byte; JSON text may not.
 std::string ascii(const std::string& text) {
   std::string out = text;
   std::replace_if(

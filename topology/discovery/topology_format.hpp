@@ -1,5 +1,7 @@
-// A topology as text: JSON (contract.md `topo --json`), and where one comes from when a user names
-// it.
+// Discovery: finds out what this node or a recorded one has, as a Topology.
+// Does not decide where ranks go, and reads no utilization or temperatures (runtime/gpu/sensors).
+//
+// Topologies as JSON (contract.md `topo --json`), and loaded from what the user named.
 #pragma once
 
 #include <string>
@@ -13,20 +15,20 @@
 
 namespace dllaunch {
 
-/// The document of `topo --json`: packages, numa, gpus, nics, allowed_cpus as the contract fixes
-/// them, plus "cores" and "allowed_numa", so that it round-trips.
+/// Returns the document of `topo --json`: packages, numa, gpus, nics and allowed_cpus as in the
+/// contract, plus "cores" and "allowed_numa", so that it round-trips.
 nlohmann::ordered_json to_json(const Topology& topology);
 Result<Topology> topology_from_json(const nlohmann::ordered_json& document);
 
-/// The "gpus" of that document alone.
+/// The "gpus" array of that document.
 nlohmann::ordered_json gpus_to_json(const std::vector<Gpu>& gpus);
 Result<std::vector<Gpu>> gpus_from_json(const nlohmann::ordered_json& document);
 
-/// What `--topology X` means: "synthetic:..." (see synthetic.hpp), a .json file written by
-/// `topo --json`, else a file of hwloc XML.
+/// Resolves `--topology X`: "synthetic:..." (see synthetic.hpp), a .json file written by `topo
+/// --json`, else a file of hwloc XML.
 Result<Topology> load_topology(const std::string& spec);
 
-/// The node as a tree with a GPU/NIC/NUMA table, for people; lines stay within `columns`.
+/// Draws the node as a tree with a table of GPUs, NICs and NUMA nodes; lines fit into `columns`.
 std::string render_topology(const Topology& topology, int columns, bool color);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// The numbers and the order of a node's GPUs.
+// Numbering and order of a node's GPUs.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace dllaunch {
 
-/// The index of a GPU that no runtime numbered, before number_and_sort().
+/// The index of a GPU without a number from a runtime, before number_and_sort().
 constexpr int unnumbered_gpu = -1;
 
-/// Unnumbered GPUs get the free numbers of their vendor in the order they come in (PCI order), then
-/// all are sorted by (vendor, index).
+/// Gives unnumbered GPUs the free numbers of their vendor in the order given (PCI order), then
+/// sorts all by (vendor, index).
 void number_and_sort(std::vector<Gpu>& gpus);
 
 }  // namespace dllaunch

@@ -8,8 +8,8 @@ namespace dllaunch {
 
 namespace {
 
-// Device numbers from the PCI ID database: Mach64, Rage and R100 to R500 with their chipsets; the
-// first that computes is R600, 0x9400, and everything newer lies outside these ranges.
+// Device ids from the PCI ID database: Mach64, Rage and R100 to R500 with their chipsets. R600,
+// 0x9400, is the first that can compute; it and all later ones lie outside these ranges.
 bool is_amd_screen(int device_id) {
   constexpr std::array<std::pair<int, int>, 3> ranges{
       {{0x3100, 0x5fff}, {0x7100, 0x72ff}, {0x7800, 0x79ff}}};

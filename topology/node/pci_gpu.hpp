@@ -1,4 +1,4 @@
-// Which PCI devices are GPUs, and whose.
+// Tells which PCI devices are GPUs, and of which vendor.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ struct PciIds {
   int device_id = 0;
 };
 
-/// Display and processing devices, except those that only drive a screen: board management
-/// controllers, the cards of virtual machines, and AMD's from before its chips could compute
-/// (servers of 2004 to 2012 have an ES1000 or Rage XL on the mainboard).
+/// True for display and processing devices, except those that only drive a screen: board management
+/// controllers, virtual machines' cards, and AMD's from before its chips could compute (servers of
+/// 2004 to 2012 have an ES1000 or Rage XL on the mainboard).
 bool is_pci_gpu(const PciIds& device);
 
 /// nvidia | amd | intel | other

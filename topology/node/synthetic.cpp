@@ -63,7 +63,7 @@ Result<Shape> parse_shape(std::string_view text) {
     const auto word = std::find_if(words.begin(), words.end(),
                                    [&](const Word& w) { return w.name == item.substr(0, colon); });
     if (word == words.end())
-      return bad_word(item, "is none of packages, numa, l3, cores, threads, gpus, nics, memory");
+      return bad_word(item, "is not one of packages, numa, l3, cores, threads, gpus, nics, memory");
     if (std::exchange(seen[static_cast<std::size_t>(word - words.begin())], true))
       return bad_word(item, "is given twice");
 
@@ -82,7 +82,7 @@ std::string pci_address(int device, int first_bus) {
   return fmt::format("{:04x}:{:02x}:00.0", device / buses, first_bus + device % buses);
 }
 
-// NUMA node of device `i` of `count`: neighbours in number are neighbours in place.
+// The NUMA node of device `i` of `count`: consecutive numbers are adjacent.
 std::size_t node_of(int i, int count, std::size_t nodes) {
   return static_cast<std::size_t>(i) * nodes / static_cast<std::size_t>(count);
 }
@@ -149,7 +149,7 @@ Topology build(const Shape& shape, std::string source) {
 Result<Topology> synthetic_topology(std::string_view text) {
   const auto shape = parse_shape(text);
   if (!shape) return shape.error();
-  // Each factor is bounded, so one at a time cannot overflow.
+  // Each factor is bounded, so multiplying one at a time cannot overflow.
   long long cpus = 1;
   for (const int factor : {shape->packages, shape->numa, shape->l3, shape->cores, shape->threads}) {
     cpus *= factor;
@@ -178,7 +178,7 @@ Topology topology_from_counts(int sockets, int cores_per_socket, int threads_per
     gpu.numa = topology.allowed_numa;
     gpu.package = -1;
   }
-  // Slurm counts sockets, not caches: a core of unknown L3 is better than a wrong one.
+  // Slurm counts sockets, not caches: an unknown L3 is better than a wrong one.
   for (auto& core : topology.cores) {
     core.l3 = -1;
     core.opens_l3 = false;

@@ -11,14 +11,14 @@ std::size_t at(int position) {
   return static_cast<std::size_t>(position);
 }
 
-// What it costs to put units `left` and `right`, neighbours in order, into one share.
+// The cost of putting adjacent units `left` and `right` into one share.
 int border_weight(const ShareUnit& left, const ShareUnit& right, Borders borders) {
-  constexpr int numa_weight = 64;  // more than the L3s that a NUMA node has
+  constexpr int numa_weight = 64;  // more than the L3s of a NUMA node
   if (left.numa != right.numa) return numa_weight;
   return borders == Borders::numa_and_l3 && left.l3 != right.l3 ? 1 : 0;
 }
 
-// Units that the same claims may use are alike when claims are weighed against each other.
+// Units that the same claims may use; interchangeable while claims are balanced.
 struct Atom {
   std::vector<int> units;
   std::vector<int> claims;  // that may use them
@@ -39,14 +39,14 @@ std::vector<Atom> atoms_of(const std::vector<ShareClaim>& claims) {
   std::vector<Atom> atoms;
   atoms.reserve(by_users.size());
   for (auto& [who, atom] : by_users) atoms.push_back(std::move(atom));
-  // Fewest users first: what only one claim can use costs nobody anything.
+  // Fewest users first: units that only one claim can use cost the others nothing.
   std::stable_sort(atoms.begin(), atoms.end(),
                    [](const Atom& a, const Atom& b) { return a.claims.size() < b.claims.size(); });
   return atoms;
 }
 
 // Fills all claims evenly, one unit at a time, moving units between claims where that makes room
-// (augmenting paths): a claim that cannot grow now never can again.
+// (augmenting paths). A claim that cannot grow now never can again.
 class WaterFilling {
  public:
   explicit WaterFilling(const std::vector<ShareClaim>& claims)
@@ -69,7 +69,7 @@ class WaterFilling {
         continue;
       }
       full_[at(claim)] = true;
-      // Nobody else holds, or will hold, what the reached claims may use.
+      // No claim outside the reached ones holds, or will hold, the units these may use.
       if (total_[at(claim)] >= claims_[at(claim)].ranks) continue;
       for (std::size_t c = 0; c < reached.size(); ++c)
         if (reached[c]) crowded_[c] = true;
@@ -99,7 +99,8 @@ class WaterFilling {
   }
 
  private:
-  // The claim with the least a rank that can still grow; of equals the one with the least choice.
+  // Returns the claim with the fewest units per rank that can still grow; of equals, the one with
+  // the fewest usable atoms.
   int poorest() const {
     int best = -1;
     for (int c = 0; c < std::ssize(claims_); ++c) {
@@ -116,12 +117,12 @@ class WaterFilling {
     return claims_[at(a)].units.size() < claims_[at(b)].units.size();
   }
 
-  // On failure `reached` are the claims that hold all that this one could use.
+  // On failure, `reached` holds the claims that own all units this one could use.
   bool grow(int claim, std::vector<bool>& reached) {
     struct Step {
       int claim;  // wants a unit of `atom`
       int atom;
-      int from;  // index of the step whose atom this claim would give up, -1 for the first claim
+      int from;  // index of the step whose atom this claim would give up; -1 for the first claim
     };
     std::vector<Step> steps;
     std::vector<bool> tried(atoms_.size(), false);
@@ -160,17 +161,17 @@ class WaterFilling {
   std::vector<bool> crowded_;
 };
 
-// Which ranks get one unit more than the others, so that the most borders fall between ranks.
-// weight[p] belongs to the border before unit p. Ties go to the earlier ranks.
+// Chooses the ranks that get one unit more than the others, so that the most border weight falls
+// between ranks. weight[p] belongs to the border before unit p. Ties go to the earlier ranks.
 std::vector<bool> place_extras(const std::vector<int>& weight, int ranks, int base, int extra) {
   std::vector<bool> longer(at(ranks), false);
-  constexpr long long most_cells = 1 << 20;  // a millisecond or so
+  constexpr long long most_cells = 1 << 20;  // about a millisecond
   const auto column = at(extra) + 1;
   if (1LL * ranks * extra > most_cells) {
     std::fill_n(longer.begin(), extra, true);
     return longer;
   }
-  // best[i * column + e]: border weight still to be won once i ranks have used e extras.
+  // best[i * column + e]: border weight still attainable after i ranks have used e extras.
   constexpr int impossible = -1;
   std::vector<int> best((at(ranks) + 1) * column, impossible);
   best[at(ranks) * column + at(extra)] = 0;
@@ -211,7 +212,7 @@ std::vector<std::vector<int>> split_evenly(const std::vector<ShareUnit>& all,
   return shares;
 }
 
-// More ranks than units: neighbouring ranks share.
+// More ranks than units: adjacent ranks share.
 std::vector<std::vector<int>> share_units(const std::vector<int>& units, int ranks) {
   std::vector<std::vector<int>> shares(at(ranks));
   for (int r = 0; r < ranks; ++r) shares[at(r)] = {units[at(r) * units.size() / at(ranks)]};

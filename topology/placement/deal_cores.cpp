@@ -34,7 +34,7 @@ std::vector<Group> group_by_domain(const std::vector<Seat>& seats) {
     else
       found->ranks.push_back(r);
   }
-  // In a domain wider than what is local to each GPU, each rank gets the end next to its own.
+  // In a domain wider than each GPU's local CPUs, each rank gets the end next to its own.
   std::vector<int> first_local(seats.size(), -1);
   for (std::size_t r = 0; r < seats.size(); ++r)
     if (!seats[r].gpus.empty()) first_local[r] = (seats[r].local & seats[r].domain).first();
@@ -44,7 +44,7 @@ std::vector<Group> group_by_domain(const std::vector<Seat>& seats) {
   return groups;
 }
 
-// Groups whose domains touch, directly or through others, must be divided together.
+// Groups whose domains overlap, directly or through others, must be divided together.
 std::vector<std::vector<Group>> connected(std::vector<Group> groups) {
   std::vector<std::vector<Group>> components;
   std::vector<IdSet> reach;
@@ -66,8 +66,8 @@ std::vector<std::vector<Group>> connected(std::vector<Group> groups) {
   return components;
 }
 
-// The cores of a component. Where a group may use only some threads of a core, the threads that
-// the same groups may use are a unit of their own.
+// Returns the cores of a component. Where a group may use only some threads of a core, the threads
+// that the same groups may use form their own unit.
 std::vector<ShareUnit> cores_of(const UsableNode& node, const std::vector<Group>& groups) {
   std::vector<ShareUnit> units;
   for (const auto& core : node.cores) {
@@ -111,7 +111,7 @@ std::vector<ShareClaim> claims_on(const std::vector<ShareUnit>& units,
   return claims;
 }
 
-// A share as cores again: threads of one core join.
+// Joins the threads of a share back into cores.
 std::vector<ShareUnit> joined_cores(const std::vector<ShareUnit>& units,
                                     const std::vector<int>& share) {
   std::vector<ShareUnit> cores;
@@ -125,7 +125,7 @@ std::vector<ShareUnit> joined_cores(const std::vector<ShareUnit>& units,
   return cores;
 }
 
-// What of its share a rank takes: how many cores, which, and which of their threads.
+// Selects what a rank takes of its share: how many cores, which ones, and which threads of them.
 IdSet chosen_cpus(const std::vector<ShareUnit>& share, const PlacementRequest& request) {
   std::vector<int> all(share.size());
   std::iota(all.begin(), all.end(), 0);
@@ -170,7 +170,7 @@ void deal_units(const std::vector<ShareUnit>& units, const std::vector<Group>& g
       dealt.cpus[at(groups[g].ranks[i])] = chosen_cpus(joined_cores(units, shares[g][i]), request);
 }
 
-// More ranks than cores: their threads, and if these are too few as well, shared ones.
+// More ranks than cores: ranks get threads, and share these if there are too few as well.
 void deal_threads(const std::vector<ShareUnit>& cores, const std::vector<Group>& groups,
                   const PlacementRequest& request, DealtCores& dealt) {
   const auto threads = threads_of(cores);
@@ -181,8 +181,8 @@ void deal_threads(const std::vector<ShareUnit>& cores, const std::vector<Group>&
                              ": fewer usable CPUs are local to them");
 }
 
-// More ranks than near cores where ranks may reach farther: one each for the first ranks, the
-// others get far ones.
+// More ranks than near cores, but ranks may reach farther: the first ranks get one near core each,
+// the others far ones.
 void deal_single_cores(const std::vector<ShareUnit>& cores, const std::vector<Group>& groups,
                        const PlacementRequest& request, DealtCores& dealt) {
   const auto claims = claims_on(cores, groups);
@@ -206,7 +206,7 @@ void deal_groups(const UsableNode& node, std::vector<Group> groups, const Placem
       deal_units(cores, component, request, dealt);
       continue;
     }
-    // Groups that need none of the crowd's cores leave them to it.
+    // Groups that need none of the crowded cores leave them to those that do.
     std::vector<Group> crowd;
     std::vector<Group> others;
     for (int g = 0; g < std::ssize(component); ++g) {
@@ -235,7 +235,7 @@ void describe_domains(const UsableNode& node, const std::vector<Group>& groups, 
   }
 }
 
-// All ranks in one group that may use every core: some have to share, whatever is near.
+// All ranks in one group that may use every core: some must share, whatever is near.
 Group whole_node(const UsableNode& node, const std::vector<Group>& groups) {
   return {node.cpus, ranks_of(groups)};
 }
@@ -244,7 +244,7 @@ void warn_of_split_cores(const UsableNode& node, DealtCores& dealt) {
   std::map<int, int> core_by_cpu;
   for (const auto& core : node.cores)
     for (const int cpu : core.cpus.ids()) core_by_cpu[cpu] = core.core;
-  // Ranks with the same CPU share, which is worse and said elsewhere: one of them stands for all.
+  // Ranks that share a CPU are worse and reported elsewhere: one stands for all of them here.
   std::map<int, std::map<int, int>> rank_by_core_and_cpu;
   for (int r = 0; r < std::ssize(dealt.cpus); ++r)
     for (const int cpu : dealt.cpus[at(r)].ids())

@@ -1,4 +1,4 @@
-// From seats to CPUs: sharing out cores that several ranks may want.
+// Assigns CPUs to seats: divides cores that several ranks may use.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@ namespace dllaunch {
 
 struct DealtCores {
   std::vector<IdSet> cpus;            // of each seat
-  std::vector<IdSet> far;             // of these, dealt after the near ones
+  std::vector<IdSet> far;             // of these, those assigned after the near ones
   std::vector<int> cores_in_domain;   // usable ones near each seat
   std::vector<int> ranks_in_domain;   // seats with the same domain
   std::vector<std::string> warnings;  // sentences
 };
 
-/// The rules of contract.md "Placement" for `request`'s mode, smt, cores_per_rank and policy.
+/// Applies contract.md "Placement" for `request`'s mode, smt, cores_per_rank and policy.
 DealtCores deal_cores(const UsableNode& node, const std::vector<Seat>& seats,
                       const PlacementRequest& request);
 
-/// "ranks 0-3 share CPUs 0-1", or nothing when these `ranks` do not.
+/// Returns "ranks 0-3 share CPUs 0-1", or "" if none of `ranks` share.
 std::string describe_sharing(const std::vector<IdSet>& cpus, const std::vector<int>& ranks);
 
 }  // namespace dllaunch

@@ -24,7 +24,7 @@ int cores_in(const UsableNode& node, const IdSet& cpus) {
                     [&](const ShareUnit& core) { return core.cpus.intersects(cpus); }));
 }
 
-/// How many of `free` cores each seat gets, so that the smallest totals grow first.
+/// Returns how many of `free` cores each seat gets, growing the smallest totals first.
 std::vector<int> counts_of(const UsableNode& node, const std::vector<IdSet>& near, int free,
                            int most) {
   using Seated = std::pair<int, int>;  // cores, seat
@@ -41,7 +41,7 @@ std::vector<int> counts_of(const UsableNode& node, const std::vector<IdSet>& nea
   return counts;
 }
 
-/// The usable CPUs around a seat, from near to far; each holds the one before it.
+/// Returns the usable CPUs around a seat, from near to far; each set contains the one before.
 std::array<IdSet, 4> rings_of(const UsableNode& node, const Seat& seat) {
   std::array<IdSet, 4> rings;
   rings[0] = rings[1] = rings[2] = seat.domain;
@@ -92,7 +92,7 @@ void leave_one_for_each(const UsableNode& node, std::vector<IdSet>& near) {
     std::vector<int> counts;
     for (const auto& cpus : near) counts.push_back(cores_in(node, cpus));
     auto missing = std::ranges::count(counts, 0);
-    // Of a core that several seats have threads of, all must be able to do without it.
+    // A core with threads of several seats counts only if all of them can spare it.
     const ShareUnit* dearest = nullptr;
     int most = 1;
     for (const auto& core : node.cores) {
@@ -135,7 +135,7 @@ std::vector<IdSet> fill_cores(const UsableNode& node, const std::vector<Seat>& s
   };
   for (std::size_t ring = 0; ring < 4; ++ring)
     for (auto& seekers : seekers_in(ring, rings, wanted)) {
-      // Neighbours for each seat; where too few are left in this ring, an equal part of them.
+      // Each seat gets adjacent cores; if this ring has too few left, an equal part of them.
       const auto inside = std::stable_partition(
           free.begin(), free.end(),
           [&](const ShareUnit* core) { return !core->cpus.intersects(seekers.ring); });
@@ -151,7 +151,7 @@ std::vector<IdSet> fill_cores(const UsableNode& node, const std::vector<Seat>& s
         std::erase_if(seekers.seats, [&](int seat) { return wanted[at(seat)] == 0; });
       }
       free.insert(free.end(), next, here.end());
-      std::sort(free.begin(), free.end());  // they lie in one array: the node's order
+      std::sort(free.begin(), free.end());  // positions in one array: the node's order
     }
   return given;
 }

@@ -6,7 +6,7 @@
 namespace dllaunch {
 namespace {
 
-// Bridges that two devices have in common: "a/b/c" and "a/b/d" share two.
+// The number of bridges that two devices share: two for "a/b/c" and "a/b/d".
 int common_bridges(std::string_view left, std::string_view right) {
   int common = 0;
   while (!left.empty() && !right.empty()) {
@@ -30,7 +30,7 @@ IdSet packages_of(const Topology& topology, const IdSet& cpus) {
 
 enum class Nearness { same_switch, same_cpus, same_numa, same_package, elsewhere };
 
-// What is to be near: a GPU, or CPUs.
+// The place to be near: a GPU or CPUs.
 struct Spot {
   const Gpu* gpu;
   const IdSet& cpus;
@@ -38,14 +38,14 @@ struct Spot {
 };
 
 Nearness nearness_of(const Nic& nic, const Spot& spot, int bridges) {
-  // A host bridge alone is a whole root complex: the CPUs tell more than that.
+  // A shared host bridge alone means the same root complex; the CPUs are more precise.
   if (bridges > 1) return Nearness::same_switch;
   if (!nic.cpus.empty() && spot.cpus.contains(nic.cpus)) return Nearness::same_cpus;
   if (nic.numa.intersects(spot.numa)) return Nearness::same_numa;
   return Nearness::elsewhere;
 }
 
-// Asks every core of the node, so only where nothing is nearer.
+// Visits every core of the node, so call it only if nothing is nearer.
 IdSet packages_of(const Topology& topology, const Spot& spot) {
   auto packages = packages_of(topology, spot.cpus);
   if (spot.gpu != nullptr && spot.gpu->package >= 0 && spot.gpu->package <= IdSet::max_id)

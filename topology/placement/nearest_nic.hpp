@@ -1,4 +1,4 @@
-// Which network interface a rank should talk over.
+// Chooses the network interface for a rank.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace dllaunch {
 
-/// Position in topology.nics of the nearest one, -1 when there is none. Fabric NICs only, when the
-/// node has any. Nearest: a common PCI bridge, else inside the local CPUs, else on the same NUMA
-/// node, else on the same package; of equally near ones the least used, then the first by name.
-/// `gpu` is null for a rank without one, which is where its `cpus` are. `used[i]` counts the ranks
-/// that NIC i has already.
+/// Returns the position in topology.nics of the nearest one, -1 if there is none. Considers only
+/// fabric NICs if the node has any. Order: a common PCI bridge, inside the local CPUs, the same
+/// NUMA node, the same package; then the least used, then the first by name. `gpu` is null for a
+/// rank without a GPU, which is located by its `cpus`. `used[i]` is the number of ranks that
+/// already use NIC i.
 int nearest_nic(const Topology& topology, const Gpu* gpu, const IdSet& cpus,
                 const std::vector<int>& used);
 

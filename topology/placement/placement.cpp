@@ -34,7 +34,7 @@ int default_ranks(const Topology& topology, int gpus) {
   return std::max(nodes, 1);
 }
 
-// ---- words for people -----------------------------------------------------------------------
+// ---- messages -------------------------------------------------------------------------------
 
 std::string gpu_words(const Topology& topology, const std::vector<int>& gpus) {
   if (gpus.empty()) return "no GPU";
@@ -87,7 +87,7 @@ std::string cpus_words(const IdSet& cpus) {
   return fmt::format("CPU{} {}", cpus.size() == 1 ? "" : "s", to_list(cpus));
 }
 
-// Which ranks have far CPUs, and what for.
+// Which ranks have far CPUs, and why.
 std::string reach_words(const Placement& placement, const PlacementRequest& request) {
   IdSet ranks;
   IdSet far;
@@ -99,13 +99,13 @@ std::string reach_words(const Placement& placement, const PlacementRequest& requ
   if (ranks.empty()) return "";
   const auto why =
       request.cores_per_rank > 0
-          ? fmt::format("{} cores a rank are asked for, fewer are near", request.cores_per_rank)
+          ? fmt::format("{} cores per rank were requested, fewer are near", request.cores_per_rank)
           : std::string("cores: fill leaves none idle");
   return fmt::format("near cores first, then far ones for {} ({}): {}", ranks_words(ranks),
                      cpus_words(far), why);
 }
 
-// Cores that nobody gets though nobody asked for fewer than there are.
+// Cores that stay idle although the request did not ask for fewer.
 std::string idle_words(const UsableNode& node, const Placement& placement,
                        const PlacementRequest& request) {
   if (request.cores != BindCores::automatic || request.cores_per_rank > 0 ||
@@ -117,7 +117,7 @@ std::string idle_words(const UsableNode& node, const Placement& placement,
   for (const auto& core : node.cores)
     if (!core.cpus.intersects(taken)) idle |= request.smt ? core.cpus : IdSet{core.cpus.first()};
   if (idle.empty()) return "";
-  return fmt::format("{} of {} usable cores stay idle ({}): no GPU of these ranks is beside them",
+  return fmt::format("{} of {} usable cores stay idle ({}): no GPU of these ranks is near them",
                      cores_among(node, idle), node.cores.size(), cpus_words(idle));
 }
 
@@ -150,7 +150,7 @@ Result<Placement> place_explicit(const Topology& topology, const PlacementReques
   if (request.masks.size() < seats.size())
     return bad_request(
         fmt::format("policy explicit: {} masks for {} ranks", request.masks.size(), seats.size()),
-        "give one mask a rank");
+        "give one mask per rank");
   Placement placement{.policy = BindPolicy::explicit_masks};
   std::vector<int> all;
   if (request.masks.size() > seats.size())
@@ -173,7 +173,7 @@ Result<Placement> place_explicit(const Topology& topology, const PlacementReques
                                .why = "policy explicit: the mask given for this rank"});
   }
   if (const auto sharing = describe_sharing(request.masks, all); !sharing.empty())
-    placement.warnings.push_back(sharing + ": their masks say so");
+    placement.warnings.push_back(sharing + ": their masks overlap");
   return placement;
 }
 
@@ -215,7 +215,7 @@ Error too_few_cores(const PlacementRequest& request, int ranks, std::size_t core
   return {ErrorKind::unsatisfiable,
           fmt::format("asked for {} ranks of {} cores, {} cores are usable on the node", ranks,
                       request.cores_per_rank, cores),
-          fmt::format("ask for at most {} cores a rank",
+          fmt::format("ask for at most {} cores per rank",
                       std::max<std::size_t>(1, cores / at(std::max(ranks, 1))))};
 }
 

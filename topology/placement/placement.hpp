@@ -1,4 +1,5 @@
-// Where ranks go: which CPUs, GPU and NIC each local rank of one node gets, and why.
+// Placement: decides which CPUs, GPU and NIC each local rank of one node gets, and why. Pure.
+// Binds nothing and prints nothing: it neither discovers the node nor knows srun or mpirun.
 #pragma once
 
 #include <string>
@@ -11,62 +12,63 @@ namespace dllaunch {
 
 enum class BindPolicy { closest, spread, none, explicit_masks };  // explicit_masks: "explicit"
 enum class BindMode { cores, core, numa };
-/// automatic ("auto"): near, unless cores_per_rank asks for more than that.
+/// automatic ("auto"): near, unless cores_per_rank asks for more.
 enum class BindCores { automatic, near, fill };
 enum class RankOrder { gpu, numa };
 
 struct PlacementRequest {
-  int ranks = 0;  // on this node; 0: one a GPU, without GPUs one per NUMA node that has CPUs
-  int gpus = -1;  // use only the first so many GPUs (0: none); -1: all
-  int cores_per_rank = 0;  // 0: a fair share
+  int ranks = 0;  // on this node; 0: one per GPU, or without GPUs one per NUMA node that has CPUs
+  int gpus = -1;  // use only the first `gpus` GPUs (0: none); -1: all
+  int cores_per_rank = 0;  // 0: an equal share
   BindPolicy policy = BindPolicy::closest;
   BindMode mode = BindMode::cores;
   BindCores cores = BindCores::automatic;
   RankOrder order = RankOrder::gpu;
-  bool smt = false;  // hand out all hardware threads of a core, not only its first
-  // auto | none | first-core-per-l3 | CPU list (a core's first thread stands for the core). auto:
-  // what the site keeps for itself is not allowed in the first place.
+  bool smt = false;  // use all hardware threads of a core, not only the first
+  // auto | none | first-core-per-l3 | CPU list (a core's first thread stands for the core). auto
+  // reserves nothing: CPUs that the site keeps for itself are not allowed anyway.
   std::string reserve = "auto";
-  std::vector<IdSet> masks = {};  // policy explicit: one a rank
+  std::vector<IdSet> masks = {};  // policy explicit: one per rank
 };
 
 struct RankPlacement {
   int local_rank = 0;
   std::vector<int> gpus = {};  // positions in Topology::gpus
   IdSet cpus = {};             // never empty, inside allowed_cpus
-  IdSet far = {};              // of `cpus`, those dealt after the near ones
+  IdSet far = {};              // of `cpus`, those assigned after the near ones
   IdSet numa = {};             // NUMA nodes of `cpus`
-  std::string nic = {};        // nearest by PCI/NUMA distance; empty when none is known
+  std::string nic = {};        // nearest by PCI/NUMA distance; empty if none is known
   std::string why = {};        // one sentence for people
 };
 
 struct Placement {
   BindPolicy policy = BindPolicy::closest;
   std::vector<RankPlacement> ranks = {};
-  std::vector<std::string> warnings = {};  // "ranks 2 and 3 share CPUs 0-1: ..." , in sentences
+  std::vector<std::string> warnings = {};  // sentences: "ranks 2 and 3 share CPUs 0-1: ..."
   std::string reach = {};  // why ranks have far CPUs, a sentence; empty: none has any
   std::string idle = {};   // usable cores that no rank gets, and why: a sentence, or empty
 };
 
-/// Pure: the same arguments give the same answer on any machine. The rules are contract.md's
-/// section "Placement": locality first, disjoint shares that differ by at most one core inside a
-/// locality domain, L3 borders kept where that allows it, sharing only with a warning, hardware
-/// threads dealt out before sharing, no empty mask, no CPU outside the allowed set.
+/// Returns the placement of all ranks on the node. Pure: equal arguments give equal results on any
+/// machine. The rules are contract.md "Placement": locality first; disjoint shares that differ by
+/// at most one core inside a locality domain; L3 borders kept where that allows it; hardware
+/// threads assigned before sharing; sharing only with a warning; no empty mask; no CPU outside the
+/// allowed set.
 ///
-/// closest and spread differ where a rank takes fewer cores than its share: neighbours, or cores as
-/// far apart as the share allows. Ranks without a GPU divide the node; one a NUMA node, each gets
-/// its own. More GPUs than ranks: a rank drives several; more ranks than GPUs: rank i drives GPU
-/// i mod GPUs, with order numa in blocks along the NUMA nodes.
+/// closest and spread differ if a rank takes fewer cores than its share: adjacent cores, or cores
+/// as far apart as the share allows. Ranks without a GPU divide the node; with one rank per NUMA
+/// node, each gets its own. With more GPUs than ranks, a rank drives several. With more ranks than
+/// GPUs, rank i drives GPU i mod GPUs; order numa assigns them in blocks along the NUMA nodes.
 ///
-/// Near cores are dealt first. Where `cores` reaches farther (fill; automatic with cores_per_rank),
-/// the cores left over then go to the ranks that have the fewest, up to cores_per_rank, each from
-/// the NUMA node, the package, the node around what is near. fill leaves no usable core over and
-/// lets ranks share only where the node has fewer cores than ranks. Otherwise cores beside no GPU
-/// of these ranks stay idle, which `idle` says unless cores: near was asked for.
+/// Near cores are assigned first. If `cores` reaches farther (fill; automatic with cores_per_rank),
+/// the remaining cores go to the ranks with the fewest, up to cores_per_rank, each from the NUMA
+/// node, then the package, then the node around its near ones. fill leaves no usable core idle, and
+/// lets ranks share only if the node has fewer cores than ranks. Otherwise cores near no GPU of
+/// these ranks stay idle; `idle` says so unless cores: near was requested.
 ///
-/// bad_request: a reserve list or mask that does not parse or fit; explicit masks fewer than ranks.
-/// unsatisfiable: no allowed CPU is left after reserving; cores_per_rank x ranks exceeds the usable
-/// cores; more GPUs asked for than the node has.
+/// bad_request: a reserve list or mask that does not parse or fit; fewer explicit masks than ranks.
+/// unsatisfiable: reserving leaves no allowed CPU; cores_per_rank x ranks exceeds the usable cores;
+/// more GPUs requested than the node has.
 Result<Placement> place_ranks(const Topology& topology, const PlacementRequest& request);
 
 Result<BindPolicy> parse_bind_policy(std::string_view word);

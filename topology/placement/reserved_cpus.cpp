@@ -25,7 +25,7 @@ Result<IdSet> reserved_cpus(const Topology& topology, const std::string& reserve
     return Error{ErrorKind::bad_request,
                  fmt::format("reserve: this node has no CPU {}", to_list(missing)),
                  fmt::format("its CPUs are {}", to_list(topology.present_cpus))};
-  // Whoever reserves CPU 0 means its core: the sibling thread would disturb it as much.
+  // Reserving CPU 0 means its whole core: the sibling thread would disturb it as much.
   for (const auto& core : topology.cores)
     if (list->contains(core.cpus.first())) *list |= core.cpus;
   return list;

@@ -1,4 +1,4 @@
-// The CPUs that a `reserve` keeps free for the system.
+// The CPUs that `reserve` keeps free for the system.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace dllaunch {
 
-/// `reserve` as PlacementRequest has it; auto and none are the empty set. Siblings of a listed
-/// first thread are reserved with it. bad_request: a list that does not parse, or a CPU the node
-/// lacks.
+/// Returns the CPUs of a PlacementRequest::reserve; empty for auto and none. A listed first thread
+/// reserves its siblings too.
+/// bad_request: a list that does not parse, or a CPU that the node lacks.
 Result<IdSet> reserved_cpus(const Topology& topology, const std::string& reserve);
 
 }  // namespace dllaunch

@@ -43,7 +43,7 @@ std::vector<ShareUnit> usable_cores(const Topology& topology, const IdSet& usabl
   return cores;
 }
 
-// GPUs in the order in which ranks take them.
+// Returns GPUs in the order in which ranks take them.
 std::vector<int> gpu_order(const Topology& topology, int gpus, RankOrder order) {
   std::vector<int> positions(at(gpus));
   std::iota(positions.begin(), positions.end(), 0);
@@ -65,7 +65,7 @@ std::vector<Seat> deal_gpus(const Topology& topology, int ranks, int gpus, RankO
   for (int r = 0; r < ranks && gpus > 0; ++r) {
     auto& mine = seats[at(r)].gpus;
     if (ranks > gpus) {
-      // As `local_rank % gpus`, which every framework does, or in blocks along the NUMA nodes.
+      // `local_rank % gpus`, as in every framework, or blocks along the NUMA nodes.
       mine = {order == RankOrder::gpu ? positions[at(r % gpus)]
                                       : positions[at(r) * at(gpus) / at(ranks)]};
     } else {
@@ -78,8 +78,8 @@ std::vector<Seat> deal_gpus(const Topology& topology, int ranks, int gpus, RankO
   return seats;
 }
 
-// CPUs around the GPUs of a rank that has no usable CPU beside them: the smallest of NUMA node,
-// package, machine that has some.
+// Widens the domain of a rank whose GPUs have no usable local CPU: to the smallest of NUMA node,
+// package and machine that has one.
 void widen(const UsableNode& usable, Seat& seat) {
   const auto& topology = usable.topology;
   IdSet nodes;
@@ -118,7 +118,7 @@ void find_domains(const UsableNode& usable, BindMode mode, std::vector<Seat>& se
   }
 }
 
-// One rank a NUMA node, no GPU: each gets its node, however uneven they are.
+// One rank per NUMA node, no GPU: each gets its node, even if their sizes differ.
 void deal_numa_nodes(const UsableNode& usable, std::vector<Seat>& seats) {
   std::vector<IdSet> nodes;
   IdSet covered;

@@ -16,7 +16,7 @@ const Gpu& gpu_at(const Topology& topology, int position) {
   return topology.gpus[static_cast<std::size_t>(position)];
 }
 
-// One NUMA node holds all of `cpus`, and its memory may be used.
+// Whether one NUMA node with usable memory contains all of `cpus`.
 bool has_own_memory(const Topology& topology, const IdSet& cpus) {
   return std::any_of(topology.numa.begin(), topology.numa.end(), [&](const NumaNode& node) {
     return node.memory_bytes > 0 && topology.allowed_numa.contains(node.index) &&

@@ -1,4 +1,7 @@
-// A placement as other programs want it: srun's options, and the JSON of `bind --json`.
+// Rendering: a topology or a placement as text for people, srun, mpirun, numactl and scripts.
+// Decides nothing and starts nothing: every placement comes from topology/placement.
+//
+// srun's options, the JSON of `bind --json` and the table for people.
 #pragma once
 
 #include <string>
@@ -13,9 +16,9 @@ namespace dllaunch {
 std::string srun_cpu_bind(const Placement& placement);
 /// "map_cpu:1,9": each rank's first CPU.
 std::string srun_map_cpu(const Placement& placement);
-/// "prefer,local" where every rank's CPUs lie on one NUMA node with memory of its own, else "none".
-/// Plain "local" is strict: a rank that outgrows its node is killed. Preferring knows one node
-/// only, and without any option Linux allocates where a page is first touched.
+/// "prefer,local" if every rank's CPUs lie on one NUMA node with its own memory, else "none". Plain
+/// "local" is strict: a rank that outgrows its node is killed. "prefer" takes only one node, and
+/// without any option Linux allocates on the node that first touches the page.
 std::string srun_mem_bind(const Topology& topology, const Placement& placement);
 
 /// contract.md `bind --json`.

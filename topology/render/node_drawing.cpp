@@ -13,16 +13,16 @@
 namespace dllaunch {
 namespace {
 
-// ---- text that flows ------------------------------------------------------------------------
+// ---- flowing text ---------------------------------------------------------------------------
 
 constexpr int no_rank = -1;
 
 struct Span {
   std::string text = {};
-  int rank = no_rank;  // whose colour it has
+  int rank = no_rank;  // sets its color
 };
 
-/// A word: never broken, unless it is wider than a line.
+/// A word is never broken, unless it is wider than a line.
 struct Word {
   std::vector<Span> spans = {};
   bool glued = false;  // no blank before it
@@ -45,7 +45,7 @@ class Pen {
  public:
   Pen(int columns, bool color) : columns_(static_cast<std::size_t>(columns)), color_(color) {}
 
-  /// `first` opens the first line, `rest` those that go on below it.
+  /// `first` starts the first line, `rest` the continuation lines.
   void flow(const std::string& first, const std::string& rest, const Words& words) {
     std::string line = first;
     std::size_t width = first.size();
@@ -264,7 +264,7 @@ class Drawing {
   }
 
   void add_devices(const Home& home, std::vector<Branch>& to) {
-    // A damaged file may have an L3 in two packages: its devices hang off the first.
+    // A damaged file may list one L3 in two packages: its devices go under the first.
     auto found = devices_.extract(home);
     if (found.empty()) return;
     std::map<std::string, std::vector<Device>> by_bridge;
@@ -307,7 +307,7 @@ class Drawing {
     Branch branch{.words = {plain(fmt::format("NUMA {:<3} {:>8}{} ", node.index,
                                               is_new ? size_text(node.memory_bytes) : "more of",
                                               node.kind == "dram" ? "" : " " + node.kind))}};
-    // Caches get lines of their own only where a device hangs off one.
+    // A cache gets its own line only if a device is attached to it.
     const bool by_cache = std::any_of(l3s_.begin(), l3s_.end(), [&](const auto& l3) {
       return l3.second.intersects(cpus) && devices_.contains({'l', l3.first});
     });
@@ -332,7 +332,7 @@ class Drawing {
     return branch;
   }
 
-  // GPU memory and HBM can be dozens of nodes: one line for all alike.
+  // There can be dozens of GPU memory and HBM nodes: one line for all of a kind.
   void add_memory_without_cpus(std::vector<Branch>& to) {
     std::map<std::pair<std::string, std::uint64_t>, IdSet> alike;
     for (const auto& node : topology_.numa)

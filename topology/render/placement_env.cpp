@@ -33,22 +33,22 @@ std::vector<IdSet> cores_of(const Topology& topology, const IdSet& cpus) {
   return cores;
 }
 
-// Seen as a network interface and not as an RDMA device.
+// A network interface, not an RDMA device.
 bool is_interface(const std::string& name) {
   const bool numbered_ib =
       name.starts_with("ib") && name.size() > 2 && name[2] >= '0' && name[2] <= '9';
   return name.starts_with("hsn") || name.starts_with("hsi") || numbered_ib;
 }
 
-// RDMA devices that NCCL's own transport cannot use: EFA, Omni-Path and Slingshot go through
-// libfabric, which finds them by itself.
+// RDMA devices that NCCL's own transport cannot use. EFA, Omni-Path and Slingshot go through
+// libfabric, which finds them itself.
 bool needs_a_plugin(const std::string& name) {
   constexpr std::array<std::string_view, 4> stems{"rdmap", "efa", "hfi", "cxi"};
   return std::any_of(stems.begin(), stems.end(),
                      [&](std::string_view stem) { return name.starts_with(stem); });
 }
 
-// Ties are dealt out in turn, so asking until a NIC comes again gives all of them.
+// nearest_nic() rotates among ties, so calling it until a NIC repeats yields all of them.
 void add_nearest(const Topology& topology, const Gpu& gpu, std::set<std::string>& names) {
   std::vector<int> used(topology.nics.size(), 0);
   for (;;) {
@@ -105,7 +105,7 @@ Variables nccl_variables(const Topology& topology, const Placement& placement) {
   std::set<std::string> names;
   for (const auto& rank : placement.ranks)
     for (const int position : rank.gpus) add_nearest(topology, gpu_at(topology, position), names);
-  // In the topology's order, not the set's: mlx5_2 before mlx5_10 is for it to say.
+  // In the topology's order, which puts mlx5_2 before mlx5_10; the set's does not.
   std::string interfaces;
   std::string adapters;
   for (const auto& nic : topology.nics) {

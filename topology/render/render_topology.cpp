@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-// Text for a terminal: lines are cut, never wrapped, so a table stays a table.
+// Text for a terminal. Lines are cut, never wrapped, to keep tables aligned.
 class Page {
  public:
   Page(int columns, bool color) : columns_(static_cast<std::size_t>(columns)), color_(color) {}
@@ -27,7 +27,7 @@ class Page {
  private:
   static bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
-  // Columns are counted in characters of UTF-8; a control character would move the cursor.
+  // Counts UTF-8 characters. Replaces control characters, which could move the cursor.
   std::string cut(const std::string& text) const {
     std::string kept;
     std::size_t width = 0;
@@ -85,7 +85,7 @@ void render_gpus(const Topology& topology, Page& page) {
   render_table(rows, page);
 }
 
-// "NV12", "XGMI4", "PXB": what nvidia-smi and rocm-smi call it.
+// "NV12", "XGMI4", "PXB", as in nvidia-smi and rocm-smi.
 std::string link_text(const GpuLink& link) {
   std::string text = link.path.empty() ? "PCIE" : link.path;
   if (link.kind == "nvlink") text = "NV";
@@ -140,7 +140,7 @@ std::string render_topology(const Topology& topology, int columns, bool color) {
     page.heading(source + ":");
     page.heading("  " + counts);
   }
-  // What `bind` answers to no wishes at all; a node that takes no ranks is shown without.
+  // What `bind` prints without options; a node that takes no ranks is drawn without any.
   const auto placement = place_ranks(topology, {});
   page.drawn(draw_node(topology, placement ? *placement : Placement{}, columns, color));
   if (topology.allowed_cpus != topology.present_cpus)

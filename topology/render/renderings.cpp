@@ -27,7 +27,7 @@ bool binds(const Placement& placement) {
   return placement.policy != BindPolicy::none;
 }
 
-// The one node that holds all these CPUs and memory that may be used, -1: there is none.
+// The NUMA node that contains all these CPUs and has usable memory; -1 if there is none.
 int memory_node(const Topology& topology, const IdSet& cpus) {
   for (const auto& node : topology.numa)
     if (node.memory_bytes > 0 && topology.allowed_numa.contains(node.index) &&
@@ -46,7 +46,7 @@ std::string srun_options(const Topology& topology, const Placement& placement,
 
 // ---- Open MPI -------------------------------------------------------------------------------
 
-// Open MPI 4 binds to the whole core of every number it reads.
+// Open MPI 4 binds to the whole core of each listed number.
 bool cores_are_shared(const Topology& topology, const Placement& placement) {
   return std::any_of(topology.cores.begin(), topology.cores.end(), [&](const Core& core) {
     IdSet first;
@@ -89,7 +89,7 @@ Rendering rankfile(const Topology& topology, const Placement& placement,
   return made;
 }
 
-// ---- a line a rank --------------------------------------------------------------------------
+// ---- one line per rank ----------------------------------------------------------------------
 
 std::string numactl(const Topology& topology, const RankPlacement& rank) {
   const auto cpus = "numactl --physcpubind=" + to_list(rank.cpus);
@@ -99,7 +99,7 @@ std::string numactl(const Topology& topology, const RankPlacement& rank) {
 
 std::string hwloc_bind(const Topology& topology, const RankPlacement& rank) {
   std::string text = "hwloc-bind --physical";
-  // One word a range: older releases take no commas.
+  // One argument per range: older releases accept no commas.
   const auto list = to_list(rank.cpus);
   for (std::size_t begin = 0; begin < list.size();) {
     const auto end = std::min(list.find(',', begin), list.size());
@@ -107,7 +107,7 @@ std::string hwloc_bind(const Topology& topology, const RankPlacement& rank) {
     begin = end + 1;
   }
   const int node = memory_node(topology, rank.cpus);
-  // Not --strict: hwloc then prefers the node.
+  // Without --strict hwloc only prefers the node.
   if (node >= 0) text += fmt::format(" --membind node:{}", node);
   return text + " --";
 }
@@ -167,7 +167,8 @@ Rendering environment(const Topology& topology, const Placement& placement, bool
 
 // ---- a batch script -------------------------------------------------------------------------
 
-// export ROCR_VISIBLE_DEVICES=${d[...]}, for every variable that a rank has; ranks without: empty.
+// Returns `export ROCR_VISIBLE_DEVICES=${d[...]}` for every variable that a rank has; empty for the
+// other ranks.
 std::string device_exports(const Topology& topology, const Placement& placement) {
   Variables lists;  // name -> "0 1 2,3"
   for (const auto& rank : placement.ranks)
@@ -189,7 +190,7 @@ std::string device_exports(const Topology& topology, const Placement& placement)
   return exports;
 }
 
-// All the node's GPUs for all its ranks: --gpus-per-task would hide them from each other.
+// Requests all the node's GPUs for all ranks: --gpus-per-task would hide them from each other.
 std::string gpu_request(const Placement& placement) {
   std::set<int> used;
   for (const auto& rank : placement.ranks) used.insert(rank.gpus.begin(), rank.gpus.end());
@@ -207,7 +208,7 @@ Rendering script(const Topology& topology, const Placement& placement, bool devi
       "# The masks are of a whole node. Start it as: sbatch --nodes=N FILE COMMAND...\n"
       "CPU_BIND=\"{}\"\n",
       ranks, gpu_request(placement), srun_cpu_bind(placement));
-  // The ranks' places differ and one export is for all of them; inside its mask each finds its own.
+  // The ranks' places differ, but one export serves all: each finds its own inside its mask.
   std::string threads;
   for (const auto& rank : placement.ranks) {
     const auto own = openmp_variables(topology, placement, rank)[0].second;
@@ -233,7 +234,8 @@ Result<BindFormat> parse_bind_format(std::string_view word) {
     if (name == word) return format;
     known += (known.empty() ? "" : " ") + std::string(name);
   }
-  return Error{ErrorKind::bad_request, fmt::format("no format '{}'", word), "use one of: " + known};
+  return Error{ErrorKind::bad_request, fmt::format("unknown format '{}'", word),
+               "use one of: " + known};
 }
 
 Rendering render_binding(BindFormat format, const Topology& topology, const Placement& placement,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/commands/topology_option.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "topology/placement/placement.hpp"

@@ -12,12 +12,14 @@
 #include <thread>
 
 #include "launcher/cli/command.hpp"
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/job_record.hpp"
 
 namespace dllaunch {
 namespace {

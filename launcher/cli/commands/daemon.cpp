@@ -14,13 +14,13 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/cli/command.hpp"
-#include "launcher/daemon/client.hpp"
-#include "launcher/daemon/daemon_lock.hpp"
-#include "launcher/daemon/settings.hpp"
-#include "launcher/daemon/unit.hpp"
-#include "launcher/monitor/progress.hpp"
+#include "launcher/daemon/client/client.hpp"
+#include "launcher/daemon/client/daemon_lock.hpp"
+#include "launcher/daemon/client/settings.hpp"
+#include "launcher/daemon/client/unit.hpp"
 #include "launcher/plan/program_paths.hpp"
 
 namespace dllaunch {

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "launcher/cli/command.hpp"
-#include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/rank_output.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/job_record.hpp"
 
 namespace dllaunch {
 namespace {

@@ -7,12 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "launcher/cli/command.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/supervise/rank_states.hpp"

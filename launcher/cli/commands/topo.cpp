@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/commands/topology_option.hpp"
 #include "launcher/cluster/named_topology.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "topology/discovery/discover_hwloc_xml.hpp"
 #include "topology/discovery/topology_format.hpp"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "launcher/base/utf8.hpp"
-#include "launcher/lint/programs.hpp"
+#include "launcher/lint/bash/programs.hpp"
 #include "launcher/lint/rule.hpp"
 
 namespace dllaunch::lint {

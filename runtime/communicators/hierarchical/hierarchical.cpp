@@ -20,7 +20,7 @@ namespace dllaunch {
 namespace {
 
 NodeMap map_nodes(const Peers& world, const Peers& node) {
-  // A node is known by its first rank.
+  // A node is identified by its first rank.
   const std::array<std::int64_t, 1> here = {world.rank()};
   const std::int64_t first = node.gather_all(here).front();
   const std::array<std::int64_t, 3> mine = {first, node.rank(), node.size()};
@@ -38,7 +38,7 @@ NodeMap map_nodes(const Peers& world, const Peers& node) {
   return map;
 }
 
-/// Collective over all ranks: every rank has an error, or none has.
+/// Collective: returns an error on every rank if any rank has one.
 std::optional<Error> agree(const Peers& world, std::optional<Error> error) {
   const std::array<std::int64_t, 1> failed = {error ? 1 : 0};
   for (const std::int64_t each : world.gather_all(failed)) {
@@ -48,9 +48,9 @@ std::optional<Error> agree(const Peers& world, std::optional<Error> error) {
   return error;
 }
 
-/// A step holds at least one element of every rank's block. Between nodes it is larger, so that its
-/// parts are worth a message each, and up to 1 MiB as far as 32 MiB for all ranks of a node allow:
-/// over TCP without a limit 1 MiB is as fast as any or faster, 2 MiB fills a slow link's pipe
+/// A step holds at least one element of every rank's block. Between nodes it is larger, so that
+/// each part is worth a message: up to 1 MiB if all ranks of a node then need at most 32 MiB. Over
+/// TCP without a limit 1 MiB is at least as fast as other sizes; 2 MiB fills a slow link's pipe
 /// later.
 std::size_t staging_bytes_for(int ranks, int columns, int nodes) {
   constexpr std::size_t least = std::size_t{512} << 10;
@@ -76,8 +76,8 @@ ShareMemory share_over(std::shared_ptr<Peers> node) {
   };
 }
 
-/// Collective over `world`: measured once for such nodes, then read from the user's cache by rank
-/// 0.
+/// Collective over `world`. Measured once for nodes of this kind, then read from the user's cache
+/// by rank 0.
 InterNodeLimits limits_of(const Peers& world, const NodeMap& map, int nodes,
                           InterNode* inter_node) {
   const auto file = measured_file(process_environment(), "all-reduce-between-nodes");
@@ -98,13 +98,13 @@ InterNodeLimits limits_of(const Peers& world, const NodeMap& map, int nodes,
   const auto measured = measure_limits(world, inter_node);
   if (!measured) return limits;
   const std::array<std::int64_t, 1> found = {static_cast<std::int64_t>(measured->whole_bytes)};
-  // Where it cannot be kept it is measured again.
+  // If it cannot be stored, the next start measures again.
   if (world.rank() == 0 && file) static_cast<void>(keep(*file, key, found));
   return *measured;
 }
 
-/// Collective over `world`: of messages between nodes, in bytes. An InfiniBand adapter needs none:
-/// it reads a large message from its sender's memory by itself.
+/// Collective over `world`. Returns the limit for messages between nodes in bytes. InfiniBand needs
+/// none: its adapters read a large message from the sender's memory directly.
 std::size_t message_limit(const Peers& world) {
   const bool has_adapter = network_of_node().starts_with("infiniband");
   const std::size_t limit =
@@ -113,14 +113,14 @@ std::size_t message_limit(const Peers& world) {
   return static_cast<std::size_t>(std::ranges::min(world.gather_all(mine)));
 }
 
-/// Among the ranks of `world`. `ranks_per_node` 0: as it is.
+/// Opens it among the ranks of `world`. `ranks_per_node` 0: the real nodes.
 Result<std::unique_ptr<Communicator>> open(std::shared_ptr<MpiLibrary> library,
                                            std::unique_ptr<Peers> world, int ranks_per_node) {
   std::shared_ptr<Peers> node = ranks_per_node == 0
                                     ? world->on_this_node()
                                     : world->split(world->rank() / ranks_per_node, world->rank());
   NodeMap map = map_nodes(*world, *node);
-  // A first piece shows whether memory can be shared at all, while there is still another way.
+  // A trial piece shows whether memory can be shared, while there is an alternative.
   auto probe = NodeMemory::make(*node, 1);
   std::optional<Error> error;
   if (!probe) error = std::move(probe).error();

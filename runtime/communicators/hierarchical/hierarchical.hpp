@@ -1,4 +1,5 @@
-// Shared memory within a node, MPI between nodes.
+// Hierarchical communicator: shared memory within a node, messages between nodes.
+// Includes no mpi.h (it uses mpi/peers.hpp) and knows no GPU.
 #pragma once
 
 #include <memory>
@@ -9,14 +10,14 @@
 
 namespace dllaunch {
 
-/// unavailable also where ranks of a node cannot share memory; on all ranks alike.
+/// unavailable, on all ranks alike, also if the ranks of a node cannot share memory.
 Result<std::unique_ptr<Communicator>> open_hierarchical(const RankEnv& env);
 
-/// The ranks of this node among themselves: rank() and size() are of the node.
+/// Connects the ranks of this node only: rank() and size() are within the node.
 Result<std::unique_ptr<Communicator>> open_hierarchical_within_node(const RankEnv& env);
 
-/// As open_hierarchical, but pretends that each `ranks_per_node` consecutive ranks are a node:
-/// several nodes without several machines.
+/// As open_hierarchical, but treats each `ranks_per_node` consecutive ranks as a node: several
+/// nodes on one machine.
 Result<std::unique_ptr<Communicator>> open_hierarchical_in_nodes_of(const RankEnv& env,
                                                                     int ranks_per_node);
 

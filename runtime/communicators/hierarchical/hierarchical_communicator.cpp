@@ -16,10 +16,9 @@
 namespace dllaunch {
 namespace {
 
-/// Polls this often before it lets another process have the CPU: about as long as one takes to come
-/// back from there.
+/// Polls before yielding the CPU: about as long as a yield takes to return.
 constexpr int polls_before_yield = 2000;
-constexpr int yields_before_sleep = 20;  // where ranks outnumber CPUs
+constexpr int yields_before_sleep = 20;  // if ranks outnumber CPUs
 
 constexpr int region_shift = 48;
 
@@ -75,7 +74,7 @@ void HierarchicalCommunicator::begin(Step step) {
   if (first) try_begin(live_.back());
 }
 
-/// Depends on this rank's memory only: the others read in the announcement what it chose.
+/// May depend on this rank's memory only: the others read the choice from the announcement.
 void HierarchicalCommunicator::choose_place(Step& step) const {
   if (step.kind == CollectiveKind::barrier) return;
   const bool small_kind = step.kind != CollectiveKind::reduce_scatter && !several_nodes();
@@ -122,7 +121,7 @@ bool HierarchicalCommunicator::try_begin(Step& step) {
   return true;
 }
 
-/// In staging, blocks lie without gaps.
+/// In staging, blocks are contiguous.
 void HierarchicalCommunicator::copy_in(Step& step, std::byte* to) const {
   if (step.kind == CollectiveKind::broadcast && step.root != map_.rank) return;
   if (step.kind == CollectiveKind::all_reduce || step.kind == CollectiveKind::broadcast) {
@@ -163,7 +162,7 @@ std::byte* HierarchicalCommunicator::visible_block(int index, const Step& step, 
 
 // ---- progress
 
-/// A collective may end before one that began earlier: what goes on between nodes takes long.
+/// A collective may end before an earlier one: exchanges between nodes take long.
 bool HierarchicalCommunicator::is_done(std::uint64_t last_step) const {
   if (last_step <= ended_) return true;
   std::size_t at = last_step - live_.front().number;
@@ -182,7 +181,7 @@ void HierarchicalCommunicator::finish(std::uint64_t last_step) {
   for (int polls = 0; !is_done(last_step); ++polls) {
     progress();
     if (crowded_ && polls > yields_before_sleep) {
-      // Who only yields comes back after everybody's time slice; who sleeps comes back first.
+      // After a yield a process waits for every other's time slice; after a sleep it runs first.
       std::this_thread::sleep_for(std::chrono::microseconds(10));
     } else if (crowded_ || polls > polls_before_yield) {
       ::sched_yield();
@@ -195,7 +194,7 @@ void HierarchicalCommunicator::progress() {
   for (Step& step : live_) {
     while (step.state != StepState::ended && advance(step)) {
     }
-    // Ranks begin in order: who has not begun this one has begun none after it.
+    // Ranks begin steps in order: a rank that has not begun this one has begun none after it.
     if (step.state == StepState::queued || step.state == StepState::begun) break;
   }
   while (!live_.empty() && live_.front().state == StepState::ended) {
@@ -205,7 +204,7 @@ void HierarchicalCommunicator::progress() {
   }
 }
 
-/// True where the step has come a state further.
+/// Returns true if the step reached its next state.
 bool HierarchicalCommunicator::advance(Step& step) {
   switch (step.state) {
     case StepState::queued:
@@ -250,7 +249,7 @@ bool HierarchicalCommunicator::all_marked(Step& step, NodeGroup::Mark mark) {
   return true;
 }
 
-/// A difference would otherwise be a hang, or numbers that are wrong and look right.
+/// Without this check a mismatch would be a hang, or a plausible wrong result.
 void HierarchicalCommunicator::check_same(const Step& step, const Announcement& theirs,
                                           int index) const {
   if (theirs.kind == step.kind && theirs.type == step.type && theirs.op == step.op &&

@@ -1,4 +1,4 @@
-// The engine of the hierarchical communicator: a queue of steps, and what is done for each.
+// The engine of the hierarchical communicator: a queue of steps, and the work of each.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace dllaunch {
 
-/// Where the ranks of a job are.
+/// The nodes of a job's ranks.
 struct NodeMap {
   int rank = 0;
   std::vector<int> node;         // of each rank, 0 .. nodes-1
   std::vector<int> local_index;  // of each rank, within its node
-  int columns = 1;               // ranks that every node has at least
+  int columns = 1;               // inter-node groups: the smallest number of ranks on a node
 
   int size() const { return static_cast<int>(node.size()); }
   int inter_node(int of_rank) const {
@@ -27,22 +27,22 @@ struct NodeMap {
   }
 };
 
-/// Memory of a node's ranks, zeroed, one piece each, and what keeps it there.
+/// Memory of a node's ranks, zeroed, one piece each, and its owner.
 struct SharedPieces {
   std::vector<std::byte*> pieces;
   std::shared_ptr<void> owner;
 };
-/// Collective over the node. die() where there is none to be had.
+/// Collective over the node. die() if there is none.
 using ShareMemory = std::function<SharedPieces(std::size_t bytes)>;
 
-/// A collective becomes one or more steps of at most `staging_bytes` of each rank. Within the node
-/// a step costs one wait when it is small: every rank reads what all have announced. Otherwise two:
-/// when all have announced where their data lies, each rank reduces its slice of it in place, for
-/// all; when all have, it is done. No byte is copied where the data lies in allocate()d memory.
+/// Splits a collective into steps of at most `staging_bytes` per rank. Within the node a small step
+/// costs one wait: every rank reads what all have announced. A larger one costs two: once all have
+/// announced where their data is, each rank reduces its slice in place for all; once all have done
+/// so, the step is complete. Data in allocate()d memory is never copied.
 class HierarchicalCommunicator final : public Communicator {
  public:
-  /// `inter_node` is null on a rank that has none, and where there is one node. `library` outlives
-  /// everything else.
+  /// `inter_node` is null on a rank outside the inter-node groups, and if there is one node.
+  /// `library` outlives everything else.
   HierarchicalCommunicator(NodeMap map, ShareMemory share, std::unique_ptr<InterNode> inter_node,
                            std::size_t staging_bytes, std::shared_ptr<void> library);
   ~HierarchicalCommunicator() override { finish_all(); }
@@ -114,7 +114,7 @@ class HierarchicalCommunicator final : public Communicator {
   void mark_reduced(Step& step);
   void mark_copied(Step& step);
 
-  /// Where the data of the node's rank `index` can be read and written by all.
+  /// The data of the node's rank `index`, readable and writable by all its ranks.
   std::byte* visible(int index, const Step& step) const;
   std::byte* visible_block(int index, const Step& step, int block) const;
   bool is_small(const Step& step) const {
@@ -128,7 +128,7 @@ class HierarchicalCommunicator final : public Communicator {
   }
   bool is_here(int world_rank) const { return node_of(world_rank) == node_of(map_.rank); }
 
-  std::shared_ptr<void> library_;  // first, so that MPI outlives all that follows
+  std::shared_ptr<void> library_;  // first, so that MPI outlives the members below
   NodeMap map_;
   int nodes_;
   ShareMemory share_;
@@ -138,10 +138,10 @@ class HierarchicalCommunicator final : public Communicator {
   std::vector<Region> regions_;
   std::deque<Step> live_;
   std::uint64_t next_ = 1;                 // number of the next step
-  std::uint64_t ended_ = 0;                // all up to it
-  std::vector<const std::byte*> sources_;  // of the reduction at hand
+  std::uint64_t ended_ = 0;                // all steps up to this one
+  std::vector<const std::byte*> sources_;  // of the current reduction
   std::vector<std::byte*> destinations_;
-  bool crowded_;  // more ranks than CPUs: who waits must let others run
+  bool crowded_;  // more ranks than CPUs: waiting must yield the CPU
 };
 
 }  // namespace dllaunch

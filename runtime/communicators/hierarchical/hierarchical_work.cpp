@@ -1,4 +1,4 @@
-// What a rank does in a step, apart from waiting: reductions and copies.
+// The work of a rank in a step, apart from waiting: reductions and copies.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,9 +10,9 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t slice_alignment = 64;  // bytes: no cache line belongs to two ranks
+constexpr std::size_t slice_alignment = 64;  // bytes: ranks never share a cache line
 
-/// Elements [begin, begin + count) of `total` are for one of `parts`.
+/// Elements [begin, begin + count) of `total`, the share of one of `parts`.
 struct Slice {
   std::size_t begin = 0;
   std::size_t count = 0;
@@ -28,7 +28,7 @@ Slice slice_of(std::size_t total, DType type, int part, int parts) {
 
 }  // namespace
 
-// ---- what this rank does once all ranks of the node have begun
+// ---- after all ranks of the node have begun the step
 
 void HierarchicalCommunicator::work(Step& step) {
   if (step.kind == CollectiveKind::barrier && !several_nodes()) {
@@ -60,7 +60,8 @@ void HierarchicalCommunicator::work(Step& step) {
   }
 }
 
-/// Small and within a node: every rank takes what all have announced; nobody waits a second time.
+/// For small data within one node: every rank reduces what all have announced, without a second
+/// wait.
 void HierarchicalCommunicator::work_alone(Step& step) {
   step.state = StepState::ended;
   if (step.kind == CollectiveKind::broadcast) {
@@ -91,7 +92,7 @@ void HierarchicalCommunicator::mark_copied(Step& step) {
   step.state = StepState::copied;
 }
 
-/// Each rank that has a inter_node reduces one slice, into the memory of all ranks of the node.
+/// Each rank with an inter-node group reduces one slice into the memory of all ranks of the node.
 void HierarchicalCommunicator::reduce_slice(Step& step) {
   if (!has_inter_node()) return mark_reduced(step);
   const Slice slice = slice_of(step.count, step.type, group_.index(), map_.columns);
@@ -112,8 +113,7 @@ void HierarchicalCommunicator::reduce_slice(Step& step) {
   step.state = StepState::exchanged;
 }
 
-/// Each rank that has a inter_node reduces the blocks of its inter_node, each for the rank it
-/// belongs to.
+/// Each rank with an inter-node group reduces the blocks of that group, each for its owner.
 void HierarchicalCommunicator::scatter(Step& step) {
   if (!has_inter_node()) return mark_reduced(step);
   const Reduction whole{step.type, step.op, size()};
@@ -136,7 +136,7 @@ void HierarchicalCommunicator::scatter(Step& step) {
   step.state = StepState::exchanged;
 }
 
-/// Each rank that has a inter_node brings the blocks of its inter_node from and to the other nodes.
+/// Each rank with an inter-node group exchanges that group's blocks with the other nodes.
 void HierarchicalCommunicator::gather(Step& step) {
   if (!several_nodes() || !has_inter_node()) return mark_reduced(step);
   std::vector<InterNode::Block> blocks;
@@ -149,7 +149,7 @@ void HierarchicalCommunicator::gather(Step& step) {
   step.state = StepState::exchanged;
 }
 
-/// The first rank of each node passes it on between nodes.
+/// The first rank of each node forwards the data between nodes.
 void HierarchicalCommunicator::spread(Step& step) {
   if (!several_nodes() || group_.index() != 0) return mark_reduced(step);
   std::byte* data = visible(is_here(step.root) ? index_of(step.root) : 0, step);
@@ -170,7 +170,7 @@ void HierarchicalCommunicator::finish_exchange(Step& step) {
   mark_reduced(step);
 }
 
-// ---- what this rank does once all ranks of the node have done their part
+// ---- after all ranks of the node have done their part
 
 void HierarchicalCommunicator::copy_out(Step& step) {
   const bool staged = step.place == Place::staging;

@@ -7,12 +7,12 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::size_t part_alignment = 64;  // bytes: no cache line belongs to two nodes
+constexpr std::size_t part_alignment = 64;  // bytes: nodes never share a cache line
 
 using Memory = std::shared_ptr<std::byte[]>;
 
-/// Of all messages between two ranks, those of one round of one step, whatever its kind: several
-/// steps are under way at once, and the two ends may post them in different orders.
+/// The message tag of one round of one step, of any kind. Several steps are in progress at once,
+/// and the two ends may post their messages in different orders.
 std::uint64_t round_of(std::uint64_t step, std::uint64_t round) {
   return 2 * step + round;
 }
@@ -42,7 +42,7 @@ struct InterNode::Parts {
   std::size_t each;
 };
 
-/// `others` holds the contributions of the other nodes, in their order, without a gap.
+/// `others` holds the contributions of the other nodes, in node order, contiguous.
 void InterNode::reduce_nodes(std::byte* own, const std::byte* others, std::size_t count,
                              const Reduction& reduction, std::byte* result) const {
   std::vector<const std::byte*> sources;
@@ -82,7 +82,7 @@ Pending InterNode::exchange_whole(std::byte* data, std::size_t count, const Redu
   const Pending exchange = peers_->open();
   const std::size_t bytes = count * bytes_of(reduction.type);
   Memory others = scratch(bytes * static_cast<std::size_t>(nodes() - 1));
-  // What is sent must not change before it has gone, and the reduction is in place.
+  // Data must not change while it is being sent, but the reduction is in place.
   Memory own = scratch(bytes);
   std::copy_n(data, bytes, own.get());
   std::byte* to = others.get();

@@ -1,5 +1,5 @@
-// A inter_node: one rank of every node, which together finish what each has reduced within its
-// node. All columns work at once, so that a node's network cards are all busy.
+// An inter-node group: one rank of every node. Together they complete what each has reduced within
+// its node. All groups work at once, to use every network card of a node.
 #pragma once
 
 #include <cstddef>
@@ -14,37 +14,37 @@
 
 namespace dllaunch {
 
-/// Exchanges under way are told apart by `step`, the same number on all nodes, never used twice at
-/// a time. Bits do not depend on the node: each element is reduced in the order of nodes.
+/// `step` identifies an exchange: the same number on all nodes, unique among those in progress.
+/// Results have the same bits on all nodes: each element is reduced in node order.
 class InterNode {
  public:
-  /// `peers` holds one rank per node, in the order of nodes.
+  /// `peers` holds one rank per node, in node order.
   InterNode(std::unique_ptr<Peers> peers, InterNodeLimits limits)
       : peers_(std::move(peers)), limits_(limits) {}
 
   int node() const { return peers_->rank(); }
   int nodes() const { return peers_->size(); }
 
-  /// The same on all nodes. With nothing under way.
+  /// Equal on all nodes. Call it with no exchange in progress.
   void set_limits(InterNodeLimits limits) { limits_ = limits; }
   InterNodeLimits limits() const { return limits_; }
 
-  /// In place, everywhere the same bits.
+  /// In place, with the same bits on every node.
   Pending all_reduce(std::byte* data, std::size_t count, const Reduction& reduction,
                      std::uint64_t step);
 
-  /// A block of a step: the node it belongs to, this node's contribution or copy of it, and, for a
-  /// block of this node, where its result goes.
+  /// A block of a step: its node, this node's contribution or copy, and, if it belongs to this
+  /// node, where its result goes.
   struct Block {
     int node = 0;
     std::byte* data = nullptr;
     std::byte* result = nullptr;
   };
-  /// Each block's result is the reduction of what all nodes have of it, on the block's node only.
-  /// At least one block. The same order of blocks on all nodes.
+  /// Reduces each block over all nodes; only the block's node gets the result. At least one block,
+  /// in the same order on all nodes.
   Pending reduce_scatter(std::vector<Block> blocks, std::size_t count, const Reduction& reduction,
                          std::uint64_t step);
-  /// Each block comes to be on every node.
+  /// Copies each block to every node.
   Pending all_gather(const std::vector<Block>& blocks, std::size_t bytes, std::uint64_t step);
   Pending broadcast(std::byte* data, std::size_t bytes, int root);
   Pending barrier();

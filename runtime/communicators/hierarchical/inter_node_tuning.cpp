@@ -31,7 +31,7 @@ std::int64_t nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
 
-/// The fastest of a few, this rank's; the first is not counted.
+/// Returns this rank's fastest of a few runs, after one warm-up.
 std::int64_t time_one(InterNode& inter_node, std::vector<float>& data, std::uint64_t& step) {
   std::int64_t best = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i <= repetitions; ++i) {
@@ -48,7 +48,7 @@ std::int64_t time_one(InterNode& inter_node, std::vector<float>& data, std::uint
   return best;
 }
 
-/// What each rank brings, the largest of all.
+/// Returns the element-wise maximum over all ranks.
 std::vector<std::int64_t> slowest(const Peers& world, std::span<const std::int64_t> mine) {
   const auto all = world.gather_all(mine);
   std::vector<std::int64_t> most(mine.begin(), mine.end());
@@ -90,7 +90,7 @@ std::optional<InterNodeLimits> measure_limits(const Peers& world, InterNode* int
     const auto all = slowest(world, mine);
     times.push_back(
         {bytes, static_cast<double>(all[0]) * 1e-3, static_cast<double>(all[1]) * 1e-3});
-    // Larger ones would only be slower still.
+    // Larger sizes would only be slower.
     if (whole_is_slower(times.back())) break;
     in_time = std::chrono::nanoseconds(all[2]) <= budget;
     if (!in_time) break;

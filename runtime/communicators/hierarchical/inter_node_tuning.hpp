@@ -1,4 +1,4 @@
-// Up to which size whole messages between nodes are the faster way, measured on the nodes at hand.
+// Measures up to which size whole messages between nodes are faster.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 
 namespace dllaunch {
 
-/// Microseconds of an all-reduce of `bytes`, each way.
+/// Microseconds of an all-reduce of `bytes` with each algorithm.
 struct WayTimes {
   std::size_t bytes = 0;
   double whole = 0;
   double parts = 0;
 };
 
-/// The largest size up to which `whole` is never slower by more than a tenth (less is noise); 0
-/// where it is at once. Sizes ascending.
+/// Returns the largest size up to which `whole` is never slower by more than 10 % (less is noise);
+/// 0 if it is slower from the start. Sizes must be ascending.
 std::size_t choose_whole_bytes(std::span<const WayTimes> times);
 
-/// Collective over `world`; `inter_node` is nullptr on ranks that have none, and has finished what
-/// it had. Nothing where half a second did not suffice to find out, as on a network that is busy.
+/// Collective over `world`. `inter_node` is nullptr on ranks without one, and has no exchange in
+/// progress. nullopt if half a second did not suffice, as on a busy network.
 std::optional<InterNodeLimits> measure_limits(const Peers& world, InterNode* inter_node);
 
-/// What the node's network is, as keys name it: "infiniband-4" for as many adapters, else the
-/// fastest link's Mbit/s, "ethernet-10000".
+/// Returns the node's network as a cache key: "infiniband-4" for four adapters, else the fastest
+/// link's Mbit/s, "ethernet-10000".
 std::string network_of_node();
 
 }  // namespace dllaunch

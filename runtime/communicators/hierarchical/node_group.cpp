@@ -17,12 +17,12 @@ static_assert(sizeof(Announcement) == cache_line);
 
 }  // namespace
 
-/// Staging follows. Only its rank writes to it, besides the data of staging.
+/// Staging follows. Only its rank writes to it, except for the data in staging.
 struct NodeGroup::Area {
   Flag ended;
   alignas(cache_line) std::array<Announcement, window> announcements;
   std::array<std::array<Flag, window>, 2> marks;
-  // A cache line apart from multiples of 4 KiB: those would all fall into one set of the cache.
+  // A cache line off multiples of 4 KiB, which would all map to one cache set.
   std::array<std::array<std::byte, slot_bytes + cache_line>, window> slots;
 };
 

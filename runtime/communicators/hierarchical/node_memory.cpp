@@ -23,7 +23,7 @@ std::optional<Error> NodeMemory::map(const FileDescriptor& memory) {
   auto piece = MappedMemory::map(memory, bytes_);
   if (!piece) return piece.error();
   std::byte* data = piece->bytes().data();
-  ::madvise(data, bytes_, MADV_HUGEPAGE);  // fewer TLB misses where the kernel allows it
+  ::madvise(data, bytes_, MADV_HUGEPAGE);  // fewer TLB misses if the kernel allows it
   mapped_.push_back(*std::move(piece));
   pieces_.push_back(data);
   return std::nullopt;
@@ -43,7 +43,7 @@ Result<std::unique_ptr<NodeMemory>> NodeMemory::make(const Peers& node, std::siz
     auto problem = theirs ? memory->map(*theirs) : std::optional<Error>(theirs.error());
     if (problem) error = failure(*problem);
   }
-  // Nobody closes before all have opened; and all succeed, or none.
+  // No rank closes before all have opened, and all succeed or none.
   const std::array<std::int64_t, 1> failed = {error ? 1 : 0};
   for (const std::int64_t each : node.gather_all(failed)) {
     if (each == 0 || error) continue;

@@ -1,4 +1,4 @@
-// Memory that the ranks of a node share, with no name that anyone could leave behind.
+// Anonymous memory that the ranks of a node share.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace dllaunch {
 
-/// One zeroed piece per rank, page-aligned; unmapped with this. A rank that dies takes nothing away
-/// from the others. Anonymous files (memfd), not /dev/shm: that is 64 MiB in many containers.
+/// One zeroed piece per rank, page-aligned. A rank that dies takes nothing from the others.
+/// Anonymous files (memfd) rather than /dev/shm, which is 64 MiB in many containers.
 class NodeMemory {
  public:
-  /// Collective over the node: each rank brings `bytes`, touched first by itself, so that the
-  /// pages lie on its NUMA node. unavailable, on every rank, where one cannot see another's.
+  /// Collective over the node: each rank contributes `bytes` and touches them first, so the pages
+  /// are on its NUMA node. unavailable, on every rank, if any cannot open another's.
   static Result<std::unique_ptr<NodeMemory>> make(const Peers& node, std::size_t bytes);
 
-  /// pieces()[r] is what rank r of the node brought, at this rank's own address.
+  /// pieces()[r] is the piece of the node's rank r, at this process's address.
   const std::vector<std::byte*>& pieces() const { return pieces_; }
 
  private:

@@ -8,12 +8,12 @@
 
 namespace dllaunch {
 
-/// A step goes through these in order; which ones, its kind and the number of nodes decide.
+/// A step passes through these in order. Its kind and the number of nodes decide which.
 enum class StepState {
   queued,     // not begun: too far ahead of another rank
   begun,      // waits until every rank of the node has begun it
-  exchanged,  // this rank's part is under way between nodes
-  reduced,    // this rank has done its part; waits for the parts of others
+  exchanged,  // this rank's part is in progress between nodes
+  reduced,    // this rank has done its part and waits for the others
   copied,     // this rank has all it needs; others may still read from it
   ended,
 };
@@ -25,14 +25,14 @@ struct Step {
   DType type = DType::u8;
   ReduceOp op = ReduceOp::sum;
   int root = 0;
-  std::byte* data = nullptr;  // the caller's: of block 0, where there are several
-  std::size_t count = 0;      // elements, of one block where there are several
+  std::byte* data = nullptr;  // the caller's; of block 0, if there are several
+  std::size_t count = 0;      // elements; of one block, if there are several
   std::size_t stride = 0;     // bytes from block to block in `data`
   Place place = Place::none;
   std::uint64_t where = 0;
 
   StepState state = StepState::queued;
-  int seen = 0;  // ranks of the node known to have come as far as this state waits for
+  int seen = 0;  // ranks of the node known to have reached what this state waits for
   Pending exchange = {};
 
   std::size_t bytes() const { return count * bytes_of(type); }  // of one block

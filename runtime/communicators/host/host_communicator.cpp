@@ -12,7 +12,7 @@ namespace dllaunch {
 
 Result<std::unique_ptr<Communicator>> open_host_communicator(const RankEnv& env) {
   if (env.world_size == 1) return open_solo(env);
-  auto mpi = open_mpi(env);  // first: it keeps MPI alive meanwhile
+  auto mpi = open_mpi(env);  // first: keeps MPI alive meanwhile
   if (!mpi) return mpi;
   auto hierarchical = open_hierarchical(env);
   if (hierarchical) return hierarchical;

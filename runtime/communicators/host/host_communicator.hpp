@@ -1,4 +1,5 @@
-// The fastest communicator between CPUs.
+// Host communicator: opens the fastest communicator between CPUs.
+// Has no collectives of its own: it picks solo, hierarchical or mpi.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,8 @@
 
 namespace dllaunch {
 
-/// solo for one rank, else hierarchical, else mpi where the ranks of a node cannot share memory:
-/// rank 0 warns then.
+/// Opens solo for one rank, else hierarchical. If the ranks of a node cannot share memory, opens
+/// mpi, and rank 0 warns.
 Result<std::unique_ptr<Communicator>> open_host_communicator(const RankEnv& env);
 
 }  // namespace dllaunch

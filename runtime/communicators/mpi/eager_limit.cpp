@@ -6,12 +6,12 @@ namespace dllaunch {
 
 std::size_t eager_limit_over_tcp(const EnvLookup& environment) {
   constexpr std::size_t usual = std::size_t{64} << 10;
-  constexpr std::size_t room_for_headers = 512;  // the largest of ob1 takes less than 100
+  constexpr std::size_t room_for_headers = 512;  // ob1's largest takes less than 100
   const std::string text = environment("OMPI_MCA_btl_tcp_eager_limit").value_or("");
   std::size_t limit = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, limit);
-  // Open MPI refuses what it cannot read; with next to nothing in a message, pieces are no help.
+  // Open MPI rejects what it cannot parse. With a tiny limit, splitting is no help.
   if (error != std::errc{} || stop != end || limit < 2 * room_for_headers) limit = usual;
   return limit - room_for_headers;
 }

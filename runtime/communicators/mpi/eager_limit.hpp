@@ -1,4 +1,4 @@
-// Up to what size a message over TCP goes at once.
+// The largest message over TCP that is sent without a handshake.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace dllaunch {
 
-/// Bytes. A larger one first asks its receiver for leave, and the answer waits behind all that the
-/// receiver itself is sending over the same connection: two ranks that send to each other then take
-/// turns, and half of a full-duplex link is idle. Open MPI's btl_tcp_eager_limit (64 KiB unless
-/// mpirun or the environment says otherwise; its parameter files are not read), without what its
-/// headers take.
+/// Returns bytes. A larger message first asks its receiver, whose answer queues behind all that the
+/// receiver itself is sending on the same connection. Two ranks that send to each other then
+/// alternate, and half of a full-duplex link is idle. The value is Open MPI's btl_tcp_eager_limit
+/// (64 KiB unless mpirun or the environment sets it; its parameter files are not read) less its
+/// headers.
 std::size_t eager_limit_over_tcp(const EnvLookup& environment);
 
 }  // namespace dllaunch

@@ -12,8 +12,8 @@
 namespace dllaunch {
 namespace {
 
-/// MPI's own min and max drop a NaN or keep it depending on the order of ranks, and it has no
-/// 16-bit floats.
+/// MPI's own min and max keep or drop a NaN depending on the order of ranks, and MPI has no 16-bit
+/// floats.
 template <DType type, ReduceOp op>
 void combine(void* in, void* in_out, int* count, MPI_Datatype*) {
   const std::array<const std::byte*, 2> sources = {static_cast<const std::byte*>(in),
@@ -27,7 +27,7 @@ void create(MPI_Op& operation) {
   must(MPI_Op_create(combine<type, op>, 1, &operation), "MPI_Op_create");
 }
 
-/// True: we started it. False: it ran already.
+/// True if this call started MPI, false if it was running.
 Result<bool> initialise(const RankEnv& env) {
   int flag = 0;
   must(MPI_Finalized(&flag), "MPI_Finalized");
@@ -37,11 +37,11 @@ Result<bool> initialise(const RankEnv& env) {
   must(MPI_Initialized(&flag), "MPI_Initialized");
   if (flag != 0) return false;
 
-  // Within one node Open MPI needs no network, and looking for one (UCX) doubles its start-up.
-  // The user's own choice stands.
+  // Within one node Open MPI needs no network, and looking for one (UCX) doubles its start-up time.
+  // A value set by the user wins.
   if (env.nodes == 1) ::setenv("OMPI_MCA_pml", "ob1", 0);
 
-  // One thread at a time calls, but not always the same one.
+  // Calls come from one thread at a time, but not always the same one.
   int provided = MPI_THREAD_SINGLE;
   must(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
   if (provided < MPI_THREAD_SERIALIZED) {
@@ -62,7 +62,7 @@ MpiLibrary::~MpiLibrary() {
 }
 
 Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env) {
-  // Without a launcher that speaks to MPI, every rank would come up alone as rank 0 of 1.
+  // If the launcher does not support MPI, every rank would start as rank 0 of 1.
   if (env.world_size > 1 && !env.mpi) {
     return Error{ErrorKind::unavailable,
                  fmt::format("{} ranks were started by {} without MPI support", env.world_size,

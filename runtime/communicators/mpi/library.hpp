@@ -1,4 +1,4 @@
-// MPI's life in this process, and what it calls our types and reductions.
+// MPI's lifetime in this process, and its names for our types and reductions.
 #pragma once
 
 #include <mpi.h>
@@ -12,10 +12,10 @@
 
 namespace dllaunch {
 
-/// Keeps MPI running while it lives, and ends MPI if it began it.
+/// Keeps MPI running, and finalizes it if we started it.
 class MpiLibrary {
  public:
-  /// `segment`: a name that MPI wants back at its end; empty: none.
+  /// `segment`: a file name to restore before MPI_Finalize; may be empty.
   MpiLibrary(bool owned, std::string segment) : owned_(owned), segment_(std::move(segment)) {}
   ~MpiLibrary();
   MpiLibrary(const MpiLibrary&) = delete;
@@ -26,19 +26,19 @@ class MpiLibrary {
   std::string segment_;
 };
 
-/// Starts MPI where nobody has, and checks that it sees the ranks of `env`. All who ask share one
-/// library, which ends with the last of them: MPI cannot be started twice.
-/// unavailable: several ranks whose launcher gave MPI no way to find them, or MPI has ended here.
-/// bad_request: MPI sees other ranks than the environment says.
+/// Starts MPI if it is not running, and checks that it sees the ranks of `env`. All callers share
+/// one library, which ends with the last of them: MPI cannot be started twice.
+/// unavailable: several ranks, but the launcher gave MPI no way to connect them, or MPI has been
+/// finalized. bad_request: MPI sees other ranks than the environment says.
 Result<std::shared_ptr<MpiLibrary>> start_mpi(const RankEnv& env);
 
-/// "Open_MPI_v4.1.4": what the library calls itself, up to the first comma.
+/// "Open_MPI_v4.1.4": the library's own version string, up to the first comma.
 std::string mpi_version();
 
-/// The 16-bit floats travel as 16-bit integers.
+/// 16-bit floats travel as 16-bit integers.
 MPI_Datatype to_mpi(DType type);
 
-/// The reductions that MPI does not have as reduction.hpp defines them.
+/// Reductions defined in reduction.hpp that MPI lacks.
 class MpiReductions {
  public:
   MpiReductions();
@@ -46,7 +46,7 @@ class MpiReductions {
   MpiReductions(const MpiReductions&) = delete;
   MpiReductions& operator=(const MpiReductions&) = delete;
 
-  /// For an average, the sum: the caller divides at the end.
+  /// For an average, returns the sum: the caller divides at the end.
   MPI_Op find(DType type, ReduceOp op) const;
 
  private:

@@ -21,7 +21,7 @@ class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator(std::shared_ptr<MpiLibrary> library, std::size_t most_elements)
       : library_(std::move(library)), most_elements_(most_elements) {
-    // Its own context: our messages never meet those of anyone else who uses MPI here.
+    // A separate context: our messages never match those of other MPI users in this process.
     must(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
     must(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     must(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
@@ -55,7 +55,7 @@ class MpiCommunicator final : public Communicator {
   std::span<std::byte> allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
 
  private:
-  /// start(address, count) for pieces of at most most_elements_.
+  /// Calls start(address, count) for pieces of at most most_elements_.
   template <typename Start>
   void in_chunks(void* data, std::size_t count, DType type, Start start) const {
     auto* address = static_cast<std::byte*>(data);
@@ -74,12 +74,12 @@ class MpiCommunicator final : public Communicator {
     const std::array<std::byte*, 1> average = {static_cast<std::byte*>(data)};
     reduce({type, ReduceOp::average, size_}, sum, average, count);
   }
-  /// MPI libraries also compute, in an int, with the elements of all blocks together.
+  /// MPI libraries compute the elements of all blocks together in an int.
   bool fits(std::size_t count) const {
     return count <= most_elements_ / static_cast<std::size_t>(size_);
   }
 
-  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
+  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives the members below
   MpiReductions reductions_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
@@ -89,8 +89,8 @@ class MpiCommunicator final : public Communicator {
   AlignedMemory memory_;
 };
 
-// The same bits everywhere: of Open MPI 4.1's four algorithms three reduce each element on one rank
-// and copy it; recursive doubling adds the same pairs everywhere, only swapped.
+// Bit-identical on all ranks: of Open MPI 4.1's four algorithms, three reduce each element on one
+// rank and copy it; recursive doubling adds the same pairs everywhere, only swapped.
 Pending MpiCommunicator::all_reduce(void* data, std::size_t count, DType type, ReduceOp op) {
   if (count == 0) return {};
   const Pending pending = requests_.open();

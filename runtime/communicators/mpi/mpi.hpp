@@ -1,4 +1,5 @@
-// Collectives of the MPI library. Only this folder includes mpi.h.
+// MPI communicator: the collectives of the MPI library. Only this room includes mpi.h.
+// Does not share memory or overlap copies itself; hierarchical does, over this room's peers.hpp.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +11,13 @@
 
 namespace dllaunch {
 
-/// Starts MPI where nobody has; who started it ends it.
-/// unavailable: several ranks whose launcher gave MPI no way to find them, or MPI has ended here.
-/// bad_request: MPI sees other ranks than the environment says.
+/// Starts MPI if it is not running; only then does it finalize MPI. unavailable: several ranks, but
+/// the launcher gave MPI no way to connect them, or MPI has been finalized. bad_request: MPI sees
+/// other ranks than the environment says.
 Result<std::unique_ptr<Communicator>> open_mpi(const RankEnv& env);
 
-/// As open_mpi, with no MPI call over more than `most_elements`: MPI counts are ints, so larger
-/// collectives are split. A small number shows the splitting without gigabytes.
+/// As open_mpi, with at most `most_elements` per MPI call. MPI counts are ints, so larger
+/// collectives are split; a small number tests the splitting without gigabytes.
 Result<std::unique_ptr<Communicator>> open_mpi_in_chunks(const RankEnv& env,
                                                          std::size_t most_elements);
 

@@ -5,9 +5,9 @@
 namespace dllaunch {
 namespace {
 
-constexpr std::uint64_t tags_of_every_mpi = 32767;  // the standard promises as many
+constexpr std::uint64_t tags_of_every_mpi = 32767;  // guaranteed by the standard
 
-/// call(address, bytes) for pieces of at most `most` bytes; one piece for nothing at all.
+/// Calls call(address, bytes) for pieces of at most `most` bytes; once if `bytes` is 0.
 template <typename Address, typename Call>
 void in_pieces(Address data, std::size_t bytes, std::size_t most, Call call) {
   do {

@@ -1,4 +1,4 @@
-// A group of ranks and the messages between them: what communicators of our own are built from.
+// A group of ranks and point-to-point messages: the base of our own communicators.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace dllaunch {
 
-/// MPI must run while this lives. An error of MPI is die(). One thread at a time.
+/// MPI must run during its lifetime. An MPI error is fatal (die()). One thread at a time.
 class Peers {
  public:
   /// All ranks. Collective.
@@ -23,7 +23,7 @@ class Peers {
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;
 
-  /// Collective: the ranks of the same colour, in the order of `key`.
+  /// Collective: the ranks of equal `colour`, ordered by `key`.
   std::unique_ptr<Peers> split(int colour, int key) const;
   /// Collective: the ranks that can share memory with this one.
   std::unique_ptr<Peers> on_this_node() const;
@@ -32,17 +32,17 @@ class Peers {
   int size() const { return size_; }
 
   static constexpr std::size_t most_bytes_of_mpi = std::size_t{1} << 30;  // counts are ints
-  /// send() and receive() cut what is larger into several messages. 1 to most_bytes_of_mpi, the
-  /// same on all ranks.
+  /// Maximum message size: send() and receive() split what is larger. 1 to most_bytes_of_mpi, equal
+  /// on all ranks.
   void limit_messages(std::size_t bytes) { most_bytes_ = bytes; }
 
-  /// An exchange is some messages; it is done when all of them are. `round` tells apart the
-  /// messages of two exchanges between the same ranks: the same number on both sides.
+  /// An exchange is a set of messages; it is done when all of them are. `round` separates the
+  /// messages of two exchanges between the same ranks and is equal on both sides.
   Pending open() { return requests_.open(); }
   void send(Pending exchange, const std::byte* data, std::size_t bytes, int to,
             std::uint64_t round);
   void receive(Pending exchange, std::byte* data, std::size_t bytes, int from, std::uint64_t round);
-  /// MPI's own all-reduce, in place; an average is left as the sum.
+  /// MPI's own all-reduce, in place; an average stays a sum.
   void all_reduce(Pending exchange, std::byte* data, std::size_t count, DType type, ReduceOp op);
   void broadcast(Pending exchange, std::byte* data, std::size_t bytes, int root);
   void barrier(Pending exchange);
@@ -52,14 +52,15 @@ class Peers {
     requests_.at_end(exchange, std::move(action));
   }
 
-  /// Lets MPI work, also where this rank waits for nothing: others may wait for what it has sent.
+  /// Lets MPI make progress. Needed even if this rank waits for nothing: others may wait for what
+  /// it sent.
   void progress();
   bool is_done(Pending exchange) const { return requests_.is_done(exchange); }
   void wait(Pending exchange) {
     while (!is_done(exchange)) requests_.wait_for_some();
   }
 
-  /// Blocking, for setting up: every rank's words, in rank order.
+  /// Returns every rank's `words`, in rank order. Blocking; for setup.
   std::vector<std::int64_t> gather_all(std::span<const std::int64_t> words) const;
 
  private:
@@ -69,7 +70,7 @@ class Peers {
   int rank_ = 0;
   int size_ = 1;
   std::size_t most_bytes_ = most_bytes_of_mpi;
-  unsigned idle_ = 0;  // calls of progress() with nothing under way
+  unsigned idle_ = 0;  // calls of progress() with nothing in progress
   MpiReductions reductions_;
   Requests requests_;
 };

@@ -1,4 +1,4 @@
-// The MPI requests under way, and the operations they belong to.
+// MPI requests in progress, grouped by operation.
 #pragma once
 
 #include <mpi.h>
@@ -15,18 +15,18 @@
 
 namespace dllaunch {
 
-/// die() with MPI's own words unless `code` is MPI_SUCCESS.
+/// die() with MPI's error text unless `code` is MPI_SUCCESS.
 void must(int code, std::string_view call, Here here = Here::now());
 
-/// An operation is one or more requests; it is done, and forgotten, when its last request is.
+/// An operation has one or more requests. It is done, and forgotten, when the last one is.
 class Requests {
  public:
-  /// An operation with no request yet; it must get at least one.
+  /// Starts an operation without requests; at least one must be added.
   Pending open();
-  /// Where the next request of `pending` goes; valid until the next call.
+  /// Returns where to store the next request of `pending`; valid until the next call.
   MPI_Request* add(Pending pending);
-  /// Called when the last request of `pending` has ended, before anyone is told. It may add
-  /// requests and another action: then the operation goes on.
+  /// Sets an action to run when the last request of `pending` ends, before it counts as done. The
+  /// action may add requests and another action, which continues the operation.
   void at_end(Pending pending, std::function<void()> action);
 
   bool empty() const { return requests_.empty(); }
@@ -51,7 +51,7 @@ class Requests {
   std::unordered_map<std::int64_t, Operation> live_;
   std::vector<MPI_Request> requests_;
   std::vector<std::int64_t> owners_;  // the operation of each request
-  std::vector<int> finished_;         // what the latest call ended
+  std::vector<int> finished_;         // ended in the latest call
   std::vector<MPI_Status> statuses_;
 };
 

@@ -1,4 +1,4 @@
-// The module's one entry. dltrain and the module are built together: C++ passes between them.
+// The module's only entry point. dltrain and the module are built together, so C++ types may cross.
 #include <utility>
 
 #include "runtime/communicators/nccl/nccl.hpp"

@@ -23,7 +23,7 @@ struct Module {
   const char* file;
   bool (*has_driver)();
 };
-/// The same source with either vendor's library; a build may have both.
+/// The same source built with either vendor's library; a build may have both.
 constexpr std::array modules = {Module{"libdltrain_nccl.so", has_nvidia_driver},
                                 Module{"libdltrain_rccl.so", has_amd_driver}};
 
@@ -33,7 +33,7 @@ Error missing(std::string what) {
   return Error{ErrorKind::unavailable, std::move(what), "use runtime.allreduce: auto"};
 }
 
-/// It stays loaded: the communicator's code is in it.
+/// Loads the module for good: the communicator's code is in it.
 Result<Open> load() {
   std::error_code unreadable;
   const fs::path folder = fs::read_symlink("/proc/self/exe", unreadable).parent_path();
@@ -45,7 +45,7 @@ Result<Open> load() {
     return missing(
         fmt::format("this build has no nccl: no {} in {}", modules[0].file, folder.string()));
   }
-  // Of two, that of the GPUs which are here.
+  // If both are built, the one for the GPUs present comes first.
   if (built.size() > 1)
     std::ranges::stable_partition(built, [](auto& m) { return m.has_driver(); });
   void* module = ::dlopen((folder / built[0].file).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -62,7 +62,7 @@ Result<std::unique_ptr<Communicator>> open_nccl(const RankEnv& env) {
   auto host = open_host_communicator(env);
   if (!host) return host;
   auto open = load();
-  // One rank without the module would leave the others waiting inside of it.
+  // A rank without the module would leave the others waiting inside it.
   std::int64_t without = open ? 0 : 1;
   (*host)->wait((*host)->all_reduce(&without, 1, DType::i64, ReduceOp::max));
   if (!open) return std::move(open).error();

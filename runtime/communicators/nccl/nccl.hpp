@@ -1,4 +1,5 @@
-// The nccl communicator as dltrain sees it: a module beside the program, loaded when asked for.
+// NCCL communicator: NCCL or RCCL in a module that is loaded on demand.
+// dltrain itself links neither library; the module knows no models or backends.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,7 @@
 
 namespace dllaunch {
 
-/// What passes between dltrain and the module.
+/// Passes between dltrain and the module.
 struct NcclOpening {
   std::unique_ptr<Communicator> host;
   const RankEnv* env = nullptr;

@@ -1,4 +1,4 @@
-// What NCCL and RCCL offer from which version on: the one place that asks for it.
+// NCCL and RCCL features that depend on their version.
 #pragma once
 
 #include <climits>
@@ -9,7 +9,7 @@
 
 namespace dllaunch {
 
-/// Starting does not block where the library can do so (2.14), so that it can be given up.
+/// Starts without blocking if the library can (2.14), so that the start can be abandoned.
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 14, 0)
 inline ncclResult_t start_communicator(ncclComm_t& comm, int ranks, const ncclUniqueId& id,
                                        int rank) {
@@ -30,7 +30,7 @@ inline bool is_on_its_way(ncclResult_t) {
 }
 #endif
 
-/// A registered buffer is read and written by peers and network cards where it lies (2.19).
+/// Peers and network cards access a registered buffer in place (2.19).
 struct RegisteredBuffer {
   void* memory = nullptr;
   void* handle = nullptr;  // nullptr: not registered

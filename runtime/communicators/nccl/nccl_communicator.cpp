@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// Ranks that start NCCL meet over sockets; large jobs take a while.
+/// Ranks connect over sockets when NCCL starts; large jobs take a while.
 constexpr std::chrono::seconds longest_start{300};
 
 ncclDataType_t to_nccl(DType type) {
@@ -49,7 +49,7 @@ ncclRedOp_t to_nccl(ReduceOp op) {
   return ncclSum;
 }
 
-/// Collective over `host`: every rank has an error, or none has.
+/// Collective over `host`: returns an error on every rank if any rank has one.
 std::optional<Error> agree(Communicator& host, std::optional<Error> error) {
   std::int64_t failed = error ? 1 : 0;
   host.wait(host.all_reduce(&failed, 1, DType::i64, ReduceOp::max));
@@ -80,10 +80,10 @@ std::optional<Error> choose_gpu(const RankEnv& env) {
 Error refusal(std::string_view call, ncclResult_t result) {
   return Error{ErrorKind::unavailable,
                fmt::format("{}: {}: {}", gpu_collectives, call, ncclGetErrorString(result)),
-               "NCCL_DEBUG=WARN tells more"};
+               "NCCL_DEBUG=WARN prints details"};
 }
 
-/// Waits for a start that does not block.
+/// Waits for a non-blocking start.
 std::optional<Error> wait_for_start(ncclComm_t comm) {
   const auto deadline = std::chrono::steady_clock::now() + longest_start;
   for (;;) {
@@ -93,10 +93,10 @@ std::optional<Error> wait_for_start(ncclComm_t comm) {
     if (state == ncclSuccess) return std::nullopt;
     if (!is_on_its_way(state)) return refusal("start", state);
     if (std::chrono::steady_clock::now() > deadline) {
-      return Error{
-          ErrorKind::timeout,
-          fmt::format("{}: not all ranks came within {} s", gpu_collectives, longest_start.count()),
-          "NCCL_DEBUG=INFO says which network it tries"};
+      return Error{ErrorKind::timeout,
+                   fmt::format("{}: not all ranks joined within {} s", gpu_collectives,
+                               longest_start.count()),
+                   "NCCL_DEBUG=INFO prints which network it tries"};
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -125,7 +125,7 @@ Result<std::unique_ptr<Communicator>> NcclCommunicator::open(std::unique_ptr<Com
     error = wait_for_start(comm);
   }
   const bool mine = error.has_value();
-  // At once, so that the others, who still wait for this rank there, see it too.
+  // Abort at once, so that ranks still waiting inside NCCL notice.
   if (mine && comm != nullptr) ncclCommAbort(std::exchange(comm, nullptr));
   if (auto agreed = agree(*host, std::move(error))) {
     if (comm != nullptr) ncclCommAbort(comm);
@@ -151,14 +151,14 @@ NcclCommunicator::~NcclCommunicator() {
 }
 
 void NcclCommunicator::check(ncclResult_t result, std::string_view call) {
-  // A call that does not block may still be on its way.
+  // A non-blocking call may still be in progress.
   while (is_on_its_way(result)) {
     if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) break;
     std::this_thread::yield();
   }
   if (result == ncclSuccess) return;
   const std::string why = fmt::format("{}: {}", call, ncclGetErrorString(result));
-  ncclCommAbort(comm_);  // peers see it too, instead of waiting for this rank
+  ncclCommAbort(comm_);  // peers notice it, instead of waiting for this rank
   die(gpu_collectives, why);
 }
 
@@ -169,7 +169,7 @@ void NcclCommunicator::check(GpuStatus status, std::string_view call) {
   die(gpu_vendor_api, why);
 }
 
-/// The collective that follows waits for what the GPU has been given so far.
+/// Makes the next collective wait for all work given to the GPU so far.
 void NcclCommunicator::begin() {
   check(gpu_record(ready_, nullptr), "record");
   check(gpu_wait_for(stream_, ready_), "wait");
@@ -242,7 +242,7 @@ bool NcclCommunicator::is_done(const Operation& operation) {
 }
 
 bool NcclCommunicator::test(Pending pending) {
-  host_->test({});  // peers may wait for this rank's part of what it has begun there
+  host_->test({});  // peers may wait for this rank's part of collectives begun there
   const auto found = std::ranges::find(live_, pending.id, &Operation::id);
   if (found == live_.end()) return true;
   if (!is_done(*found)) return false;

@@ -1,5 +1,5 @@
-// Collectives between GPUs: NCCL's, and RCCL's from the same source. Part of a loadable module, so
-// that one dltrain runs on nodes with and without a GPU.
+// Collectives between GPUs through NCCL, or RCCL from the same source. Part of a loadable module,
+// so one dltrain runs on nodes with and without GPUs.
 #pragma once
 
 #include <deque>
@@ -12,15 +12,15 @@
 
 namespace dllaunch {
 
-/// Memory of the GPU goes through NCCL on a stream of its own; memory of the host through `host`,
-/// which also brought the ranks together. A collective begins after all work that this rank has
-/// given its GPU on blocking streams, and is done when test() or wait() says so. An error that
-/// the library reports, as it does of a network's, is ncclCommAbort() and die(), not a hang; of a
-/// peer that is gone within the node it says nothing: the watchdog does.
-/// min and max are NCCL's own: they may drop a NaN.
+/// GPU memory goes through NCCL on a separate stream, host memory through `host`, which also
+/// connected the ranks. A collective begins after all work that this rank has given to blocking
+/// streams, and is done when test() or wait() says so. If the library reports an error, such as a
+/// network failure, the rank calls ncclCommAbort() and die() instead of hanging. The library does
+/// not report a peer that died within the node; the watchdog does. min and max are NCCL's own: they
+/// may drop a NaN.
 class NcclCommunicator final : public Communicator {
  public:
-  /// Collective. unavailable, on every rank: no GPU for one of them, or NCCL refuses.
+  /// Collective. unavailable, on every rank: one of them has no GPU, or NCCL fails.
   static Result<std::unique_ptr<Communicator>> open(std::unique_ptr<Communicator> host,
                                                     const RankEnv& env);
   ~NcclCommunicator() override;
@@ -45,7 +45,7 @@ class NcclCommunicator final : public Communicator {
   void copy(void* to, const void* from, std::size_t bytes) override;
 
  private:
-  /// On the GPU where `event` is not null, else of `host_`.
+  /// On the GPU if `event` is not null, else an operation of `host_`.
   struct Operation {
     std::int64_t id = 0;
     GpuEvent event = nullptr;
@@ -63,8 +63,8 @@ class NcclCommunicator final : public Communicator {
   std::unique_ptr<Communicator> host_;
   ncclComm_t comm_;
   GpuStream stream_ = nullptr;
-  GpuEvent ready_ = nullptr;     // all that the collective to come waits for
-  std::vector<GpuEvent> spare_;  // events for operations to come
+  GpuEvent ready_ = nullptr;     // what the next collective waits for
+  std::vector<GpuEvent> spare_;  // for later operations
   std::vector<RegisteredBuffer> buffers_;
   std::deque<Operation> live_;
   std::int64_t next_ = 1;

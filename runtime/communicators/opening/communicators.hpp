@@ -1,4 +1,5 @@
-// The communicators of this build, and how a job opens one by name.
+// Opening: the table of communicators in this build; opens one by name.
+// Implements no collective: each communicator has its own room.
 #pragma once
 
 #include <memory>
@@ -11,18 +12,17 @@
 
 namespace dllaunch {
 
-/// One line a communicator, in runtime/communicators/opening/communicators.cpp.
+/// One row per communicator, in runtime/communicators/opening/communicators.cpp.
 struct CommunicatorEntry {
   std::string_view name;  // solo | hierarchical | mpi | nccl | ring | parameter-server
   std::string_view summary;
-  /// bad_request: it cannot serve such a job (solo with several ranks). Starts MPI where it needs
-  /// it.
+  /// Starts MPI if needed. bad_request: it cannot serve this job (solo with several ranks).
   Result<std::unique_ptr<Communicator>> (*open)(const RankEnv& env);
 };
 std::span<const CommunicatorEntry> communicators();
 
-/// "auto" takes solo for one rank, else hierarchical, and mpi where ranks of a node cannot share
-/// memory. bad_request: an unknown name, with the known ones.
+/// "auto" opens solo for one rank, else hierarchical, and mpi if the ranks of a node cannot share
+/// memory. bad_request: an unknown name; lists the known ones.
 Result<std::unique_ptr<Communicator>> open_communicator(std::string_view name, const RankEnv& env);
 
 }  // namespace dllaunch

@@ -81,7 +81,7 @@ class ParameterServer final : public Communicator {
   std::span<std::byte> allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
 
  private:
-  using Brought = std::vector<std::vector<std::byte>>;  // by rank; the server's own is empty
+  using Brought = std::vector<std::vector<std::byte>>;  // by rank; empty for the server itself
   using Answer = std::function<std::byte*(int to)>;
 
   std::size_t ranks() const { return static_cast<std::size_t>(size()); }
@@ -89,16 +89,16 @@ class ParameterServer final : public Communicator {
     return data + static_cast<std::size_t>(owner) * block;
   }
 
-  /// Every rank brings `up` to the server, which does `work` and sends each its answer, `down`.
-  /// `only`: the one rank that brings anything, and the one that needs no answer.
+  /// Every rank sends `up` to the server, which does `work` and sends each its answer, `down`.
+  /// `only`: the one rank that sends anything, and the one that needs no answer.
   Pending serve(std::span<std::byte> up, std::span<std::byte> down,
                 const std::function<void(const Brought&)>& work, const Answer& answer,
                 int only = -1);
   void reduce_all(std::byte* data, const Brought& brought, const Reduction& reduction,
                   std::size_t count) const;
 
-  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
-  AlignedMemory memory_;  // before peers_, whose end waits for what is under way in it
+  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives the members below
+  AlignedMemory memory_;  // before peers_, whose destructor waits for operations on it
   std::unique_ptr<Peers> peers_;
   std::uint64_t round_ = 0;
 };
@@ -120,7 +120,7 @@ Pending ParameterServer::serve(std::span<std::byte> up, std::span<std::byte> dow
     if (!brings(rank())) {
       receive();
     } else {
-      // The answer may lie where the question does.
+      // The answer may overwrite the request.
       peers_->send(pending, up.data(), up.size(), server, round);
       peers_->at_end(pending, receive);
     }

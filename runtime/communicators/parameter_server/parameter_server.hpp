@@ -1,4 +1,5 @@
-// A parameter server, for comparison: centralised, every rank speaks to rank 0 alone.
+// Parameter server, for comparison: centralized, every rank exchanges with rank 0 only.
+// Keeps no parameters and no optimizer: it only reduces, as every communicator does.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,8 @@
 
 namespace dllaunch {
 
-/// With p ranks and n bytes: two steps, and (p - 1) n bytes into and out of the server, so that its
-/// link is the limit (Li et al. 2014, OSDI). Errors as start_mpi().
+/// With p ranks and n bytes: two steps, and (p - 1) n bytes into and out of the server, whose link
+/// is the bottleneck (Li et al. 2014, OSDI). Errors as in start_mpi().
 Result<std::unique_ptr<Communicator>> open_parameter_server(const RankEnv& env);
 
 }  // namespace dllaunch

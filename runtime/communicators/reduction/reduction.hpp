@@ -1,4 +1,5 @@
-// The arithmetic of every communicator, in one place: what a reduction is, element by element.
+// Reduction: the arithmetic of every communicator, element by element, with SIMD.
+// Moves no data between ranks: it works on memory of this process.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +15,16 @@ namespace dllaunch {
 struct Reduction {
   DType type = DType::f32;
   ReduceOp op = ReduceOp::sum;
-  int ranks = 1;  // what an average divides by; 1 in all but the last of several reductions
+  int ranks = 1;  // divisor of an average; 1 in all but the last of several reductions
 };
 
 /// Every destinations[d] gets, for `count` elements, the reduction over all sources, added in the
-/// order of `sources`: the same bits wherever it is computed. No alignment is needed. A
-/// destination may be a source; otherwise none may overlap. At least one source.
+/// order of `sources`: the bits do not depend on where it is computed. No alignment is needed. A
+/// destination may be a source; no other overlap is allowed. At least one source.
 void reduce(const Reduction& reduction, std::span<const std::byte* const> sources,
             std::span<std::byte* const> destinations, std::size_t count);
 
-/// reduce() for each instruction set that this CPU has, the one it uses last. All give the same
-/// bits.
+/// reduce() for each instruction set of this CPU; the default one is last. All give the same bits.
 struct ReductionVariant {
   std::string_view name;
   void (*reduce)(const Reduction& reduction, std::span<const std::byte* const> sources,

@@ -1,4 +1,4 @@
-// The loop of reduce(), written with the compiler's vector types, to be compiled for several
+// The loop of reduce(), written with the compiler's vector types and compiled for several
 // instruction sets: reduction_x86.cpp, reduction_portable.cpp.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace dllaunch {
 
-// `width` is a vector register in bytes. Everything is inlined into the one function of each
-// instruction set, and vectors are passed by reference: no vector crosses a call.
+// `width` is a vector register in bytes. Everything is inlined into one function per instruction
+// set, and vectors are passed by reference: no vector crosses a call.
 
 template <typename T, std::size_t lanes, typename Destinations>
 [[gnu::always_inline]] inline void store_to_all(const Vector<Accumulator<T>, lanes>& x,
@@ -29,7 +29,7 @@ template <ReduceOp op, typename V>
   }
 }
 
-/// `vectors` registers' worth of elements, from byte `at` on.
+/// Reduces `vectors` registers' worth of elements, starting at byte `at`.
 template <typename T, ReduceOp op, std::size_t lanes, std::size_t vectors, typename Sources,
           typename Destinations>
 [[gnu::always_inline]] inline void reduce_at(const Sources& sources,
@@ -70,10 +70,10 @@ template <std::size_t width, typename T, ReduceOp op>
 [[gnu::always_inline]] inline void reduce_as(int ranks, std::span<const std::byte* const> sources,
                                              std::span<std::byte* const> destinations,
                                              std::size_t count) {
-  // 256 ranks are 0 in a byte; bytes have no average worth having, but must not end the program.
+  // 256 ranks become 0 in a byte. An average of bytes is useless, but must not divide by zero.
   const auto wrapped = static_cast<Accumulator<T>>(ranks);
   const auto divisor = wrapped == Accumulator<T>{0} ? Accumulator<T>{1} : wrapped;
-  // Two ranks a node is common, and twice as fast when the four addresses stay in registers.
+  // Two ranks per node are common, and twice as fast if the four addresses stay in registers.
   if (sources.size() == 2 && destinations.size() == 2) {
     const std::array<const std::byte*, 2> from = {sources[0], sources[1]};
     const std::array<std::byte*, 2> to = {destinations[0], destinations[1]};

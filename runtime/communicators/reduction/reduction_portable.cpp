@@ -1,4 +1,4 @@
-// reduce() where the compiler's default instruction set is the only one: see reduction_x86.cpp.
+// reduce() with the compiler's default instruction set only; see reduction_x86.cpp.
 #include "runtime/communicators/reduction/reduction_kernel.hpp"
 
 namespace dllaunch {

@@ -1,5 +1,5 @@
-// reduce() on x86-64: one build runs on every node, and uses the widest vectors of each. All give
-// the same bits: no addition is reordered, and none is fused with a multiplication.
+// reduce() on x86-64: one build runs on every node, with the widest vectors of each. All give the
+// same bits: no addition is reordered or fused with a multiplication.
 #include "runtime/communicators/reduction/reduction_kernel.hpp"
 
 namespace dllaunch {

@@ -48,7 +48,7 @@ class Ring final : public Communicator {
   std::span<std::byte> allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
 
  private:
-  /// Elements [begin, end): what one rank is left with after the reductions.
+  /// Elements [begin, end): the part a rank owns after the reductions.
   struct Span {
     std::size_t begin;
     std::size_t end;
@@ -72,7 +72,7 @@ class Ring final : public Communicator {
   };
 
   std::size_t ranks() const { return static_cast<std::size_t>(size()); }
-  /// The rank that is `steps` before this one.
+  /// The rank `steps` before this one.
   std::size_t before(std::size_t steps) const {
     return (static_cast<std::size_t>(rank()) + ranks() - steps % ranks()) % ranks();
   }
@@ -87,8 +87,8 @@ class Ring final : public Communicator {
   void gather_step(Pending pending, const std::shared_ptr<Turn>& turn, std::size_t step);
   void divide(const Turn& turn) const;
 
-  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives all that follows
-  AlignedMemory memory_;  // before peers_, whose end waits for what is under way in it
+  std::shared_ptr<MpiLibrary> library_;  // first, so that MPI outlives the members below
+  AlignedMemory memory_;  // before peers_, whose destructor waits for operations on it
   std::unique_ptr<Peers> peers_;
   std::uint64_t round_ = 0;
 };
@@ -106,8 +106,8 @@ Pending Ring::start(void* data, Reduction reduction, SpanOf span_of, Phases phas
   return pending;
 }
 
-/// Step s: hand on what has been summed of the span of the rank s + 1 before, and add one's own to
-/// that of the rank s + 2 before. After p - 1 steps one's own span is complete.
+/// Step s: send the partial sum of the span of the rank s + 1 before, and add this rank's data to
+/// that of the rank s + 2 before. After p - 1 steps this rank's span is complete.
 void Ring::reduce_step(Pending pending, const std::shared_ptr<Turn>& turn, std::size_t step) {
   const std::size_t out = before(step + 1);
   const std::size_t in = before(step + 2);
@@ -126,7 +126,7 @@ void Ring::reduce_step(Pending pending, const std::shared_ptr<Turn>& turn, std::
   });
 }
 
-/// Step s: hand on the span of the rank s before, receive that of the rank s + 1 before.
+/// Step s: send the span of the rank s before, receive that of the rank s + 1 before.
 void Ring::gather_step(Pending pending, const std::shared_ptr<Turn>& turn, std::size_t step) {
   const std::size_t out = before(step);
   const std::size_t in = before(step + 1);
@@ -144,7 +144,7 @@ void Ring::divide(const Turn& turn) const {
   reduce(turn.reduction, sum, average, turn.count(mine));
 }
 
-/// From rank to rank, p - 1 steps one after another.
+/// From rank to rank, p - 1 steps in sequence.
 Pending Ring::broadcast(void* data, std::size_t count, DType type, int root) {
   const std::uint64_t round = ++round_;
   if (size() == 1) return {};
@@ -163,7 +163,7 @@ Pending Ring::broadcast(void* data, std::size_t count, DType type, int root) {
   return pending;
 }
 
-/// An empty all-reduce: nobody ends before everybody has begun.
+/// An empty all-reduce: no rank ends before every rank has begun.
 Pending Ring::barrier() {
   return start(
       nullptr, {DType::u8, ReduceOp::sum, 1},

@@ -1,4 +1,5 @@
-// The ring all-reduce of the textbooks, for comparison: decentralised, each rank speaks to two.
+// Ring: the textbook's ring all-reduce, for comparison: each rank exchanges with two neighbors.
+// Knows nothing of nodes or shared memory, and is not chosen by "auto".
 #pragma once
 
 #include <memory>
@@ -9,8 +10,8 @@
 
 namespace dllaunch {
 
-/// With p ranks and n bytes: 2 (p - 1) steps of n/p bytes each, the least traffic there is, and a
-/// latency that grows with p (Patarasuk and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). Errors as
+/// With p ranks and n bytes: 2 (p - 1) steps of n/p bytes each, the minimum traffic, with a latency
+/// that grows with p (Patarasuk and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). Errors as in
 /// start_mpi().
 Result<std::unique_ptr<Communicator>> open_ring(const RankEnv& env);
 

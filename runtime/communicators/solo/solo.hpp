@@ -1,4 +1,5 @@
-// One rank: every collective is over before it began.
+// Solo: the communicator of a single rank; every collective is already done.
+// Starts no MPI and sends nothing.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The vendor's collectives, which go by NCCL's names in both: this one for CUDA.
+// The vendor's collectives, under NCCL's names for both vendors; on CUDA.
 #pragma once
 
 #include <nccl.h>

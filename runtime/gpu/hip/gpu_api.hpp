@@ -1,4 +1,4 @@
-// What GPU code of both vendors is written against: this one for HIP. The include path picks.
+// The interface for GPU code of both vendors, on HIP. The include path selects the vendor.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
@@ -14,13 +14,13 @@ namespace dllaunch {
 using GpuStatus = hipError_t;
 using GpuStream = hipStream_t;
 using GpuEvent = hipEvent_t;
-using GpuRecording = hipGraphExec_t;  // kernels and copies that are done again as they are
+using GpuRecording = hipGraphExec_t;  // kernels and copies to be replayed unchanged
 
 constexpr GpuStatus gpu_success = hipSuccess;
 constexpr GpuStatus gpu_not_ready = hipErrorNotReady;
 constexpr GpuStatus gpu_out_of_memory = hipErrorOutOfMemory;
 constexpr const char* gpu_vendor_api = "HIP";
-constexpr int gpu_built_with = HIP_VERSION;  // of the headers
+constexpr int gpu_built_with = HIP_VERSION;  // the headers
 constexpr VersionUnits gpu_version_units = hip_units;
 
 inline const char* gpu_words(GpuStatus status) {
@@ -29,7 +29,7 @@ inline const char* gpu_words(GpuStatus status) {
 inline GpuStatus gpu_count_devices(int& count) {
   return hipGetDeviceCount(&count);
 }
-/// Of the driver and of the runtime library that is loaded, as the vendor counts.
+/// Versions of the driver and of the loaded runtime library, in the vendor's encoding.
 inline GpuStatus gpu_driver_version(int& version) {
   return hipDriverGetVersion(&version);
 }
@@ -45,7 +45,7 @@ inline GpuStatus gpu_pci_address(int device, std::string& address) {
 inline GpuStatus gpu_model(int device, std::string& name) {
   hipDeviceProp_t about = {};
   const GpuStatus status = hipGetDeviceProperties(&about, device);
-  // The name alone may be the same for all ("AMD Radeon Graphics").
+  // The name alone may be the same for all GPUs ("AMD Radeon Graphics").
   name = std::string(&about.name[0]) + " " + &about.gcnArchName[0];
   return status;
 }
@@ -61,18 +61,18 @@ inline GpuStatus gpu_destroy_stream(GpuStream stream) {
 inline GpuStatus gpu_create_event(GpuEvent& event) {
   return hipEventCreateWithFlags(&event, hipEventDisableTiming);
 }
-/// One that keeps the time at which the device came to it.
+/// Creates an event that records the time at which the device reaches it.
 inline GpuStatus gpu_create_timed_event(GpuEvent& event) {
   return hipEventCreateWithFlags(&event, hipEventDefault);
 }
-/// Between two of these, both of which the device has passed.
+/// The device must have passed both events.
 inline GpuStatus gpu_milliseconds_between(float& milliseconds, GpuEvent from, GpuEvent to) {
   return hipEventElapsedTime(&milliseconds, from, to);
 }
 inline GpuStatus gpu_destroy_event(GpuEvent event) {
   return hipEventDestroy(event);
 }
-/// nullptr: the default stream, which comes after all work on streams that are not non-blocking.
+/// nullptr: the default stream, which is ordered after all work on blocking streams.
 inline GpuStatus gpu_record(GpuEvent event, GpuStream stream) {
   return hipEventRecord(event, stream);
 }
@@ -81,7 +81,7 @@ inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
 }
 inline GpuStatus gpu_query(GpuEvent event) {
   const GpuStatus state = hipEventQuery(event);
-  // The answer "not yet" stays behind as an error; gpu_last_error() is to tell of failures.
+  // "Not ready" is stored as an error; gpu_last_error() should report only failures.
   if (state == gpu_not_ready) static_cast<void>(hipGetLastError());
   return state;
 }
@@ -94,7 +94,7 @@ inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
 inline GpuStatus gpu_free(void* memory) {
   return hipFree(memory);
 }
-/// Pinned: of the host, and copied to the device without a detour.
+/// Allocates pinned host memory, which is copied to the device directly.
 inline GpuStatus gpu_allocate_on_host(void** memory, std::size_t bytes) {
   return hipHostMalloc(memory, bytes, hipHostMallocDefault);
 }
@@ -104,23 +104,23 @@ inline GpuStatus gpu_free_on_host(void* memory) {
 inline GpuStatus gpu_clear(void* memory, std::size_t bytes) {
   return hipMemset(memory, 0, bytes);
 }
-/// Between host and device, in whichever direction the addresses say; done when it returns.
+/// Copies between host and device, in the direction that the addresses imply; blocking.
 inline GpuStatus gpu_copy(void* to, const void* from, std::size_t bytes) {
   return hipMemcpy(to, from, bytes, hipMemcpyDefault);
 }
-/// The same in the order of a stream; memory of the host that is not pinned makes it wait.
+/// The same, in stream order. Host memory that is not pinned makes it block.
 inline GpuStatus gpu_copy_later(void* to, const void* from, std::size_t bytes, GpuStream stream) {
   return hipMemcpyAsync(to, from, bytes, hipMemcpyDefault, stream);
 }
 inline GpuStatus gpu_clear_later(void* memory, std::size_t bytes, GpuStream stream) {
   return hipMemsetAsync(memory, 0, bytes, stream);
 }
-/// Keeps what the calling thread gives to `stream`, which is not the default one, and does none of
-/// it until gpu_end_recording(). Nothing may wait or allocate meanwhile.
+/// Captures the calling thread's work on `stream` (not the default one) without running it, until
+/// gpu_end_recording(). Nothing may wait or allocate meanwhile.
 inline GpuStatus gpu_begin_recording(GpuStream stream) {
   return hipStreamBeginCapture(stream, hipStreamCaptureModeThreadLocal);
 }
-/// What was kept, for gpu_forget() in the end; nullptr after a failure.
+/// Returns the captured work, to be released with gpu_forget(); nullptr after a failure.
 inline GpuStatus gpu_end_recording(GpuStream stream, GpuRecording& recording) {
   hipGraph_t graph = nullptr;
   recording = nullptr;
@@ -131,18 +131,18 @@ inline GpuStatus gpu_end_recording(GpuStream stream, GpuRecording& recording) {
   const GpuStatus gone = hipGraphDestroy(graph);
   return made != gpu_success ? made : gone;
 }
-/// Does all of it, in the order of a stream; returns at once.
+/// Replays the captured work in stream order; asynchronous.
 inline GpuStatus gpu_play(GpuRecording recording, GpuStream stream) {
   return hipGraphLaunch(recording, stream);
 }
 inline GpuStatus gpu_forget(GpuRecording recording) {
   return hipGraphExecDestroy(recording);
 }
-/// Bytes of the current device.
+/// In bytes, of the current device.
 inline GpuStatus gpu_memory(std::size_t& free, std::size_t& total) {
   return hipMemGetInfo(&free, &total);
 }
-/// What a kernel's launch has left behind.
+/// The error of a kernel launch.
 inline GpuStatus gpu_last_error() {
   return hipGetLastError();
 }
@@ -155,11 +155,11 @@ bool is_on_device(const Attributes& about) {
     return about.memoryType == hipMemoryTypeDevice;
   }
 }
-/// Is it memory of a device, rather than of the host?
+/// Whether the memory is on a device rather than the host.
 inline bool gpu_owns(const void* memory) {
   hipPointerAttribute_t about = {};
   if (hipPointerGetAttributes(&about, memory) != hipSuccess) {
-    static_cast<void>(hipGetLastError());  // an address it does not know is no failure
+    static_cast<void>(hipGetLastError());  // an unknown address is not a failure
     return false;
   }
   return is_on_device(about);

@@ -1,4 +1,4 @@
-// The vendor's collectives, which go by NCCL's names in both: this one for HIP.
+// The vendor's collectives, under NCCL's names for both vendors; on HIP.
 #pragma once
 
 #include <rccl/rccl.h>

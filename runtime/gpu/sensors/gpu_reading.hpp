@@ -1,4 +1,4 @@
-// What the sensors of a GPU tell at one moment. A value.
+// One reading of a GPU's sensors, as a value.
 #pragma once
 
 #include <array>
@@ -11,14 +11,13 @@
 
 namespace dllaunch {
 
-/// Why a GPU runs slower than it could. That nothing runs on it, or that somebody set its clock, is
-/// none of them.
+/// Why a GPU runs below its possible speed. Idling and clocks set by a user do not count.
 enum class GpuSlowdown : std::uint8_t {
-  power_cap,    // the limit that software set for its power or current
+  power_cap,    // the configured limit of its power or current
   thermal,      // its temperature
-  hardware,     // its hardware halves the clock at least: heat, or power that fails
-  power_brake,  // the machine's power supply asks it to
-  sync_boost,   // it waits for slower GPUs that it is grouped with
+  hardware,     // the hardware at least halves the clock: heat, or a failing power supply
+  power_brake,  // requested by the machine's power supply
+  sync_boost,   // waits for slower GPUs in its sync group
   other
 };
 constexpr std::size_t gpu_slowdown_kinds = 6;
@@ -38,23 +37,23 @@ class GpuSlowdowns {
   static unsigned bit(GpuSlowdown reason) { return 1U << static_cast<unsigned>(reason); }
   unsigned bits_ = 0;
 };
-/// "power_cap, thermal"; empty: none.
+/// "power_cap, thermal"; empty if none.
 std::string to_string(GpuSlowdowns reasons);
 
-/// What the vendor's library does not tell is absent.
+/// Values that the vendor's library does not report are absent.
 struct GpuReading {
-  std::optional<double> utilisation = {};  // 0..1: of a moment, how much of it something ran
+  std::optional<double> utilisation = {};  // 0..1: the share of a moment in which something ran
   std::optional<std::uint64_t> memory_used_bytes = {};
   std::optional<std::uint64_t> memory_total_bytes = {};
   std::optional<double> power_w = {};
   std::optional<double> power_limit_w = {};
-  std::optional<double> sm_clock_mhz = {};  // of AMD's compute units: the system clock
+  std::optional<double> sm_clock_mhz = {};  // AMD: the system clock of the compute units
   std::optional<double> most_sm_clock_mhz = {};
   std::optional<double> temperature_c = {};
   std::optional<GpuSlowdowns> slowdowns = {};
-  std::optional<std::uint64_t> ecc_errors = {};    // not corrected, since the driver was loaded
-  std::optional<std::vector<unsigned>> xids = {};  // NVIDIA's errors since the reading before
-  std::string trouble = {};                        // why nothing can be read: "GPU is lost"
+  std::optional<std::uint64_t> ecc_errors = {};    // uncorrected, since the driver was loaded
+  std::optional<std::vector<unsigned>> xids = {};  // NVIDIA's errors since the previous reading
+  std::string trouble = {};                        // why nothing could be read: "GPU is lost"
 };
 
 }  // namespace dllaunch

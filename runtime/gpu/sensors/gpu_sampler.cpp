@@ -88,7 +88,7 @@ void GpuSampler::run(const std::shared_ptr<State>& state) {
     state->changed.wait_for(lock, options.period, [&] { return state->ending; });
   }
   lock.unlock();
-  sensors = Error{};  // the library may hang once more, and nobody waits
+  sensors = Error{};  // closing may hang too, but nothing waits for it
   lock.lock();
   state->ended = true;
   state->changed.notify_all();
@@ -113,8 +113,8 @@ std::vector<std::string> GpuAlarms::of(const GpuReading& reading) {
   }
   if (!reading.trouble.empty() && !told_trouble_) {
     told_trouble_ = true;
-    lines.push_back(fmt::format("GPU {} tells nothing any more: {}; {}", pci_, reading.trouble,
-                                "see what dmesg on its node says of it"));
+    lines.push_back(fmt::format("GPU {} stopped responding: {}; {}", pci_, reading.trouble,
+                                "check dmesg on its node"));
   }
   return lines;
 }

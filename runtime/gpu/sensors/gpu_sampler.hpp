@@ -1,5 +1,5 @@
-// A thread that reads a GPU's sensors while its rank trains. Libraries may hang: nobody ever waits
-// for one.
+// Reads a GPU's sensors on a thread while its rank trains. The library may hang; nothing waits for
+// it.
 #pragma once
 
 #include <chrono>
@@ -20,24 +20,24 @@ struct GpuSamplerOptions {
   std::string pci = {};
   GpuLibraries libraries = {};
   std::chrono::milliseconds period{1000};
-  /// Hears of each kind of error once, at once: "GPU 0000:0f:00.0: XID 79, it has fallen off the
-  /// bus; leave the node out ...". On the sampler's thread, which may outlive the sampler and all
-  /// else: it keeps what it needs.
+  /// Receives each kind of error once, at once: "GPU 0000:0f:00.0: XID 79, it has fallen off the
+  /// bus; leave the node out ...". Called on the sampler's thread, which may outlive the sampler
+  /// and its owner, so it must own what it captures.
   std::function<void(const std::string& line)> alarm = {};
 };
 
 class GpuSampler {
  public:
   explicit GpuSampler(GpuSamplerOptions options);
-  /// Waits a quarter of a second at most; then the thread is left behind, with what it needs.
+  /// Waits at most a quarter of a second, then abandons the thread together with its state.
   ~GpuSampler();
   GpuSampler(const GpuSampler&) = delete;
   GpuSampler& operator=(const GpuSampler&) = delete;
 
-  /// As GpuUseMeter's.
+  /// As GpuUseMeter::take().
   GpuUse take();
   void restart();
-  /// Why nothing is read; empty: it is, or the first answer is still awaited.
+  /// Why nothing is read; empty if readings arrive or the first one is pending.
   std::string trouble() const;
 
  private:
@@ -46,7 +46,7 @@ class GpuSampler {
   std::shared_ptr<State> state_;
 };
 
-/// What a reading tells that somebody must hear, after what was told already. Pure but for that.
+/// Turns readings into alarms, each kind once. Pure except for that memory.
 class GpuAlarms {
  public:
   explicit GpuAlarms(std::string pci) : pci_(std::move(pci)) {}

@@ -17,8 +17,7 @@ Result<std::unique_ptr<GpuSensors>> GpuSensors::open(const std::string& pci,
   if (amd) return amd;
   return Error{
       ErrorKind::unavailable,
-      fmt::format("nobody tells how GPU {} is: {}; {}", pci, nvidia.error().what, amd.error().what),
-      ""};
+      fmt::format("no sensors for GPU {}: {}; {}", pci, nvidia.error().what, amd.error().what), ""};
 }
 
 }  // namespace dllaunch

@@ -1,5 +1,7 @@
-// The sensors of one GPU, through its vendor's management library: opened by name where it is, so
-// nothing is linked.
+// GPU sensors: utilization, clocks, power, temperature and errors of a GPU while a rank trains.
+// Changes no setting of a GPU and writes no reports.
+//
+// Reads one GPU through its vendor's management library, opened at run time; nothing is linked.
 #pragma once
 
 #include <memory>
@@ -11,16 +13,16 @@
 
 namespace dllaunch {
 
-/// Libraries may crash or hang in open() and in read(): call them in a child process, or on a
-/// thread that can be left behind.
+/// open() and read() may crash or hang inside the library: call them in a child process or on a
+/// disposable thread.
 class GpuSensors {
  public:
   virtual ~GpuSensors() = default;
   virtual GpuReading read() = 0;
 
-  /// The whole GPU at `pci` ("0000:c1:00.0"; of a MIG instance or a partition, the one that it is
-  /// of), whichever library knows it. An index is nobody's name: libraries count differently.
-  /// unavailable: neither does, and why.
+  /// Opens the whole GPU at `pci` ("0000:c1:00.0"; for a MIG instance or a partition, its GPU) with
+  /// the library that knows it. Indexes are not used: libraries number GPUs differently.
+  /// unavailable: no library knows it; says why.
   static Result<std::unique_ptr<GpuSensors>> open(const std::string& pci,
                                                   const GpuLibraries& libraries = {});
 };

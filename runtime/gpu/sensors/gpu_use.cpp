@@ -25,7 +25,7 @@ std::optional<double> GpuUse::slowed_share() const {
 
 std::optional<double> GpuUse::idle_share() const {
   if (gaps <= 0 || busy_s + idle_s <= 0) return std::nullopt;
-  // A part of an epoch has one gap less than steps.
+  // Part of an epoch has one gap fewer than steps.
   const double gap_s = idle_s / gaps;
   return gap_s / (gap_s + busy_s / steps);
 }
@@ -78,7 +78,7 @@ void GpuUseMeter::add_load(const GpuReading& reading, double seconds) {
 void GpuUseMeter::add_errors(const GpuReading& reading) {
   if (reading.ecc_errors) {
     use_.ecc_known += 1;
-    // They only grow, but for a driver that was loaded anew.
+    // The count only grows, unless the driver is reloaded.
     const std::uint64_t before =
         std::min(ecc_errors_.value_or(*reading.ecc_errors), *reading.ecc_errors);
     use_.ecc_errors += static_cast<double>(*reading.ecc_errors - before);

@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-// ---- numbers and structures of nvml.h (CUDA 12.9's; none of them has ever changed) ----------
+// ---- numbers and structures of nvml.h (CUDA 12.9; none of them has ever changed) ------------
 
 struct Utilization {
   unsigned gpu, memory;  // percent
@@ -26,21 +26,20 @@ constexpr int gpu_is_lost = 15;
 constexpr int reset_required = 16;
 constexpr unsigned gpu_sensor = 0;
 constexpr unsigned long long xid_event = 0x8;
-constexpr int most_events = 64;  // taken at one reading
+constexpr int most_events = 64;  // per reading
 
 struct Reason {
   unsigned long long bit;
   GpuSlowdown slowdown;
 };
-// nvmlClocksEventReasons; left out are idle (0x1), clocks that somebody set (0x2) and those of a
-// display (0x100).
+// nvmlClocksEventReasons, without idle (0x1), user-set clocks (0x2) and display clocks (0x100).
 constexpr Reason reasons[] = {
     {0x4, GpuSlowdown::power_cap},   {0x8, GpuSlowdown::hardware},
     {0x10, GpuSlowdown::sync_boost}, {0x20, GpuSlowdown::thermal},  // by software
     {0x40, GpuSlowdown::thermal},                                   // by hardware
     {0x80, GpuSlowdown::power_brake}};
 
-/// What an old driver may lack.
+/// Functions that an old driver may lack.
 struct Functions {
   int (*utilization)(NvmlDevice, Utilization*) = nullptr;
   int (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
@@ -66,7 +65,7 @@ Functions functions_of(const NvmlLibrary& library) {
   library.find("nvmlDeviceGetClockInfo", found.clock);
   library.find("nvmlDeviceGetMaxClockInfo", found.most_clock);
   library.find("nvmlDeviceGetTemperature", found.temperature);
-  // Renamed in CUDA 12; the old name stays.
+  // Renamed in CUDA 12; the old name remains.
   if (!library.find("nvmlDeviceGetCurrentClocksEventReasons", found.slowed))
     library.find("nvmlDeviceGetCurrentClocksThrottleReasons", found.slowed);
   library.find("nvmlDeviceGetTotalEccErrors", found.ecc_errors);
@@ -95,14 +94,14 @@ class NvmlSensors final : public GpuSensors {
     read_load(reading);
     read_power(reading);
     read_health(reading);
-    // Last: an error that the calls above met may be told here.
+    // Last: it may include an error met by the calls above.
     reading.xids = take_xids();
     if (trouble_ != nvml_success) reading.trouble = library_.why_not("NVML", trouble_);
     return reading;
   }
 
  private:
-  /// Whether the library has the function and it answered. Others than a GPU that is gone only have
+  /// Whether the library has the function and it succeeded. Failures other than a lost GPU count as
   /// no answer: not supported, not permitted.
   template <typename Function, typename... Arguments>
   bool ask(Function* function, Arguments... arguments) {
@@ -128,7 +127,7 @@ class NvmlSensors final : public GpuSensors {
   void read_load(GpuReading& reading) {
     constexpr double percent = 100;
     Utilization utilization{};
-    // Of a GPU that is cut into MIG instances it is not told.
+    // Not reported for a GPU with MIG instances.
     if (ask(nvml_.utilization, &utilization)) reading.utilisation = utilization.gpu / percent;
     NvmlMemory memory{};
     if (ask(nvml_.memory, &memory)) {
@@ -164,7 +163,7 @@ class NvmlSensors final : public GpuSensors {
     }
   }
 
-  /// Without waiting. Absent where nobody listens.
+  /// Non-blocking. Absent if events are not registered.
   std::optional<std::vector<unsigned>> take_xids() {
     if (events_ == nullptr) return std::nullopt;
     std::vector<unsigned> xids;

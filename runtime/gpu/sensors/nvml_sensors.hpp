@@ -1,4 +1,4 @@
-// The sensors of an NVIDIA GPU, as NVML tells them.
+// The sensors of an NVIDIA GPU through NVML.
 #pragma once
 
 #include "runtime/gpu/sensors/gpu_sensors.hpp"

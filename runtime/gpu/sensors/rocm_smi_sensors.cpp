@@ -15,8 +15,7 @@
 namespace dllaunch {
 namespace {
 
-// ---- numbers and structures of rocm_smi.h (5.2.3's and 6.x's)
-// ------------------------------------
+// ---- numbers and structures of rocm_smi.h (5.2.3 and 6.x) -----------------------------------
 
 constexpr int success = 0;
 constexpr int video_memory = 0;
@@ -31,7 +30,7 @@ struct ErrorCount {
   std::uint64_t corrected, uncorrected;
 };
 
-/// Until ROCm 5; since 6 one word more lies before the numbers, and four bytes behind them.
+/// As in ROCm 5; ROCm 6 has one more word before the numbers, and four bytes after them.
 struct Frequencies {
   std::uint32_t count, current;
   std::uint64_t hz[32];
@@ -43,8 +42,8 @@ struct FrequenciesSince6 {
 };
 static_assert(sizeof(Frequencies) == 264 && sizeof(FrequenciesSince6) == 280);
 
-/// The beginning of rsmi_gpu_metrics_t, which grows with each release: only where format 1 content
-/// 3 (the kernel's gpu_metrics_v1_3: MI200 and before) is announced.
+/// The beginning of rsmi_gpu_metrics_t, which grows with each release. Used only if it announces
+/// format 1, content 3 (the kernel's gpu_metrics_v1_3: MI200 and earlier).
 struct Metrics {
   std::uint16_t size;
   std::uint8_t format, content;
@@ -66,7 +65,7 @@ constexpr Reason reasons[] = {{0, 7, GpuSlowdown::power_cap},
                               {46, 47, GpuSlowdown::hardware},
                               {56, 57, GpuSlowdown::other}};
 
-/// What a release may lack.
+/// Functions that a release may lack.
 struct Functions {
   int (*busy)(std::uint32_t, std::uint32_t* percent) = nullptr;
   int (*memory_total)(std::uint32_t, int kind, std::uint64_t* bytes) = nullptr;
@@ -86,7 +85,7 @@ Functions functions_of(const SharedLibrary& library) {
   library.find("rsmi_dev_busy_percent_get", found.busy);
   library.find("rsmi_dev_memory_total_get", found.memory_total);
   library.find("rsmi_dev_memory_usage_get", found.memory_used);
-  library.find("rsmi_dev_power_get", found.power);  // since 6: MI300 has no mean
+  library.find("rsmi_dev_power_get", found.power);  // since ROCm 6: MI300 has no average
   library.find("rsmi_dev_power_ave_get", found.mean_power);
   library.find("rsmi_dev_power_cap_get", found.power_limit);
   library.find("rsmi_dev_gpu_clk_freq_get", found.clocks);
@@ -101,8 +100,8 @@ struct Clocks {
   double now_mhz, most_mhz;
 };
 
-/// The layout shows in what was written: the word where one has the index of the current frequency
-/// is in the other half a frequency, in Hz.
+/// Detects the layout from the written data: the word that holds the index of the current frequency
+/// in one layout is half of a frequency, in Hz, in the other.
 std::optional<Clocks> clocks_in(const std::array<std::byte, 512>& written) {
   constexpr double hz = 1e-6;
   const auto from = [&]<typename Layout>(Layout layout) -> std::optional<Clocks> {
@@ -129,7 +128,7 @@ class RocmSmiSensors final : public GpuSensors {
     reading.slowdowns = slowdowns();
     reading.ecc_errors = ecc_errors();
     if (!reading.utilisation && !reading.memory_total_bytes && !reading.power_w) {
-      reading.trouble = "ROCm SMI tells nothing of it any more";
+      reading.trouble = "ROCm SMI no longer answers for it";
     }
     return reading;
   }
@@ -171,7 +170,7 @@ class RocmSmiSensors final : public GpuSensors {
   }
 
   std::optional<GpuSlowdowns> slowdowns() {
-    metrics_.fill(std::byte{0xff});  // what a release does not know stays so: not told
+    metrics_.fill(std::byte{0xff});  // fields unknown to this release stay 0xff: not reported
     if (!ask(smi_.metrics, static_cast<void*>(metrics_.data()))) return std::nullopt;
     Metrics metrics{};
     std::memcpy(&metrics, metrics_.data(), sizeof metrics);
@@ -185,7 +184,7 @@ class RocmSmiSensors final : public GpuSensors {
     return found;
   }
 
-  /// Of all blocks that count. Absent where none does.
+  /// The sum over all blocks that count errors. Absent if none does.
   std::optional<std::uint64_t> ecc_errors() const {
     std::uint64_t blocks = 0;
     if (!ask(smi_.ecc_blocks, &blocks)) return std::nullopt;
@@ -203,7 +202,7 @@ class RocmSmiSensors final : public GpuSensors {
   alignas(8) std::array<std::byte, most_metrics> metrics_ = {};
 };
 
-/// "0000:c1:00.0" as the library has it; the function is left out, where it keeps a partition's
+/// Converts "0000:c1:00.0" to the library's form, without the function, which holds a partition's
 /// number.
 std::optional<std::uint64_t> device_number(const std::string& pci) {
   std::array<std::uint64_t, 3> parts{};  // domain, bus, device
@@ -217,7 +216,7 @@ std::optional<std::uint64_t> device_number(const std::string& pci) {
   return parts[0] << 32 | (parts[1] & 0xff) << 8 | (parts[2] & 0x1f) << 3;
 }
 
-/// The first of the GPU's partitions: they share its sensors.
+/// Returns the GPU's first partition: partitions share its sensors.
 Result<std::uint32_t> find_device(const SharedLibrary& library, const std::string& pci) {
   const auto unavailable = [](std::string why) {
     return Error{ErrorKind::unavailable, std::move(why), ""};
@@ -227,7 +226,7 @@ Result<std::uint32_t> find_device(const SharedLibrary& library, const std::strin
   int (*address)(std::uint32_t, std::uint64_t*) = nullptr;
   if (!library.find("rsmi_init", init) || !library.find("rsmi_num_monitor_devices", device_count) ||
       !library.find("rsmi_dev_pci_id_get", address))
-    return unavailable("ROCm SMI lacks what every release has");
+    return unavailable("ROCm SMI lacks functions that every release has");
   if (const int status = init(0); status != success)
     return unavailable(
         fmt::format("rsmi_init failed with {}: is the amdgpu driver loaded?", status));

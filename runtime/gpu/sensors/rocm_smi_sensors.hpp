@@ -1,4 +1,4 @@
-// The sensors of an AMD GPU, as ROCm SMI tells them.
+// The sensors of an AMD GPU through ROCm SMI.
 #pragma once
 
 #include "runtime/gpu/sensors/gpu_sensors.hpp"

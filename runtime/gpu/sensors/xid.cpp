@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view replace = "leave the node out and tell the site: the GPU needs a reset";
 constexpr std::string_view program =
-    "the program did something wrong on the GPU; where it comes back on this GPU alone, tell the "
+    "the program did something wrong on the GPU; if it recurs on this GPU alone, tell the "
     "site";
 
 struct Entry {
@@ -16,7 +16,7 @@ struct Entry {
   XidWords words;
 };
 
-// After NVIDIA's "XID Errors" (docs.nvidia.com/deploy/xid-errors), in our words.
+// Paraphrased from NVIDIA's "XID Errors" (docs.nvidia.com/deploy/xid-errors).
 constexpr std::array entries = {
     Entry{13, {"a kernel ended with an exception", program}},
     Entry{31, {"a kernel touched memory that is not there", program}},
@@ -28,9 +28,9 @@ constexpr std::array entries = {
     Entry{64, {"a broken memory row could not be replaced", replace}},
     Entry{74, {"an NVLink failed", "tell the site: a link, its bridge or the peer may be broken"}},
     Entry{79, {"it has fallen off the bus", replace}},
-    Entry{92, {"many memory errors were corrected", "tell the site if it goes on"}},
+    Entry{92, {"many memory errors were corrected", "tell the site if it continues"}},
     Entry{94, {"a memory error that ended one program only", "start again; tell the site"}},
-    Entry{95, {"a memory error that nobody contained", replace}},
+    Entry{95, {"an uncontained memory error", replace}},
     Entry{119, {"its system processor does not answer", replace}},
     Entry{120, {"its system processor has failed", replace}},
 };

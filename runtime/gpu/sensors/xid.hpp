@@ -1,4 +1,4 @@
-// What NVIDIA's driver means by the number of an error, and what to do about it.
+// The meaning of NVIDIA's driver error numbers (XIDs), and what to do.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ struct XidWords {
   std::string_view advice = {};
 };
 
-/// Of the errors that trainings meet; of others a pointer to NVIDIA's list.
+/// Describes the errors that trainings meet; refers to NVIDIA's list for others.
 XidWords xid_words(unsigned xid);
 
 }  // namespace dllaunch

@@ -13,15 +13,14 @@
 namespace dllaunch {
 namespace {
 
-// Time stamps begin at 10^12 us, so that they have 13 digits for 104 days.
+// Time stamps start at 10^12 us, so they have 13 digits for 104 days.
 constexpr std::int64_t first_stamp_us = 1'000'000'000'000;
 constexpr std::int64_t last_stamp_us = 9'999'999'999'999;
 constexpr int first_tid = 10;  // two digits
 constexpr std::string_view magic =
     "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"dllaunch_timeline\":1,";
 
-/// A number as JSON in 24 characters, whatever its value: d.dddddddddddddddddde+dd. `scale`: it is
-/// divided by ten so many times.
+/// Appends any number as 24 characters of JSON: d.dddddddddddddddddde+dd, divided by 10^scale.
 void append_number(std::uint64_t value, int scale, std::string& to) {
   constexpr int digits = 19;
   value = std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max());
@@ -44,8 +43,8 @@ void append_signed(std::int64_t value, std::string& to) {
       value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value), 0, to);
 }
 
-/// 18 characters. The last digit is 0.2 ns: readers multiply by 1000 and cut off or round, and
-/// neither may lose one, and with it the nesting of spans.
+/// Appends 18 characters. The last digit is 0.2 ns: readers multiply by 1000 and truncate or round,
+/// and neither must lose a nanosecond, and with it the nesting of spans.
 void append_stamp(std::int64_t ns, std::string& to) {
   ns = std::max<std::int64_t>(ns, 0);
   const std::int64_t us = std::min(first_stamp_us + ns / 1000, last_stamp_us);
@@ -60,7 +59,7 @@ void append_stamp(std::int64_t ns, std::string& to) {
   to.append(text.data(), text.size());
 }
 
-/// FNV-1a's manner, eight bytes at a time: it is computed for every span.
+/// Like FNV-1a, but eight bytes at a time: it is computed for every span.
 std::uint32_t checksum(std::string_view text) {
   std::uint64_t hash = 14695981039346656037U;
   while (!text.empty()) {
@@ -77,7 +76,7 @@ std::uint32_t checksum(std::string_view text) {
 
 constexpr std::string_view check_key = ",\"check\":\"";
 
-/// Of everything from `begin` on.
+/// Appends the checksum of everything from `begin` on.
 void append_check(std::size_t begin, std::string& to) {
   std::uint32_t sum = checksum(std::string_view(to).substr(begin));
   to += check_key;
@@ -112,7 +111,7 @@ void append_record(const TimelineSpan& span, bool blank, const TimelineHead& hea
   to += ",\"dur\":";
   constexpr std::int64_t longest_ns = 900'000'000'000'000'000;
   const std::int64_t ns = std::clamp<std::int64_t>(span.end_ns - span.begin_ns, 0, longest_ns);
-  append_number(static_cast<std::uint64_t>(ns) * 10 + 2, 4, to);  // as with the stamp
+  append_number(static_cast<std::uint64_t>(ns) * 10 + 2, 4, to);  // 0.2 ns, as in a stamp
   to += ",\"args\":{\"step\":";
   append_number(static_cast<std::uint64_t>(std::max<std::int64_t>(span.step, 0)), 0, to);
   to += ",\"bytes\":";
@@ -123,7 +122,7 @@ void append_record(const TimelineSpan& span, bool blank, const TimelineHead& hea
   to += "}},\n";
 }
 
-/// Names that need no escapes in JSON.
+/// Limits names to characters that JSON need not escape.
 std::string plain(std::string_view name) {
   std::string kept;
   for (const char c : name.substr(0, 255)) {
@@ -134,14 +133,14 @@ std::string plain(std::string_view name) {
   return kept;
 }
 
-/// What follows `"key":` in the record.
+/// Returns what follows `"key":` in the record.
 std::optional<std::string_view> after(std::string_view record, std::string_view key) {
   const auto at = record.find(fmt::format("\"{}\":", key));
   if (at == std::string_view::npos) return std::nullopt;
   return record.substr(at + key.size() + 3);
 }
 
-/// A whole number in any of our forms; spaces before it are skipped.
+/// Parses an integer in any of our forms, after optional spaces.
 std::optional<std::int64_t> whole(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::int64_t value = 0;
@@ -150,7 +149,7 @@ std::optional<std::int64_t> whole(std::string_view text) {
   return value;
 }
 
-/// What append_number wrote, undone.
+/// The inverse of append_number.
 std::optional<std::uint64_t> number(std::string_view text, int scale) {
   if (text.size() < number_width || text[1] != '.' || text[20] != 'e') return std::nullopt;
   std::array<char, 19> digits;
@@ -176,7 +175,7 @@ std::optional<std::int64_t> signed_at(std::string_view record, std::string_view 
   const auto text = after(record, key);
   if (!text || text->empty()) return std::nullopt;
   const auto value = number(text->substr(1), 0);
-  constexpr std::uint64_t most = 4'000'000'000'000'000'000;  // sums of two are representable
+  constexpr std::uint64_t most = 4'000'000'000'000'000'000;  // the sum of two fits
   if (!value || *value > most) return std::nullopt;
   const auto size = static_cast<std::int64_t>(*value);
   return (*text)[0] == '-' ? -size : size;
@@ -251,7 +250,7 @@ TimelineLayout::TimelineLayout(const TimelineHead& head) : head_(head) {
   text_ += counts_record({});
   text_ += "\"clock\":[\n";
   clock_at_ = text_.size();
-  // Of one width, the last one too, which has no comma.
+  // All of one width, including the last one, which has no comma.
   for (std::size_t i = 0; i < timeline_clock_slots; ++i) text_ += clock_record({});
   text_ += "0]},\"traceEvents\":[\n";
   const auto name = [](std::string_view words) { return fmt::format("\"name\":\"{}\"", words); };
@@ -312,7 +311,7 @@ Result<TimelineReader> TimelineReader::open(const std::string& path) {
   return reader;
 }
 
-/// Without its end. Longer ones come in pieces, which are no records.
+/// Returns a line without its newline. Longer ones come in pieces, which are not valid records.
 std::optional<std::string_view> TimelineReader::line() {
   if (std::fgets(line_.data(), static_cast<int>(line_.size()), file_.get()) == nullptr)
     return std::nullopt;
@@ -322,7 +321,7 @@ std::optional<std::string_view> TimelineReader::line() {
 }
 
 Result<Ok> TimelineReader::read_head(const std::string& path) {
-  const Error no_timeline{ErrorKind::bad_request, path + " is no timeline of a rank", ""};
+  const Error no_timeline{ErrorKind::bad_request, path + " is not a rank's timeline", ""};
   const auto first = line();
   if (!first || !first->starts_with(magic)) return no_timeline;
   const auto field = [&](std::string_view key) {

@@ -1,9 +1,10 @@
-// A rank's timeline on disk: Chrome trace JSON whose every record has a fixed place and width.
+// Timeline format: a rank's timeline on disk, for its writer and its readers.
+// Records nothing itself: runtime/timeline writes, launcher/ reads.
 //
-// Any mixture of the bytes of two records that can stand in the same place is itself well-formed:
-// digits stand where digits stood, quotes where quotes stood. So the file is valid JSON whenever
-// anybody looks, while a record is overwritten and after a writer that was killed in the middle of
-// it. A checksum in each record tells which ones are whole.
+// Chrome trace JSON in which every record has a fixed place and width. Any mixture of the bytes of
+// two records for the same place is well-formed: digits are over digits, quotes over quotes. So the
+// file is valid JSON at any moment, while a record is being overwritten and after a writer was
+// killed in the middle of one. A checksum in each record shows which ones are complete.
 #pragma once
 
 #include <array>
@@ -20,20 +21,20 @@
 
 namespace dllaunch {
 
-/// Something that lasted. Times are the rank's CLOCK_MONOTONIC.
+/// An interval. Times are the rank's CLOCK_MONOTONIC.
 struct TimelineSpan {
   std::string_view name = {};  // capitals and underscores, at most longest_span_name
-  int track = 0;               // 0: the training thread; 1 ..: collectives, several at a time
+  int track = 0;               // 0: the training thread; 1 ..: concurrent collectives
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  std::int64_t step = 0;  // optimiser steps done before it
+  std::int64_t step = 0;  // optimizer steps done before it
   std::uint64_t bytes = 0;
-  std::uint64_t number = 0;  // of the collective, the same on all ranks; 0: none
+  std::uint64_t number = 0;  // of the collective, equal on all ranks; 0: none
 };
 constexpr std::size_t longest_span_name = 18;
 constexpr int timeline_tracks = 17;
 
-/// Rank 0's clock minus this rank's lies between the two, at `at_ns` of this rank's.
+/// Bounds of rank 0's clock minus this rank's, at `at_ns` of this rank's.
 struct ClockBounds {
   std::int64_t at_ns = 0;
   std::int64_t low_ns = 0;
@@ -52,14 +53,14 @@ struct TimelineHead {
 };
 
 struct TimelineCounts {
-  std::uint64_t written = 0;  // spans, overwritten ones included
-  std::uint64_t dropped = 0;  // spans that came faster than they could be written
+  std::uint64_t written = 0;  // spans, including overwritten ones
+  std::uint64_t dropped = 0;  // spans that arrived faster than they could be written
 };
 
 /// "RUN/timeline/rank-00003.json"
 std::string timeline_file_name(int rank);
 
-/// Where things stand in a file. Everything before spans_at is text(): counts and clock blank.
+/// Offsets in a file. Everything before spans_at is text(), with counts and clock blank.
 class TimelineLayout {
  public:
   explicit TimelineLayout(const TimelineHead& head);
@@ -69,7 +70,7 @@ class TimelineLayout {
   std::size_t clock_at(std::size_t slot) const { return clock_at_ + slot * clock_bytes(); }
   std::size_t spans_at() const { return text_.size(); }
   std::size_t span_bytes() const { return blank_span_.size(); }
-  /// After the last span.
+  /// What follows the last span.
   std::string_view tail() const { return tail_; }
 
   const std::string& blank_span() const { return blank_span_; }
@@ -88,20 +89,21 @@ class TimelineLayout {
   std::size_t clock_at_ = 0;
 };
 
-/// Reads a file from front to back, whoever writes it meanwhile.
+/// Reads a file from front to back, even while it is written.
 class TimelineReader {
  public:
-  /// unavailable: no such file; bad_request: no timeline of a rank.
+  /// unavailable: no such file; bad_request: not a rank's timeline.
   static Result<TimelineReader> open(const std::string& path);
 
   const TimelineHead& head() const { return head_; }
   const TimelineCounts& counts() const { return counts_; }
-  /// Sound ones, by time.
+  /// Valid bounds, by time.
   const std::vector<ClockBounds>& clock() const { return clock_; }
 
-  /// The next sound span, in no order; names are valid until the next call. Nothing: the end.
+  /// Returns the next valid span, in no order; nullopt at the end. Names are valid until the next
+  /// call.
   std::optional<TimelineSpan> next();
-  /// Records so far that were not whole: in the middle of being written, or damaged.
+  /// Incomplete records so far: being written, or damaged.
   std::int64_t damaged() const { return damaged_; }
 
  private:

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "launcher/doctor/gather.hpp"
+#include "launcher/slurm/node_survey.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "launcher/job/job_file.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "tests/support/temporary_folder.hpp"
 

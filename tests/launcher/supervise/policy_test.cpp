@@ -445,13 +445,5 @@ TEST(Policy, ASupervisorThatWasKilledGoesOn) {
   EXPECT_FALSE(decide_at_start({cut}, unprepared, false)) << "Slurm itself has started it again";
 }
 
-TEST(Policy, CausesAreWordsAndBack) {
-  for (int i = 0; i <= static_cast<int>(Cause::storage); ++i) {
-    const auto cause = static_cast<Cause>(i);
-    EXPECT_EQ(cause_of_word(to_string(cause)), cause);
-  }
-  EXPECT_FALSE(cause_of_word("unknown"));
-}
-
 }  // namespace
 }  // namespace dllaunch

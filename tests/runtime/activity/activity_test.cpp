@@ -46,7 +46,7 @@ TEST(Activity, PhasesFollowEachOtherWithoutAGap) {
   EXPECT_EQ(activity.phase(), RankPhase::data);
 }
 
-TEST(Activity, SecondsCountThePresentPhaseAndBeginAnew) {
+TEST(Activity, SecondsIncludeTheCurrentPhaseAndStartAnew) {
   Activity activity;
   activity.take_seconds();
   activity.enter(RankPhase::data);
@@ -62,7 +62,7 @@ TEST(Activity, SecondsCountThePresentPhaseAndBeginAnew) {
   EXPECT_GE(second[static_cast<std::size_t>(RankPhase::backward)], 0.02);
 }
 
-TEST(Activity, GoesOnInAnotherBeaconWhereItWas) {
+TEST(Activity, ContinuesInAnotherBeacon) {
   Activity activity;
   activity.set_step(7);
   activity.enter(RankPhase::forward);

@@ -54,7 +54,7 @@ TEST_P(Observed, NumbersWhatIsBegunAndEnded) {
   EXPECT_EQ(first[9], ranks);
   EXPECT_EQ(second[99999], 2 * ranks);
 
-  // Nothing to reduce has ended when it begins, and a question asked twice counts once.
+  // An empty operation has ended when it begins, and testing twice counts once.
   communicator.wait(communicator.all_reduce(nullptr, 0, DType::f32, ReduceOp::sum));
   const Pending barrier = communicator.barrier();
   while (!communicator.test(barrier)) {
@@ -70,7 +70,7 @@ TEST_P(Observed, NumbersWhatIsBegunAndEnded) {
   EXPECT_EQ(beacon.ended, 5u);
 }
 
-TEST_P(Observed, TheOneThatIsWaitedForIsNamed) {
+TEST_P(Observed, NamesTheOneThatIsWaitedFor) {
   Activity activity;
   ObservedCommunicator communicator(all_ranks(GetParam()), activity);
   std::vector<float> data(communicator.size() * 3, 1.0F);

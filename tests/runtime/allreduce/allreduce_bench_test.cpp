@@ -25,7 +25,7 @@ TEST(AllReduceBench, MeasuresEverySizeAndChecksIt) {
   }
 }
 
-/// Forgets the last element of every all-reduce of more than one.
+/// Skips the last element of every all-reduce of more than one.
 class Forgetful final : public Communicator {
  public:
   explicit Forgetful(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}
@@ -48,7 +48,7 @@ class Forgetful final : public Communicator {
   std::unique_ptr<Communicator> inner_;
 };
 
-TEST(AllReduceBench, SeesOneWrongElement) {
+TEST(AllReduceBench, DetectsOneWrongElement) {
   Forgetful forgetful(*open_communicator("solo", RankEnv{}));
   bool correct = true;
   measure_all_reduce(forgetful, {.min_bytes = 64, .max_bytes = 64, .iterations = 1},
@@ -56,7 +56,7 @@ TEST(AllReduceBench, SeesOneWrongElement) {
   EXPECT_FALSE(correct);
 }
 
-TEST(AllReduceBench, SpeaksTheContractsWords) {
+TEST(AllReduceBench, FollowsTheContract) {
   const AllReduceRow row{.communicator = "mpi",
                          .ranks = 4,
                          .bytes = 1024,

@@ -52,7 +52,7 @@ TEST(AllReduceModel, FindsLatencyAndBandwidth) {
 }
 
 TEST(AllReduceModel, NeitherNumberIsNegative) {
-  // Faster per byte the larger it is: a straight line through these would begin below zero.
+  // The larger, the slower per byte: a straight line would start below zero.
   const std::vector<LinkSample> samples = {{{1, 1000}, 0.5}, {{1, 2000}, 2}, {{1, 4000}, 8}};
   const auto model = fit_link(samples);
   ASSERT_TRUE(model);
@@ -60,7 +60,7 @@ TEST(AllReduceModel, NeitherNumberIsNegative) {
   EXPECT_GT(model->gbs, 0);
 }
 
-TEST(AllReduceModel, DoesNotFitWhatTellsNothing) {
+TEST(AllReduceModel, RejectsSamplesThatDetermineNothing) {
   EXPECT_FALSE(fit_link({}));
   const LinkSample one{{1, 1000}, 1};
   EXPECT_FALSE(fit_link(std::vector<LinkSample>{one, one}));

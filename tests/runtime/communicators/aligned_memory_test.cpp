@@ -21,8 +21,8 @@ TEST(AlignedMemory, IsZeroedAlignedAndApart) {
   EXPECT_TRUE(memory.allocate(0).empty());
 }
 
-TEST(AlignedMemoryDeathTest, SaysHowMuchWasMissing) {
-  // The child starts anew and reads these: else a sanitizer ends it in its own way.
+TEST(AlignedMemoryDeathTest, NamesTheSizeThatFailed) {
+  // The re-executed child reads these; otherwise a sanitizer would end it first.
   ::setenv("ASAN_OPTIONS", "allocator_may_return_null=1", 1);
   ::setenv("TSAN_OPTIONS", "allocator_may_return_null=1", 1);
   testing::GTEST_FLAG(death_test_style) = "threadsafe";

@@ -1,4 +1,4 @@
-// Tests that run under mpirun: this rank's communicator.
+// The communicator of this rank, for tests that run under mpirun.
 #pragma once
 
 #include <memory>

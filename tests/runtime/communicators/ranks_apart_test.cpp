@@ -1,4 +1,4 @@
-// Every communicator when ranks do not go hand in hand; the rest is in communicators_test.cpp.
+// Every communicator with ranks that are out of step; communicators_test.cpp has the rest.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 std::vector<std::string> names() {
   std::vector<std::string> all = {"nodes_of_1", "nodes_of_2"};
   for (const CommunicatorEntry& entry : communicators()) {
-    if (entry.name != "nccl") all.emplace_back(entry.name);  // memory of GPUs: nccl_test.cpp
+    if (entry.name != "nccl") all.emplace_back(entry.name);  // GPU memory: nccl_test.cpp
   }
   return all;
 }
@@ -45,14 +45,14 @@ INSTANTIATE_TEST_SUITE_P(Communicators, RanksApart, testing::ValuesIn(names()),
                            return name;
                          });
 
-/// One of many operations under way: what it does, and what its buffer must hold at the end.
+/// One of many operations in progress, with the expected content of its buffer.
 struct Underway {
   std::vector<std::int64_t> data;
   std::vector<std::int64_t> expected;
   Pending pending;
 };
 
-/// Of kind k % 5. Sizes differ, and lie on both sides of where communicators change their ways.
+/// Starts kind k % 5. Sizes lie on both sides of where communicators change their algorithm.
 Underway start_operation(Communicator& ranks, std::size_t k) {
   const std::size_t count = 1 + k % 7 * k * 40;
   const auto blocks = static_cast<std::size_t>(ranks.size());
@@ -89,7 +89,7 @@ TEST_P(RanksApart, EndsManyOperationsInAnyOrder) {
   std::vector<Underway> all;
   all.reserve(operations);
   for (std::size_t k = 0; k < operations; ++k) all.push_back(start_operation(*communicator_, k));
-  // Each rank waits in an order of its own.
+  // Each rank waits in a different order.
   std::vector<std::size_t> order(operations);
   std::iota(order.begin(), order.end(), 0);
   std::ranges::shuffle(order, std::mt19937(static_cast<unsigned>(communicator_->rank())));
@@ -108,8 +108,8 @@ TEST_P(RanksApart, EndsManyOperationsInAnyOrder) {
   }
 }
 
-// Even ranks start everything at once, odd ranks one after the other: messages of one operation
-// must not be taken for another's.
+// Even ranks start everything at once, odd ranks one by one: messages of different operations must
+// not be confused.
 TEST_P(RanksApart, KeepsOperationsApartWhenSomeRanksRunAhead) {
   const std::size_t blocks = static_cast<std::size_t>(communicator_->size());
   for (int round = 0; round < 3; ++round) {
@@ -144,8 +144,8 @@ TEST_P(RanksApart, AllocatesWhileOthersWait) {
   EXPECT_EQ(x, std::vector<double>(100'000, communicator_->size() - 1));
 }
 
-// Also where the memory is the communicator's own.
-TEST_P(RanksApart, EndsWhatNobodyWaitedForInItsOwnMemory) {
+// Also for memory that the communicator allocated.
+TEST_P(RanksApart, FinishesUnawaitedOperationsInItsOwnMemory) {
   const auto memory = communicator_->allocate(400'000);
   auto* const x = reinterpret_cast<float*>(memory.data());
   communicator_->all_reduce(x, 100'000, DType::f32, ReduceOp::sum);

@@ -13,7 +13,8 @@
 namespace dllaunch {
 namespace {
 
-/// check_same_table over `table`, changed by `change` on the ranks `odd`; the error's text.
+/// Calls check_same_table with `table` changed by `change` on the ranks `odd`; returns the error
+/// text.
 template <typename Change>
 std::string check_with(Communicator& communicator, const std::set<int>& odd, Change change) {
   std::vector<std::string> table = {"conv1.weight 32x1x3x3 f32 OIHW", "conv1.bias 32 f32 plain",
@@ -25,7 +26,7 @@ std::string check_with(Communicator& communicator, const std::set<int>& odd, Cha
   return same.error().what;
 }
 
-TEST(SameTable, IsSilentWhereAllAgree) {
+TEST(SameTable, AcceptsEqualTables) {
   const auto communicator = all_ranks();
   EXPECT_EQ(check_with(*communicator, {}, [](auto&) {}), "");
   EXPECT_TRUE(check_same_table(*communicator, {}));
@@ -33,7 +34,7 @@ TEST(SameTable, IsSilentWhereAllAgree) {
 
 TEST(SameTable, NamesTheFirstRowThatDiffers) {
   const auto communicator = all_ranks();
-  if (communicator->size() == 1) GTEST_SKIP() << "nobody to differ from";
+  if (communicator->size() == 1) GTEST_SKIP() << "one rank cannot differ";
   const int last = communicator->size() - 1;
   EXPECT_EQ(check_with(*communicator, {last},
                        [](auto& table) { table[2] = "fc1.weight 128x785 f32 plain"; }),
@@ -53,7 +54,7 @@ TEST(SameTable, NamesEveryRankThatDiffersThere) {
   EXPECT_EQ(check_with(*communicator, {1, 2}, wider),
             "parameter table differs: conv1.weight: rank 1 has 64x1x3x3 f32 OIHW, rank 0 has "
             "32x1x3x3 f32 OIHW (ranks 1-2 differ from rank 0)");
-  // When rank 0 is the odd one, all others differ from it.
+  // If rank 0 is the odd one, all others differ from it.
   EXPECT_EQ(check_with(*communicator, {0}, wider),
             fmt::format("parameter table differs: conv1.weight: rank 1 has 32x1x3x3 f32 OIHW, "
                         "rank 0 has 64x1x3x3 f32 OIHW (ranks {} differ from rank 0)",
@@ -62,7 +63,7 @@ TEST(SameTable, NamesEveryRankThatDiffersThere) {
 
 TEST(SameTable, SeesMissingAndAdditionalRows) {
   const auto communicator = all_ranks();
-  if (communicator->size() == 1) GTEST_SKIP() << "nobody to differ from";
+  if (communicator->size() == 1) GTEST_SKIP() << "one rank cannot differ";
   const int last = communicator->size() - 1;
   EXPECT_EQ(check_with(*communicator, {last}, [](auto& table) { table.pop_back(); }),
             fmt::format("parameter table differs: fc1.weight: rank {} has no such parameter, rank "
@@ -73,7 +74,7 @@ TEST(SameTable, SeesMissingAndAdditionalRows) {
       fmt::format("parameter table differs: fc2.bias: rank {} has 10, rank 0 has no such parameter",
                   last));
   EXPECT_NE(check_with(*communicator, {last}, [](auto& table) { table.clear(); }), "");
-  // The same text cut elsewhere is another table.
+  // The same text split elsewhere is a different table.
   EXPECT_NE(check_with(*communicator, {last},
                        [](auto& table) {
                          table = {table[0] + table[1], table[2]};
@@ -81,9 +82,9 @@ TEST(SameTable, SeesMissingAndAdditionalRows) {
             "");
 }
 
-TEST(SameTable, OfOtherThingsHasOtherWords) {
+TEST(SameTable, UsesTheGivenWords) {
   const auto communicator = all_ranks();
-  if (communicator->size() == 1) GTEST_SKIP() << "nobody to differ from";
+  if (communicator->size() == 1) GTEST_SKIP() << "one rank cannot differ";
   const int last = communicator->size() - 1;
   std::vector<std::string> rows{"classes 2"};
   if (communicator->rank() == last) rows.emplace_back("class-2 cat");

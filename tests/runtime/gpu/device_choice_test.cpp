@@ -1,4 +1,4 @@
-// Which GPU a rank drives: the rule by itself, and on a machine of fake GPUs with ranks as threads.
+// Which GPU a rank drives: the rule itself, and a machine of fake GPUs with ranks as threads.
 #include "runtime/gpu/device_choice.hpp"
 
 #include <gmock/gmock.h>
@@ -46,11 +46,11 @@ TEST(DeviceChoice, WithoutAddressesGoesInPciOrder) {
   EXPECT_EQ(chosen(std::span(four).first(1), {.local_rank = 3}), 0) << "one GPU a task, or MIG";
 }
 
-TEST(DeviceChoice, TheOnlyOneIsTheRanksOwnWhateverItIsCalled) {
+TEST(DeviceChoice, TheOnlyVisibleGpuIsTheRanksOwnUnderAnyAddress) {
   EXPECT_EQ(chosen(std::span(four).first(1), {.pci = {"0000:83:00.0"}, .local_rank = 1}), 0);
 }
 
-TEST(DeviceChoice, SaysWhatIsSeenInstead) {
+TEST(DeviceChoice, NamesTheGpusSeenInstead) {
   const auto hidden = choose_gpu(std::span(four).first(2), {.pci = {"0000:83:00.0"}});
   ASSERT_FALSE(hidden);
   EXPECT_EQ(hidden.error().kind, ErrorKind::unavailable);
@@ -80,11 +80,11 @@ TEST(DeviceChoice, HoldsLibrariesToWhatTheBuildNeeds) {
   EXPECT_EQ(problem({.name = "cuDNN", .found = 91900, .needed = 91900}), "");
   EXPECT_EQ(problem({.name = "cuDNN", .found = 92001, .needed = 91900}), "");
   EXPECT_EQ(problem({.name = "cuDNN", .found = 90100, .needed = 91900}),
-            "cuDNN 9.1.0 is here, this build needs 9.19.0 or a later 9");
+            "found cuDNN 9.1.0, this build needs 9.19.0 or a later 9");
   EXPECT_EQ(problem({.name = "NCCL", .found = 30000, .needed = 22809}),
-            "NCCL 3.0.0 is here, this build needs 2.28.9 or a later 2");
+            "found NCCL 3.0.0, this build needs 2.28.9 or a later 2");
   EXPECT_EQ(problem({.name = "NCCL", .found = 0, .needed = 22809}),
-            "no NCCL is here, this build needs 2.28.9 or a later 2");
+            "found no NCCL, this build needs 2.28.9 or a later 2");
   const auto driver = [](int found) {
     return problem({.name = "a driver for CUDA",
                     .found = found,
@@ -94,7 +94,7 @@ TEST(DeviceChoice, HoldsLibrariesToWhatTheBuildNeeds) {
   };
   EXPECT_EQ(driver(13000), "") << "a newer toolkit of the same major number";
   EXPECT_EQ(driver(14020), "");
-  EXPECT_EQ(driver(12040), "a driver for CUDA 12.4 is here, this build needs 13.0 or later");
+  EXPECT_EQ(driver(12040), "found a driver for CUDA 12.4, this build needs 13.0 or later");
 }
 
 class OnFakeGpus : public testing::Test {
@@ -105,7 +105,7 @@ class OnFakeGpus : public testing::Test {
   }
 };
 
-/// What each rank writes must lie on the GPU that the plan put its cores beside.
+/// Each rank must write to the GPU that the plan put its cores near.
 TEST_F(OnFakeGpus, EveryRankWorksOnItsOwn) {
   const std::vector<std::string> planned = {"0000:03:00.0", "0000:41:00.0", "0000:83:00.0",
                                             "0000:c1:00.0"};
@@ -136,10 +136,10 @@ TEST_F(OnFakeGpus, EveryRankWorksOnItsOwn) {
   EXPECT_EQ(gpu_free(shared), gpu_success);
 }
 
-TEST_F(OnFakeGpus, OneLineSaysWhatIsWrong) {
+TEST_F(OnFakeGpus, ReportsAnErrorInOneLine) {
   host_gpus().driver = 12020;
   EXPECT_EQ(take_own_gpu({}).error().what,
-            "no GPU: host: a driver for host 12.2 is here, this build needs 13.0 or later");
+            "no GPU: host: found a driver for host 12.2, this build needs 13.0 or later");
   host_gpus().driver = 13000;
   host_gpus().pci.clear();
   EXPECT_EQ(take_own_gpu({}).error().what, "no GPU: host: none is visible");

@@ -53,7 +53,7 @@ TEST(Arena, MayBeEmpty) {
   EXPECT_TRUE(plan_buckets(layout, 100, 100).empty());
 }
 
-/// The promises of plan_buckets for one layout.
+/// Checks the promises of plan_buckets for one layout.
 void check_buckets(const ArenaLayout& layout, std::size_t bucket_bytes, std::size_t first_bytes) {
   const auto buckets = plan_buckets(layout, bucket_bytes, first_bytes);
   int next_slot = 0;
@@ -104,7 +104,7 @@ TEST(Buckets, OfNoSizeHoldOneSlotEach) {
   EXPECT_EQ(plan_buckets(layout, 0, 0).size(), 3u);
 }
 
-/// With a unit: from end to end of the arena, in pieces that every rank gets an equal part of.
+/// With a unit: buckets cover the arena from end to end, and divide into equal parts for all ranks.
 void check_parts(const ArenaLayout& layout, const std::vector<Bucket>& buckets, int parts) {
   std::size_t next = 0;
   for (const Bucket& bucket : buckets) {
@@ -116,7 +116,7 @@ void check_parts(const ArenaLayout& layout, const std::vector<Bucket>& buckets, 
       ASSERT_EQ(range.elements * static_cast<std::size_t>(parts), bucket.elements);
       ASSERT_EQ(range.offset % 64, 0u);
     }
-    // All of the slots it reaches into are its own: it may start when they are ready.
+    // All slots it overlaps are its own: it may start when they are ready.
     for (std::size_t slot = 0; slot < layout.offset.size(); ++slot) {
       const std::size_t end = layout.offset[slot] + layout.elements[slot];
       const bool touched = layout.elements[slot] > 0 && layout.offset[slot] < next &&
@@ -144,8 +144,8 @@ TEST(Buckets, CanBeDealtOutInEqualParts) {
   }
 }
 
-/// What check_parts() says of ranges and slots, for buckets with holes between them; and every
-/// element of a wanted slot is in exactly one.
+/// The same as check_parts() for buckets with holes between them; also, every element of a wanted
+/// slot is in exactly one bucket.
 void check_cut(const ArenaLayout& layout, const std::vector<Bucket>& buckets,
                const std::vector<bool>& wanted, std::size_t unit) {
   std::vector<int> covered(layout.total);
@@ -167,7 +167,7 @@ void check_cut(const ArenaLayout& layout, const std::vector<Bucket>& buckets,
       ASSERT_TRUE(!touched || named) << "slot " << slot;
       any = any || (named && wanted[s]);
     }
-    ASSERT_TRUE(any) << "a bucket that nobody needs";
+    ASSERT_TRUE(any) << "a bucket that is not needed";
   }
   for (std::size_t slot = 0; slot < wanted.size(); ++slot) {
     for (std::size_t i = 0; wanted[slot] && i < layout.elements[slot]; ++i) {

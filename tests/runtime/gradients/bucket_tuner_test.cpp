@@ -14,7 +14,8 @@ struct Tuned {
   double elapsed_s = 0;
 };
 
-/// Steps of `seconds` a candidate, the first three times as long, with noise of up to `noise`.
+/// Steps of `seconds` for each candidate with noise up to `noise`; the first step takes three times
+/// as long.
 Tuned tune(const std::vector<double>& seconds, double noise = 0, TunerLimits limits = {}) {
   Tuned tuned{BucketTuner(static_cast<int>(seconds.size()), limits), {}, 0};
   std::mt19937 random(1);
@@ -39,7 +40,7 @@ TEST(BucketTuner, TakesTheFastest) {
   EXPECT_LE(tuned.elapsed_s, 2.1);
 }
 
-TEST(BucketTuner, StaysWithTheDefaultWhereOthersSaveNothingWorthWhile) {
+TEST(BucketTuner, KeepsTheDefaultUnlessAnotherSavesEnough) {
   EXPECT_EQ(tune({0.0100, 0.0099, 0.0105}).tuner.choice(), 0);
   EXPECT_TRUE(tune({0.0100, 0.0099, 0.0105}).tuner.measured());
   EXPECT_EQ(tune({0.0100, 0.0097, 0.0105}).tuner.choice(), 1);
@@ -56,10 +57,10 @@ TEST(BucketTuner, OneSlowStepDecidesNothing) {
   EXPECT_EQ(tuner.choice(), 1);
 }
 
-TEST(BucketTuner, HasTwoSecondsWhateverTheSteps) {
+TEST(BucketTuner, StaysWithinTwoSecondsForAnyStepTime) {
   for (const double step : {0.0001, 0.001, 0.01, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 30.0}) {
     const Tuned tuned = tune({step, step * 0.9, step * 0.8, step * 0.7, step * 0.6});
-    // The first steps alone may be longer than that.
+    // The first steps alone may take longer.
     EXPECT_LE(tuned.elapsed_s, std::max(2.0 + step, step * 4)) << step;
     EXPECT_TRUE(tuned.tuner.done());
     if (step <= 0.1) {

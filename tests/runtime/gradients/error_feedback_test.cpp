@@ -22,18 +22,18 @@ float round_trip(DType type, float x) {
   return type == DType::f16 ? to_float(to_float16(x)) : to_float(to_bfloat16(x));
 }
 
-/// One step of `variant` over `gradients`; returns what the others would read.
+/// Runs one step of `variant` over `gradients`; returns what the other ranks would read.
 std::vector<float> send(const FeedbackVariant& variant, DType type, float limit,
                         const std::vector<float>& gradients, std::vector<float>& residuals) {
   std::vector<std::byte> wire(gradients.size() * 2 + 1);
-  // An odd address: no alignment is promised.
+  // An odd address: alignment is not required.
   variant.compress(type, limit, gradients, residuals.data(), wire.data() + 1);
   std::vector<float> received(gradients.size());
   variant.expand(type, wire.data() + 1, received);
   return received;
 }
 
-/// Any bits that are a finite number.
+/// Random bits that are a finite number.
 float any_finite(std::mt19937& random) {
   for (;;) {
     const auto x = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
@@ -73,7 +73,7 @@ TEST(ErrorFeedback, LosesNothingOverManySteps) {
   std::mt19937 random(2);
   for (const FeedbackVariant& variant : feedback_variants()) {
     for (const DType type : both) {
-      // 1e-9 alone is zero in fp16, and 1 + 2^-13 alone is 1 in both.
+      // Alone, 1e-9 is zero in fp16, and 1 + 2^-13 is 1 in both types.
       const std::vector<float> constant = {1e-9F, 1 + 0x1p-13F, -3e-8F, 0.1F, -123.456F};
       std::vector<float> residuals(constant.size());
       std::vector<double> sent(constant.size());
@@ -85,7 +85,7 @@ TEST(ErrorFeedback, LosesNothingOverManySteps) {
       }
       for (std::size_t i = 0; i < constant.size(); ++i) {
         const double truth = static_cast<double>(constant[i]) * steps;
-        // What is missing lies in the residual; adding up g + r rounds to 24 bits each time.
+        // The residual holds the rest; adding g + r rounds to 24 bits each time.
         const double missing = truth - sent[i] - static_cast<double>(residuals[i]);
         EXPECT_LE(std::abs(missing), std::abs(truth) * 0x1p-24)
             << variant.name << " " << constant[i];
@@ -113,7 +113,7 @@ TEST(ErrorFeedback, LargeGradientsWaitInTheResidualInsteadOfBecomingInfinite) {
   }
 }
 
-TEST(ErrorFeedback, WhatIsNoNumberIsSentAndForgotten) {
+TEST(ErrorFeedback, NanAndInfinityAreSentAndNotKept) {
   for (const FeedbackVariant& variant : feedback_variants()) {
     for (const DType type : both) {
       const std::vector<float> gradients(33, 1.0F);
@@ -133,8 +133,8 @@ TEST(ErrorFeedback, WhatIsNoNumberIsSentAndForgotten) {
   }
 }
 
-/// `nodes` sums of `ranks` summands, rounded after every addition but within a node once, as
-/// hierarchical does; with one rank a node, as mpi and ring do.
+/// `nodes` sums of `ranks` summands. Rounds after every addition, but once within a node, as
+/// hierarchical does; with one rank per node, as mpi and ring do.
 float sum_of(DType type, float summand, int nodes, int ranks) {
   const float node = round_trip(type, summand * static_cast<float>(ranks));
   float sum = node;
@@ -144,7 +144,7 @@ float sum_of(DType type, float summand, int nodes, int ranks) {
 
 TEST(ErrorFeedback, SumsOfTheLargestSummandsStayFinite) {
   for (const DType type : both) {
-    // All of them to 1500, then ever larger ones.
+    // All numbers up to 1500, then in growing steps.
     for (int ranks = 1; ranks <= 300000; ranks += 1 + (ranks > 1500 ? ranks / 3 : 0)) {
       const float limit = largest_summand(type, ranks);
       ASSERT_EQ(round_trip(type, limit), limit);

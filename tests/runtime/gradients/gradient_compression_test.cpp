@@ -38,7 +38,7 @@ TEST(GradientCompressor, CopiesStandApart) {
       wire.pack(copy, arena.all);
     }
     std::ranges::fill(arena.values, 9.0F);
-    wire.unpack(0, {16, 32});  // only what was asked for comes back
+    wire.unpack(0, {16, 32});  // only the requested range comes back
     EXPECT_EQ(arena.values[15], 9);
     EXPECT_EQ(arena.values[16], 1);
     EXPECT_EQ(arena.values[47], 1);

@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Every element of slot s on rank r: whole numbers, so that no order of additions matters.
+/// Every element of slot s on rank r: integers, so that the order of additions does not matter.
 float gradient(int rank, int slot, int step) {
   return static_cast<float>(rank * 5 + slot * 3 + step + 1);
 }
@@ -42,7 +42,7 @@ std::vector<int> shuffled_slots(std::size_t slots, unsigned seed) {
   return order;
 }
 
-/// One step as the trainer does it; the slots become ready in `order`.
+/// One step as in the trainer; slots become ready in `order`.
 ReducerStats run_step(GradientReducer& reducer, const ArenaLayout& layout,
                       std::span<std::byte> memory, std::span<const int> order, int rank, int step) {
   reducer.begin();
@@ -81,7 +81,7 @@ TEST(GradientReducer, SumsAnyLayoutInAnyOrder) {
     GradientReducer reducer(*communicator, layout, memory, std::move(buckets),
                             {.overlap = shared() % 4 != 0});
     for (int step = 0; step < 3; ++step) {
-      // Each rank finishes its gradients in an order of its own.
+      // Each rank finishes its gradients in a different order.
       const auto order = shuffled_slots(
           elements.size(), static_cast<unsigned>(round * 100 + step * 10 + communicator->rank()));
       const ReducerStats stats =
@@ -94,8 +94,8 @@ TEST(GradientReducer, SumsAnyLayoutInAnyOrder) {
   }
 }
 
-/// The backward pass tells of all slots, of those that nobody asked for too.
-TEST(GradientReducer, LeavesSlotsAloneThatAreInNoBucket) {
+/// The backward pass calls ready() for all slots, including unwanted ones.
+TEST(GradientReducer, LeavesSlotsInNoBucketAlone) {
   const auto communicator = all_ranks();
   const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{100, 50, 300, 20, 70});
   const std::vector<bool> wanted = {false, true, false, true, false};
@@ -133,8 +133,8 @@ TEST(GradientReducer, WithoutOverlapStartsNothingBeforeFinish) {
   expect_sums(layout, memory, communicator->size(), 0);
 }
 
-/// A backward pass of `buckets` layers, each a bucket of some MiB, with time for communication
-/// after the last gradient, as the rest of a real pass or the next layer gives it.
+/// A backward pass of `buckets` layers, each a bucket of some MiB. After the last gradient there is
+/// time for communication, as the rest of a real pass or the next layer would give.
 class Overlap : public testing::Test {
  protected:
   static constexpr int buckets = 8;
@@ -148,8 +148,8 @@ class Overlap : public testing::Test {
 
   static void compute() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
-  /// Slices of compute until all buckets ended or `most` are over. A busy machine takes more
-  /// slices, not another answer.
+  /// Computes in slices until all buckets have ended, at most `most` slices. A busy machine takes
+  /// more slices, with the same result.
   int backward(bool with_progress, int most) {
     reducer_.begin();
     for (int slot = 0; slot < buckets; ++slot) {

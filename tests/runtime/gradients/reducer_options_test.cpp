@@ -1,5 +1,5 @@
-// Compression, gradient lag and scattered sums of the reducer, against what they mean written out
-// in a loop. Runs on 1, 2, 3, 4 and 7 real ranks.
+// Compression, gradient lag and scattered sums of the reducer, compared with plain loops. Runs on
+// 1, 2, 3, 4 and 7 real ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace dllaunch {
 namespace {
 
-/// Gradient of element i on a rank: any number, the same wherever it is asked for.
+/// Gradient of element i on a rank: an arbitrary but reproducible number.
 float gradient(int rank, int step, std::size_t i) {
   std::minstd_rand random(static_cast<unsigned>(rank * 7919 + step * 104729) +
                           static_cast<unsigned>(i) * 31U + 1U);
@@ -41,7 +41,7 @@ struct Scene {
   int ranks() const { return communicator->size(); }
   float* values() { return reinterpret_cast<float*>(memory.data()); }
 
-  /// One step whose gradients are `value(i)` for element i of the arena.
+  /// One step in which element i of the arena has the gradient `value(i)`.
   template <typename Value>
   ReducerStats step(const Value& value) {
     reducer.begin();
@@ -54,14 +54,14 @@ struct Scene {
     }
     return reducer.finish();
   }
-  /// Every element of a slot, gaps left out.
+  /// Visits every element of a slot, without gaps.
   template <typename Visit>
   void for_each(const Visit& visit) {
     for (std::size_t slot = 0; slot < layout.offset.size(); ++slot) {
       for (std::size_t i = 0; i < layout.elements[slot]; ++i) visit(layout.offset[slot] + i);
     }
   }
-  /// True where all ranks hold the same bits.
+  /// Whether all ranks hold the same bits.
   bool same_on_all_ranks() {
     std::vector<float> first(values(), values() + layout.total);
     communicator->wait(communicator->broadcast(first.data(), first.size(), DType::f32, 0));
@@ -88,7 +88,7 @@ TEST_P(Compressed, SumsTrackTheTrueOnesOverManySteps) {
   const int steps = 200;
   std::vector<double> got(scene.layout.total);
   std::vector<double> truth(scene.layout.total);
-  std::vector<double> sizes(scene.layout.total);  // of what was added up
+  std::vector<double> sizes(scene.layout.total);  // magnitudes of the summands
   for (int step = 0; step < steps; ++step) {
     scene.step([&](std::size_t i) { return gradient(scene.rank(), step, i); });
     ASSERT_TRUE(scene.same_on_all_ranks()) << "step " << step;
@@ -103,8 +103,8 @@ TEST_P(Compressed, SumsTrackTheTrueOnesOverManySteps) {
   }
   double worst = 0;
   scene.for_each([&](std::size_t i) {
-    // Each rank may hold back half a unit of its largest number (1 x 2^(i % 24 - 16)); each sum of
-    // several ranks is rounded besides, which nobody makes up for.
+    // Each rank may retain half a unit of its largest number (1 x 2^(i % 24 - 16)). Sums of several
+    // ranks are rounded too, without compensation.
     const double largest = std::ldexp(1.0, static_cast<int>(i % 24) - 16);
     const double held_back = scene.ranks() * largest * ulp() + 0x1p-24;
     const double of_sums = scene.ranks() == 1 ? 0 : sizes[i] * ulp() / 2 / std::sqrt(steps) * 6;
@@ -117,7 +117,7 @@ TEST_P(Compressed, SumsTrackTheTrueOnesOverManySteps) {
   }
 }
 
-/// What plain rounding would lose for ever: a gradient far below the smallest step of its sum.
+/// Plain rounding would lose these forever: gradients far below the unit of their sum.
 TEST_P(Compressed, SmallGradientsBesideLargeOnesArrive) {
   Scene scene({64}, {.compression = GetParam()});
   // 2^-12 is a 16th of a unit of fp16 near 1, and less of bf16.
@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(To, Compressed, testing::Values(Compression::fp16, Comp
                            return tested.param == Compression::fp16 ? "fp16" : "bf16";
                          });
 
-/// gradients of `step`, summed in the order of ranks as one node does it.
+/// Gradients of `step`, summed in rank order as on one node.
 float sum(int ranks, int step, std::size_t i) {
   float total = gradient(0, step, i);
   for (int rank = 1; rank < ranks; ++rank) total += gradient(rank, step, i);
@@ -233,13 +233,13 @@ TEST(Lag, OfCompressedGradientsIsTheSameOneStepLater) {
   later.reducer.drain();
 }
 
-/// Every rank's own parts, put together by the test.
+/// The test joins every rank's own parts.
 TEST(Scatter, GivesEachRankItsPartOfEveryBucket) {
   std::mt19937 shared(5);
   for (int round = 0; round < 20; ++round) {
     std::vector<std::size_t> elements(1 + shared() % 20);
     for (auto& count : elements) count = shared() % 3 == 0 ? shared() % 5000 : shared() % 40;
-    if (round == 0) elements = {3};  // fewer elements than most numbers of ranks here
+    if (round == 0) elements = {3};  // fewer elements than ranks, in most runs
     const ReducerOptions options{
         .overlap = shared() % 2 == 0,
         .compression = shared() % 3 == 0 ? Compression::fp16 : Compression::none,
@@ -286,7 +286,7 @@ void PrintTo(const Way& one, std::ostream* out) {
 
 class EveryWay : public testing::TestWithParam<Way> {};
 
-/// Sums of another order round elsewhere; `unit` is the last place of a number near 1.
+/// Sums in another order round differently; `unit` is the last place of a number near 1.
 void expect_sums_of(Scene& scene, const ArenaRange& range, int step, double unit) {
   scene.for_each([&](std::size_t i) {
     if (i < range.offset || i >= range.offset + range.elements) return;
@@ -314,7 +314,7 @@ TEST_P(EveryWay, EveryOptionSumsAndTwiceTheSame) {
           for (int step = 0; step < 2; ++step) {
             scene.step([&](std::size_t i) { return gradient(scene.rank(), step, i); });
             ASSERT_EQ(scene.reducer.drain(), lag);
-            // The first step has no residual to add to its own gradients.
+            // The first step has no residual to add.
             if (step > 0) continue;
             for (const Bucket& bucket : scene.buckets) {
               const ArenaRange whole = {bucket.offset, bucket.elements};

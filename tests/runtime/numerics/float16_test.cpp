@@ -23,7 +23,7 @@ BFloat16 narrow<BFloat16>(float x) {
   return to_bfloat16(x);
 }
 
-/// What the bits mean, from the definition of the format.
+/// The value of the bits, from the definition of the format.
 double meaning(std::uint16_t bits, int exponent_bits, int mantissa_bits) {
   const int bias = (1 << (exponent_bits - 1)) - 1;
   const int mantissa = bits & ((1 << mantissa_bits) - 1);
@@ -48,17 +48,17 @@ void check_every_pattern(int exponent_bits, int mantissa_bits) {
       continue;
     }
     ASSERT_EQ(static_cast<double>(x), expected) << bits;
-    ASSERT_EQ(narrow<Half>(x).bits, half.bits);  // the sign of zero included
+    ASSERT_EQ(narrow<Half>(x).bits, half.bits);  // including the sign of zero
   }
 }
 
-/// x lies between two neighbours: the nearer is right, and of two equally near the even one.
+/// x lies between two neighbors: the nearer is right, and of two equally near ones the even one.
 template <typename Half>
 void check_rounding(float x, std::uint16_t largest) {
   const Half half = narrow<Half>(x);
   const auto size = static_cast<std::uint16_t>(half.bits & 0x7fff);
   const double exact = std::abs(static_cast<double>(x));
-  // Beyond the largest number, infinity counts as the next step of the same length.
+  // Beyond the largest number, infinity counts as the next step of equal length.
   const auto value = [largest](std::uint16_t bits) {
     if (bits <= largest) return static_cast<double>(to_float(Half{bits}));
     const double top = static_cast<double>(to_float(Half{largest}));
@@ -79,11 +79,11 @@ void check_rounding(float x, std::uint16_t largest) {
   ASSERT_EQ((half.bits & 0x8000) != 0, std::signbit(x));
 }
 
-TEST(Float16, MeansWhatTheFormatSays) {
+TEST(Float16, MatchesTheFormatDefinition) {
   check_every_pattern<Float16>(5, 10);
 }
 
-TEST(BFloat16, MeansWhatTheFormatSays) {
+TEST(BFloat16, MatchesTheFormatDefinition) {
   check_every_pattern<BFloat16>(8, 7);
 }
 
@@ -94,7 +94,7 @@ TEST(Float16, RoundsToTheNearestEven) {
   for (int i = 0; i < 300000; ++i) {
     const float x = std::ldexp(mantissa(random), static_cast<int>(exponent(random)));
     if (std::abs(x) < 65520) check_rounding<Float16>(x, 0x7bff);
-    // Exactly between two neighbours.
+    // Exactly between two neighbors.
     const Float16 low{static_cast<std::uint16_t>(random() % 0x7bff)};
     const Float16 high{static_cast<std::uint16_t>(low.bits + 1)};
     check_rounding<Float16>((to_float(low) + to_float(high)) / 2, 0x7bff);

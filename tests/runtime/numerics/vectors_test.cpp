@@ -20,7 +20,7 @@ void round_trip(const std::vector<T>& values) {
   EXPECT_EQ(std::memcmp(back.data(), values.data(), values.size() * sizeof(T)), 0);
 }
 
-/// Every finite number of 16 bits.
+/// Every finite 16-bit number.
 template <typename T>
 std::vector<T> all_finite() {
   std::vector<T> all;

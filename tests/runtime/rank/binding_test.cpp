@@ -13,13 +13,13 @@
 namespace dllaunch {
 namespace {
 
-/// Binding belongs to a thread: what `body` does to its own stays there.
+/// Runs `body` in a thread: binding is per thread, so the caller's stays.
 template <typename Body>
 void in_a_thread(Body body) {
   std::thread(body).join();
 }
 
-TEST(Binding, IsWhatTheKernelSays) {
+TEST(Binding, MatchesTheKernel) {
   const auto mine = current_binding();
   ASSERT_TRUE(mine) << mine.error().what;
   EXPECT_FALSE(mine->empty());
@@ -62,7 +62,7 @@ TEST(Binding, IsAllOrNothing) {
   in_a_thread([] {
     const auto before = current_binding();
     const int first = before->first();
-    // The kernel alone would take the first CPU and drop the other without a word.
+    // The kernel alone would take the first CPU and silently drop the other.
     for (const IdSet& wanted : {IdSet{first, 60000}, IdSet{60000}, IdSet{IdSet::max_id}}) {
       const auto applied = apply_binding(wanted);
       ASSERT_FALSE(applied);
@@ -74,7 +74,7 @@ TEST(Binding, IsAllOrNothing) {
   });
 }
 
-TEST(Binding, SaysBothSetsWhenRefused) {
+TEST(Binding, NamesBothSetsWhenRefused) {
   in_a_thread([] {
     const int first = current_binding()->first();
     const auto applied = apply_binding({first, 60000});
@@ -98,7 +98,7 @@ TEST(Binding, OfAnotherProcess) {
   EXPECT_EQ(to_list(*binding), to_list(*current_binding()));
 }
 
-TEST(Binding, OfNobody) {
+TEST(Binding, OfAMissingProcess) {
   for (const int pid : {0, -1, 1 << 30}) {
     const auto binding = binding_of(pid);
     ASSERT_FALSE(binding);

@@ -59,7 +59,7 @@ TEST(Measured, DamageHoldsNothing) {
     std::string text = whole;
     for (int k = 0; k < 3; ++k) text[random() % text.size()] = static_cast<char>(random());
     std::ofstream(file, std::ios::trunc) << text;
-    recall(file, "a");  // says something, or nothing; never the end of the program
+    recall(file, "a");  // may return anything, but must not crash
   }
   std::ofstream(file, std::ios::trunc) << std::string(1 << 20, 'x');
   EXPECT_FALSE(recall(file, "a"));
@@ -73,7 +73,7 @@ TEST(Measured, APipeIsNotWaitedFor) {
   EXPECT_FALSE(recall(folder.path() + "/file", "key"));
 }
 
-TEST(Measured, SaysWhoRefuses) {
+TEST(Measured, ReportsThatItCannotBeWritten) {
   const auto kept = keep("/proc/nothing/table", "a", Values{1});
   ASSERT_FALSE(kept);
   EXPECT_EQ(kept.error().kind, ErrorKind::unavailable);

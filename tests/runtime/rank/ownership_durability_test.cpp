@@ -1,4 +1,4 @@
-// A run's directory that is taken, and a loss of power at every moment of it.
+// A run directory is taken, and power is lost at every moment of it.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The generation that the next life gets in a state that a crash left; 0: none.
+/// The token that the next incarnation gets in a state left by a crash; 0: none.
 std::int64_t taken_in(const FileTree& tree) {
   const TemporaryFolder folder;
   write_tree(tree, folder.path());
@@ -27,7 +27,7 @@ std::int64_t taken_in(const FileTree& tree) {
 
 TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
   if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "a sanitizer's library must be the first preloaded one";
-  // Many small files: in memory where there is such a folder, away from a busy disk.
+  // Many small files: in memory if possible, away from a busy disk.
   if (access("/dev/shm", W_OK | X_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
   const TemporaryFolder scratch;
   const std::string folder = fs::canonical(scratch.path()) / "recorded";
@@ -44,7 +44,7 @@ TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
 
   std::map<FileTree, std::int64_t> known;
   const auto judge = [&](const FileTree& tree, std::size_t made) {
-    if (made < 2 || testing::Test::HasFailure()) return;  // the folder of the run is there
+    if (made < 2 || testing::Test::HasFailure()) return;  // the run's folder exists
     std::int64_t taken = 0;
     for (std::size_t i = 0; i < made; ++i) {
       if (calls[i].kind == "note") taken = std::stoll(calls[i].other);
@@ -62,7 +62,7 @@ TEST(LeaseDurability, NoGenerationIsTakenTwiceAfterAPowerLoss) {
             << " moments a fixed seed chose 256 of more\n";
 }
 
-/// A generation that is not for sure on the disk is nobody's.
+/// A generation that may not be on disk is not owned.
 TEST(LeaseDurability, OneWhoseFolderCannotBeSyncedIsNotTaken) {
   if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "a sanitizer's library must be the first preloaded one";
   for (const char* folder : {"/run", "/.lease"}) {

@@ -1,5 +1,5 @@
-// What lease_durability_test.cpp records: a run's directory that is taken again and again. Notes
-// each generation once it is taken.
+// Recorded by ownership_durability_test.cpp: takes a run directory again and again, and notes each
+// token once it is taken.
 
 #include <dlfcn.h>
 

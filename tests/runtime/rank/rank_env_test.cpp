@@ -15,7 +15,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-/// The environment of a real process, as `env` printed it.
+/// The environment of a real process, as printed by `env`.
 Variables captured(const std::string& name) {
   std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/tests/runtime/environments/" + name);
   EXPECT_TRUE(in) << name;
@@ -89,7 +89,7 @@ TEST(RankEnv, SrunWithoutMpiHasPeersButNoMpi) {
   EXPECT_TRUE(read(variables)->mpi);
 }
 
-TEST(RankEnv, BatchScriptIsNoTask) {
+TEST(RankEnv, BatchScriptIsNotATask) {
   expect(captured("sbatch-batch-script.txt"), alone);
 }
 
@@ -215,7 +215,7 @@ TEST(RankEnv, TorchrunInsideAnSrunStepIsTheInnerLauncher) {
           .mpi = false});
 }
 
-/// A Slurm task on node `node` of three, with this line of tasks a node.
+/// A Slurm task on node `node` of three, with these tasks per node.
 Variables slurm_task(const std::string& tasks_per_node, int node) {
   return {{"SLURM_PROCID", "1"},
           {"SLURM_STEP_ID", "0"},
@@ -282,7 +282,7 @@ TEST(RankEnv, RefusesWhatIsNoRank) {
   EXPECT_EQ(refusal({{"PMIX_RANK", "0"}}), "PMIX_RANK is set, but not PMI_SIZE");
 }
 
-TEST(RankEnv, IsConsistentOrRefusedWhateverTheEnvironment) {
+TEST(RankEnv, IsConsistentOrRefusedForAnyEnvironment) {
   std::vector<std::string> names = {"SLURM_STEPID", "SLURM_NTASKS", "SLURM_NNODES"};
   for (const char* file :
        {"srun-pmix-rank-3-of-4.txt", "sbatch-batch-script.txt", "mpirun-rank-2-of-3.txt"}) {

@@ -37,7 +37,7 @@ std::set<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-TEST(RunOwnership, CountsFromOneAndFencesWhoHadIt) {
+TEST(RunOwnership, CountsFromOneAndFencesThePreviousOwner) {
   TemporaryFolder run;
   auto first = RunOwnership::take(run.path(), {.host = "n1", .pid = 12});
   ASSERT_TRUE(first) << first.error().what;
@@ -55,7 +55,7 @@ TEST(RunOwnership, CountsFromOneAndFencesWhoHadIt) {
             "run directory was taken over by job 17 on n3 (generation 2, ours is 1)");
 }
 
-TEST(RunOwnership, SaysWhoHasIt) {
+TEST(RunOwnership, NamesTheOwner) {
   TemporaryFolder run;
   auto none = run_owner(run.path());
   ASSERT_TRUE(none);
@@ -86,14 +86,14 @@ TEST(RunOwnership, ToldMakesNothingAndSeesTheSame) {
             "run directory was taken over by process 5 on n4 (generation 4, ours is 3)");
 }
 
-TEST(RunOwnership, IsAboveWhatItIsToldOf) {
+TEST(RunOwnership, IsAboveTheGivenToken) {
   TemporaryFolder run;
   EXPECT_EQ(RunOwnership::take(run.path(), owner, 41)->generation(), 42);
   EXPECT_EQ(RunOwnership::take(run.path(), owner, 41)->generation(), 43);
   EXPECT_EQ(RunOwnership::take(run.path(), owner, 0)->generation(), 44);
   const auto none = RunOwnership::take(run.path(), owner, 1'000'000'000'000);
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().what, HasSubstr("/.lease/1000000000000 is no generation of a run"));
+  EXPECT_THAT(none.error().what, HasSubstr("/.lease/1000000000000 is not a generation of a run"));
 }
 
 TEST(RunOwnership, KeepsOnlyTheNewestNamesAndNoTemporaryOnes) {
@@ -108,11 +108,11 @@ TEST(RunOwnership, KeepsOnlyTheNewestNamesAndNoTemporaryOnes) {
   EXPECT_EQ(names_in(folder),
             (std::set<std::string>{".tmp-new", "93", "94", "95", "96", "97", "98", "99", "100"}));
   EXPECT_EQ(RunOwnership::take(run.path(), owner)->generation(), 101);
-  // However far behind: an orphan of the first life is fenced.
+  // However far behind: an orphan of the first incarnation is fenced.
   EXPECT_FALSE(RunOwnership::told(run.path(), 1).check());
 }
 
-TEST(RunOwnership, NamesThatNobodyFilledCountAndForeignOnesDoNot) {
+TEST(RunOwnership, EmptyNamesCountAndForeignOnesDoNot) {
   TemporaryFolder run;
   const fs::path folder = fs::path(run.path()) / ".lease";
   fs::create_directory(folder);
@@ -124,9 +124,9 @@ TEST(RunOwnership, NamesThatNobodyFilledCountAndForeignOnesDoNot) {
   EXPECT_EQ(RunOwnership::take(run.path(), owner)->generation(), 1);
 
   write_text(folder / "2", "");                          // killed between the name and its content
-  fs::create_directory(folder / "3");                    // made by other means
-  fs::create_symlink("/etc/passwd", folder / "4");       // nobody follows it
-  ASSERT_EQ(::mkfifo((folder / "5").c_str(), 0644), 0);  // nobody waits for it
+  fs::create_directory(folder / "3");                    // not one of ours
+  fs::create_symlink("/etc/passwd", folder / "4");       // must not be followed
+  ASSERT_EQ(::mkfifo((folder / "5").c_str(), 0644), 0);  // must not be waited for
   for (std::int64_t ours = 1; ours < 5; ++ours) {
     EXPECT_EQ(RunOwnership::told(run.path(), ours).check().error().what,
               "run directory was taken over by another dllaunch (generation 5, ours is " +
@@ -140,13 +140,13 @@ TEST(RunOwnership, NamesThatNobodyFilledCountAndForeignOnesDoNot) {
   EXPECT_TRUE(fs::exists(folder / "note.txt"));
 }
 
-TEST(RunOwnership, ANumberAtTheEndOfTheWorldIsAnError) {
+TEST(RunOwnership, TheHighestNumberIsAnError) {
   TemporaryFolder run;
   fs::create_directory(fs::path(run.path()) / ".lease");
   write_text(fs::path(run.path()) / ".lease" / "1000000000000", "");
   const auto taken = RunOwnership::take(run.path(), owner);
   ASSERT_FALSE(taken);
-  EXPECT_THAT(taken.error().what, HasSubstr("/.lease/1000000000000 is no generation of a run"));
+  EXPECT_THAT(taken.error().what, HasSubstr("/.lease/1000000000000 is not a generation of a run"));
 }
 
 TEST(RunOwnership, ADirectoryThatIsNotThereOrRefusesIsAnError) {
@@ -156,14 +156,14 @@ TEST(RunOwnership, ADirectoryThatIsNotThereOrRefusesIsAnError) {
   EXPECT_EQ(missing.error().kind, ErrorKind::unavailable);
   EXPECT_THAT(missing.error().what, HasSubstr("No such file or directory"));
 
-  // A file in the folder's place: not "nobody has it", and not "taken over".
+  // A file in place of the folder means neither "not owned" nor "taken over".
   write_text(fs::path(run.path()) / ".lease", "");
   EXPECT_EQ(RunOwnership::take(run.path(), owner).error().kind, ErrorKind::unavailable);
   EXPECT_EQ(RunOwnership::told(run.path(), 1).check().error().kind, ErrorKind::unavailable);
   EXPECT_EQ(run_owner(run.path()).error().kind, ErrorKind::unavailable);
 }
 
-TEST(RunOwnership, WhateverIsWrittenOfTheHolderAMessageIsOneShortLine) {
+TEST(RunOwnership, MessagesAreOneShortLineForAnyOwner) {
   TemporaryFolder run;
   const fs::path folder = fs::path(run.path()) / ".lease";
   fs::create_directory(folder);
@@ -182,7 +182,7 @@ TEST(RunOwnership, WhateverIsWrittenOfTheHolderAMessageIsOneShortLine) {
         text.assign(random() % 9000, '\0');
         for (char& c : text) c = static_cast<char>(random());
         break;
-      default:  // huge or senseless values
+      default:  // huge or invalid values
         text = "host " + std::string(random() % 100'000, 'h') + "\npid -" + std::string(40, '9') +
                "\nsince inf\nrestart 99999999999999\njob \033[2J\n";
     }
@@ -201,8 +201,8 @@ TEST(RunOwnership, WhateverIsWrittenOfTheHolderAMessageIsOneShortLine) {
   }
 }
 
-/// What a owner says of itself is read back, whatever it is.
-TEST(RunOwnership, AHolderOfAnyNameIsReadBackAsALine) {
+/// An owner's description is read back as written, whatever it is.
+TEST(RunOwnership, AnOwnerOfAnyNameIsReadBackAsALine) {
   TemporaryFolder run;
   ASSERT_TRUE(RunOwnership::take(run.path(), {.host = "bad\nhost 7\n", .pid = 1, .job = "a b"}));
   const auto found = run_owner(run.path());
@@ -212,7 +212,7 @@ TEST(RunOwnership, AHolderOfAnyNameIsReadBackAsALine) {
   EXPECT_EQ((*found)->second.pid, 1);
 }
 
-/// Processes that take the directory again and again at once; each tells what it got.
+/// Processes that concurrently take the directory again and again; returns what each got.
 std::vector<std::int64_t> take_at_once(const std::string& run, int processes, int times) {
   std::vector<std::int64_t> taken;
   int ends[2] = {};
@@ -240,7 +240,7 @@ std::vector<std::int64_t> take_at_once(const std::string& run, int processes, in
 TEST(RunOwnership, ManyProcessesAtOnceGetDifferentGenerations) {
   TemporaryFolder run;
   constexpr int processes = 16;
-  constexpr int times = 25;  // far more than names are kept: they clean up under each other's feet
+  constexpr int times = 25;  // far more than names are kept, so clean-ups interfere
   const auto taken = take_at_once(run.path(), processes, times);
   ASSERT_EQ(taken.size(), static_cast<std::size_t>(processes * times));
   const std::set<std::int64_t> different(taken.begin(), taken.end());
@@ -248,7 +248,7 @@ TEST(RunOwnership, ManyProcessesAtOnceGetDifferentGenerations) {
   EXPECT_GE(*different.begin(), 1);
   const auto found = run_owner(run.path());
   ASSERT_TRUE(found && *found);
-  EXPECT_EQ((*found)->first, *different.rbegin()) << "a name that nobody has is the highest";
+  EXPECT_EQ((*found)->first, *different.rbegin()) << "the highest name must have an owner";
   for (const std::int64_t one : taken) {
     EXPECT_EQ(static_cast<bool>(RunOwnership::told(run.path(), one).check()),
               one == *different.rbegin());
@@ -256,8 +256,8 @@ TEST(RunOwnership, ManyProcessesAtOnceGetDifferentGenerations) {
   EXPECT_LE(names_in(fs::path(run.path()) / ".lease").size(), 8u);
 }
 
-/// Takers that are stopped at any moment and go on much later, when their number is long gone.
-TEST(RunOwnership, ATakerThatSleptNeverGetsANumberThatSomebodyHad) {
+/// Takers that are stopped at any moment and continue much later, when their number is long gone.
+TEST(RunOwnership, ATakerThatSleptNeverReusesANumber) {
   TemporaryFolder run;
   std::mt19937 random(11);
   std::set<std::int64_t> had;
@@ -287,14 +287,14 @@ TEST(RunOwnership, ATakerThatSleptNeverGetsANumberThatSomebodyHad) {
   }
 }
 
-/// Without room for the content the name alone is taken; nothing temporary stays.
+/// Without space for the content only the name is created; no temporary file stays.
 TEST(RunOwnership, AFullDiskDoesNotHinderARestart) {
   TemporaryFolder run;
   const std::string folder = run.path() + "/small";
   fs::create_directory(folder);
   const pid_t child = ::fork();
   if (child == 0) {
-    // Writing beyond the limit fails as on a full disk; making names does not.
+    // Writing beyond the limit fails as on a full disk; creating names does not.
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit none = {0, 0};
     ::setrlimit(RLIMIT_FSIZE, &none);

@@ -1,4 +1,4 @@
-// On 1 to 4 real ranks, which all read one clock: so what is measured is known.
+// On 1 to 4 real ranks, which share one clock, so the right result is known.
 #include "runtime/timeline/clock_bounds.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
 
@@ -10,7 +10,7 @@
 namespace dllaunch {
 namespace {
 
-TEST(ClockBounds, HoldWhateverTheDelaysAre) {
+TEST(ClockBounds, HoldForAnyDelays) {
   std::mt19937_64 random(1);
   const auto delay = [&] { return static_cast<std::int64_t>(random() % 1'000'000); };
   for (int i = 0; i < 1000; ++i) {
@@ -53,7 +53,7 @@ TEST_P(MeasuredClock, OfOneNodeIsExactlyTheSame) {
   EXPECT_GT(bounds.at_ns, 0);
 }
 
-/// Ranks that say that they are on different nodes: the true offset is 0.
+/// Ranks that claim to be on different nodes: the true offset is 0.
 TEST_P(MeasuredClock, OfDifferentNodesHasTheTruthWithinItsBounds) {
   for (int i = 0; i < 20; ++i) {
     const ClockBounds bounds = measure_clock(*communicator_, communicator_->rank());

@@ -73,7 +73,7 @@ TEST_F(TimelineFileTest, GrowsAndThenKeepsTheLatest) {
   auto timeline = file(20000);
   ASSERT_TRUE(timeline->create());
   std::uintmax_t last_size = fs::file_size(path_);
-  EXPECT_LT(last_size, 400'000u);  // of 20,000 spans, before there are any
+  EXPECT_LT(last_size, 400'000u);  // the size for 20,000 spans, before any is written
   std::int64_t written = 0;
   for (const std::int64_t count : {1, 1023, 1, 5000, 13975, 1, 30000, 999}) {
     append_from(*timeline, written, count);
@@ -91,7 +91,7 @@ TEST_F(TimelineFileTest, GrowsAndThenKeepsTheLatest) {
   EXPECT_TRUE(said_.empty());
 }
 
-TEST_F(TimelineFileTest, WhatGoesOnIsThereUntilItEnds) {
+TEST_F(TimelineFileTest, HoldsOpenSpansUntilTheyEnd) {
   auto timeline = file(100);
   ASSERT_TRUE(timeline->create());
   append_from(*timeline, 1, 10);
@@ -105,7 +105,7 @@ TEST_F(TimelineFileTest, WhatGoesOnIsThereUntilItEnds) {
   EXPECT_EQ(steps_in(path_).size(), 11u);
 }
 
-TEST_F(TimelineFileTest, OfClocksTheFirstAndTheLatestStay) {
+TEST_F(TimelineFileTest, KeepsTheFirstAndTheLatestClocks) {
   auto timeline = file(100);
   ASSERT_TRUE(timeline->create());
   for (std::int64_t i = 1; i <= 100; ++i)
@@ -131,7 +131,7 @@ TEST_F(TimelineFileTest, TakesThePlaceOfAnEarlierRuns) {
   EXPECT_EQ(steps_in(path_), (std::set<std::int64_t>{7}));
 }
 
-TEST_F(TimelineFileTest, WhereNothingCanBeWrittenItSaysSoOnce) {
+TEST_F(TimelineFileTest, ReportsOnceThatItCannotWrite) {
   std::ofstream(folder_.path() + "/timeline") << "a file";
   auto timeline = file(100);
   EXPECT_FALSE(timeline->create());
@@ -144,7 +144,7 @@ TEST_F(TimelineFileTest, WhereNothingCanBeWrittenItSaysSoOnce) {
   EXPECT_EQ(said_[0], "no timeline: cannot write " + path_ + ": Not a directory");
 }
 
-/// In a child process: the limit is the process's.
+/// In a child process: the limit applies to the process.
 TEST_F(TimelineFileTest, ADiskThatFillsUpCostsSpansOnly) {
   const pid_t child = fork();
   if (child == 0) {
@@ -219,7 +219,7 @@ TEST_F(TimelineFileTest, AnyKillLeavesWellFormedJson) {
   EXPECT_GT(with_spans, kills / 2);
 }
 
-TEST_F(TimelineFileTest, WhoReadsMeanwhileSeesWellFormedJson) {
+TEST_F(TimelineFileTest, IsWellFormedJsonForConcurrentReaders) {
   const pid_t child = endless_writer(path_, 60);
   while (!fs::exists(path_)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const int looks = full_tests() ? 50000 : 1000;

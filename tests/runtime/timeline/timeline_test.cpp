@@ -101,7 +101,7 @@ TEST_F(TimelineTest, KeepsEachPhaseAndCollective) {
   EXPECT_EQ(reader->counts().written, 500u);
 }
 
-TEST_F(TimelineTest, CollectivesAtOneTimeLieOnTracksOfTheirOwn) {
+TEST_F(TimelineTest, ConcurrentCollectivesHaveSeparateTracks) {
   Activity activity;
   {
     Timeline timeline(options(), activity);
@@ -144,10 +144,10 @@ TEST_F(TimelineTest, StartsAndStopsByCallAndBySwitch) {
     ++switches;
     one_step(activity, 4);
     EXPECT_FALSE(timeline.running());
-    switches += 2;  // on and off again before anybody looked
+    switches += 2;  // on and off again before the next look
     one_step(activity, 5);
     EXPECT_FALSE(timeline.running());
-    // After a while without work the writing thread sleeps; it wakes.
+    // The writing thread sleeps when idle, and must wake up.
     std::this_thread::sleep_for(250ms);
     ++switches;
     one_step(activity, 6);
@@ -161,7 +161,7 @@ TEST_F(TimelineTest, StartsAndStopsByCallAndBySwitch) {
   EXPECT_TRUE(Json::accept(text_of(path_)));
 }
 
-TEST_F(TimelineTest, WhatComesTooFastIsDroppedCountedAndHoldsUpNobody) {
+TEST_F(TimelineTest, SpansThatComeTooFastAreDroppedAndCounted) {
   Activity activity;
   std::uint64_t dropped = 0;
   constexpr int many = 300000;
@@ -178,7 +178,7 @@ TEST_F(TimelineTest, WhatComesTooFastIsDroppedCountedAndHoldsUpNobody) {
   EXPECT_EQ(spans_in(path_).size(), 1000u);
 }
 
-TEST_F(TimelineTest, WhatARankIsStuckInIsInTheFile) {
+TEST_F(TimelineTest, RecordsWhatARankIsStuckIn) {
   Activity activity;
   Timeline timeline(options(), activity);
   activity.tell(&timeline);
@@ -203,7 +203,7 @@ TEST_F(TimelineTest, WhatARankIsStuckInIsInTheFile) {
   activity.tell(nullptr);
 }
 
-TEST_F(TimelineTest, WithoutADiskTrainingGoesOn) {
+TEST_F(TimelineTest, TrainingContinuesWithoutADisk) {
   std::ofstream(folder_.path() + "/timeline") << "a file";
   Activity activity;
   {
@@ -221,7 +221,7 @@ TEST_F(TimelineTest, WithoutADiskTrainingGoesOn) {
   ASSERT_EQ(said_.size(), 1u);
 }
 
-/// The threads and all, killed anywhere.
+/// With all threads, killed at any moment.
 TEST_F(TimelineTest, AKilledRankLeavesWellFormedJson) {
   std::mt19937 random(6);
   const int kills = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 300 : 20;

@@ -21,7 +21,7 @@ StallNotice notice(int number) {
   return one;
 }
 
-TEST(AsyncNotifier, SaysEverythingInOrderBeforeItEnds) {
+TEST(AsyncNotifier, DeliversEverythingInOrderBeforeItEnds) {
   std::mutex mutex;
   std::vector<std::string> said;
   {
@@ -35,7 +35,7 @@ TEST(AsyncNotifier, SaysEverythingInOrderBeforeItEnds) {
   EXPECT_EQ(said, (std::vector<std::string>{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}));
 }
 
-TEST(AsyncNotifier, NeverKeepsTheOneWhoTells) {
+TEST(AsyncNotifier, NeverBlocksTheCaller) {
   struct Stuck {
     std::atomic<bool> go{false};
     std::atomic<int> said{0};
@@ -57,7 +57,7 @@ TEST(AsyncNotifier, NeverKeepsTheOneWhoTells) {
   EXPECT_EQ(stuck->said, 16) << "the rest had no room";
 }
 
-TEST(AsyncNotifier, MayHaveNobodyToTell) {
+TEST(AsyncNotifier, AcceptsAnEmptyCallback) {
   AsyncNotifier notifier({});
   notifier.tell(notice(1));
 }

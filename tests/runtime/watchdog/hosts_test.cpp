@@ -1,5 +1,5 @@
-// Ranks on several hosts: network namespaces with names of their own, as bench/hosts makes them.
-// Between them watchdogs have datagrams only. Needs root; skipped aloud without.
+// Ranks on several hosts: network namespaces with their own host names, set up by bench/hosts.
+// Their watchdogs are connected by datagrams only. Needs root; skips visibly without.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr int hosts = 3;
 constexpr int ranks_per_host = 2;
-constexpr const char* settings = "HOSTS_PREFIX=dlstall ";  // others measure on theirs
+constexpr const char* settings = "HOSTS_PREFIX=dlstall ";  // others may be measuring on theirs
 
 int in_shell(const std::string& command) {
   return std::system((settings + command + " >/dev/null 2>&1").c_str());
@@ -62,14 +62,14 @@ TEST_F(StallsBetweenHosts, ARankOnAnyOfThemIsNamed) {
                                                       host + " is stopped") != std::string::npos;
     };
     EXPECT_TRUE(job.find_line(named, hurt, hurt + 3s)) << job.text();
-    // It is said once, by one of all hosts.
+    // Reported once, by one of all hosts.
     job.listen(500ms);
     const std::string text = job.text();
     EXPECT_EQ(text.find("stall: "), text.rfind("stall: ")) << text;
   }
 }
 
-TEST_F(StallsBetweenHosts, WhatARankElsewhereDoesIsKnown) {
+TEST_F(StallsBetweenHosts, KnowsWhatARankOnAnotherHostDoes) {
   StartedRanks job(hosts * ranks_per_host, on_hosts("auto 1 60 1 4 before 3.5"));
   const auto told = [](const std::string& line) { return line.starts_with("stall: "); };
   const auto line = job.find_line(told, {}, Clock::now() + 60s);
@@ -77,10 +77,10 @@ TEST_F(StallsBetweenHosts, WhatARankElsewhereDoesIsKnown) {
   EXPECT_THAT(line->text, HasSubstr("rank 4 on dlstall2 has not arrived (data for "));
   EXPECT_THAT(line->text, HasSubstr("nanosleep < ")) << "its stack came over the network";
   EXPECT_EQ(job.wait(30s), 0) << job.text();
-  EXPECT_THAT(job.text(), HasSubstr(" goes on after "));
+  EXPECT_THAT(job.text(), HasSubstr(" continued after "));
 }
 
-TEST_F(StallsBetweenHosts, AHostWhoseLinkIsCutIsNamedAndNobodyStays) {
+TEST_F(StallsBetweenHosts, AHostWhoseLinkIsCutIsNamedAndAllRanksEnd) {
   StartedRanks job(hosts * ranks_per_host, on_hosts("auto 1 4 60"));
   ASSERT_TRUE(job.are_up()) << job.text();
   job.listen(300ms);
@@ -91,7 +91,7 @@ TEST_F(StallsBetweenHosts, AHostWhoseLinkIsCutIsNamedAndNobodyStays) {
            line.find("no word from dlstall2 (ranks 4-5)") != std::string::npos;
   };
   EXPECT_TRUE(job.find_line(told, cut, cut + 4s)) << job.text();
-  // On both sides of the cut the ranks end by themselves. mpirun may go on waiting for its other
+  // On both sides of the cut the ranks end by themselves. mpirun may keep waiting for its other
   // half.
   EXPECT_TRUE(job.ranks_gone(20s)) << job.text();
 }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t s = 1'000'000'000;
 constexpr std::int64_t stall = 10 * s;
 
-/// Waits in collective 7 since 12 s.
+/// Has waited in collective 7 for 12 s.
 RankState waiting(int rank) {
   RankState state;
   state.rank = rank;
@@ -43,14 +43,14 @@ std::vector<LateRank> late_with(const RankState& third) {
   return verdict ? verdict->late : std::vector<LateRank>{{-1, WhyLate::left}};
 }
 
-TEST(Judgement, NothingIsLateWhileNobodyWaitsLong) {
+TEST(Judgement, NothingIsLateBeforeTheStallTime) {
   auto short_wait = waiting(0);
   short_wait.waiting_age_ns = stall;
   EXPECT_FALSE(judge(std::vector{short_wait, busy(1, RankPhase::backward, 50)}, stall));
   EXPECT_FALSE(judge({}, stall));
 }
 
-TEST(Judgement, NamesWhoKeepsTheOthersWaitingAndWhy) {
+TEST(Judgement, NamesTheLateRanksAndTheReasons) {
   using testing::ElementsAre;
   EXPECT_THAT(late_with(busy(2, RankPhase::backward, 12)),
               ElementsAre(LateRank{2, WhyLate::not_arrived}));
@@ -62,7 +62,7 @@ TEST(Judgement, NamesWhoKeepsTheOthersWaitingAndWhy) {
   auto stopped = waiting(2);
   stopped.heartbeat_age_ns = stale_heartbeat_ns + 1;
   EXPECT_THAT(late_with(stopped), ElementsAre(LateRank{2, WhyLate::unresponsive}));
-  stopped.ended = 7;  // what it sent may still need it
+  stopped.ended = 7;  // others may still need it to deliver what it sent
   EXPECT_THAT(late_with(stopped), ElementsAre(LateRank{2, WhyLate::unresponsive}));
 
   auto dead = stopped;
@@ -79,7 +79,7 @@ TEST(Judgement, NamesWhoKeepsTheOthersWaitingAndWhy) {
   EXPECT_THAT(late_with(left), ElementsAre(LateRank{2, WhyLate::left}));
 }
 
-TEST(Judgement, TellsWhichCollectiveAndHowLong) {
+TEST(Judgement, NamesTheCollectiveAndTheDelay) {
   auto longer = waiting(1);
   longer.waiting_age_ns = 15 * s;
   auto later = waiting(2);
@@ -95,7 +95,7 @@ TEST(Judgement, TellsWhichCollectiveAndHowLong) {
   EXPECT_EQ(verdict->kind, CollectiveKind::all_reduce);
 }
 
-TEST(Judgement, WhoHasFinishedItIsNotLate) {
+TEST(Judgement, RanksThatFinishedItAreNotLate) {
   auto ahead = busy(2, RankPhase::update, 12);
   ahead.begun = ahead.ended = 7;
   EXPECT_EQ(late_with(ahead), (std::vector<LateRank>{{-1, WhyLate::left}}));
@@ -120,14 +120,14 @@ TEST(Judgement, RanksThatAllLackDataAreLateWithoutACollective) {
   EXPECT_EQ(verdict->late.size(), 2u);
   EXPECT_TRUE(is_suspicious(all, stall));
 
-  // A long forward pass is nobody's fault.
+  // A long forward pass is not a fault.
   const std::vector<RankState> some = {busy(0, RankPhase::data, 11),
                                        busy(1, RankPhase::forward, 12)};
   EXPECT_FALSE(judge(some, stall));
   EXPECT_FALSE(is_suspicious(some, stall));
 }
 
-/// Whatever states come: who is named is not waiting soundly, and is named once, in order.
+/// For any states: a named rank is not merely waiting, and is named once, in order.
 TEST(Judgement, HoldsForAnyStates) {
   std::mt19937 random(7);
   const auto below = [&](unsigned n) { return static_cast<int>(random() % n); };

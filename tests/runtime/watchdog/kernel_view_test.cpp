@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// A child that sleeps; killed with this.
+/// A sleeping child, killed by the destructor.
 class Child {
  public:
   Child() : pid_(fork()) {
@@ -65,7 +65,7 @@ TEST(KernelView, NamesTheSystemCall) {
   EXPECT_EQ(describe(read_kernel_view("", "", "")), "dead");
 }
 
-TEST(KernelView, AnyTextIsReadAsSomething) {
+TEST(KernelView, AcceptsAnyText) {
   std::mt19937 random(5);
   for (int i = 0; i < 20'000; ++i) {
     std::string stat(random() % 60, ' ');

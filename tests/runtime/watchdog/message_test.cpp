@@ -42,7 +42,7 @@ std::vector<std::vector<std::byte>> samples() {
                  token)};
 }
 
-TEST(WatchdogMessage, ComesBackAsItWent) {
+TEST(WatchdogMessage, RoundTrips) {
   const auto answer = decode(samples()[0], token, ranks);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->kind, MessageKind::answer);
@@ -72,7 +72,7 @@ TEST(WatchdogMessage, ComesBackAsItWent) {
   EXPECT_EQ(description->text, "poll < read_batch");
 }
 
-TEST(WatchdogMessage, IsOneDatagramHoweverMuchItHolds) {
+TEST(WatchdogMessage, FitsOneDatagramForAnyContent) {
   WatchdogMessage states{.kind = MessageKind::report};
   states.states.resize(200);
   EXPECT_LE(encode(states, token).size(), most_message_bytes);
@@ -83,7 +83,7 @@ TEST(WatchdogMessage, IsOneDatagramHoweverMuchItHolds) {
   EXPECT_TRUE(decode(encode(text, token), token, ranks));
 }
 
-TEST(WatchdogMessage, OfAnotherJobOrAboutUnknownRanksIsNone) {
+TEST(WatchdogMessage, OfAnotherJobOrAboutUnknownRanksIsRejected) {
   for (const auto& bytes : samples()) {
     EXPECT_TRUE(decode(bytes, token, ranks));
     EXPECT_FALSE(decode(bytes, JobToken{}, ranks));
@@ -97,14 +97,14 @@ TEST(WatchdogMessage, OfAnotherJobOrAboutUnknownRanksIsNone) {
   }
 }
 
-TEST(WatchdogMessage, DamagedBytesNeverNameWhatIsNotThere) {
+TEST(WatchdogMessage, DamagedBytesNeverNameUnknownRanks) {
   std::mt19937 random(11);
   const int rounds = std::getenv("DLLAUNCH_TEST_FULL") != nullptr ? 2'000'000 : 100'000;
   int accepted = 0;
   for (int i = 0; i < rounds; ++i) {
     auto bytes = samples()[random() % 4];
     for (unsigned hits = 1 + random() % 8; hits > 0; --hits) {
-      // Beyond the token: what does not carry it is refused at once.
+      // After the token: messages without it are refused at once.
       bytes[20 + random() % (bytes.size() - 20)] = static_cast<std::byte>(random());
     }
     if (random() % 4 == 0) bytes.resize(random() % (bytes.size() + 1));

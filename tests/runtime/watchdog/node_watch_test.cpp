@@ -1,4 +1,4 @@
-// A node of this process and two children, as the watchdog of rank 0 sees it.
+// A node of this process and two children, as seen by the watchdog of rank 0.
 #include "runtime/watchdog/node_watch.hpp"
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ TEST_F(NodeOfThree, ADeathIsNoticedAtOnceAndItsCauseNamed) {
   EXPECT_EQ(watch.to_poll().size(), 1u) << "or the watchdog would never sleep again";
 }
 
-TEST_F(NodeOfThree, WhoDiedAndWasReapedIsKnownWhereTheKernelTells) {
+TEST_F(NodeOfThree, KnowsADeathAfterReapingIfTheKernelReportsIt) {
   NodeWatch watch(met_.roster, met_.board);
   kill(pid_of(2), SIGUSR2);
   wait_for_end(watch, 2, true);
@@ -80,7 +80,7 @@ TEST_F(NodeOfThree, WhoDiedAndWasReapedIsKnownWhereTheKernelTells) {
   EXPECT_THAT(watch.end_of(2), testing::AnyOf("ended with exit code 3", "died"));
 }
 
-TEST_F(NodeOfThree, WhoSaidGoodbyeOrItsOwnLastWordsIsNotAnnounced) {
+TEST_F(NodeOfThree, RanksThatLeftOrReportedTheirOwnEndAreNotAnnounced) {
   NodeWatch watch(met_.roster, met_.board);
   met_.board.records()[1]->left = true;
   kill(pid_of(1), SIGKILL);

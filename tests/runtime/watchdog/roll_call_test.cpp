@@ -1,5 +1,5 @@
-// Whole clusters in one loop: every rank's roll call, a network that loses and delays, clocks of
-// their own on each node.
+// Whole clusters in one loop: every rank's roll call, a network that loses and delays messages, and
+// a separate clock on each node.
 #include "runtime/watchdog/roll_call.hpp"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ struct Cluster {
   int node_of(int rank) const { return rank / per_node; }
   std::int64_t clock_of(int rank) const { return now + (node_of(rank) + 1) * 777'000 * ms; }
 
-  /// As its node's ranks see it: those that do not run have old heartbeats.
+  /// As seen by its node's ranks: those that do not run have old heartbeats.
   std::vector<RankState> own_states(int rank) const {
     std::vector<RankState> own;
     for (const int each : nodes_[static_cast<std::size_t>(node_of(rank))]) {
@@ -77,7 +77,7 @@ struct Cluster {
     now += tick;
   }
 
-  /// Who judges with everything known, and when; -1: nobody within `until`.
+  /// Returns the rank that judges with complete information, and sets when; -1: none by `until`.
   int judge_by(std::int64_t until) {
     while (now <= until) {
       step();
@@ -116,7 +116,7 @@ void make_late(Cluster& cluster, int rank) {
   state.phase = RankPhase::forward;
 }
 
-TEST(RollCall, NobodySpeaksWhileNothingIsLate) {
+TEST(RollCall, SendsNothingWhileNothingIsLate) {
   Cluster cluster(8, 4);
   while (cluster.now < stall) cluster.step();
   EXPECT_EQ(cluster.sent, 0);
@@ -129,7 +129,7 @@ TEST(RollCall, OfOneNodeNeedsNoMessages) {
   EXPECT_EQ(cluster.sent, 0);
 }
 
-TEST(RollCall, TheFirstNodeJudgesWhoeverIsLate) {
+TEST(RollCall, TheFirstNodeJudgesWhicheverNodeIsLate) {
   for (const int late : {0, 3, 5, 31}) {
     Cluster cluster(8, 4);
     make_late(cluster, late);
@@ -201,7 +201,7 @@ TEST(RollCall, ManyNodesAreKnownAtOnceAndCostLittle) {
   const int judge = cluster.judge_by(stall + 500 * ms);
   ASSERT_EQ(judge, 0);
   EXPECT_EQ(cluster.verdict_of(judge)->late, (std::vector<LateRank>{{432, WhyLate::not_arrived}}));
-  // A second of waiting on: four rounds, after one in which contacts are made.
+  // A second of waiting: four rounds, after one in which contacts are made.
   for (int i = 0; i < 10; ++i) cluster.step();
   const long before = cluster.sent;
   const long before_judge = cluster.received[0];

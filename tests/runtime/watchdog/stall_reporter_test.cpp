@@ -12,7 +12,7 @@ Verdict late_since(std::int64_t waited_ns, std::uint64_t collective = 7) {
   return {.collective = collective, .waited_ns = waited_ns, .late = {{2, WhyLate::not_arrived}}};
 }
 
-TEST(StallReporter, IsToldAgainAfterTwiceTheTimeAndOnceWhenItIsOver) {
+TEST(StallReporter, RepeatsAfterTwiceTheTimeAndReportsTheEndOnce) {
   StallReporter story;
   EXPECT_EQ(story.next(std::nullopt, 100 * s), Turn::nothing);
   EXPECT_EQ(story.next(late_since(60 * s), 160 * s), Turn::tell);
@@ -29,7 +29,7 @@ TEST(StallReporter, IsToldAgainAfterTwiceTheTimeAndOnceWhenItIsOver) {
   EXPECT_EQ(story.next(std::nullopt, 342 * s), Turn::nothing);
 }
 
-TEST(StallReporter, AMomentWithoutAVerdictIsNoEnd) {
+TEST(StallReporter, AMomentWithoutAVerdictIsNotTheEnd) {
   StallReporter story;
   story.told(late_since(60 * s), 160 * s);
   EXPECT_EQ(story.next(std::nullopt, 170 * s), Turn::nothing);
@@ -37,7 +37,7 @@ TEST(StallReporter, AMomentWithoutAVerdictIsNoEnd) {
   EXPECT_EQ(story.next(std::nullopt, 172 * s), Turn::nothing);
 }
 
-TEST(StallReporter, AnotherCollectiveIsAnotherStory) {
+TEST(StallReporter, AnotherCollectiveIsAnotherStall) {
   StallReporter story;
   story.told(late_since(60 * s), 160 * s);
   EXPECT_EQ(story.next(late_since(61 * s, 8), 300 * s), Turn::tell_over);

@@ -30,7 +30,7 @@ StallContext scene_of(int ranks) {
   return scene;
 }
 
-TEST(StallText, SaysWhoIsLateWhereAndWhatItDoes) {
+TEST(StallText, NamesTheLateRankItsHostAndItsActivity) {
   auto scene = scene_of(8);
   scene.verdict.late = {{3, WhyLate::unresponsive},
                         {4, WhyLate::not_attending},
@@ -46,7 +46,7 @@ TEST(StallText, SaysWhoIsLateWhereAndWhatItDoes) {
       "rank 5 on n2 has not arrived (data for 63 s, step 812): poll < read_batch < main");
 }
 
-TEST(StallText, SaysWhatTheKernelKnowsOfWhoDoesNotAnswer) {
+TEST(StallText, ShowsTheKernelsViewOfARankThatDoesNotAnswer) {
   auto scene = scene_of(2);
   scene.verdict.late = {{0, WhyLate::died}, {1, WhyLate::unresponsive}};
   scene.doing = {{1, "blocked in the kernel in read (folio_wait_bit)"}};
@@ -57,43 +57,44 @@ TEST(StallText, SaysWhatTheKernelKnowsOfWhoDoesNotAnswer) {
       "read (folio_wait_bit)");
 }
 
-TEST(StallText, PutsFirstWhoDoesWhatNobodyElseDoes) {
+TEST(StallText, NamesTheOddRankFirst) {
   auto scene = scene_of(4);
   scene.doing = {{0, "poll < wait"}, {1, "poll < wait"}, {2, "sleep < wait"}, {3, "poll < wait"}};
-  EXPECT_EQ(stall_line(scene),
-            "stall: all_reduce #1234 (25.0 MB) is 61 s late, with every rank in it: the "
-            "communication does not move: rank 2 on n1: sleep < wait; ranks 0-1,3: poll < wait");
+  EXPECT_EQ(
+      stall_line(scene),
+      "stall: all_reduce #1234 (25.0 MB) is 61 s late, with every rank in it: the "
+      "communication makes no progress: rank 2 on n1: sleep < wait; ranks 0-1,3: poll < wait");
 }
 
-TEST(StallText, NamesFirstWhoWasStoppedInsideTheCollective) {
+TEST(StallText, NamesTheRankStoppedInsideTheCollectiveFirst) {
   auto scene = scene_of(4);
   scene.doing = {{0, "poll < wait"}, {1, "poll < wait"}, {2, "poll < wait"}, {3, "stopped"}};
   EXPECT_EQ(stall_line(scene),
             "stall: all_reduce #1234 (25.0 MB) is 61 s late, with every rank in it: the "
-            "communication does not move: rank 3 on n1 is stopped (data for 63 s, step 812); "
+            "communication makes no progress: rank 3 on n1 is stopped (data for 63 s, step 812); "
             "ranks 0-2: poll < wait");
 }
 
-TEST(StallText, DataThatDoesNotComeIsNoCollective) {
+TEST(StallText, MissingDataNamesNoCollective) {
   auto scene = scene_of(1);
   scene.verdict = {.waited_ns = 61 * s, .late = {{0, WhyLate::no_batch}}};
   scene.doing = {{0, "read < next"}};
   EXPECT_EQ(stall_line(scene),
             "stall: no rank has had a batch of data for 61 s: rank 0 on n0 has not arrived (data "
             "for 63 s, step 812): read < next");
-  EXPECT_EQ(over_line(scene.verdict), "stall: batches of data come again after 61 s");
+  EXPECT_EQ(over_line(scene.verdict), "stall: data is available again after 61 s");
 }
 
-TEST(StallText, EndsAndDeathsAreLinesOfTheirOwn) {
+TEST(StallText, EndsAndDeathsHaveTheirOwnLines) {
   const auto scene = scene_of(4);
-  EXPECT_EQ(over_line(scene.verdict), "stall: all_reduce #1234 (25.0 MB) goes on after 61 s");
+  EXPECT_EQ(over_line(scene.verdict), "stall: all_reduce #1234 (25.0 MB) continued after 61 s");
   RankState state = scene.ranks[3];
   state.phase = RankPhase::backward;
   EXPECT_EQ(death_line(state, "n1", "died of SIGKILL"),
             "rank 3 on n1 died of SIGKILL in backward, step 812");
 }
 
-TEST(StallText, StaysALineHoweverManyAreLateAndWhateverTheyDo) {
+TEST(StallText, StaysOneLineForAnyNumberOfLateRanks) {
   std::mt19937 random(3);
   for (const int ranks : {1, 9, 400, 8000}) {
     auto scene = scene_of(ranks);

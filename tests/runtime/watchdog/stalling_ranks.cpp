@@ -1,10 +1,10 @@
-// Ranks that do collectives in a loop under a watchdog, as training does, until they are stopped,
-// killed or told to sleep. The tests beside this file start it under mpirun.
+// Ranks that run collectives in a loop under a watchdog, as training does, until they are stopped,
+// killed or told to sleep. The tests next to this file start it under mpirun.
 //
 //   stalling_ranks COMMUNICATOR STALL_SECONDS ABORT_SECONDS LOOP_SECONDS [RANK WHERE SECONDS]
 //
-// WHERE the rank sleeps once, in its 20th round: before a collective, begun (between its start and
-// its wait), inside (its wait), after (the last one, before it leaves).
+// WHERE says when the rank sleeps, once, in its 20th round: before a collective, begun (between its
+// start and its wait), inside (its wait), after (the last one, before it leaves).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -36,8 +36,8 @@ struct Sleep {
   }
 };
 
-/// Its functions are named in stacks: outside the nameless namespace. Sleeps within wait(), where
-/// the rank looks as if it waited as all do.
+/// Outside the anonymous namespace, so that stacks name its functions. Sleeps within wait(), where
+/// the rank seems to wait like the others.
 class SleepyCommunicator final : public Communicator {
  public:
   SleepyCommunicator(std::unique_ptr<Communicator> inner, Sleep sleep)
@@ -102,7 +102,7 @@ void train(ObservedCommunicator& communicator, SleepyCommunicator& inner, Activi
     work();
     activity.enter(RankPhase::reduce);
     communicator.wait(pending);
-    // On a busy machine twenty rounds take longer than the seconds asked for.
+    // On a busy machine twenty rounds take longer than the requested seconds.
     double done = std::chrono::steady_clock::now() >= end && round >= sleepy_round ? 1 : 0;
     communicator.wait(communicator.all_reduce(&done, 1, DType::f64, ReduceOp::max));
     activity.set_step(round);
@@ -116,7 +116,7 @@ int run(const std::vector<std::string>& words) {
   auto env = read_rank_env(process_environment());
   if (!env || words.size() < 4) return 2;
   set_fatal_identity(env->rank, own_host());
-  // As dltrain does.
+  // As in dltrain.
   ::signal(SIGTERM, [](int) { asked_to_end = 1; });
   auto opened = open_communicator(words[0], *env);
   if (!opened) return 3;

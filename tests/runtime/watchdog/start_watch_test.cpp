@@ -16,7 +16,7 @@ void sleep_ms(int ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));
 }
 
-TEST(StartWatch, IsSilentWhereTheRanksStart) {
+TEST(StartWatch, IsSilentIfTheRanksStart) {
   std::atomic<int> heard{0};
   {
     const StartWatch watch({.stall_seconds = 10,
@@ -28,7 +28,7 @@ TEST(StartWatch, IsSilentWhereTheRanksStart) {
   EXPECT_EQ(heard, 0);
 }
 
-TEST(StartWatch, SaysSoEverLessOftenAndThenGivesUp) {
+TEST(StartWatch, ReportsAtGrowingIntervalsAndThenGivesUp) {
   std::mutex mutex;
   std::vector<std::string> said;
   std::atomic<bool> over{false};

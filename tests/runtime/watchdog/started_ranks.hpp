@@ -1,4 +1,4 @@
-// Real ranks that a test starts, reads line by line as they speak, and hurts.
+// Real ranks that a test starts, stops and kills, with their output line by line.
 #pragma once
 
 #include <sys/types.h>
@@ -21,25 +21,25 @@ class StartedRanks {
 
   /// `argv` starts `ranks` ranks of stalling_ranks.
   StartedRanks(int ranks, const std::vector<std::string>& argv);
-  /// Kills whatever of it still lives.
+  /// Kills all that is still alive.
   ~StartedRanks();
   StartedRanks(const StartedRanks&) = delete;
   StartedRanks& operator=(const StartedRanks&) = delete;
 
-  /// Every rank has said which process it is. False: not within 60 s.
+  /// Waits until every rank has printed its process id. False: not within 60 s.
   bool are_up();
   pid_t process_of(int rank) const { return processes_[static_cast<std::size_t>(rank)]; }
   pid_t starter() const { return starter_; }
 
-  /// The first line since `from` that is wanted, also among those read before.
+  /// Returns the first line since `from` for which `wanted` holds, including lines read before.
   std::optional<Line> find_line(const std::function<bool(const std::string&)>& wanted,
                                 Clock::time_point from, Clock::time_point until);
-  /// Reads for so long.
+  /// Reads output for `time`.
   void listen(std::chrono::milliseconds time);
 
-  /// The starter's exit code, 128+n for a signal; nothing: not within `limit`.
+  /// The launcher's exit code, 128+n for a signal; nullopt: still running after `limit`.
   std::optional<int> wait(std::chrono::seconds limit);
-  /// No rank and no starter lives, within `limit`.
+  /// Whether all ranks and the launcher are gone within `limit`.
   bool all_gone(std::chrono::milliseconds limit);
   bool ranks_gone(std::chrono::milliseconds limit);
 
@@ -57,7 +57,7 @@ class StartedRanks {
   std::vector<Line> lines_;
 };
 
-/// mpirun of `ranks` stalling_ranks on this machine.
+/// The mpirun command for `ranks` stalling_ranks on this machine.
 std::vector<std::string> on_this_machine(int ranks, std::vector<std::string> words);
 std::string stalling_ranks_program();
 bool has_mpirun();

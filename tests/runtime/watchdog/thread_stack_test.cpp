@@ -10,7 +10,7 @@
 
 namespace dllaunch {
 
-/// Outside the nameless namespace, so that the dynamic symbol table has it.
+/// Outside the anonymous namespace, so that the dynamic symbol table has it.
 void wait_in_a_named_function(std::atomic<pid_t>& thread, const std::atomic<bool>& end) {
   thread = static_cast<pid_t>(::syscall(SYS_gettid));
   while (!end) std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -48,7 +48,7 @@ TEST(ThreadStack, NamesWhereAnotherThreadIs) {
   }
 }
 
-TEST(ThreadStack, OfAThreadThatIsGoneThereIsNone) {
+TEST(ThreadStack, OfAnEndedThreadIsEmpty) {
   ASSERT_TRUE(prepare_stacks());
   pid_t gone = 0;
   {
@@ -56,7 +56,7 @@ TEST(ThreadStack, OfAThreadThatIsGoneThereIsNone) {
     gone = sleeper.id();
   }
   EXPECT_EQ(stack_of(gone, 100ms), "");
-  // And it does not stand in the way of the next.
+  // And it does not block the next one.
   const Sleeper sleeper;
   EXPECT_NE(stack_of(sleeper.id(), 2000ms), "");
 }

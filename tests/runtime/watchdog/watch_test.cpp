@@ -1,5 +1,5 @@
-// Watchdogs of ranks that are threads of this process: on one node through memory, on several
-// through datagrams.
+// Watchdogs of ranks that are threads of this process: through memory on one node, through
+// datagrams on several.
 #include "runtime/watchdog/watch.hpp"
 
 #include <gmock/gmock.h>
@@ -80,8 +80,8 @@ TEST(Watch, SaysNothingWhileNothingIsLate) {
 
 constexpr std::int64_t second = 1'000'000'000;
 
-/// The watchdog of a job of one rank that waits for its first collective since time 0, asked to
-/// look at the given times. It would end this process if it gave up.
+/// The watchdog of a one-rank job that has waited for its first collective since time 0, ticking at
+/// the given times. It would end this process if it gave up.
 std::vector<StallNotice> told_at(const std::vector<std::int64_t>& times, double stall_seconds) {
   std::vector<StallNotice> notices;
   run_as_threads(1, [&](std::unique_ptr<Communicator> communicator) {
@@ -99,7 +99,7 @@ std::vector<StallNotice> told_at(const std::vector<std::int64_t>& times, double 
   return notices;
 }
 
-TEST(Watch, AJobThatWasSuspendedAndGoesOnHasNotWaitedMeanwhile) {
+TEST(Watch, ASuspensionOfTheJobIsNotWaiting) {
   std::vector<std::int64_t> times;
   for (int i = 0; i < 30; ++i) times.push_back(1000 * second + i * second / 10);
   for (int i = 0; i < 300; ++i) times.push_back(1900 * second + i * second / 10);
@@ -110,7 +110,7 @@ TEST(Watch, AJobThatWasSuspendedAndGoesOnHasNotWaitedMeanwhile) {
   EXPECT_NEAR(late[0].seconds, 60, 2);
 }
 
-TEST(Watch, OneThatIsStarvedAllTheTimeJudgesAllTheSame) {
+TEST(Watch, AStarvedOneStillJudges) {
   std::vector<std::int64_t> times;
   for (int i = 0; i < 10; ++i) times.push_back(1000 * second + i * 7 * second / 10);
   EXPECT_FALSE(told_at(times, 1).empty()) << "7 s";

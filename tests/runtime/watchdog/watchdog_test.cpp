@@ -66,7 +66,7 @@ TEST_F(Stalls, RanksStoppedOrKilledAnywhereAreNamedInTime) {
     const auto hurt = Clock::now();
     kill(job.process_of(victim), killed ? SIGKILL : SIGSTOP);
     expect_named(job, victim, hurt);
-    // mpirun ends the others of a dead rank; of a stopped one, all go with it.
+    // mpirun ends the other ranks if one dies; if one is stopped, all end with mpirun.
     if (!killed) kill(job.starter(), SIGKILL);
     EXPECT_TRUE(job.all_gone(15s)) << job.text();
     if (HasFailure()) return;
@@ -83,8 +83,8 @@ TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
       const auto slept = job.find_line(sleeps, {}, Clock::now() + 60s);
       ASSERT_TRUE(slept) << job.text();
       expect_named(job, 1, slept->at);
-      // The same line says where it is, and another that all is well again.
-      const auto over = [](const std::string& line) { return contains(line, " goes on after "); };
+      // The same line says where it is, and another one reports the recovery.
+      const auto over = [](const std::string& line) { return contains(line, " continued after "); };
       if (where != "after") {
         EXPECT_TRUE(job.find_line(over, slept->at, Clock::now() + 5s)) << job.text();
       }
@@ -97,17 +97,17 @@ TEST_F(Stalls, RanksThatSleepBeforeAndAfterTheStartOfACollectiveAreNamed) {
 TEST_F(Stalls, ARankThatSleepsWithinACollectiveStandsApartFromTheOthers) {
   StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "1", "2", "inside", "3.2"}));
   const auto stuck = [](const std::string& line) {
-    return contains(line, "the communication does not move");
+    return contains(line, "the communication makes no progress");
   };
   const auto line = job.find_line(stuck, {}, Clock::now() + 60s);
   ASSERT_TRUE(line) << job.text();
-  // Who does what nobody else does comes first.
-  EXPECT_THAT(line->text, testing::HasSubstr("does not move: rank 2 on ")) << job.text();
+  // A rank that does what no other does comes first.
+  EXPECT_THAT(line->text, testing::HasSubstr("makes no progress: rank 2 on ")) << job.text();
   EXPECT_THAT(line->text, testing::HasSubstr("SleepyCommunicator::wait"));
   EXPECT_EQ(job.wait(20s), 0) << job.text();
 }
 
-TEST_F(Stalls, NothingIsSaidWhileAllGoesWell) {
+TEST_F(Stalls, NothingIsReportedWhileAllGoesWell) {
   StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "2", "2.5"}));
   EXPECT_EQ(job.wait(30s), 0) << job.text();
   EXPECT_THAT(job.text(), testing::Not(testing::HasSubstr("stall"))) << job.text();
@@ -133,7 +133,7 @@ TEST_F(Stalls, AfterTheLastWarningEverythingEndsAlsoWhatIsStopped) {
 TEST_F(Stalls, RanksWithoutTheirMpirunEndAlsoWhatIsStopped) {
   StartedRanks job(ranks, on_this_machine(ranks, {"auto", "1", "60", "60"}));
   ASSERT_TRUE(job.are_up()) << job.text();
-  // Nor do they leave shared memory: its names are gone while they live.
+  // They leave no shared memory either: its names are removed while they run.
   std::ostringstream maps;
   maps << std::ifstream("/proc/" + std::to_string(job.process_of(1)) + "/maps").rdbuf();
   EXPECT_THAT(maps.str(), testing::HasSubstr("_segment."));

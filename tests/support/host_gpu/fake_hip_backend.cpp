@@ -1,6 +1,6 @@
-// The hip backend as its module has it, on the host: kernels, descriptors and columns
-// are its own, MIOpen and rocBLAS fakes that compute what they are asked for. The table of a test
-// program, in which it stands beside `reference`.
+// The hip backend on the host: its own kernels, descriptors and layouts, with fakes of MIOpen and
+// rocBLAS that compute what they are asked. Also the backend table of a test program, next to
+// `reference`.
 #include <vector>
 
 #include "tests/support/host_gpu/fake_libraries.hpp"
@@ -14,8 +14,8 @@ extern "C" void dllaunch_open_hip(dllaunch::gpu::GpuOpening& opening);
 namespace dllaunch {
 namespace {
 
-/// Now the one good solution, now the other, so that none is tried out: loops on a host take their
-/// time. Nothing is kept from one test to the next: no cache.
+/// Offers one valid solution at a time, alternating, so that none is benchmarked: loops on a host
+/// are slow. Tests share nothing: no cache.
 Result<std::unique_ptr<Backend>> open() {
   static int turn = 0;
   auto& named = fake_miopen().solutions;

@@ -1,4 +1,4 @@
-// The fake MIOpen and rocBLAS as tests set them and look at them.
+// How tests configure and inspect the fake MIOpen and rocBLAS.
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,14 @@
 
 namespace dllaunch {
 
-/// Solutions by number. Those that may not be taken give NaN.
+/// Solutions by number. Those that must not be chosen yield NaN.
 constexpr std::uint64_t fake_winograd = 7;
 constexpr std::uint64_t fake_fft = 9;
-constexpr std::uint64_t fake_shuffled = 21;    // named only where order may change
-constexpr std::uint64_t fake_rounded = 23;     // named only where f16 may be rounded to bf16
-constexpr std::uint64_t fake_tf32 = 25;        // named only where f32 may be, from MIOpen 3.5.2 on
-constexpr std::uint64_t fake_uncompiled = 37;  // its compilation fails
-constexpr std::uint64_t fake_hungry = 41;      // asks for more than anybody has
+constexpr std::uint64_t fake_shuffled = 21;    // listed only if the order may change
+constexpr std::uint64_t fake_rounded = 23;     // listed only if f16 may be rounded to bf16
+constexpr std::uint64_t fake_tf32 = 25;        // listed only if f32 may be, from MIOpen 3.5.2 on
+constexpr std::uint64_t fake_uncompiled = 37;  // fails to compile
+constexpr std::uint64_t fake_hungry = 41;      // needs more workspace than there is
 constexpr std::uint64_t fake_implicit = 31;    // with a workspace
 constexpr std::uint64_t fake_direct = 35;      // without
 
@@ -30,14 +30,15 @@ struct FakeMiopen {
   std::vector<std::size_t> version = {MIOPEN_VERSION_MAJOR, MIOPEN_VERSION_MINOR,
                                       MIOPEN_VERSION_PATCH};
   bool starts = true;
-  /// In the order in which they are named; fake_shuffled and the like where the convolution allows.
+  /// In the order in which they are listed; fake_shuffled and the like only if the convolution
+  /// permits.
   std::vector<std::uint64_t> solutions = {fake_winograd,   fake_fft,      fake_hungry,
                                           fake_uncompiled, fake_tf32,     fake_shuffled,
                                           fake_rounded,    fake_implicit, fake_direct};
-  std::set<std::uint64_t> fails = {};                             // that compile, and do not run
-  std::map<std::uint64_t, std::chrono::milliseconds> takes = {};  // of a solution, at least
-  std::vector<std::uint64_t> runs = {};                           // since the beginning
-  std::vector<miopenAcceleratorQueue_t> streams = {};             // that it was told
+  std::set<std::uint64_t> fails = {};                             // compile, but fail to run
+  std::map<std::uint64_t, std::chrono::milliseconds> takes = {};  // minimum duration of a solution
+  std::vector<std::uint64_t> runs = {};                           // so far
+  std::vector<miopenAcceleratorQueue_t> streams = {};             // passed by the caller
 };
 inline FakeMiopen& fake_miopen() {
   static FakeMiopen fake;
@@ -48,15 +49,15 @@ struct FakeRocblas {
   std::string version = "4.2.1.5f2e1a";
   bool starts = true;
   std::size_t products = 0;
-  std::size_t without_workspace = 0;   // of them
-  std::vector<void*> workspaces = {};  // that it was told
+  std::size_t without_workspace = 0;   // of the runs
+  std::vector<void*> workspaces = {};  // passed by the caller
 };
 inline FakeRocblas& fake_rocblas() {
   static FakeRocblas fake;
   return fake;
 }
 
-/// One element of memory of a type.
+/// Reads one element of a type.
 inline float fake_read(const void* memory, DType type, std::ptrdiff_t i) {
   if (type == DType::f16) return to_float(static_cast<const Float16*>(memory)[i]);
   if (type == DType::bf16) return to_float(static_cast<const BFloat16*>(memory)[i]);
@@ -71,7 +72,7 @@ inline void fake_write(void* memory, DType type, std::ptrdiff_t i, float value) 
     static_cast<float*>(memory)[i] = value;
   }
 }
-/// Of the current thread's device.
+/// Whether it is on the current thread's device.
 inline bool fake_on_device(const void* memory) {
   return host_gpu_of(memory) == host_gpu_of_thread();
 }

@@ -35,7 +35,7 @@ namespace {
 
 enum class Pass { forward, data, weights };
 
-/// A convolution, whichever pass: what the caller's three tensors are in it.
+/// A convolution in any direction: which role each of the caller's three tensors plays.
 struct Problem {
   Pass pass;
   const miopenTensorDescriptor* x;
@@ -154,7 +154,7 @@ std::ptrdiff_t place(const miopenTensorDescriptor& tensor, const Five& at) {
   return offset;
 }
 
-/// visit(index) for every element of a tensor.
+/// Calls visit(index) for every element of a tensor.
 template <typename Visit>
 void for_each(const Five& sizes, const Visit& visit) {
   Five at{};
@@ -169,7 +169,7 @@ void for_each(const Five& sizes, const Visit& visit) {
   }
 }
 
-/// visit(y, x, w), places by the descriptors' strides, for every product.
+/// Calls visit(y, x, w), offsets by the descriptors' strides, for every product.
 template <typename Visit>
 void for_each_product(const Problem& problem, const Visit& visit) {
   const auto& [pass, x, w, y, window] = problem;
@@ -217,8 +217,8 @@ void compute(const Problem& problem, const void* first, const void* second, void
   });
 }
 
-/// As strict as can be: what is not compiled, not on this device or given another workspace than
-/// asked for is refused.
+/// As strict as possible: rejects solutions that are not compiled, memory that is not on this
+/// device, and any workspace but the requested one.
 miopenStatus_t run(miopenHandle_t handle, const Problem& problem, const void* first,
                    const void* second, void* result, const miopenTensorDescriptor& to,
                    void* workspace, std::size_t workspace_size, std::uint64_t solution) {
@@ -281,7 +281,7 @@ miopenStatus_t miopenDestroyTensorDescriptor(miopenTensorDescriptor_t tensor) {
   delete tensor;
   return miopenStatusSuccess;
 }
-/// Of an image the depth is one, and comes third.
+/// An image has depth one, in third place.
 miopenStatus_t miopenSetTensorDescriptor(miopenTensorDescriptor_t tensor, miopenDataType_t type,
                                          int dimensions, const int* sizes, const int* strides) {
   if (dimensions != 4 && dimensions != 5) return miopenStatusBadParm;

@@ -21,7 +21,7 @@ DType type_of(rocblas_datatype type) {
   return type == rocblas_datatype_bf16_r ? DType::bf16 : DType::f32;
 }
 
-/// A matrix by columns, as BLAS has it.
+/// A column-major matrix, as in BLAS.
 struct Matrix {
   const void* memory;
   rocblas_datatype type;
@@ -87,7 +87,7 @@ rocblas_status rocblas_gemm_ex(rocblas_handle handle, rocblas_operation first,
   if (lda < (first_transposed ? k : m) || ldb < (second_transposed ? n : k) || ldc < m || ldd < m) {
     return rocblas_status_invalid_size;
   }
-  // Of the kinds of products that rocBLAS has, those that add up in float.
+  // Of rocBLAS's products, supports those that accumulate in float.
   if (a_type != b_type || c_type != d_type || compute_type != rocblas_datatype_f32_r ||
       (c_type != a_type && c_type != rocblas_datatype_f32_r) || flags != 0) {
     return rocblas_status_not_implemented;

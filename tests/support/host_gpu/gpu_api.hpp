@@ -1,6 +1,5 @@
-// A machine with GPUs for machines without: what runtime/gpu/*/gpu_api.hpp promises, done by the
-// host. It refuses what would go wrong on real ones: memory of another device than the thread's
-// own, more memory than there is, what was freed.
+// GPUs for machines without one: the interface of runtime/gpu/*/gpu_api.hpp, run by the host.
+// Rejects what would fail on real ones: another device's memory, out-of-memory, use after free.
 #pragma once
 
 #include <algorithm>
@@ -20,26 +19,26 @@
 namespace dllaunch {
 
 enum class GpuStatus { success, not_ready, out_of_memory, no_device, wrong_device, recording };
-/// What is done again as it was given: arguments by value stay what they were.
+/// Replayed as captured: by-value arguments keep their values.
 struct HostRecording {
   std::vector<std::function<void()>> work = {};
   int device = 0;
 };
 constexpr std::size_t host_recording_bytes = 4096;  // of its device
 using GpuRecording = HostRecording*;
-/// What is given to a stream is done when somebody asks, in its order; the default one, nullptr,
-/// does it at once.
+/// Work on a stream runs in order, and only when something waits for it; on the default one,
+/// nullptr, at once.
 struct HostStream {
-  std::deque<std::function<bool()>> work = {};  // each true when it is done
+  std::deque<std::function<bool()>> work = {};  // each returns true when done
   std::uint64_t given = 0;
   std::uint64_t done = 0;
-  std::uint64_t follows = 0;  // so much of the default stream comes before what is given next
+  std::uint64_t follows = 0;  // work of the default stream that precedes what is added next
 };
 using GpuStream = HostStream*;
 struct HostEvent {
   HostStream* stream = nullptr;
-  std::uint64_t at = 0;  // what its stream had been given
-  float ms = 0;          // of the clock, on the default stream
+  std::uint64_t at = 0;  // the amount of work on its stream then
+  float ms = 0;          // by the clock, on the default stream
 };
 using GpuEvent = HostEvent*;
 
@@ -50,7 +49,7 @@ constexpr const char* gpu_vendor_api = "host";
 constexpr int gpu_built_with = 13000;
 constexpr VersionUnits gpu_version_units = cuda_units;
 
-/// What tests set, and what they look at.
+/// Set or inspected by tests.
 struct HostGpus {
   std::vector<std::string> pci = {"0000:01:00.0"};
   int driver = 13000;
@@ -62,17 +61,17 @@ struct HostGpus {
   };
   std::map<const std::byte*, Piece> pieces = {};
   std::map<int, std::size_t> in_use = {};
-  std::size_t allocations = 0;                            // since the beginning
-  std::map<const void*, std::size_t> pinned_pieces = {};  // of the host
-  std::size_t pinned = 0;                                 // bytes of them
+  std::size_t allocations = 0;                            // so far
+  std::map<const void*, std::size_t> pinned_pieces = {};  // on the host
+  std::size_t pinned = 0;                                 // total bytes
   bool refuses_pinning = false;
-  std::uint64_t follows = 0;   // of the default stream, what a copy on another one comes after
-  std::size_t kernels = 0;     // that were given one by one
+  std::uint64_t follows = 0;   // the default stream's work that a copy on another stream follows
+  std::size_t kernels = 0;     // launched individually
   std::size_t plays = 0;       // of recordings
-  std::size_t recordings = 0;  // that there are
+  std::size_t recordings = 0;  // alive
   bool refuses_recording = false;
   bool refuses_playing = false;
-  bool refuses_library_calls = false;  // while a stream is recorded
+  bool refuses_library_calls = false;  // during a capture
   float clock_ms = 0;                  // stands still until a test moves it
   std::size_t beside = 0;              // bytes copied on other streams than the default one, so far
   std::mutex mutex = {};
@@ -81,17 +80,17 @@ inline HostGpus& host_gpus() {
   static HostGpus gpus;
   return gpus;
 }
-/// Each thread has its own, as with the real ones.
+/// Per thread, as on real GPUs.
 inline int& host_gpu_of_thread() {
   thread_local int device = 0;
   return device;
 }
-/// What this thread has given its device's default stream so far.
+/// The amount of work that this thread has put on its device's default stream.
 inline std::uint64_t& host_gpu_work() {
   thread_local std::uint64_t given = 0;
   return given;
 }
-/// The recording of this thread, and the stream to which it belongs.
+/// This thread's capture and its stream.
 struct HostRecorder {
   GpuStream stream = nullptr;
   GpuRecording kept = nullptr;
@@ -103,21 +102,21 @@ inline HostRecorder& host_gpu_recorder() {
 inline bool host_gpu_records() {
   return host_gpu_recorder().kept != nullptr;
 }
-/// Whether `work` was kept in place of being done. A stream that is not recorded would do it beside
-/// the recording, once.
+/// Whether `work` was captured rather than run. On a stream that is not captured it would run once,
+/// outside the capture.
 inline bool host_gpu_keeps(GpuStream stream, const std::function<void()>& work) {
   if (!host_gpu_records()) return false;
   if (stream != host_gpu_recorder().stream) std::abort();
   host_gpu_recorder().kept->work.push_back(work);
   return true;
 }
-/// What a library gives to a stream.
+/// A library's work on a stream.
 inline void host_gpu_compute(GpuStream stream, const std::function<void()>& work) {
   if (host_gpu_keeps(stream, work)) return;
   ++host_gpus().kernels;
   work();
 }
-/// The device that the byte lies on; -1: memory of the host.
+/// The device on which the byte is; -1: host memory.
 inline int host_gpu_of(const void* memory) {
   HostGpus& gpus = host_gpus();
   const std::lock_guard lock(gpus.mutex);
@@ -127,7 +126,7 @@ inline int host_gpu_of(const void* memory) {
   const auto& [start, piece] = *--behind;
   return byte < start + piece.bytes ? piece.device : -1;
 }
-/// From the beginning of the piece that it lies in; -1: memory of the host.
+/// The offset from the beginning of its allocation; -1: host memory.
 inline std::int64_t host_gpu_offset(const void* memory) {
   HostGpus& gpus = host_gpus();
   const std::lock_guard lock(gpus.mutex);
@@ -137,7 +136,7 @@ inline std::int64_t host_gpu_offset(const void* memory) {
   const auto& [start, piece] = *--behind;
   return byte < start + piece.bytes ? byte - start : -1;
 }
-/// May the current thread's device touch it?
+/// Whether the current thread's device may access it.
 inline bool host_gpu_reaches(const void* memory) {
   const int device = host_gpu_of(memory);
   return device < 0 || device == host_gpu_of_thread();
@@ -211,7 +210,7 @@ inline GpuStatus gpu_record(GpuEvent event, GpuStream stream) {
             .ms = host_gpus().clock_ms};
   return gpu_success;
 }
-/// Until it has done so much of what it was given.
+/// Runs the stream's work up to `until`.
 inline void host_gpu_run(HostStream& stream, std::uint64_t until) {
   while (stream.done < until) {
     if (!stream.work.front()()) continue;
@@ -219,7 +218,7 @@ inline void host_gpu_run(HostStream& stream, std::uint64_t until) {
     ++stream.done;
   }
 }
-/// The default stream does everything at once: so does what it waits for.
+/// The default stream runs everything at once, including what it waits for.
 inline GpuStatus gpu_wait_for(GpuStream stream, GpuEvent event) {
   if (host_gpu_records()) return GpuStatus::recording;
   if (event->stream != nullptr) {
@@ -258,7 +257,7 @@ inline GpuStatus gpu_allocate(void** memory, std::size_t bytes) {
   const int device = host_gpu_of_thread();
   if (gpus.in_use[device] + bytes > gpus.bytes_each) return GpuStatus::out_of_memory;
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(*memory, 0xFF, bytes);  // NaN: who reads what was never written shows
+  std::memset(*memory, 0xFF, bytes);  // NaN: exposes reads of uninitialized memory
   gpus.in_use[device] += bytes;
   ++gpus.allocations;
   gpus.pieces[static_cast<std::byte*>(*memory)] = {bytes, device};
@@ -274,7 +273,7 @@ inline GpuStatus gpu_free(void* memory) {
   std::free(memory);
   return gpu_success;
 }
-/// On the default stream now, on another as late as may be.
+/// Runs at once on the default stream, as late as possible on others.
 inline void host_gpu_give(GpuStream stream, const std::function<void()>& work) {
   if (host_gpu_keeps(stream, work)) return;
   if (stream == nullptr) {

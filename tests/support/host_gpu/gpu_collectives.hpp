@@ -1,7 +1,6 @@
-// Stands in for NCCL between fake GPUs, one a process: memory of the host, over MPI. What the real
-// one would not notice, and would answer with sums of things that do not belong together, or a
-// hang, it says: ranks that bring another piece of the arena than the others, memory of another
-// device, a collective that does not come after the GPU's work.
+// NCCL for fake GPUs, one per process: host memory over MPI. Reports what the real one would not
+// notice and would answer with a wrong sum or a hang: ranks that pass different pieces of the
+// arena, memory of another device, a collective that is not ordered after the GPU's work.
 #pragma once
 
 #include <mpi.h>
@@ -38,19 +37,19 @@ constexpr std::int64_t host_reduce_scatter = 2;
 constexpr std::int64_t host_all_gather = 3;
 constexpr std::int64_t host_broadcast = 4;
 
-/// A collective as one rank calls it. Plain numbers: they travel.
+/// A collective as one rank calls it. Plain numbers, since they are sent.
 struct HostCollective {
   std::int64_t kind = 0;
-  std::int64_t offset = 0;  // bytes from the beginning of the piece of memory
+  std::int64_t offset = 0;  // bytes from the beginning of the allocation
   std::int64_t count = 0;
   std::int64_t type = 0;
   std::int64_t op = 0;
   friend bool operator==(const HostCollective&, const HostCollective&) = default;
 };
 
-/// What tests look at.
+/// Inspected by tests.
 struct HostCollectives {
-  std::vector<std::string> devices = {};   // PCI address of each rank's, when they came together
+  std::vector<std::string> devices = {};   // PCI address of each rank's, at the start
   std::vector<HostCollective> calls = {};  // of this rank
   std::vector<std::string> complaints = {};
 };
@@ -60,7 +59,7 @@ inline HostCollectives& host_collectives() {
 }
 
 struct HostComm {
-  MPI_Comm calls = MPI_COMM_NULL;  // what ranks call, compared
+  MPI_Comm calls = MPI_COMM_NULL;  // to compare the ranks' calls
   MPI_Comm sums = MPI_COMM_NULL;
   int ranks = 1;
   int rank = 0;
@@ -80,7 +79,7 @@ inline ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-/// As the real one: two ranks on one device are refused.
+/// Like the real one, rejects two ranks on one device.
 inline ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int ranks, const ncclUniqueId& id,
                                            int rank, const ncclConfig_t*) {
   if (id.internal[0] != 'd') return ncclInvalidUsage;
@@ -131,8 +130,7 @@ inline ncclResult_t ncclCommDeregister(ncclComm_t, void*) {
   return ncclSuccess;
 }
 
-/// What a stream does of a collective: first the ranks compare what they were asked for, then they
-/// do it.
+/// A collective on a stream: the ranks first compare their calls, then perform it.
 class HostWork {
  public:
   using Start = std::function<void(MPI_Request&)>;
@@ -148,7 +146,7 @@ class HostWork {
                    &compare_);
   }
 
-  /// True when it is done; then it is not asked again.
+  /// Returns true when done; not called again after that.
   bool step() {
     int done = 0;
     if (compare_ != MPI_REQUEST_NULL) {
@@ -192,7 +190,7 @@ inline std::size_t host_bytes_of(ncclDataType_t type) {
   return sizes[type];
 }
 
-/// `memory` of `count` elements, of which the collective is about all.
+/// `memory` has all `count` elements of the collective.
 inline ncclResult_t host_collective(HostCollective call, void* memory, ncclComm_t comm,
                                     GpuStream stream, HostWork::Start start) {
   HostCollectives& seen = host_collectives();
@@ -214,7 +212,7 @@ inline ncclResult_t host_collective(HostCollective call, void* memory, ncclComm_
   return ncclSuccess;
 }
 
-/// In place, of floats: what gradients are.
+/// In place, of floats, as for gradients.
 inline ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
                                   ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                   GpuStream stream) {
@@ -227,7 +225,7 @@ inline ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count,
                          });
 }
 
-/// As the communicator calls it: the result is the rank's own part of what it brings.
+/// As the communicator calls it: the result is the rank's own part of its input.
 inline ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t count,
                                       ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                                       GpuStream stream) {

@@ -1,5 +1,5 @@
-// A kernel on the host: its body, called for each index. Backwards, since a GPU has no order: what
-// leans on one shows.
+// A kernel on the host: the function object is called for each index, backwards. A GPU has no
+// order, so this exposes code that relies on one.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The GPU backends' one source on the host, as a backend of its own, and the table of a test
-// program in which it stands beside `reference`: the bodies that test every backend test it too.
+// The GPU backends' common source as a backend on the host, and the backend table of a test
+// program, next to `reference`: the tests of every backend run on it too.
 #include "tests/support/host_gpu/host_math.hpp"
 #include "trainer/backends/backend.hpp"
 #include "trainer/backends/gpu/precisions.hpp"

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t workspace_bytes = 96;
 
-/// As a library that cannot be recorded: it has done nothing.
+/// Like a library that cannot be captured: nothing was done.
 bool library_refuses() {
   if (!host_gpus().refuses_library_calls || !host_gpu_records()) return false;
   refused("host math", "not supported while a stream is recorded");
@@ -22,7 +22,7 @@ void spoil(void* workspace) {
   std::memset(workspace, 0xFF, workspace_bytes);
 }
 
-/// What a tensor core reads of a float where TF32 is allowed.
+/// A float as a tensor core reads it with TF32.
 float factor_of(float x, bool tf32) {
   return tf32 ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & ~std::uint32_t{0x1FFF}) : x;
 }

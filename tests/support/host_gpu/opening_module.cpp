@@ -1,4 +1,4 @@
-// A module as dltrain loads one, that answers with what it was given.
+// A module as dltrain loads it; returns its arguments.
 #include "trainer/backends/gpu/opening/gpu_opening.hpp"
 
 extern "C" void answer_opening(dllaunch::gpu::GpuOpening& opening) {

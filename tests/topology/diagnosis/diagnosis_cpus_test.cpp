@@ -1,4 +1,4 @@
-// Each rule about CPUs fires on what it is for, and only there.
+// Each rule about CPUs fires on its problem, and only there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,7 +95,7 @@ TEST(Overlap, OfABoundWithAnUnboundRankCounts) {
       << "that they are unbound says it all";
 }
 
-TEST(Unbound, IsSaidOfRanksWithCompany) {
+TEST(Unbound, IsReportedForSeveralRanks) {
   EXPECT_EQ(verdict_of(two_sockets(), ranks_on(two_sockets(), each({"0-15", "0-15"})), "A03"),
             "WARN 0-1");
   EXPECT_EQ(verdict_of(two_sockets(), ranks_on(two_sockets(), each({"0-7", "8-15"})), "A03"), "");
@@ -103,7 +103,7 @@ TEST(Unbound, IsSaidOfRanksWithCompany) {
       << "alone on its node";
 }
 
-TEST(Unbound, IsNotSaidWhereThePlanWantsIt) {
+TEST(Unbound, IsNotReportedIfPlanned) {
   auto node = ranks_on(two_sockets(), each({"0-15", "0-15"}));
   node.request = PlacementRequest{.policy = BindPolicy::none};
   EXPECT_EQ(verdict_of(two_sockets(), node, "A03"), "");
@@ -181,7 +181,7 @@ TEST(IdleCores, AreNamedWithWhatUsesThem) {
                                      "0xf000f000; in a job file: binding: {cores: fill}"));
 }
 
-TEST(IdleCores, AreSilentWhereNobodyCouldHaveOneMore) {
+TEST(IdleCores, AreNotReportedIfNoRankCouldHaveOneMore) {
   const auto node = fixture("leonardo-booster.json");
   const auto filled = *place_ranks(node, {.cores = BindCores::fill});
   EXPECT_EQ(verdict_of(node, ranks_as_placed(node, filled), "A26"), "");
@@ -202,11 +202,11 @@ TEST(IdleCores, AreSilentWhereNobodyCouldHaveOneMore) {
   EXPECT_EQ(verdict_of(node, ranks_on(node, each({"0-31", "0-31", "0-31", "0-31"})), "A26"), "");
 }
 
-TEST(IdleCores, AreSilentWhereTheyWereLeftOnPurpose) {
+TEST(IdleCores, AreNotReportedIfLeftOnPurpose) {
   const auto node = fixture("leonardo-booster.json");
   auto near = ranks_as_placed(node, *place_ranks(node, {}));
   near.request = PlacementRequest{};
-  EXPECT_EQ(verdict_of(node, near, "A26"), "WARN") << "auto is nobody's word";
+  EXPECT_EQ(verdict_of(node, near, "A26"), "WARN") << "auto requests nothing";
   near.request = PlacementRequest{.cores = BindCores::near};
   EXPECT_EQ(verdict_of(node, near, "A26"), "");
   near.request = PlacementRequest{.cores_per_rank = 4};

@@ -1,4 +1,4 @@
-// Each rule about GPUs and NICs fires on what it is for, and only there.
+// Each rule about GPUs and NICs fires on its problem, and only there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ TEST(VisibleClash, OnAmd) {
   EXPECT_EQ(verdict_of(topology, node, "A10"), "FAIL 1-3");
 }
 
-TEST(VisibleClash, OfAGpuThatIsNotThereAndOfNone) {
+TEST(VisibleClash, OfAMissingGpuAndOfNone) {
   const auto topology = four_gpus();
   auto node = well_placed(topology);
   node.ranks[2].environment["CUDA_VISIBLE_DEVICES"] = "4";
@@ -142,7 +142,7 @@ TEST(GpuOrder, MattersWithTwoKindsOfGpu) {
   EXPECT_EQ(verdict_of(topology, node, "A19"), "");
 }
 
-TEST(GpuOrder, ThatIsNotPcisIsWorthKnowing) {
+TEST(GpuOrder, ReportsADifferenceFromPciOrder) {
   auto topology = four_gpus();
   std::swap(topology.gpus[0].pci, topology.gpus[3].pci);
   EXPECT_EQ(verdict_of(topology, well_placed(topology), "A19"), "OK");

@@ -1,4 +1,4 @@
-// Each rule about memory and limits fires on what it is for, and only there.
+// Each rule about memory and limits fires on its problem, and only there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

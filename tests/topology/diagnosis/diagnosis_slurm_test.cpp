@@ -1,4 +1,4 @@
-// Each rule about what was asked for fires on what it is for, and only there.
+// Each rule about the request fires on its problem, and only there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The diagnosis as a whole: what is placed well is told well, and the documents name every rule.
+// The whole diagnosis: good placements pass, and the documents name every rule.
 #include "topology/diagnosis/diagnosis.hpp"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ void expect_no_complaint(const Topology& topology, const PlacementRequest& reque
   const auto placement = place_ranks(topology, request);
   if (!placement) return;
   auto node = ranks_as_placed(topology, *placement);
-  // Who follows a plan says so; a plan in GPU order is what anyone would guess.
+  // Only a plan explains these; a plan in GPU order is what the diagnosis assumes anyway.
   if (request.order != RankOrder::gpu || request.mode != BindMode::cores || request.smt)
     node.request = request;
   const std::set<std::string> about_places = {"A01", "A02", "A03", "A04", "A05"};
@@ -45,7 +45,7 @@ void expect_no_complaints(const Topology& topology) {
           expect_no_complaint(topology, {.ranks = ranks, .mode = mode, .order = order, .smt = smt});
 }
 
-TEST(Diagnosis, DoesNotComplainOfOurOwnPlacements) {
+TEST(Diagnosis, PassesOurOwnPlacements) {
   for (const auto& name : fixture_names()) expect_no_complaints(fixture(name));
   for (const char* text : {"cores:2", "numa:2 cores:4 threads:2 gpus:3 nics:2",
                            "packages:2 numa:4 "
@@ -53,7 +53,7 @@ TEST(Diagnosis, DoesNotComplainOfOurOwnPlacements) {
     expect_no_complaints(machine(text));
 }
 
-TEST(Diagnosis, DoesNotComplainOnCaptures) {
+TEST(Diagnosis, PassesOnCaptures) {
   if (captured_files().empty()) GTEST_SKIP() << "no captured topologies beside the repository";
   for (const auto& path : captured_files()) {
     const auto topology = topology_from_xml(path);
@@ -76,7 +76,7 @@ TEST(Diagnosis, PutsTheWorstFirst) {
   EXPECT_FALSE(findings[0].cost.empty());
 }
 
-TEST(Diagnosis, OfNobodyLooksAtTheNodeAlone) {
+TEST(Diagnosis, WithoutRanksChecksOnlyTheNode) {
   const auto topology = machine("numa:2 cores:4 gpus:2");
   EXPECT_TRUE(diagnose(topology, ranks_on(topology, {})).empty());
   EXPECT_EQ(verdict_of(topology, NodeObservation{}, "A17"), "WARN");

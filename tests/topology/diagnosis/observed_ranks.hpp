@@ -1,4 +1,4 @@
-// Ranks as doctor would see them, made up for tests.
+// Ranks as doctor would observe them, made up for tests.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace dllaunch {
 
-/// One node with a rank of Slurm on each of `cpus`, that has loaded the runtime of the node's GPUs.
+/// One node with a Slurm rank on each of `cpus` that has loaded the runtime of the node's GPUs.
 inline NodeObservation ranks_on(const Topology& topology, const std::vector<IdSet>& cpus) {
   NodeObservation node{.host = "n1"};
   node.shared_memory = SharedMemory{std::uint64_t{1} << 36, std::uint64_t{1} << 36};
@@ -42,7 +42,7 @@ inline NodeObservation ranks_as_placed(const Topology& topology, const Placement
   return ranks_on(topology, cpus);
 }
 
-/// The finding of one rule; of id "" when it found nothing.
+/// The finding of one rule; its id is "" if there is none.
 inline Finding finding_of(const Topology& topology, const NodeObservation& node,
                           const std::string& id) {
   for (auto& finding : diagnose(topology, node))
@@ -50,7 +50,7 @@ inline Finding finding_of(const Topology& topology, const NodeObservation& node,
   return {};
 }
 
-/// "FAIL 0-1", the level and the ranks of one rule's worst finding; "" when it found nothing.
+/// "FAIL 0-1", the level and ranks of one rule's worst finding; "" if there is none.
 inline std::string verdict_of(const Topology& topology, const NodeObservation& node,
                               const std::string& id) {
   const auto finding = finding_of(topology, node, id);

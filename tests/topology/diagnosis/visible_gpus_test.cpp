@@ -97,7 +97,7 @@ TEST(VisibleGpus, OnAmdTheSecondVariableCountsAmongTheFirst) {
   EXPECT_EQ(seen("amd", {{"HIP_VISIBLE_DEVICES", "2"}, {"CUDA_VISIBLE_DEVICES", "2"}}),
             (Positions{2}));
 
-  // What Slurm without AutoDetect gives a task of --gpus-per-task=1.
+  // As Slurm without AutoDetect sets them for a task of --gpus-per-task=1.
   const auto clash = visible_gpus(
       node_of("amd"), rank_with({{"ROCR_VISIBLE_DEVICES", "3"}, {"CUDA_VISIBLE_DEVICES", "3"}}));
   EXPECT_EQ(clash.count, 0);
@@ -142,7 +142,7 @@ TEST(DrivenGpus, AreByLocalRankWhereAllAreVisible) {
   EXPECT_EQ(driven_gpus(four, rank_with({}, 2, 4)), (Positions{2}));
   EXPECT_EQ(driven_gpus(four, rank_with({}, 6, 8)), (Positions{2}));
   EXPECT_EQ(driven_gpus(four, rank_with({}, 0, 1)), (Positions{0, 1, 2, 3}));
-  // Two ranks of four GPUs: GPU 1, or the second half.
+  // The second of two ranks on four GPUs drives GPU 1, or the second half.
   EXPECT_EQ(driven_gpus(four, rank_with({}, 1, 2)), (Positions{1, 2, 3}));
   const VisibleGpus one{.gpus = {3}, .count = 1};
   EXPECT_EQ(driven_gpus(one, rank_with({}, 2, 4)), (Positions{3}));

@@ -24,7 +24,7 @@ TEST(CgroupPaths, OfVersionTwoIsOne) {
   EXPECT_EQ(paths.memory, "");
 }
 
-TEST(CgroupPaths, ThatLeadOutOfTheMountAreNone) {
+TEST(CgroupPaths, OutsideTheMountAreDropped) {
   EXPECT_EQ(parse_proc_cgroup("0::/../../etc").unified, "");
   EXPECT_EQ(parse_proc_cgroup("0::/a/..").unified, "");
   EXPECT_EQ(parse_proc_cgroup("0::a/b").unified, "");
@@ -32,7 +32,7 @@ TEST(CgroupPaths, ThatLeadOutOfTheMountAreNone) {
   EXPECT_EQ(parse_proc_cgroup("0::/a..b/c").unified, "/a..b/c");
 }
 
-TEST(CgroupPaths, AreOneLineBelowTheMountWhateverTheText) {
+TEST(CgroupPaths, StayBelowTheMountForAnyText) {
   std::mt19937 random(5);
   const std::string letters = "0012:,/.\nabc";
   const std::string words[] = {"0::/", "memory", "cpuset", "devices", "/.."};

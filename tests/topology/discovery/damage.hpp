@@ -1,4 +1,4 @@
-// Damaged text for parsers: the same seed damages alike on every machine.
+// Damaged text for parsers: a seed produces the same damage on every machine.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dllaunch {
 
-/// Small, fast and the same everywhere, which std::uniform_int_distribution is not.
+/// Small, fast and portable, unlike std::uniform_int_distribution.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -21,11 +21,11 @@ class Random {
   std::uint64_t state_;
 };
 
-/// `text` with one to four bytes changed, dropped, doubled or pieces moved.
+/// Returns `text` with one to four bytes changed, removed or doubled, or pieces moved.
 std::string damaged(std::string_view text, Random& random);
 
-/// Feeds `rounds` damaged versions of the samples to `parse` and prints the seed on failure.
-/// In damage_rounds.cpp: it needs GoogleTest, the rest does not.
+/// Passes `rounds` damaged versions of the samples to `parse`; prints the seed on failure. In
+/// damage_rounds.cpp: only this function needs GoogleTest.
 void with_damaged(const std::vector<std::string>& samples, int rounds, std::uint64_t seed,
                   const std::function<void(const std::string&)>& parse);
 

@@ -82,12 +82,12 @@ TEST(Discover, IsFastEnoughForEveryRank) {
   const auto ms = std::chrono::duration<double, std::milli>(best).count();
   RecordProperty("best_ms", std::to_string(ms));
   std::printf("discovery: %.1f ms\n", ms);
-  // 15 ms is what we want; a virtual machine traps on each word of PCI configuration that root may
+  // The goal is 15 ms, but a virtual machine traps on each word of PCI configuration that root may
   // read, and continuous integration is slow.
   EXPECT_LT(ms, 250);
 }
 
-// ---- XML: what is refused -------------------------------------------------------------------
+// ---- XML: refused ---------------------------------------------------------------------------
 
 TEST(TopologyFromXml, NamesTheFileAndWhatIsWrong) {
   const auto what = [](const std::string& path) { return topology_from_xml(path).error().what; };
@@ -125,7 +125,7 @@ TEST(TopologyFromXml, SurvivesDamagedXml) {
 }
 
 TEST(TopologyFromXml, SurvivesDamagedAttributes) {
-  // Random bytes mostly break the XML itself; numbers reach the code behind it.
+  // Random bytes mostly break the XML itself; damaged numbers reach the code behind the parser.
   const auto sample = xml_node(pci_device(1, "0302 [10de:20b0]", osdev("nvml0", gpu_type)));
   Random random(6);
   SCOPED_TRACE("seed 6");
@@ -149,7 +149,7 @@ TEST(TopologyFromXml, SurvivesDamagedAttributes) {
   }
 }
 
-// ---- XML: what is read ----------------------------------------------------------------------
+// ---- XML: accepted --------------------------------------------------------------------------
 
 TEST(TopologyFromXml, ReadsCoresCachesAndMemory) {
   const auto node = read(xml_node(""));
@@ -265,7 +265,7 @@ TEST(TopologyFromXml, RoundTripsThroughJson) {
   EXPECT_EQ(to_json(*again), to_json(node));
 }
 
-// ---- captures, where they are at hand -------------------------------------------------------
+// ---- captures, if available -----------------------------------------------------------------
 
 class Captures : public testing::Test {
  protected:
@@ -274,7 +274,7 @@ class Captures : public testing::Test {
   }
 };
 
-// What the record of each capture says.
+// The record of each capture.
 nlohmann::json catalog() {
   const auto folder = captured("x");
   std::ifstream file(folder.substr(0, folder.size() - 5) + "catalog.json");

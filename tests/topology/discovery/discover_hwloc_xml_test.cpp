@@ -16,7 +16,7 @@
 namespace dllaunch {
 namespace {
 
-/// What the XML says, read back, as JSON without its source.
+/// The XML, read back, as JSON without its source.
 nlohmann::ordered_json read_back(const std::string& xml) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() + "/node.xml") << xml;
@@ -46,7 +46,7 @@ TEST(MachineXml, ReadBackIsThisMachine) {
   EXPECT_EQ(read["nics"], here["nics"]);
 }
 
-TEST(MachineXml, KnowsWhatWeMayNotUse) {
+TEST(MachineXml, MarksWhatIsDisallowed) {
   const auto all = own_affinity();
   if (all.size() < 2) GTEST_SKIP() << "this process may use one CPU only";
   cpu_set_t before;
@@ -63,7 +63,7 @@ TEST(MachineXml, KnowsWhatWeMayNotUse) {
   EXPECT_EQ(read["present_cpus"], live()["present_cpus"]) << "the whole node stands in it";
 }
 
-TEST(MachineXml, IsNoOtherMachine) {
+TEST(MachineXml, IsNeverAnotherMachine) {
   setenv("HWLOC_SYNTHETIC", "pack:2 core:4 pu:1", 1);
   const auto xml = machine_xml();
   unsetenv("HWLOC_SYNTHETIC");

@@ -1,4 +1,4 @@
-// The stand-ins for the vendors' libraries that the tests build, and how they are to behave.
+// The fake vendor libraries that the tests build, and how to configure them.
 #pragma once
 
 #include <cstdlib>
@@ -9,7 +9,7 @@ namespace dllaunch {
 inline const std::string fake_nvml = DLLAUNCH_FAKE_NVML;
 inline const std::string fake_rocm_smi = DLLAUNCH_FAKE_ROCM_SMI;
 
-/// For its own lifetime, what the stand-ins do: "mig", "hang", ...
+/// Sets the fakes' behavior during its lifetime: "mig", "hang", ...
 class FakeGpus {
  public:
   explicit FakeGpus(const char* behaviour) { setenv("DLLAUNCH_FAKE_GPUS", behaviour, 1); }

@@ -1,9 +1,9 @@
-// Stands in for libnvidia-ml.so.1 where there is no NVIDIA GPU: the same C symbols, answers of a
-// machine that never was, and the faults we must survive. DLLAUNCH_FAKE_GPUS chooses: "" (four
-// GPUs), mig, hang, crash, no-driver, lost.
+// A fake libnvidia-ml.so.1 for machines without an NVIDIA GPU: the same C symbols, a fictitious
+// machine, and the faults we must survive. DLLAUNCH_FAKE_GPUS selects: "" (four GPUs), mig, hang,
+// crash, no-driver, lost.
 //
-// Four GPUs in two PCI domains with equal buses; the first two joined by four NVLinks, the other
-// two by twelve each to a switch.
+// Four GPUs in two PCI domains with equal buses. Four NVLinks join the first two; twelve each join
+// the other two to a switch.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

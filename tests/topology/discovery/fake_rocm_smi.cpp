@@ -1,7 +1,7 @@
-// Stands in for librocm_smi64.so where there is no AMD GPU: the same C symbols, answers of a
-// machine that never was. DLLAUNCH_FAKE_GPUS chooses: "" (two whole GPUs, the second at the lower
-// address), cpx (each cut in three), hang, crash; of its sensors also since6 (the layouts of ROCm
-// 6), hot, new-metrics (of an MI300, which tells no reasons this way), gone (nothing answers).
+// A fake librocm_smi64.so for machines without an AMD GPU: the same C symbols, a fictitious
+// machine. DLLAUNCH_FAKE_GPUS selects: "" (two whole GPUs, the second at the lower address), cpx
+// (each split in three), hang, crash. For sensors also: since6 (the layouts of ROCm 6), hot,
+// new-metrics (of an MI300, which does not report reasons this way), gone (nothing answers).
 #include <csignal>
 #include <cstdint>
 #include <cstdio>

@@ -95,7 +95,7 @@ TEST(WithInventory, MatchesPartitionsThatBothSee) {
   EXPECT_EQ(merged.gpus[0].partition, 1);
   EXPECT_EQ(merged.gpus[0].uuid, "GPU-4");
   EXPECT_EQ(merged.gpus[1].partition, 0);
-  // A process that may use one of the two.
+  // A process that may use only one of the two.
   auto one = nvidia(1, "0000:c1:00.0");
   one.vendor = "amd";
   const auto few = with_inventory(node, {says({one})});
@@ -114,7 +114,7 @@ TEST(WithInventory, AddsAGpuThatOnlyTheLibrarySaw) {
 }
 
 TEST(WithInventory, NumbersAroundGpusThatTheLibraryDoesNotShow) {
-  // A job that was given the last two: the runtime counts them from 0.
+  // A job with the last two GPUs: the runtime numbers them from 0.
   const auto node =
       with_inventory(two_domains(), {says({nvidia(0, "0001:07:00.0"), nvidia(1, "0001:0f:00.0")})});
   ASSERT_EQ(node.gpus.size(), 4u);
@@ -137,7 +137,7 @@ TEST(WithInventory, SurvivesALibraryThatRepeatsItself) {
   EXPECT_EQ(node.gpus.size(), 5u);
 }
 
-// ---- asking ---------------------------------------------------------------------------------
+// ---- queries --------------------------------------------------------------------------------
 
 TEST(ObserveGpus, AsksBothLibrariesInChildren) {
   const FakeGpus usual("");

@@ -28,7 +28,8 @@ TEST(NvmlLibrary, FindsAGpuByItsAddress) {
   EXPECT_EQ(*library.device_at("0000:07:00.0"), *library.device(0));
   const auto none = library.device_at("0000:08:00.0");
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().what, "GPU 0000:08:00.0: Driver Not Loaded");  // the stand-in's only words
+  EXPECT_EQ(none.error().what,
+            "GPU 0000:08:00.0: Driver Not Loaded");  // its only error text
 }
 
 TEST(NvmlLibrary, SaysWhyItCannotBeAsked) {

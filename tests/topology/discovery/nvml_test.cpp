@@ -1,4 +1,4 @@
-// NVML by way of a stand-in built here: there is no NVIDIA GPU in this test.
+// NVML through a fake built here: this test needs no NVIDIA GPU.
 #include "topology/discovery/nvml.hpp"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST(Nvml, SaysWhyThereIsNoAnswer) {
   const auto absent = read_nvml("libno-such-library.so.1");
   EXPECT_FALSE(absent.found);
   EXPECT_EQ(absent.why, "libno-such-library.so.1 is not on this machine");
-  // A library that is something else.
+  // Not NVML at all.
   const auto other = read_nvml(fake_rocm_smi);
   EXPECT_TRUE(other.found);
   EXPECT_EQ(other.why, fake_rocm_smi + " has no nvmlInit_v2");

@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-TEST(OwnAffinity, IsWhatTheKernelSays) {
+TEST(OwnAffinity, MatchesTheKernel) {
   const auto set = own_affinity();
   ASSERT_FALSE(set.empty());
   cpu_set_t kernel;

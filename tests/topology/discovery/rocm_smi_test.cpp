@@ -1,4 +1,4 @@
-// ROCm SMI by way of a stand-in built here: there is no AMD GPU in this test.
+// ROCm SMI through a fake built here: this test needs no AMD GPU.
 #include "topology/discovery/rocm_smi.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A small /sys written here: what the kernel shows of two GPUs, a BMC and a NIC.
+// Writes a small /sys: what the kernel shows of two GPUs, a BMC and a NIC.
 #include "topology/discovery/sysfs_gpus.hpp"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(SysfsGpus, ReadsWhatHwlocDidNotSee) {
   EXPECT_EQ(gpus[2].pci_path, "0001:c0/0001:c0:01.1");
 }
 
-TEST(SysfsGpus, PassesOverWhatItCannotRead) {
+TEST(SysfsGpus, SkipsWhatItCannotRead) {
   const TemporaryFolder folder;
   EXPECT_TRUE(read_sysfs_gpus(folder.path(), machine("cores:2")).empty());
   EXPECT_TRUE(read_sysfs_gpus("/no/such/sys", machine("cores:2")).empty());

@@ -84,7 +84,7 @@ TEST(TopologyFormat, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(refusal(R"({"nics": [{"fabric": 1}]})"),
             "topology JSON: nics[0].fabric is not true or false");
   EXPECT_EQ(refusal(R"({"gpus": [{"index": 0, "numa": [70000]}]})"),
-            "topology JSON: gpus[0].numa holds what is not a CPU or NUMA number");
+            "topology JSON: gpus[0].numa has an item that is not a CPU or NUMA number");
 }
 
 TEST(TopologyFormat, LoadsWhatAUserNames) {
@@ -95,7 +95,7 @@ TEST(TopologyFormat, LoadsWhatAUserNames) {
   EXPECT_EQ(node->source, "file " + path);
 }
 
-TEST(TopologyFormat, SaysWhichFileIsWrong) {
+TEST(TopologyFormat, NamesTheInvalidFile) {
   const auto what = [](const std::string& spec) { return load_topology(spec).error().what; };
   EXPECT_EQ(what("/no/such.json"), "cannot read /no/such.json: No such file or directory");
   EXPECT_EQ(what("synthetic:cores:x"), "synthetic topology: 'cores:x' needs a count of 1 to 4096");

@@ -5,8 +5,8 @@
 
 namespace dllaunch {
 
-/// One package, NUMA node and L3 of two cores with two CPUs each (0 and 2, 1 and 3); `devices` hang
-/// off a host bridge of the package. `machine` replaces allowed_cpuset="0xf" of the machine.
+/// One package, NUMA node and L3 of two cores with two CPUs each (0 and 2, 1 and 3); `devices` are
+/// attached to a host bridge of the package. `machine` replaces the machine's allowed_cpuset="0xf".
 std::string xml_node(const std::string& devices, const std::string& machine = "",
                      const std::string& version = "2.0");
 

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 const fs::path source_dir = DLLAUNCH_SOURCE_DIR;
 const fs::path fixtures = source_dir / "tests" / "fixtures" / "topology";
 
-// A checkout may be a worktree beside the main one.
+// The checkout may be a worktree next to the main one.
 fs::path captures() {
   const auto folder = source_dir / ".." / "shared" / "topologies";
   return fs::exists(folder) ? folder : source_dir / "shared" / "topologies";

@@ -1,4 +1,4 @@
-// Machines to test on: our own fixtures, synthetic ones, and captures where they are at hand.
+// Machines to test on: our fixtures, synthetic ones, and captures if available.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace dllaunch {
 
-/// A synthetic machine that is known to be well written.
+/// A synthetic machine; the text must be valid.
 Topology machine(std::string_view synthetic);
 
-/// tests/fixtures/topology/NAME, read as `--topology` would.
+/// tests/fixtures/topology/NAME, read as by `--topology`.
 Topology fixture(const std::string& name);
 
 /// Every file of tests/fixtures/topology, sorted.
 std::vector<std::string> fixture_names();
 
-/// Captured XML files that lie beside the repository, sorted; empty where there are none. They are
-/// other people's files: a test that needs them skips aloud without.
+/// Captured XML files next to the repository, sorted; empty if there are none. They belong to
+/// others and are not distributed: tests that need them skip visibly without.
 std::vector<std::string> captured_files();
 std::string captured(const std::string& id);
 

@@ -51,11 +51,12 @@ TEST(Synthetic, AddressesAreUnique) {
   EXPECT_EQ(std::unique(addresses.begin(), addresses.end()), addresses.end());
 }
 
-TEST(Synthetic, SaysWhatItDoesNotUnderstand) {
+TEST(Synthetic, NamesWhatItDoesNotUnderstand) {
   const auto what = [](std::string_view text) { return synthetic_topology(text).error().what; };
-  EXPECT_EQ(what("sockets:2"),
-            "synthetic topology: 'sockets:2' is none of packages, numa, l3, cores, threads, gpus, "
-            "nics, memory");
+  EXPECT_EQ(
+      what("sockets:2"),
+      "synthetic topology: 'sockets:2' is not one of packages, numa, l3, cores, threads, gpus, "
+      "nics, memory");
   EXPECT_EQ(what("cores:0"), "synthetic topology: 'cores:0' needs a count of 1 to 4096");
   EXPECT_EQ(what("cores:4097"), "synthetic topology: 'cores:4097' needs a count of 1 to 4096");
   EXPECT_EQ(what("gpus:-1"), "synthetic topology: 'gpus:-1' needs a count of 0 to 4096");

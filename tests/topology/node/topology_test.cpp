@@ -20,7 +20,7 @@ TEST(Topology, KnowsTheNumaNodesOfCpus) {
   EXPECT_EQ(node.numa_of({99}), IdSet{});
 }
 
-TEST(Topology, MemoryWithoutCpusIsBesideNobody) {
+TEST(Topology, MemoryWithoutCpusIsLocalToNoCpu) {
   const auto node = fixture("hbm-flat.json");
   EXPECT_EQ(node.numa_of(node.cpus()), (IdSet{0, 1}));
 }

@@ -54,7 +54,7 @@ int borders_inside(const std::vector<ShareUnit>& units,
   return count;
 }
 
-// The fewest borders that any even division into neighbours could have, by trying all.
+// The fewest borders of any even division into adjacent units, by brute force.
 int fewest_borders(const std::vector<ShareUnit>& units, int ranks) {
   const int count = static_cast<int>(units.size());
   int best = count;
@@ -117,7 +117,7 @@ TEST(CoreShares, MoreRanksThanUnitsShareWithNeighbours) {
 TEST(CoreShares, ANarrowClaimIsServedBeforeAWideOneIsRich) {
   const auto units = in_l3s({8, 8, 8, 8});
   const std::vector<int> all = first(32);
-  // Three claims on an L3 each and one on everything: it gets the L3 that nobody else can use.
+  // Three claims on one L3 each and one on everything, which gets the L3 that no other can use.
   const std::vector<ShareClaim> claims{{{0, 1, 2, 3, 4, 5, 6, 7}, 1},
                                        {{8, 9, 10, 11, 12, 13, 14, 15}, 1},
                                        {{16, 17, 18, 19, 20, 21, 22, 23}, 1},
@@ -127,19 +127,19 @@ TEST(CoreShares, ANarrowClaimIsServedBeforeAWideOneIsRich) {
   EXPECT_EQ(shares[0][0].size(), 8u);
 }
 
-TEST(CoreShares, NobodySharesWhileAnArrangementWithoutSharingExists) {
+TEST(CoreShares, NoRankSharesIfAnArrangementWithoutSharingExists) {
   // {0,1} x2 | {1,2} x1 | {2,3,4} x2: only a chain of moves seats all five.
   const std::vector<ShareClaim> claims{{{0, 1}, 2}, {{1, 2}, 1}, {{2, 3, 4}, 2}};
   EXPECT_TRUE(crowded_claims(claims).empty());
   EXPECT_EQ(crowded_claims({{{0, 1}, 2}, {{1, 2}, 2}, {{0, 2}, 2}}), (std::vector{0, 1, 2}));
 }
 
-TEST(CoreShares, ACrowdIsKeptApartFromWhoNeedsNoneOfItsUnits) {
+TEST(CoreShares, CrowdedClaimsExcludeThoseThatNeedNoneOfTheirUnits) {
   EXPECT_EQ(crowded_claims({{first(8), 2}, {{0}, 3}}), std::vector{1});
   EXPECT_EQ(crowded_claims({{{0, 1}, 2}, {{0}, 1}, {{2, 3}, 1}}), (std::vector{0, 1}));
 }
 
-// Independent judge: can each rank get one unit of its own? (Kuhn's matching.)
+// Independent check: can each rank get its own unit? (Kuhn's matching.)
 bool all_seated(const std::vector<ShareClaim>& claims, int units) {
   std::vector<int> holder(at(units), -1);
   std::vector<std::pair<int, int>> ranks;

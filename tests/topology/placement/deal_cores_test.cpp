@@ -48,7 +48,7 @@ TEST(DealCores, FewerCoresAreCloseOrSpread) {
             (Lists{"0,4"}));
 }
 
-TEST(DealCores, SaysWhenLocalCoresAreFewerThanAsked) {
+TEST(DealCores, WarnsIfLocalCoresAreFewerThanRequested) {
   const auto node = fixture("gpus-on-one-package.json");
   const auto dealt = deal(node, 2, {.cores_per_rank = 12, .cores = BindCores::near});
   EXPECT_EQ(lists(dealt), (Lists{"0-8", "9-17"}));
@@ -57,7 +57,7 @@ TEST(DealCores, SaysWhenLocalCoresAreFewerThanAsked) {
                    "GPUs"}));
 }
 
-TEST(DealCores, CoresThatAreAskedForMayBeFar) {
+TEST(DealCores, RequestedCoresMayBeFar) {
   const auto dealt = deal(fixture("gpus-on-one-package.json"), 2, {.cores_per_rank = 12});
   EXPECT_EQ(lists(dealt), (Lists{"0-8,18-20", "9-17,21-23"}));
   EXPECT_EQ(to_list(dealt.far[0]), "18-20");
@@ -76,7 +76,7 @@ TEST(DealCores, FarCoresComeBeforeThreadsAndSharing) {
       << "threads of the whole node where its cores are too few";
 }
 
-TEST(DealCores, DealsThreadsBeforeAnyoneShares) {
+TEST(DealCores, AssignsThreadsBeforeSharing) {
   const auto node = machine("cores:2 threads:2 gpus:1");
   const auto three = deal(node, 3);
   EXPECT_EQ(lists(three), (Lists{"0", "1", "3"}));
@@ -108,13 +108,13 @@ TEST(DealCores, AGpuOfUnknownLocalityTakesWhatIsLeft) {
 TEST(DealCores, ACrowdInsideAWiderDomainTakesNothingOfIt) {
   auto node = machine("cores:8 threads:2 gpus:2");
   node.gpus[0].cpus = {0, 8};
-  // Ranks 0, 2, 4 on a GPU beside one core; ranks 1, 3 on one that all cores are local to.
+  // Ranks 0, 2, 4 on a GPU with one local core; ranks 1, 3 on one to which all cores are local.
   const auto dealt = deal(node, 5);
   EXPECT_EQ(lists(dealt), (Lists{"0", "1-4", "0", "5-7", "8"}));
 }
 
 TEST(DealCores, ModeNumaDividesTheNodeInOrderOfGpus) {
-  // GPU 0 is beside the second L3, GPU 1 beside the first.
+  // GPU 0 is near the second L3, GPU 1 near the first.
   auto node = machine("l3:2 cores:4 gpus:2");
   node.gpus[0].cpus = IdSet::range(4, 7);
   node.gpus[1].cpus = IdSet::range(0, 3);

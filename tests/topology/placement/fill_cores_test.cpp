@@ -29,7 +29,7 @@ TEST(FillCores, NearCoresAloneLeaveHalfOfLeonardosNodeIdleAndSaySo) {
     const auto plain = placed(node, {.mode = mode});
     EXPECT_EQ(lists(plain), (Lists{"0-3", "4-7", "8-11", "12-15"}));
     EXPECT_EQ(plain.idle,
-              "16 of 32 usable cores stay idle (CPUs 16-31): no GPU of these ranks is beside them");
+              "16 of 32 usable cores stay idle (CPUs 16-31): no GPU of these ranks is near them");
     EXPECT_EQ(plain.reach, "");
   }
   EXPECT_EQ(placed(node, {.cores = BindCores::near}).idle, "") << "asked for";
@@ -51,14 +51,14 @@ TEST(FillCores, FillsLeonardosNodeNearCoresFirst) {
             "idle");
 }
 
-TEST(FillCores, CoresThatAreAskedForAreGivenWithTheReason) {
+TEST(FillCores, GivesRequestedCoresWithTheReason) {
   const auto node = fixture("leonardo-booster.json");
   const auto eight = placed(node, {.cores_per_rank = 8});
   EXPECT_EQ(lists(eight), lists(placed(node, {.cores = BindCores::fill})));
   EXPECT_EQ(eight.warnings, Lists{});
   EXPECT_EQ(eight.reach,
-            "near cores first, then far ones for ranks 0-3 (CPUs 16-31): 8 cores a rank are asked "
-            "for, fewer are near");
+            "near cores first, then far ones for ranks 0-3 (CPUs 16-31): 8 cores per rank were "
+            "requested, fewer are near");
   EXPECT_EQ(eight.ranks[0].why,
             "4 of 16 usable cores local to GPU 0 (0000:10:00.0) on NUMA node 0, which 4 ranks "
             "divide, then 4 farther on NUMA node 1");
@@ -70,7 +70,7 @@ TEST(FillCores, CoresThatAreAskedForAreGivenWithTheReason) {
   EXPECT_EQ(near.warnings.size(), 1u) << "fewer than asked for";
 }
 
-// As JUWELS Booster: GPUs beside NUMA nodes 3, 1, 7 and 5 of eight.
+// As on JUWELS Booster: GPUs near NUMA nodes 3, 1, 7 and 5 of eight.
 TEST(FillCores, TheNearestOfTheFarOnes) {
   auto node = machine("packages:2 numa:4 cores:6 threads:2 gpus:4");
   const int beside[] = {3, 1, 7, 5};
@@ -84,7 +84,7 @@ TEST(FillCores, TheNearestOfTheFarOnes) {
 }
 
 TEST(FillCores, TotalsAreEvenWhereNearSharesAreNot) {
-  // Three GPUs beside the first of four NUMA nodes, one beside the third.
+  // Three GPUs near the first of four NUMA nodes, one near the third.
   auto node = machine("packages:2 numa:2 cores:6 gpus:4");
   for (std::size_t g = 0; g < 3; ++g) node.gpus[g].cpus = node.numa[0].cpus;
   node.gpus[3].cpus = node.numa[2].cpus;

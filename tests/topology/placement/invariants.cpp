@@ -15,7 +15,7 @@ std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
 
-// The usable set, as the reader of the contract would work it out.
+// The usable CPUs, derived from the contract alone.
 IdSet usable_cpus(const Topology& topology, const PlacementRequest& request) {
   IdSet usable = topology.allowed_cpus & topology.cpus();
   IdSet reserved;
@@ -30,7 +30,7 @@ IdSet usable_cpus(const Topology& topology, const PlacementRequest& request) {
   return usable - reserved;
 }
 
-// Which core each CPU belongs to.
+// The core of each CPU.
 std::vector<int> core_numbers(const Topology& topology) {
   std::vector<int> core_by_cpu(at(topology.cpus().last() + 1), -1);
   for (int c = 0; c < std::ssize(topology.cores); ++c)
@@ -45,7 +45,7 @@ IdSet local_cpus(const Topology& topology, const RankPlacement& rank) {
 }
 
 // What a rank may get: the CPUs local to its GPUs, else their NUMA nodes, packages, the node. In
-// mode numa the whole NUMA nodes of that.
+// mode numa, the whole NUMA nodes of these.
 IdSet domain_of(const Topology& topology, const PlacementRequest& request,
                 const RankPlacement& rank, const IdSet& usable) {
   if (rank.gpus.empty()) return usable;
@@ -90,7 +90,7 @@ void expect_gpus_dealt(const Topology& topology, const PlacementRequest& request
   }
 }
 
-// Whether ranks get cores beyond what is near, once that is dealt.
+// Whether ranks get far cores after the near ones.
 bool reaches_far(const PlacementRequest& request) {
   return request.cores == BindCores::fill ||
          (request.cores == BindCores::automatic && request.cores_per_rank > 0);
@@ -101,8 +101,8 @@ bool says_share(const Placement& placement) {
                      [](const std::string& w) { return w.find("share") != std::string::npos; });
 }
 
-// Ranks that may have to share: those that compete, directly or through others, with a rank that
-// no arrangement gives a CPU of its own (the overdetermined part of a largest matching).
+// Ranks that may have to share: those that compete, directly or through others, with a rank that no
+// arrangement gives its own CPU (the overdetermined part of a maximum matching).
 class Crowd {
  public:
   explicit Crowd(const std::vector<IdSet>& domains) : member_(domains.size()) {
@@ -159,7 +159,7 @@ class Crowd {
   std::vector<bool> member_;
 };
 
-// A far core only where no near one is left, whole to a rank, and to those that have the fewest.
+// Far cores are assigned only when no near one is left, whole, and to the ranks with the fewest.
 void expect_near_before_far(const PlacementRequest& request, const Placement& placement,
                             const std::vector<int>& core_by_cpu,
                             const std::vector<IdSet>& domains) {
@@ -181,7 +181,7 @@ void expect_near_before_far(const PlacementRequest& request, const Placement& pl
     EXPECT_TRUE(wanted == 0 || counts[at(r)] <= wanted) << counts[at(r)] << " cores";
     if (rank.far.empty()) continue;
     EXPECT_LE(counts[at(r)] - 1, least) << "rank " << r << " took what a poorer one lacks";
-    // One rank a NUMA node, without GPUs: what is near is its node, of all that it may get.
+    // One rank per NUMA node, without GPUs: near means its node, of all that it may get.
     if (rank.gpus.empty()) continue;
     EXPECT_FALSE(rank.far.intersects(domains[at(r)])) << "near CPUs are called far";
     for (const int cpu : domains[at(r)].ids())
@@ -191,7 +191,7 @@ void expect_near_before_far(const PlacementRequest& request, const Placement& pl
   }
 }
 
-// Nobody lacks a core that was asked for, and fill leaves none over.
+// No rank lacks a requested core, and fill leaves none idle.
 void expect_cores_used(const PlacementRequest& request, const Placement& placement,
                        const std::vector<int>& core_by_cpu, const IdSet& usable) {
   IdSet cores;
@@ -231,15 +231,15 @@ void expect_sharing_only_in_need(const Placement& placement, const std::vector<i
     }
     for (const int core : cores.ids()) {
       if (core_owner.try_emplace(core, rank.local_rank).second) continue;
-      // Two ranks on one core: only where whole cores are fewer than ranks.
+      // Two ranks share a core only if there are fewer whole cores than ranks.
       EXPECT_FALSE(placement.warnings.empty()) << "core " << core << " is split in silence";
     }
   }
   EXPECT_EQ(shared, says_share(placement));
 }
 
-// Ranks of one locality domain, of which the L3s are alike: where they divide evenly, a rank has
-// whole L3s, or lies inside one. A domain that overlaps another is not these ranks' alone.
+// Ranks of one locality domain with equal L3s: if they divide evenly, a rank has whole L3s or lies
+// inside one. Does not apply to a domain that overlaps another.
 void expect_l3_borders_kept(const Topology& topology, const Placement& placement,
                             const std::vector<IdSet>& domains) {
   std::map<std::string, std::vector<std::size_t>> users;
@@ -283,7 +283,7 @@ void expect_promises_kept(const Topology& topology, const PlacementRequest& requ
   expect_gpus_dealt(topology, request, placement);
   IdSet usable_cores;
   for (const int cpu : usable.ids()) usable_cores.insert(core_by_cpu[at(cpu)]);
-  // Ranks that may reach farther share only where the whole node has too few cores.
+  // Ranks that may reach farther share only if the whole node has too few cores.
   const bool far = reaches_far(request);
   const bool whole = far && std::ssize(placement.ranks) > usable_cores.size();
   for (int r = 0; r < std::ssize(placement.ranks); ++r) {
@@ -313,16 +313,16 @@ void expect_promises_kept(const Topology& topology, const PlacementRequest& requ
   }
   if (far) expect_near_before_far(request, placement, core_by_cpu, domains);
   expect_cores_used(request, placement, core_by_cpu, usable);
-  // Where far cores are to be had, nobody competes for near ones.
+  // With far cores available, ranks do not compete for near ones.
   const auto reach = far ? std::vector<IdSet>(domains.size(), usable) : domains;
   expect_sharing_only_in_need(placement, core_by_cpu, reach);
   if (request.mode != BindMode::cores || request.cores_per_rank > 0) return;
-  // A core of which only some threads are local to a GPU cannot be counted in cores.
+  // A core with only some threads local to a GPU does not count as a whole core.
   for (const auto& gpu : topology.gpus)
     for (const auto& core : topology.cores)
       if (gpu.cpus.intersects(core.cpus) && !gpu.cpus.contains(core.cpus)) return;
   if (request.policy != BindPolicy::none) expect_l3_borders_kept(topology, placement, domains);
-  // Ranks without GPUs share the whole node, unless each has a NUMA node of its own.
+  // Ranks without GPUs share the whole node, unless each has its own NUMA node.
   const bool no_gpus = topology.gpus.empty() || request.gpus == 0;
   const auto nodes = std::count_if(topology.numa.begin(), topology.numa.end(),
                                    [&](const NumaNode& n) { return n.cpus.intersects(usable); });

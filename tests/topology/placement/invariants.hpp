@@ -1,16 +1,16 @@
-// contract.md "Placement", as a check of any answer.
+// contract.md "Placement" as a check of any result.
 #pragma once
 
 #include "topology/placement/placement.hpp"
 
 namespace dllaunch {
 
-/// Fails the current test where `placement` breaks a promise. Written from the contract alone: it
-/// shares no code with the placement.
+/// Fails the current test if `placement` breaks a promise. Written from the contract alone; shares
+/// no code with the placement.
 void expect_promises_kept(const Topology& topology, const PlacementRequest& request,
                           const Placement& placement);
 
-/// place_ranks(), which must succeed, checked.
+/// place_ranks(), which must succeed, with its result checked.
 Placement placed(const Topology& topology, const PlacementRequest& request);
 
 }  // namespace dllaunch

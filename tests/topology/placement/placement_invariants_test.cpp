@@ -1,4 +1,4 @@
-// The promises of contract.md "Placement" on every machine at hand.
+// The promises of contract.md "Placement", on every available machine.
 #include <array>
 #include <chrono>
 #include <cstdlib>
@@ -35,7 +35,7 @@ bool full_run() {
   return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
 }
 
-// Near first and then the rest, all of it or as much as is asked for.
+// Near cores first, then the others: all of them, or as many as requested.
 void try_far_requests(const Topology& node, int ranks) {
   const auto cores =
       static_cast<int>(std::count_if(node.cores.begin(), node.cores.end(), [&](const Core& core) {
@@ -57,7 +57,7 @@ void try_all_requests(const Topology& node) {
   const int most = 2 * (gpus > 0 ? gpus : static_cast<int>(node.cores.size()));
   for (int ranks = 0; ranks <= most && !testing::Test::HasFailure(); ++ranks) {
     try_request(node, {.ranks = ranks});
-    // The other options matter less there.
+    // The other options matter less for many ranks.
     if (ranks > 16 && (!full_run() || ranks % 16 != 0)) continue;
     try_far_requests(node, ranks);
     for (const auto mode : {BindMode::cores, BindMode::core, BindMode::numa})
@@ -106,7 +106,7 @@ IdSet some_of(const IdSet& set, int keep_one_in, Random& random) {
   return kept;
 }
 
-// A machine that a site, a cgroup and a strange mainboard had their hands on.
+// A machine changed by a site, a cgroup and an unusual mainboard.
 Topology random_machine(Random& random) {
   const auto word = [&](const char* name, int most) {
     return std::string(name) + ":" + std::to_string(1 + random.below(most)) + " ";
@@ -122,7 +122,7 @@ Topology random_machine(Random& random) {
   for (auto& gpu : node.gpus) {
     switch (random.below(8)) {
       case 0:
-        gpu.cpus = node.cpus();  // off the root
+        gpu.cpus = node.cpus();  // attached to the root
         break;
       case 1:
         gpu.cpus = {};
@@ -191,7 +191,7 @@ double milliseconds(const std::function<void()>& work) {
   return std::chrono::duration<double, std::milli>(best).count();
 }
 
-TEST(PlacementSpeed, IsNothingAUserWaitsFor) {
+TEST(PlacementSpeed, IsNotNoticeable) {
   const auto blade = fixture("eight-gcds-low-noise.json");
   const auto usual = milliseconds([&] { ASSERT_TRUE(place_ranks(blade, {})); });
   const auto large = machine("packages:2 numa:4 l3:4 cores:8 threads:2 gpus:16 nics:8");
@@ -203,7 +203,7 @@ TEST(PlacementSpeed, IsNothingAUserWaitsFor) {
   });
   std::printf("placement of 8 ranks on 112 CPUs: %.3f ms; of 128 on 512 with JSON: %.3f ms\n",
               usual, whole);
-  // Generous: these machines are shared and sanitizers are slow.
+  // Generous: these machines are shared, and sanitizers are slow.
   EXPECT_LT(usual, 10);
   EXPECT_LT(whole, 50);
 }

@@ -95,7 +95,7 @@ TEST(Placement, SparseNumbersAreNumbersLikeOthers) {
             "8-47");
 }
 
-TEST(Placement, WidensWhereNothingLocalIsLeftAndSaysSo) {
+TEST(Placement, WidensWithAWarningIfNothingLocalIsLeft) {
   const auto placement = placed(fixture("nothing-local-left.json"), {});
   EXPECT_EQ(lists(placement)[0], "4-7");
   EXPECT_EQ(placement.warnings,
@@ -151,7 +151,7 @@ TEST(Placement, TakesAsManyCoresAsAsked) {
             "asked for 2 ranks of 9 cores, 16 cores are usable on the node");
 }
 
-TEST(Placement, PolicyNoneBindsNobody) {
+TEST(Placement, PolicyNoneBindsNoRank) {
   const auto node = machine("packages:2 cores:4 gpus:2");
   const auto placement = *place_ranks(node, {.policy = BindPolicy::none});
   EXPECT_EQ(lists(placement), (Lists{"0-7", "0-7"}));
@@ -167,7 +167,7 @@ TEST(Placement, TakesMasksAsGiven) {
                                  .masks = {IdSet{1, 2}, IdSet{2, 3}}};
   const auto placement = *place_ranks(node, request);
   EXPECT_EQ(lists(placement), (Lists{"1-2", "2-3"}));
-  EXPECT_EQ(placement.warnings, (Lists{"ranks 0-1 share CPU 2: their masks say so"}));
+  EXPECT_EQ(placement.warnings, (Lists{"ranks 0-1 share CPU 2: their masks overlap"}));
 }
 
 TEST(Placement, RefusesMasksThatDoNotFit) {
@@ -183,7 +183,7 @@ TEST(Placement, RefusesMasksThatDoNotFit) {
             (Lists{"3 masks for 2 ranks: the last 1 are not used"}));
 }
 
-TEST(Placement, RefusesWhatNoNodeCanDo) {
+TEST(Placement, RefusesImpossibleRequests) {
   const auto node = machine("cores:2");
   EXPECT_EQ(refusal(node, {.ranks = -1}), "asked for -1 ranks on a node");
   EXPECT_EQ(refusal(node, {.ranks = 70000}), "asked for 70000 ranks on a node");

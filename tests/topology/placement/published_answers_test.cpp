@@ -1,4 +1,4 @@
-// What sites and tools published about their nodes, against what we answer.
+// Compares our answers with what sites and tools published about their nodes.
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST_F(PublishedAnswers, LumiG) {
     EXPECT_EQ(to_mask(rank.cpus), task["mask"].get<std::string>());
     EXPECT_EQ(rank.gpus[0], task["gpus"][0].get<int>());
   }
-  // The whole blade, of which we reserve what LUMI reserves.
+  // The whole blade, with LUMI's reservation.
   EXPECT_EQ(srun_cpu_bind(placed(node("tioga-mi250x"), {.reserve = "first-core-per-l3"})),
             srun_cpu_bind(seven));
 }

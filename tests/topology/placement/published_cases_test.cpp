@@ -1,6 +1,6 @@
-// Every answer that others published for a captured machine, against ours to the same question. An
-// answer is ours too, or stands here with the reason why not; one that nobody has looked at fails.
-// Prints, and writes beside the programs, a table for people.
+// Compares every published answer for a captured machine with ours to the same question. Answers
+// are equal, or the reason for the difference is listed here; an unlisted one fails. Prints a table
+// for people, and writes it next to the programs.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -20,15 +20,15 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// The published question in our words. `machine` where the file names none or several.
+// The published question as a request. `machine` is set if the file names none or several.
 struct Question {
   std::string file = {};
-  int number = 0;  // of the case in its file, from 0
+  int number = 0;  // index of the case in its file
   PlacementRequest ask = {};
-  std::string differs = {};  // why our answer is another one; empty: it is the same
+  std::string differs = {};  // why our answer differs; empty: it does not
   std::string machine = {};
-  std::string allowed = {};  // CPUs that the allocation has, where it is not the whole node
-  int only_gpu = -1;         // the one GPU that the allocation has
+  std::string allowed = {};  // CPUs of the allocation, if not the whole node
+  int only_gpu = -1;         // the only GPU of the allocation
 };
 
 const std::string threads_of_a_core =
@@ -43,11 +43,11 @@ const std::string packed =
 const std::string trimmed = "the capture is cut to 16 CPUs a socket: the published cores are gone";
 const std::string aurora_system_cores = "0,49-52,101-103";
 
-// What mpibind's unit tests ask of every machine; `gpus` 0 where its capture shows it none.
+// What mpibind's unit tests ask for every machine; `gpus` is 0 if its capture shows none.
 std::vector<Question> mpibind(const std::string& machine, int gpus, const std::string& core,
                               const std::string& cpu, const std::string& node, bool has_smt) {
   const auto file = "mpibind." + machine;
-  // Of an allocation on one NUMA node, mpibind sees the GPUs of that node only.
+  // In an allocation on one NUMA node, mpibind sees only that node's GPUs.
   const int near = gpus < 0 ? 2 : gpus;
   return {
       {file, 0, {.gpus = gpus, .order = RankOrder::numa}},
@@ -121,7 +121,7 @@ std::vector<Question> questions() {
   return all;
 }
 
-// Files without a case of this kind, each with what becomes of it.
+// Files without a case of this kind, and how they are covered.
 const std::map<std::string, std::string> other_files = {
     {"gpu-table.dgx-a100", "PublishedAnswers.DgxA100: NUMA node, CPUs and nearest NIC of each GPU"},
     {"nccl-tables", "NCCL's own topology files, which are not hwloc's"},
@@ -138,7 +138,7 @@ Json expected(const std::string& file) {
 
 // ---- one answer -----------------------------------------------------------------------------
 
-// 1, "1" and "1.0" (a tile of it) are GPU 1.
+// 1, "1" and "1.0" (one of its tiles) are GPU 1.
 int gpu_number(const Json& gpu) {
   return gpu.is_string() ? std::stoi(gpu.get<std::string>()) : gpu.get<int>();
 }
@@ -147,7 +147,7 @@ bool same_cpus(const Json& task, const IdSet& cpus) {
   const auto list = [&](const char* key) { return *parse_id_list(task[key].get<std::string>()); };
   if (task.contains("cpus")) return cpus == list("cpus");
   if (task.contains("mask")) return cpus == *parse_mask(task["mask"].get<std::string>());
-  // CPUs on which the program's threads were seen.
+  // CPUs on which the program's threads ran.
   if (task.contains("observed_cpus")) return cpus.contains(list("observed_cpus"));
   return cpus.first() == task["first_cpu"].get<int>();
 }
@@ -172,7 +172,7 @@ bool same_gpus(const Json& task, const Topology& node, const RankPlacement& rank
   return std::set<std::string>(published.begin(), published.end()) == buses;
 }
 
-// Empty where all tasks agree, else the first that does not.
+// Empty if all tasks agree, else the first that differs.
 std::string first_difference(const Json& tasks, const Topology& node, const Placement& placement) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const auto& rank = placement.ranks.at(i);

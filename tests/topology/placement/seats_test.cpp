@@ -74,7 +74,7 @@ TEST(Seats, WithoutGpusEachHasItsNumaNode) {
 }
 
 TEST(Seats, CoresRunAlongPackagesNodesAndCaches) {
-  // CPU numbers that alternate between the packages.
+  // CPU numbers alternate between the packages.
   Topology node;
   for (int c = 0; c < 8; ++c) {
     node.cores.push_back({.cpus = {c}, .package = c % 2, .l3 = c % 4});

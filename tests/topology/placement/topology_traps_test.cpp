@@ -1,21 +1,21 @@
-// What makes reading and using a node go wrong, each with the tests that hold it. Those without a
-// file's name are in this file.
+// Pitfalls of reading and using a node, each with its tests. Those without a file's name are in
+// this file.
 //
 //  1 hwloc drops I/O by default            discover_hwloc: MergesWhatRuntimesSayOfOneGpu
 //  2 a GPU's ancestor varies               discover_hwloc: Captures.AgreeWithTheirRecords;
 //                                          node_drawing: HangsDevicesOffTheSmallestPart...
-//  3 nothing local is left                 placement: WidensWhereNothingLocalIsLeftAndSaysSo
-//  4 GPU numbers are no PCI order          discover_hwloc: FollowsTheRuntimesOrderNotPcis;
+//  3 no local CPU is left                  placement: WidensWithAWarningIfNothingLocalIsLeft
+//  4 GPU numbers differ from PCI order     discover_hwloc: FollowsTheRuntimesOrderNotPcis;
 //                                          gpu_inventory: GoesByAddressNotByNumber
-//  5 osdevs of many flavours               EveryFlavourIsOneGpu, ThreeViewsAreOneGpu
+//  5 osdevs of many kinds                  EveryFlavourIsOneGpu, ThreeViewsAreOneGpu
 //  6 many GPUs in one device, tiles        discover_hwloc: FindsPartitionsInsideOneDevice,
 //                                          TilesAreNotGpus; gpu_inventory: ...EveryMigInstance
-//  7 classes and vendors of what is none   pci_gpu: all; discover_hwloc: NumbersInPciOrder...
+//  7 devices that are not GPUs             pci_gpu: all; discover_hwloc: NumbersInPciOrder...
 //  8 equal buses in several domains        EqualBusesInTwoDomains; gpu_inventory: GoesByAddress...
 //  9 memory without CPUs, GPU memory       MemoryOfAGpuIsNotItsNumaNode, MemoryWithoutCpus;
 //                                          discover_hwloc: Captures.KeepMemoryAndCpusApart
 // 10 numbers with gaps                     placement: SparseNumbersAreNumbersLikeOthers
-// 11 uneven, offline, forbidden threads    OfflineCpusArePresentOnly, EveryDepthOfSmt;
+// 11 uneven, offline, disallowed threads   OfflineCpusArePresentOnly, EveryDepthOfSmt;
 //                                          discover_hwloc: LeavesDisallowedCpusOut;
 //                                          hybrid-cores.json
 // 12 L3s that do not divide                placement_invariants over l3-does-not-divide.json
@@ -24,10 +24,10 @@
 // 14 GPUs spread unevenly, two vendors     placement: UnevenGpusShareUnevenly; two-vendors.json;
 //                                          discover_hwloc: CountsEachVendorForItself
 // 15 allowed CPUs and memory disjoint      placement: NeedsNoMemoryBesideItsCpus
-// 16 first cores taken by the site         placement: DoesNotReserveTwiceWhatTheSiteTookAway
+// 16 first cores reserved by the site      placement: DoesNotReserveTwiceWhatTheSiteTookAway
 // 17 hwloc 3 and hwloc 1 XML               discover_hwloc: RecognisesHwloc3; ReadsHwloc1
 // 18 VISIBLE_DEVICES                       visible_gpus: all
-// 19 sched_setaffinity is the thread's     runtime/binding: AppliesToThisThreadAndWhatItStarts
+// 19 sched_setaffinity is per thread       runtime/binding: AppliesToThisThreadAndWhatItStarts
 // 20 masks refer to the whole node         launcher/rank_shim: PlacesAnewOnASmallerNode
 // 21 strict memory binding kills           masks: MemoryIsLocalWhereEachCpuHasSome;
 //                                          renderings: ALineARankPrefersItsMemory
@@ -66,7 +66,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 struct Flavour {
   const char* name;
   std::string osdevs;
-  int index;  // of the second of two GPUs, whose number is 3 where it has one
+  int index;  // of the second of two GPUs; its number is 3 if it has one
 };
 
 void PrintTo(const Flavour& one, std::ostream* out) {

@@ -58,7 +58,7 @@ TEST(NodeDrawing, HangsDevicesOffTheSmallestPartThatHoldsThem) {
   EXPECT_LT(at("GPU 2"), at("  `- PCI 0000:04  GPU 3"));
 }
 
-TEST(NodeDrawing, ShowsADeviceOnceWhateverTheFileSays) {
+TEST(NodeDrawing, ShowsEachDeviceOnceForAnyFile) {
   auto node = machine("l3:2 cores:2 gpus:1");
   node.gpus[0].cpus = node.cores[0].cpus;
   node.cores[1].package = 1;  // the other half of the GPU's L3
@@ -75,7 +75,7 @@ TEST(NodeDrawing, PutsMemoryWithoutCpusOnOneLine) {
       << drawn(node);
 }
 
-TEST(NodeDrawing, GoesOnBelowWhereALineIsFull) {
+TEST(NodeDrawing, WrapsFullLines) {
   const auto page = drawn(machine("cores:100 threads:2 gpus:1"), {}, 40);
   std::istringstream lines(page);
   int marks = 0;

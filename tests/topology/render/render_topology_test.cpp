@@ -21,7 +21,7 @@ class RenderedMachine
     : public testing::TestWithParam<std::tuple<const char* /*fixture*/, int /*columns*/>> {};
 
 // Caches with devices, uneven GPUs on two packages, memory without CPUs.
-TEST_P(RenderedMachine, LooksAsItDid) {
+TEST_P(RenderedMachine, MatchesItsGoldenFile) {
   const auto& [name, columns] = GetParam();
   auto node = fixture(std::string(name) + ".json");
   node.source = name;

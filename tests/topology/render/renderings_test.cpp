@@ -1,5 +1,6 @@
-// What `dllaunch bind --format` prints is golden (launcher/cli/commands/bind_test.cpp); these are
-// its rules. The real tools read it in tests/end_to_end/bind_formats_test.cpp.
+// The rules of `dllaunch bind --format`. Its output is golden
+// (launcher/cli/commands/bind_test.cpp), and the real tools read it in
+// tests/end_to_end/bind_formats_test.cpp.
 #include "topology/render/renderings.hpp"
 
 #include <gmock/gmock.h>
@@ -20,7 +21,7 @@ using testing::Not;
 
 Rendering rendered(BindFormat format, const Topology& node, const PlacementRequest& request,
                    const RenderingOptions& options = {}) {
-  // The contract's promises, which placed() checks, are of bound ranks.
+  // The contract's promises, which placed() checks, apply to bound ranks only.
   const auto placement =
       request.policy == BindPolicy::none ? *place_ranks(node, request) : placed(node, request);
   return render_binding(format, node, placement, options);
@@ -39,7 +40,7 @@ TEST(Renderings, FormatsAreKnownByName) {
     EXPECT_TRUE(parse_bind_format(name)) << name;
   const auto refused = parse_bind_format("numctl");
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().what, "no format 'numctl'");
+  EXPECT_EQ(refused.error().what, "unknown format 'numctl'");
   EXPECT_THAT(refused.error().hint, HasSubstr("hwloc-bind"));
 }
 
@@ -138,7 +139,7 @@ TEST(Renderings, TheScriptPicksDevicesByLocalRank) {
   EXPECT_THAT(rendered(BindFormat::script, node, {}).text, Not(HasSubstr("bash -c")));
 }
 
-// For every fixture and rank count: a line a rank, with the CPUs of the placement in it.
+// For every fixture and number of ranks: one line per rank, with the CPUs of the placement.
 TEST(Renderings, EveryFormSaysTheSameCpus) {
   for (const auto& name : fixture_names()) {
     const auto node = fixture(name);

@@ -1,5 +1,5 @@
-// Ranks are threads here, so that ThreadSanitizer sees all of them; what every communicator
-// promises is in communicators_test.cpp, on real ranks.
+// Ranks are threads here, so that ThreadSanitizer sees all of them. communicators_test.cpp checks
+// the interface on real ranks.
 #include "runtime/communicators/hierarchical/hierarchical_communicator.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class Node {
   explicit Node(int ranks)
       : ranks_(ranks), barrier_(ranks), shared_(static_cast<std::size_t>(ranks)) {}
 
-  /// body(communicator) on every rank at once.
+  /// Calls body(communicator) on every rank at once.
   void run(std::size_t staging_bytes, const std::function<void(Communicator&)>& body) {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < ranks_; ++rank) {
@@ -65,7 +65,7 @@ class Node {
 
 constexpr std::size_t small_staging = 4096;
 
-/// Rank r brings r + 1 everywhere.
+/// Rank r contributes r + 1 everywhere.
 void reduce_ones(Communicator& ranks, float* data, std::size_t count) {
   std::fill_n(data, count, static_cast<float>(ranks.rank() + 1));
   ranks.wait(ranks.all_reduce(data, count, DType::f32, ReduceOp::sum));
@@ -88,7 +88,7 @@ TEST_P(RanksAsThreads, ReduceInTheirOwnMemoryAndInTheShared) {
   });
 }
 
-// A rank may use the shared memory where another uses its own: each says where its data lies.
+// One rank may use shared memory and another its own: each announces where its data is.
 TEST_P(RanksAsThreads, NeedNotAgreeWhereTheirDataLies) {
   Node(GetParam()).run(small_staging, [](Communicator& ranks) {
     const auto shared = ranks.allocate(40'000);
@@ -138,7 +138,7 @@ TEST_P(RanksAsThreads, DoEveryCollectiveInTurn) {
   });
 }
 
-TEST_P(RanksAsThreads, EndWhatNobodyWaitedFor) {
+TEST_P(RanksAsThreads, FinishUnawaitedOperations) {
   const int size = GetParam();
   std::vector<std::vector<double>> x(static_cast<std::size_t>(size), std::vector<double>(5000, 1));
   Node(size).run(small_staging, [&](Communicator& ranks) {

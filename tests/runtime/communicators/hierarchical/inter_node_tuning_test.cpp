@@ -13,12 +13,12 @@ TEST(InterNodeTuning, WholeUpToWherePartsAreFaster) {
   EXPECT_EQ(choose_whole_bytes(times), 2048u) << "not beyond, whatever follows";
 }
 
-TEST(InterNodeTuning, ADifferenceOfLessThanATenthIsNone) {
+TEST(InterNodeTuning, IgnoresDifferencesBelowATenth) {
   EXPECT_EQ(choose_whole_bytes(std::vector<WayTimes>{{1024, 10.9, 10}}), 1024u);
   EXPECT_EQ(choose_whole_bytes(std::vector<WayTimes>{{1024, 11.5, 10}}), 0u);
 }
 
-TEST(InterNodeTuning, NothingMeasuredIsNothingWhole) {
+TEST(InterNodeTuning, WithoutMeasurementsNothingGoesWhole) {
   EXPECT_EQ(choose_whole_bytes({}), 0u);
 }
 

@@ -19,7 +19,7 @@ TEST(EagerLimit, IsOpenMpisOwnWithoutItsHeaders) {
   EXPECT_EQ(limit_where("1048576"), 1048576u - 512);
 }
 
-TEST(EagerLimit, NonsenseIsAsIfNothingWereSet) {
+TEST(EagerLimit, IgnoresInvalidValues) {
   for (const std::string set : {"", "x", "-1", "64k", "0", "600", "99999999999999999999999"}) {
     EXPECT_EQ(limit_where(set), 65536u - 512) << set;
   }

@@ -1,4 +1,4 @@
-// What is special about MPI; what every communicator promises is in communicators_test.cpp.
+// What is specific to MPI; communicators_test.cpp checks the interface.
 #include "runtime/communicators/mpi/mpi.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ TEST(Mpi, KeepsTwoCommunicatorsApart) {
   EXPECT_EQ(b, std::vector<std::int64_t>(1000, 100 * ranks));
 }
 
-TEST(Mpi, WaitsForWhatNobodyWaitedFor) {
+TEST(Mpi, FinishesOperationsThatWereNotWaitedFor) {
   std::vector<double> x(100000, 1);
   {
     auto communicator = *open_mpi(here());

@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-/// Bytes that tell their sender and their place.
+/// Bytes that identify their sender and position.
 std::vector<std::byte> letter(int from, std::size_t bytes) {
   std::vector<std::byte> text(bytes);
   for (std::size_t i = 0; i < bytes; ++i) {
@@ -17,7 +17,7 @@ std::vector<std::byte> letter(int from, std::size_t bytes) {
   return text;
 }
 
-/// Everyone sends to its right, two exchanges at once.
+/// Every rank sends to its right, two exchanges at once.
 void expect_arrives(Peers& peers, std::size_t bytes) {
   const int right = (peers.rank() + 1) % peers.size();
   const int left = (peers.rank() + peers.size() - 1) % peers.size();

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-/// One request that ends when the other end has sent (self to self).
+/// A request that ends when the other end has sent (self to self).
 struct Letter {
   char in = 0;
   char out = 'x';
@@ -26,7 +26,7 @@ void wait(Requests& requests, Pending pending) {
   while (!requests.is_done(pending)) requests.wait_for_some();
 }
 
-TEST(Requests, KnowNothingOfNothing) {
+TEST(Requests, MayBeEmpty) {
   Requests requests;
   EXPECT_TRUE(requests.empty());
   EXPECT_TRUE(requests.is_done(Pending{}));
@@ -70,7 +70,7 @@ TEST(Requests, EndInAnyOrder) {
   EXPECT_TRUE(requests.empty());
 }
 
-TEST(Requests, ActBeforeAnyoneIsTold) {
+TEST(Requests, RunTheActionBeforeTheyAreDone) {
   Requests requests;
   const Pending operation = requests.open();
   Letter letter;
@@ -84,7 +84,7 @@ TEST(Requests, ActBeforeAnyoneIsTold) {
   EXPECT_EQ(copy, 'x');
 }
 
-TEST(Requests, KeepNothingOfWhatIsDone) {
+TEST(Requests, ForgetFinishedOperations) {
   Requests requests;
   std::int64_t last = 0;
   for (int i = 0; i < 10000; ++i) {
@@ -98,7 +98,7 @@ TEST(Requests, KeepNothingOfWhatIsDone) {
   }
 }
 
-TEST(RequestsDeathTest, AnErrorOfMpiIsTheEnd) {
+TEST(RequestsDeathTest, AnMpiErrorIsFatal) {
   testing::GTEST_FLAG(death_test_style) = "fast";
   EXPECT_EXIT(must(MPI_ERR_TRUNCATE, "MPI_Testsome"), testing::ExitedWithCode(fatal_exit_code),
               "MPI_Testsome: MPI_ERR_TRUNCATE: message truncated .mpi/requests_test.cpp:");

@@ -26,7 +26,7 @@ TEST(SegmentNames, AreThoseOfOpenMpisTransport) {
   EXPECT_TRUE(mapped_segments("").empty());
 }
 
-TEST(SegmentNames, OfDamagedTextAreStillOnlySuchNames) {
+TEST(SegmentNames, FindNothingElseInDamagedText) {
   std::mt19937 random(9);
   for (int i = 0; i < 20'000; ++i) {
     std::string text = maps;

@@ -1,5 +1,5 @@
-// The module as dltrain loads it. Where there is no GPU, how that is said; where there is one, the
-// collectives of as many ranks as the test was started with, at most one a GPU.
+// The module as dltrain loads it. Without a GPU, checks the message; with GPUs, the collectives of
+// as many ranks as the test was started with, at most one per GPU.
 #include "runtime/communicators/nccl/nccl.hpp"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ RankEnv this_rank() {
   return *env;
 }
 
-TEST(Nccl, SaysWhatIsMissing) {
+TEST(Nccl, NamesWhatIsMissing) {
   const auto opened = open_nccl(this_rank());
   if (opened) GTEST_SKIP() << "SKIPPED nothing is missing";
   EXPECT_EQ(opened.error().kind, ErrorKind::unavailable);

@@ -1,4 +1,4 @@
-// What every communicator promises, on 1, 2, 3, 4 and 7 ranks (odd numbers find the bugs).
+// The interface of every communicator, on 1, 2, 3, 4 and 7 ranks (odd numbers find the bugs).
 #include "runtime/communicators/communicator.hpp"
 
 #include <gtest/gtest.h>
@@ -32,12 +32,12 @@ struct Opener {
 std::vector<Opener> openers() {
   std::vector<Opener> all;
   for (const CommunicatorEntry& entry : communicators()) {
-    if (entry.name == "nccl") continue;  // memory of GPUs: nccl_test.cpp
+    if (entry.name == "nccl") continue;  // GPU memory: nccl_test.cpp
     all.push_back({std::string(entry.name), entry.open});
   }
   all.push_back(
       {"mpi_in_chunks_of_501", [](const RankEnv& env) { return open_mpi_in_chunks(env, 501); }});
-  // Several nodes, of equal sizes and not, without several machines.
+  // Several nodes, of equal and unequal sizes, on one machine.
   all.push_back({"hierarchical_in_nodes_of_1",
                  [](const RankEnv& env) { return open_hierarchical_in_nodes_of(env, 1); }});
   all.push_back({"hierarchical_in_nodes_of_2",
@@ -60,7 +60,7 @@ constexpr DType dtype_of<Float16> = DType::f16;
 template <>
 constexpr DType dtype_of<BFloat16> = DType::bf16;
 
-// The 16-bit floats are compared by value.
+// 16-bit floats are compared by value.
 template <typename T>
 T from_number(double x) {
   return static_cast<T>(x);
@@ -84,7 +84,8 @@ double to_number(T x) {
   return static_cast<double>(x);
 }
 
-/// `count` elements that begin `skew` bytes after an aligned address, with a fence on both sides.
+/// `count` elements that begin `skew` bytes after an aligned address, with guard bytes on both
+/// sides.
 template <typename T>
 class Fenced {
  public:
@@ -116,7 +117,7 @@ class Fenced {
   std::vector<std::byte> bytes_;
 };
 
-/// Small whole numbers: sums over 8 ranks are exact in every type.
+/// Small integers: sums over 8 ranks are exact in every type.
 double number_of(int rank, std::size_t i) {
   return static_cast<double>((static_cast<std::size_t>(rank) * 7 + i * 3) % 31);
 }
@@ -136,7 +137,7 @@ double reduced(int ranks, std::size_t i, ReduceOp op) {
     if (op == ReduceOp::max) result = std::max(result, next);
   }
   if (op != ReduceOp::average) return result;
-  // As the type itself divides; the 16-bit floats in fp32.
+  // As the type itself divides; 16-bit floats in fp32.
   if constexpr (std::is_same_v<T, double>) return result / ranks;
   if constexpr (std::is_integral_v<T>) return std::floor(result / ranks);
   const float average = static_cast<float>(result) / static_cast<float>(ranks);
@@ -230,7 +231,7 @@ class EveryCommunicator : public testing::TestWithParam<Opener> {
   template <typename T>
   void check_bit_identity(std::size_t count);
 
-  /// All ranks bring the same bytes.
+  /// Whether all ranks have the same bytes.
   bool same_bytes_everywhere(const void* data, std::size_t bytes) {
     std::vector<std::uint8_t> of_rank_0(bytes);
     std::memcpy(of_rank_0.data(), data, bytes);
@@ -288,7 +289,7 @@ TEST_P(EveryCommunicator, GathersEveryRanksBlock) {
   }
 }
 
-// Larger than any piece that a communicator moves at once, and no multiple of it.
+// Larger than any piece that a communicator moves at once, and not a multiple of it.
 TEST_P(EveryCommunicator, MovesMoreThanOnePiece) {
   const std::size_t count = GetParam().name == "mpi_in_chunks_of_501" ? 3001 : 600'001;
   check_all_reduce<float>(count, ReduceOp::sum, 1);
@@ -382,7 +383,7 @@ TEST_P(EveryCommunicator, ProgressesOnTestsOfNothing) {
   std::vector<double> x(100000, rank());
   const Pending pending = communicator_->all_reduce(x.data(), x.size(), DType::f64, ReduceOp::max);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  // test(pending) only now and then: the empty ones must do the work.
+  // Rarely calls test(pending): testing empty operations must make the progress.
   for (int tries = 1; std::chrono::steady_clock::now() < deadline; ++tries) {
     EXPECT_TRUE(communicator_->test(Pending{}));
     if (tries % 50 == 0 && communicator_->test(pending)) break;
@@ -408,7 +409,7 @@ TEST_P(EveryCommunicator, NeverReusesAnId) {
 }
 
 TEST_P(EveryCommunicator, HoldsEveryRankAtABarrier) {
-  if (size() == 1) GTEST_SKIP() << "nobody to wait for";
+  if (size() == 1) GTEST_SKIP() << "one rank waits for no other";
   auto env = read_rank_env(process_environment());
   const auto signals = open(*env);
   std::uint8_t go = 0;

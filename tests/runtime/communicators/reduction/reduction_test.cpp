@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-// One element at a time, written as plainly as can be: the definition of what reduce() computes.
+// The definition of reduce(), one element at a time.
 template <typename T>
 T add_up(const std::vector<T>& values, ReduceOp op, int ranks) {
   using A = std::conditional_t<std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>, float, T>;
@@ -58,7 +58,7 @@ bool same_bits_or_nan(auto a, auto b) {
   }
 }
 
-/// Sources of one size, each `skew` bytes off alignment, with a fence behind; some of them are
+/// Sources of one size, each `skew` bytes off alignment, followed by guard bytes; some are
 /// destinations too.
 template <typename T>
 class Sources {
@@ -134,7 +134,7 @@ void check(const ReductionVariant& variant, DType type, ReduceOp op, std::size_t
 template <typename T>
 void check_all(const ReductionVariant& variant, DType type) {
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::average, ReduceOp::min, ReduceOp::max}) {
-    // Either side of every vector width, and of four vectors.
+    // Around every vector width, and around four vectors.
     for (const std::size_t count :
          {0u, 1u, 3u, 4u, 15u, 16u, 17u, 63u, 64u, 65u, 255u, 257u, 1001u}) {
       for (const std::size_t skew : {0u, 1u}) {
@@ -148,7 +148,7 @@ void check_all(const ReductionVariant& variant, DType type) {
   }
 }
 
-// Random bits: NaN, infinities and subnormal numbers are among them.
+// Random bits include NaN, infinities and subnormal numbers.
 TEST(Reduction, IsWhatItsDefinitionSaysWithEveryInstructionSet) {
   for (const ReductionVariant& variant : reduction_variants()) {
     SCOPED_TRACE(variant.name);

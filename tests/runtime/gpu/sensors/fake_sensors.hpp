@@ -1,4 +1,4 @@
-// The vendors' libraries that the tests build, for their sensors, and how they are to behave.
+// The fake vendor libraries that the tests build, and how to configure their sensors.
 #pragma once
 
 #include <cstdlib>
@@ -16,8 +16,8 @@ inline GpuLibraries fake_libraries() {
   return {.nvml = fake_nvml_state, .rocm_smi = fake_rocm_smi};
 }
 
-/// For its own lifetime, what the stand-ins do: "hot", "xid", ... They read it at each call: where
-/// a thread asks them, it is set before that starts and until the process ends.
+/// Sets the fakes' behavior during its lifetime: "hot", "xid", ... They read it at each call. For
+/// calls from a thread, set it before the thread starts and until the process ends.
 class FakeSensors {
  public:
   explicit FakeSensors(const char* behaviour) { setenv("DLLAUNCH_FAKE_GPUS", behaviour, 1); }

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Heard on the sampler's thread, which may outlive the test.
+/// Filled by the sampler's thread, which may outlive the test.
 struct Heard {
   std::mutex mutex;
   std::vector<std::string> lines;
@@ -34,7 +34,7 @@ GpuSamplerOptions reading(const std::string& pci, const std::shared_ptr<Heard>& 
       }};
 }
 
-/// What was read until there are `readings`, a minute at most.
+/// Reads until there are `readings`, for at most a minute.
 GpuUse wait_for(GpuSampler& sampler, double readings) {
   const auto give_up = Clock::now() + 60s;
   GpuUse use;
@@ -58,7 +58,7 @@ TEST(GpuSampler, ReadsWhileOthersWork) {
   EXPECT_TRUE(heard->lines.empty());
 }
 
-TEST(GpuSampler, SaysErrorsOnceAndAtOnce) {
+TEST(GpuSampler, ReportsErrorsOnceAndAtOnce) {
   const FakeSensors fault("xid");
   const auto heard = std::make_shared<Heard>();
   {
@@ -71,7 +71,7 @@ TEST(GpuSampler, SaysErrorsOnceAndAtOnce) {
   EXPECT_THAT(heard->lines[1], HasSubstr("XID 79, it has fallen off the bus; leave the node out"));
 }
 
-TEST(GpuSampler, SaysMemoryErrorsThatAreNew) {
+TEST(GpuSampler, ReportsNewMemoryErrors) {
   const FakeSensors fault("ecc-grows");
   const auto heard = std::make_shared<Heard>();
   {
@@ -82,11 +82,11 @@ TEST(GpuSampler, SaysMemoryErrorsThatAreNew) {
   EXPECT_THAT(heard->lines, ElementsAre(HasSubstr("2 memory errors that could not be corrected")));
 }
 
-TEST(GpuSampler, SaysWhyNothingIsRead) {
+TEST(GpuSampler, ReportsWhyNothingIsRead) {
   const auto heard = std::make_shared<Heard>();
   GpuSampler sampler(reading("0000:99:00.0", heard));
   EXPECT_EQ(wait_for(sampler, 1).failed, 1);
-  EXPECT_THAT(sampler.trouble(), HasSubstr("nobody tells how GPU 0000:99:00.0 is"));
+  EXPECT_THAT(sampler.trouble(), HasSubstr("no sensors for GPU 0000:99:00.0"));
 }
 
 TEST(GpuAlarms, AreBounded) {
@@ -98,7 +98,7 @@ TEST(GpuAlarms, AreBounded) {
   EXPECT_EQ(lines, 18u) << "16 kinds of errors, memory errors, and that it is lost";
 }
 
-/// In processes of their own: threads that hang stay. None may keep training or its end.
+/// In child processes, since threads that hang remain. None may delay training or its end.
 void expect_nobody_waits(const char* behaviour) {
   setenv("DLLAUNCH_FAKE_GPUS", behaviour, 1);
   const auto began = Clock::now();
@@ -112,13 +112,13 @@ void expect_nobody_waits(const char* behaviour) {
   std::exit(Clock::now() - began < 10s ? 0 : 1);
 }
 
-TEST(GpuSampler, ALibraryThatHangsKeepsNobody) {
+TEST(GpuSampler, AHangingLibraryBlocksNothing) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(expect_nobody_waits("hang"), testing::ExitedWithCode(0), "");
   EXPECT_EXIT(expect_nobody_waits("hang-later"), testing::ExitedWithCode(0), "");
 }
 
-/// Signals are for the thread that trains.
+/// Signals are for the training thread.
 TEST(GpuSampler, TakesNoSignals) {
   static std::atomic<std::thread::id> handled_by;
   std::signal(SIGUSR1, [](int) { handled_by = std::this_thread::get_id(); });

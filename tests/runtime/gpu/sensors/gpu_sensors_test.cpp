@@ -20,7 +20,7 @@ TEST(GpuSensors, AreOpenedByTheLibraryThatKnowsTheGpu) {
   EXPECT_EQ((*amd)->read().power_w, 310.0);
 }
 
-TEST(GpuSensors, SayWhyNobodyTells) {
+TEST(GpuSensors, NameWhyNoLibraryAnswers) {
   const auto none =
       GpuSensors::open("0000:99:00.0", {.nvml = "libno-such.so", .rocm_smi = fake_rocm_smi});
   ASSERT_FALSE(none);

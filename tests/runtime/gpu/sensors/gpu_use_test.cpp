@@ -30,7 +30,7 @@ TEST(GpuUse, WeighsReadingsByTheirTime) {
   EXPECT_EQ(use.loaded_clock.readings, 2);
 }
 
-TEST(GpuUse, WhatNoReadingTellsIsNotZero) {
+TEST(GpuUse, MissingValuesAreNotZero) {
   GpuUseMeter meter;
   meter.add({}, 0);
   meter.add({.temperature_c = 40}, 1);
@@ -68,7 +68,7 @@ TEST(GpuUse, CountsSlowdownsByReason) {
   meter.add({.slowdowns = GpuSlowdowns{}}, 0);
   meter.add({.slowdowns = hot}, 1);
   meter.add({.slowdowns = GpuSlowdowns{}}, 4);
-  meter.add({}, 5);  // no answer to this one
+  meter.add({}, 5);  // a reading without an answer
   const GpuUse use = meter.take(5);
   EXPECT_EQ(use.slowdowns_known, 4);
   EXPECT_EQ(use.slowed, 1) << "reasons that come together slow down once";
@@ -86,7 +86,7 @@ TEST(GpuUse, CountsOnlyNewErrors) {
   read(7, {}, 0);  // of earlier jobs
   EXPECT_EQ(meter.take(0).ecc_errors, 0);
   read(9, {31, 31}, 1);
-  read(1, {}, 2);  // the driver was loaded anew
+  read(1, {}, 2);  // the driver was reloaded
   read(2, {79}, 3);
   const GpuUse use = meter.take(3);
   EXPECT_EQ(use.ecc_errors, 3);
@@ -118,7 +118,7 @@ TEST(GpuUse, ErrorsBetweenEpochsBelongToTheNext) {
   EXPECT_EQ(use.unanswered, 1);
 }
 
-TEST(GpuUse, ASilenceIsNotGuessed) {
+TEST(GpuUse, DoesNotExtrapolateOverGaps) {
   GpuUseMeter meter;
   meter.add(busy(1, 500, 1980), 0);
   meter.add(busy(1, 500, 1980), 100);
@@ -130,7 +130,7 @@ TEST(GpuUse, ASilenceIsNotGuessed) {
   EXPECT_EQ(use.readings, 0);
 }
 
-/// Whatever is read, and wherever it is cut into epochs.
+/// For any readings, divided into epochs anywhere.
 TEST(GpuUse, EpochsAddUpToTheWhole) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> upto(0, 1);

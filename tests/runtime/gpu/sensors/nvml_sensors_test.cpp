@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::Optional;
 
-TEST(NvmlSensors, TellHowTheGpuIs) {
+TEST(NvmlSensors, ReportTheState) {
   auto sensors = open_nvml_sensors("0000:07:00.0", fake_nvml_state);
   ASSERT_TRUE(sensors) << sensors.error().what;
   const GpuReading reading = (*sensors)->read();
@@ -26,7 +26,7 @@ TEST(NvmlSensors, TellHowTheGpuIs) {
   EXPECT_THAT(reading.temperature_c, Optional(54.0));
   EXPECT_THAT(reading.ecc_errors, Optional(0u));
   EXPECT_THAT(reading.xids, Optional(testing::IsEmpty()));
-  // Idle, 0x1, is no slowdown.
+  // Idle, 0x1, is not a slowdown.
   EXPECT_THAT(reading.slowdowns, Optional(GpuSlowdowns{}));
 }
 
@@ -50,7 +50,7 @@ TEST(NvmlSensors, TellEachErrorOnce) {
 }
 
 TEST(NvmlSensors, LeaveOutWhatADriverDoesNotTell) {
-  // One that has the functions and does not support them, and one that lacks them.
+  // One has the functions but does not support them, one lacks them.
   const FakeSensors old("old");
   for (const std::string& library : {fake_nvml_state, fake_nvml}) {
     auto sensors = open_nvml_sensors("0000:07:00.0", library);
@@ -76,7 +76,7 @@ TEST(NvmlSensors, SayThatAGpuIsLost) {
 TEST(NvmlSensors, SayThatAGpuWasLostMeanwhile) {
   auto before = open_nvml_sensors("0000:0f:00.0", fake_nvml_state);
   ASSERT_TRUE(before);
-  const FakeSensors lost("lost-later");  // from the third reading of this process on
+  const FakeSensors lost("lost-later");  // from this process's third reading on
   std::string trouble;
   for (int i = 0; i < 3; ++i) trouble = (*before)->read().trouble;
   EXPECT_EQ(trouble, "NVML: GPU is lost");

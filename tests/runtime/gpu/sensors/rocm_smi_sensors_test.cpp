@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Optional;
 
-TEST(RocmSmiSensors, TellHowTheGpuIs) {
+TEST(RocmSmiSensors, ReportTheState) {
   auto sensors = open_rocm_smi_sensors("0002:11:00.0", fake_rocm_smi);
   ASSERT_TRUE(sensors) << sensors.error().what;
   const GpuReading reading = (*sensors)->read();
@@ -38,7 +38,7 @@ TEST(RocmSmiSensors, ReadTheClocksOfBothLayouts) {
   }
 }
 
-TEST(RocmSmiSensors, TellWhyItIsSlow) {
+TEST(RocmSmiSensors, ReportWhyItIsSlow) {
   const FakeSensors fault("hot");
   auto sensors = open_rocm_smi_sensors("0002:c1:00.0", fake_rocm_smi);
   ASSERT_TRUE(sensors);
@@ -64,7 +64,7 @@ TEST(RocmSmiSensors, SayThatAGpuIsGone) {
   EXPECT_THAT((*sensors)->read().trouble, HasSubstr("nothing"));
 }
 
-/// Partitions of a device share its sensors; their number may stand in the address's function.
+/// Partitions of a device share its sensors; their number may be in the function of the address.
 TEST(RocmSmiSensors, AreThoseOfTheWholeDevice) {
   const FakeSensors cut("cpx");
   EXPECT_TRUE(open_rocm_smi_sensors("0002:11:00.0", fake_rocm_smi));

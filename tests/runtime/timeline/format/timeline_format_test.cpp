@@ -20,7 +20,7 @@ const TimelineHead head{.rank = 3,
                         .communicator = "hierarchical",
                         .base_ns = 5'000'000'000};
 
-/// Mostly sizes that occur, sometimes any.
+/// Mostly realistic sizes, sometimes any.
 std::uint64_t some_number(std::mt19937_64& random) {
   return random() >> (random() % 64);
 }
@@ -51,7 +51,7 @@ std::string write(const TemporaryFolder& folder, const std::string& text) {
   return path;
 }
 
-TEST(TimelineFormat, ComesBackAsItWasWritten) {
+TEST(TimelineFormat, RoundTrips) {
   const TemporaryFolder folder;
   const TimelineLayout layout(head);
   std::mt19937_64 random(1);
@@ -100,7 +100,7 @@ TEST(TimelineFormat, ComesBackAsItWasWritten) {
   EXPECT_EQ(reader->damaged(), 0);
 }
 
-TEST(TimelineFormat, IsWhatViewersRead) {
+TEST(TimelineFormat, IsReadableByViewers) {
   const TimelineLayout layout(head);
   const TimelineSpan span{.name = "ALLREDUCE",
                           .track = 2,
@@ -119,7 +119,7 @@ TEST(TimelineFormat, IsWhatViewersRead) {
   EXPECT_EQ(found["name"], "ALLREDUCE         ");
   EXPECT_EQ(found["pid"], 3);
   EXPECT_EQ(found["tid"], 12);
-  // Perfetto multiplies by 1000 and cuts off.
+  // Perfetto multiplies by 1000 and truncates.
   EXPECT_EQ(static_cast<std::int64_t>(found["ts"].get<double>() * 1000), 1'000'000'001'234'567);
   EXPECT_EQ(static_cast<std::int64_t>(found["dur"].get<double>() * 1000), 1'000'000);
   EXPECT_EQ(found["args"]["step"], 41);
@@ -129,7 +129,7 @@ TEST(TimelineFormat, IsWhatViewersRead) {
   EXPECT_EQ(metadata["thread_name"], timeline_tracks);
 }
 
-/// What a reader may see while one record takes the place of another, or finds after a kill.
+/// What a reader may see while one record replaces another, or after a kill.
 TEST(TimelineFormat, AnyMixtureOfRecordsIsWellFormed) {
   const TimelineLayout layout(head);
   std::mt19937_64 random(2);
@@ -179,8 +179,8 @@ TEST(TimelineFormat, AnyMixtureOfClocksAndCountsIsWellFormed) {
   }
 }
 
-/// A mixture of two spans is no span: its sum does not fit.
-TEST(TimelineFormat, MixturesAreToldApart) {
+/// A mixture of two spans is not a span: its checksum does not match.
+TEST(TimelineFormat, DetectsMixtures) {
   const TemporaryFolder folder;
   const TimelineLayout layout(head);
   std::mt19937_64 random(4);
@@ -203,7 +203,7 @@ TEST(TimelineFormat, MixturesAreToldApart) {
   EXPECT_EQ(reader->damaged(), many);
 }
 
-TEST(TimelineFormat, WhatIsNoTimelineIsRefused) {
+TEST(TimelineFormat, RejectsOtherFiles) {
   const TemporaryFolder folder;
   for (const char* text : {"", "{}", "[]", "{\"traceEvents\":[]}", "\n\n\n"}) {
     const auto reader = TimelineReader::open(write(folder, text));

@@ -1,5 +1,5 @@
-// What the hip backend calls of MIOpen, for the host in place of a GPU. Names, numbers and the
-// order of arguments are MIOpen's; fake_miopen.cpp computes what descriptors say, by plain loops.
+// The part of MIOpen that the hip backend uses, on the host. Names, numbers and argument order are
+// MIOpen's; fake_miopen.cpp computes what the descriptors say, by plain loops.
 #pragma once
 
 #include <cstddef>

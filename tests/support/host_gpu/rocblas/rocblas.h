@@ -1,5 +1,5 @@
-// What the hip backend calls of rocBLAS, for the host in place of a GPU. Names, numbers and the
-// order of arguments are rocBLAS's; fake_rocblas.cpp computes.
+// The part of rocBLAS that the hip backend uses, on the host. Names, numbers and argument order are
+// rocBLAS's; fake_rocblas.cpp computes.
 #pragma once
 
 #include <cstddef>

@@ -50,12 +50,12 @@ TEST_F(HipModule, DrivesTheGpuThatThePlanDealt) {
 
 TEST_F(HipModule, NamesVersionsThatDoNotFit) {
   fake_miopen().version = {2, 20, 0};
-  EXPECT_EQ(complaint(), "MIOpen 2.20.0 is here, this build needs 3.2.0 or a later 3");
+  EXPECT_EQ(complaint(), "found MIOpen 2.20.0, this build needs 3.2.0 or a later 3");
   fake_miopen() = {};
   fake_rocblas().version = "4.1.9.abc";
-  EXPECT_EQ(complaint(), "rocBLAS 4.1.9 is here, this build needs 4.2.1 or a later 4");
+  EXPECT_EQ(complaint(), "found rocBLAS 4.1.9, this build needs 4.2.1 or a later 4");
   fake_rocblas().version = "?";
-  EXPECT_EQ(complaint(), "no rocBLAS is here, this build needs 4.2.1 or a later 4");
+  EXPECT_EQ(complaint(), "found no rocBLAS, this build needs 4.2.1 or a later 4");
   fake_rocblas() = {};
   host_gpus().driver = 12000;
   EXPECT_THAT(complaint(), HasSubstr("no GPU: host: a driver for host 12.0 is here"));
