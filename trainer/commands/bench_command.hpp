@@ -1,5 +1,7 @@
-// dltrain's commands: `--bench-allreduce` here, `--make-data`, and training in main.cpp.
-// They parse arguments and print results; the work is done by the other rooms.
+// The commands of dltrain: `--bench-allreduce` (here), `--make-data`, and training (main.cpp).
+// They parse arguments and print results; other rooms do the work.
+//
+// `dllaunch bench allreduce` starts `dltrain --bench-allreduce` on every rank.
 #pragma once
 
 #include <string>

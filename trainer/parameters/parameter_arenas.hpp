@@ -1,7 +1,7 @@
-// Weights, gradients and optimizer state of one rank, in flat arenas with one layout.
+// Weights, gradients and optimiser state of one rank, in flat arenas with one layout.
 // Knows nothing about the training loop or files; checkpoints see tensors.
 //
-// Sharded (ZeRO-1: Rajbhandari et al. 2020), a rank holds the optimizer state of its part of each
+// Sharded (ZeRO-1: Rajbhandari et al. 2020), a rank holds the optimiser state of its part of each
 // bucket, updates the weights there, and receives the other weights from the other ranks.
 #pragma once
 
@@ -53,18 +53,18 @@ class ParameterArenas {
   /// there. Collective if sharded.
   void deal(std::vector<Bucket> buckets);
 
-  /// Initialises weights from the seed and zeroes the optimizer state.
+  /// Initialises weights from the seed and zeroes the optimiser state.
   void initialise(const Graph& graph, std::uint64_t seed);
 
-  /// Collective. Every rank gets rank 0's weights and optimizer state.
+  /// Collective. Every rank gets rank 0's weights and optimiser state.
   void broadcast();
 
   /// Multiplies the gradients of trained slots that this rank updates (f32). Returns false if one
   /// of them was not finite.
   bool multiply_gradients(double by);
 
-  /// Applies one optimizer step to all slots. Collective if sharded: weights updated by other ranks
-  /// are valid after wait_for_weights(). Optimizers that need norms (LARS, LAMB) overwrite the
+  /// Applies one optimiser step to all slots. Collective if sharded: weights updated by other ranks
+  /// are valid after wait_for_weights(). Optimisers that need norms (LARS, LAMB) overwrite the
   /// gradients with update directions.
   void begin_update(const StepInfo& now);
   void wait_for_weights();
@@ -73,12 +73,12 @@ class ParameterArenas {
     wait_for_weights();
   }
 
-  /// Gathers all optimizer state on rank 0 until the next begin_update(). Collective if sharded.
+  /// Gathers all optimiser state on rank 0 until the next begin_update(). Collective if sharded.
   void gather_states();
   bool sharded() const { return shard_; }
   bool on_device() const { return device_optimizer_ != nullptr; }
   bool directs() const { return optimizer_.directs; }
-  std::size_t state_bytes() const;  // optimizer state on this rank
+  std::size_t state_bytes() const;  // optimiser state on this rank
 
   /// Returns dense tensors named "conv1.weight" and "conv1.weight.momentum_buffer". Sharded,
   /// states() is valid only on rank 0 after gather_states().
@@ -144,7 +144,7 @@ class ParameterArenas {
   std::vector<std::string> state_suffixes_;
   Memory gradients_;
   std::vector<Pending> gathering_;  // weights, after begin_update()
-  std::vector<SquareSums> sums_;    // per slot, over all ranks; only if the optimizer measures
+  std::vector<SquareSums> sums_;    // per slot, over all ranks; only if the optimiser measures
 };
 
 }  // namespace dllaunch

@@ -1,5 +1,5 @@
 // Tensor files in safetensors format, which PyTorch, JAX and others read, and tensors as values.
-// Knows nothing about checkpoints, optimizers or models.
+// Knows nothing about checkpoints, optimisers or models.
 //
 // Layout: 8-byte little-endian length N, N bytes of JSON header (padded with spaces so that the
 // data starts on 8 bytes), then the tensors' bytes without holes, little-endian, C order.

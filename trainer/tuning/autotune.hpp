@@ -1,5 +1,5 @@
 // Searches for settings given as `auto` (batch size, learning rate, buckets) by short trials.
-// Does not train: the weights it changes are initialised again afterwards.
+// Knows nothing about epochs or checkpoints; weights that a trial changes are initialised again.
 #pragma once
 
 #include "runtime/communicators/communicator.hpp"

@@ -36,7 +36,7 @@ std::size_t names_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
-TEST(CheckpointPlace, TemporaryNamesTellWhoseTheyAre) {
+TEST(CheckpointPlace, TemporaryNamesHaveTheGeneration) {
   EXPECT_EQ(temporary_name(0, "step-00000007"), ".tmp-step-00000007");
   EXPECT_EQ(temporary_name(3, "step-00000007"), ".tmp-3-step-00000007");
   for (const char* name : {".tmp-step-00000007", ".tmp-best", ".tmp-old-step-00000001", ".tmp-",
@@ -52,7 +52,7 @@ TEST(CheckpointPlace, TemporaryNamesTellWhoseTheyAre) {
   }
 }
 
-TEST(CheckpointPlace, GivesTheName) {
+TEST(CheckpointPlace, GivesTheFinalName) {
   for (const ExchangeNames& exchange : {ExchangeNames(exchange_names), no_exchange}) {
     const ScratchFolder folder;
     write_as(folder / ".tmp-step-00000007", 1);
@@ -62,7 +62,7 @@ TEST(CheckpointPlace, GivesTheName) {
   }
 }
 
-TEST(CheckpointPlace, ReplacesOneOfThatNameWhereNamesCanBeSwapped) {
+TEST(CheckpointPlace, ReplacesAnExistingOneIfNamesCanBeSwapped) {
   const ScratchFolder folder;
   write_as(folder / "step-00000007", 1);
   write_as(folder / ".tmp-step-00000007", 2);
@@ -71,7 +71,7 @@ TEST(CheckpointPlace, ReplacesOneOfThatNameWhereNamesCanBeSwapped) {
   EXPECT_EQ(names_in(folder.path()), 1u);
 }
 
-TEST(CheckpointPlace, ElseASoundOneStaysAndADamagedOneGoes) {
+TEST(CheckpointPlace, OtherwiseKeepsAValidOneAndReplacesADamagedOne) {
   const ScratchFolder folder;
   write_as(folder / "step-00000007", 1);
   write_as(folder / ".tmp-step-00000007", 2);
@@ -86,7 +86,7 @@ TEST(CheckpointPlace, ElseASoundOneStaysAndADamagedOneGoes) {
   EXPECT_EQ(names_in(folder.path()), 1u);
 }
 
-TEST(CheckpointPlace, SaysWhatTheFileSystemRefuses) {
+TEST(CheckpointPlace, ReportsFileSystemErrors) {
   const ScratchFolder folder;
   const auto placed = put_in_place(folder / "absent", folder / "step-00000007");
   ASSERT_FALSE(placed);
@@ -95,7 +95,7 @@ TEST(CheckpointPlace, SaysWhatTheFileSystemRefuses) {
 
 /// Both incarnations have passed the check. At no time is the name without a valid checkpoint, with
 /// and without support by the file system.
-TEST(CheckpointPlace, TwoLivesAtOnceNeverLeaveTheNameWithoutASoundOne) {
+TEST(CheckpointPlace, TwoIncarnationsAtOnceAlwaysLeaveAValidOne) {
   for (const ExchangeNames& exchange : {ExchangeNames(exchange_names), no_exchange}) {
     const ScratchFolder folder;
     const fs::path final = folder / "step-00000007";
@@ -133,7 +133,7 @@ TEST(CheckpointPlace, TwoLivesAtOnceNeverLeaveTheNameWithoutASoundOne) {
 }
 
 /// Both write the first checkpoint of that step.
-TEST(CheckpointPlace, TwoLivesThatBothPutTheFirstOneBothSucceed) {
+TEST(CheckpointPlace, TwoIncarnationsWritingTheFirstOneBothSucceed) {
   for (int i = 0; i < 50; ++i) {
     const ScratchFolder folder;
     const fs::path final = folder / "step-00000007";

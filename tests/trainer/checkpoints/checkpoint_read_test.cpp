@@ -32,7 +32,7 @@ TEST(CheckpointRead, ReadsWhatWasWritten) {
   EXPECT_EQ(read->states.tensors[0].shape, (Shape{2, 2}));
 }
 
-TEST(CheckpointRead, TakesTheNewestSoundOneAndNamesTheRefused) {
+TEST(CheckpointRead, FindsTheNewestValidOneAndNamesTheDamaged) {
   const ScratchFolder folder;
   for (const int step : {1, 2, 3, 4}) {
     ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(step), {.keep = 9}));
@@ -48,7 +48,7 @@ TEST(CheckpointRead, TakesTheNewestSoundOneAndNamesTheRefused) {
   EXPECT_EQ(search.refused[1].why, "optimizer.safetensors is missing");
 }
 
-TEST(CheckpointRead, AnAbsentOrEmptyFolderHoldsNothing) {
+TEST(CheckpointRead, AMissingOrEmptyFolderHasNone) {
   const ScratchFolder folder;
   EXPECT_FALSE(find_newest_checkpoint(folder.path()).found);
   EXPECT_FALSE(find_newest_checkpoint(folder / "absent").found);
@@ -67,7 +67,7 @@ TEST(CheckpointRead, OrdersStepsBeyondEightDigits) {
 class CheckpointDamage : public testing::TestWithParam<const char*> {};
 
 /// Every byte matters: the header's length, the header, the data, the text of state.json.
-TEST_P(CheckpointDamage, AnyFlippedBitIsRefusedByName) {
+TEST_P(CheckpointDamage, DetectsAnyFlippedBitAndNamesTheFile) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   const fs::path file = written->path / GetParam();
@@ -84,7 +84,7 @@ TEST_P(CheckpointDamage, AnyFlippedBitIsRefusedByName) {
   EXPECT_TRUE(read_checkpoint(written->path));
 }
 
-TEST_P(CheckpointDamage, AnyTruncationIsRefusedByName) {
+TEST_P(CheckpointDamage, DetectsAnyTruncationAndNamesTheFile) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   const fs::path file = written->path / GetParam();
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Files, CheckpointDamage,
                          });
 
 /// Written by versions before the field existed.
-TEST(CheckpointRead, AStateWithoutTheRateIsReadWithoutOne) {
+TEST(CheckpointRead, ReadsAStateWithoutARate) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(5), {3});
   ASSERT_TRUE(written) << written.error().what;
@@ -136,7 +136,7 @@ TEST(CheckpointRead, AStateWithoutTheRateIsReadWithoutOne) {
 }
 
 /// A valid checksum only proves the writer's intent, not that the content makes sense.
-TEST(CheckpointRead, SurvivesAStateThatIsSignedNonsense) {
+TEST(CheckpointRead, SurvivesNonsenseWithAValidChecksum) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   for (const char* nonsense : {"[]", "{}", "{\"format\": \"x\"}", "{\"format\": 1}",

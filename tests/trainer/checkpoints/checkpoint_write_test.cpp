@@ -39,7 +39,7 @@ TEST(CheckpointWrite, WritesTheThreeFiles) {
   EXPECT_EQ(names_in(folder / "checkpoints"), std::vector<std::string>{"step-00000469"});
 }
 
-TEST(CheckpointWrite, StateSaysWhatOtherProgramsNeed) {
+TEST(CheckpointWrite, StateHasWhatOtherProgramsNeed) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(469), {.keep = 3});
   const auto state = nlohmann::json::parse(read_text(written->path / "state.json"));
@@ -64,7 +64,7 @@ TEST(CheckpointWrite, KeepsTheNewest) {
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"step-00000004", "step-00000005"}));
 }
 
-TEST(CheckpointWrite, NeverRemovesTheOneJustWrittenForOneOfAFutureGivenUp) {
+TEST(CheckpointWrite, KeepsTheNewOneDespiteAnAbandonedContinuation) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(30), {.keep = 1}));
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(25), {.keep = 1}));
@@ -81,7 +81,7 @@ TEST(CheckpointWrite, ReplacesOneOfTheSameStep) {
 }
 
 /// At any time during the replacement a reader sees the old or the new one.
-TEST(CheckpointWrite, OneThatIsReplacedIsNeverMissing) {
+TEST(CheckpointWrite, AReplacedOneIsNeverMissing) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
   std::atomic<bool> done = false;
@@ -106,14 +106,14 @@ TEST(CheckpointWrite, AFileInTheWayIsReplaced) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
 }
 
-TEST(CheckpointWrite, TheNextOneRemovesWhatAnInterruptedOneLeft) {
+TEST(CheckpointWrite, RemovesWhatAnInterruptedWriteLeft) {
   const ScratchFolder folder;
   write_text(folder / ".tmp-step-00000009" / "model.safetensors", "half");
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(12), {.keep = 3}));
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000012"});
 }
 
-TEST(CheckpointWrite, TellsOfEveryByteInPiecesOfAMegabyte) {
+TEST(CheckpointWrite, ReportsEveryByteInPiecesOfAMegabyte) {
   const ScratchFolder folder;
   Checkpoint large = sound_checkpoint(2);
   large.weights.tensors[0].shape = {1 << 20};
@@ -139,7 +139,7 @@ TEST(CheckpointWrite, RemovesLeftovers) {
 
 /// The later incarnation cleans up while the earlier one, which has just passed the check,
 /// finishes.
-TEST(CheckpointWrite, WhatALaterLifeCleansUpIsNeverHalfGivenItsName) {
+TEST(CheckpointWrite, CleanupByALaterIncarnationIsAtomic) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
   std::atomic<bool> done = false;
@@ -160,7 +160,7 @@ TEST(CheckpointWrite, WhatALaterLifeCleansUpIsNeverHalfGivenItsName) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
 }
 
-TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
+TEST(CheckpointWrite, ReportsFileSystemErrors) {
   const ScratchFolder folder;
   write_text(folder / "checkpoints", "a file");
   auto written = write_checkpoint(folder / "checkpoints", sound_checkpoint(1), {.keep = 3});
@@ -170,7 +170,7 @@ TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
 }
 
 /// Checked before the first byte, before the rename and before the retention.
-TEST(CheckpointWrite, WithoutTheRightNothingWithAFinalNameChanges) {
+TEST(CheckpointWrite, WithoutTheRightNoFinalNameChanges) {
   const Error taken{ErrorKind::unsatisfiable, "taken over", ""};
   for (int refused = 1; refused <= 3; ++refused) {
     const ScratchFolder folder;

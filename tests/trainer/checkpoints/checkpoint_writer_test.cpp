@@ -24,7 +24,7 @@ Checkpoint of_megabytes(std::int64_t step, std::size_t megabytes) {
   return checkpoint;
 }
 
-TEST(CheckpointWriter, TellsOnceWhatItWrote) {
+TEST(CheckpointWriter, ReportsEachWriteOnce) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path()});
   EXPECT_TRUE(writer.wait());
@@ -46,7 +46,7 @@ TEST(CheckpointWriter, TellsOnceWhatItWrote) {
   EXPECT_FALSE(writer.take());
 }
 
-TEST(CheckpointWriter, IsHeldBackUntilSomeoneWaits) {
+TEST(CheckpointWriter, LimitsTheRateUntilTrainingWaits) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path(), .bytes_per_s = 1 << 20});
   const auto start = Clock::now();
@@ -61,7 +61,7 @@ TEST(CheckpointWriter, IsHeldBackUntilSomeoneWaits) {
   EXPECT_TRUE(writer.take()->written);
 }
 
-TEST(CheckpointWriter, KeepsToItsRate) {
+TEST(CheckpointWriter, KeepsTheRateLimit) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path(), .bytes_per_s = 20 << 20});
   const auto start = Clock::now();
@@ -71,7 +71,7 @@ TEST(CheckpointWriter, KeepsToItsRate) {
   EXPECT_GE(writer.take()->seconds_total, 0.5);
 }
 
-TEST(CheckpointWriter, WaitsNoLongerThanAsked) {
+TEST(CheckpointWriter, WaitsNoLongerThanGiven) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path()});
   writer.begin(of_megabytes(1, 40), Clock::now());
@@ -79,7 +79,7 @@ TEST(CheckpointWriter, WaitsNoLongerThanAsked) {
   EXPECT_TRUE(writer.wait(60.0));
 }
 
-TEST(CheckpointWriter, EndsWithAWholeCheckpoint) {
+TEST(CheckpointWriter, CompletesTheCheckpointAtTheEnd) {
   const ScratchFolder folder;
   {
     CheckpointWriter writer({.folder = folder.path(), .bytes_per_s = 1000});
@@ -88,7 +88,7 @@ TEST(CheckpointWriter, EndsWithAWholeCheckpoint) {
   EXPECT_TRUE(read_checkpoint(folder / "step-00000005"));
 }
 
-TEST(CheckpointWriter, AFullDiskIsToldAndTheNextMayFit) {
+TEST(CheckpointWriter, ReportsAFullDiskAndTriesAgain) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path()});
   writer.begin(sound_checkpoint(1), Clock::now());
@@ -111,7 +111,7 @@ TEST(CheckpointWriter, AFullDiskIsToldAndTheNextMayFit) {
 }
 
 /// The training thread's calls, to be checked by ThreadSanitizer.
-TEST(CheckpointWriter, ManyOneAfterTheOther) {
+TEST(CheckpointWriter, WritesManyInARow) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path(), .retention = {.keep = 2, .best = "loss"}});
   int finished = 0;

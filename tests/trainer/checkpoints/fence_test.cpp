@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 const RunOwner later = {.host = "n3", .pid = 5, .job = "17"};
 
-TEST(Fence, WithoutAGenerationNothingCloses) {
+TEST(Fence, StaysOpenWithoutAGeneration) {
   Fence fence;
   EXPECT_EQ(fence.generation(), 0);
   EXPECT_TRUE(fence.check());
@@ -27,7 +27,7 @@ TEST(Fence, WithoutAGenerationNothingCloses) {
   EXPECT_FALSE(fence.closed());
 }
 
-TEST(Fence, AsksAtMostOnceASecondAndOnceClosedStaysSo) {
+TEST(Fence, ChecksAtMostOncePerSecondAndStaysClosed) {
   const ScratchFolder run;
   ASSERT_TRUE(RunOwnership::take(run.path(), {.host = "n1"}));
   Fence fence(RunOwnership::told(run.path(), 1));
@@ -46,7 +46,7 @@ TEST(Fence, AsksAtMostOnceASecondAndOnceClosedStaysSo) {
   EXPECT_FALSE(fence.may_write());
 }
 
-TEST(Fence, ACheckAsksAtOnce) {
+TEST(Fence, CheckIsImmediate) {
   const ScratchFolder run;
   Fence fence(RunOwnership::told(run.path(), 1));
   EXPECT_TRUE(fence.check());
@@ -55,7 +55,7 @@ TEST(Fence, ACheckAsksAtOnce) {
   EXPECT_FALSE(fence.may_write());
 }
 
-TEST(Fence, AFileSystemThatDoesNotTellRefusesOnlyWhatWeighs) {
+TEST(Fence, AnUnresponsiveFileSystemRefusesOnlyChecks) {
   const ScratchFolder run;
   write_text(run / ".lease", "no folder");
   Fence fence(RunOwnership::told(run.path(), 1));
@@ -143,7 +143,7 @@ TEST(FencedTraining, StopsAndWritesNothingMore) {
 }
 
 /// The writer thread also notices, and does not report a disk error.
-TEST(FencedTraining, ACheckpointUnderWayGetsNoName) {
+TEST(FencedTraining, ACheckpointInProgressGetsNoFinalName) {
   auto config = small_config("reference");
   config.epochs = 4;
   config.checkpoint.mb_per_s = 2;  // the write takes a quarter of a second
@@ -156,7 +156,7 @@ TEST(FencedTraining, ACheckpointUnderWayGetsNoName) {
   EXPECT_TRUE(events_of(run.path(), "checkpoint_failed").empty());
 }
 
-TEST(FencedTraining, OneThatComesTooLateTouchesNothing) {
+TEST(FencedTraining, ALateOneTouchesNothing) {
   const ScratchFolder run;
   write_text(run / "checkpoints" / ".tmp-2-step-00000007" / "model.safetensors", "being written");
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(RunOwnership::take(run.path(), later));

@@ -33,7 +33,7 @@ Levels ideal(JobShape shape) {
   return levels;
 }
 
-TEST(AllReduceLevels, TwoNodesTellWhatSixteenTake) {
+TEST(AllReduceLevels, TwoNodesPredictSixteen) {
   for (const int ranks : {1, 4}) {
     const auto projected = project(ideal({2, ranks}), 16);
     const auto measured = ideal({16, ranks}).rows;
@@ -46,7 +46,7 @@ TEST(AllReduceLevels, TwoNodesTellWhatSixteenTake) {
   }
 }
 
-TEST(AllReduceLevels, SaysWhatEachLevelIs) {
+TEST(AllReduceLevels, DescribesEachLevel) {
   const std::string text = describe_levels(ideal({2, 4}));
   EXPECT_THAT(text, HasSubstr("within a node: 0.40 us a call + 30.000 GB/s"));
   EXPECT_THAT(text, HasSubstr("between nodes: 30.00 us a message + 12.500 GB/s"));
@@ -54,7 +54,7 @@ TEST(AllReduceLevels, SaysWhatEachLevelIs) {
             "within a node: 0.40 us a call + 30.000 GB/s (fits within 0 %)\n");
 }
 
-TEST(AllReduceLevels, OneNodeDoesNotTellOfMore) {
+TEST(AllReduceLevels, OneNodeDoesNotPredictMore) {
   EXPECT_TRUE(project(ideal({1, 4}), 2).empty());
 }
 

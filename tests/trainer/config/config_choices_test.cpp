@@ -56,7 +56,7 @@ TEST(ConfigChoices, ReadsEveryOption) {
   }
 }
 
-TEST(ConfigChoices, AnOptionOfAnotherOptimizerIsNamedWithWhatThisOneHas) {
+TEST(ConfigChoices, RejectsAnotherOptimizersOptionAndListsTheValidOnes) {
   auto config = parse_blocks(R"("optimizer": {"name": "adam", "momentum": 0.9, "rho": null})");
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().what,
@@ -90,7 +90,7 @@ TEST(ConfigChoices, ReadsEveryDecay) {
   EXPECT_EQ(inverse->schedule.decay_rate, 5e-6);
 }
 
-TEST(ConfigChoices, ADecaySaysWhatItNeedsAndWhatItHasNot) {
+TEST(ConfigChoices, ADecayReportsMissingAndUnknownOptions) {
   auto config = parse_blocks(R"("lr_schedule": {"decay": "step", "milestones": [3]})");
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().what,
@@ -101,7 +101,7 @@ TEST(ConfigChoices, ADecaySaysWhatItNeedsAndWhatItHasNot) {
   EXPECT_EQ(none.error().what, "lr_schedule.gamma: decay none has no such key");
 }
 
-TEST(ConfigChoices, RefusesWhatDoesNotGoTogether) {
+TEST(ConfigChoices, RejectsIncompatibleSettings) {
   EXPECT_THAT(parse_blocks(R"("optimizer": {"nesterov": true})").error().what,
               HasSubstr("optimizer.nesterov needs a momentum above 0"));
   EXPECT_THAT(
@@ -148,7 +148,7 @@ Json drawn_value(std::mt19937& random) {
 
 /// Random blocks: the result is an error with a message, or a configuration with finite rates whose
 /// options the optimiser accepts.
-TEST(ConfigChoices, AnyBlockIsReadOrRefused) {
+TEST(ConfigChoices, AnyBlockIsAcceptedOrRejected) {
   std::vector<std::string> paths;
   for (const auto& key : config_keys()) {
     if (key.path.starts_with("optimizer.") || key.path.starts_with("lr_schedule.")) {

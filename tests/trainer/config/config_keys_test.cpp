@@ -40,7 +40,7 @@ void expect_known_keywords(const Json& schema, const std::string& path) {
   }
 }
 
-TEST(ConfigKeys, TheSchemaSpeaksTheLaunchersLanguage) {
+TEST(ConfigKeys, TheSchemaUsesKeywordsTheLauncherKnows) {
   const Json schema = Json::parse(describe_config());
   EXPECT_EQ(schema["type"], "object");
   EXPECT_EQ(schema["required"], Json::array({"model"}));

@@ -69,7 +69,7 @@ TEST(OptimizerKeys, TheDefaultsOfTheContractAreThoseOfSgd) {
   EXPECT_EQ(key_at(keys, "optimizer.betas").initial, nullptr);
 }
 
-TEST(OptimizerKeys, DescriptionsSayWhoHasTheKeyAndWhatItIsThere) {
+TEST(OptimizerKeys, DescriptionsListOptimizersAndDefaults) {
   const auto keys = optimizer_keys();
   EXPECT_THAT(key_at(keys, "optimizer.betas").description,
               testing::EndsWith(" (adam, adamw, lamb: [0.9,0.999])"));

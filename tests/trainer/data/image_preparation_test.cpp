@@ -98,7 +98,7 @@ TEST(ImagePreparation, ResizesEveryPixelByTheDefinition) {
   }
 }
 
-TEST(ImagePreparation, FloatsAndBytesGiveTheSame) {
+TEST(ImagePreparation, FloatsAndBytesGiveTheSameResult) {
   const ImageShape shape{.channels = 3, .height = 6, .width = 5};
   const Normalization normalization{.mean = {0.1, 0.5, 0.9}, .std = {0.2, 1, 3}};
   for (const std::optional<int> size : {std::optional<int>(), std::optional<int>(9)}) {
@@ -165,7 +165,7 @@ TEST(ImagePreparation, CropsAndFlipsEvenly) {
   EXPECT_NEAR(flips, 500, 80);
 }
 
-TEST(ImagePreparation, FollowsFromSeedEpochAndIndexAlone) {
+TEST(ImagePreparation, DependsOnlyOnSeedEpochAndIndex) {
   const Tagged dataset({.channels = 1, .height = 6, .width = 6}, false);
   const PreparationOptions options{.crop = 4, .flip = true, .seed = 3, .epoch = 1};
   PreparationOptions other_seed = options;
@@ -215,7 +215,7 @@ float by_recipe(const ImageRecipe& recipe, const ImageCut& cut, const std::uint8
   return at_left * (1 - beside) + at_right * beside;
 }
 
-TEST(ImagePreparation, RecipeAndCutSayAllThatIsDone) {
+TEST(ImagePreparation, RecipeAndCutDescribeTheWholePreparation) {
   const Normalization normalization{.mean = {0.1, 0.5, 0.9}, .std = {0.2, 1, 3}};
   for (const auto& [height, width, size] :
        {std::tuple{6, 5, 0}, {6, 5, 9}, {7, 7, 4}, {1, 3, 2}, {5, 5, 5}}) {
@@ -249,7 +249,7 @@ TEST(ImagePreparation, RecipeAndCutSayAllThatIsDone) {
   }
 }
 
-TEST(ImagePreparation, ACropLargerThanTheImageMayLeaveNothingOfIt) {
+TEST(ImagePreparation, ACropLargerThanTheImageMayBeAllBlack) {
   const Tagged dataset({.channels = 1, .height = 2, .width = 2}, false);
   const Normalization grey{.mean = {0.5}, .std = {0.25}};
   int black = 0;

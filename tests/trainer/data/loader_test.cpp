@@ -49,7 +49,7 @@ std::vector<Slice> slices_of(std::int64_t images, int batch) {
   return deal_epoch(images, {1, batch, 1}, 0, 0);
 }
 
-TEST(Loader, GivesSlicesInOrderAtAnyNumberOfWorkers) {
+TEST(Loader, ReturnsSlicesInOrderWithAnyNumberOfWorkers) {
   const Numbered dataset(50);
   const auto order = epoch_order(3, 0, 50);
   for (const int workers : {0, 1, 2, 5}) {
@@ -73,7 +73,7 @@ TEST(Loader, GivesSlicesInOrderAtAnyNumberOfWorkers) {
   }
 }
 
-TEST(Loader, CropsAndFlipsTheSameAtAnyNumberOfWorkers) {
+TEST(Loader, CropsAndFlipsTheSameWithAnyNumberOfWorkers) {
   const Numbered dataset(50);
   const auto order = epoch_order(3, 0, 50);
   std::vector<float> first;
@@ -101,7 +101,7 @@ bool anything(const ImageRecipe&) {
 }
 
 /// Checks the bytes that replace images, and their memory.
-TEST(Loader, OnlyReadsForWhoPreparesImages) {
+TEST(Loader, PassesBytesToABackendThatPreparesImages) {
   const Numbered dataset(50);
   const auto order = epoch_order(3, 0, 50);
   const PreparationOptions options{.image_size = 5, .crop = 3, .flip = true, .epoch = 2};
@@ -145,7 +145,7 @@ TEST(Loader, OnlyReadsForWhoPreparesImages) {
 }
 
 /// A batch that is ready is announced one call ahead.
-TEST(Loader, TellsWhichBytesComeNext) {
+TEST(Loader, AnnouncesTheNextBytes) {
   const Numbered dataset(20);
   const auto loader_of = [&](int workers) {
     return Loader(dataset, plain, {}, slices_of(20, 2),
@@ -183,7 +183,7 @@ TEST(Loader, WithoutAnOrderPositionsAreImages) {
   EXPECT_EQ(batch->labels[1], 8);
 }
 
-TEST(Loader, PreparesNoMoreThanItsBound) {
+TEST(Loader, PreparesABoundedNumberOfBatches) {
   const Numbered dataset(1000);
   Loader loader(dataset, plain, {}, slices_of(1000, 1), {.workers = 2, .batch_size = 1});
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -194,7 +194,7 @@ TEST(Loader, PreparesNoMoreThanItsBound) {
   EXPECT_LE(dataset.reads, 6);
 }
 
-TEST(Loader, EndsCleanlyAtAnyMoment) {
+TEST(Loader, MayBeDestroyedAtAnyTime) {
   const Numbered dataset(100);
   for (int taken = 0; taken < 20; ++taken) {
     Loader loader(dataset, plain, {}, slices_of(100, 5), {.workers = 3, .batch_size = 5});
@@ -219,7 +219,7 @@ TEST(Loader, EndsCleanlyAtAnyMoment) {
   std::_Exit(0);
 }
 
-TEST(Loader, DoesItsWorkWithTheThreadsThatCouldBeStarted) {
+TEST(Loader, WorksWithTheThreadsThatCouldBeStarted) {
   if (!memory_may_be_limited()) GTEST_SKIP() << "a sanitizer maps memory itself";
   for (const std::size_t mib : {1, 20, 50}) {
     EXPECT_EXIT(load_with_room_for_stacks(mib << 20), testing::ExitedWithCode(0), "") << mib;
@@ -260,7 +260,7 @@ TEST(Loader, ABadValidationImageIsLeftOut) {
   EXPECT_EQ(loader.next()->count, 2);
 }
 
-TEST(Loader, GivesUpWhenNoImageIsGood) {
+TEST(Loader, FailsIfNoImageIsGood) {
   Numbered dataset(1);
   dataset.broken = 0;
   Loader loader(dataset, plain, {}, {{0, 1}}, {.workers = 1, .batch_size = 1, .skip_bad = true});
@@ -270,7 +270,7 @@ TEST(Loader, GivesUpWhenNoImageIsGood) {
   EXPECT_EQ(batch.error().what, "1 images in a row are bad, the first of them image is broken");
 }
 
-TEST(Loader, StorageThatFailsIsNoBadImage) {
+TEST(Loader, AStorageErrorIsNotABadImage) {
   Numbered dataset(4);
   dataset.thrown = 1;
   Loader loader(dataset, plain, {}, slices_of(4, 2),
@@ -278,7 +278,7 @@ TEST(Loader, StorageThatFailsIsNoBadImage) {
   EXPECT_FALSE(loader.next());
 }
 
-TEST(Loader, ErrorsComeInTheirTurn) {
+TEST(Loader, ReportsErrorsInOrder) {
   for (const int workers : {0, 2}) {
     Numbered dataset(10);
     dataset.broken = 5;

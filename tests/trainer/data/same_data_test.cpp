@@ -25,7 +25,7 @@ std::vector<std::string> rows_of(const std::string& kind, const std::filesystem:
   return data_rows(**dataset, {.mean = {0.5, 0.25}, .std = {1, 0.125}});
 }
 
-TEST(SameData, RowsAreSizesClassesLabelsAndNormalisation) {
+TEST(SameData, RowsHaveSizesClassesLabelsAndNormalisation) {
   DatasetOptions options;
   options.images = 20;
   options.classes = 2;
@@ -40,7 +40,7 @@ TEST(SameData, RowsAreSizesClassesLabelsAndNormalisation) {
 }
 
 /// Changes one training label, then one validation label.
-TEST(SameData, AnotherLabelIsOtherDataInEveryKind) {
+TEST(SameData, DetectsADifferentLabelInEveryDataSet) {
   const ScratchFolder folder;
   write_small_cifar10(folder / "cifar10");
   write_small_mnist(folder / "mnist");

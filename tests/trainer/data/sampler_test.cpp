@@ -16,7 +16,7 @@ TEST(Sampler, AnEpochVisitsEveryImageOnce) {
   }
 }
 
-TEST(Sampler, TheOrderFollowsFromSeedAndEpoch) {
+TEST(Sampler, TheOrderDependsOnSeedAndEpoch) {
   EXPECT_EQ(epoch_order(1, 0, 100), epoch_order(1, 0, 100));
   EXPECT_NE(epoch_order(1, 0, 100), epoch_order(1, 1, 100));
   EXPECT_NE(epoch_order(1, 0, 100), epoch_order(2, 0, 100));
@@ -68,7 +68,7 @@ TEST(Sampler, StepsCoverEveryPositionOnceAtAnySize) {
   }
 }
 
-TEST(Sampler, AStepHoldsTheNextPositionsInOrderOfRanksAndSharesAreEven) {
+TEST(Sampler, AStepHasTheNextPositionsRankByRankInEvenShares) {
   for (const auto& [images, shape] : cases()) {
     std::int64_t position = 0;
     for (std::int64_t k = 0; k < steps_per_epoch(images, shape); ++k) {
@@ -97,7 +97,7 @@ TEST(Sampler, AStepHoldsTheNextPositionsInOrderOfRanksAndSharesAreEven) {
 }
 
 /// The micro-batches have the same images, plus empty ones at the end.
-TEST(Sampler, InStepAllRanksHaveAsManyMicroBatches) {
+TEST(Sampler, InStepAllRanksHaveEquallyManyMicroBatches) {
   for (auto [images, shape] : cases()) {
     for (std::int64_t position = 0; position < images; position += shape.global_batch()) {
       std::size_t most = 0;

@@ -10,7 +10,7 @@ Error bad(const std::string& what) {
   return {ErrorKind::bad_request, what, ""};
 }
 
-TEST(SkippedImages, SaysEachOnceAndCountsAll) {
+TEST(SkippedImages, ReportsEachOnceAndCountsAll) {
   std::vector<std::string> said;
   SkippedImages skipped([&](std::string_view line) { said.emplace_back(line); });
   auto alone = *open_communicator("solo", RankEnv{});
@@ -23,7 +23,7 @@ TEST(SkippedImages, SaysEachOnceAndCountsAll) {
                                             "skipped b.jpg: is no JPEG"}));
 }
 
-TEST(SkippedImages, StopsNamingThemAfterTen) {
+TEST(SkippedImages, NamesAtMostTen) {
   std::vector<std::string> said;
   SkippedImages skipped([&](std::string_view line) { said.emplace_back(line); });
   for (int i = 0; i < 30; ++i) skipped.add({bad(std::to_string(i))});
@@ -31,7 +31,7 @@ TEST(SkippedImages, StopsNamingThemAfterTen) {
   EXPECT_EQ(said.back(), "further bad images of this rank are only counted");
 }
 
-TEST(SkippedImages, ArePartOfALine) {
+TEST(SkippedImages, RendersAsPartOfALine) {
   EXPECT_EQ(render_skipped(0), "");
   EXPECT_EQ(render_skipped(1), ", 1 bad image skipped");
   EXPECT_EQ(render_skipped(30), ", 30 bad images skipped");

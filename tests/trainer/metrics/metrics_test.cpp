@@ -53,7 +53,7 @@ TEST(Metrics, OfSeveralClassesAnImageByHand) {
   EXPECT_DOUBLE_EQ(metrics.accuracy().value(), 1 / 4.0);
 }
 
-TEST(Metrics, AmongFiveIsAsTheFirstFiveOfASortedRow) {
+TEST(Metrics, TopFiveMatchesASortedRow) {
   Metrics metrics(7);
   const std::vector<double> row{7, 6, 5, 4, 3, 2, 1};
   for (const std::int32_t label : {0, 4, 5, 6}) metrics.add(row, std::vector{label});
@@ -68,7 +68,7 @@ TEST(Metrics, AmongFiveIsAsTheFirstFiveOfASortedRow) {
   EXPECT_DOUBLE_EQ(equal.top5_accuracy().value(), 5 / 7.0);
 }
 
-TEST(Metrics, WhatSaysNothingIsAbsent) {
+TEST(Metrics, UndefinedOnesAreAbsent) {
   Metrics metrics(5);
   EXPECT_FALSE(metrics.accuracy() || metrics.f1_macro() || metrics.f1_micro());
   metrics.add(std::vector<double>{1, 0, 0, 0, 0}, std::vector<std::int32_t>{0});
@@ -78,7 +78,7 @@ TEST(Metrics, WhatSaysNothingIsAbsent) {
   EXPECT_DOUBLE_EQ(metrics.f1_macro().value(), 1);  // only of the class that occurs
 }
 
-TEST(Metrics, ARowThatHoldsANanHasNoAnswer) {
+TEST(Metrics, ARowWithNaNHasNoPrediction) {
   Metrics metrics(6);
   metrics.add(std::vector<double>{9, 0, 0, 0, 0, nan}, std::vector<std::int32_t>{0});
   EXPECT_EQ(metrics.images(), 1);
@@ -102,7 +102,7 @@ TEST(Metrics, OfManyClassesHaveNoMatrix) {
 }
 
 /// An independent implementation: sorts rows and counts pairs.
-TEST(Metrics, EqualAPlainCountOverRandomImages) {
+TEST(Metrics, MatchAnIndependentCountOverRandomImages) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     const int classes = 2 + static_cast<int>(random() % 20);

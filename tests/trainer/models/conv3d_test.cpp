@@ -34,7 +34,7 @@ TEST(Conv3dModel, HasThePublishedLayers) {
   EXPECT_EQ(conv3d_model.loss, "mean_squared_error");
 }
 
-TEST(Conv3dModel, SaysThatCubesAreTooSmall) {
+TEST(Conv3dModel, RejectsCubesThatAreTooSmall) {
   const auto graph = conv3d_model.build({.channels = 12, .height = 9, .width = 9}, 2);
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().what,

@@ -55,7 +55,7 @@ TEST_P(Buffers, AreTensorsWithPyTorchsNames) {
   EXPECT_EQ(count, 7);
 }
 
-TEST_P(Buffers, ComeBackToTheLastBit) {
+TEST_P(Buffers, RoundTripBitForBit) {
   Compiled network = compiled();
   const Images images(graph_, 4);
   network->forward(images.batch(), Phase::train);
@@ -70,7 +70,7 @@ TEST_P(Buffers, ComeBackToTheLastBit) {
   EXPECT_EQ(tensors[0].name, "conv.weight");
 }
 
-TEST_P(Buffers, ThatDoNotFitAreRefusedByName) {
+TEST_P(Buffers, RejectsMismatchesByName) {
   Compiled network = compiled();
   const auto refused = [&](auto&& damage) {
     auto tensors = buffer_tensors(graph_, *network);
@@ -101,7 +101,7 @@ TEST_P(Buffers, AreAveragedOverRanks) {
 }
 
 /// Training continues with the saved values: 0.1 is not a float.
-TEST_P(Buffers, AreRoundedToWhatACheckpointHolds) {
+TEST_P(Buffers, AreRoundedToTheCheckpointsType) {
   auto communicator = all_ranks();
   Compiled network = compiled();
   network->set_buffer(0, std::vector<double>{0.1, 0.2, 0.3});
@@ -119,7 +119,7 @@ TEST_P(Buffers, AreRankZerosAfterABroadcast) {
   for (const int i : {0, 1, 2}) EXPECT_EQ(network->buffer(i), zero->buffer(i));
 }
 
-TEST_P(Buffers, AGraphWithoutAnyNeedsNoCollective) {
+TEST_P(Buffers, AGraphWithoutBuffersNeedsNoCollective) {
   GraphBuilder net("m", {4});
   net.add("fc", Dense{.units = 2});
   const Graph plain = *std::move(net).finish();

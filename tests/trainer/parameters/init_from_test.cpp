@@ -70,7 +70,7 @@ TEST(TakeTensors, ByNameAndInTheModelsTypes) {
   }
 }
 
-TEST(TakeTensors, AClassifierOfAnotherShapeIsNamedWithTheWayOut) {
+TEST(TakeTensors, NamesAClassifierOfAnotherShapeWithAHint) {
   auto tensors = model();
   auto other = file();
   named(other, "fc.weight") = tensor("fc.weight", {1000, 2}, DType::f32, 0);
@@ -91,7 +91,7 @@ TEST(TakeTensors, AClassifierOfAnotherShapeIsNamedWithTheWayOut) {
   EXPECT_EQ(values_of(named(tensors, "conv.weight"))[0], 100);
 }
 
-TEST(TakeTensors, EverythingThatIsWrongIsToldAtOnce) {
+TEST(TakeTensors, ReportsAllMismatchesAtOnce) {
   auto tensors = model();
   auto other = file();
   drop(other, "conv.weight");
@@ -126,7 +126,7 @@ TEST(TakeTensors, SkippedNamesMayBeAnywhere) {
   EXPECT_TRUE(mistaken.error().hint.starts_with("the names begin with ")) << mistaken.error().hint;
 }
 
-TEST(TakeTensors, WhatIsToldIsBounded) {
+TEST(TakeTensors, TheReportIsBounded) {
   auto tensors = model();
   std::vector<Tensor> other = file();
   for (int i = 0; i < 10000; ++i) {
@@ -244,7 +244,7 @@ TEST_P(InitialiseFrom, TakesWeightsAndStatistics) {
   }
 }
 
-TEST_P(InitialiseFrom, LeavesOutWhatIsSkipped) {
+TEST_P(InitialiseFrom, SkipsNames) {
   const auto before = arenas_->weights();
   auto given = all();
   for (Tensor& each : given) each = tensor(each.name, each.shape, each.type, 3);
@@ -259,7 +259,7 @@ TEST_P(InitialiseFrom, LeavesOutWhatIsSkipped) {
   }
 }
 
-TEST_P(InitialiseFrom, SaysWhatIsWrongWithTheFile) {
+TEST_P(InitialiseFrom, ReportsErrorsInTheFile) {
   EXPECT_THAT(start(folder_ / "none").error().what, HasSubstr("none: No such file"));
   EXPECT_THAT(start(folder_.path()).error().what, HasSubstr("Is a directory"));
   write_text(folder_ / "model.pth", "PK\x03\x04" + std::string(1000, '\0'));

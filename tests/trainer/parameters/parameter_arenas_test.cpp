@@ -40,7 +40,7 @@ class EveryBackend : public testing::TestWithParam<BackendEntry> {
   Arenas made_;
 };
 
-TEST_P(EveryBackend, WeightsAreThoseOfTheSeedInPlainLayout) {
+TEST_P(EveryBackend, InitialWeightsDependOnTheSeedOnly) {
   made_.arenas->initialise(made_.graph, 7);
   const auto tensors = made_.arenas->weights();
   ASSERT_EQ(tensors.size(), made_.graph.parameters.size());
@@ -60,7 +60,7 @@ TEST_P(EveryBackend, WeightsAreThoseOfTheSeedInPlainLayout) {
 }
 
 /// A parameter split into many parts for threads, the last one short.
-TEST_P(EveryBackend, ThreadsUpdateEachNumberOnce) {
+TEST_P(EveryBackend, ThreadsUpdateEachElementOnce) {
   GraphBuilder net("m", {300});
   net.add("fc", Dense{.units = 1001});
   const Graph graph = *std::move(net).finish();
@@ -87,7 +87,7 @@ TEST_P(EveryBackend, ThreadsUpdateEachNumberOnce) {
   }
 }
 
-TEST_P(EveryBackend, TensorsGoInAsTheyCameOut) {
+TEST_P(EveryBackend, TensorsRoundTrip) {
   made_.arenas->initialise(made_.graph, 7);
   std::memset(made_.arenas->gradients().data(), 0, made_.arenas->gradients().size());
   const auto weights = made_.arenas->weights();
@@ -104,7 +104,7 @@ TEST_P(EveryBackend, TensorsGoInAsTheyCameOut) {
   }
 }
 
-TEST_P(EveryBackend, RefusesTensorsOfAnotherModelByName) {
+TEST_P(EveryBackend, RejectsTensorsOfAnotherModelByName) {
   auto tensors = made_.arenas->weights();
   const std::string name = tensors[1].name;
   auto reshaped = tensors;

@@ -185,7 +185,7 @@ TEST_F(RanksOnGpus, AreGatheredOnTheFirst) {
 }
 
 /// Each rank's own steps of this epoch only.
-TEST_F(RanksOnGpus, TellWhereTheTimeOfTheirStepsGoes) {
+TEST_F(RanksOnGpus, ReportWhereTheTimeOfTheirStepsGoes) {
   auto options = on_a_gpu();
   int asked = 0;
   options.steps = [&] {
@@ -208,7 +208,7 @@ TEST_F(RanksOnGpus, TellWhereTheTimeOfTheirStepsGoes) {
   }
 }
 
-TEST_F(RanksOnGpus, OneOnACpuIsLeftOut) {
+TEST_F(RanksOnGpus, ARankOnACpuIsLeftOut) {
   auto options = on_a_gpu();
   if (rank() == 0) options.pci = "";
   GpuWatch watch(*communicator_, options);
@@ -242,7 +242,7 @@ std::map<std::string, double> latest_scalars(const std::filesystem::path& run_di
   return found;
 }
 
-TEST_F(RanksOnGpus, ATrainingTellsHowTheyWere) {
+TEST_F(RanksOnGpus, ATrainingReportsThem) {
   const FakeSensors fault("hot");
   const auto trained = train_all("gpu");
   ASSERT_TRUE(trained) << trained.error().what;
@@ -279,7 +279,7 @@ TEST_F(RanksOnGpus, ATrainingTellsHowTheyWere) {
   EXPECT_GT(shown["gpu/sm_clock_MHz"], 0);
 }
 
-TEST_F(RanksOnGpus, AnErrorIsHeardOnItsRank) {
+TEST_F(RanksOnGpus, AnErrorIsReportedOnItsRank) {
   const FakeSensors fault("xid");  // on the second GPU
   ASSERT_TRUE(train_all("gpu", 1));
   const std::lock_guard<std::mutex> lock(heard_->mutex);
@@ -300,7 +300,7 @@ std::size_t threads_of_this_process() {
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-TEST_F(RanksOnGpus, ATrainingOnCpusHasNothingOfIt) {
+TEST_F(RanksOnGpus, ATrainingOnCpusHasNoGpuReports) {
   auto options = on_a_gpu();
   options.pci = "";
   const auto before = threads_of_this_process();

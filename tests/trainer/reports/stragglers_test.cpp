@@ -51,7 +51,7 @@ TEST(Stragglers, EqualRanksAreQuietHoweverNoisyTheirSteps) {
   }
 }
 
-TEST(Stragglers, OneOfAnyNumberIsNamedWithItsCause) {
+TEST(Stragglers, OneAmongAnyNumberIsNamedWithItsCause) {
   for (const std::size_t count : {2, 3, 4, 7, 64}) {
     auto ranks = equal_ranks(count, 100, 0.1, 1);
     std::mt19937 random(2);
@@ -92,7 +92,7 @@ TEST(Stragglers, WorstFirstAndEachOnce) {
   EXPECT_EQ(found[1].rank, 3);
 }
 
-TEST(Stragglers, OneHiccupIsNone) {
+TEST(Stragglers, ASingleSlowStepIsIgnored) {
   auto ranks = equal_ranks(2, 50, 0.02, 5);
   const double hiccup = 3;  // seconds, of about 5
   ranks[1].backward += hiccup;
@@ -100,7 +100,7 @@ TEST(Stragglers, OneHiccupIsNone) {
   EXPECT_TRUE(find_stragglers(ranks).empty());
 }
 
-TEST(Stragglers, LittleIsNotSaidAndFewStepsProveNothing) {
+TEST(Stragglers, SmallDelaysAndShortEpochsAreIgnored) {
   auto ranks = equal_ranks(4, 100, 0.001, 6);
   std::mt19937 random(7);
   RankSeconds slow = usual;

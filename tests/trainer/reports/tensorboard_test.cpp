@@ -49,7 +49,7 @@ TEST(TensorBoard, ScalarsAreEventsOfTheirStep) {
   EXPECT_TRUE(std::isnan(one(fields_of(std::next(summary.find(1))->second.bytes), 2).single()));
 }
 
-TEST(TensorBoard, AFileBeginsWithItsVersionAndWhereTrainingBegins) {
+TEST(TensorBoard, AFileStartsWithItsVersionAndTheFirstStep) {
   EXPECT_EQ(one(only_record(version_record(1)), 3).bytes, "brain.Event:2");
   const Fields begin = only_record(begin_record(1, 31));
   EXPECT_EQ(one(begin, 2).bits, 31u);

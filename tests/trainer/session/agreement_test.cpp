@@ -19,7 +19,7 @@ TEST(Agreement, NothingWhenNoRankFails) {
   EXPECT_FALSE(agree(*communicator, std::nullopt));
 }
 
-TEST(Agreement, TheLowestFailingRankHasTheWordsAndAllHaveItsKind) {
+TEST(Agreement, TheLowestFailingRankHasTheMessageAndAllHaveItsKind) {
   auto communicator = all_ranks();
   for (int lowest = 0; lowest < communicator->size(); ++lowest) {
     std::optional<Error> mine;

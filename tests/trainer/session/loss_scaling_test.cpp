@@ -13,7 +13,7 @@ namespace dllaunch {
 namespace {
 
 /// A scale that is far too large is reduced until gradients fit; until then nothing changes.
-TEST(LossScaling, StepsThatOverflowAreLeftOutAndTold) {
+TEST(LossScaling, OverflowingStepsAreSkippedAndReported) {
   const ScratchFolder folder;
   TrainConfig config = small_config("host_gpu");
   config.precision = Precision::fp16;
@@ -54,7 +54,7 @@ TEST(LossScaling, StepsThatOverflowAreLeftOutAndTold) {
 }
 
 /// Host arenas, as with several ranks without NCCL, are unscaled on the host.
-TEST(LossScaling, GradientsOfTheHostAreTakenBackToo) {
+TEST(LossScaling, GradientsOnTheHostAreUnscaledToo) {
   const ScratchFolder folder;
   auto communicator = *open_communicator("solo", RankEnv{});
   auto session =
@@ -72,7 +72,7 @@ TEST(LossScaling, GradientsOfTheHostAreTakenBackToo) {
 }
 
 /// A run that skips every step must not complete.
-TEST(LossScaling, GradientsThatNeverFitEndTheRun) {
+TEST(LossScaling, GradientsThatAlwaysOverflowEndTheRun) {
   const ScratchFolder folder;
   auto communicator = *open_communicator("solo", RankEnv{});
   auto session =

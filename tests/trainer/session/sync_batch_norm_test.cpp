@@ -135,11 +135,11 @@ class OnEveryBackend : public testing::TestWithParam<BackendEntry> {
   }
 };
 
-TEST_P(OnEveryBackend, SeveralRanksAreOneWithAllOfTheirImages) {
+TEST_P(OnEveryBackend, SeveralRanksEqualOneWithAllTheirImages) {
   for (const OperationCase& one : cases_with_norms()) expect_as_alone(one, false);
 }
 
-TEST_P(OnEveryBackend, OtherCollectivesMayBeUnderWayMeanwhile) {
+TEST_P(OnEveryBackend, OtherCollectivesMayRunAtTheSameTime) {
   for (const OperationCase& one : cases_with_norms()) expect_as_alone(one, true);
 }
 
@@ -157,7 +157,7 @@ TEST_P(OnEveryBackend, WithoutTheSumsEachRankHasItsOwnStatistics) {
 }
 
 /// Only ranks with a non-finite loss search for the layer, so the search must not be collective.
-TEST_P(OnEveryBackend, OneRankAloneLooksForTheLayerThatGaveNoNumber) {
+TEST_P(OnEveryBackend, FindingTheNonFiniteLayerNeedsOneRankOnly) {
   const Graph graph = cases_with_norms().front().graph();
   Compiled compiled(GetParam(), graph, options());
   compiled.set_weights(random_weights(graph));
@@ -182,7 +182,7 @@ TEST(SyncBatchNorm, OneRankHasNothingToSum) {
   EXPECT_EQ(static_cast<bool>(sum_over_ranks(*ranks, nullptr)), ranks->size() > 1);
 }
 
-TEST(SyncBatchNorm, WhatItWaitsIsTimeOfReductions) {
+TEST(SyncBatchNorm, WaitingCountsAsReductionTime) {
   Activity activity;
   ObservedCommunicator ranks(all_ranks(), activity);
   const auto sum = sum_over_ranks(ranks, &activity);
@@ -196,7 +196,7 @@ TEST(SyncBatchNorm, WhatItWaitsIsTimeOfReductions) {
   EXPECT_EQ(seconds[static_cast<std::size_t>(RankPhase::reduce)] > 0, ranks.size() > 1);
 }
 
-TEST(SyncBatchNorm, AModelWithoutNormalisationIsToldSo) {
+TEST(SyncBatchNorm, RejectsAModelWithoutNormalisation) {
   const auto found = check_batch_norm(graph_of(models()[1]));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().what, "sync_batch_norm: model cnn has no batch normalisation");

@@ -71,7 +71,7 @@ TEST(Safetensors, WritesTheLayout) {
   EXPECT_EQ(first, 2);
 }
 
-TEST(Safetensors, AlignsWholeNumbersBehindOddFloats) {
+TEST(Safetensors, AlignsIntegersAfterOddFloats) {
   Tensor count{.name = "z.count", .type = DType::i64, .shape = {}, .data = {}};
   count.data.assign(8, std::byte{3});
   TensorFile file{.tensors = {tensor<float>("a", {3}, {1, 2, 3}), count}, .metadata = {}};
@@ -108,7 +108,7 @@ std::string entry(const std::string& name, const std::string& shape, const std::
          "}";
 }
 
-TEST(Safetensors, RefusesWhatIsNotTheLayout) {
+TEST(Safetensors, RejectsOtherLayouts) {
   const std::string whole = render(example());
   const std::string four = entry("a", "[1]", "[0,4]");
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -186,7 +186,7 @@ TEST(Safetensors, SurvivesDamage) {
   }
 }
 
-TEST(Safetensors, AFileThatIsNoneIsNamed) {
+TEST(Safetensors, NamesAFileInAnotherFormat) {
   const ScratchFolder folder;
   EXPECT_THAT(read_safetensors(folder / "none").error().what, HasSubstr("none: No such file"));
   write_text(folder / "model.pth", "PK" + std::string(100, '\x7f'));
@@ -199,7 +199,7 @@ TEST(Safetensors, AFileThatIsNoneIsNamed) {
 }
 
 /// Files of 200 GB: one of zeros, one with a valid header and data that belongs to no tensor.
-TEST(Safetensors, AFileThatIsNoneIsNotReadToItsEnd) {
+TEST(Safetensors, DoesNotReadAllOfAFileInAnotherFormat) {
   const ScratchFolder folder;
   constexpr std::uint64_t huge = 200'000'000'000;
   write_text(folder / "zeros.safetensors", "");

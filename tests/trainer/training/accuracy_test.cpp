@@ -68,7 +68,7 @@ void PrintTo(const Overfit& one, std::ostream* out) {
 
 class Overfitting : public testing::TestWithParam<Overfit> {};
 
-TEST_P(Overfitting, AHundredImagesAreLearntByHeart) {
+TEST_P(Overfitting, AHundredImagesAreMemorised) {
   const Overfit& one = GetParam();
   if (one.model == "resnet50" && std::getenv("DLLAUNCH_TEST_FULL") == nullptr) {
     GTEST_SKIP() << "twenty seconds: with DLLAUNCH_TEST_FULL=1";
@@ -140,7 +140,7 @@ TEST_F(Curves, ASmallBatchPasses91InFiveEpochs) {
   EXPECT_GT(final_accuracy(small), 0.91);
 }
 
-TEST_F(Curves, WinogradsIsThatOfDirectConvolution) {
+TEST_F(Curves, WinogradMatchesDirectConvolution) {
   const auto small = trained("batch 64");
   const auto direct = trained("batch 64, direct convolution");
   EXPECT_NEAR(final_accuracy(direct), final_accuracy(small), 0.005);
@@ -153,7 +153,7 @@ TEST_F(Curves, WinogradsIsThatOfDirectConvolution) {
 
 /// Eight times the batch means an eighth of the steps: behind in the epoch of the warm-up and the
 /// next one, caught up in the third.
-TEST_F(Curves, EightTimesTheBatchAndRateIsThatOfTheSmallOne) {
+TEST_F(Curves, EightTimesTheBatchAndRateMatchesTheSmallOne) {
   const auto small = trained("batch 64");
   const auto large = trained("batch 512, rate x 8 with warm-up");
   EXPECT_GT(final_accuracy(large), final_accuracy(small) - 0.01);

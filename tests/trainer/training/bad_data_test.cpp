@@ -83,7 +83,7 @@ TEST_F(BadData, TheFirstFileMayBeBad) {
   EXPECT_EQ(events_of(run_dir(), "epoch")[0]["skipped"], 1);
 }
 
-TEST_F(BadData, SkipsCountsAndTells) {
+TEST_F(BadData, SkipsCountsAndReports) {
   config_.data.skip_bad = true;
   write_text(data() / "train/dog/7.jpg", "no picture");
   write_text(data() / "train/cat/4.jpg", plain_jpeg(28, 29, {1, 2, 3}));

@@ -74,7 +74,7 @@ void expect_same(const Curve& several, const Curve& one, double tolerance) {
   EXPECT_NEAR(several.val_loss, one.val_loss, tolerance * one.val_loss);
 }
 
-TEST(BatchNormOnRanks, SynchronisedItIsThatOfOneRankWithAllImages) {
+TEST(BatchNormOnRanks, SynchronisedItEqualsOneRankWithAllImages) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const Curve one = train_on(1, small_job(), folder / "1");
@@ -91,7 +91,7 @@ TEST(BatchNormOnRanks, SynchronisedItIsThatOfOneRankWithAllImages) {
 }
 
 /// Gradients are reduced meanwhile, in many buckets, in every supported way.
-TEST(BatchNormOnRanks, WhateverReducesGradientsMeanwhile) {
+TEST(BatchNormOnRanks, WorksWithEveryReductionOfGradients) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const Curve one = train_on(1, small_job(), folder / "1");
@@ -127,7 +127,7 @@ TEST(BatchNormOnRanks, SynchronisedOnOneDnnToo) {
 
 /// 115 images, 12 per step. In the last step, with 7 images, one rank has batches of 2 and 1, the
 /// others only the first. They must take part in the second all the same.
-TEST(BatchNormOnRanks, MicroBatchesOfTheLastStepAreAsManyOnEveryRank) {
+TEST(BatchNormOnRanks, EveryRankHasEquallyManyMicroBatchesInTheLastStep) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   Json job = small_job();
@@ -147,7 +147,7 @@ TEST(BatchNormOnRanks, MicroBatchesOfTheLastStepAreAsManyOnEveryRank) {
 }
 
 /// A rank that cannot read its images takes part with none until all ranks know.
-TEST(BatchNormOnRanks, ABadImageThatOneRankMeetsStopsAll) {
+TEST(BatchNormOnRanks, ABadImageOnOneRankStopsAll) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   std::string records = cifar_records(0, 62);
@@ -170,7 +170,7 @@ TEST(BatchNormOnRanks, ABadImageThatOneRankMeetsStopsAll) {
 /// A bad image spoils all ranks through the statistics; the rank that read it is named. It is
 /// damaged after the first checkpoint: earlier, it would change the measured deviation of the
 /// pixels.
-TEST(BatchNormOnRanks, OfALossThatIsNoNumberTheSourceIsTold) {
+TEST(BatchNormOnRanks, NamesTheSourceOfANonFiniteLoss) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   constexpr std::size_t images = 60;
@@ -211,7 +211,7 @@ TEST(BatchNormOnRanks, OfALossThatIsNoNumberTheSourceIsTold) {
 
 /// Wherever it is killed, most likely in a normalisation, the others end by the deadline of any
 /// other collective.
-TEST(BatchNormOnRanks, ARankThatIsGoneDoesNotHoldTheOthersForEver) {
+TEST(BatchNormOnRanks, AKilledRankDoesNotBlockTheOthers) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   Json job = small_job();

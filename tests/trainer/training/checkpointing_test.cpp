@@ -43,7 +43,7 @@ class CheckpointingTest : public testing::Test {
   TrainConfig config_ = small_config("reference");
 };
 
-TEST_F(CheckpointingTest, EventsTellWhatTrainingWaitedForAndWhatWritingTook) {
+TEST_F(CheckpointingTest, EventsHaveTheBlockedAndTheTotalTime) {
   config_.checkpoint.mb_per_s = 2;
   auto trained = train_alone(config_, folder_.path());
   ASSERT_TRUE(trained) << trained.error().what;
@@ -59,7 +59,7 @@ TEST_F(CheckpointingTest, EventsTellWhatTrainingWaitedForAndWhatWritingTook) {
   expect_newest(28);
 }
 
-TEST_F(CheckpointingTest, AsynchronousOrNotTheBytesAreTheSame) {
+TEST_F(CheckpointingTest, AsynchronousWritesGiveTheSameBytes) {
   auto slow = config_;
   slow.checkpoint.mb_per_s = 0.5;
   slow.checkpoint.keep = config_.checkpoint.keep = 9;
@@ -86,7 +86,7 @@ TEST_F(CheckpointingTest, AFullDiskStopsTheTrainingWithTheErrorOfTheDisk) {
   expect_newest(7);
 }
 
-TEST_F(CheckpointingTest, OrTrainingGoesOnAndTriesAgain) {
+TEST_F(CheckpointingTest, OnErrorContinueTriesAgain) {
   config_.epochs = 1;
   ASSERT_TRUE(train_alone(config_, folder_.path()));
   config_.epochs = 6;
@@ -110,7 +110,7 @@ TEST_F(CheckpointingTest, OrTrainingGoesOnAndTriesAgain) {
   expect_newest(42);
 }
 
-TEST_F(CheckpointingTest, WithoutItsLastCheckpointATrainingHasFailedInAnyCase) {
+TEST_F(CheckpointingTest, WithoutItsLastCheckpointATrainingFails) {
   config_.epochs = 2;
   config_.checkpoint.stop_on_error = false;
   const SizeLimit full(150'000);
@@ -123,7 +123,7 @@ TEST_F(CheckpointingTest, WithoutItsLastCheckpointATrainingHasFailedInAnyCase) {
   EXPECT_TRUE(fs::is_empty(folder_ / "checkpoints"));
 }
 
-TEST_F(CheckpointingTest, OneThatWouldHaveToWaitLongIsLeftOut) {
+TEST_F(CheckpointingTest, SkipsOneAfterWaitSeconds) {
   config_.checkpoint.mb_per_s = 0.01;  // the write takes 50 s: longer than all steps, even with
                                        // sanitizers
   config_.checkpoint.wait_seconds = 0;
@@ -148,7 +148,7 @@ TEST_F(CheckpointingTest, AStopHasItsCheckpointWhateverTheRate) {
 }
 
 /// A write in progress when the loss becomes NaN is completed and reported.
-TEST_F(CheckpointingTest, AFailureLeavesTheOneUnderWayWhole) {
+TEST_F(CheckpointingTest, AFailureCompletesTheOneInProgress) {
   config_.optimizer_options.lr = 0.05;
   config_.checkpoint = {.every_epochs = {}, .every_minutes = 1e-9, .mb_per_s = 0.1};
   auto communicator = *open_communicator("solo", RankEnv{});

@@ -81,7 +81,7 @@ void write_two_classes(const std::filesystem::path& folder, const std::string& f
   }
 }
 
-TEST(DataOnRanks, RanksThatSeeOtherDataAreToldWhatDiffers) {
+TEST(DataOnRanks, ReportsDifferentDataBetweenRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   write_two_classes(folder / "data");
@@ -118,7 +118,7 @@ TEST(DataOnRanks, RanksThatSeeOtherDataAreToldWhatDiffers) {
 
 /// Damaged after the first checkpoint: earlier damage would stop each rank independently, while it
 /// measures the pixels.
-TEST(DataOnRanks, ABadImageThatOneRankMeetsStopsAll) {
+TEST(DataOnRanks, ABadImageOnOneRankStopsAll) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   for (const std::string bad : {"train/b/23.jpg", "val/a/28.jpg"}) {

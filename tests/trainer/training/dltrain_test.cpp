@@ -150,7 +150,7 @@ TEST(Dltrain, MissingDataSaysHowToGetIt) {
 }
 
 /// stdout contains only the line for the job file.
-TEST(Dltrain, MakesDataAndPrintsItsLineAlone) {
+TEST(Dltrain, MakesDataAndPrintsOnlyItsLine) {
   const ScratchFolder folder;
   const std::string to = (folder / "made").string();
   const auto ended =
@@ -161,7 +161,7 @@ TEST(Dltrain, MakesDataAndPrintsItsLineAlone) {
 
 /// The wall clock runs 100,000 times too fast: the training seems to take hours, but goodput counts
 /// the actual time.
-TEST(Dltrain, EventsTellTimeThatPassedWhateverTheWallClockDoes) {
+TEST(Dltrain, EventTimesDoNotDependOnTheWallClock) {
   const std::string library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
   if (!fs::exists(library)) GTEST_SKIP() << "libfaketime is not installed";
   const ScratchFolder folder;
@@ -200,7 +200,7 @@ TEST(Dltrain, ResumesOnOneDnnToTheLastBitWithAFixedNumberOfThreads) {
             weights_at(folder / "whole", "step-00000021"));
 }
 
-TEST(Dltrain, ALackingDeviceEndsWithThree) {
+TEST(Dltrain, AMissingDeviceEndsWithThree) {
   const ScratchFolder folder;
   auto job = small_job();
   job["device"] = "hip";
@@ -208,7 +208,7 @@ TEST(Dltrain, ALackingDeviceEndsWithThree) {
 }
 
 /// Makes oneDNN treat this CPU as an older one.
-TEST(Dltrain, BFloat16SaysWhatTheCpuLacks) {
+TEST(Dltrain, BFloat16ReportsWhatTheCpuLacks) {
   const auto train_on = [](const std::string& instructions, const char* precision) {
     const ScratchFolder folder;
     auto job = small_job();

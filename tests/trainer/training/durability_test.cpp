@@ -138,13 +138,13 @@ class Durability : public testing::Test {
   std::vector<RecordedCall> calls_;
 };
 
-TEST_F(Durability, EveryPowerLossLeavesWholeCheckpoints) {
+TEST_F(Durability, EveryPowerFailureLeavesValidCheckpoints) {
   expect_whole_checkpoints(0);
 }
 
 /// After a failed sync nothing is certain: neither of two checkpoints may be removed because of the
 /// other.
-TEST_F(Durability, AFolderThatCannotBeSyncedLosesNothing) {
+TEST_F(Durability, AFailedSyncOfTheFolderLosesNothing) {
   const auto undisturbed = calls();
   int fewer = 0;
   for (int number = 1; number <= 16; ++number) {

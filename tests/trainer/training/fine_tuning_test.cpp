@@ -79,7 +79,7 @@ class FineTuning : public testing::Test {
 };
 
 /// Frozen or not, a normalisation's statistics move, to the same numbers as in PyTorch.
-TEST_F(FineTuning, IsWhatPyTorchDoes) {
+TEST_F(FineTuning, MatchesPyTorch) {
   const auto ended = train_on(1, job(), "run");
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   const Json answer = follow("run");
@@ -112,7 +112,7 @@ TEST_F(FineTuning, FrozenWeightsKeepTheirBitsOnAnyRanks) {
             weights_at(folder_ / "run1-sharded", last_step));
 }
 
-TEST_F(FineTuning, GoesOnFromItsOwnCheckpoint) {
+TEST_F(FineTuning, ResumesFromItsOwnCheckpoint) {
   ASSERT_EQ(train_on(1, job(), "whole").exit_code, 0);
   Json stopped = job();
   stopped["max_steps"] = 2;
@@ -123,7 +123,7 @@ TEST_F(FineTuning, GoesOnFromItsOwnCheckpoint) {
   EXPECT_EQ(weights_at(folder_ / "stopped", last_step), weights_at(folder_ / "whole", last_step));
 }
 
-TEST_F(FineTuning, AnotherClassifierBeginsAnew) {
+TEST_F(FineTuning, AnotherClassifierStartsFromTheSeed) {
   ASSERT_EQ(python({"write", file(), "7"}).exit_code, 0);
   const auto refused = train_on(1, job(), "refused");
   EXPECT_EQ(refused.exit_code, 1);
@@ -137,7 +137,7 @@ TEST_F(FineTuning, AnotherClassifierBeginsAnew) {
 }
 
 /// A whole resnet50: every tensor of the session equals the file's, widened.
-TEST_F(FineTuning, ResNet50InHalfPrecisionIsReadAsItIs) {
+TEST_F(FineTuning, ReadsResNet50InHalfPrecision) {
   ASSERT_EQ(python({"write_resnet", file()}).exit_code, 0);
   TrainConfig config = small_config("auto");
   config.model = "resnet50";

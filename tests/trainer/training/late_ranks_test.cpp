@@ -27,7 +27,7 @@ Json job_of(int epochs) {
   return job;
 }
 
-TEST(LateRanksOfDltrain, OneThatIsHeldUpIsNamed) {
+TEST(LateRanksOfDltrain, NamesADelayedRank) {
   if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const auto config = (folder / "train.json").string();

@@ -80,7 +80,7 @@ TEST_F(MetricsOnRanks, ValidateEachImageOnce) {
   EXPECT_NEAR(several->loss, one->loss, 1e-12);
 }
 
-TEST_F(MetricsOnRanks, ValidateSetsAndNumbersAsOneDoes) {
+TEST_F(MetricsOnRanks, ValidateSetsAndNumbersLikeOneRank) {
   for (const TargetKind kind : {TargetKind::class_set, TargetKind::values}) {
     const ScratchFolder folder;  // each rank has its own files with the same content
     write_targets_set(folder / "data", kind);

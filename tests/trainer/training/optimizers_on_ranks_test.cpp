@@ -89,7 +89,7 @@ TEST(OptimizersOnRanks, EightAtAScaledRateTakeTheStepsOfOneLargeBatch) {
 }
 
 /// Resumes one rank's checkpoint at another rate: every rank knows the previous rate.
-TEST(OptimizersOnRanks, AllCorrectTheMomentumForTheRateBeforeTheResume) {
+TEST(OptimizersOnRanks, AllCorrectTheMomentumAfterAResumeAtAnotherRate) {
   if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
   std::vector<double> of_one;
   for (const int ranks : {1, 2}) {

@@ -37,7 +37,7 @@ Result<Session> prepare_small(const TrainConfig& config, const std::filesystem::
                  *kept.back());
 }
 
-TEST(Session, TakesTheFirstBackendThatCan) {
+TEST(Session, UsesTheFirstSuitableBackend) {
   const ScratchFolder folder;
   auto config = small_config("auto");
   auto session = prepare_small(config, folder.path());
@@ -49,7 +49,7 @@ TEST(Session, TakesTheFirstBackendThatCan) {
   EXPECT_THAT(exact->backend, testing::StartsWith("reference"));
 }
 
-TEST(Session, SaysWhyAFasterBackendIsPassedOver) {
+TEST(Session, ReportsWhyAFasterBackendIsNotUsed) {
   if (usable_backends().size() < 2) GTEST_SKIP() << "this build has one backend";
   const ScratchFolder folder;
   auto config = small_config("auto");
@@ -67,7 +67,7 @@ TEST(Session, SaysWhyAFasterBackendIsPassedOver) {
   EXPECT_NE(said[0].find("reference"), std::string::npos) << said[0];
 }
 
-TEST(Session, SaysWhenNoBackendServesTheDevice) {
+TEST(Session, ReportsThatNoBackendServesTheDevice) {
   const ScratchFolder folder;
   auto config = small_config("auto");
   config.device = "hip";
@@ -145,7 +145,7 @@ void give_to_all(const std::filesystem::path& folder) {
 }
 
 /// It may be valid, and it is the newest: starting anew or from an older one would lose it.
-TEST_F(Resuming, ACheckpointThatCannotBeReadIsNotPassedOver) {
+TEST_F(Resuming, AnUnreadableCheckpointIsNotSkipped) {
   give_to_all(folder_.path());
   const auto newest = run_dir() / "checkpoints" / "step-00000014";
   const auto was = std::filesystem::perms::all;
@@ -175,7 +175,7 @@ TEST_F(Resuming, ACheckpointThatCannotBeReadIsNotPassedOver) {
   }
 }
 
-TEST_F(Resuming, ACheckpointThatCannotBeReadForAMomentIsWaitedFor) {
+TEST_F(Resuming, WaitsForATemporarilyUnreadableCheckpoint) {
   give_to_all(folder_.path());
   const auto file = run_dir() / "checkpoints" / "step-00000014" / "state.json";
   std::filesystem::permissions(file, std::filesystem::perms::none);
@@ -204,7 +204,7 @@ TEST_F(Resuming, ACheckpointThatCannotBeReadForAMomentIsWaitedFor) {
   EXPECT_EQ(session->position.step, 14);
 }
 
-TEST_F(Resuming, WhereNoneIsSoundNothingBeginsAnewUnasked) {
+TEST_F(Resuming, WithOnlyDamagedOnesItDoesNotStartAnew) {
   for (const char* step : {"step-00000007", "step-00000014"})
     std::filesystem::resize_file(run_dir() / "checkpoints" / step / "model.safetensors", 1000);
   auto session = prepare_small(config_, run_dir());
@@ -250,7 +250,7 @@ TEST_F(Resuming, APathIsARunItsCheckpointsOrOneStep) {
   EXPECT_EQ(session.error().what, "resume: " + config_.resume + " holds no sound checkpoint");
 }
 
-TEST_F(Resuming, ARestartedRunPrefersItsOwnStateToThePathItOnceBeganFrom) {
+TEST_F(Resuming, ARestartedRunPrefersItsOwnCheckpoints) {
   config_.resume = (run_dir() / "checkpoints" / "step-00000007").string();
   config_.epochs = 2;
   ASSERT_TRUE(train_alone(config_, folder_ / "second"));
@@ -259,7 +259,7 @@ TEST_F(Resuming, ARestartedRunPrefersItsOwnStateToThePathItOnceBeganFrom) {
   EXPECT_EQ(session->resumed_from, folder_ / "second" / "checkpoints" / "step-00000014");
 }
 
-TEST_F(Resuming, NoneBeginsAnewAndLosesNothing) {
+TEST_F(Resuming, NoneStartsAnewAndKeepsOldCheckpoints) {
   config_.resume = "none";
   auto session = prepare_small(config_, run_dir());
   ASSERT_TRUE(session);
@@ -292,7 +292,7 @@ TEST_F(Resuming, LeftoversAreRemoved) {
   EXPECT_FALSE(std::filesystem::exists(run_dir() / "checkpoints" / ".tmp-step-00000021"));
 }
 
-TEST(Session, ASnapshotIsTheSession) {
+TEST(Session, ASnapshotHasTheSessionsState) {
   const ScratchFolder folder;
   auto session = prepare_small(small_config("reference"), folder.path());
   ASSERT_TRUE(session);

@@ -65,7 +65,7 @@ TEST(Ranks, OneTwoAndFourGiveTheSameLosses) {
 }
 
 /// The global batch stays the same, and so do the images of each step.
-TEST(Ranks, ARunGoesOnAtAnotherNumberOfRanks) {
+TEST(Ranks, ARunContinuesOnAnotherNumberOfRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const Curve whole = losses_on(1, small_job(), folder / "whole");
@@ -84,7 +84,7 @@ TEST(Ranks, ARunGoesOnAtAnotherNumberOfRanks) {
 }
 
 /// One rank writes the reports, with counts over all ranks' images.
-TEST(Ranks, ReportsAreThoseOfOneRankWhateverTheirNumber) {
+TEST(Ranks, ReportsDoNotDependOnTheNumberOfRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
@@ -104,7 +104,7 @@ TEST(Ranks, ReportsAreThoseOfOneRankWhateverTheirNumber) {
   }
 }
 
-TEST(Ranks, AccumulatingOnTwoEqualsAsManyAsFour) {
+TEST(Ranks, AccumulatingOnTwoEqualsFour) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
@@ -140,7 +140,7 @@ TEST(Ranks, BadDataEndsAllWithOneMessageAndNoCheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(folder / "run" / "events.jsonl"));
 }
 
-TEST(Ranks, ABadConfigurationIsSaidOnce) {
+TEST(Ranks, ABadConfigurationIsReportedOnce) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   write_text(folder / "train.json", R"({"model": "lenet", "epocs": 1})");
@@ -153,7 +153,7 @@ TEST(Ranks, ABadConfigurationIsSaidOnce) {
 }
 
 /// SIGUSR2 reaches every rank through mpirun at different steps; all stop at the same one.
-TEST(Ranks, StopOnRequestAndResumeAtTheSameBit) {
+TEST(Ranks, StopOnRequestAndResumeBitForBit) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
@@ -191,7 +191,7 @@ TEST(Ranks, StopOnRequestAndResumeAtTheSameBit) {
 
 /// A job that runs twice at once: the earlier incarnation is still running when the later one
 /// starts.
-TEST(Ranks, OfTwoLivesAtOnceTheEarlierStopsAndTheLaterComesToTheSameBits) {
+TEST(Ranks, OfTwoIncarnationsTheEarlierStopsAndTheLaterIsBitExact) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
@@ -256,7 +256,7 @@ TEST(Ranks, OfTwoLivesAtOnceTheEarlierStopsAndTheLaterComesToTheSameBits) {
   }
 }
 
-TEST(Ranks, AGenerationThatIsNoneIsAnErrorOfWhoeverSetIt) {
+TEST(Ranks, AnInvalidGenerationIsAnError) {
   const ScratchFolder folder;
   write_text(folder / "train.json", small_job().dump());
   const auto ended = run_program({"env", "DLLAUNCH_GENERATION=0x3", bin + "/dltrain", "--config",
@@ -265,7 +265,7 @@ TEST(Ranks, AGenerationThatIsNoneIsAnErrorOfWhoeverSetIt) {
   EXPECT_THAT(ended.output, HasSubstr("DLLAUNCH_GENERATION is \"0x3\", not a whole number from 1"));
 }
 
-TEST(Ranks, ALossThatIsNoNumberNamesItsRank) {
+TEST(Ranks, ANonFiniteLossNamesItsRank) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
@@ -280,7 +280,7 @@ TEST(Ranks, ALossThatIsNoNumberNamesItsRank) {
 }
 
 /// As on a node that has lost its GPU, where `auto` falls back to the CPU.
-TEST(Ranks, ThatComputeOtherwiseAreToldSo) {
+TEST(Ranks, WithDifferentBackendsAreReported) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const auto rank_with = [&](const std::string& backend) {

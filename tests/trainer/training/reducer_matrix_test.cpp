@@ -117,7 +117,7 @@ std::vector<Cell> cells() {
   return all;
 }
 
-TEST(ReducerMatrix, TwentyLossesAreThoseOfOneRank) {
+TEST(ReducerMatrix, TwentyLossesEqualThoseOfOneRank) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const std::map<int, Outcome> one_rank = {{0, outcome_of({})}, {1, outcome_of({.lag = 1})}};
   ASSERT_EQ(one_rank.at(0).losses.size(), 20u);
@@ -171,7 +171,7 @@ TEST(ReducerMatrix, ALateGradientIsAppliedOnceWithItsOwnRate) {
 }
 
 /// Checkpoints do not depend on sharding or the number of ranks.
-TEST(ReducerMatrix, CheckpointsGoFromShardedToWholeAndToOtherNumbersOfRanks) {
+TEST(ReducerMatrix, CheckpointsDoNotDependOnShardingOrRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const auto train = [&](const std::string& run, Cell cell, int max_steps, double momentum) {

@@ -61,7 +61,7 @@ TEST(Reports, ATableHasTheNumbersOfTheEpochEvents) {
   EXPECT_EQ(events[2]["lr"], 0.02);
 }
 
-TEST(Reports, AResumedRunHasTheTableOfOneThatNeverStopped) {
+TEST(Reports, AResumedRunHasTheTableOfAnUninterruptedOne) {
   const auto config = small_config("reference");
   const ScratchFolder folder;
   ASSERT_TRUE(train_alone(config, folder / "whole"));
@@ -82,7 +82,7 @@ TEST(Reports, AResumedRunHasTheTableOfOneThatNeverStopped) {
   }
 }
 
-TEST(Reports, EpochsThatARestartRepeatsHaveOneRow) {
+TEST(Reports, RepeatedEpochsHaveOneRow) {
   auto config = small_config("reference");
   config.epochs = 3;
   config.checkpoint.every_epochs = 9;  // so the only one is at the end
@@ -155,7 +155,7 @@ std::map<std::string, int> histograms_in(const std::filesystem::path& file) {
   return found;
 }
 
-TEST(Reports, HistogramsComeAsOftenAsAsked) {
+TEST(Reports, HistogramsComeAsOftenAsConfigured) {
   auto config = small_config("reference");
   config.epochs = 3;
   const ScratchFolder folder;
@@ -170,7 +170,7 @@ TEST(Reports, HistogramsComeAsOftenAsAsked) {
 }
 
 /// Stopped after the last step of an epoch: the resumed process ends the epoch without a step.
-TEST(Reports, AnEpochThatAResumeFindsDoneHasNoGradients) {
+TEST(Reports, AnEpochFoundCompleteHasNoGradients) {
   auto config = small_config("reference");
   config.reports.histograms_every = 1;
   const ScratchFolder folder;
@@ -205,7 +205,7 @@ TEST(Reports, CheckpointsWithinAnEpochDoNotCountAsTraining) {
   }
 }
 
-TEST(Reports, EventFilesAreSound) {
+TEST(Reports, EventFilesAreValid) {
   const auto config = small_config("reference");
   const ScratchFolder folder;
   ASSERT_TRUE(train_alone(config, folder.path(), 3));
@@ -299,7 +299,7 @@ TEST(Reports, AreLeftOutOnRequest) {
   }
 }
 
-TEST(Reports, TrainingGoesOnWithoutThemAndSaysSoOnce) {
+TEST(Reports, TrainingContinuesWithoutThemAndReportsItOnce) {
   const auto config = small_config("reference");
   const ScratchFolder folder;
   for (const char* name : {"metrics.csv", "confusion.csv"}) {

@@ -38,7 +38,7 @@ void train_on(int ranks, Json job, const std::filesystem::path& run_dir) {
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
 }
 
-TEST(ResidualTraining, ResumesToTheLastBit) {
+TEST(ResidualTraining, ResumesBitForBit) {
   const ScratchFolder folder;
   Json job = residual_job(folder / "data");
   train_on(1, job, folder / "whole");

@@ -22,7 +22,7 @@ TEST(StopSignal, EachOfTheThreeSetsTheFlag) {
   EXPECT_EXIT(end_with_flag_after({}), testing::ExitedWithCode(1), "");
 }
 
-TEST(StopSignal, AFourthMayBeAskedFor) {
+TEST(StopSignal, AFourthMayBeRequested) {
   const auto end_after = [](const char* another, std::initializer_list<int> signals) {
     catch_stop_signals(another);
     for (const int signal : signals) raise(signal);

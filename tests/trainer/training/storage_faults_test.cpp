@@ -76,7 +76,7 @@ TEST(StorageFaults, AFullDiskStopsWithItsErrorAndKeepsWhatFits) {
   expect_sound(folder / "kept", 14);
 }
 
-TEST(StorageFaults, AFullDiskMayBeTrainedThrough) {
+TEST(StorageFaults, TrainingMayContinueOnAFullDisk) {
   const ScratchFolder folder;
   auto job = small_job();
   job["checkpoint"] = {{"on_error", "continue"}, {"keep", 1}};
@@ -106,7 +106,7 @@ TEST(StorageFaults, ReadOnlyStorageIsNamed) {
 }
 
 /// A restarting server, or a temporary disk error: the resume waits for the newest checkpoint.
-TEST(StorageFaults, ACheckpointThatIsReadWithErrorsForAMomentIsResumed) {
+TEST(StorageFaults, ResumesACheckpointAfterTemporaryReadErrors) {
   if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "a sanitizer's library must be the first preloaded one";
   for (const int error : {EIO, ESTALE}) {
     const ScratchFolder folder;
@@ -159,7 +159,7 @@ TEST(StorageFaults, NothingIsWrittenIntoAnotherFolderOfItsName) {
 
 /// Killed at any moment: while it writes, syncs, renames or prunes. The newest checkpoint is valid
 /// each time, and the repeatedly resumed training ends like an uninterrupted one.
-TEST(StorageFaults, AKilledProcessLeavesASoundNewestCheckpoint) {
+TEST(StorageFaults, AKilledProcessLeavesAValidNewestCheckpoint) {
   const bool full = std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
   const int kills = full ? 300 : 12;
   const ScratchFolder folder;

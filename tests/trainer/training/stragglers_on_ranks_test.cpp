@@ -88,7 +88,7 @@ TEST_F(LateRanks, EqualOnesAreQuiet) {
   EXPECT_TRUE(straggler_lines(ranks, 9).empty()) << straggler_lines(ranks, 9)[0];
 }
 
-TEST_F(LateRanks, OneThatComputesLongIsNamedAndTheOthersWait) {
+TEST_F(LateRanks, NamesASlowRankAndTheOthersWait) {
   if (communicator_->size() < 2) return;
   const auto ranks = epoch(last() ? StepSleeps{.compute_ms = 12} : StepSleeps{});
   const double lead = lead_of_last();
@@ -107,7 +107,7 @@ TEST_F(LateRanks, OneThatComputesLongIsNamedAndTheOthersWait) {
   EXPECT_LT(ranks.ranks.back().waiting, 0.05);
 }
 
-TEST_F(LateRanks, OneThatWaitsForDataIsToldApart) {
+TEST_F(LateRanks, DistinguishesWaitingForData) {
   if (communicator_->size() < 2) return;
   const auto ranks = epoch(last() ? StepSleeps{.data_ms = 9} : StepSleeps{});
   if (!first()) return;

@@ -64,7 +64,7 @@ TEST(Targets, RealNumbersAreLearntAndMeasured) {
   }
 }
 
-TEST(Targets, AResumedRunGoesOnToTheLastBit) {
+TEST(Targets, AResumedRunIsBitExact) {
   for (const TargetKind kind : {TargetKind::class_set, TargetKind::values}) {
     const ScratchFolder folder;
     write_targets_set(folder / "data", kind);

@@ -151,7 +151,7 @@ void TorchNetworks::compare_in_single() const {
 
 /// `reference` in double matches PyTorch's float64, and single precision is as close to it as
 /// PyTorch's.
-TEST_P(TorchNetworks, ComputeOneStepAlike) {
+TEST_P(TorchNetworks, ComputeTheSameStep) {
   compare_in_double();
   compare_in_single();
 }

@@ -36,7 +36,7 @@ TEST_P(OnBackend, TheLossFalls) {
   EXPECT_GT(epochs.back()["val_accuracy"], 0.8);
 }
 
-TEST_P(OnBackend, StoppingAfterAnEpochEqualsNeverStoppingToTheLastBit) {
+TEST_P(OnBackend, StoppingAfterAnEpochChangesNoBit) {
   auto whole = train_alone(config(), folder_ / "whole");
   ASSERT_TRUE(whole) << whole.error().what;
   auto first = config();
@@ -50,7 +50,7 @@ TEST_P(OnBackend, StoppingAfterAnEpochEqualsNeverStoppingToTheLastBit) {
             weights_at(folder_ / "whole", "step-00000014"));
 }
 
-TEST_P(OnBackend, StoppingWithinAnEpochEqualsNeverStoppingToTheLastBit) {
+TEST_P(OnBackend, StoppingWithinAnEpochChangesNoBit) {
   auto whole = train_alone(config(), folder_ / "whole");
   ASSERT_TRUE(whole) << whole.error().what;
   for (const std::size_t stop_after : {1, 4, 7, 10}) {  // 7: at the end of the first epoch
@@ -95,7 +95,7 @@ TEST(Train, AccumulatedBatchesAreOneLargeBatch) {
   }
 }
 
-TEST(Train, ValidationIsAMeanOverImagesWhateverTheBatchSize) {
+TEST(Train, ValidationDoesNotDependOnTheBatchSize) {
   auto config = small_config("reference");
   config.precision = Precision::fp64;
   config.data.images = 480;  // 48 for validation: not a multiple of any batch size below
@@ -165,7 +165,7 @@ TEST(Train, MaxStepsEndsWithinAnEpochAndMayBeRaised) {
             weights_at(folder / "whole", "step-00000014"));
 }
 
-TEST(Train, ALossThatIsNoNumberEndsItWithStepRankAndLayer) {
+TEST(Train, ANonFiniteLossEndsItAndNamesStepRankAndLayer) {
   const ScratchFolder folder;
   auto config = small_config("reference");
   config.optimizer_options.lr = 1e38;
@@ -215,7 +215,7 @@ TEST(Train, CheckpointsComeByEpochsAndByMinutes) {
   EXPECT_EQ(list_checkpoints(by_minutes / "checkpoints").size(), 2u);
 }
 
-TEST(Train, ValidatesAsOftenAsAsked) {
+TEST(Train, ValidatesAsOftenAsConfigured) {
   auto config = small_config("reference");
   config.epochs = 3;
   const ScratchFolder folder;
@@ -235,7 +235,7 @@ TEST(Train, ValidatesAsOftenAsAsked) {
   EXPECT_TRUE(events_of(folder / "never", "epoch")[2]["val_accuracy"].is_null());
 }
 
-TEST(Train, EventsTellTheWholeStory) {
+TEST(Train, EventsRecordEverything) {
   auto config = small_config("reference");
   config.data.images = 600;
   const ScratchFolder folder;

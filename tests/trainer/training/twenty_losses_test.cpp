@@ -39,7 +39,7 @@ double tolerance(Precision precision) {
   return precision == Precision::fp32 ? 1e-4 : 5e-2;
 }
 
-TEST_P(TwentyLosses, AreThoseOfReference) {
+TEST_P(TwentyLosses, MatchReference) {
   const std::vector<double> wanted = losses_of("reference", Precision::fp32);
   ASSERT_EQ(wanted.size(), 20U);
   for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {

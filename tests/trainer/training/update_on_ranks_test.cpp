@@ -62,7 +62,7 @@ void expect_same(const std::vector<Tensor>& got, const std::vector<Tensor>& expe
   }
 }
 
-TEST(Shard, UpdatesAsTheWholeDoesToTheLastBit) {
+TEST(Shard, UpdatesBitForBitLikeTheWhole) {
   const auto communicator = all_ranks();
   for (const double bucket_bytes : {1e9, 40000.0, 1000.0}) {
     Model whole(*communicator, false);
@@ -106,7 +106,7 @@ void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& expe
 
 /// The arithmetic is the same for each element, so the bits are too. Only norms are sums of pieces
 /// in another order: they differ by about 1e-16 and may round to another float.
-TEST(Shard, EveryOptimizerUpdatesAsTheWholeDoes) {
+TEST(Shard, EveryOptimizerUpdatesLikeTheWhole) {
   const auto communicator = all_ranks();
   for (const auto& entry : optimizers()) {
     SCOPED_TRACE(entry.name);
@@ -133,7 +133,7 @@ TEST(Shard, EveryOptimizerUpdatesAsTheWholeDoes) {
   }
 }
 
-TEST(Shard, EveryOptimizersStateGoesThroughTensors) {
+TEST(Shard, EveryOptimizersStateRoundTripsThroughTensors) {
   const auto communicator = all_ranks();
   for (const auto& entry : optimizers()) {
     SCOPED_TRACE(entry.name);
@@ -193,7 +193,7 @@ TEST(Shard, StateMovesWithTheBuckets) {
   expect_same(moving.arenas.weights(), fixed.arenas.weights());
 }
 
-TEST(Shard, StateGoesThroughTensorsInBothDirections) {
+TEST(Shard, StateRoundTripsThroughTensors) {
   const auto communicator = all_ranks();
   Model whole(*communicator, false);
   Model parts(*communicator, true);
@@ -222,7 +222,7 @@ TEST(Shard, StateGoesThroughTensorsInBothDirections) {
 
 /// Every optimiser, with weight decay: frozen parameters keep their bits, and the others are
 /// updated as if none were frozen.
-TEST(Frozen, ParametersStayAndTheOthersDoNotNotice) {
+TEST(Frozen, ParametersStayAndOthersAreUnaffected) {
   const auto communicator = all_ranks();
   const std::vector<std::string> freeze = {"conv1", "fc2.weight"};
   for (const auto& entry : optimizers()) {
@@ -260,7 +260,7 @@ TEST(Frozen, ParametersStayAndTheOthersDoNotNotice) {
   }
 }
 
-TEST(Frozen, StateOfTheOthersGoesThroughTensors) {
+TEST(Frozen, StateOfTheOthersRoundTripsThroughTensors) {
   const auto communicator = all_ranks();
   const auto& adam = *find_optimizer("adam");
   for (const bool shard : {false, true}) {
@@ -310,7 +310,7 @@ struct Scalar {  // one weight and momentum, by hand
   }
 };
 
-TEST(Lag, FollowsTheRecurrenceWrittenOut) {
+TEST(Lag, MatchesTheRecurrence) {
   const auto communicator = all_ranks();
   const int ranks = communicator->size();
   const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{16, 64, 32});  // no gaps

@@ -116,7 +116,7 @@ class ByteImagesOn : public testing::TestWithParam<BackendEntry> {
   }
 };
 
-TEST_P(ByteImagesOn, GiveWhatPreparedOnesGive) {
+TEST_P(ByteImagesOn, GiveTheResultsOfPreparedOnes) {
   const Graph graph = small_graph();
   const std::vector<std::int32_t> labels{0, 1, 2, 3, 4};
   Compiled compiled(GetParam(), graph, {.batch = rows});

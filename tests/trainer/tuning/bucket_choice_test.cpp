@@ -111,7 +111,7 @@ TEST(BucketChoice, TriesSizesSettlesAndRemembers) {
   EXPECT_THAT(second.said[0], HasSubstr("as measured before"));
 }
 
-TEST(BucketChoice, MeasuresAgainWhereWhatIsRememberedIsNoAnswer) {
+TEST(BucketChoice, MeasuresAgainIfTheRememberedResultIsInvalid) {
   const ScratchFolder folder;
   for (const char* instead : {" 13 .", " 25 25 .", ""}) {
     Setting setting;

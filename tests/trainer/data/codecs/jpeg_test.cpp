@@ -30,7 +30,7 @@ std::string picture(int height, int width) {
   return jpeg_bytes(pixels, height, width);
 }
 
-TEST(Jpeg, DecodesColoursAndPlaces) {
+TEST(Jpeg, DecodesColoursAndPositions) {
   auto image = decoded(picture(16, 48));
   ASSERT_TRUE(image) << image.error().what;
   EXPECT_EQ(image->height, 16);
@@ -41,7 +41,7 @@ TEST(Jpeg, DecodesColoursAndPlaces) {
   EXPECT_NEAR(image->pixels[(15 * 48 + 47) * 3], 247, 4);
 }
 
-TEST(Jpeg, GivesTheChannelsAskedFor) {
+TEST(Jpeg, DecodesToTheRequestedChannels) {
   auto grey = decoded(plain_jpeg(8, 8, {250, 10, 10}), 1);
   ASSERT_TRUE(grey);
   EXPECT_EQ(grey->pixels.size(), 64u);
@@ -52,7 +52,7 @@ TEST(Jpeg, GivesTheChannelsAskedFor) {
   EXPECT_EQ(colour->pixels[5], colour->pixels[3]);
 }
 
-TEST(Jpeg, DecodesLargeImagesAtAPartOfTheirSize) {
+TEST(Jpeg, DecodesLargeImagesAtReducedSize) {
   const std::string bytes = picture(400, 600);
   const auto size = [&](int smallest) {
     auto image = decoded(bytes, 3, smallest);
@@ -73,7 +73,7 @@ TEST(Jpeg, DecodesLargeImagesAtAPartOfTheirSize) {
   EXPECT_EQ(size(1 << 29), std::pair(400, 600));  // eight times this does not fit 32 bits
 }
 
-TEST(Jpeg, SaysWhatIsWrong) {
+TEST(Jpeg, ReportsErrors) {
   const std::string sound = picture(64, 64);
   const auto what = [](const std::string& bytes) {
     auto image = decoded(bytes);
@@ -93,7 +93,7 @@ TEST(Jpeg, SaysWhatIsWrong) {
   EXPECT_EQ(what(huge), "has 65500x65500 pixels, more than 2^26");
 }
 
-TEST(Jpeg, BytesBehindTheEndAreNoDamage) {
+TEST(Jpeg, IgnoresTrailingBytes) {
   EXPECT_TRUE(decoded(picture(16, 16) + std::string(100, '\0')));
 }
 

@@ -62,7 +62,7 @@ RunningProgram::Ended to_binary(const std::filesystem::path& from,
                       from.string(), to.string()});
 }
 
-TEST(Cifar10, ThePythonVersionBecomesTheBinaryOne) {
+TEST(Cifar10, ThePythonVersionIsConvertedToTheBinaryOne) {
   if (run_program({"/usr/bin/python3", "-c", "import numpy"}).exit_code != 0) {
     GTEST_SKIP() << "no python3-numpy: scripts/install-deps --test";
   }
@@ -93,7 +93,7 @@ TEST(Cifar10, ThePythonVersionBecomesTheBinaryOne) {
 }
 
 /// A pickle can execute code. This one would create a file.
-TEST(Cifar10, ThePythonVersionRunsNothing) {
+TEST(Cifar10, ThePythonVersionCannotExecuteCode) {
   if (run_program({"/usr/bin/python3", "--version"}).exit_code != 0) GTEST_SKIP() << "no python3";
   const ScratchFolder folder;
   const std::string made = (folder / "made").string();

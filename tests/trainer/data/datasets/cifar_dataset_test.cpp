@@ -17,7 +17,7 @@ Result<std::unique_ptr<Dataset>> open(const std::filesystem::path& folder) {
   return find_dataset("cifar10")->open(options);
 }
 
-TEST(CifarDataset, FilesFollowEachOtherByNumber) {
+TEST(CifarDataset, OrdersFilesByNumber) {
   const ScratchFolder folder;
   write_small_cifar10(folder.path());
   auto dataset = open(folder.path());
@@ -36,7 +36,7 @@ TEST(CifarDataset, FilesFollowEachOtherByNumber) {
   EXPECT_EQ(*(*dataset)->read(Split::validation, 3, pixels), 8);
 }
 
-TEST(CifarDataset, LooksIntoTheFolderOfTheArchive) {
+TEST(CifarDataset, SearchesTheArchivesFolder) {
   const ScratchFolder folder;
   write_small_cifar10(folder / "cifar-10-batches-bin");
   auto dataset = open(folder.path());
@@ -45,7 +45,7 @@ TEST(CifarDataset, LooksIntoTheFolderOfTheArchive) {
 }
 
 /// A sparse file of 100000 images of class 0.
-TEST(CifarDataset, MeasuresAPartOfALargeSet) {
+TEST(CifarDataset, MeasuresPartOfALargeSet) {
   const ScratchFolder folder;
   write_small_cifar10(folder.path());
   EXPECT_EQ((*open(folder.path()))->images_to_measure(), 20);
@@ -64,7 +64,7 @@ struct Wrong {
   std::string what;
 };
 
-TEST(CifarDataset, NamesTheFileAndWhatIsWrongWithIt) {
+TEST(CifarDataset, NamesTheFileAndTheError) {
   std::string bad_label = cifar_records(0, 7);
   bad_label[3 * 3073] = 10;
   const std::vector<Wrong> cases = {
@@ -85,7 +85,7 @@ TEST(CifarDataset, NamesTheFileAndWhatIsWrongWithIt) {
   }
 }
 
-TEST(CifarDataset, NamesWhatIsMissing) {
+TEST(CifarDataset, NamesMissingFiles) {
   const ScratchFolder folder;
   EXPECT_THAT(open("").error().what, HasSubstr("dataset.path is missing"));
   EXPECT_THAT(open(folder / "absent").error().what, HasSubstr("absent: no such folder"));
@@ -95,7 +95,7 @@ TEST(CifarDataset, NamesWhatIsMissing) {
   EXPECT_THAT(open(folder.path()).error().what, HasSubstr("test_batch.bin: No such file"));
 }
 
-TEST(CifarDataset, AFileThatShrinksWhileItIsReadIsNamed) {
+TEST(CifarDataset, ReportsAFileThatShrinksDuringReading) {
   const ScratchFolder folder;
   write_small_cifar10(folder.path());
   auto dataset = open(folder.path());

@@ -30,7 +30,7 @@ std::string with_byte(std::string content, std::size_t at, char byte) {
   return content;
 }
 
-TEST(Idx, SaysWhatIsWrong) {
+TEST(Idx, ReportsErrors) {
   const std::vector<Damage> cases = {
       {"empty", "", "truncated: 4 bytes of the header are missing"},
       {"no IDX", "\x89PNG\r\n\x1a\n", "wrong magic number 0x89504e47: this is no IDX file"},
@@ -55,7 +55,7 @@ TEST(Idx, SaysWhatIsWrong) {
   }
 }
 
-TEST(Idx, APackedHeaderCannotMakeItAllocateWhatItPromises) {
+TEST(Idx, ACompressedHeaderCannotForceALargeAllocation) {
   // 1 GiB is possible for deflate and this many bytes, but the file holds far less.
   std::string liar = packed(idx_bytes({1024, 1024, 1024}, std::string(1 << 20, 'x')));
   liar += std::string((1 << 20) + 100 - liar.size() % 2, '\0');

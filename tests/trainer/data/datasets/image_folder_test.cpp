@@ -65,7 +65,7 @@ TEST_F(ImageFolders, SortsClassesAndFiles) {
                                                                   // here
 }
 
-TEST_F(ImageFolders, ResizesToTheSizeAskedFor) {
+TEST_F(ImageFolders, ResizesToTheRequestedSize) {
   put("train/cat/1.jpg", 50, 300, 200);
   put("train/dog/1.JPEG", 210, 3, 40);
   options_.image_size = 24;
@@ -105,7 +105,7 @@ TEST_F(ImageFolders, KeepsLeftAndRightAndColoursApart) {
   }
 }
 
-TEST_F(ImageFolders, ReadsGreyWhenTold) {
+TEST_F(ImageFolders, ReadsGreyOnRequest) {
   options_.channels = 1;
   auto dataset = open();
   ASSERT_TRUE(dataset);
@@ -114,7 +114,7 @@ TEST_F(ImageFolders, ReadsGreyWhenTold) {
   EXPECT_THAT(error(), HasSubstr("1 or 3, not 4"));
 }
 
-TEST_F(ImageFolders, NamesTheFileThatIsBad) {
+TEST_F(ImageFolders, NamesTheBadFile) {
   const std::string sound = read_text(folder_ / "train/cat/1.jpg");
   write_text(folder_ / "train/cat/1.jpg", sound.substr(0, sound.size() / 2));
   put("train/dog/0.JPEG", 200, 16, 17);
@@ -132,7 +132,7 @@ TEST_F(ImageFolders, NamesTheFileThatIsBad) {
   EXPECT_THAT(other_size.error().hint, HasSubstr("image_size"));
 }
 
-TEST_F(ImageFolders, TheFirstGoodImageSaysTheSize) {
+TEST_F(ImageFolders, TheFirstGoodImageDeterminesTheSize) {
   write_text(folder_ / "train/cat/0.jpg", "no picture");
   auto stopped = open();
   ASSERT_FALSE(stopped);
@@ -163,7 +163,7 @@ TEST_F(ImageFolders, AFileOfGigabytesIsBad) {
   EXPECT_THAT(huge.error().what, HasSubstr("cat/1.jpg: is larger than 1 GiB"));
 }
 
-TEST_F(ImageFolders, NamesTheFolderThatIsWrong) {
+TEST_F(ImageFolders, NamesTheWrongFolder) {
   fs::create_directories(folder_ / "train/empty");
   EXPECT_THAT(error(), HasSubstr("train/empty: class folder without a .jpg file"));
   fs::remove(folder_ / "train/empty");
@@ -177,7 +177,7 @@ TEST_F(ImageFolders, NamesTheFolderThatIsWrong) {
   EXPECT_EQ(error(), "dataset.path is missing");
 }
 
-TEST_F(ImageFolders, LinksInACircleEnd) {
+TEST_F(ImageFolders, HandlesCyclicLinks) {
   fs::create_directory_symlink(folder_ / "train", folder_ / "train/cat/round");
   auto dataset = open();  // any result will do, as long as it returns
   if (!dataset) {

@@ -42,7 +42,7 @@ TEST(NpyHeader, ReadsTheLongHeadersOfVersionTwo) {
   EXPECT_EQ(header->data_begin, bytes.size() + text.size());
 }
 
-TEST(NpyHeader, SaysWhatIsWrong) {
+TEST(NpyHeader, ReportsErrors) {
   const auto what = [](const std::string& bytes) {
     auto header = parsed(bytes);
     return header ? "" : header.error().what;
@@ -63,7 +63,7 @@ TEST(NpyHeader, SaysWhatIsWrong) {
             "type |O is no number that is read here");
 }
 
-TEST(NpyHeader, AFileIsAsLongAsItsHeaderSays) {
+TEST(NpyHeader, TheFileLengthMustMatchTheHeader) {
   const ScratchFolder folder;
   const auto error = [&](const std::string& shape, const std::string& data) {
     write_text(folder / "a.npy", npy_bytes(npy_header_text("<i4", shape), data));
