@@ -40,7 +40,7 @@ Result<Json> read_state(const fs::path& file) {
     return unsound("state.json is damaged: its checksum does not hold");
   }
   Json state = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!state.is_object()) return unsound("state.json is no JSON object");
+  if (!state.is_object()) return unsound("state.json is not a JSON object");
   if (state.value("format", 0) != 1) {
     return unsound(
         fmt::format("state.json has format {}, this program reads 1", state.value("format", 0)));

@@ -140,11 +140,11 @@ Result<bool> run_bench(const BenchCommand& command, const RankEnv& env) {
   }
   for (const int nodes : command.project) {
     const auto rows = shape ? project(levels, nodes) : std::vector<AllReduceRow>();
-    report.text(fmt::format(
-        "{} nodes of {}{}\n", nodes, shape ? shape->ranks : 1,
-        rows.empty() ? ": cannot be told from here; measure on two nodes or more, three sizes or "
-                       "more, with hierarchical, ring or parameter-server"
-                     : ""));
+    report.text(fmt::format("{} nodes of {}{}\n", nodes, shape ? shape->ranks : 1,
+                            rows.empty()
+                                ? ": unknown; measure on two nodes or more, three sizes or "
+                                  "more, with hierarchical, ring or parameter-server"
+                                : ""));
     for (const AllReduceRow& row : rows) report.row(row);
   }
   report.end();

@@ -413,7 +413,7 @@ Result<TrainConfig> parse_config(std::string_view json) {
     return Error{ErrorKind::bad_request, "not JSON: " + text.substr(text.find("] ") + 2), ""};
   }
   if (!document.is_object()) {
-    return Error{ErrorKind::bad_request, "the document is no JSON object", ""};
+    return Error{ErrorKind::bad_request, "the document is not a JSON object", ""};
   }
   Reader reader(document);
   reader.read_block("", document);

@@ -271,7 +271,7 @@ std::vector<std::string> GpuNews::of(std::int64_t epoch, const EpochGpus& gpus,
   if (!silent.empty() && !std::exchange(told_silent_, true)) {
     const double silence = gpus.ranks[silent.front()].unanswered;
     std::string why = silence > longest_silence_s ? fmt::format("no answer for {:.0f} s", silence)
-                                                  : "its library tells nothing";
+                                                  : "its library returns nothing";
     if (silent.front() == 0 && !own_trouble.empty()) why = own_trouble;
     lines.push_back(fmt::format("{}: its use is not known: {}{}; training continues",
                                 who(gpus, silent.front()), why, more(silent)));

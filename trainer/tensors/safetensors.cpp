@@ -58,7 +58,8 @@ Result<Json> parse_without_duplicates(std::string_view text) {
     return true;
   };
   Json header = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
-  if (header.is_discarded() || !header.is_object()) return broken("the header is no JSON object");
+  if (header.is_discarded() || !header.is_object())
+    return broken("the header is not a JSON object");
   if (!twice.empty())
     return broken(fmt::format("the header has the key '{}' twice", shown_name(twice)));
   return header;
@@ -77,7 +78,7 @@ Result<Range> read_range(const Json& entry, std::uint64_t buffer_bytes) {
   if (!entry.contains("data_offsets") || !entry["data_offsets"].is_array() ||
       entry["data_offsets"].size() != 2 || !is_count(entry["data_offsets"][0]) ||
       !is_count(entry["data_offsets"][1])) {
-    return broken("data_offsets is no pair of offsets");
+    return broken("data_offsets is not a pair of offsets");
   }
   const Range range{entry["data_offsets"][0], entry["data_offsets"][1]};
   if (range.begin > range.end || range.end > buffer_bytes) {
@@ -93,7 +94,7 @@ Result<Shape> read_shape(const Json& entry) {
   for (const auto& extent : entry["shape"]) {
     if (!is_count(extent) ||
         extent.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()) {
-      return broken("an extent of the shape is no count");
+      return broken("an extent of the shape is not a count");
     }
     shape.push_back(extent.get<std::int64_t>());
   }
@@ -123,7 +124,7 @@ Result<Located> read_entry(const std::string& name, const Json& entry, std::uint
   if (!entry.contains("dtype") || !entry["dtype"].is_string()) return broken("no dtype");
   const auto type = type_of(entry["dtype"].get_ref<const std::string&>());
   if (!type) {
-    return broken(fmt::format("dtype {} is none of F32, F64, F16, BF16 and I64",
+    return broken(fmt::format("dtype {} is not one of F32, F64, F16, BF16 and I64",
                               shown_name(entry["dtype"].get<std::string>())));
   }
   auto shape = read_shape(entry);
@@ -158,9 +159,9 @@ Result<Ok> check_coverage(std::vector<Located>& located, std::uint64_t buffer_by
 
 Result<std::map<std::string, std::string>> read_metadata(const Json& entry) {
   std::map<std::string, std::string> metadata;
-  if (!entry.is_object()) return broken("__metadata__ is no object");
+  if (!entry.is_object()) return broken("__metadata__ is not an object");
   for (const auto& [key, value] : entry.items()) {
-    if (!value.is_string()) return broken("__metadata__ holds something that is no string");
+    if (!value.is_string()) return broken("__metadata__ has a value that is not a string");
     metadata[key] = value.get<std::string>();
   }
   return metadata;

@@ -78,7 +78,7 @@ bool Checkpointing::due_after(const EpochEvent& epoch, bool whole) {
              (epoch.val_loss || !config_.best.starts_with("val_"))) {
     said_unmeasured_ = true;
     options_.warn(
-        fmt::format("checkpoint.best: {} is no number of this data set and loss: no best "
+        fmt::format("checkpoint.best: {} is not a metric of this data set and loss: no best "
                     "checkpoint is kept",
                     config_.best));
   }
@@ -112,7 +112,7 @@ std::optional<Error> Checkpointing::begin(bool last) {
   const TrainPosition& at = session_.position;
   if (!writer_->wait(last ? std::nullopt : config_.wait_seconds)) {
     const Error late{ErrorKind::timeout,
-                     fmt::format("left out: the one before is still being written after {} s",
+                     fmt::format("skipped: the previous one is still being written after {} s",
                                  *config_.wait_seconds),
                      ""};
     tell_failure(at.epoch, at.step, late, /*goes_on=*/true);

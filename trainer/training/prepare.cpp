@@ -188,7 +188,7 @@ Error none_is_sound(const CheckpointSearch& search) {
   }
   if (search.refused.size() > most_named)
     list += fmt::format("\n  and {} more", search.refused.size() - most_named);
-  return {ErrorKind::bad_request, "none of the run's checkpoints is sound:" + list,
+  return {ErrorKind::bad_request, "none of the run's checkpoints is valid:" + list,
           "repair one, or train from the start with train.resume: none, which keeps them aside"};
 }
 
@@ -214,7 +214,7 @@ Result<std::optional<FoundCheckpoint>> choose_checkpoint(Session& session,
   if (other.unreadable) return *std::move(other.unreadable);
   tell_refused(other, session, warn);
   if (other.found) return std::move(other.found);
-  return Error{ErrorKind::bad_request, fmt::format("resume: {} holds no sound checkpoint", resume),
+  return Error{ErrorKind::bad_request, fmt::format("resume: {} has no valid checkpoint", resume),
                "name a run's directory, its checkpoints/ or one step-NNNNNNNN"};
 }
 

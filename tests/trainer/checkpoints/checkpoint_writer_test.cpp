@@ -51,7 +51,7 @@ TEST(CheckpointWriter, LimitsTheRateUntilTrainingWaits) {
   CheckpointWriter writer({.folder = folder.path(), .bytes_per_s = 1 << 20});
   const auto start = Clock::now();
   writer.begin(of_megabytes(1, 60), start);
-  EXPECT_LT(seconds_since(start), 5) << "the write goes on beside";
+  EXPECT_LT(seconds_since(start), 5) << "the write continues in the background";
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_TRUE(writer.busy());
   EXPECT_FALSE(fs::exists(folder / "step-00000001"));

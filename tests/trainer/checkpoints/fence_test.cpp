@@ -34,7 +34,7 @@ TEST(Fence, ChecksAtMostOncePerSecondAndStaysClosed) {
   EXPECT_EQ(fence.generation(), 1);
   EXPECT_TRUE(fence.may_write());
   ASSERT_TRUE(RunOwnership::take(run.path(), later));
-  EXPECT_TRUE(fence.may_write()) << "asked less than a second ago";
+  EXPECT_TRUE(fence.may_write()) << "checked less than a second ago";
   EXPECT_FALSE(fence.closed());
   std::this_thread::sleep_for(std::chrono::milliseconds(1050));
   EXPECT_FALSE(fence.may_write());

@@ -238,7 +238,7 @@ TEST(Config, RejectsWhatALossScaleWouldBreak) {
 
 TEST(Config, RejectsWhatIsNotAJsonObject) {
   EXPECT_THAT(parse_config("{").error().what, HasSubstr("not JSON: parse error at line 1"));
-  EXPECT_EQ(parse_config("[]").error().what, "the document is no JSON object");
+  EXPECT_EQ(parse_config("[]").error().what, "the document is not a JSON object");
   EXPECT_FALSE(parse_config(R"({"model": "lenet", "seed": 1e999})"));
 }
 

@@ -14,13 +14,13 @@ TEST(SkippedImages, ReportsEachOnceAndCountsAll) {
   std::vector<std::string> said;
   SkippedImages skipped([&](std::string_view line) { said.emplace_back(line); });
   auto alone = *open_communicator("solo", RankEnv{});
-  skipped.add({bad("a.jpg: JPEG: damaged"), bad("b.jpg: is no JPEG")});
+  skipped.add({bad("a.jpg: JPEG: damaged"), bad("b.jpg: is not a JPEG")});
   EXPECT_EQ(skipped.take_sum(*alone), 2);
   skipped.add({bad("a.jpg: JPEG: damaged")});
   EXPECT_EQ(skipped.take_sum(*alone), 1);
   EXPECT_EQ(skipped.take_sum(*alone), 0);
   EXPECT_EQ(said, (std::vector<std::string>{"skipped a.jpg: JPEG: damaged",
-                                            "skipped b.jpg: is no JPEG"}));
+                                            "skipped b.jpg: is not a JPEG"}));
 }
 
 TEST(SkippedImages, NamesAtMostTen) {

@@ -58,7 +58,7 @@ TEST(ResNetV2, NormalisesAsKeras) {
     const auto* norm = std::get_if<BatchNorm>(&node.op);
     if (norm == nullptr) continue;
     EXPECT_EQ(norm->eps, 1.001e-5);
-    EXPECT_EQ(norm->momentum, 0.01) << "Keras's 0.99 is of the old value";
+    EXPECT_EQ(norm->momentum, 0.01) << "Keras's 0.99 is the weight of the old value";
   }
 }
 

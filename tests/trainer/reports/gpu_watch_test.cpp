@@ -84,10 +84,10 @@ int readings_so_far() {
 /// machine's speed.
 void wait_for_readings() {
   const int before = readings_so_far();
-  ASSERT_GE(before, 0) << "the stand-in does not tell";
+  ASSERT_GE(before, 0) << "the fake has no counter";
   const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (readings_so_far() < before + 3) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "nobody reads the sensors";
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the sensors are not read";
     std::this_thread::sleep_for(1ms);
   }
 }
@@ -200,7 +200,7 @@ TEST_F(RanksOnGpus, ReportWhereTheTimeOfTheirStepsGoes) {
   if (rank() != 0) return;
   for (std::size_t i = 0; i < gpus.ranks.size(); ++i) {
     const double by = static_cast<double>(i) + 1;
-    EXPECT_EQ(gpus.ranks[i].steps, 2 * by) << "not what was before the epoch";
+    EXPECT_EQ(gpus.ranks[i].steps, 2 * by) << "excludes what was before the epoch";
     EXPECT_EQ(gpus.ranks[i].busy_s, 3 * by);
     EXPECT_EQ(gpus.ranks[i].exposed_s, 5 * by);
     EXPECT_EQ(gpus.ranks[i].gaps, 7 * by);
@@ -267,7 +267,7 @@ TEST_F(RanksOnGpus, ATrainingReportsThem) {
     EXPECT_EQ(worst["lowest_clock_mhz"], two ? 660 : 1755);
   }
   EXPECT_EQ(events[0]["notes"].size(), two ? 1u : 0u);
-  EXPECT_EQ(events[1]["notes"].size(), 0u) << "said once";
+  EXPECT_EQ(events[1]["notes"].size(), 0u) << "reported once";
   if (two) {
     EXPECT_THAT(said_, testing::Contains(HasSubstr("rank 1 on n1, GPU 0000:0f:00.0")));
   }

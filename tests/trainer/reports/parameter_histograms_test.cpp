@@ -50,7 +50,7 @@ std::map<std::string, Histogram> histograms_on(const BackendEntry& entry, const 
     const std::string name = histogram.tag.substr(histogram.tag.find('/') + 1);
     const auto parameter = std::ranges::find(graph.parameters, name, &Parameter::name);
     if (parameter == graph.parameters.end()) {
-      ADD_FAILURE() << name << " is no parameter";
+      ADD_FAILURE() << name << " is not a parameter";
       continue;
     }
     EXPECT_EQ(count, elements_of(parameter->shape)) << name;
@@ -112,7 +112,7 @@ TEST_P(HistogramsOnBackend, SayDirectionsWhereGradientsHaveBecomeThem) {
     EXPECT_NE(kept, of_each.contains("directions/conv1.weight")) << optimizer.name;
     if (!kept) continue;
     EXPECT_EQ(of_each.at("gradients/conv1.weight").sum_of_squares, plain.sum_of_squares)
-        << optimizer.name << " changes gradients and does not say so";
+        << optimizer.name << " changes gradients without declaring it";
   }
 }
 

@@ -52,7 +52,7 @@ class BadData : public testing::Test {
 TEST_F(BadData, StopsAndNamesTheFile) {
   EXPECT_EQ(failure(), "");
   write_text(data() / "train/dog/7.jpg", "no picture");
-  EXPECT_THAT(failure(), HasSubstr("train/dog/7.jpg: is no JPEG"));
+  EXPECT_THAT(failure(), HasSubstr("train/dog/7.jpg: is not a JPEG"));
   write_folder(data());
   write_text(data() / "val/cat/26.jpg", plain_jpeg(28, 27, {1, 2, 3}));
   std::filesystem::remove_all(run_dir());
@@ -71,7 +71,7 @@ TEST_F(BadData, StopsWithinAStepAndNamesTheFile) {
   EXPECT_EQ(trained->report.status, TrainStatus::failed);
   ASSERT_TRUE(trained->report.error);
   EXPECT_EQ(trained->report.error->kind, ErrorKind::bad_request);
-  EXPECT_THAT(trained->report.error->what, HasSubstr("train/dog/7.jpg: is no JPEG"));
+  EXPECT_THAT(trained->report.error->what, HasSubstr("train/dog/7.jpg: is not a JPEG"));
   EXPECT_EQ(trained->report.error->hint, "dataset.on_bad: skip continues without bad images");
   EXPECT_LE(trained->losses.size(), 10u);  // two epochs
 }
@@ -96,7 +96,7 @@ TEST_F(BadData, SkipsCountsAndReports) {
   EXPECT_EQ(events_of(run_dir(), "epoch")[0]["skipped"], 3);
   EXPECT_EQ(events_of(run_dir(), "start")[0]["images"], 24);
   EXPECT_THAT(trained->said, Contains(HasSubstr("3 bad images skipped")));
-  EXPECT_THAT(trained->said, Contains(HasSubstr("train/dog/7.jpg: is no JPEG")));
+  EXPECT_THAT(trained->said, Contains(HasSubstr("train/dog/7.jpg: is not a JPEG")));
   EXPECT_THAT(trained->said, Contains(HasSubstr("val/cat/26.jpg: JPEG: ")));
 }
 

@@ -133,7 +133,7 @@ TEST_F(CheckpointingTest, SkipsOneAfterWaitSeconds) {
   const auto left_out = events_of(folder_.path(), "checkpoint_failed");
   ASSERT_FALSE(left_out.empty());
   EXPECT_EQ(left_out[0]["step"], 14);
-  EXPECT_EQ(left_out[0]["why"], "left out: the one before is still being written after 0 s");
+  EXPECT_EQ(left_out[0]["why"], "skipped: the previous one is still being written after 0 s");
   EXPECT_EQ(steps_of("checkpoint").size() + left_out.size(), 4u);
   expect_newest(28);
 }
@@ -174,7 +174,7 @@ TEST_F(CheckpointingTest, TheBestEpochIsSavedAndStays) {
     best = epoch["val_accuracy"];
     better.push_back(epoch["step"]);
   }
-  ASSERT_LT(better.size(), 8u) << "ten images are soon right, and equal is not better";
+  ASSERT_LT(better.size(), 8u) << "ten images are soon all correct, and a tie is not better";
   auto expected = better;
   if (better.back() != 56) expected.push_back(56);
   EXPECT_EQ(steps_of("checkpoint"), expected);

@@ -140,7 +140,7 @@ TEST(DataOnRanks, ABadImageOnOneRankStopsAll) {
     EXPECT_EQ(ended.exit_code, 2) << ended.output;
     EXPECT_THAT(ended.output, HasSubstr("dltrain: error: "));
     EXPECT_THAT(ended.output, HasSubstr("dataset.on_bad: skip"));
-    EXPECT_THAT(ended.output, HasSubstr(bad + ": is no JPEG"));
+    EXPECT_THAT(ended.output, HasSubstr(bad + ": is not a JPEG"));
     EXPECT_THAT(ended.output, Not(HasSubstr("stall")));
     EXPECT_THAT(read_text(run_dir / "events.jsonl"), HasSubstr(R"("status":"failed")"));
   }

@@ -97,13 +97,13 @@ class Durability : public testing::Test {
       const std::string where = " after call " + std::to_string(made) + ", " + last.kind + " " +
                                 last.path + " " + last.other + "\n" + names_of(tree);
       EXPECT_GE(found->second.save, returned(made)) << "a save that had returned is lost" << where;
-      EXPECT_EQ(found->second.unsound, "") << "an unsound checkpoint has a final name" << where;
+      EXPECT_EQ(found->second.unsound, "") << "a damaged checkpoint has a final name" << where;
     };
     const auto replayed = replay_crashes(calls_, most, judge);
     EXPECT_EQ(replayed.errors, std::vector<std::string>());
     EXPECT_EQ(replayed.end, read_tree(folder_)) << "a call was not recorded";
     std::cout << replayed.points << " moments, " << replayed.states << " states, " << known.size()
-              << " different ones judged; at " << replayed.sampled_points
+              << " distinct ones checked; at " << replayed.sampled_points
               << " moments a fixed seed chose " << most << " of more\n";
   }
 

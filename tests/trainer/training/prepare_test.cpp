@@ -210,7 +210,7 @@ TEST_F(Resuming, WithOnlyDamagedOnesItDoesNotStartAnew) {
   auto session = prepare_small(config_, run_dir());
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().kind, ErrorKind::bad_request);
-  for (const char* words : {"none of the run's checkpoints is sound", "step-00000014: model",
+  for (const char* words : {"none of the run's checkpoints is valid", "step-00000014: model",
                             "step-00000007: model.safetensors is truncated: 1000 of"})
     EXPECT_THAT(session.error().what, HasSubstr(words));
   EXPECT_THAT(session.error().hint, HasSubstr("resume: none"));
@@ -247,7 +247,7 @@ TEST_F(Resuming, APathIsARunItsCheckpointsOrOneStep) {
   config_.resume = (folder_ / "absent").string();
   auto session = prepare_small(config_, folder_ / "new");
   ASSERT_FALSE(session);
-  EXPECT_EQ(session.error().what, "resume: " + config_.resume + " holds no sound checkpoint");
+  EXPECT_EQ(session.error().what, "resume: " + config_.resume + " has no valid checkpoint");
 }
 
 TEST_F(Resuming, ARestartedRunPrefersItsOwnCheckpoints) {

@@ -124,7 +124,8 @@ TEST(ReducerMatrix, TwentyLossesEqualThoseOfOneRank) {
   EXPECT_LT(one_rank.at(0).losses.back(), one_rank.at(0).losses.front());
   EXPECT_LT(one_rank.at(1).losses[18], one_rank.at(1).losses.front());
   EXPECT_EQ(one_rank.at(1).losses[0], one_rank.at(0).losses[0]);
-  EXPECT_EQ(one_rank.at(1).losses[1] == one_rank.at(0).losses[1], false) << "lag lags";
+  EXPECT_EQ(one_rank.at(1).losses[1] == one_rank.at(0).losses[1], false)
+      << "gradient lag has no effect";
   // Options that do not change the arithmetic give the same bits: (ranks, compression, lag,
   // accumulate).
   std::map<std::tuple<int, std::string, int, int>, Outcome> of_arithmetic;
@@ -165,9 +166,10 @@ TEST(ReducerMatrix, ALateGradientIsAppliedOnceWithItsOwnRate) {
   };
   const std::string once = weights_after(0, 1, 0.02);
   EXPECT_TRUE(weights_after(1, 1, 0.02) == once) << "lost, or applied twice";
-  EXPECT_FALSE(weights_after(1, 1, 0.03) == once) << "the rate says nothing";
+  EXPECT_FALSE(weights_after(1, 1, 0.03) == once) << "the rate has no effect";
   // Of two steps, the second gradient, computed from the initial weights, is applied last.
-  EXPECT_FALSE(weights_after(1, 2, 0.02) == weights_after(0, 2, 0.02)) << "lag lags";
+  EXPECT_FALSE(weights_after(1, 2, 0.02) == weights_after(0, 2, 0.02))
+      << "gradient lag has no effect";
 }
 
 /// Checkpoints do not depend on sharding or the number of ranks.

@@ -67,7 +67,7 @@ TEST(StorageFaults, AFullDiskStopsWithItsErrorAndKeepsWhatFits) {
   const ScratchFolder folder;
   // Space for two checkpoints of half a megabyte each.
   const OwnFileSystem run(folder, small_job(), "size=1200k");
-  if (run.refused()) GTEST_SKIP() << "no mount of one's own: " << run.ended.output;
+  if (run.refused()) GTEST_SKIP() << "cannot mount: " << run.ended.output;
   EXPECT_EQ(run.ended.exit_code, 1) << run.ended.output;
   EXPECT_THAT(run.ended.output, HasSubstr("dltrain: error: cannot write "));
   EXPECT_THAT(run.ended.output, HasSubstr("No space left on device"));
@@ -83,8 +83,8 @@ TEST(StorageFaults, TrainingMayContinueOnAFullDisk) {
   job["epochs"] = 6;
   // Space for one and a half: the old one is removed only after the new one is complete.
   const OwnFileSystem run(folder, job, "size=800k");
-  if (run.refused()) GTEST_SKIP() << "no mount of one's own: " << run.ended.output;
-  EXPECT_EQ(run.ended.exit_code, 1) << "the last checkpoint is not there\n" << run.ended.output;
+  if (run.refused()) GTEST_SKIP() << "cannot mount: " << run.ended.output;
+  EXPECT_EQ(run.ended.exit_code, 1) << "the last checkpoint is missing\n" << run.ended.output;
   EXPECT_THAT(run.ended.output, HasSubstr("; training continues"));
   EXPECT_EQ(events_of(folder / "run", "epoch").size(), 6u);
   EXPECT_EQ(events_of(folder / "run", "checkpoint_failed").size(), 5u);
@@ -97,7 +97,7 @@ TEST(StorageFaults, ReadOnlyStorageIsNamed) {
     auto job = small_job();
     job["checkpoint"] = {{"on_error", on_error}};
     const OwnFileSystem run(folder, job, "ro");
-    if (run.refused()) GTEST_SKIP() << "no mount of one's own: " << run.ended.output;
+    if (run.refused()) GTEST_SKIP() << "cannot mount: " << run.ended.output;
     EXPECT_EQ(run.ended.exit_code, 1) << run.ended.output;
     EXPECT_THAT(run.ended.output, HasSubstr("Read-only file system"));
     const auto epochs = events_of(folder / "run", "epoch").size();

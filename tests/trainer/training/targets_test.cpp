@@ -121,7 +121,7 @@ TEST(Targets, CubesAreClassifiedByConvolutionsAlongTheirBands) {
     const auto last = events_of(folder / "run", "epoch").back();
     EXPECT_EQ(last["val_accuracy"], 1);
     EXPECT_LT(last["val_loss"], 0.2);
-    EXPECT_TRUE(last["val_mean_squared_error"].is_null()) << "classes are told as classes";
+    EXPECT_TRUE(last["val_mean_squared_error"].is_null()) << "classes are reported as classes";
     losses.push_back(trained->losses);
   }
   for (std::size_t step = 0; step < losses[0].size(); ++step) {

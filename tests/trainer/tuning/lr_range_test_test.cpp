@@ -49,7 +49,7 @@ TEST(LrRangeTest, ChoosesTheSteepestFallIfImagesAreMemorised) {
 TEST(LrRangeTest, ChoosesATenthOfTheRateWithTheLowestLoss) {
   for (const double best : {1e-3, 0.05, 1.0}) {
     const auto trials = trials_with_lowest_at(best);
-    EXPECT_LT(trials.size(), 100u) << "it goes on after the loss has exploded";
+    EXPECT_LT(trials.size(), 100u) << "it continues after the loss has exploded";
     const auto chosen = choose_rate(trials);
     ASSERT_TRUE(chosen);
     // The moving mean lags by some steps of a fourteenth of a decade.

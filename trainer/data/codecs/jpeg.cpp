@@ -112,7 +112,7 @@ Error damaged(const Decompressor& decompressor) {
 
 Result<JpegImage> decode_jpeg(std::span<const std::uint8_t> content, int channels, int smallest) {
   if (content.size() < 2 || content[0] != 0xff || content[1] != 0xd8) {
-    return Error{ErrorKind::bad_request, "is no JPEG", ""};
+    return Error{ErrorKind::bad_request, "is not a JPEG", ""};
   }
   Decompressor decompressor;
   if (!read_header(decompressor, content)) return damaged(decompressor);

@@ -48,7 +48,7 @@ Result<Ok> CifarSplit::add(const fs::path& path) {
   if (!file) return std::move(file).error();
   if (file->size() == 0 || file->size() % record_bytes() != 0) {
     return Error{ErrorKind::bad_request,
-                 fmt::format("{}: {} bytes are no whole number of {} records of {} bytes",
+                 fmt::format("{}: {} bytes are not a whole number of {} records of {} bytes",
                              path.string(), file->size(), family_.name, record_bytes()),
                  "the file is cut off, or of another data set"};
   }

@@ -13,7 +13,7 @@ const DatasetEntry* find_dataset(std::string_view name) {
 }
 
 Result<std::int32_t> Dataset::read_floats(Split, std::int64_t, std::span<float>) const {
-  return Error{ErrorKind::bad_request, "images of this data set are no floats", ""};
+  return Error{ErrorKind::bad_request, "images of this data set are not floats", ""};
 }
 
 Error with_skip_hint(Error error) {

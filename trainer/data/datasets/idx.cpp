@@ -36,7 +36,7 @@ std::string element_type(std::uint8_t code) {
 
 Result<Ok> check_magic(std::span<const std::uint8_t> magic, int dimensions) {
   if (magic[0] != 0 || magic[1] != 0) {
-    return wrong(fmt::format("wrong magic number 0x{:02x}{:02x}{:02x}{:02x}: this is no IDX file",
+    return wrong(fmt::format("wrong magic number 0x{:02x}{:02x}{:02x}{:02x}: not an IDX file",
                              magic[0], magic[1], magic[2], magic[3]));
   }
   if (magic[2] != unsigned_byte) {
@@ -77,7 +77,7 @@ Result<IdxArray> read_idx(std::span<const std::uint8_t> content, int dimensions)
     // Compared before multiplying, so that the product cannot overflow; 0 elements always fit.
     if (array.extents.back() != 0 && elements > reader.most_bytes() / array.extents.back()) {
       return wrong(
-          fmt::format("truncated: the header promises more than the {} bytes of the file "
+          fmt::format("truncated: the header claims more than the {} bytes of the file "
                       "can hold",
                       content.size()));
     }

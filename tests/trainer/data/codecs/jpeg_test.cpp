@@ -79,8 +79,8 @@ TEST(Jpeg, ReportsErrors) {
     auto image = decoded(bytes);
     return image ? "" : image.error().what;
   };
-  EXPECT_EQ(what(""), "is no JPEG");
-  EXPECT_EQ(what("\x89PNG and so on"), "is no JPEG");
+  EXPECT_EQ(what(""), "is not a JPEG");
+  EXPECT_EQ(what("\x89PNG and so on"), "is not a JPEG");
   for (const std::size_t kept : {3, 20, 100, 300}) {
     EXPECT_THAT(what(sound.substr(0, kept)), HasSubstr("JPEG: ")) << kept;
   }

@@ -51,7 +51,7 @@ TEST(CifarDataset, MeasuresPartOfALargeSet) {
   EXPECT_EQ((*open(folder.path()))->images_to_measure(), 20);
   std::error_code failed;
   std::filesystem::resize_file(folder / "data_batch_2.bin", 100'000 * 3073, failed);
-  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse file of that size here: " << failed.message();
   auto dataset = open(folder.path());
   ASSERT_TRUE(dataset) << dataset.error().what;
   EXPECT_EQ((*dataset)->size(Split::train), 100'013);
@@ -69,7 +69,7 @@ TEST(CifarDataset, NamesTheFileAndTheError) {
   bad_label[3 * 3073] = 10;
   const std::vector<Wrong> cases = {
       {"data_batch_2.bin", cifar_records(0, 2).substr(1),
-       "data_batch_2.bin: 6145 bytes are no whole number of cifar10 records of 3073 bytes"},
+       "data_batch_2.bin: 6145 bytes are not a whole number of cifar10 records of 3073 bytes"},
       {"data_batch_10.bin", "", "data_batch_10.bin: 0 bytes"},
       {"data_batch_2.bin", bad_label, "data_batch_2.bin: label 10 of image 3 is out of range 0..9"},
       {"test_batch.bin", "x", "test_batch.bin: 1 bytes"},

@@ -33,7 +33,7 @@ std::string with_byte(std::string content, std::size_t at, char byte) {
 TEST(Idx, ReportsErrors) {
   const std::vector<Damage> cases = {
       {"empty", "", "truncated: 4 bytes of the header are missing"},
-      {"no IDX", "\x89PNG\r\n\x1a\n", "wrong magic number 0x89504e47: this is no IDX file"},
+      {"no IDX", "\x89PNG\r\n\x1a\n", "wrong magic number 0x89504e47: not an IDX file"},
       {"floats", with_byte(two_images, 2, '\x0d'),
        "elements are 32-bit floats, not unsigned bytes"},
       {"unknown", with_byte(two_images, 2, '\x77'),
@@ -45,7 +45,7 @@ TEST(Idx, ReportsErrors) {
       {"cut plain data", two_images.substr(0, 20), "truncated: 8 bytes of data are missing"},
       {"trailing", two_images + "!", "bytes follow the end of the data"},
       {"absurd", idx_bytes({0xffffffff, 0xffffffff, 0xffffffff}, "x"),
-       "truncated: the header promises more than the 17 bytes of the file can hold"},
+       "truncated: the header claims more than the 17 bytes of the file can hold"},
   };
   for (const auto& damage : cases) {
     auto array = read_idx(as_content(damage.content), 3);

@@ -136,7 +136,7 @@ TEST_F(ImageFolders, TheFirstGoodImageDeterminesTheSize) {
   write_text(folder_ / "train/cat/0.jpg", "no picture");
   auto stopped = open();
   ASSERT_FALSE(stopped);
-  EXPECT_THAT(stopped.error().what, HasSubstr("train/cat/0.jpg: is no JPEG"));
+  EXPECT_THAT(stopped.error().what, HasSubstr("train/cat/0.jpg: is not a JPEG"));
   EXPECT_EQ(stopped.error().hint, "dataset.on_bad: skip continues without bad images");
   options_.skip_bad = true;
   auto dataset = open();
@@ -155,7 +155,7 @@ TEST_F(ImageFolders, AFileOfGigabytesIsBad) {
   ASSERT_TRUE(dataset);
   std::error_code failed;
   fs::resize_file(folder_ / "train/cat/1.jpg", std::uintmax_t{1} << 42, failed);
-  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse file of that size here: " << failed.message();
   std::vector<std::uint8_t> pixels((*dataset)->pixels());
   auto huge = (*dataset)->read(Split::train, 1, pixels);
   ASSERT_FALSE(huge);

@@ -47,8 +47,8 @@ TEST(NpyHeader, ReportsErrors) {
     auto header = parsed(bytes);
     return header ? "" : header.error().what;
   };
-  EXPECT_EQ(what(""), "is no .npy file");
-  EXPECT_EQ(what("hello, world: not numpy"), "is no .npy file");
+  EXPECT_EQ(what(""), "is not a .npy file");
+  EXPECT_EQ(what("hello, world: not numpy"), "is not a .npy file");
   EXPECT_EQ(what(npy_bytes(npy_header_text("|u1", "(7,)"), "").substr(0, 60)),
             "truncated: ends within the .npy header");
   EXPECT_EQ(what(npy_bytes("{'descr': '|u1'}", "")), "damaged .npy header");
@@ -57,10 +57,8 @@ TEST(NpyHeader, ReportsErrors) {
             "damaged .npy header");
   EXPECT_EQ(what(npy_bytes(npy_header_text("|u1", "(7,)", "True"), "")), "is in Fortran order");
   EXPECT_EQ(what(npy_bytes(npy_header_text(">f4", "(7,)"), "")), "type >f4 is big-endian");
-  EXPECT_EQ(what(npy_bytes(npy_header_text("<U5", "(7,)"), "")),
-            "type <U5 is no number that is read here");
-  EXPECT_EQ(what(npy_bytes(npy_header_text("|O", "(7,)"), "")),
-            "type |O is no number that is read here");
+  EXPECT_EQ(what(npy_bytes(npy_header_text("<U5", "(7,)"), "")), "type <U5 is not supported");
+  EXPECT_EQ(what(npy_bytes(npy_header_text("|O", "(7,)"), "")), "type |O is not supported");
 }
 
 TEST(NpyHeader, TheFileLengthMustMatchTheHeader) {

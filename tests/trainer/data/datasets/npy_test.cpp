@@ -194,7 +194,7 @@ TEST_F(Npy, ReadsAFileLargerThanMemory) {
   write_text(folder_ / "train_images.npy", head);
   std::error_code failed;
   std::filesystem::resize_file(folder_ / "train_images.npy", head.size() + (images << 20), failed);
-  if (failed) GTEST_SKIP() << "no file with holes here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse files here: " << failed.message();
   write("train_labels.npy", "|u1", "(50000,)", std::string(images, '\1'));
   write("val_images.npy", "|u1", "(1, 1024, 1024)", std::string(1 << 20, 'x'));
   write("val_labels.npy", "|u1", "(1,)", raw_bytes<std::uint8_t>({1}));

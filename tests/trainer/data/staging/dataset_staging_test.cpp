@@ -150,7 +150,7 @@ TEST_F(Staging, FollowsNoLinkOfAnotherUser) {
 }
 
 TEST_F(Staging, EveryUserHasTheirOwnCopy) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to switch users";
   auto mine = stage();
   ASSERT_TRUE(mine);
   for (const auto& folder : {folder_.path(), to()}) {
@@ -275,7 +275,7 @@ TEST_F(Staging, ReportsTooLittleSpaceBeforeCopying) {
   const auto available = fs::space(folder_.path()).available;
   write_text(from() / "hole", "");
   fs::resize_file(from() / "hole", available + (std::uintmax_t{1} << 30), failed);
-  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse file of that size here: " << failed.message();
   auto copy = stage();
   ASSERT_FALSE(copy);
   EXPECT_EQ(copy.error().kind, ErrorKind::unsatisfiable);
@@ -290,7 +290,7 @@ TEST_F(Staging, RemovesAnOlderCopyBeforeCheckingTheSpace) {
   std::error_code failed;
   write_text(from() / "hole", "");
   fs::resize_file(from() / "hole", available + (std::uintmax_t{1} << 30), failed);
-  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse file of that size here: " << failed.message();
   EXPECT_FALSE(stage());
   EXPECT_EQ(left().size(), 1u);  // the lock
 }
