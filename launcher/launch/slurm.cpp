@@ -107,8 +107,8 @@ class JobWatch {
 
   Result<Ok> controller_silent(const Error& why) {
     if (!silence_told_) {
-      follower_.say(
-          fmt::format("dllaunch: Slurm does not answer ({}); the job goes on, so do we", why.what));
+      follower_.say(fmt::format(
+          "dllaunch: Slurm does not answer ({}); the job continues; still following it", why.what));
     }
     silence_told_ = true;
     const auto silence = Clock::now() - last_answer_;
@@ -346,7 +346,7 @@ Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const Jo
   follower.finish();
   if (!followed) return std::move(followed).error();
   if (watch.detached()) {
-    follower.say(fmt::format("job {} goes on", id));
+    follower.say(fmt::format("job {} keeps running", id));
     return Outcome{.detached = true};
   }
   auto outcome = explain_jobs(plan, run, id, watch.end(), follower.totals());

@@ -243,9 +243,8 @@ void check_spare_nodes(bool by_mpirun, LaunchPlan& plan) {
     leave_out_spare_nodes("mpirun, which starts the ranks here, cannot leave a node out", plan);
   if (plan.recovery.spare_nodes > 0 && plan.nodes == 1)
     plan.warnings.push_back(
-        "recovery.spare_nodes: the script of this job runs on the node of its ranks: when that "
-        "node is lost the job goes back into the queue; a spare one helps where it is only not "
-        "fit");
+        "recovery.spare_nodes: the job's script runs on the only node of its ranks: if that node "
+        "is lost, the job is requeued; a spare node helps only if it is unfit");
 }
 
 }  // namespace

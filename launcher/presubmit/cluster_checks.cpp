@@ -243,7 +243,8 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, CheckFin
     return;
   }
   if (!lists_in_any_case(accounts, account)) {
-    add_error(found, ErrorKind::unsatisfiable, fmt::format("account {} is none of yours", account),
+    add_error(found, ErrorKind::unsatisfiable,
+              fmt::format("you are not a member of account {}", account),
               suggestion("resources.account", account, accounts));
     return;
   }

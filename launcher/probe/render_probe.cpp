@@ -55,7 +55,7 @@ std::string render_probes(const ProbeOutcome& outcome) {
     text += fmt::format("  {} has {}{}\n  {}\n", node.host, shape_words(node.topology),
                         software_words(node), files.json);
     if (!describes(node.topology, node.type))
-      text += "  warning: that is not what Slurm says of it, so no plan will use it\n";
+      text += "  warning: differs from what Slurm reports, so no plan will use it\n";
   }
   return text;
 }

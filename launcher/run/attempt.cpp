@@ -52,7 +52,7 @@ std::string describe(const Attempt& attempt) {
     case Cause::preempted:
       return "had to make room for another job";
     case Cause::requeued:
-      return "put back into the queue by scontrol";
+      return "requeued by scontrol";
     case Cause::lost_node:
       return attempt.words.empty() ? "lost a node" : "lost node " + attempt.words;
     case Cause::stalled:

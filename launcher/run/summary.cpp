@@ -192,7 +192,7 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
   if (!places.checkpoint.empty()) text += "  checkpoint  " + places.checkpoint + "\n";
   if (summary.status != RunStatus::completed && !places.next.empty()) {
     text += fmt::format("  next        {}   {}\n", places.next,
-                        places.checkpoint.empty() ? "starts again" : "goes on from the checkpoint");
+                        places.checkpoint.empty() ? "starts again" : "resumes from the checkpoint");
   }
   return text;
 }

@@ -211,7 +211,7 @@ Decision wait_for_slurm(const Situation& now) {
   const auto& wanted = now.settings.plan.requeue_on;
   const bool back = too_often ? node && wanted.node_fail : wanted.timeout;
   if ((too_often || !in_time) && back && now.settings.asks_ranks)
-    return requeue(last, words + "; back into the queue", true);
+    return requeue(last, words + "; requeueing", true);
   if (too_often || !in_time) return stop(status_of(last), words, exit_code::environment);
   return {.next = Next::restart,
           .reason = describe(last) + "; that costs no restart",
@@ -224,8 +224,7 @@ Decision wait_for_slurm(const Situation& now) {
 Decision requeue_if(bool wanted, const char* word, const Situation& now) {
   const auto& last = now.last;
   // A command of which nobody said that it can be started twice is left to Slurm.
-  if (wanted)
-    return requeue(last, describe(last) + "; back into the queue", now.settings.asks_ranks);
+  if (wanted) return requeue(last, describe(last) + "; requeueing", now.settings.asks_ranks);
   return stop(status_of(last),
               fmt::format("{}; recovery.requeue_on does not have {}", describe(last), word),
               exit_code::job_failed);
@@ -388,7 +387,7 @@ std::optional<Decision> decide_of_nodes(const std::string& unfit, const std::str
   const bool may = settings.plan.requeue_on.node_fail && settings.asks_ranks;
   if (!may || in_a_row >= most_in_a_row) return std::nullopt;
   return Decision{.next = Next::requeue,
-                  .reason = fmt::format("not fit: {}; back into the queue without {}", why, unfit),
+                  .reason = fmt::format("not fit: {}; requeueing without {}", why, unfit),
                   .ask_slurm = true,
                   .status = RunStatus::node_fail,
                   .exclude = unfit};

@@ -33,7 +33,7 @@ class ScriptWatch {
     if (!script_.requeue_on.node_fail)
       return cancel(lost + "; recovery.requeue_on does not have node_fail");
     // Before it is done: that ends us too.
-    if (!said_) write(Next::requeue, lost + "; back into the queue");
+    if (!said_) write(Next::requeue, lost + "; requeueing");
     if (!said_) gone_since_ = std::chrono::steady_clock::now();
     said_ = true;
     const bool patient = std::chrono::steady_clock::now() - gone_since_ < most_patience;

@@ -175,7 +175,7 @@ class Supervisor {
     if (ours.job.empty() || !started_here_before()) return "";
     const auto record = ask_of_job(system_, ours);
     const bool elsewhere = record && record->restarts > ours.restarts;
-    return elsewhere ? fmt::format("Slurm has put job {} back into the queue", ours.job) : "";
+    return elsewhere ? fmt::format("Slurm has requeued job {}", ours.job) : "";
   }
 
   std::string ownership_lost() const {

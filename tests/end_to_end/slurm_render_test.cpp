@@ -233,7 +233,7 @@ train:
   EXPECT_EQ(events_of(run_, "start").size(), 2u);
   const auto restarts = events_of(run_, "restart");
   ASSERT_EQ(restarts.size(), 2u) << ended.err;
-  EXPECT_EQ(restarts[0]["reason"], "put back into the queue by scontrol") << "the supervisor's";
+  EXPECT_EQ(restarts[0]["reason"], "requeued by scontrol") << "the supervisor's";
   EXPECT_THAT(restarts[1]["from"].dump(), HasSubstr("step-")) << "the trainer's";
   EXPECT_THAT(text_of(run_ + "/summary.json"), HasSubstr("\"restarts\": 1,"));
   // No epoch is missing, and only one that the requeueing cut may have been made twice.

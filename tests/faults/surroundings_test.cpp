@@ -76,7 +76,7 @@ TEST_P(Surroundings, ANodeIsNotFit) {
   kill(rank(1), SIGKILL);
   expect_healed(HasSubstr("was killed by signal 9 (SIGKILL)"));
   cluster_->on_node("n2", {"umount", "-l", work_->run_dir()});
-  EXPECT_THAT(journal(), HasSubstr("back into the queue without n2"));
+  EXPECT_THAT(journal(), HasSubstr("requeueing without n2"));
   EXPECT_THAT(journal(), HasSubstr("n2: folders (run directory): "));
   EXPECT_THAT(cluster_->on_head({"scontrol", "show", "job", work_->job_id()}),
               AllOf(HasSubstr("ExcNodeList=n2"), HasSubstr("NodeList=n[1,3]")));

@@ -16,14 +16,14 @@ Error unsound(std::string what) {
   return {ErrorKind::bad_request, std::move(what), ""};
 }
 
-/// The largest model of anybody's has some thousand names of classes; the rest is numbers.
+/// Even the largest models have only thousands of class names; the rest is a few numbers.
 Result<Ok> judge_state(std::uint64_t bytes) {
   constexpr std::uint64_t most = 256 << 20;
   if (bytes <= most) return Ok{};
   return unsound(fmt::format("state.json has {} bytes: none is larger than {}", bytes, most));
 }
 
-/// The document, once its own checksum holds: after that every field is as it was written.
+/// Returns the document if its own checksum matches; its fields can then be trusted.
 Result<Json> read_state(const fs::path& file) {
   auto content = read_whole_file(file, judge_state);
   if (!content) return std::move(content).error();
@@ -39,7 +39,7 @@ Result<Json> read_state(const fs::path& file) {
     return unsound("state.json is damaged: its checksum does not hold");
   }
   Json state = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!state.is_object()) return unsound("state.json is no JSON object");
+  if (!state.is_object()) return unsound("state.json is not a JSON object");
   if (state.value("format", 0) != 1) {
     return unsound(
         fmt::format("state.json has format {}, this program reads 1", state.value("format", 0)));
@@ -70,7 +70,7 @@ std::map<std::string, double> metrics_of(const Json& state) {
   return state.value("metrics", std::map<std::string, double>());
 }
 
-/// Those of other precisions have none.
+/// Other precisions than fp16 have none.
 LossScale loss_scale_of(const Json& state) {
   const auto found = state.find("loss_scale");
   if (found == state.end()) return {};
@@ -159,8 +159,8 @@ Error unreadable(const fs::path& path, const std::string& why) {
 }  // namespace
 
 CheckpointSearch find_newest_checkpoint(const fs::path& folder) {
-  // An earlier life of the run that has not stopped yet may put a newer one there and remove the
-  // one that is being read: then everything is looked at anew.
+  // A previous incarnation that is still running may write a newer checkpoint and remove the one
+  // being read: then search again.
   constexpr int most_tries = 10;
   CheckpointSearch search;
   for (int i = 0; i < most_tries; ++i) {

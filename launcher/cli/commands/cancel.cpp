@@ -171,7 +171,7 @@ Result<int> cancel_run(const Options& options, System& system) {
   const auto checkpoint = newest_checkpoint(run_state.run.dir);
   system.print(fmt::format("{} {}\n", *path, status.empty() ? "ended" : status));
   if (!checkpoint.empty())
-    system.print(fmt::format("  checkpoint  {}\n  next        {}   goes on from the checkpoint\n",
+    system.print(fmt::format("  checkpoint  {}\n  next        {}   resumes from the checkpoint\n",
                              checkpoint, command_to_go_on(run_state.run)));
   return exit_code::success;
 }

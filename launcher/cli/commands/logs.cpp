@@ -136,7 +136,8 @@ class Watch {
   bool left_the_queue() {
     const auto job = job_of_run(run_.plan, run_.dir, system_);
     if (!job && !silence_told_)
-      system_.log(fmt::format("dllaunch: {}; the job goes on, so do we\n", job.error().what));
+      system_.log(
+          fmt::format("dllaunch: {}; the job continues; still following it\n", job.error().what));
     if (job && silence_told_) system_.log("dllaunch: Slurm answers again\n");
     silence_told_ = !job;
     return job && !*job;

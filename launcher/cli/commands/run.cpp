@@ -34,7 +34,7 @@ constexpr std::string_view examples =
     R"(  dllaunch train.yaml                           submit or start here, follow, summarise
   dllaunch run train.yaml --set train.epochs=5  with one key changed
   dllaunch run train.yaml --dry-run             the plan, and nothing else
-  dllaunch run train.yaml --run-dir runs/a      again: goes on from its last checkpoint
+  dllaunch run train.yaml --run-dir runs/a      again: resumes from its last checkpoint
   dllaunch run train.yaml --local --detach      in the background of this machine
 )";
 

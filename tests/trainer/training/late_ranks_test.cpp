@@ -1,4 +1,4 @@
-// The real trainer on two real ranks, one of which the machine holds up.
+// The trainer on two real ranks, one of which is slowed down.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ Json job_of(int epochs) {
   return job;
 }
 
-TEST(LateRanksOfDltrain, OneThatIsHeldUpIsNamed) {
+TEST(LateRanksOfDltrain, NamesADelayedRank) {
   if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const auto config = (folder / "train.json").string();
@@ -34,8 +34,8 @@ TEST(LateRanksOfDltrain, OneThatIsHeldUpIsNamed) {
   RunningProgram ranks(
       on_ranks(2, {"env", "OMP_NUM_THREADS=1", std::string(DLLAUNCH_BIN_DIR) + "/dltrain",
                    "--config", config}));
-  // Three quarters of the time rank 1 does not run, wherever it is: more than what other programs
-  // on the machine take from rank 0.
+  // Rank 1 is stopped three quarters of the time: more than other programs on the machine take from
+  // rank 0.
   std::atomic<bool> over{false};
   std::thread holding([&] {
     pid_t held = 0;
