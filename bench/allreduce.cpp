@@ -1,7 +1,7 @@
-// All-reduce of this project against MPI's own and against the bare loop that no communicator can
-// beat, in one run: mpirun -np 2 build/release/bin/bench_allreduce [MIN_BYTES MAX_BYTES]
-// (or more ranks, or several nodes; without the loop then). Each round measures them one after the
-// other; what is printed are medians of five rounds, also of the ratios. 1 GB = 1e9 bytes.
+// Compares this project's all-reduce with MPI's and with a bare loop, its lower bound, in one run:
+//   mpirun -np 2 build/release/bin/bench_allreduce [MIN_BYTES MAX_BYTES]
+// With more ranks or several nodes there is no loop. Each round measures all of them in turn;
+// prints medians over five rounds, of the ratios too. 1 GB = 1e9 bytes.
 #include <fmt/format.h>
 #include <mpi.h>
 #include <sched.h>
@@ -33,7 +33,7 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Microseconds a call, the mean of `calls`, on the slowest rank.
+/// Returns microseconds per call, averaged over `calls`, on the slowest rank.
 double microseconds(int calls, const std::function<void()>& call) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = now_s();
@@ -49,7 +49,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Times of one way to reduce, by round.
+/// A way to reduce and its times, by round.
 struct Contender {
   std::string_view name;
   std::function<void()> call;
@@ -65,7 +65,7 @@ double median_ratio(const Contender& slower, const Contender& faster) {
   return median(ratios);
 }
 
-/// Two ranks; the buffers already lie in shared memory; each adds up one half of both in place.
+/// For two ranks with buffers in shared memory: each adds one half of both in place.
 class BareLoop {
  public:
   BareLoop(int rank, std::byte* mine, std::byte* theirs, std::byte* my_flags,
@@ -101,10 +101,10 @@ class BareLoop {
   long meetings_ = 0;
 };
 
-/// All contenders on `bytes`; the first is ours.
+/// Times all contenders on `bytes`; the first is ours.
 void measure(int rank, std::size_t bytes, std::vector<Contender>& contenders) {
   const int calls = static_cast<int>(std::clamp<std::size_t>((32u << 20) / bytes, 2, 5000));
-  for (Contender& contender : contenders) contender.call();  // pages and connections
+  for (Contender& contender : contenders) contender.call();  // warm up pages and connections
   for (int round = 0; round < rounds; ++round) {
     for (Contender& contender : contenders) {
       contender.us.push_back(microseconds(calls, contender.call));

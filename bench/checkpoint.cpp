@@ -1,12 +1,12 @@
-// What an asynchronous checkpoint takes from the epoch in which it is written.
+// Slowdown of the epoch in which a checkpoint is written in the background.
 //
 //   bench_checkpoint [MODEL] [IMAGES] [PAIRS] [MB_PER_S]
 //
-// One training on synthetic images of 28x28 in batches of 128, which saves itself after every
-// second epoch. An epoch's time goes from the end of its first step to that of the next one's, so
-// it has validation, the snapshot and most of what is written beside. Each epoch with a checkpoint
-// is compared with those before and after it, which have none: so other programs on the machine,
-// which come and go slowly, fall out. Last line: the medians.
+// Trains on synthetic images of 28x28 in batches of 128, with a checkpoint after every second
+// epoch. An epoch is timed from the end of its first step to the end of the next epoch's first
+// step, so it includes validation, the snapshot and most of the background write. Each epoch with a
+// checkpoint is compared with its neighbours, which have none: slow changes of the machine's load
+// cancel out. The last line has the medians.
 #include <time.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "support/json.hpp"
 #include "trainer/training/train.hpp"
 
 namespace {
@@ -59,12 +59,12 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Seconds that training stood still for a checkpoint, of all but the last.
+/// Returns the seconds that a checkpoint blocked the training, without the last one.
 double median_blocked_s(const std::filesystem::path& run_dir) {
   std::vector<double> blocked;
   std::ifstream in(run_dir / "events.jsonl");
   for (std::string line; std::getline(in, line);) {
-    const auto event = nlohmann::json::parse(line);
+    const auto event = Json::parse(line);
     if (event["event"] == "checkpoint") blocked.push_back(event["seconds_blocked"]);
   }
   blocked.pop_back();
@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
   std::vector<double> seconds;
   std::vector<double> wall_ratios;
   std::vector<double> cpu_ratios;
-  // Epoch i, counted from 1, ends at begins[i]; the second is the first with a checkpoint.
+  // Epoch i, from 1, ends at begins[i]; the second is the first with a checkpoint.
   for (std::size_t i = 2; i + 1 < begins.size(); i += 2) {
     seconds.push_back(wall(i));
     wall_ratios.push_back(2 * wall(i) / (wall(i - 1) + wall(i + 1)));

@@ -1,9 +1,9 @@
-// What a step of each optimiser costs one thread, beside a copy of as much memory.
+// Cost of an optimiser step on one thread, compared with copying as much memory.
 //
 //   bench_optimizers [MILLIONS OF WEIGHTS]
 //
-// A line each: nanoseconds a weight in fp32, the best of 15 steps, and the bytes read and written
-// (weights, gradients, states) a second.
+// One line per optimiser: nanoseconds per weight in fp32, the best of 15 steps, and the bytes read
+// and written (weights, gradients, states) per second.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How long the decision itself takes: place_ranks() on a machine from a file, median of many.
+// Duration of place_ranks() on a machine from a file, median of many runs.
 //
 //   placement_bench TOPOLOGY [RANKS=0] [N=1001]
 #include <algorithm>

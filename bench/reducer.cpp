@@ -1,15 +1,15 @@
-// What of summing ResNet-50's gradients the backward pass does not hide:
+// Time of reducing ResNet-50's gradients that the backward pass does not hide:
 //   mpirun -np 2 --bind-to core -x OMP_NUM_THREADS=1 build/test/bin/bench_reducer [SIZE BATCH]
 // Each rank runs the 53 convolutions of ResNet-50 v1.5 forward and backward (oneDNN, direct, fp32)
-// on BATCH images of SIZE x SIZE pixels and hands over their gradients and those of batch norm and
-// of the dense layer as they become final. Batch norm, ReLU and pooling take no time here: a real
-// step is longer. Each round runs steps without reduction, with each bucket size, and with each
-// form in which gradients travel; what is printed are medians of five rounds.
-//   exposed  time in finish() on the rank that comes there last: nobody is waited for
-//   within   time in ready() and progress(): on a CPU, who computes also adds up
-//   share    both, of the step
-//   waited   time in finish() on the rank that comes there first: the others' lateness as well
-//   cost     the step against the one without reduction, noise of the machine included
+// on BATCH images of SIZE x SIZE pixels and passes their gradients, and those of batch norm and the
+// dense layer, to the reducer as they become final. Batch norm, ReLU and pooling take no time here:
+// a real step is longer. Each round runs steps without reduction, with each bucket size and with
+// each compression. Prints medians of five rounds:
+//   exposed  time in finish() on the last rank to arrive, which waits for no other
+//   within   time in ready() and progress(): on a CPU, the computing thread also reduces
+//   share    both, relative to the step
+//   waited   time in finish() on the first rank to arrive: includes the others' lateness
+//   cost     the step compared with the one without reduction, including noise of the machine
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ std::vector<ConvolutionShape> resnet50(int size) {
   return all;
 }
 
-/// One convolution with memory of its own; its weight's gradient goes to the arena.
+/// A convolution with its memory; its weight gradient is written to the arena.
 class Convolution {
  public:
   Convolution(const dnnl::engine& engine, const ConvolutionShape& shape, int batch)
@@ -159,8 +159,8 @@ class Convolution {
   memory gradient_;
 };
 
-/// The network of one rank and its arena. Slots: the dense layer's weight and bias, then for each
-/// convolution from the last its batch norm's two and its own weight.
+/// One rank's network and arena. Slots: the dense layer's weight and bias, then for each
+/// convolution, starting from the last, its batch norm's two parameters and its own weight.
 class Network {
  public:
   Network(Communicator& communicator, int size, int batch) : stream_(engine_) {
@@ -185,7 +185,7 @@ class Network {
     }
   }
 
-  /// Calls `on_ready` as Executable::backward() does.
+  /// Calls `on_ready` like Executable::backward().
   template <typename OnReady>
   void step(const OnReady& on_ready) {
     for (auto& convolution : convolutions_) convolution.forward(stream_);
@@ -232,7 +232,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Seconds of a step; on average over a round's steps.
+/// Seconds of a step, averaged over the steps of a round.
 struct StepTimes {
   double step = 0;  // on the slowest rank
   double exposed = 0;
@@ -240,7 +240,7 @@ struct StepTimes {
   double waited = 0;
 };
 
-/// Steps with one plan of buckets; none: without reduction.
+/// A way to reduce, given by its buckets; none: no reduction.
 struct Contender {
   std::string name = {};
   std::unique_ptr<GradientReducer> reducer = {};
@@ -283,7 +283,7 @@ struct Contender {
     rounds.push_back(mean);
   }
 
-  /// The median over rounds of what `value` says of (this round, the same round of `bare`).
+  /// Returns the median over rounds of `value`(this round, the same round of `bare`).
   template <typename Value>
   double median_of(const Contender& bare, const Value& value) const {
     std::vector<double> values;
@@ -353,7 +353,7 @@ int main(int argc, char** argv) {
   Communicator& communicator = **opened;
   Network network(communicator, argument(argc, argv, 1, 128), argument(argc, argv, 2, 8));
   auto all = contenders(communicator, network);
-  for (Contender& each : all) each.step(communicator, network);  // pages and connections
+  for (Contender& each : all) each.step(communicator, network);  // warm up pages and connections
   for (int round = 0; round < rounds; ++round) {
     for (Contender& each : all) each.run(communicator, network);
   }

@@ -1,8 +1,8 @@
-// What a timeline costs a rank, in CPU time.
+// CPU time that a timeline costs a rank.
 //
 //   bench_timeline [EVENTS]
 //
-// One line: nanoseconds that one span costs the training thread, and the thread that writes.
+// Prints one line: nanoseconds per span on the training thread and on the writer thread.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   Activity activity;
   Timeline timeline({.path = path, .head = {.host = "here", .communicator = "solo"}}, activity);
   timeline.start();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the file is there
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the file exists
   const double all_before = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
   double training_s = 0;
   for (int done = 0; done < spans; done += 1000) {

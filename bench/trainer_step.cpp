@@ -1,13 +1,13 @@
-// Images per second of forward + backward, without loading data, reducing or updating.
+// Images per second of forward + backward, without loading, reduction or update.
 //
 //   trainer_step_bench MODEL [BACKEND [BATCH [THREADS [SECONDS]]]]
 //   trainer_step_bench cnn onednn 128 2
 //   trainer_step_bench cnn onednn 128 1 & trainer_step_bench cnn onednn 128 1   (two ranks)
 //
-// One line: the median over steps, and the fastest step. `--steps` as a sixth argument lists what
-// runs. images/s = batch / seconds of a step, forward() called to backward() returned. Images per
-// CPU second divide by the CPU time of all threads in the median step instead: on a busy machine,
-// with one thread, about what an idle one would reach.
+// Prints one line: the median and the fastest step. `--steps` as a sixth argument lists the parts
+// of a step. images/s = batch / seconds from the call of forward() to the return of backward().
+// Images per CPU second use the CPU time of all threads in the median step instead: with one thread
+// on a busy machine, this is close to the rate of an idle one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Arena {
   std::unique_ptr<float, void (*)(void*)> memory;
 };
 
-/// Small random weights; zero gradients.
+/// Sets small random weights and zero gradients.
 void attach(Executable& executable, std::vector<Arena>& arenas) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-0.05F, 0.05F);

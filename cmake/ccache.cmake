@@ -1,6 +1,6 @@
-# Compiles through ccache where it is installed and can write its cache (a home may be read-only).
-# -DCMAKE_CXX_COMPILER_LAUNCHER= does without. Paths are relative to the clone, so that every clone and
-# worktree on a machine shares one cache; debuggers find sources from the clone's root.
+# Compiles through ccache if it is installed and its cache is writable (a home may be read-only).
+# Disable it with -DCMAKE_CXX_COMPILER_LAUNCHER=. Paths are relative to the clone, so that all
+# clones and worktrees on a machine share one cache; run debuggers in the clone's root.
 if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(CCACHE ccache)
   set(ccache_status 1)

@@ -1,6 +1,6 @@
-# CUDA as a language, for the one file of kernels, and which GPUs it is compiled for.
+# CUDA as a language, for the one file of kernels, and the GPUs it is compiled for.
 
-# dllaunch_read_version(FILE REGEX VARIABLE): the numbers of the lines that match, "9.19.0".
+# dllaunch_read_version(FILE REGEX VARIABLE): the numbers of the matching lines, "9.19.0".
 function(dllaunch_read_version file regex variable)
   file(STRINGS ${file} lines REGEX "${regex}")
   string(REGEX MATCHALL "[0-9]+" numbers "${lines}")
@@ -11,7 +11,7 @@ endfunction()
 set(DLLAUNCH_CUDA_ARCHITECTURES "" CACHE STRING
   "compute capabilities to compile for, 80;90; empty: all that the seeds' machines and newer ones have")
 
-# V100 70, T4 75, A100 80, H100 90, and PTX of the newest for what comes after. CUDA 13 dropped 70.
+# V100 70, T4 75, A100 80, H100 90, and PTX of the newest for later GPUs. CUDA 13 dropped 70.
 macro(dllaunch_enable_cuda)
   set(CMAKE_CUDA_COMPILER ${NVCC})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -24,10 +24,11 @@ macro(dllaunch_enable_cuda)
   if(NOT targets)
     set(targets 75 80 90)
   endif()
-  set(CMAKE_CUDA_ARCHITECTURES 80)  # of what CMake tries out; targets have their own list
+  set(CMAKE_CUDA_ARCHITECTURES 80)  # for CMake's own checks; targets have their own list
   enable_language(CUDA)
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # CMake 3.25 knows no nvcc that has it
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # CMake 3.25 does not know that nvcc has
+                                                          # it
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13 AND NOT DLLAUNCH_CUDA_ARCHITECTURES)

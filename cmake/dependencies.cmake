@@ -1,4 +1,5 @@
-# What is needed, what is found, and why something is off. Nothing is vendored or downloaded.
+# Required and optional dependencies, and why a capability is off. Nothing is vendored or
+# downloaded.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(MPI REQUIRED COMPONENTS C)
@@ -11,7 +12,7 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.0)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
-# The daemon's store and API, and how ranks prove who they are.
+# The daemon's store and API, and the authentication of ranks.
 foreach(module IN ITEMS SODIUM:libsodium>=1.0.12:libsodium-dev SQLITE:sqlite3>=3.35:libsqlite3-dev MICROHTTPD:libmicrohttpd>=0.9.70:libmicrohttpd-dev)
   string(REPLACE ":" ";" module ${module})
   list(GET module 0 name)
@@ -22,7 +23,7 @@ foreach(module IN ITEMS SODIUM:libsodium>=1.0.12:libsodium-dev SQLITE:sqlite3>=3
     message(FATAL_ERROR "no ${wanted} (Debian: ${package}); scripts/install-deps installs what is missing")
   endif()
 endforeach()
-# Linked statically where that is here: every rank's shim would load the library.
+# Static if available: every rank's shim would load the shared library.
 add_library(dllaunch_sodium_library INTERFACE)
 add_library(dllaunch::sodium_library ALIAS dllaunch_sodium_library)
 find_library(SODIUM_ARCHIVE libsodium.a HINTS ${SODIUM_LIBRARY_DIRS})
@@ -43,8 +44,8 @@ function(dllaunch_print_summary)
   message(STATUS "dllaunch ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}:${summary}")
 endfunction()
 
-# oneDNN without its own CMake package: Debian's asks for OpenCL, which no CPU needs. OpenMP must be the
-# compiler's, the one libdnnl is linked with.
+# oneDNN without its own CMake package: Debian's asks for OpenCL, which CPUs do not need. OpenMP
+# must be the compiler's, which libdnnl is linked with.
 find_path(ONEDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp)
 find_library(ONEDNN_LIBRARY dnnl)
 find_package(OpenMP COMPONENTS CXX)
@@ -77,7 +78,7 @@ else()
   endif()
 endif()
 
-# NCCL lies in the CUDA toolkit's folder, or where its own package puts it. RCCL is found by the hip build.
+# NCCL is in the CUDA toolkit's folder, or where its own package puts it. The hip build finds RCCL.
 find_path(CUDA_RUNTIME_INCLUDE_DIR cuda_runtime_api.h HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES include)
 find_library(CUDA_RUNTIME_LIBRARY cudart HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES lib64 lib)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ENV NCCL_HOME ${CUDA_RUNTIME_INCLUDE_DIR} PATH_SUFFIXES include)
@@ -102,8 +103,8 @@ else()
   dllaunch_capability(DLLAUNCH_NCCL off "no nccl.h, libnccl or libcudart: set CUDA_HOME, NCCL_HOME")
 endif()
 
-# The cuda backend: nvcc, cuBLASLt, and cuDNN 9, which has a package of its own. nvcc is looked for where
-# the headers are, since few put it into PATH.
+# The cuda backend: nvcc, cuBLASLt, and cuDNN 9, which has a package of its own. nvcc is searched
+# for beside the headers, since it is rarely in PATH.
 get_filename_component(CUDA_FOLDER "${CUDA_RUNTIME_INCLUDE_DIR}" DIRECTORY)
 find_program(NVCC nvcc HINTS ENV CUDA_HOME ${CUDA_FOLDER} PATHS /usr/local/cuda PATH_SUFFIXES bin)
 find_path(CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ENV CUDNN_HOME ${CUDA_RUNTIME_INCLUDE_DIR} PATH_SUFFIXES include)
@@ -130,8 +131,8 @@ else()
   endif()
 endif()
 
-# HIP: hipcc and the runtime, which Debian packages apart from all else of ROCm, are compiled with for tests;
-# the hip backend wants MIOpen and rocBLAS as well (cmake/hip.cmake).
+# HIP: tests are compiled with hipcc and the runtime, which Debian packages without the rest of
+# ROCm; the hip backend also needs MIOpen and rocBLAS (cmake/hip.cmake).
 find_program(HIPCC hipcc HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES bin)
 find_path(HIP_INCLUDE_DIR hip/hip_runtime_api.h HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES include)
 find_library(HIP_LIBRARY amdhip64 HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES lib)
@@ -164,7 +165,7 @@ else()
   dllaunch_enable_hip()
 endif()
 
-# RCCL, which goes by NCCL's names: communicator nccl for AMD's GPUs.
+# RCCL, which has NCCL's names: communicator nccl for AMD GPUs.
 find_path(RCCL_INCLUDE_DIR rccl/rccl.h HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES include)
 find_library(RCCL_LIBRARY rccl HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES lib)
 if(DLLAUNCH_HIP AND RCCL_INCLUDE_DIR AND RCCL_LIBRARY)

@@ -1,11 +1,11 @@
-# The functions every CMakeLists.txt of this project uses. Targets only, no globbing: the source
-# list of a folder is its table of contents.
+# Functions used by every CMakeLists.txt of this project. Targets only, no globbing: the source list
+# of a folder is its table of contents.
 
 add_library(dllaunch_warnings INTERFACE)
 add_library(dllaunch::warnings ALIAS dllaunch_warnings)
 target_compile_options(dllaunch_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<BOOL:${DLLAUNCH_WERROR}>:-Werror>
-  # g++ 12 sees overlapping copies in `"text" + std::string` when it inlines (its bug 105651).
+  # g++ 12 warns of overlapping copies when it inlines `"text" + std::string` (GCC bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 
 # dllaunch_library(NAME SOURCES a.cpp ... [LINK targets ...])
@@ -18,7 +18,7 @@ function(dllaunch_library name)
   target_link_libraries(dllaunch_${name} PRIVATE dllaunch::warnings PUBLIC ${ARG_LINK})
 endfunction()
 
-# dllaunch_program(NAME): an executable has everything the presets ask of one.
+# dllaunch_program(NAME): gives an executable the options of the presets.
 function(dllaunch_program name)
   target_link_libraries(${name} PRIVATE dllaunch::warnings)
   if(DLLAUNCH_SANITIZE STREQUAL "address")
@@ -26,13 +26,13 @@ function(dllaunch_program name)
   endif()
 endfunction()
 
-# Instrumented programs are about five times slower; time limits of tests, and inside them, follow.
+# Sanitized programs are about five times slower; the time limits of tests follow.
 set(DLLAUNCH_PATIENCE 1)
 if(DLLAUNCH_SANITIZE)
   set(DLLAUNCH_PATIENCE 5)
 endif()
 
-# dllaunch_patience(VARIABLE): a test's time limit.
+# dllaunch_patience(VARIABLE): scales a test's time limit.
 function(dllaunch_patience variable)
   if(NOT ${variable})
     set(${variable} 120)
@@ -41,17 +41,17 @@ function(dllaunch_patience variable)
   set(${variable} ${${variable}} PARENT_SCOPE)
 endfunction()
 
-# Tests with threads of their own, for the tsan preset.
+# Tests with their own threads, for the tsan preset.
 add_custom_target(threads_tests)
 
-# dllaunch_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS words ...] [TIMEOUT seconds] [TIMED]
-#               [COMPUTES])
-# One GoogleTest program NAME; CTest sees each of its tests by name. TIMED: it holds a library to times.
-# COMPUTES: it waits for no other process and its clocks are patient, so another may run on the second core.
+# dllaunch_test(NAME SOURCES a_test.cpp ... LINK targets ... [LABELS words ...] [TIMEOUT seconds]
+#               [TIMED] [COMPUTES])
+# One GoogleTest program NAME; CTest sees each of its tests by name. TIMED: it checks durations.
+# COMPUTES: it waits for no other process and tolerates delays, so another test may run beside it.
 function(dllaunch_test name)
   cmake_parse_arguments(ARG "TIMED;COMPUTES" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   dllaunch_patience(ARG_TIMEOUT)
-  # The presets run two at once: a program that is not said to compute has both cores.
+  # The presets run two tests at once: a program without COMPUTES gets both cores.
   set(processors 2)
   if(ARG_COMPUTES)
     set(processors 1)
@@ -61,14 +61,14 @@ function(dllaunch_test name)
   target_link_libraries(${name} PRIVATE GTest::gmock GTest::gtest_main ${ARG_LINK})
   target_compile_definitions(${name} PRIVATE
     DLLAUNCH_SOURCE_DIR="${PROJECT_SOURCE_DIR}" DLLAUNCH_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-  # Tests that compute nothing themselves are most of a build, and optimising them takes up to half of
-  # it (job_file_test.cpp: 15.9 s of CPU with, 9 to 12 s without). The linker then takes their copies of
-  # templates for the library's, which so runs three times as long.
+  # Tests that compute nothing are most of a build, and optimisation takes up to half of its time
+  # (job_file_test.cpp: 15.9 s of CPU with, 9 to 12 s without). For the others the linker would
+  # replace the library's copies of templates by unoptimised ones, which run three times as long.
   if(NOT ARG_TIMED AND NOT "${ARG_LINK}" MATCHES "dllaunch::(compute|runtime|trainer)(;|$)")
     target_compile_options(${name} PRIVATE -O0)
   endif()
-  # A parameterised test is listed by the name that its suite gives it. CMake would append the value, which
-  # GoogleTest prints as bytes where it knows no better.
+  # A parameterised test is listed by the name that its suite gives it. CMake would append the
+  # value, which GoogleTest prints as bytes if it has no printer.
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" PROCESSORS ${processors})
   if("threads" IN_LIST ARG_LABELS)
@@ -79,7 +79,7 @@ endfunction()
 find_program(DLLAUNCH_MPIRUN mpirun)
 
 # dllaunch_mpi_test(NAME RANKS 1 2 ... SOURCES a_test.cpp ... LINK targets ... [TIMEOUT seconds])
-# One GoogleTest program NAME, run as a whole on K real ranks by each CTest test NAME.npK.
+# One GoogleTest program NAME; each CTest test NAME.npK runs all of it on K ranks.
 function(dllaunch_mpi_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "RANKS;SOURCES;LINK" ${ARGN})
   dllaunch_patience(ARG_TIMEOUT)
@@ -98,7 +98,7 @@ function(dllaunch_mpi_test name)
     if(ranks LESS 2)
       set(processors 2)
     endif()
-    # Ranks outnumber cores here: those that wait must let the others run.
+    # There are more ranks than cores: waiting ranks must yield.
     set_tests_properties(${name}.np${ranks} PROPERTIES
       SKIP_REGULAR_EXPRESSION "SKIPPED no mpirun" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${processors} LABELS mpi
       ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_mpi_yield_when_idle=1")

@@ -1,9 +1,10 @@
-# hipcc for the one file of kernels, and the HIP runtime for the rest. CMake's own HIP language wants a whole
-# ROCm, which Debian's hipcc and libamdhip64-dev are not.
+# hipcc for the one file of kernels, and the HIP runtime for the rest. CMake's own HIP language
+# needs a complete ROCm, which Debian's hipcc and libamdhip64-dev are not.
 
 set(DLLAUNCH_HIP_ARCHITECTURES gfx90a CACHE STRING "AMD GPUs to compile kernels for: gfx90a;gfx908")
 
-# dllaunch_hip_works(WORKS): a ROCm that compiles nothing (no device libraries, another libstdc++) is none.
+# dllaunch_hip_works(WORKS): false for a ROCm that cannot compile (no device libraries, another
+# libstdc++).
 function(dllaunch_hip_works works)
   if(NOT DEFINED CACHE{DLLAUNCH_HIP_WORKS})
     set(probe ${PROJECT_BINARY_DIR}/CMakeFiles/hip_probe)
@@ -35,8 +36,8 @@ macro(dllaunch_enable_hip)
   endif()
 endmacro()
 
-# MIOpen and rocBLAS, without which there is no backend. MIOpen names its solutions and leaves out those whose
-# sums come in another order each time since 2.18 (ROCm 5.3); rocBLAS takes a workspace since 2.45.
+# MIOpen and rocBLAS, required by the backend. MIOpen names its solutions and can exclude
+# nondeterministic ones since 2.18 (ROCm 5.3); rocBLAS accepts a workspace since 2.45.
 macro(dllaunch_find_hip_math)
   find_path(MIOPEN_INCLUDE_DIR miopen/miopen.h HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES include)
   find_library(MIOPEN_LIBRARY MIOpen HINTS ENV ROCM_PATH PATHS /opt/rocm PATH_SUFFIXES lib)
@@ -70,7 +71,7 @@ macro(dllaunch_find_hip_math)
   endif()
 endmacro()
 
-# dllaunch_hip_object(SOURCE OBJECT): a rule that has hipcc compile it, device code included.
+# dllaunch_hip_object(SOURCE OBJECT): a rule that compiles with hipcc, including device code.
 function(dllaunch_hip_object source object)
   set(flags -x hip -std=c++20 -O3 -fPIC -Wall -Wextra -Wconversion -Wshadow)
   if(DLLAUNCH_WERROR)

@@ -1,5 +1,5 @@
-// Linked into every program of the asan preset: what other people's libraries keep until the end is
-// not our leak. Without names of their own after dlclose() they could not be told from ours.
+// Linked into every program of the asan preset: suppresses leaks of third-party libraries that keep
+// memory until exit. After dlclose() their frames have no names and would look like ours.
 extern "C" {
 
 const char* __lsan_default_suppressions();
@@ -10,7 +10,7 @@ const char* __lsan_default_suppressions() {
          "leak:libpmix.so\n"
          "leak:libhwloc.so\n"
          "leak:libOpenCL.so\n"
-         "leak:vasprintf\n"  // its callers keep no frame pointer that would name them
+         "leak:vasprintf\n"  // its callers have no frame pointers that would identify them
          "leak:mca_\n"
          "leak:hwloc_\n";
 }

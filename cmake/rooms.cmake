@@ -1,8 +1,8 @@
-# One static library per room; docs/rooms.txt says which rooms each may include and link.
+# One static library per room; docs/rooms.txt lists the rooms that each may include and link.
 
 set(rooms_table ${CMAKE_CURRENT_LIST_DIR}/../docs/rooms.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rooms_table})
-# A row is "ROOM  what it is" and indented lines of the rooms it may include.
+# A row is "ROOM  description" and indented lines with the rooms it may include.
 file(STRINGS ${rooms_table} rows)
 foreach(row IN LISTS rows)
   if(row MATCHES "^#")
@@ -17,8 +17,8 @@ foreach(row IN LISTS rows)
 endforeach()
 
 # dllaunch_room(ROOM [SOURCES a.cpp ...] [LINK libraries ...] [HOT])
-# The library dllaunch::ROOM, with _ for /, of ROOM's folder. Without SOURCES it has headers only.
-# HOT: its loops are worth -O3; for all other rooms it costs a third of the compile time and wins nothing.
+# The library dllaunch::ROOM (/ becomes _) of ROOM's folder. Header-only without SOURCES.
+# HOT: compiled with -O3, for hot loops; elsewhere -O3 costs a third of the compile time for nothing.
 function(dllaunch_room room)
   cmake_parse_arguments(ARG "HOT" "" "SOURCES;LINK" ${ARGN})
   if(NOT room IN_LIST DLLAUNCH_ROOMS)
@@ -28,7 +28,7 @@ function(dllaunch_room room)
   set(linked "")
   foreach(lower IN LISTS DLLAUNCH_ROOM_${room})
     string(REPLACE "/" "_" lower ${lower})
-    # Rooms that only a module for GPUs compiles have no library.
+    # Rooms that only a GPU module compiles have no library.
     list(APPEND linked $<TARGET_NAME_IF_EXISTS:dllaunch_${lower}>)
   endforeach()
   if(NOT ARG_SOURCES)

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/training/run_program.hpp"
 
@@ -18,7 +18,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -28,7 +27,7 @@ const std::string python = "/usr/bin/python3";  // whose PyTorch is Debian's
 /// What a part has printed, sorted by what gpu-check does with it.
 struct Told {
   int exit_code = 0;
-  std::vector<json> rows = {};
+  std::vector<Json> rows = {};
   std::vector<std::string> not_measured = {};
   std::string all = {};
 };
@@ -38,7 +37,7 @@ Told told_by(const RunningProgram::Ended& ended) {
   std::istringstream lines(ended.output);
   const std::string missing = "not measured: ";
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("{\"name\": \"")) told.rows.push_back(json::parse(line));
+    if (line.starts_with("{\"name\": \"")) told.rows.push_back(Json::parse(line));
     if (line.starts_with(missing)) told.not_measured.push_back(line.substr(missing.size()));
   }
   return told;
@@ -116,7 +115,7 @@ TEST_F(BesidePyTorch, TheRatioIsToTheFasterWay) {
   const Told told = run("steps");
   EXPECT_EQ(told.exit_code, 0) << told.all;
   ASSERT_EQ(told.rows.size(), 1U);
-  const json& row = told.rows[0];
+  const Json& row = told.rows[0];
   EXPECT_EQ(row["name"], "resnet50-224-bf16 / PyTorch");
   EXPECT_DOUBLE_EQ(row["value"], 0.3 / 0.25);
   EXPECT_DOUBLE_EQ(row["ours"], 256 / 0.25);
@@ -317,7 +316,7 @@ TEST_F(BesideRealPyTorch, TheNetworksHaveOurNumberOfParameters) {
     EXPECT_EQ(ended.exit_code, 0) << ended.output;
     const std::size_t line = ended.output.rfind('{');
     ASSERT_NE(line, std::string::npos) << ended.output;
-    const json answer = json::parse(ended.output.substr(line));
+    const Json answer = Json::parse(ended.output.substr(line));
     EXPECT_EQ(answer["parameters"], parameters);
     EXPECT_EQ(answer["step_s"].size(), 1U);
     EXPECT_GT(answer["loss"], 0);
@@ -329,7 +328,7 @@ TEST(BenchRoofline, CountsAStepAgainstCeilings) {
   if (!fs::exists(program)) GTEST_SKIP() << "SKIPPED built without CUDA";
   const auto ended = run_program({program, "ceilings=1e15,2e12", "batch=1"});
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
-  const json floor = json::parse(ended.output);
+  const Json floor = Json::parse(ended.output);
   EXPECT_NEAR(floor["operations"], 2.430e10, 1e7) << "ResNet-50 of 224x224, both ways";
   EXPECT_DOUBLE_EQ(floor["bytes_per_s"], 2e12);
   EXPECT_NEAR(floor["floor_s"],

@@ -8,10 +8,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "support/json.hpp"
+#include "tests/support/json_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/training/run_program.hpp"
 
@@ -71,9 +72,7 @@ class GpuCheck : public testing::Test {
     return run(words);
   }
 
-  nlohmann::json report() {
-    return nlohmann::json::parse(std::ifstream(folder("out") / "gpu-check.json"));
-  }
+  Json report() { return json_of_file(folder("out") / "gpu-check.json"); }
 
   fs::path folder(const std::string& name) const {
     fs::create_directories(fs::path(all_.path()) / name);

@@ -75,9 +75,8 @@ const std::map<std::string, std::vector<std::string>> library_doors = {
     {"xxhash.h",
      {"launcher/staging/stage_parcel.cpp", "trainer/checkpoints/",
       "trainer/tuning/bucket_choice.cpp", "runtime/"}},
-    {"CLI/",
-     {"launcher/cli/command_line.cpp", "launcher/cli/command_help.cpp",
-      "launcher/cluster/named_topology.cpp", "launcher/cli/commands/"}},
+    {"CLI/", {"launcher/cli/command_options.cpp"}},
+    {"nlohmann/", {"support/json_text.cpp"}},
     {"spdlog/", {"trainer/commands/main.cpp"}},
     {"sqlite3.h", {"launcher/daemon/database.cpp"}},
     {"microhttpd.h", {"launcher/daemon/http_server.cpp"}},
@@ -129,8 +128,9 @@ const std::map<std::string, std::string> tested_elsewhere = {
     {"topology/diagnosis/diagnosis_context.cpp",
      "what all rules share: topology/diagnosis_*_test.cpp"},
     {"launcher/doctor/examine.cpp", "real processes in end_to_end/doctor_test.cpp"},
+    {"launcher/cli/command_options.cpp", "command_line_test.cpp and commands_test.cpp"},
     {"launcher/cli/command_help.cpp", "the golden help texts of commands_test.cpp"},
-    {"launcher/daemon/client.cpp", "against the real server in daemon/http_server_test.cpp"},
+    {"launcher/daemon/client/client.cpp", "against the real server in daemon/http_server_test.cpp"},
     {"launcher/daemon/daemon.cpp", "run as a program by end_to_end/daemon_test.cpp"},
     {"launcher/daemon/main.cpp", "run as a program by end_to_end/daemon_test.cpp"},
     {"launcher/base/version.cpp", "--version in program_test.cpp"},
@@ -145,11 +145,11 @@ const std::map<std::string, std::string> tested_elsewhere = {
      "parse_job() in job_file_test.cpp, which calls nothing else"},
     {"launcher/lint/rules/", "a script each in tests/fixtures/lint/rules, read by lint_test.cpp"},
     {"launcher/lint/edits.cpp", "--fix of every fixture in lint_test.cpp"},
-    {"launcher/lint/read_words.cpp", "read_shell() in read_commands_test.cpp"},
-    {"launcher/lint/read_redirections.cpp", "read_shell() in read_commands_test.cpp"},
-    {"launcher/lint/expand_words.cpp", "run_shell() in run_commands_test.cpp"},
-    {"launcher/lint/walk_commands.cpp", "run_shell() in run_commands_test.cpp"},
-    {"launcher/lint/run_builtins.cpp", "run_shell() in run_commands_test.cpp"},
+    {"launcher/lint/bash/read_words.cpp", "read_shell() in read_commands_test.cpp"},
+    {"launcher/lint/bash/read_redirections.cpp", "read_shell() in read_commands_test.cpp"},
+    {"launcher/lint/bash/expand_words.cpp", "run_shell() in run_commands_test.cpp"},
+    {"launcher/lint/bash/walk_commands.cpp", "run_shell() in run_commands_test.cpp"},
+    {"launcher/lint/bash/run_builtins.cpp", "run_shell() in run_commands_test.cpp"},
     {"launcher/config/schema_scalar.cpp", "schema_walk_test.cpp, value by value"},
 };
 
@@ -288,6 +288,20 @@ TEST(Tidy, EveryLibraryHasOneDoor) {
         }
         return "";
       });
+}
+
+/// What costs seconds of compile time wherever it is seen stays in its source.
+TEST(Tidy, NoHeaderShowsJsonOrOptionLibraries) {
+  const auto is_door = [](const std::string& path) {
+    return path == "support/json_text.cpp" || path == "launcher/cli/command_options.cpp" ||
+           path.rfind("tests/support/json_", 0) == 0;
+  };
+  expect_no_line(sources(everything), [&](const Source& source, const std::string& line) {
+    const std::string target = included(line);
+    if (target.rfind("nlohmann/", 0) != 0 && target.rfind("CLI/", 0) != 0) return std::string();
+    const bool allowed = source.path.ends_with(".cpp") && is_door(source.path);
+    return allowed ? std::string() : target + ": include support/json.hpp or command_options.hpp";
+  });
 }
 
 TEST(Tidy, LinesFitAHundredColumns) {

@@ -26,24 +26,24 @@ import sys
 import time
 
 DEFAULTS = {
-    "python": sys.executable,  # that has PyTorch
+    "python": sys.executable,  # with PyTorch
     "device": "cuda",
     "precision": "bf16",
     "seconds": "100",
     "batch": "256",
-    "steps": "20",  # after 5 that do not count
+    "steps": "20",  # after 5 warm-up steps
     "size": "224",  # of resnet50's images
     "classes": "1000",
     "resized": "128",  # CIFAR-10's images
-    "images": "100000",  # so that neither comes to their end within the steps
+    "images": "100000",  # enough that no epoch ends within the steps
     "workers": str(max(1, min(16, (os.cpu_count() or 2) - 1))),
     "data_steps": "150",
-    "skipped": "20",  # before them
+    "skipped": "20",  # warm-up steps
     "turns": "2",
 }
 HERE = os.path.dirname(os.path.abspath(__file__))
 ASKED = {"steps": 1.15, "data": 1.3, "start": 0.3}
-RECORD = 3073  # bytes of an image of CIFAR-10 with its label
+RECORD = 3073  # bytes of a CIFAR-10 image with its label
 
 
 class Failed(Exception):
@@ -264,7 +264,7 @@ def train(part, keys):
 def data(part):
     keys, folder = of_cifar(part), make_cifar(part)
     workers, wanted = part.number("workers"), part.number("data_steps")
-    # At least what workers may have ready before the clock starts.
+    # At least as many as workers can prepare before the clock starts.
     skipped = max(part.number("skipped"), 2 * workers + 2)
 
     def ours():
@@ -306,7 +306,7 @@ def start(part):
             raise Failed(f"an answer without time: {str(found)[:80]}")
         return [found["time"] - began]
 
-    if part.torch:  # what is asked for is the time with a warm cache of compiled code
+    if part.torch:  # the target is the time with a warm cache of compiled code
         part.torch["ways"] = [way for way in part.torch["ways"] if way == "compile"] or part.torch["ways"][:1]
     cold = ours()[0]
     own, of_ways = take_turns(part, ours, theirs)

@@ -15,7 +15,7 @@
 namespace dllaunch::gpu {
 namespace {
 
-/// Seconds of one run: of the fastest round, after one that does not count.
+/// Returns the seconds of one run in the fastest round, after a warm-up round.
 template <typename Run>
 double seconds_of(const CeilingSizes& sizes, const Run& run) {
   using Clock = std::chrono::steady_clock;
@@ -40,7 +40,7 @@ std::vector<T> noise(std::size_t count) {
   return values;
 }
 
-/// Zeros would be multiplied faster than anything else: they cost less power.
+/// Zeros would distort the result: multiplying them takes less power.
 template <typename T>
 void fill(void* memory, std::size_t bytes) {
   static const std::vector<T> values = noise<T>(std::size_t{1} << 18);

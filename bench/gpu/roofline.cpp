@@ -1,13 +1,13 @@
-// The least time of a training step on this GPU: what the step computes and moves (step_costs.hpp)
-// against what the GPU is seen to do at most. scripts/gpu-check sets it beside the step's own time.
+// Lower bound of a training step's time on this GPU: the step's operations and bytes
+// (step_costs.hpp) at the measured peak rates. scripts/gpu-check compares it with the actual time.
 //
 //   bench_roofline [KEY=VALUE]...       keys and defaults: see `defaults` below
 //   bench_roofline model=resnet50 size=224 batch=256 precision=bf16
-//   bench_roofline ceilings=1e15,3e12   operations and bytes a second of a GPU that is not here
-//   bench_roofline report=passes        every launch: operations, bytes, what holds it up
+//   bench_roofline ceilings=1e15,3e12   operations and bytes per second of another GPU
+//   bench_roofline report=passes        every launch: operations, bytes, and its limit
 //
-// One line of JSON: operations and bytes of a step, the ceilings, the seconds of the floor and
-// those of it that are held up by computing and by moving.
+// Prints one line of JSON: operations and bytes of a step, the ceilings, the seconds of the bound,
+// and its parts limited by computation and by memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::map<std::string, std::string> defaults() {
           {"ceilings", "measured"}, {"report", "floor"}};
 }
 
-/// What went wrong, and the end.
+/// Prints the error and exits.
 [[noreturn]] void stop(const std::string& why) {
   fmt::print(stderr, "bench_roofline: {}\n", why);
   std::exit(1);

@@ -16,7 +16,7 @@ std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
-/// Of an axis of `inputs`, how many its `outputs` windows look at.
+/// Returns how many of an axis's `inputs` its `outputs` windows read.
 std::int64_t looked_at(std::int64_t inputs, std::int64_t outputs, std::int64_t kernel,
                        std::int64_t stride) {
   return kernel < stride ? std::min(inputs, outputs * kernel) : inputs;
@@ -27,7 +27,7 @@ bool is_heavy(const Operation& op) {
          std::holds_alternative<Dense>(op);
 }
 
-/// Walks a step as GpuExecutable does.
+/// Visits the passes of a step like GpuExecutable.
 class StepWalk {
  public:
   StepWalk(const Graph& graph, const StepKind& kind)
@@ -49,7 +49,7 @@ class StepWalk {
  private:
   double elements(int n) const { return static_cast<double>(plan_.nodes[at(n)].shape.elements()); }
   double bytes(int n) const { return elements(n) * wide_; }
-  /// Of its first input, what node n looks at: strides may jump over some.
+  /// Returns the bytes of node n's first input that it reads: strides may skip some.
   double read_by(std::size_t n) const {
     const Volume& x = plan_.nodes[at(graph_.nodes[n].inputs[0])].shape;
     const Volume& y = plan_.nodes[n].shape;
@@ -59,7 +59,7 @@ class StepWalk {
                                 looked_at(x.width, y.width, kernel[2], stride[2]);
     return static_cast<double>(x.rows * pixels * x.channels) * wide_;
   }
-  /// Which input was the largest of each window, as a max pooling notes it down.
+  /// Returns the bytes of the indices that max pooling stores.
   double places(std::size_t n) const {
     const Operation& op = graph_.nodes[n].op;
     const bool chooses =
@@ -71,7 +71,7 @@ class StepWalk {
   }
   bool trains(int parameter) const { return !graph_.parameters[at(parameter)].frozen; }
   bool has_delta(int n) const { return plan_.deltas[at(n)].first <= plan_.deltas[at(n)].last; }
-  /// Whether a gradient is added to what lies there already.
+  /// Returns whether node n's gradient is added to an existing one.
   bool adds(int n) {
     const bool there = written_[at(n)];
     written_[at(n)] = true;
@@ -101,7 +101,7 @@ class StepWalk {
     for (const Parameter& parameter : graph_.parameters) {
       if (!parameter.frozen) learnt += static_cast<double>(elements_of(parameter.shape));
     }
-    // The gradient is read; weights and states are read and written.
+    // Reads the gradient; reads and writes weights and states.
     pass("update", learnt * single * (1 + 2 * (1 + kind_.states)));
   }
 
@@ -121,7 +121,7 @@ class StepWalk {
   std::vector<PassCost> passes_;
 };
 
-/// Operations of one of its passes: each output is a sum over a window of all input channels.
+/// Returns the operations of one pass: each output is a sum over a window of all input channels.
 double StepWalk::products(std::size_t n) const {
   const double outputs = elements(static_cast<int>(n));
   const auto channels = static_cast<double>(plan_.nodes[n].shape.channels);
@@ -146,7 +146,7 @@ void StepWalk::heavy_backward(std::size_t n) {
     pass(node.name + " backward bias", dy);
   }
   if (trains(weight)) {
-    // A product writes into the arena of floats itself.
+    // A matrix product writes directly to the arena of floats.
     const double result = weights(weight) * (dense ? single : wide_);
     pass(node.name + " backward weights", read_by(n) + dy + result, products(n));
     if (!dense) pass(node.name + " gradient", weights(weight) * (wide_ + single));
@@ -171,7 +171,7 @@ void StepWalk::norm_backward(std::size_t n) {
   const NodePlan& plan = plan_.nodes[n];
   const Node& norm = graph_.nodes[at(plan.norm)];
   const double all = bytes(static_cast<int>(n));
-  const double read = all * (plan.relu ? 3 : 2);  // dy, x, and y where it tells what ReLU has cut
+  const double read = all * (plan.relu ? 3 : 2);  // dy, x, and y if it determines ReLU's mask
   pass(norm.name + " slopes", read);
   double written = 0;
   const auto give = [&](int to) {

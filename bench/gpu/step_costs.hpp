@@ -1,5 +1,5 @@
-// What a training step of the GPU backends computes and moves, launch by launch, and how long that
-// takes at least. Pure.
+// Operations and bytes of a training step on a GPU, launch by launch, and a lower bound of its
+// time. Pure.
 #pragma once
 
 #include <span>
@@ -14,29 +14,28 @@ namespace dllaunch::gpu {
 /// One launch.
 struct PassCost {
   std::string name = {};  // "layer1.0.conv1 forward"
-  /// Of convolutions and products, padding included: two for each multiplication with its addition.
+  /// For convolutions and products, including padding: two per multiply-add.
   double operations = 0;
-  double bytes = 0;  // of every array that it reads or writes, once
+  double bytes = 0;  // of every array read or written, counted once
 };
 
 struct StepKind {
   int batch = 1;
   DType type = DType::f32;  // of activations
-  int states = 1;  // arrays of the optimiser's own, as large as the parameters: sgd has one
+  int states = 1;           // optimiser states, each as large as the parameters: 1 for sgd
 };
 
-/// In the order of launches: the passes of GpuExecutable, with normalisations, additions and ReLUs
-/// joined as step_plan.hpp joins them, the loss, the update. Images lie on the device already.
+/// Returns the launches in order: the passes of GpuExecutable, with normalisations, additions and
+/// ReLUs fused as in step_plan.hpp, the loss, and the update. Images are on the device already.
 std::vector<PassCost> step_costs(const Graph& graph, const StepKind& kind);
 
-/// What a device does at most.
+/// Peak rates of a device.
 struct Ceilings {
   double operations_per_s = 0;
   double bytes_per_s = 0;
 };
 
-/// The least time of passes that come one after the other, none faster than a ceiling. Which of the
-/// two holds it up is counted pass by pass.
+/// Lower bound for passes that run one after the other, each limited by one of the two ceilings.
 struct Floor {
   double computing_s = 0;
   double moving_s = 0;

@@ -85,7 +85,7 @@ class Loaded:
         self.loader = torch.utils.data.DataLoader(
             dataset, batch_size=None, sampler=order, num_workers=workers, pin_memory=device == "cuda", **ahead
         )
-        self.ready = 2 * workers + 2  # batches that may lie there before the clock starts
+        self.ready = 2 * workers + 2  # batches that may be ready before the clock starts
         self.device, self.epoch = device, iter(self.loader)
         self.stream = torch.cuda.Stream() if device == "cuda" else None
         self.fetch()
@@ -135,7 +135,7 @@ class Training:
     def make_optimizer(self):
         options = {"lr": 0.01, "momentum": 0.9, "weight_decay": 1e-4}
         parameters = list(self.network.parameters())
-        try:  # one kernel for all parameters, where this version has it
+        try:  # one kernel for all parameters, if supported
             return torch.optim.SGD(parameters, fused=self.device == "cuda", **options)
         except (TypeError, RuntimeError):
             return torch.optim.SGD(parameters, **options)
@@ -165,7 +165,7 @@ class Training:
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
         self.optimizer.zero_grad(set_to_none=True)
-        torch.cuda.empty_cache()  # the graph has memory of its own
+        torch.cuda.empty_cache()  # the graph has its own memory
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
             self.loss = self.compute(self.images, self.labels)
@@ -240,7 +240,7 @@ def main():
         sys.exit(__doc__)
     asked = options(sys.argv[2:])
     if asked["device"] == "cpu":
-        torch.set_num_threads(1)  # threads that spin for each other are slow beside others
+        torch.set_num_threads(1)  # spinning threads are slow beside others
     training = Training(asked)
     if verb == "first":
         loss = training.step().item()

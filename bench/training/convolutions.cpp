@@ -1,12 +1,11 @@
-// A model's convolutions and nothing else: forward, backward weights, backward data (but not of the
-// images), each in the layouts it likes best, so without a reorder. What a training step of direct
-// convolutions cannot beat.
+// A model's convolutions alone: forward, backward weights, backward data (not for the images), each
+// in its preferred layout, without reorders. A lower bound for a step with direct convolutions.
 //
 //   bench_convolutions MODEL BATCH CHANNELS SIZE THREADS fp32|bf16 table
 //   bench_convolutions MODEL BATCH CHANNELS SIZE THREADS fp32|bf16 direct|winograd [COMMANDS]
 //
 // `table`: milliseconds of each shape, direct and Winograd. The other form reads numbers of steps
-// and answers as bench_training does; `winograd` takes it where oneDNN has it and it is faster.
+// and answers like bench_training; `winograd` uses Winograd if oneDNN has it and it is faster.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -37,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Case {
   std::int64_t in = 0, out = 0, kernel = 1, stride = 1, padding = 0, size = 0, out_size = 0;
-  bool first = false;  // of the images, whose gradient nobody wants
+  bool first = false;  // input is the images, which need no gradient
   auto operator<=>(const Case&) const = default;
 };
 
@@ -54,7 +53,7 @@ std::map<Case, int> cases_of(const Graph& graph) {
   return cases;
 }
 
-/// A primitive with memory of its own.
+/// A primitive with its memory.
 struct Work {
   std::string implementation;
   dnnl::primitive primitive;
@@ -69,7 +68,7 @@ struct Work {
 };
 
 constexpr std::array<const char*, 3> directions = {"forward", "weights", "data"};
-/// Each direction as the algorithm does it; nothing where it cannot.
+/// The algorithm's primitive for each direction; nullopt if there is none.
 using Ways = std::array<std::optional<Work>, 3>;
 
 memory filled(const dnnl::engine& engine, const memory::desc& layout) {
@@ -91,7 +90,7 @@ Work work_of(const dnnl::engine& engine, const Desc& desc,
   return work;
 }
 
-/// Runs `make`; oneDNN says by throwing that it has no such thing.
+/// Runs `make`; oneDNN reports an unsupported primitive by throwing.
 template <typename Make>
 std::optional<Work> if_there(const Make& make) {
   try {
@@ -145,7 +144,7 @@ Ways ways_of(const dnnl::engine& engine, const Case& c, int batch, memory::data_
   return ways;
 }
 
-/// Of one thread, CPU time: an idle machine's clock would show about the same.
+/// CPU time on one thread, which is close to the time on an idle machine.
 double median_ms(const Work& work, dnnl::stream& stream) {
   std::vector<double> times;
   for (int i = 0; i < 9; ++i) {
@@ -162,7 +161,7 @@ double median_ms(const Work& work, dnnl::stream& stream) {
   return times[5];
 }
 
-/// What a step runs, and how often.
+/// A part of a step, and how often it runs.
 struct Counted {
   Work work;
   int times = 0;

@@ -1,15 +1,14 @@
-// Whole training steps on images that lie in memory: forward, loss, backward, sum over ranks,
-// update. bench/training/measure runs it beside PyTorch and tells both when.
+// Whole training steps on images in memory: forward, loss, backward, reduction, update.
+// bench/training/measure runs it alternately with PyTorch.
 //
 //   bench_training [KEY=VALUE]...      keys and defaults: see `defaults` below
 //   echo 20 | bench_training model=resnet50 batch=16 channels=3 size=128 classes=1000
 //   mpirun -np 2 bench_training threads=1 batch=8 commands=/tmp/fifo   (rank R reads /tmp/fifo.R)
 //
-// Each line of commands is a number of steps; rank 0 answers with a line of JSON: the seconds of
-// each step, the CPU seconds of this rank, the largest memory this rank has held (MiB); on a GPU
-// also the share of time between steps, and milliseconds of a step that wait for other ranks.
-// `report=steps` lists what a step runs instead; `report=times` says at the end what each piece of
-// it took.
+// Each command line is a number of steps; rank 0 answers with one line of JSON: the seconds of each
+// step, the CPU seconds of this rank, its peak memory (MiB); on a GPU also the share of time
+// between steps, and the milliseconds of a step spent waiting for other ranks. `report=steps` lists
+// the parts of a step instead; `report=times` finally prints the time of each.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -48,7 +47,7 @@ std::map<std::string, std::string> defaults() {
           {"shard", "no"}};
 }
 
-/// What went wrong, and the end.
+/// Prints the error and exits.
 [[noreturn]] void stop(const std::string& why) {
   fmt::print(stderr, "bench_training: {}\n", why);
   std::exit(1);
@@ -124,7 +123,7 @@ class Trained {
 
   StepTimes take_step_times() { return executable_.take_step_times(); }
 
-  /// Prints the milliseconds of a step, piece by piece and kind by kind, means over all steps.
+  /// Prints the mean milliseconds of a step, by part and by kind.
   void profile() const {
     std::map<std::string, double> kinds;
     double sum_s = 0;
@@ -160,15 +159,15 @@ class Trained {
   ParameterArenas arenas_;
   GradientReducer reducer_;
   std::vector<float> plain_;
-  std::shared_ptr<std::byte> memory_;  // in its place, where the device wants them elsewhere
+  std::shared_ptr<std::byte> memory_;  // set if the device needs images in other memory
   std::span<const float> images_;
   std::vector<std::int32_t> labels_;
   std::int64_t steps_ = 0;
-  double passes_s_ = 0;  // forward, backward, sums over ranks
+  double passes_s_ = 0;  // forward, backward, reductions
   double update_s_ = 0;
 };
 
-/// Of these steps, where the device has a clock.
+/// Returns the device times of these steps; empty if the device has no clock.
 std::string device_times(const StepTimes& times) {
   if (times.gaps == 0) return "";
   const double idle_s = times.idle_s / times.gaps;

@@ -5,25 +5,13 @@
 #include <span>
 #include <string_view>
 
+#include "launcher/base/exit_code.hpp"
 #include "launcher/os/system.hpp"
 #include "support/result.hpp"
 
-// NOLINTNEXTLINE(readability-identifier-naming): the library's own name
-namespace CLI {
-class App;
-}
-
 namespace dllaunch {
 
-/// Exit codes that are not errors of dllaunch itself; the others follow from ErrorKind (main.cpp).
-namespace exit_code {
-constexpr int success = 0;
-constexpr int job_failed = 1;
-constexpr int bad_request = 2;
-constexpr int environment = 3;
-constexpr int found_problems = 4;
-constexpr int do_not_requeue = 93;
-}  // namespace exit_code
+class CommandOptions;
 
 /// Runs after the command line was parsed; returns the exit code.
 using CommandBody = std::function<Result<int>(System&)>;
@@ -33,7 +21,7 @@ struct Command {
   std::string_view summary;   // one line of `dllaunch --help`
   std::string_view examples;  // shown first in `dllaunch VERB --help`
   /// Adds the command's options to its sub-command and returns what to run.
-  CommandBody (*declare)(CLI::App& app);
+  CommandBody (*declare)(CommandOptions& app);
 };
 
 /// One heading of `dllaunch --help`.
@@ -42,9 +30,8 @@ struct CommandGroup {
   std::span<const Command* const> commands;
 };
 
-/// All commands, in help order. The table is written by the build: dllaunch_verbs in
+/// All commands of a program, in help order. The build writes the table: dllaunch_commands in
 /// launcher/CMakeLists.txt.
-std::span<const Command* const> commands();
 std::span<const CommandGroup> command_groups();
 
 }  // namespace dllaunch

@@ -1,16 +1,14 @@
 #include "launcher/cli/command_help.hpp"
 
-#include <fmt/format.h>
-
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "launcher/cli/command_line.hpp"
+#include "launcher/cli/command_options.hpp"
 
 namespace dllaunch {
 namespace {
@@ -37,19 +35,17 @@ std::string render_rows(const std::vector<Row>& rows) {
   return text;
 }
 
-Row row_of(const CLI::Option& option) {
-  std::string name;
-  if (option.get_positional()) {
-    name = option.get_name(true);
-  } else {
-    for (const std::string& letter : option.get_snames()) name += "-" + letter + ", ";
+Row row_of(const OptionText& option) {
+  std::string name = option.positional;
+  if (name.empty()) {
+    for (const std::string& letter : option.letters) name += "-" + letter + ", ";
     if (name.empty()) name = "    ";  // long names stand below each other
-    for (const std::string& word : option.get_lnames()) name += "--" + word + ", ";
+    for (const std::string& word : option.words) name += "--" + word + ", ";
     name.resize(name.size() - 2);
-    if (option.get_items_expected_max() > 0) name += " " + option.get_type_name();
+    if (option.most_words > 0) name += " " + option.type_name;
   }
-  std::string what = option.get_description();
-  if (!option.get_default_str().empty()) what += fmt::format(" [{}]", option.get_default_str());
+  std::string what = option.description;
+  if (!option.default_text.empty()) what += fmt::format(" [{}]", option.default_text);
   return {name, what};
 }
 
@@ -62,28 +58,28 @@ std::string names_of(const CommandGroup& group) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string usage(const Command& command, const CLI::App& app) {
+std::string usage(const Command& command, const std::vector<OptionText>& options) {
   std::string text = fmt::format("dllaunch {}", command.name);
-  for (const CLI::Option* option : app.get_options()) {
-    if (!option->get_positional()) continue;
-    const std::string name =
-        option->get_name(true) + (option->get_items_expected_max() > 1 ? "..." : "");
-    text += option->get_required() ? " " + name : " [" + name + "]";
+  for (const OptionText& option : options) {
+    if (option.positional.empty()) continue;
+    const std::string name = option.positional + (option.most_words > 1 ? "..." : "");
+    text += option.required ? " " + name : " [" + name + "]";
   }
   return text + " [OPTIONS]";
 }
 
 }  // namespace
 
-std::string render_command_help(const Command& command, const CLI::App& app) {
+std::string render_command_help(const Command& command, const CommandOptions& known) {
+  const std::vector<OptionText> options = known.texts();
   std::vector<Row> own;
   std::vector<Row> global;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // hidden
-    (option->get_group() == global_group ? global : own).push_back(row_of(*option));
+  for (const OptionText& option : options) {
+    if (option.group.empty()) continue;  // hidden
+    (option.group == global_group ? global : own).push_back(row_of(option));
   }
 
-  std::string text = fmt::format("{}: {}\n", usage(command, app), command.summary);
+  std::string text = fmt::format("{}: {}\n", usage(command, options), command.summary);
   if (!command.examples.empty()) {
     text += fmt::format("\nExamples:\n{}", command.examples);
     if (!command.examples.ends_with('\n')) text += '\n';
@@ -92,7 +88,7 @@ std::string render_command_help(const Command& command, const CLI::App& app) {
   return text + fmt::format("\n{}:\n", global_group) + render_rows(global);
 }
 
-std::string render_help() {
+std::string render_help(std::span<const CommandGroup> known) {
   std::string text =
       R"(dllaunch: one YAML file becomes a bound, running multi-GPU training job
 
@@ -100,7 +96,7 @@ Examples:
   dllaunch train.yaml                          run it: on Slurm where there is one, else here
   dllaunch plan train.yaml                     which rank gets which CPUs and GPU; submits nothing
 )";
-  for (const CommandGroup& group : command_groups()) {
+  for (const CommandGroup& group : known) {
     if (group.title == for_scripts) {
       text += fmt::format("\n{}: {}\n", group.title, names_of(group));
       continue;

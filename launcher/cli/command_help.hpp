@@ -11,6 +11,6 @@ namespace dllaunch {
 constexpr const char* global_group = "Everywhere";
 
 /// `dllaunch VERB --help`.
-std::string render_command_help(const Command& command, const CLI::App& app);
+std::string render_command_help(const Command& command, const CommandOptions& known);
 
 }  // namespace dllaunch

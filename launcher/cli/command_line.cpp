@@ -1,8 +1,5 @@
 #include "launcher/cli/command_line.hpp"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -12,6 +9,7 @@
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/base/version.hpp"
 #include "launcher/cli/command_help.hpp"
+#include "launcher/cli/command_options.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,7 +25,7 @@ struct GlobalOptions {
   bool quiet = false;
 };
 
-void declare_globals(CLI::App& app, GlobalOptions& options) {
+void declare_globals(CommandOptions& app, GlobalOptions& options) {
   app.add_option("--color", options.color, "colour in the output; auto: on a terminal")
       ->capture_default_str()
       ->type_name("auto|always|never")
@@ -47,16 +45,22 @@ std::size_t position_of_command(const std::vector<std::string>& args) {
   return std::min(at, args.size());
 }
 
-const Command* find_command(std::string_view name) {
-  for (const Command* command : commands()) {
-    if (command->name == name) return command;
+using Commands = std::span<const CommandGroup>;
+
+const Command* find_command(Commands known, std::string_view name) {
+  for (const CommandGroup& group : known) {
+    for (const Command* command : group.commands) {
+      if (command->name == name) return command;
+    }
   }
   return nullptr;
 }
 
-std::vector<std::string> command_names() {
+std::vector<std::string> command_names(Commands known) {
   std::vector<std::string> names;
-  for (const Command* command : commands()) names.emplace_back(command->name);
+  for (const CommandGroup& group : known) {
+    for (const Command* command : group.commands) names.emplace_back(command->name);
+  }
   return names;
 }
 
@@ -66,25 +70,25 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-Error unknown_word(const std::string& word) {
+Error unknown_word(Commands known, const std::string& word) {
   const bool like_a_file = word.find_first_of("./") != std::string::npos;
   if (like_a_file) {
     return {ErrorKind::bad_request, "no such file: '" + word + "'",
-            "the name of a job file that exists, or one of: " + join(command_names())};
+            "the name of a job file that exists, or one of: " + join(command_names(known))};
   }
   std::string what = "unknown verb '" + word + "'";
-  const auto names = command_names();
+  const auto names = command_names(known);
   if (const auto near = nearest_name(word, names)) what += "; did you mean '" + *near + "'?";
   return {ErrorKind::bad_request, what, "one of: " + join(names) + "; or the name of a job file"};
 }
 
-Error unexpected_word(const std::string& word, const CLI::App& app) {
+Error unexpected_word(const std::string& word, const CommandOptions& app) {
   if (!word.starts_with('-')) {
     return {ErrorKind::bad_request, "unexpected argument '" + word + "'", ""};
   }
   std::vector<std::string> known;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  for (const OptionText& option : app.texts()) {
+    for (const std::string& name : option.words) known.push_back("--" + name);
   }
   const std::string name = word.substr(0, word.find('='));
   std::string what = "unknown option '" + name + "'";
@@ -104,48 +108,42 @@ std::string as_fact(std::string text) {
 Result<Parsed> parse_command(const Command& command, std::vector<std::string> args) {
   Invocation invocation;
   invocation.command = &command;
-  invocation.app = std::make_shared<CLI::App>();
+  invocation.options = std::make_shared<CommandOptions>();
   GlobalOptions globals;
-  CLI::App& app = *invocation.app;
+  CommandOptions& app = *invocation.options;
   invocation.body = command.declare(app);
   declare_globals(app, globals);
 
-  std::reverse(args.begin(), args.end());  // as CLI11 wants them
-  try {
-    app.parse(args);
-  } catch (const CLI::CallForHelp&) {
+  UnknownWords unknown;
+  const auto outcome = app.parse(std::move(args), unknown);
+  if (outcome == CommandOptions::Outcome::help)
     return Parsed{Answer{render_command_help(command, app)}};
-  } catch (const CLI::ParseError& error) {
-    const auto extra = app.remaining();
-    Error failure = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty()
-                        ? unexpected_word(extra.front(), app)
-                        : Error{ErrorKind::bad_request, as_fact(error.what()), ""};
+  if (outcome == CommandOptions::Outcome::unknown) {
+    Error failure = unknown.only_extra && !unknown.extra.empty()
+                        ? unexpected_word(unknown.extra.front(), app)
+                        : Error{ErrorKind::bad_request, as_fact(unknown.what), ""};
     failure.hint = "dllaunch " + std::string(command.name) + " --help";
     return std::move(failure).within(command.name);
   }
-  const CLI::Option* fix = app.get_option_no_throw("--fix");
-  invocation.prints_a_file = command.name == "script" || (fix != nullptr && fix->count() > 0);
+  invocation.prints_a_file = command.name == "script" || app.has_given("--fix");
   invocation.color = color_words.at(globals.color);
   invocation.verbosity = globals.quiet ? -1 : globals.verbose ? 1 : 0;
   return Parsed{std::move(invocation)};
 }
 
 /// The options before the command; an answer where they ask `dllaunch` itself for one.
-Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
-  CLI::App app;
+Result<std::optional<Answer>> parse_leading(Commands known, std::vector<std::string> args) {
+  CommandOptions app;
   GlobalOptions globals;
   bool version_asked = false;
   declare_globals(app, globals);
   app.add_flag("--version", version_asked);
-  std::reverse(args.begin(), args.end());
-  try {
-    app.parse(args);
-  } catch (const CLI::CallForHelp&) {
-    return std::optional(Answer{render_help()});
-  } catch (const CLI::ParseError& error) {
-    const auto extra = app.remaining();
-    Error failure = extra.empty() ? Error{ErrorKind::bad_request, as_fact(error.what()), ""}
-                                  : unexpected_word(extra.front(), app);
+  UnknownWords unknown;
+  const auto outcome = app.parse(std::move(args), unknown);
+  if (outcome == CommandOptions::Outcome::help) return std::optional(Answer{render_help(known)});
+  if (outcome == CommandOptions::Outcome::unknown) {
+    Error failure = unknown.extra.empty() ? Error{ErrorKind::bad_request, as_fact(unknown.what), ""}
+                                          : unexpected_word(unknown.extra.front(), app);
     failure.hint = "dllaunch --help";
     return failure;
   }
@@ -155,12 +153,12 @@ Result<std::optional<Answer>> parse_leading(std::vector<std::string> args) {
 
 }  // namespace
 
-Result<Parsed> parse_command_line(const std::vector<std::string>& args,
+Result<Parsed> parse_command_line(Commands known, const std::vector<std::string>& args,
                                   const std::function<bool(const std::string&)>& exists) {
   const std::size_t at = position_of_command(args);
   const auto leading_end = args.begin() + static_cast<std::ptrdiff_t>(at);
   std::vector<std::string> rest(args.begin(), leading_end);
-  auto answer = parse_leading(rest);
+  auto answer = parse_leading(known, rest);
   if (!answer) return std::move(answer).error();
   if (*answer) return Parsed{**std::move(answer)};
   if (at == args.size()) {
@@ -168,10 +166,10 @@ Result<Parsed> parse_command_line(const std::vector<std::string>& args,
                  "dllaunch --help"};
   }
 
-  const Command* command = find_command(args[at]);
+  const Command* command = find_command(known, args[at]);
   if (command == nullptr) {
-    command = exists(args[at]) ? find_command("run") : nullptr;
-    if (command == nullptr) return unknown_word(args[at]);
+    command = exists(args[at]) ? find_command(known, "run") : nullptr;
+    if (command == nullptr) return unknown_word(known, args[at]);
     rest.push_back(args[at]);
   }
   rest.insert(rest.end(), leading_end + 1, args.end());

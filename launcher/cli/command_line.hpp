@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,7 +21,7 @@ struct Invocation {
   int verbosity = 0;
   bool prints_a_file = false;  // a script or a patch: its bytes matter
   CommandBody body;
-  std::shared_ptr<CLI::App> app;  // the body may look at it
+  std::shared_ptr<CommandOptions> options;  // the body may look at them
 };
 
 /// Text that was asked for: help or a version.
@@ -31,12 +32,14 @@ struct Answer {
 using Parsed = std::variant<Invocation, Answer>;
 
 /// `dllaunch FILE ...` means `dllaunch run FILE ...`; `exists` says whether a word names a file.
-/// --color, -v and -q may stand before or after the command. bad_request: anything not understood.
-Result<Parsed> parse_command_line(const std::vector<std::string>& args,
+/// --color, -v and -q may stand before or after the command. `known`: the commands there are.
+/// bad_request: anything not understood.
+Result<Parsed> parse_command_line(std::span<const CommandGroup> known,
+                                  const std::vector<std::string>& args,
                                   const std::function<bool(const std::string&)>& exists);
 
 /// `dllaunch --help`.
-std::string render_help();
+std::string render_help(std::span<const CommandGroup> known);
 
 /// The exit code a failed command ends with.
 int exit_code_of(ErrorKind kind);

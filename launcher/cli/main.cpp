@@ -71,8 +71,9 @@ int main(int argc, char** argv) {
   // A parent that ignores it passes that on, and the exit codes of our children would be lost.
   std::signal(SIGCHLD, SIG_DFL);
   const std::vector<std::string> args(argv + 1, argv + argc);
-  auto parsed = parse_command_line(
-      args, [](const std::string& path) { return access(path.c_str(), F_OK) == 0; });
+  auto parsed = parse_command_line(command_groups(), args, [](const std::string& path) {
+    return access(path.c_str(), F_OK) == 0;
+  });
   if (!parsed) {
     return report(parsed.error(), observe_console(ColorChoice::automatic, 0).color_err);
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "launcher/base/nearest_name.hpp"
@@ -11,11 +10,11 @@
 #include "launcher/config/schema_walk.hpp"
 #include "launcher/config/yaml_tree.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Steps = std::vector<std::string>;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 

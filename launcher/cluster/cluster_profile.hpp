@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "launcher/job/job_file.hpp"
+#include "launcher/config/diagnostics.hpp"
+#include "support/json.hpp"
 #include "topology/node/topology.hpp"
 
 namespace dllaunch {
@@ -85,6 +84,6 @@ struct ParsedProfile {
 ParsedProfile parse_cluster_profile(std::string_view text, const std::string& file);
 
 /// JSON Schema of such a file.
-const nlohmann::ordered_json& cluster_profile_schema();
+const Json& cluster_profile_schema();
 
 }  // namespace dllaunch

@@ -1,11 +1,9 @@
-#include <nlohmann/json.hpp>
 
 #include "launcher/cluster/cluster_profile.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* name_pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$";
 constexpr const char* one_line_pattern = "^[^\x01-\x1f\x7f]+$";

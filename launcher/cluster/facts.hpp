@@ -9,10 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/os/system.hpp"
 #include "launcher/slurm/gres.hpp"
+#include "support/json.hpp"
 #include "support/result.hpp"
 #include "topology/node/topology.hpp"
 
@@ -157,7 +156,7 @@ void observe_user(System& system, SlurmFacts& slurm);
 /// This machine alone, Slurm not asked (--local).
 Result<Facts> observe_local(System& system);
 
-nlohmann::ordered_json to_json(const Facts& facts);
-Result<Facts> facts_from_json(const nlohmann::ordered_json& document);
+Json to_json(const Facts& facts);
+Result<Facts> facts_from_json(const Json& document);
 
 }  // namespace dllaunch

@@ -1,32 +1,30 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cluster/cluster_profile.hpp"
 #include "launcher/cluster/facts.hpp"
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/json.hpp"
 #include "topology/discovery/topology_format.hpp"
 
 namespace dllaunch {
 namespace {
 
-using nlohmann::ordered_json;
-
 template <typename T>
-ordered_json or_null(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json(nullptr);
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 
 /// null: everybody, and nobody kept out.
-ordered_json to_json(const AccessList& access_list) {
+Json to_json(const AccessList& access_list) {
   if (access_list == AccessList{}) return nullptr;
   return {{"allowed", access_list.allowed}, {"denied", access_list.denied}};
 }
 
-ordered_json to_json(const Partition& partition) {
-  ordered_json types = ordered_json::array();
+Json to_json(const Partition& partition) {
+  Json types = Json::array();
   for (const auto& type : partition.node_types) types.push_back(to_json(type));
   return {{"name", partition.name},
           {"default", partition.is_default},
@@ -42,7 +40,7 @@ ordered_json to_json(const Partition& partition) {
           {"node_types", std::move(types)}};
 }
 
-ordered_json to_json(const Reservation& reservation) {
+Json to_json(const Reservation& reservation) {
   return {{"name", reservation.name},
           {"active", reservation.active},
           {"start", reservation.start},
@@ -55,10 +53,10 @@ ordered_json to_json(const Reservation& reservation) {
           {"flags", reservation.flags}};
 }
 
-ordered_json to_json(const SlurmUser& user) {
-  ordered_json associations = nullptr;
+Json to_json(const SlurmUser& user) {
+  Json associations = nullptr;
   if (user.associations) {
-    associations = ordered_json::array();
+    associations = Json::array();
     for (const auto& known : *user.associations)
       associations.push_back(
           {{"account", known.account}, {"partition", known.partition}, {"qos", known.qos}});
@@ -69,25 +67,25 @@ ordered_json to_json(const SlurmUser& user) {
           {"associations", std::move(associations)}};
 }
 
-ordered_json to_json(const SlurmFacts& slurm) {
-  ordered_json partitions = ordered_json::array();
+Json to_json(const SlurmFacts& slurm) {
+  Json partitions = Json::array();
   for (const auto& partition : slurm.partitions) partitions.push_back(to_json(partition));
-  ordered_json outages = ordered_json::array();
+  Json outages = Json::array();
   for (const auto& outage : slurm.outages)
     outages.push_back({{"hosts", compress_hosts(outage.hosts)},
                        {"state", outage.state},
                        {"reason", outage.reason}});
-  ordered_json document = {{"version", slurm.version},
-                           {"cluster", slurm.cluster},
-                           {"mpi_types", slurm.mpi_types},
-                           {"mpi_default", slurm.mpi_default},
-                           {"pyxis", slurm.pyxis},
-                           {"enforced", slurm.enforced},
-                           {"partitions", std::move(partitions)},
-                           {"outages", std::move(outages)}};
+  Json document = {{"version", slurm.version},
+                   {"cluster", slurm.cluster},
+                   {"mpi_types", slurm.mpi_types},
+                   {"mpi_default", slurm.mpi_default},
+                   {"pyxis", slurm.pyxis},
+                   {"enforced", slurm.enforced},
+                   {"partitions", std::move(partitions)},
+                   {"outages", std::move(outages)}};
   if (!slurm.submit_plugins.empty()) document["submit_plugins"] = slurm.submit_plugins;
   if (slurm.reservations) {
-    auto& list = document["reservations"] = ordered_json::array();
+    auto& list = document["reservations"] = Json::array();
     for (const auto& reservation : *slurm.reservations) list.push_back(to_json(reservation));
   }
   if (slurm.user) document["user"] = to_json(*slurm.user);
@@ -95,39 +93,39 @@ ordered_json to_json(const SlurmFacts& slurm) {
 }
 
 template <typename T>
-T value_or(const ordered_json& object, const char* key, T otherwise) {
+T value_or(const Json& object, const char* key, T otherwise) {
   return object.contains(key) ? object.at(key).get<T>() : otherwise;
 }
 
 using Texts = std::vector<std::string>;
 
-bool has(const ordered_json& object, const char* key) {
+bool has(const Json& object, const char* key) {
   return object.contains(key) && !object.at(key).is_null();
 }
 
 /// Empty where it is absent or null. A reference: the partitions are most of a recording.
-const ordered_json& list_of(const ordered_json& object, const char* key) {
-  static const ordered_json none = ordered_json::array();
+const Json& list_of(const Json& object, const char* key) {
+  static const Json none = Json::array();
   return has(object, key) ? object.at(key) : none;
 }
 
 /// A whole number from 0 to what an int holds; absent and null are `otherwise`.
-std::optional<int> count_of(const ordered_json& object, const char* key) {
+std::optional<int> count_of(const Json& object, const char* key) {
   if (!has(object, key)) return std::nullopt;
   const auto& value = object.at(key);
   if (!value.is_number_integer() || value.get<double>() < 0 ||
       value.get<double>() > std::numeric_limits<int>::max())
-    throw ordered_json::other_error::create(501, fmt::format("{}: no count", key), &value);
+    throw JsonError("other_error", 501, fmt::format("{}: no count", key));
   return value.get<int>();
 }
 
-AccessList access_list_of(const ordered_json& object, const char* key) {
+AccessList access_list_of(const Json& object, const char* key) {
   if (!has(object, key)) return {};
   return {.allowed = value_or<Texts>(object.at(key), "allowed", {}),
           .denied = value_or<Texts>(object.at(key), "denied", {})};
 }
 
-Result<Partition> partition_of(const ordered_json& object) {
+Result<Partition> partition_of(const Json& object) {
   Partition partition{.name = object.at("name").get<std::string>(),
                       .is_default = value_or(object, "default", false),
                       .up = value_or(object, "up", true),
@@ -149,7 +147,7 @@ Result<Partition> partition_of(const ordered_json& object) {
   return partition;
 }
 
-Result<Reservation> reservation_of(const ordered_json& object) {
+Result<Reservation> reservation_of(const Json& object) {
   auto hosts = expand_hosts(value_or<std::string>(object, "hosts", ""));
   if (!hosts) return std::move(hosts).error();
   return Reservation{.name = object.at("name").get<std::string>(),
@@ -164,7 +162,7 @@ Result<Reservation> reservation_of(const ordered_json& object) {
                      .flags = value_or<Texts>(object, "flags", {})};
 }
 
-Result<Outage> outage_of(const ordered_json& object) {
+Result<Outage> outage_of(const Json& object) {
   auto hosts = expand_hosts(object.at("hosts").get<std::string>());
   if (!hosts) return std::move(hosts).error();
   return Outage{.hosts = *std::move(hosts),
@@ -172,7 +170,7 @@ Result<Outage> outage_of(const ordered_json& object) {
                 .reason = value_or<std::string>(object, "reason", "")};
 }
 
-SlurmUser user_of(const ordered_json& object) {
+SlurmUser user_of(const Json& object) {
   SlurmUser user{.name = value_or<std::string>(object, "name", ""),
                  .groups = value_or<Texts>(object, "groups", {}),
                  .default_account = value_or<std::string>(object, "default_account", ""),
@@ -188,8 +186,7 @@ SlurmUser user_of(const ordered_json& object) {
 
 /// Appends each item of a list to `to`, or says which is wrong.
 template <typename T>
-Result<Ok> append(const ordered_json& list, Result<T> (*read)(const ordered_json&),
-                  std::vector<T>& to) {
+Result<Ok> append(const Json& list, Result<T> (*read)(const Json&), std::vector<T>& to) {
   for (const auto& item : list) {
     auto value = read(item);
     if (!value) return std::move(value).error();
@@ -198,7 +195,7 @@ Result<Ok> append(const ordered_json& list, Result<T> (*read)(const ordered_json
   return Ok{};
 }
 
-Result<SlurmFacts> slurm_of(const ordered_json& object) {
+Result<SlurmFacts> slurm_of(const Json& object) {
   if (!object.is_object()) return Error{ErrorKind::bad_request, "slurm: not an object", ""};
   SlurmFacts slurm{.version = value_or<std::string>(object, "version", ""),
                    .cluster = value_or<std::string>(object, "cluster", ""),
@@ -221,16 +218,16 @@ Result<SlurmFacts> slurm_of(const ordered_json& object) {
 }
 
 /// Kept as the file that it was.
-Result<ClusterProfile> profile_of(const ordered_json& object) {
-  auto parsed = parse_cluster_profile(object.at("text").get_ref<const std::string&>(),
-                                      value_or<std::string>(object, "file", ""));
+Result<ClusterProfile> profile_of(const Json& object) {
+  auto parsed =
+      parse_cluster_profile(object.at("text").text(), value_or<std::string>(object, "file", ""));
   if (parsed.profile) return *std::move(parsed.profile);
   const auto& first = parsed.problems.front();
   return Error{ErrorKind::bad_request,
                fmt::format("line {}, column {}: {}", first.line, first.column, first.message), ""};
 }
 
-Result<Facts> read(const ordered_json& document) {
+Result<Facts> read(const Json& document) {
   Facts facts{.host = value_or<std::string>(document, "host", ""),
               .slurm = {},
               .why_no_slurm = value_or<std::string>(document, "why_no_slurm", ""),
@@ -263,29 +260,28 @@ Result<Facts> read(const ordered_json& document) {
 
 }  // namespace
 
-ordered_json to_json(const Facts& facts) {
-  ordered_json probed = ordered_json::array();
+Json to_json(const Facts& facts) {
+  Json probed = Json::array();
   for (const auto& node : facts.probed) probed.push_back(to_json(node));
-  ordered_json document = {
-      {"host", facts.host},
-      {"time", facts.time},
-      {"slurm", facts.slurm ? to_json(*facts.slurm) : ordered_json(nullptr)},
-      {"why_no_slurm", facts.why_no_slurm},
-      {"topology", facts.topology ? to_json(*facts.topology) : ordered_json(nullptr)},
-      {"probed", std::move(probed)}};
+  Json document = {{"host", facts.host},
+                   {"time", facts.time},
+                   {"slurm", facts.slurm ? to_json(*facts.slurm) : Json(nullptr)},
+                   {"why_no_slurm", facts.why_no_slurm},
+                   {"topology", facts.topology ? to_json(*facts.topology) : Json(nullptr)},
+                   {"probed", std::move(probed)}};
   if (facts.profile)
     document["profile"] = {{"file", facts.profile->file}, {"text", facts.profile->text}};
   if (facts.from_profile) document["from_profile"] = true;
   return document;
 }
 
-Result<Facts> facts_from_json(const ordered_json& document) {
+Result<Facts> facts_from_json(const Json& document) {
   if (!document.is_object()) return Error{ErrorKind::bad_request, "facts: not a JSON object", ""};
   try {
     auto facts = read(document);
     if (!facts) return std::move(facts).error().within("facts");
     return facts;
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     return Error{ErrorKind::bad_request, fmt::format("facts: {}", problem.what()), ""};
   }
 }

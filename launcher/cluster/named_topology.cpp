@@ -1,9 +1,5 @@
 #include "launcher/cluster/named_topology.hpp"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,12 +68,6 @@ Result<Topology> profile_topology(System& system, const std::string& name) {
 }
 
 }  // namespace
-
-void add_topology_option(CLI::App& app, std::string& name) {
-  app.add_option("--topology", name,
-                 "XML, topo's JSON, CLUSTER, probed:..., synthetic:... [this machine]")
-      ->type_name("X");
-}
 
 Result<Topology> named_topology(System& system, const std::string& name) {
   if (name.starts_with(probed)) return probed_topology(system, name.substr(probed.size()));

@@ -3,13 +3,9 @@
 
 #include <string>
 
-#include "launcher/cli/command.hpp"
 #include "launcher/os/system.hpp"
 
 namespace dllaunch {
-
-/// Declares --topology.
-void add_topology_option(CLI::App& app, std::string& name);
 
 /// load_topology(name); a node of a cluster profile where it is "NAME", "NAME:NODE" or
 /// "NAME:PARTITION"; what `dllaunch probe` kept where it is "probed:PARTITION" or

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "launcher/cluster/probed_node.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -52,7 +52,7 @@ Result<ProbedNode> read_record(System& system, const std::string& path) {
     return Error{ErrorKind::bad_request, "it is larger than 16 MiB", ""};
   const auto text = system.read_file(path);
   if (!text) return text.error();
-  const auto document = nlohmann::ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto document = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded()) return Error{ErrorKind::bad_request, "it is not JSON", ""};
   return probed_node_from_json(document);
 }
@@ -115,10 +115,9 @@ Result<ProbeFiles> write_probe(System& system, const ProbedNode& node, const std
   // Plans read the JSON alone, so it comes last.
   auto written = write_file(files.xml, xml);
   if (written)
-    written = write_file(files.json,
-                         to_json(node).dump(1, ' ', /*ensure_ascii=*/false,
-                                            nlohmann::ordered_json::error_handler_t::replace) +
-                             "\n");
+    written = write_file(
+        files.json,
+        to_json(node).dump(1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
   if (!written)
     return Error{ErrorKind::unavailable, written.error().what,
                  "set XDG_CACHE_HOME to a folder that can be written"};

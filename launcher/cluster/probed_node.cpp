@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "launcher/slurm/host_list.hpp"
+#include "support/json.hpp"
 #include "topology/discovery/topology_format.hpp"
 
 namespace dllaunch {
 namespace {
-
-using nlohmann::ordered_json;
 
 /// More than any node has; the product of three such counts fits 64 bits.
 constexpr int most = 1 << 20;
@@ -24,19 +22,19 @@ Error damaged(std::string what) {
   return {ErrorKind::bad_request, std::move(what), "`dllaunch probe` writes it anew"};
 }
 
-/// A number between `least` and `most`; absent keeps `otherwise`. Throws what nlohmann throws.
-int count(const ordered_json& object, const char* key, int least, int otherwise) {
+/// A number between `least` and `most`; absent keeps `otherwise`. Throws JsonError.
+int count(const Json& object, const char* key, int least, int otherwise) {
   if (!object.contains(key)) return otherwise;
   const auto& value = object.at(key);
   if (!value.is_number_integer() || value.get<std::int64_t>() < least ||
       value.get<std::int64_t>() > most)
-    throw ordered_json::other_error::create(
-        501, fmt::format("{}: not a whole number from {} to {}", key, least, most), &value);
+    throw JsonError("other_error", 501,
+                    fmt::format("{}: not a whole number from {} to {}", key, least, most));
   return value.get<int>();
 }
 
 template <typename T>
-T value_or(const ordered_json& object, const char* key, T otherwise) {
+T value_or(const Json& object, const char* key, T otherwise) {
   return object.contains(key) ? object.at(key).get<T>() : otherwise;
 }
 
@@ -60,7 +58,7 @@ Result<Ok> check_texts(const ProbedNode& node) {
   return damaged("a name in it holds a control character");
 }
 
-Result<ProbedNode> read(const ordered_json& document) {
+Result<ProbedNode> read(const Json& document) {
   auto type = node_type_from_json(document.at("node_type"));
   if (!type) return std::move(type).error();
   auto topology = topology_from_json(document.at("topology"));
@@ -80,7 +78,7 @@ Result<ProbedNode> read(const ordered_json& document) {
                   .dllaunch = value_or<std::string>(document, "dllaunch", ""),
                   .hwloc = value_or<std::string>(document, "hwloc", ""),
                   .topology = *std::move(topology)};
-  const auto drivers = value_or(document, "drivers", ordered_json::object());
+  const auto drivers = value_or(document, "drivers", Json::object());
   for (const auto& [name, version] : drivers.items())
     node.drivers.emplace_back(name, version.get<std::string>());
   if (auto good = check_texts(node); !good) return std::move(good).error();
@@ -100,29 +98,29 @@ std::string counted(std::int64_t number, std::string_view noun) {
 
 }  // namespace
 
-ordered_json to_json(const NodeType& type) {
-  ordered_json document = {{"hosts", compress_hosts(type.hosts)},
-                           {"cpus", type.cpus},
-                           {"sockets", type.sockets},
-                           {"cores_per_socket", type.cores_per_socket},
-                           {"threads_per_core", type.threads_per_core},
-                           {"memory_mib", type.memory_mib},
-                           {"gpus", type.gpus},
-                           {"gpu_type", type.gpu_type},
-                           {"features", type.features}};
+Json to_json(const NodeType& type) {
+  Json document = {{"hosts", compress_hosts(type.hosts)},
+                   {"cpus", type.cpus},
+                   {"sockets", type.sockets},
+                   {"cores_per_socket", type.cores_per_socket},
+                   {"threads_per_core", type.threads_per_core},
+                   {"memory_mib", type.memory_mib},
+                   {"gpus", type.gpus},
+                   {"gpu_type", type.gpu_type},
+                   {"features", type.features}};
   if (type.gpu_gres.empty()) return document;
-  auto& kinds = document["gpu_kinds"] = ordered_json::array();
+  auto& kinds = document["gpu_kinds"] = Json::array();
   for (const auto& kind : type.gpu_gres)
     kinds.push_back({{"type", kind.type}, {"count", kind.count}});
   return document;
 }
 
-Result<NodeType> node_type_from_json(const ordered_json& document) {
+Result<NodeType> node_type_from_json(const Json& document) {
   try {
     auto hosts = expand_hosts(document.at("hosts").get<std::string>());
     if (!hosts) return std::move(hosts).error();
     std::vector<GpuGres> kinds;
-    for (const auto& kind : value_or(document, "gpu_kinds", ordered_json::array()))
+    for (const auto& kind : value_or(document, "gpu_kinds", Json::array()))
       kinds.push_back({value_or<std::string>(kind, "type", ""), count(kind, "count", 0, 0)});
     return NodeType{.hosts = *std::move(hosts),
                     .cpus = count(document, "cpus", 1, 1),
@@ -134,13 +132,13 @@ Result<NodeType> node_type_from_json(const ordered_json& document) {
                     .gpu_type = value_or<std::string>(document, "gpu_type", ""),
                     .features = value_or<std::vector<std::string>>(document, "features", {}),
                     .gpu_gres = std::move(kinds)};
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     return Error{ErrorKind::bad_request, problem.what(), ""};
   }
 }
 
-ordered_json to_json(const ProbedNode& node) {
-  ordered_json drivers = ordered_json::object();
+Json to_json(const ProbedNode& node) {
+  Json drivers = Json::object();
   for (const auto& [name, version] : node.drivers) drivers[name] = version;
   return {{"format", probe_format},
           {"cluster", node.cluster},
@@ -155,7 +153,7 @@ ordered_json to_json(const ProbedNode& node) {
           {"topology", to_json(node.topology)}};
 }
 
-Result<ProbedNode> probed_node_from_json(const ordered_json& document) {
+Result<ProbedNode> probed_node_from_json(const Json& document) {
   const auto format = document.is_object() ? document.find("format") : document.end();
   if (format == document.end() || !format->is_number_integer() || format->get<double>() < 1)
     return damaged("it is no record of a probed node");
@@ -169,7 +167,7 @@ Result<ProbedNode> probed_node_from_json(const ordered_json& document) {
     // Whatever is wrong in it, and whoever found it: nobody mends a cache by hand.
     if (!node) return damaged(node.error().what);
     return node;
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     return damaged(problem.what());
   }
 }
@@ -187,7 +185,7 @@ std::string node_type_id(const NodeType& type) {
   // Features come in the order an administrator typed them in.
   std::sort(shape.features.begin(), shape.features.end());
   const auto text =
-      to_json(shape).dump(-1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace);
+      to_json(shape).dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
   return fmt::format("{}{}cpus-{:08x}", gpus, type.cpus, hash_of(text));
 }
 

@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/cluster/facts.hpp"
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -14,13 +13,13 @@ namespace dllaunch {
 /// Written into every record; a reader refuses what is newer than itself.
 constexpr int probe_format = 1;
 
-nlohmann::ordered_json to_json(const NodeType& type);
+Json to_json(const NodeType& type);
 /// bad_request: says which field cannot be.
-Result<NodeType> node_type_from_json(const nlohmann::ordered_json& document);
+Result<NodeType> node_type_from_json(const Json& document);
 
-nlohmann::ordered_json to_json(const ProbedNode& node);
+Json to_json(const ProbedNode& node);
 /// bad_request: not a record, of a newer format, or damaged; says what.
-Result<ProbedNode> probed_node_from_json(const nlohmann::ordered_json& document);
+Result<ProbedNode> probed_node_from_json(const Json& document);
 
 /// The same for nodes that Slurm describes alike, whatever their names and partitions:
 /// "4xa100-64cpus-1f3a9c2e". Letters, digits and dashes.

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "support/json.hpp"
 #include "topology/node/synthetic.hpp"
 #include "topology/placement/reserved_cpus.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Numbers so high are no CPUs: the largest node that hwloc knows has some thousand.
 constexpr std::size_t longest_list = 1000;

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "support/json.hpp"
 #include "topology/node/topology.hpp"
 
 namespace dllaunch {
@@ -18,6 +17,6 @@ struct ShapedNode {
 
 /// `shape` has passed the schema (node_types.NAME). What the node keeps in reserve is not in the
 /// topology's allowed CPUs. A device's `near` is widened to whole cores.
-ShapedNode shape_node(const nlohmann::ordered_json& shape, const std::string& source);
+ShapedNode shape_node(const Json& shape, const std::string& source);
 
 }  // namespace dllaunch

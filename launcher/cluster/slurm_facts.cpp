@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/slurm/slurm_json.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -110,10 +110,10 @@ Result<Recording> read_recording(std::string_view recorded) {
     stream.clear();
     stream.seekg(static_cast<std::streamoff>(at));
     try {
-      nlohmann::json document;
-      stream >> document;
-      add_slurm_json(document, recording.json);
-    } catch (const nlohmann::json::exception& problem) {
+      std::size_t length = 0;
+      add_slurm_json(Json::parse_first(recorded.substr(at), length), recording.json);
+      at += length;
+    } catch (const JsonError& problem) {
       return Error{ErrorKind::bad_request,
                    fmt::format("it is JSON, but damaged: {}", problem.what()),
                    "record it again: nothing but the commands' output may be in it"};

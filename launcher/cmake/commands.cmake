@@ -1,5 +1,5 @@
 # dllaunch_commands(TARGET GROUP "title" name ... [GROUP "title" name ...]...)
-# Adds cli/commands/NAME.cpp of every name to TARGET and writes the table behind commands() and command_groups().
+# Adds cli/commands/NAME.cpp of every name to TARGET and writes the table behind command_groups().
 # A table written by the build cannot be dropped by the linker, as static registrars can.
 function(dllaunch_commands target)
   set(declarations "")
@@ -41,7 +41,6 @@ const CommandGroup groups[] = {
 @groups@};
 }  // namespace
 
-std::span<const Command* const> commands() { return table; }
 std::span<const CommandGroup> command_groups() { return groups; }
 
 }  // namespace dllaunch

@@ -1,9 +1,11 @@
+#include "launcher/config/diagnostics.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "launcher/base/utf8.hpp"
-#include "launcher/job/job_file.hpp"
 
 namespace dllaunch {
 namespace {

@@ -13,8 +13,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Not std::regex: it recurses once a character and overflows the stack on long text.
 class Pattern {
  public:

@@ -14,8 +14,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string below(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
 }

@@ -5,9 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/config/yaml_tree.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -25,14 +24,12 @@ class SchemaWalk {
  public:
   explicit SchemaWalk(std::string whole = "a job file") : whole_(std::move(whole)) {}
 
-  nlohmann::ordered_json complete(const nlohmann::ordered_json& schema, const YamlNode& root);
+  Json complete(const Json& schema, const YamlNode& root);
 
   /// In the order of their places.
   std::vector<YamlProblem> problems() &&;
 
  private:
-  using Json = nlohmann::ordered_json;
-
   Json value(const Json& all_forms, const std::string& path, const YamlNode& node);
   Json absent(const Json& schema);
   Json block(const Json& schema, const std::string& path, const YamlNode& node);

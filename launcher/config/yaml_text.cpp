@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
+#include "support/json.hpp"
+
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A word that begins with a letter and is none of those that YAML 1.1 or 1.2 reads as something
 /// else. Everything beyond such words is quoted.

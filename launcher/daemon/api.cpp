@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "launcher/base/split.hpp"
 #include "launcher/base/terminal_text.hpp"
 #include "launcher/base/version.hpp"
 #include "launcher/daemon/curve.hpp"
@@ -16,12 +15,11 @@
 #include "launcher/daemon/page.hpp"
 #include "launcher/daemon/run_text.hpp"
 #include "launcher/monitor/run_status.hpp"
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Paths and logs may be any bytes, JSON is UTF-8. curl prints it to a terminal.
 ApiAnswer json_answer(const Json& document, int status = 200) {
@@ -80,11 +78,7 @@ std::optional<std::int64_t> number_in(const ApiRequest& request, const char* key
                                       std::int64_t otherwise) {
   const auto found = request.query.find(key);
   if (found == request.query.end()) return otherwise;
-  std::int64_t value = 0;
-  const auto& words = found->second;
-  const auto [end, problem] = std::from_chars(words.data(), words.data() + words.size(), value);
-  if (problem != std::errc() || end != words.data() + words.size()) return std::nullopt;
-  return value;
+  return parse_number<std::int64_t>(found->second);
 }
 
 ApiAnswer not_found() {
@@ -109,11 +103,8 @@ Result<std::optional<RunRecord>> find_run(Store& store, const std::string& word)
     if (!named || *named) return named;
   }
   const std::string_view digits = std::string_view(word).substr(by_id ? mark.size() : 0);
-  std::int64_t id = 0;
-  const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-  if (problem != std::errc() || end != digits.data() + digits.size())
-    return std::optional<RunRecord>();
-  return store.find_id(id);
+  const auto id = parse_number<std::int64_t>(digits);
+  return id ? store.find_id(*id) : std::optional<RunRecord>();
 }
 
 /// Ranks to GPUs, CPUs and NUMA nodes: what plan.json says of one node.
@@ -122,9 +113,8 @@ Json binding_of(System& system, const RunDir& dir) {
   struct stat info {};
   if (stat(dir.plan_json().c_str(), &info) != 0 || info.st_size > most_bytes) return {};
   const auto plan_text = system.read_file(dir.plan_json());
-  const Json plan = plan_text ? Json::parse(*plan_text, nullptr, false) : Json();
-  const auto binding = plan.is_object() ? plan.value("binding", Json()) : Json();
-  return is_too_deep(binding) ? Json() : binding;
+  const auto plan = plan_text ? json_object_in(*plan_text) : Json();
+  return plan.is_object() ? plan.value("binding", Json()) : Json();
 }
 
 ApiAnswer part_of_file(const ApiRequest& request, const RunDir& dir, const std::string& log) {

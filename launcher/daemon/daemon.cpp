@@ -20,7 +20,6 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "launcher/daemon/api.hpp"
@@ -28,13 +27,13 @@
 #include "launcher/daemon/log_file.hpp"
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/store.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
 
 namespace dllaunch {
 namespace {
 
 /// Unix seconds as they were when we started, and the time since: a clock that nobody sets.
-double unix_seconds() {
+double steady_unix_seconds() {
   using Seconds = std::chrono::duration<double>;
   static const auto begin = std::chrono::steady_clock::now();
   static const Seconds at_begin = std::chrono::system_clock::now().time_since_epoch();
@@ -154,39 +153,48 @@ Result<Ok> write_secret(const std::string& path, const std::string& secret) {
   return written;
 }
 
-Result<Ok> serve(int fd, const Listener& listener, Api& api, std::unique_ptr<HttpServer>& server) {
-  auto started = HttpServer::start(fd, listener, api, {});
-  if (!started) return std::move(started).error();
-  server = *std::move(started);
-  return Ok{};
+struct TcpListener {
+  int fd = -1;
+  Listener listener = {};
+};
+
+Result<TcpListener> listen_on_tcp(const DaemonPaths& paths, int port) {
+  auto listening = listen_on_loopback(port);
+  if (!listening) return std::move(listening).error();
+  TcpListener tcp{.fd = listening->first,
+                  .listener = {.port = listening->second, .token = new_secret()}};
+  if (auto kept = write_secret(paths.token(), tcp.listener.token); !kept) {
+    close(tcp.fd);
+    return std::move(kept).error();
+  }
+  return tcp;
 }
 
 Result<Servers> open_listeners(System& system, const DaemonPaths& paths,
                                const DaemonSettings& settings, Api& api) {
   Servers servers;
-  Listener tcp;
-  int tcp_fd = -1;
   unlink(paths.token().c_str());
+  std::optional<TcpListener> tcp;
   if (settings.port >= 0) {
-    auto listening = listen_on_loopback(settings.port);
+    auto listening = listen_on_tcp(paths, settings.port);
     if (!listening) return std::move(listening).error();
-    std::tie(tcp_fd, servers.port) = *listening;
-    tcp = {.port = servers.port, .token = new_secret()};
+    tcp = *std::move(listening);
+    servers.port = tcp->listener.port;
     // Before anybody can ask.
     api.set_port(servers.port);
-    if (auto kept = write_secret(paths.token(), tcp.token); !kept) {
-      close(tcp_fd);
-      return std::move(kept).error();
-    }
   }
-  auto done = [&]() -> Result<Ok> {
-    auto fd = listen_locally(system, paths);
-    if (!fd) return std::move(fd).error();
-    return serve(*fd, {}, api, servers.local);
-  }();
-  if (!done && tcp_fd >= 0) close(tcp_fd);
-  if (done && tcp_fd >= 0) done = serve(tcp_fd, tcp, api, servers.tcp);
-  if (!done) return std::move(done).error();
+  const auto fd = listen_locally(system, paths);
+  auto local =
+      fd ? HttpServer::start(*fd, {}, api, {}) : Result<std::unique_ptr<HttpServer>>(fd.error());
+  if (!local) {
+    if (tcp) close(tcp->fd);
+    return std::move(local).error();
+  }
+  servers.local = *std::move(local);
+  if (!tcp) return servers;
+  auto served = HttpServer::start(tcp->fd, tcp->listener, api, {});
+  if (!served) return std::move(served).error();
+  servers.tcp = *std::move(served);
   return servers;
 }
 
@@ -199,7 +207,7 @@ Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSett
   mallopt(M_ARENA_MAX, 1);
   std::signal(SIGPIPE, SIG_IGN);
   WakeEvent wake_event;
-  const double began_s = unix_seconds();
+  const double began_s = steady_unix_seconds();
   auto store = Store::open(paths.store(), began_s);
   if (!store) return std::move(store).error();
   RunWatch watch(system, **store, paths, settings);
@@ -211,7 +219,7 @@ Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSett
           {.snapshot = [&watch] { return watch.snapshot(); },
            .wake = [&wake_event] { wake_event.notify(); },
            .stop = [&wake_event] { wake_event.stop(); },
-           .now_s = unix_seconds,
+           .now_s = steady_unix_seconds,
            .answers = [&watch](const std::string& dir) { return watch.answers(dir); }});
   auto servers = open_listeners(system, paths, settings, api);
   if (!servers) return std::move(servers).error();
@@ -226,7 +234,7 @@ Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSett
                                       servers->port, paths.token())));
   const Renewal renewal(system, lock, wake_event);
   while (!wake_event.stopped()) {
-    const double now_s = unix_seconds();
+    const double now_s = steady_unix_seconds();
     watch.look(now_s);
     malloc_trim(0);
     if (turn_over(paths.log())) system.log("dllaunch: the log goes on here\n");

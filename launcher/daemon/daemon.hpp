@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "launcher/daemon/daemon_lock.hpp"
-#include "launcher/daemon/paths.hpp"
-#include "launcher/daemon/settings.hpp"
+#include "launcher/daemon/client/daemon_lock.hpp"
+#include "launcher/daemon/client/paths.hpp"
+#include "launcher/daemon/client/settings.hpp"
 #include "launcher/os/system.hpp"
 
 namespace dllaunch {

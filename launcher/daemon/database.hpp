@@ -35,8 +35,8 @@ class Database {
   /// opened, or another process has it.
   static Result<Database> open(const std::string& path);
 
-  /// `sql` is one statement, a literal: it is prepared once. Its ?1, ?2, ... are `values`.
-  /// unavailable: the disk is full, the file system is gone.
+  /// `sql` is one statement that lives as long as the program: it is prepared once. Its ?1, ?2, ...
+  /// are `values`. unavailable: the disk is full, the file system is gone.
   Result<std::vector<Row>> run(std::string_view sql, const std::vector<Cell>& values = {});
   /// Of the last INSERT.
   std::int64_t last_id() const;

@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "launcher/base/exit_code.hpp"
 #include "launcher/base/terminal_text.hpp"
-#include "launcher/cli/command.hpp"
 #include "launcher/daemon/daemon.hpp"
 #include "launcher/os/background.hpp"
 #include "launcher/os/posix_system.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 
 namespace dllaunch {
 namespace {
@@ -31,7 +31,7 @@ std::optional<RunAction> final_end(const EndedJob& ended) {
   if (ended.exit_code == exit_code::do_not_requeue)
     return give_up("it ended with exit code 93: never again");
   if (ended.status == RunStatus::failed && ended.forgotten)
-    return give_up("Slurm has forgotten how it ended; dllaunch run, or requeue, goes on with it");
+    return give_up("Slurm has forgotten how it ended; dllaunch run, or requeue, continues it");
   if (ended.status == RunStatus::failed) return give_up("it failed by itself, and would again");
   if (ended.status == RunStatus::out_of_memory)
     return give_up("it ran out of memory, and would again");
@@ -71,7 +71,7 @@ std::optional<RunAction> hopeless(const EndedJob& ended, const RunPast& past, co
 std::string why_again(const EndedJob& ended) {
   switch (ended.status) {
     case RunStatus::timeout:
-      return "its time was up; it goes on from its checkpoint";
+      return "its time was up; it resumes from its checkpoint";
     case RunStatus::preempted:
       return "it was preempted and not requeued";
     case RunStatus::cancelled:

@@ -8,16 +8,17 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "launcher/daemon/run_watch.hpp"
 #include "launcher/daemon/usage.hpp"
 #include "launcher/job/job_file.hpp"
-#include "launcher/plan/sbatch_overrides.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/option_overrides.hpp"
+#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -81,6 +82,25 @@ RunStatus status_named(const std::string& word, RunStatus otherwise) {
   const auto* found = std::find_if(all.begin(), all.end(),
                                    [&](RunStatus status) { return to_string(status) == word; });
   return found == all.end() ? otherwise : *found;
+}
+
+bool is_slurm_job(const StoredRun& run) {
+  return run.plan.launcher == Launcher::slurm && !run.job_id.empty();
+}
+
+/// What decide() judges, but for what a user wishes.
+EndedJob ended_job_of(const StoredRun& run, const FinalState& final_state, RunStatus status,
+                      const std::string& job_id) {
+  const auto& jobs = final_state.jobs;
+  return {.status = status,
+          .exit_code = jobs.empty() ? final_state.outcome.exit_code : jobs.front().exit_code,
+          .array = run.plan.array.has_value(),
+          .slurm = true,
+          .canceller = canceller_of(jobs),
+          .new_checkpoint = has_new_checkpoint(run.dir, last_start_s(run, jobs)),
+          .completed = final_state.end_status == "completed" || finished_in_job(run.dir) == job_id,
+          .forgotten = jobs.empty(),
+          .stopped = stopped_in(read_journal(run.dir), job_id)};
 }
 
 }  // namespace
@@ -267,60 +287,52 @@ void RunWatch::finish(LiveRun& run, const std::string& event, double now_s) {
 /// Gone from the queue: how, and is it to be submitted again?
 void RunWatch::end(LiveRun& run, double now_s) {
   auto& record = run.record;
-  const auto stored = stored_status(run.files);
-  const bool slurm = run.files.plan.launcher == Launcher::slurm;
   const bool judged = record.judged == record.job_id;
-  if (!slurm || run.files.job_id.empty() || (judged && !stored.empty())) {
+  const auto stored = stored_status(run.files);
+  if (!is_slurm_job(run.files) || (judged && !stored.empty())) {
     record.state = run_state_without_progress(run.files, queue_, now_s).state;
     record.over = true;
     if (record.ended_s == 0) record.ended_s = now_s;
     return;
   }
   if (--ends_left_ < 0) return;
-  auto final_state =
+  const auto final_state =
       stored.empty() ? finalize_run(system_, run.files) : read_final_state(system_, run.files);
-  if (!final_state) {
-    // Asked again in the next round, but not for ever.
-    if (run.unheard_since_s == 0) run.unheard_since_s = now_s;
-    if (now_s - run.unheard_since_s < day_s) return;
-    record.state = "ended";
-    record.decision = "not submitted again: " + final_state.error().what;
-    finish(run, "gave_up", now_s);
-    return;
-  }
-  if (!*final_state) {
-    // Somebody follows it and will say how it ended, or Slurm is not done with it.
-    record.state = "completing";
-    return;
-  }
-  const auto& outcome = (*final_state)->outcome;
-  const auto& jobs = (*final_state)->jobs;
-  const auto status = status_named(stored, outcome.status);
+  if (!final_state) return wait_for_answer(run, final_state.error(), now_s);
+  // Somebody follows it and will say how it ended, or Slurm is not done with it.
+  record.state = "completing";
+  if (!*final_state) return;
+  note_end(run, **final_state, status_named(stored, (*final_state)->outcome.status), now_s);
+  if (judged)
+    record.over = true;
+  else
+    judge(run, now_s);
+}
+
+/// Asked again in the next round, but not for ever.
+void RunWatch::wait_for_answer(LiveRun& run, const Error& why, double now_s) {
+  if (run.unheard_since_s == 0) run.unheard_since_s = now_s;
+  if (now_s - run.unheard_since_s < day_s) return;
+  run.record.state = "ended";
+  run.record.decision = "not submitted again: " + why.what;
+  finish(run, "gave_up", now_s);
+}
+
+void RunWatch::note_end(LiveRun& run, const FinalState& final_state, RunStatus status,
+                        double now_s) {
+  auto& record = run.record;
+  const auto& outcome = final_state.outcome;
+  const auto& jobs = final_state.jobs;
   record.state = to_string(status);
   record.reason = outcome.reason;
   record.seconds = outcome.seconds;
   if (auto kept = store_.used(record.job_id, gpu_hours(run.files.plan, outcome.seconds), now_s);
       !kept)
     system_.log("dllaunch: " + kept.error().what + "\n");
-  if (judged) {
-    record.over = true;
-    return;
-  }
-  const auto& dir = run.files.dir;
-  run.ended = EndedJob{.status = status,
-                       .exit_code = jobs.empty() ? outcome.exit_code : jobs.front().exit_code,
-                       .array = run.files.plan.array.has_value(),
-                       .slurm = slurm,
-                       .canceller = canceller_of(jobs),
-                       .cancel_wished = record.cancelled,
-                       .new_checkpoint = has_new_checkpoint(dir, last_start_s(run.files, jobs)),
-                       .completed = (*final_state)->end_status == "completed" ||
-                                    finished_in_job(dir) == record.job_id,
-                       .forgotten = jobs.empty(),
-                       .stopped = stopped_in(read_journal(dir), record.job_id)};
+  if (record.judged == record.job_id) return;
+  run.ended = ended_job_of(run.files, final_state, status, record.job_id);
   if (status == RunStatus::node_fail && !jobs.empty())
     note_lost_nodes(run, jobs.front().nodes, now_s);
-  judge(run, now_s);
 }
 
 void RunWatch::judge(LiveRun& run, double now_s) {

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "launcher/daemon/poll_interval.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -40,7 +40,7 @@ int jobs_in_line(const std::string& id) {
 }
 
 /// Of a run that was over before anybody looked: what its last line of the list should say.
-void take_summary(const nlohmann::ordered_json& summary, RunRecord& record) {
+void take_summary(const Json& summary, RunRecord& record) {
   if (!summary.is_object()) return;
   const auto number = [&](const char* key) -> std::optional<double> {
     const auto found = summary.find(key);

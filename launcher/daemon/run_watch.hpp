@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "launcher/daemon/client/settings.hpp"
 #include "launcher/daemon/event_watch.hpp"
 #include "launcher/daemon/folder_probe.hpp"
 #include "launcher/daemon/policy.hpp"
-#include "launcher/daemon/settings.hpp"
 #include "launcher/daemon/store.hpp"
 #include "launcher/daemon/submitter.hpp"
 #include "launcher/monitor/run_state.hpp"
@@ -98,6 +98,8 @@ class RunWatch {
   void take_progress(LiveRun& run);
   void note_lost_nodes(LiveRun& run, const std::string& where, double now_s);
   void end(LiveRun& run, double now_s);
+  void wait_for_answer(LiveRun& run, const Error& why, double now_s);
+  void note_end(LiveRun& run, const FinalState& final_state, RunStatus status, double now_s);
   void judge(LiveRun& run, double now_s);
   void submit(LiveRun& run, const std::string& reason, double now_s);
   void grant(LiveRun& run, const RunState& run_state, double now_s);

@@ -1,6 +1,7 @@
 #include "launcher/daemon/store.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -34,75 +35,169 @@ CREATE TABLE usage(job_id TEXT PRIMARY KEY, time REAL, gpu_hours REAL);
 CREATE TABLE notices(id INTEGER PRIMARY KEY, time REAL, event TEXT, run TEXT, words TEXT);
 )";
 
-constexpr std::string_view insert_run =
-    "INSERT INTO runs VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-    "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)";
-// What a user wished meanwhile is not undone by a look that began before.
-constexpr std::string_view update_run =
-    "UPDATE runs SET dir=?2, name=?3, job=?4, launcher=?5, state=?6, job_id=?7, "
-    " over=CASE WHEN wished > ?20 THEN 0 ELSE ?8 END, judged=?9,"
-    " began=?10, ended=?11, seconds=?12, place=?13, reason=?14, decision=?15, submissions=?16,"
-    " barren=?17, system_cancels=?18, wish=CASE WHEN wished > ?20 THEN wish ELSE ?19 END,"
-    " wished=max(wished, ?20), cancelled=?21, epoch=?22, step=?23,"
-    " loss=?24, val_accuracy=?25, images_per_s=?26 WHERE id=?1";
-
-std::vector<Cell> cells_of(const RunRecord& run) {
-  const auto number = [](auto value) { return Cell(static_cast<std::int64_t>(value)); };
-  return {number(run.id),
-          run.dir,
-          run.name,
-          run.job,
-          run.launcher,
-          run.state,
-          run.job_id,
-          number(run.over),
-          run.judged,
-          run.began_s,
-          run.ended_s,
-          run.seconds,
-          run.where,
-          run.reason,
-          run.decision,
-          number(run.submissions),
-          number(run.without_progress),
-          number(run.system_cancels),
-          run.wish,
-          run.wished_s,
-          number(run.cancelled),
-          run.epoch,
-          run.step,
-          run.loss,
-          run.val_accuracy,
-          run.images_per_s};
+/// Each column of `runs` with the field that it holds.
+template <typename Run, typename Visit>
+void visit_columns_of_run(Run& run, const Visit& visit) {
+  visit("id", run.id);
+  visit("dir", run.dir);
+  visit("name", run.name);
+  visit("job", run.job);
+  visit("launcher", run.launcher);
+  visit("state", run.state);
+  visit("job_id", run.job_id);
+  visit("over", run.over);
+  visit("judged", run.judged);
+  visit("began", run.began_s);
+  visit("ended", run.ended_s);
+  visit("seconds", run.seconds);
+  visit("place", run.where);
+  visit("reason", run.reason);
+  visit("decision", run.decision);
+  visit("submissions", run.submissions);
+  visit("barren", run.without_progress);
+  visit("system_cancels", run.system_cancels);
+  visit("wish", run.wish);
+  visit("wished", run.wished_s);
+  visit("cancelled", run.cancelled);
+  visit("epoch", run.epoch);
+  visit("step", run.step);
+  visit("loss", run.loss);
+  visit("val_accuracy", run.val_accuracy);
+  visit("images_per_s", run.images_per_s);
 }
 
+/// The same of `submissions`.
+template <typename Submission, typename Visit>
+void visit_columns_of_submission(Submission& submission, const Visit& visit) {
+  visit("token", submission.token);
+  visit("run", submission.run);
+  visit("reason", submission.reason);
+  visit("intended", submission.intended_s);
+  visit("state", submission.state);
+  visit("job_id", submission.job_id);
+  visit("words", submission.words);
+  visit("exclude", submission.exclude);
+  visit("judged", submission.judged);
+}
+
+Cell cell_of(const std::string& field) {
+  return field;
+}
+Cell cell_of(double field) {
+  return field;
+}
+template <typename Whole>
+Cell cell_of(Whole field) {
+  return static_cast<std::int64_t>(field);
+}
+
+void take(const Cell& cell, std::string& field) {
+  field = text(cell);
+}
+void take(const Cell& cell, double& field) {
+  field = real(cell);
+}
+void take(const Cell& cell, bool& field) {
+  field = whole(cell) != 0;
+}
+void take(const Cell& cell, SubmissionState& field) {
+  constexpr auto last = static_cast<std::int64_t>(SubmissionState::never_sent);
+  field = static_cast<SubmissionState>(std::clamp<std::int64_t>(whole(cell), 0, last));
+}
+template <typename Whole>
+void take(const Cell& cell, Whole& field) {
+  field = static_cast<Whole>(whole(cell));
+}
+
+using Names = std::vector<std::string>;
+
+Names columns_of_run() {
+  Names names;
+  visit_columns_of_run(RunRecord{}, [&](const char* name, auto&&) { names.emplace_back(name); });
+  return names;
+}
+
+Names columns_of_submission() {
+  Names names;
+  visit_columns_of_submission(Submission{},
+                              [&](const char* name, auto&&) { names.emplace_back(name); });
+  return names;
+}
+
+/// "?3" where `name` is the third.
+std::string place_of(const Names& names, std::string_view name) {
+  return fmt::format("?{}", std::find(names.begin(), names.end(), name) - names.begin() + 1);
+}
+
+std::string places_of(const Names& names) {
+  Names places;
+  for (const auto& name : names) places.push_back(place_of(names, name));
+  return fmt::format("{}", fmt::join(places, ", "));
+}
+
+/// `insert`: "INSERT INTO runs".
+std::string with_values(std::string_view insert, const Names& names) {
+  return fmt::format("{}({}) VALUES({})", insert, fmt::join(names, ", "), places_of(names));
+}
+
+std::string select_runs(std::string_view condition) {
+  return fmt::format("SELECT {} FROM runs {}", fmt::join(columns_of_run(), ", "), condition);
+}
+
+std::string select_submissions(std::string_view condition) {
+  return fmt::format("SELECT {} FROM submissions {}", fmt::join(columns_of_submission(), ", "),
+                     condition);
+}
+
+/// What a user wished meanwhile is not undone by a look that began before.
+std::string update_run() {
+  const auto names = columns_of_run();
+  const auto wished = place_of(names, "wished");
+  Names changes;
+  for (const auto& name : names) {
+    auto value = place_of(names, name);
+    if (name == "over")
+      value = fmt::format("CASE WHEN wished > {} THEN 0 ELSE {} END", wished, value);
+    if (name == "wish")
+      value = fmt::format("CASE WHEN wished > {} THEN wish ELSE {} END", wished, value);
+    if (name == "wished") value = fmt::format("max(wished, {})", wished);
+    if (name != "id") changes.push_back(fmt::format("{}={}", name, value));
+  }
+  return fmt::format("UPDATE runs SET {} WHERE id={}", fmt::join(changes, ", "),
+                     place_of(names, "id"));
+}
+
+/// A new run has no id yet: the database gives it one.
+std::vector<Cell> cells_of(const RunRecord& run) {
+  std::vector<Cell> cells;
+  visit_columns_of_run(run,
+                       [&](const char*, const auto& field) { cells.push_back(cell_of(field)); });
+  if (run.id == 0) cells.front() = Cell();
+  return cells;
+}
+
+std::vector<Cell> cells_of(const Submission& submission) {
+  std::vector<Cell> cells;
+  visit_columns_of_submission(
+      submission, [&](const char*, const auto& field) { cells.push_back(cell_of(field)); });
+  return cells;
+}
+
+/// Of select_runs().
 RunRecord run_of(const Row& row) {
-  return {.id = whole(row[0]),
-          .dir = text(row[1]),
-          .name = text(row[2]),
-          .job = text(row[3]),
-          .launcher = text(row[4]),
-          .state = text(row[5]),
-          .job_id = text(row[6]),
-          .over = whole(row[7]) != 0,
-          .judged = text(row[8]),
-          .began_s = real(row[9]),
-          .ended_s = real(row[10]),
-          .seconds = real(row[11]),
-          .where = text(row[12]),
-          .reason = text(row[13]),
-          .decision = text(row[14]),
-          .submissions = static_cast<int>(whole(row[15])),
-          .without_progress = static_cast<int>(whole(row[16])),
-          .system_cancels = static_cast<int>(whole(row[17])),
-          .wish = text(row[18]),
-          .wished_s = real(row[19]),
-          .cancelled = whole(row[20]) != 0,
-          .epoch = whole(row[21]),
-          .step = whole(row[22]),
-          .loss = real(row[23]),
-          .val_accuracy = real(row[24]),
-          .images_per_s = real(row[25])};
+  RunRecord run;
+  std::size_t at = 0;
+  visit_columns_of_run(run, [&](const char*, auto& field) { take(row.at(at++), field); });
+  return run;
+}
+
+/// Of select_submissions().
+Submission submission_of(const Row& row) {
+  Submission submission;
+  std::size_t at = 0;
+  visit_columns_of_submission(submission,
+                              [&](const char*, auto& field) { take(row.at(at++), field); });
+  return submission;
 }
 
 Result<std::vector<RunRecord>> runs_of(Result<std::vector<Row>> rows) {
@@ -122,17 +217,7 @@ Result<std::optional<RunRecord>> first_of(Result<std::vector<RunRecord>> found) 
 Result<std::vector<Submission>> submissions_in(Result<std::vector<Row>> rows) {
   if (!rows) return std::move(rows).error();
   std::vector<Submission> found;
-  for (const auto& row : *rows)
-    found.push_back({.token = text(row[0]),
-                     .run = whole(row[1]),
-                     .judged = text(row[8]),
-                     .reason = text(row[2]),
-                     .intended_s = real(row[3]),
-                     .state = static_cast<SubmissionState>(std::clamp<std::int64_t>(
-                         whole(row[4]), 0, static_cast<int>(SubmissionState::never_sent))),
-                     .job_id = text(row[5]),
-                     .words = text(row[6]),
-                     .exclude = text(row[7])});
+  for (const auto& row : *rows) found.push_back(submission_of(row));
   return found;
 }
 
@@ -190,17 +275,17 @@ Result<Ok> Store::make_tables(double now_s) {
 }
 
 Result<std::int64_t> Store::write(const RunRecord& run) {
-  auto written = database_.run(run.id == 0 ? insert_run : update_run, cells_of(run));
+  static const auto insert = with_values("INSERT INTO runs", columns_of_run());
+  static const auto update = update_run();
+  auto written = database_.run(run.id == 0 ? insert : update, cells_of(run));
   if (!written) return std::move(written).error();
   return run.id == 0 ? database_.last_id() : run.id;
 }
 
 Result<Ok> Store::write(const Submission& submission) {
-  return done(
-      database_.run("INSERT OR REPLACE INTO submissions VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-                    {submission.token, submission.run, submission.reason, submission.intended_s,
-                     static_cast<std::int64_t>(submission.state), submission.job_id,
-                     submission.words, submission.exclude, submission.judged}));
+  static const auto insert =
+      with_values("INSERT OR REPLACE INTO submissions", columns_of_submission());
+  return done(database_.run(insert, cells_of(submission)));
 }
 
 Result<std::int64_t> Store::save(const RunRecord& run) {
@@ -226,25 +311,27 @@ Result<Ok> Store::decide(const Transition& decision) {
 
 Result<std::vector<RunRecord>> Store::live_runs() {
   const std::lock_guard guard(mutex_);
-  return runs_of(database_.run("SELECT * FROM runs WHERE over = 0"));
+  static const auto sql = select_runs("WHERE over = 0");
+  return runs_of(database_.run(sql));
 }
 
 Result<std::vector<RunRecord>> Store::runs(std::size_t most, std::int64_t before) {
   const std::lock_guard guard(mutex_);
   constexpr std::int64_t all = INT64_MAX;
-  return runs_of(database_.run("SELECT * FROM runs WHERE id < ?1 ORDER BY id DESC LIMIT ?2",
-                               {before > 0 ? before : all, static_cast<std::int64_t>(most)}));
+  static const auto sql = select_runs("WHERE id < ?1 ORDER BY id DESC LIMIT ?2");
+  return runs_of(database_.run(sql, {before > 0 ? before : all, static_cast<std::int64_t>(most)}));
 }
 
 Result<std::optional<RunRecord>> Store::find(const std::string& name) {
   const std::lock_guard guard(mutex_);
-  return first_of(runs_of(database_.run(
-      "SELECT * FROM runs WHERE name = ?1 OR dir = ?1 ORDER BY id DESC LIMIT 1", {name})));
+  static const auto sql = select_runs("WHERE name = ?1 OR dir = ?1 ORDER BY id DESC LIMIT 1");
+  return first_of(runs_of(database_.run(sql, {name})));
 }
 
 Result<std::optional<RunRecord>> Store::find_id(std::int64_t id) {
   const std::lock_guard guard(mutex_);
-  return first_of(runs_of(database_.run("SELECT * FROM runs WHERE id = ?1", {id})));
+  static const auto sql = select_runs("WHERE id = ?1");
+  return first_of(runs_of(database_.run(sql, {id})));
 }
 
 Result<std::vector<Store::Count>> Store::counts() {
@@ -267,20 +354,20 @@ Result<Ok> Store::wish(std::int64_t run, const std::string& what, double now_s) 
 
 Result<std::vector<Submission>> Store::open_submissions() {
   const std::lock_guard guard(mutex_);
-  return submissions_in(database_.run("SELECT * FROM submissions WHERE state = 0"));
+  static const auto sql = select_submissions("WHERE state = 0");
+  return submissions_in(database_.run(sql));
 }
 
 Result<std::vector<Submission>> Store::never_sent(double since_s) {
   const std::lock_guard guard(mutex_);
-  return submissions_in(
-      database_.run("SELECT * FROM submissions WHERE state = 3 AND intended >= ?1", {since_s}));
+  static const auto sql = select_submissions("WHERE state = 3 AND intended >= ?1");
+  return submissions_in(database_.run(sql, {since_s}));
 }
 
 Result<std::vector<Submission>> Store::submissions_of(std::int64_t run, std::size_t most) {
   const std::lock_guard guard(mutex_);
-  return submissions_in(
-      database_.run("SELECT * FROM submissions WHERE run = ?1 ORDER BY intended DESC LIMIT ?2",
-                    {run, static_cast<std::int64_t>(most)}));
+  static const auto sql = select_submissions("WHERE run = ?1 ORDER BY intended DESC LIMIT ?2");
+  return submissions_in(database_.run(sql, {run, static_cast<std::int64_t>(most)}));
 }
 
 Result<Ok> Store::save(const Submission& submission) {
@@ -324,7 +411,7 @@ Result<double> Store::gpu_hours(double since_s) {
 
 Result<std::optional<Notice>> Store::next_notice() {
   const std::lock_guard guard(mutex_);
-  auto rows = database_.run("SELECT * FROM notices ORDER BY id LIMIT 1");
+  auto rows = database_.run("SELECT id, time, event, run, words FROM notices ORDER BY id LIMIT 1");
   if (!rows) return std::move(rows).error();
   if (rows->empty()) return std::optional<Notice>();
   const auto& row = rows->front();

@@ -10,10 +10,11 @@
 
 #include "launcher/daemon/policy.hpp"
 #include "launcher/launch/submission.hpp"
-#include "launcher/plan/sbatch_overrides.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/option_overrides.hpp"
+#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
@@ -123,12 +124,12 @@ Result<Ok> Submitter::send(RunRecord& run, const RunRecord& before, Submission& 
   const auto summary = system_.read_file(dir.summary());
   forget_summary(dir);
   lock->share_with_children(true);
-  auto id = submit_job(system_, dir.sbatch_script(), more);
+  const auto [id, refused] = submit_job(system_, dir.sbatch_script(), more);
   lock->share_with_children(false);
   if (id) return adopt(run, submission, *id, now_s);
   submission.words = id.error().what;
   system_.log(fmt::format("{}: {}\n", run.name, submission.words));
-  if (!is_refusal(id.error())) return Ok{};
+  if (!refused) return Ok{};
   if (auto put_back = summary ? write_file(dir.summary(), *summary) : Result<Ok>(Ok{}); !put_back)
     system_.log("dllaunch: warning: " + put_back.error().what + "\n");
   submission.state = SubmissionState::refused;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "launcher/daemon/daemon_lock.hpp"
-#include "launcher/daemon/paths.hpp"
+#include "launcher/daemon/client/daemon_lock.hpp"
+#include "launcher/daemon/client/paths.hpp"
 #include "launcher/daemon/store.hpp"
 #include "launcher/os/system.hpp"
 

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "topology/node/topology.hpp"
 
 namespace dllaunch {
@@ -15,11 +14,10 @@ namespace dllaunch {
 /// node with memory, and from each node to each GPU where there is a driver. A few seconds at most;
 /// what is left out then is said. {"host", "threads", "memory": [{"cpus", "numa", "local",
 /// "gb_per_s"}], "copies": [{"gpu", "pci", "numa", "local", "gb_per_s"}], "notes": []}
-nlohmann::ordered_json bench_node(const Topology& topology, const std::vector<IdSet>& ranks,
-                                  const std::string& host);
+Json bench_node(const Topology& topology, const std::vector<IdSet>& ranks, const std::string& host);
 
 /// bench_node()'s answers of all hosts as tables, with what the wrong node costs. Of more than
 /// three hosts the first three, and how many more there are.
-std::string render_bench(const nlohmann::ordered_json& hosts);
+std::string render_bench(const Json& hosts);
 
 }  // namespace dllaunch

@@ -48,7 +48,7 @@ void add_bench(const Topology& topology, const NodeObservation& node, Report& re
   std::vector<IdSet> cpus;
   for (const auto& rank : node.ranks)
     if (rank.rank >= 0) cpus.push_back(rank.cpus);
-  report.bench = nlohmann::ordered_json::array({bench_node(topology, cpus, node.host)});
+  report.bench = Json::array({bench_node(topology, cpus, node.host)});
 }
 
 /// What is the same for every step on the node is looked at once: its GPUs, and `bench`.

@@ -14,8 +14,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t most_rows = 16;
 constexpr std::size_t longest_text = 200;  // bytes, of another process
 constexpr std::chrono::milliseconds longest_wait{6000};

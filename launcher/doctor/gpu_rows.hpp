@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/gpu/sensors/gpu_reading.hpp"
+#include "support/json.hpp"
 #include "topology/discovery/gpu_inventory.hpp"
 #include "topology/node/topology.hpp"
 
@@ -30,9 +29,9 @@ std::vector<GpuRow> read_gpu_rows(const Topology& node, const std::string& host,
 /// {"host", "index", "pci", "name", "utilisation", "memory_used_bytes", "memory_total_bytes",
 /// "power_w", "power_limit_w", "sm_clock_mhz", "most_sm_clock_mhz", "temperature_c", "throttled":
 /// ["thermal"], "ecc_errors", "trouble"}; what is not known is null.
-nlohmann::ordered_json to_json(const GpuRow& row);
+Json to_json(const GpuRow& row);
 /// Nothing where it is no such object.
-std::optional<GpuRow> gpu_row_from_json(const nlohmann::ordered_json& document);
+std::optional<GpuRow> gpu_row_from_json(const Json& document);
 
 /// A table, those with trouble first; of more than 16 the first, and how many more there are. Empty
 /// without GPUs.

@@ -8,17 +8,16 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "launcher/doctor/numa_memory.hpp"
 #include "runtime/rank/binding.hpp"
 #include "support/isolated_call.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t copy_bytes = std::size_t{64} << 20;

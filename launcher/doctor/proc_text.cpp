@@ -1,9 +1,10 @@
 #include "launcher/doctor/proc_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <set>
+
+#include "launcher/base/split.hpp"
 
 namespace dllaunch {
 namespace {
@@ -31,14 +32,6 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 IdSet ids_in(std::string_view text) {
   auto ids = parse_id_list(text);
   return ids ? *std::move(ids) : IdSet{};
@@ -46,7 +39,7 @@ IdSet ids_in(std::string_view text) {
 
 std::optional<std::uint64_t> limit_in(std::string_view word) {
   if (word == "unlimited") return std::numeric_limits<std::uint64_t>::max();
-  return number_in<std::uint64_t>(word);
+  return parse_number<std::uint64_t>(word);
 }
 
 std::string_view file_name(std::string_view path) {
@@ -93,9 +86,9 @@ std::optional<ProcStatus> parse_proc_status(std::string_view text) {
     } else if (key == "State" && !value.empty()) {
       status.state = value.front();
     } else if (key == "PPid") {
-      status.parent = number_in<int>(value).value_or(0);
+      status.parent = parse_number<int>(value).value_or(0);
     } else if (key == "Threads") {
-      status.threads = number_in<int>(value).value_or(0);
+      status.threads = parse_number<int>(value).value_or(0);
     } else if (key == "Cpus_allowed_list") {
       status.cpus = ids_in(value);
       placed = true;
@@ -192,7 +185,7 @@ std::optional<IdSet> nvidia_devices_in(std::string_view devices_list) {
     if (kind != "c" || !numbers.starts_with(nvidia)) continue;
     const auto minor = numbers.substr(nvidia.size());
     if (minor == "*") return std::nullopt;
-    const auto device = number_in<int>(minor);
+    const auto device = parse_number<int>(minor);
     if (device && *device >= 0 && *device < control_device) devices.insert(*device);
   }
   return devices;

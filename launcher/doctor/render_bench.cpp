@@ -10,8 +10,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";

@@ -10,8 +10,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t longest_fact = 800;  // bytes
 constexpr std::size_t longest_command = 40;
 
@@ -223,7 +221,7 @@ Result<Report> report_from_json(const Json& document) {
     IdSet ranks;
     for (const Json& rank : item["ranks"]) ranks.insert(rank.get<int>());
     report.findings.push_back({.id = item["id"],
-                               .level = level_of(item["level"].get_ref<const std::string&>()),
+                               .level = level_of(item["level"].text()),
                                .ranks = std::move(ranks),
                                .job = item["job"],
                                .seen = item["seen"],

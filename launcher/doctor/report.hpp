@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/doctor/gpu_rows.hpp"
+#include "support/json.hpp"
 #include "topology/diagnosis/diagnosis.hpp"
 
 namespace dllaunch {
@@ -34,7 +33,7 @@ struct Report {
   std::vector<Finding> findings = {};
   std::vector<GpuRow> gpus = {};
   std::vector<std::pair<std::string, std::string>> unanswered = {};  // host, why
-  nlohmann::ordered_json bench = nullptr;  // a list, one entry a host; null: not measured
+  Json bench = nullptr;  // a list, one entry a host; null: not measured
 };
 
 /// Rows and findings of one job on one node. What strangers' processes are called and have in their
@@ -49,9 +48,9 @@ Level worst(const Report& report);
 
 /// contract.md `doctor --json`: host, ranks, findings, gpus, bench; where nodes did not answer,
 /// also those.
-nlohmann::ordered_json to_json(const Report& report);
+Json to_json(const Report& report);
 /// bad_request: not such a document.
-Result<Report> report_from_json(const nlohmann::ordered_json& document);
+Result<Report> report_from_json(const Json& document);
 
 /// A table of ranks, equal ones on one line; then findings, worst first; then one line of verdict.
 std::string render_report(const Report& report, int columns, bool color);

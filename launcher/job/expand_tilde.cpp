@@ -1,7 +1,8 @@
 #include "launcher/job/expand_tilde.hpp"
 
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -10,9 +11,9 @@ void expand(std::string& path, const std::string& home) {
   if (path == "~" || path.starts_with("~/")) path.replace(0, 1, home);
 }
 
-void expand_key(nlohmann::ordered_json& block, const char* key, const std::string& home) {
+void expand_key(Json& block, const char* key, const std::string& home) {
   if (block.is_object() && block.contains(key) && block[key].is_string())
-    expand(block[key].get_ref<std::string&>(), home);
+    expand(block[key].text(), home);
 }
 
 }  // namespace

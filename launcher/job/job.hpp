@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/job/recovery.hpp"
+#include "support/json.hpp"
 #include "topology/placement/placement.hpp"
 
 namespace dllaunch {
@@ -77,13 +76,13 @@ struct Job {
   std::vector<std::string> stage = {};    // directories and archives, as the user wrote them
   JobEnvironment environment;
   JobBinding binding;
-  nlohmann::ordered_json train;          // the resolved `train:` block; null with `run:`
+  Json train;                            // the resolved `train:` block; null with `run:`
   std::vector<std::string> run_command;  // argv; a string in the file is {"bash","-c",STRING}
   std::string framework = "none";        // none | pytorch | tensorflow | horovod | jax | ...
-  nlohmann::ordered_json runtime;        // the resolved `runtime:` block
+  Json runtime;                          // the resolved `runtime:` block
   bool stall_abort_written = false;      // by the user: with `run:`, that silence is a wedge
   Recovery recovery;
-  nlohmann::ordered_json resolved;  // the whole file with every default filled in
+  Json resolved;  // the whole file with every default filled in
 };
 
 }  // namespace dllaunch

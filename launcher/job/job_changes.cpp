@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Whole blocks and single keys below which everything may change. A new key of the job file
 /// matters until it is listed here: refusing too much is the safe mistake.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
@@ -12,6 +11,7 @@
 #include "launcher/config/yaml_scalar.hpp"
 #include "launcher/job/trainer_backends.hpp"
 #include "support/id_set.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {

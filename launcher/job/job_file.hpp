@@ -7,20 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/config/diagnostics.hpp"
 #include "launcher/job/job.hpp"
 
 namespace dllaunch {
-
-struct Diagnostic {
-  std::string file;     // as the user named it; "--set" for an override
-  int line = 0;         // 1-based
-  int column = 0;       // 1-based
-  std::string message;  // "unknown key 'nodez'; did you mean 'nodes'?"
-  std::string source;   // the offending line, without its newline
-};
-
-/// "FILE:LINE:COLUMN: error: MESSAGE", the line, a caret under the column; one after the other.
-std::string render(std::span<const Diagnostic> problems, bool color);
 
 struct ParsedJob {
   std::optional<Job> job;            // absent when there is a problem

@@ -6,8 +6,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 template <typename T>
 std::optional<T> unless_null(const Json& value) {
   if (value.is_null()) return std::nullopt;

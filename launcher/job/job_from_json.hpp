@@ -1,13 +1,12 @@
 // From the checked and completed job file to the typed Job.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/job/job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
 /// `resolved` has every key of job_schema() and fits it; anything else is a bug.
-Job job_from_json(nlohmann::ordered_json resolved);
+Job job_from_json(Json resolved);
 
 }  // namespace dllaunch

@@ -6,8 +6,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Patterns keep to what ECMAScript (JSON Schema) and POSIX (our check) read alike.
 constexpr const char* one_line_pattern = "^[^\x01-\x1f\x7f]+$";
 constexpr const char* time_pattern =
@@ -69,14 +67,13 @@ std::vector<JobKey> first_keys() {
   return {
       {.path = "name",
        .rules = name,
-       .doc = "what the run is called: in its directory, in Slurm's queue, in messages",
+       .doc = "name of the run, used for its directory, in Slurm's queue and in messages",
        .example = "resnet50-cifar10",
        .required = true},
       {.path = "cluster",
        .rules = name,
        .initial = "auto",
-       .doc = "a cluster profile's name or file; auto: the Slurm cluster that is here, else this "
-              "machine",
+       .doc = "name or file of a cluster profile; auto: the local Slurm cluster, else this machine",
        .example = "lumi-g"},
   };
 }
@@ -89,29 +86,29 @@ std::vector<JobKey> resource_keys() {
                 "a time as Slurm writes it: minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM "
                 "or D-HH:MM:SS"}};
   return {
-      {.path = "resources", .rules = block(), .doc = "what the job asks for"},
+      {.path = "resources", .rules = block(), .doc = "resources to request"},
       {.path = "resources.nodes", .rules = whole(1, 1'000'000), .initial = 1, .doc = "nodes"},
       {.path = "resources.gpus_per_node",
        .rules = automatic_or(whole(0, 1024)),
        .initial = "auto",
-       .doc = "GPUs on each node; auto: all that a node has"},
+       .doc = "GPUs on each node; auto: all of them"},
       {.path = "resources.ranks_per_node",
        .rules = automatic_or(whole(1, 65536)),
        .initial = "auto",
-       .doc = "processes on each node; auto: one per GPU, with device cpu one per NUMA node"},
+       .doc = "ranks on each node; auto: one per GPU, or with device cpu one per NUMA node"},
       {.path = "resources.device",
        .rules = words({"auto", "cuda", "hip", "cpu"}),
        .initial = "auto",
-       .doc = "what computes"},
+       .doc = "compute device"},
       {.path = "resources.cpus_per_rank",
        .rules = automatic_or(whole(1, 65536)),
        .initial = "auto",
-       .doc = "cores of each rank, near ones first; auto: its fair share of those that "
-              "binding.cores deals out"},
+       .doc = "cores per rank, the nearest first; auto: an equal share of the cores that "
+              "binding.cores assigns"},
       {.path = "resources.time",
        .rules = time,
        .initial = nullptr,
-       .doc = "time limit; absent, like the following: left to Slurm",
+       .doc = "time limit; if absent, left to Slurm (so are the next keys)",
        .example = "00:30:00"},
       {.path = "resources.partition",
        .rules = optional_line(),
@@ -121,7 +118,7 @@ std::vector<JobKey> resource_keys() {
       {.path = "resources.account",
        .rules = optional_line(),
        .initial = nullptr,
-       .doc = "account that pays",
+       .doc = "account to charge",
        .example = "project_1"},
       {.path = "resources.qos",
        .rules = optional_line(),
@@ -141,7 +138,7 @@ std::vector<JobKey> resource_keys() {
       {.path = "resources.exclude",
        .rules = optional_line(),
        .initial = nullptr,
-       .doc = "nodes to leave out",
+       .doc = "nodes to exclude",
        .example = "n[3-4]"},
       {.path = "resources.exclusive",
        .rules = flag(),
@@ -158,14 +155,13 @@ std::vector<JobKey> option_keys() {
       {.path = "resources.sbatch_extra",
        .rules = lines(sbatch_option, "a list of options"),
        .initial = Json::array(),
-       .doc =
-           "more options for sbatch, one #SBATCH line each; one that dllaunch writes too takes the "
-           "place of its line, \"!--requeue\" takes that line out",
+       .doc = "additional sbatch options, one #SBATCH line each; one that dllaunch also writes "
+              "replaces that line, \"!--requeue\" removes it",
        .example = Json::array({"--mail-type=END"})},
       {.path = "resources.srun_extra",
        .rules = lines(line(), "a list of arguments"),
        .initial = Json::array(),
-       .doc = "more arguments for srun; they take the place of ours, \"!--wait\" takes ours out",
+       .doc = "additional srun arguments; they override dllaunch's, \"!--wait\" removes one",
        .example = Json::array({"--mpi=pmix"})},
   };
 }
@@ -191,14 +187,13 @@ std::vector<JobKey> queue_keys() {
       {.path = "array",
        .rules = array,
        .initial = nullptr,
-       .doc = "numbers of a job array's tasks: one job each, at most as many at once as stands "
-              "after %",
+       .doc = "task numbers of a job array: one job each, at most the number after % at once",
        .example = "0-9%2"},
       {.path = "share",
        .rules = words({"private", "group"}),
        .initial = "private",
-       .doc = "who else may read the run directory: private: nobody; group: its group (copies of "
-              "the job file only where the job file is open to it)"},
+       .doc = "who else may read the run directory: private: no other user; group: its group "
+              "(copies of the job file only if the job file is group-readable)"},
       {.path = "stage",
        .rules = lines(source, "a list of directories or archives"),
        .initial = Json::array(),
@@ -218,7 +213,7 @@ std::vector<JobKey> environment_keys() {
       {"additionalProperties", value},
       {"x-expected", "a block of NAME: VALUE"}};
   return {
-      {.path = "environment", .rules = block(), .doc = "what is set up before the ranks start"},
+      {.path = "environment", .rules = block(), .doc = "environment of the ranks"},
       {.path = "environment.modules",
        .rules = lines(line(), "a list of modules"),
        .initial = Json::array(),
@@ -232,7 +227,7 @@ std::vector<JobKey> environment_keys() {
       {.path = "environment.variables",
        .rules = variables,
        .initial = Json::object(),
-       .doc = "environment variables of every rank; null takes out one that dllaunch would set",
+       .doc = "environment variables of every rank; null removes one that dllaunch would set",
        .example = {{"NCCL_DEBUG", "INFO"}}},
       {.path = "environment.container", .rules = block(), .doc = "a container for the ranks"},
       {.path = "environment.container.image",
@@ -243,11 +238,11 @@ std::vector<JobKey> environment_keys() {
       {.path = "environment.container.runtime",
        .rules = words({"apptainer", "singularity", "enroot"}),
        .initial = "apptainer",
-       .doc = "what starts it"},
+       .doc = "container runtime"},
       {.path = "environment.container.mounts",
        .rules = lines(line(), "a list of mounts"),
        .initial = Json::array(),
-       .doc = "paths to see inside: HOST or HOST:INSIDE or HOST:INSIDE:ro",
+       .doc = "paths visible inside: HOST or HOST:INSIDE or HOST:INSIDE:ro",
        .example = Json::array({"/scratch/data:/data:ro"})},
       {.path = "environment.setup",
        .rules = {{"type", Json::array({"string", "null"})}, {"maxLength", 65536}},
@@ -276,12 +271,12 @@ std::vector<JobKey> binding_keys() {
       {.path = "binding.mode",
        .rules = words({"cores", "core", "numa"}),
        .initial = "cores",
-       .doc = "cores: a share of them; core: a single one a rank; numa: whole NUMA nodes"},
+       .doc = "cores: a share of the cores; core: a single core per rank; numa: whole NUMA nodes"},
       {.path = "binding.cores",
        .rules = words({"auto", "near", "fill"}),
        .initial = "auto",
-       .doc = "near: only cores beside the rank's GPU; fill: these first, then what is left of the "
-              "node; auto: near, or fill up to resources.cpus_per_rank"},
+       .doc = "near: only cores near the rank's GPU; fill: these first, then the node's remaining "
+              "ones; auto: near, or fill up to resources.cpus_per_rank"},
       {.path = "binding.order",
        .rules = words({"gpu", "numa"}),
        .initial = "gpu",
@@ -293,7 +288,7 @@ std::vector<JobKey> binding_keys() {
       {.path = "binding.reserve",
        .rules = reserve,
        .initial = "auto",
-       .doc = "CPUs kept free for the system; auto: those that the cluster keeps",
+       .doc = "CPUs kept free for the system; auto: those that the cluster profile reserves",
        .example = "0,8,16"},
       {.path = "binding.masks",
        .rules = lines(mask, "a list of masks"),
@@ -313,25 +308,24 @@ std::vector<JobKey> last_keys() {
                  {"minItems", 1},
                  {"x-expected", "a shell command or a list of words"}},
        .initial = nullptr,
-       .doc =
-           "instead of train: any command, started once per rank; text is read by bash, a list is "
-           "taken word by word",
+       .doc = "instead of train: any command, started once per rank; text is run by bash, a list "
+              "is the command's argv",
        .example = "python train.py"},
       {.path = "framework",
        .rules = words({"none", "pytorch", "tensorflow", "horovod", "jax", "deepspeed", "mpi"}),
        .initial = "none",
-       .doc = "with run: whose variables the ranks find besides RANK, WORLD_SIZE and their like"},
+       .doc =
+           "with run: the framework whose variables the ranks get besides RANK, WORLD_SIZE etc."},
       {.path = "runtime", .rules = block(), .doc = "how ranks exchange gradients"},
       {.path = "runtime.allreduce",
        .rules = words({"auto", "solo", "hierarchical", "mpi", "nccl", "ring", "parameter-server"}),
        .initial = "auto",
-       .doc = "what sums gradients over ranks; auto: solo for one rank, else hierarchical"},
+       .doc = "communicator that reduces gradients; auto: solo for one rank, else hierarchical"},
       {.path = "runtime.bucket_mb",
        .rules = automatic_or({{"type", "number"}, {"exclusiveMinimum", 0}}),
        .initial = "auto",
-       .doc = "MiB of gradients in one collective; auto: the fastest of some sizes, tried in the "
-              "first "
-              "steps and remembered"},
+       .doc = "MiB of gradients per collective; auto: the fastest of some sizes, tried in the "
+              "first steps and remembered"},
       {.path = "runtime.overlap",
        .rules = flag(),
        .initial = true,
@@ -339,27 +333,26 @@ std::vector<JobKey> last_keys() {
       {.path = "runtime.compression",
        .rules = words({"none", "fp16", "bf16"}),
        .initial = "none",
-       .doc =
-           "the form in which gradients travel; what fp16 and bf16 round off comes with the next "
-           "step (docs/reducer.md)"},
+       .doc = "wire format of gradients; rounding errors of fp16 and bf16 are fed back in the next "
+              "step (docs/reducer.md)"},
       {.path = "runtime.gradient_lag",
        .rules = whole(0, 1),
        .initial = 0,
-       .doc = "1: a step's gradients are applied at the end of the next one, which hides their sum "
-              "behind a whole step"},
+       .doc = "1: a step's gradients are applied at the end of the next step, which hides the "
+              "reduction behind a whole step"},
       {.path = "runtime.stall_seconds",
        .rules = {{"type", "number"}, {"exclusiveMinimum", 0}},
        .initial = 60,
-       .doc = "seconds after which a collective is late: who keeps it waiting is named"},
+       .doc = "seconds after which a collective is late: the straggler is named"},
       {.path = "runtime.stall_abort_seconds",
        .rules = {{"type", "number"}, {"exclusiveMinimum", 0}},
        .initial = 600,
        .doc = "seconds after which a late collective ends the ranks; more than stall_seconds; with "
-              "run:, where the job file has it, seconds without output or heartbeat"},
+              "run:, only if set: seconds without output or heartbeat"},
       {.path = "runtime.timeline",
        .rules = flag(),
        .initial = false,
-       .doc = "record what each rank does when, for `dllaunch report RUN --timeline`"},
+       .doc = "record a timeline of every rank, for `dllaunch report RUN --timeline`"},
   };
 }
 
@@ -367,13 +360,12 @@ std::vector<JobKey> recovery_keys() {
   return {
       {.path = "recovery",
        .rules = block(),
-       .doc = "what happens when the ranks end before their work (docs/supervise.md)"},
+       .doc = "what happens when the ranks end before their work is done (docs/supervise.md)"},
       {.path = "recovery.signal",
        .rules = words({"USR1", "USR2", "TERM", "INT", "HUP"}),
        .initial = "USR2",
-       .doc =
-           "signal that asks the ranks to write a checkpoint and stop; with run: they get it only "
-           "where the job file has this block, for a program that does not know it dies of it"},
+       .doc = "signal that asks the ranks to write a checkpoint and stop; with run: sent only if "
+              "the job file has this block, because it kills a program without a handler"},
       {.path = "recovery.grace_seconds",
        .rules = whole(0, 65535),
        .initial = 120,
@@ -381,26 +373,23 @@ std::vector<JobKey> recovery_keys() {
       {.path = "recovery.max_restarts",
        .rules = whole(0, 1000),
        .initial = 3,
-       .doc = "how often the ranks are started again inside one allocation; with run: only where "
-              "the job file has this block"},
+       .doc = "maximum restarts of the ranks in one allocation; with run: only if the job file has "
+              "this block"},
       {.path = "recovery.requeue_on",
        .rules = lines(words({"timeout", "preempted", "node_fail"}),
                       "a list of timeout, preempted and node_fail"),
        .initial = Json::array({"timeout", "preempted", "node_fail"}),
-       .doc = "ends after which the job goes back into the queue; []: none, and Slurm does not "
-              "either"},
+       .doc = "endings after which the job is requeued; []: none (--no-requeue)"},
       {.path = "recovery.preflight",
        .rules = words({"restarts", "always", "never"}),
        .initial = "restarts",
-       .doc = "before which starts the job's nodes are looked at, one or two seconds "
-              "(docs/preflight.md); one that is not fit is left out, or the job goes back into the "
-              "queue without it"},
+       .doc = "before which starts the job's nodes are checked, which takes one or two seconds "
+              "(docs/preflight.md); an unfit node is left out, or the job is requeued without it"},
       {.path = "recovery.spare_nodes",
        .rules = whole(0, 100),
        .initial = 0,
-       .doc =
-           "nodes that the job has beyond resources.nodes: when one fails, the ranks go on there "
-           "in the same allocation; they wait and are charged like the others"},
+       .doc = "additional nodes beyond resources.nodes: when a node fails, the ranks restart there "
+              "in the same allocation; idle ones are charged like the others"},
   };
 }
 

@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "support/json.hpp"
 
 namespace dllaunch {
 
 struct JobKey {
-  std::string path;                          // "resources.nodes"; a block stands before its keys
-  nlohmann::ordered_json rules;              // JSON Schema keywords that bound it
-  nlohmann::ordered_json initial = nullptr;  // the default; of no meaning for a block
-  std::string doc;                           // one sentence
-  nlohmann::ordered_json example = nullptr;
+  std::string path;        // "resources.nodes"; a block stands before its keys
+  Json rules;              // JSON Schema keywords that bound it
+  Json initial = nullptr;  // the default; of no meaning for a block
+  std::string doc;         // one sentence
+  Json example = nullptr;
   bool required = false;
 };
 

@@ -1,13 +1,10 @@
 #include "launcher/job/job_schema.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/job/job_keys.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// The block that holds the key `path`, and the key's own name.
 std::pair<Json*, std::string> find_place(Json& schema, const std::string& path) {

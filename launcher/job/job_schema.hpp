@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
+#include "support/json.hpp"
 
 namespace dllaunch {
 
 /// JSON Schema 2020-12 of a whole job file; `train` is train_schema().
-const nlohmann::ordered_json& job_schema();
+const Json& job_schema();
 
 /// What `dltrain --describe` printed when this program was built.
 std::string_view train_schema_text();

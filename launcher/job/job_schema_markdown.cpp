@@ -1,14 +1,11 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/config/schema_scalar.hpp"
 #include "launcher/job/job_schema.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view head = R"(# The job file
 

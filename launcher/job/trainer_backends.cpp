@@ -4,14 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "launcher/job/job_schema.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string_view vendor_of(std::string_view device) {
   return device == "cuda" ? "nvidia" : "amd";
@@ -24,9 +22,10 @@ bool trains_in(const TrainerBackend& backend, std::string_view precision) {
 }  // namespace
 
 std::vector<TrainerBackend> trainer_backends(const Json& train_schema) {
-  const Json::json_pointer place("/properties/backend/x-backends");
   std::vector<TrainerBackend> all;
-  for (const Json& one : train_schema.value(place, Json::array())) {
+  const Json* backends = train_schema.at_path({"properties", "backend", "x-backends"});
+  if (backends == nullptr) return all;
+  for (const Json& one : *backends) {
     all.push_back({.name = one.value("name", ""),
                    .device = one.value("device", ""),
                    .precisions = one.value("precisions", std::vector<std::string>()),

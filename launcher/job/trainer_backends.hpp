@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "support/json.hpp"
 #include "topology/node/topology.hpp"
 
 namespace dllaunch {
@@ -20,7 +19,7 @@ struct TrainerBackend {
 };
 
 /// Of what `dltrain --describe` prints; none where it says nothing of them.
-std::vector<TrainerBackend> trainer_backends(const nlohmann::ordered_json& train_schema);
+std::vector<TrainerBackend> trainer_backends(const Json& train_schema);
 
 /// Those of this build.
 const std::vector<TrainerBackend>& trainer_backends();

@@ -8,6 +8,7 @@
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/postmortem/finalize.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {

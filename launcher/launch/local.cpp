@@ -9,7 +9,8 @@
 #include <map>
 #include <optional>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/launch/openmpi_scratch.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/os/owned_process.hpp"
@@ -83,14 +84,12 @@ class LocalStage {
 };
 
 std::vector<std::string> start_of(const LaunchPlan& plan, const std::optional<LocalStage>& stage) {
-  auto argv = plan.start;
-  if (!stage) return argv;
-  // The shim fills in its command for itself.
-  for (auto& word : argv) {
-    if (word == staged_program(plan.paths.dllaunch)) word = with_stage(word, stage->folder());
-    if (word == "--staged") break;
-  }
-  return argv;
+  auto start = plan.start;
+  // The shim fills in its program's words for itself.
+  if (stage)
+    for (auto& word : start.shim)
+      if (word == staged_program(plan.paths.dllaunch)) word = with_stage(word, stage->folder());
+  return start.argv();
 }
 
 std::vector<std::string> command_line(const LaunchPlan& plan,
@@ -228,11 +227,6 @@ int wait_for_end(OwnedProcess& mpirun, const StopSignals& signals, Stop& stop, F
   }
 }
 
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
-
 std::uintmax_t size_of(const std::string& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
@@ -254,13 +248,13 @@ Result<Ok> check_local(const LaunchPlan& plan, System& system) {
                         std::any_of(plan.environment.begin(), plan.environment.end(),
                                     [](const auto& variable) { return variable.first == "PATH"; });
   if (own_path) return Ok{};  // what will be on PATH is not known before it is set
-  if (!system.find_program(plan.start.at(0))) {
-    return Error{ErrorKind::unavailable, fmt::format("{} is not installed", plan.start[0]),
+  if (!system.find_program(plan.start.starter)) {
+    return Error{ErrorKind::unavailable, fmt::format("{} is not installed", plan.start.starter),
                  "scripts/install-deps, or apt-get install openmpi-bin"};
   }
-  if (!plan.rank_command.empty() && !system.find_program(plan.rank_command[0])) {
-    return Error{ErrorKind::bad_request,
-                 fmt::format("cannot run {}: no such program", plan.rank_command[0]),
+  const auto& program = plan.start.program;
+  if (!program.empty() && !system.find_program(program[0])) {
+    return Error{ErrorKind::bad_request, fmt::format("cannot run {}: no such program", program[0]),
                  "check `run:` in the job file, or its path"};
   }
   return Ok{};

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "launcher/cluster/cluster_catalog.hpp"
@@ -15,6 +14,7 @@
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/option_overrides.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -31,7 +31,7 @@ Result<Facts> observe_with_probes(System& system) {
 
 /// Our own record, or what Slurm's commands printed.
 Result<Facts> facts_from_text(std::string_view text) {
-  const auto document = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const bool ours =
       !document.is_discarded() &&
       (!document.is_object() || document.contains("slurm") || document.contains("host"));

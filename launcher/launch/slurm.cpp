@@ -6,11 +6,14 @@
 #include <csignal>
 #include <utility>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/launch/submission.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/failure.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "support/id_set.hpp"
 
@@ -104,8 +107,8 @@ class JobWatch {
 
   Result<Ok> controller_silent(const Error& why) {
     if (!silence_told_) {
-      follower_.say(
-          fmt::format("dllaunch: Slurm does not answer ({}); the job goes on, so do we", why.what));
+      follower_.say(fmt::format(
+          "dllaunch: Slurm does not answer ({}); the job continues; still following it", why.what));
     }
     silence_told_ = true;
     const auto silence = Clock::now() - last_answer_;
@@ -247,28 +250,6 @@ class JobWatch {
   int most_tasks_ = 0;  // seen at once: the first look sees all but those that are over already
 };
 
-}  // namespace
-
-Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
-                                            System& system) {
-  auto text = system.read_file(run.job_id());
-  const auto id = text ? job_id_in(*text) : std::nullopt;
-  if (!id) return std::optional<QueuedJob>();  // none was submitted
-  auto queued = queued_jobs(system, *id);
-  if (!queued)
-    return std::move(queued).error().within("is job " + *id + " of this run still there");
-  const auto ours = identity_of(plan, run, *id);
-  for (auto& job : *queued) {
-    if (is_final_state(job.state) || !is_same_job(ours, job.origin)) continue;
-    job.id = *id;
-    return std::optional<QueuedJob>(std::move(job));
-  }
-  if (auto here = check_cluster(system, run, *id); !here) return std::move(here).error();
-  return std::optional<QueuedJob>();
-}
-
-namespace {
-
 /// The intent stays until the job's number is on the disk. A job that runs has written it itself,
 /// and the file's age is the run's.
 Result<Ok> take_for_ours(const RunDir& run, const std::string& id, const std::string& token,
@@ -299,16 +280,15 @@ std::string comment_of(const LaunchPlan& plan) {
 Result<std::string> submit_once(const LaunchPlan& plan, const RunDir& run, Follower& follower,
                                 System& system, const SlurmSettings& settings) {
   const auto before = system.read_file(run.job_id());
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
   const SubmissionIntent intent{.token = new_token(),
                                 .script = run.sbatch_script(),
                                 .judged = before ? job_id_in(*before).value_or("") : "",
-                                .intended_s = std::chrono::duration<double>(now).count()};
+                                .intended_s = unix_seconds()};
   if (auto kept = keep_intent(run, intent); !kept) return std::move(kept).error();
-  auto id =
+  auto [id, refused] =
       submit_job(system, run.sbatch_script(), {comment_option(comment_of(plan), intent.token)});
-  if (!id && is_refusal(id.error())) forget_intent(run);
-  if (!id && !is_refusal(id.error())) {
+  if (!id && refused) forget_intent(run);
+  if (!id && !refused) {
     follower.say(fmt::format("dllaunch: {}: looking whether the job was taken all the same",
                              id.error().what));
     auto found = settle_intent(system, intent, settings.settle);
@@ -366,7 +346,7 @@ Result<Outcome> attach_slurm(const LaunchPlan& plan, const RunDir& run, const Jo
   follower.finish();
   if (!followed) return std::move(followed).error();
   if (watch.detached()) {
-    follower.say(fmt::format("job {} goes on", id));
+    follower.say(fmt::format("job {} keeps running", id));
     return Outcome{.detached = true};
   }
   auto outcome = explain_jobs(plan, run, id, watch.end(), follower.totals());

@@ -9,9 +9,9 @@
 #include "launcher/monitor/follow.hpp"
 #include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
-#include "launcher/run/job_identity.hpp"
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "launcher/slurm/job_identity.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
@@ -31,12 +31,6 @@ struct SlurmSettings {
   // Between two looks for a job of which sbatch did not say whether it was taken.
   std::chrono::milliseconds settle = std::chrono::seconds(10);
 };
-
-/// The run's job (its id stands in RUN/job.id) while it is in the queue; of an array one task, with
-/// the array's id. unavailable, timeout: Slurm does not answer. unavailable: another cluster has
-/// it.
-Result<std::optional<QueuedJob>> job_of_run(const LaunchPlan& plan, const RunDir& run,
-                                            System& system);
 
 /// The job of a submission that an earlier dllaunch meant and did not see the end of; its number is
 /// in RUN/job.id then. Nothing: there is none, and a new one may be submitted.

@@ -8,14 +8,15 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
-#include "launcher/plan/sbatch_overrides.hpp"
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/slurm/option_overrides.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "launcher/slurm/slurm_messages.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -53,15 +54,6 @@ std::string slurm_time(double unix_s) {
   return message.data();
 }
 
-/// sacct where nothing is written down, or of a version that keeps no command lines (before 21.08):
-/// not silence, but an answer.
-bool has_no_such_record(std::string_view message) {
-  constexpr std::array<std::string_view, 2> signs = {"storage is disabled", "nvalid field"};
-  return std::any_of(signs.begin(), signs.end(), [&](std::string_view sign) {
-    return message.find(sign) != std::string_view::npos;
-  });
-}
-
 }  // namespace
 
 std::string option_value(const std::vector<std::string>& options, std::string_view name) {
@@ -81,22 +73,6 @@ std::optional<std::string> job_with_token(std::string_view text, const std::stri
   return first_id(text, [&](std::string_view line, std::string_view) {
     return line.find(token) != std::string_view::npos;
   });
-}
-
-bool is_refusal(const Error& error) {
-  if (error.kind == ErrorKind::bad_request) return true;
-  if (error.kind == ErrorKind::timeout) return false;
-  const std::string_view message = error.what;
-  const auto says = [&](std::string_view sign) {
-    return message.find(sign) != std::string_view::npos;
-  };
-  if (says("is not installed") || says("cannot start ")) return true;
-  constexpr std::string_view verdict = "Batch job submission failed: ";
-  // What follows the verdict where no answer came.
-  constexpr std::array<std::string_view, 11> losses = {
-      "timed out",  "Unable to contact", "Zero Bytes", "receive", "onnection", "Unexpected message",
-      "Header len", "Communication",     "Transport",  "rotocol", "send/recv"};
-  return says(verdict) && std::none_of(losses.begin(), losses.end(), says);
 }
 
 std::string new_token() {
@@ -121,13 +97,13 @@ Result<std::optional<std::string>> find_submitted(System& system, const Submissi
       query_limit);
   if (!record) return std::move(record).error();
   if (record->exit_code == 0) return job_with_token(record->out, intent.token);
-  if (has_no_such_record(record->err)) return std::optional<std::string>();
+  // Where nothing is kept, or no command lines, this is an answer.
+  if (has_no_accounting(record->err) || has_no_submit_lines(record->err))
+    return std::optional<std::string>();
   return Error{ErrorKind::unavailable, "sacct: " + record->err.substr(0, 1000), ""};
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string intent_path(const RunDir& run) {
   return run.path + "/job.intent";

@@ -34,10 +34,6 @@ std::string option_value(const std::vector<std::string>& options, std::string_vi
 /// The number in front of the first line of squeue's or sacct's that has the token.
 std::optional<std::string> job_with_token(std::string_view text, const std::string& token);
 
-/// Only what certainly submitted nothing: sbatch did not run, it did not understand an option, or
-/// the controller said no. Killed, cut off or wordless, it may have submitted all the same.
-bool is_refusal(const Error& error);
-
 /// The job that carries the token, in the queue or over; where a site takes comments away a newer
 /// one of the script. Nothing: Slurm knows none. unavailable, timeout: it does not answer.
 Result<std::optional<std::string>> find_submitted(System& system, const SubmissionIntent& intent);

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <regex>
 
-#include "launcher/lint/text.hpp"
+#include "launcher/lint/bash/text.hpp"
 
 namespace dllaunch::lint {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "launcher/lint/programs.hpp"
+#include "launcher/lint/bash/programs.hpp"
 #include "launcher/lint/rule.hpp"
 
 namespace dllaunch::lint {

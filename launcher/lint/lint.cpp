@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "launcher/base/utf8.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch::lint {
 namespace {
@@ -21,11 +21,11 @@ constexpr std::string_view measured =
 ## How much it finds
 
 Measured on 79 public job scripts (training, data preparation, benchmarks) on 2026-11-23. Every
-finding was judged by the lines of its script that matter to it; faults without a finding were
-looked for by hand in all directives, launch lines, ports, addresses and GPU and thread variables,
-and with `bash -n`. The judgements are `tests/fixtures/lint/public_scripts.txt`. A fault counts once
-per script and rule; a log folder counts as missing where the script does not stand beside it. None
-of the findings is a false alarm. Found, of all scripts that have the fault:
+finding was judged by the relevant lines of its script. Faults without a finding were searched for
+by hand in all directives, launch lines, ports, addresses and GPU and thread variables, and with
+`bash -n`. The judgements are in `tests/fixtures/lint/public_scripts.txt`. A fault counts once per
+script and rule; a log folder counts as missing if the script is not beside it. There were no false
+alarms. Findings, of all scripts with the fault:
 
 | id | found |
 | --- | --- |
@@ -39,11 +39,11 @@ of the findings is a false alarm. Found, of all scripts that have the fault:
 | `rank-expanded-early` | 1 of 1 |
 | `unclosed` | 1 of 1 |
 
-The one that is missed stands behind a quote that has no end, where lint stops reading as bash
-does. None of the 79 has a fault of the other rules, so their recall is not known from here; each
-has a script that it must find and one that it must let pass in `tests/fixtures/lint/rules/`. Not
-looked for at all: a `done` or `fi` without its beginning (1 of the 79), a log folder on a file
-system that is not mounted where lint runs (5 of the 79).
+The missed one follows an unterminated quote, where lint stops reading, as bash does. None of the 79
+has a fault of the other rules, so their recall is unknown; each has a script that it must report
+and one that it must accept in `tests/fixtures/lint/rules/`. Not checked: a `done` or `fi` without
+its beginning (1 of the 79), a log folder on a file system that is not mounted where lint runs (5 of
+the 79).
 )";
 
 /// NUL is the mark for something unknown in Text; in a script it is an error of its own.
@@ -127,7 +127,6 @@ std::string render_findings(const std::string& file, std::string_view text,
 
 std::string findings_json(const std::string& file, std::string_view text,
                           const std::vector<Finding>& findings, const std::string& diff) {
-  using Json = nlohmann::ordered_json;
   Json list = Json::array();
   int errors = 0;
   const Places places(text);
@@ -197,15 +196,14 @@ std::string render_rules_markdown() {
       "write\n"
       "    dllaunch lint job.sbatch --topology node.xml   and whether the masks fit that node\n"
       "    dllaunch lint job.sbatch --fix | patch job.sbatch\n\n"
-      "The script is read as sbatch and bash would read it and nothing of it is run: directives up "
-      "to "
-      "the\nfirst command, variables where their value is certain, every branch, functions, "
+      "The script is read like sbatch and bash would read it, and none of it is executed: "
+      "directives "
+      "up to\nthe first command, variables whose value is certain, every branch, functions, "
       "wrapper "
-      "scripts in\nhere-documents, `bash -c '...'`. What only the running job can know is left "
-      "alone. "
-      "An error stops the\njob or binds ranks wrongly (exit code 4); a warning costs time or works "
-      "by "
-      "luck (exit code 0). `--fix`\nprints only corrections that are certain.\n\n"
+      "scripts in\nhere-documents, `bash -c '...'`. Values known only at run time are not judged. "
+      "An "
+      "error stops the\njob or binds ranks wrongly (exit code 4); a warning costs time or works by "
+      "accident (exit code 0).\n`--fix` prints only corrections that are certain.\n\n"
       "| id | severity | what it finds |\n| --- | --- | --- |\n";
   for (const Rule& rule : rules()) {
     page += fmt::format("| `{}` | {} | {} |\n", rule.id, to_string(rule.severity), rule.summary);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "launcher/lint/programs.hpp"
+#include "launcher/lint/bash/programs.hpp"
 
 namespace dllaunch::lint {
 namespace {

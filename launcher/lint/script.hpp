@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/lint/shell_run.hpp"
-#include "launcher/lint/slurm_options.hpp"
+#include "launcher/lint/bash/given_options.hpp"
+#include "launcher/lint/bash/shell_run.hpp"
 
 namespace dllaunch::lint {
 

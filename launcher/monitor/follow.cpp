@@ -1,16 +1,8 @@
 #include "launcher/monitor/follow.hpp"
 
-#include <chrono>
+#include "launcher/base/unix_seconds.hpp"
 
 namespace dllaunch {
-namespace {
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
-
-}  // namespace
 
 Follower::Follower(System& system, const RunDir& run, const FollowSettings& settings)
     : system_(system),

@@ -1,18 +1,14 @@
 #include "launcher/monitor/observe_runs.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "launcher/base/unix_seconds.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
 namespace {
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 bool may_be_queued(const StoredRun& run) {
   return run.plan.launcher == Launcher::slurm && !run.job_id.empty() && run.summary.is_null();

@@ -77,9 +77,4 @@ class Progress {
   double last_line_s_ = 0;  // plain: when something was last written
 };
 
-/// "0:07", "12:30", "1:02:03".
-std::string clock_time(double seconds);
-/// "12,345"; below 100 with one digit after the point.
-std::string rate(double per_second);
-
 }  // namespace dllaunch

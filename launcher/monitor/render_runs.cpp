@@ -4,19 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "launcher/base/format.hpp"
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
-#include "launcher/monitor/progress.hpp"
 #include "launcher/monitor/run_state.hpp"
-#include "launcher/run/log_line.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 template <typename T>
 Json or_null(const std::optional<T>& value) {

@@ -4,21 +4,19 @@
 
 #include <array>
 #include <deque>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
-#include "launcher/monitor/progress.hpp"
+#include "launcher/base/format.hpp"
+#include "launcher/base/shown_line.hpp"
 #include "launcher/os/line_tail.hpp"
+#include "launcher/os/stored_json.hpp"
 #include "launcher/run/history.hpp"
-#include "launcher/run/log_line.hpp"
-#include "launcher/run/stored_json.hpp"
 #include "launcher/run/summary.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const Json& at(const Json& object, std::string_view key) {
   static const Json nothing;
@@ -114,7 +112,7 @@ std::string ranks_table(const Json& ranks) {
 
 }  // namespace
 
-nlohmann::ordered_json last_ranks_event(const std::string& events_path) {
+Json last_ranks_event(const std::string& events_path) {
   struct Told {
     std::int64_t step = 0;  // after which it was told
     std::string line;
@@ -138,7 +136,7 @@ nlohmann::ordered_json last_ranks_event(const std::string& events_path) {
   return told.empty() ? Json() : json_object_in(told.back().line);
 }
 
-std::string render_run_report(const StoredRun& run, const nlohmann::ordered_json& ranks) {
+std::string render_run_report(const StoredRun& run, const Json& ranks) {
   std::string text = summary_lines(run);
   if (!ranks.is_object()) return text;
   text += ranks_table(ranks);

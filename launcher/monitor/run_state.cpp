@@ -6,8 +6,11 @@
 #include <iterator>
 #include <string_view>
 
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/history.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"
 #include "launcher/slurm/slurm_job.hpp"
@@ -16,16 +19,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
 
 std::string newest_log(const RunDir& dir) {
   std::string newest;
@@ -44,7 +37,8 @@ std::string newest_log(const RunDir& dir) {
 
 std::string last_line_of(const std::string& log) {
   constexpr std::size_t most_bytes = 8192;
-  const auto lines = lines_of(file_end(log, most_bytes));
+  const auto end = file_end(log, most_bytes);
+  const auto lines = split_lines(end);
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     // Of a bar that redraws itself the last state.
     const auto text = line->substr(0, line->find_last_not_of("\r \t") + 1);
@@ -133,7 +127,8 @@ RunProgress read_progress(const StoredRun& run) {
   constexpr std::size_t most_bytes = 65536;
   RunProgress progress;
   History history;
-  for (const auto& line : lines_of(file_end(run.dir.events(), most_bytes))) {
+  const auto end = file_end(run.dir.events(), most_bytes);
+  for (const auto line : split_lines(end)) {
     const auto event = parse_event(line);
     if (!event || time_of(*event) < run.began_at_s - 1 || !history.take(*event)) continue;
     take_event(*event, progress);

@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/os/system.hpp"
 #include "launcher/run/events.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/slurm/job_identity.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -38,7 +37,7 @@ struct RunState {
   std::string state;
   std::vector<QueuedJob> jobs = {};  // in the queue: of an array several
   bool number_taken = false;         // the queue has another job of the run's number
-  std::optional<RunOwner> owner = {};
+  std::optional<RunLockHolder> owner = {};
   std::optional<double> seconds = {};  // it has run
   std::string where = {};              // nodes, or this machine's name
   RunProgress progress = {};
@@ -72,6 +71,6 @@ std::string waiting_words(const RunState& run_state);
 
 /// A table, cut to `columns` at the place nobody needs to copy.
 std::string render_runs(const std::vector<RunState>& run_states, int columns);
-nlohmann::ordered_json to_json(const RunState& run_state);
+Json to_json(const RunState& run_state);
 
 }  // namespace dllaunch

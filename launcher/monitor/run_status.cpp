@@ -6,22 +6,22 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/monitor/progress.hpp"
+#include "launcher/base/shown_line.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_logs_shown = 8;
 

@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/monitor/run_state.hpp"
 #include "launcher/run/summary.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -40,6 +39,6 @@ RunStatusView status_of(RunState run_state, double now_s);
 RunStatusView status_of(RunState run_state, RunTotals totals, double now_s);
 
 std::string render_status(const RunStatusView& status);
-nlohmann::ordered_json to_json(const RunStatusView& status);
+Json to_json(const RunStatusView& status);
 
 }  // namespace dllaunch

@@ -170,7 +170,7 @@ Result<CommandOutput> run_child(const std::string& program, const std::vector<st
     }
     if (std::max(output.out.size(), output.err.size()) > most_bytes) {
       kill_group(*pid);
-      return Error{ErrorKind::unavailable,
+      return Error{ErrorKind::unsatisfiable,
                    fmt::format("{} wrote more than {} MiB", argv[0], most_bytes >> 20), ""};
     }
     if (Clock::now() >= deadline) {

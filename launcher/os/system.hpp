@@ -45,8 +45,8 @@ class System {
  public:
   virtual ~System() = default;
 
-  /// Runs argv[0] from PATH, waits, returns what it wrote. Its exit code is not judged here.
-  /// unavailable: not installed or cannot start. timeout: still running after `limit`, and killed.
+  /// Runs argv[0] from PATH, waits and returns its output; its exit code is not judged here.
+  /// unavailable: it did not start. unsatisfiable: too much output; timeout: after `limit`; killed.
   virtual Result<CommandOutput> run(const std::vector<std::string>& argv,
                                     std::chrono::milliseconds limit) = 0;
 

@@ -18,11 +18,12 @@ std::string pattern() {
   return text;
 }
 
-std::string failed(const char* step) {
-  return fmt::format("{}: {}", step, std::strerror(errno));
+TrialFailure failed(const char* step) {
+  const int error = errno;
+  return {fmt::format("{}: {}", step, std::strerror(error)), error};
 }
 
-std::string write_whole(int file, const std::string& text) {
+TrialFailure write_whole(int file, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t count = write(file, text.data() + at, text.size() - at);
     if (count < 0 && errno == EINTR) continue;
@@ -30,32 +31,33 @@ std::string write_whole(int file, const std::string& text) {
     at += static_cast<std::size_t>(count);
   }
   // Network file systems tell of a full disk or a spent quota only here.
-  return fsync(file) == 0 ? "" : failed("fsync");
+  return fsync(file) == 0 ? TrialFailure{} : failed("fsync");
 }
 
-std::string read_again(int file, const std::string& text) {
+TrialFailure read_again(int file, const std::string& text) {
   std::string again(text.size(), '\0');
   for (std::size_t at = 0; at < again.size();) {
     const ssize_t count = pread(file, again.data() + at, again.size() - at, static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return failed("read");
-    if (count == 0) return "read: the file is shorter than what was written";
+    if (count == 0) return {.what = "read: the file is shorter than what was written"};
     at += static_cast<std::size_t>(count);
   }
-  return again == text ? "" : "read: not what was written";
+  if (again != text) return {.what = "read: not what was written"};
+  return {};
 }
 
 }  // namespace
 
-std::string write_trial_file(const std::string& folder) {
+TrialFailure write_trial_file(const std::string& folder) {
   std::string name = folder + "/.dllaunch-preflight-XXXXXX";
   const int file = mkostemp(name.data(), O_CLOEXEC);
   if (file < 0) return failed("create");
   unlink(name.c_str());
   const auto text = pattern();
   auto trouble = write_whole(file, text);
-  if (trouble.empty()) trouble = read_again(file, text);
-  if (close(file) != 0 && trouble.empty()) trouble = failed("close");
+  if (trouble.what.empty()) trouble = read_again(file, text);
+  if (close(file) != 0 && trouble.what.empty()) trouble = failed("close");
   return trouble;
 }
 

@@ -137,8 +137,8 @@ Result<Ok> enter_container(int gpus, const std::string& device, LaunchPlan& plan
   auto argv = plan.container->runtime == "enroot"
                   ? enroot(*mounts, plan)
                   : apptainer(*mounts, gpu_option(gpus, device, plan), plan);
-  argv.insert(argv.end(), plan.rank_command.begin(), plan.rank_command.end());
-  plan.rank_command = std::move(argv);
+  auto& program = plan.start.program;
+  program.insert(program.begin(), argv.begin(), argv.end());
   return Ok{};
 }
 

@@ -12,7 +12,7 @@
 
 namespace dllaunch {
 
-/// Puts plan.rank_command into plan.container, or leaves that to srun where plan.pyxis. `gpus`: of
+/// Puts plan.start.program into plan.container, or leaves that to srun where plan.pyxis. `gpus`: of
 /// the job on a node; `device`: resources.device. bad_request: a path that the runtime's options
 /// cannot carry.
 Result<Ok> enter_container(int gpus, const std::string& device, LaunchPlan& plan);

@@ -45,7 +45,7 @@ std::string with_source(std::string text, const std::string& name, const std::st
 }
 
 template <typename Change>
-void change_texts(nlohmann::ordered_json& value, const Change& change) {
+void change_texts(Json& value, const Change& change) {
   if (value.is_string()) value = change(value.get<std::string>());
   if (!value.is_structured()) return;
   for (auto& item : value) change_texts(item, change);
@@ -83,6 +83,14 @@ Texts start_argv(const std::string& start, const LaunchPlan& plan) {
     words.push_back(std::move(word));
   }
   return words;
+}
+
+/// Empty where there is none.
+std::string take_first(Texts& words) {
+  if (words.empty()) return {};
+  auto first = std::move(words.front());
+  words.erase(words.begin());
+  return first;
 }
 
 void replace_all(std::string& text, std::string_view what, const std::string& with) {
@@ -139,7 +147,7 @@ bool still_marked(const LaunchPlan& plan) {
   const auto marked = [](const std::string& text) {
     return text.find(stage_mark) != std::string::npos;
   };
-  return std::any_of(plan.rank_command.begin(), plan.rank_command.end(), marked) ||
+  return std::any_of(plan.start.program.begin(), plan.start.program.end(), marked) ||
          marked(plan.train_json) ||
          std::any_of(plan.environment.begin(), plan.environment.end(),
                      [&](const auto& variable) { return marked(variable.second); });
@@ -165,7 +173,7 @@ void warn_of_the_rest(const Job& job, const std::string& where, LaunchPlan& plan
     warn(
         fmt::format("{} tells a program nothing but its number (ALPS_APP_PE): no RANK, WORLD_SIZE "
                     "or MASTER_ADDR is set, so the program has to ask MPI",
-                    plan.start.front()));
+                    plan.start.starter));
 }
 
 }  // namespace
@@ -191,9 +199,9 @@ Job for_external_scheduler(Job job) {
 void start_elsewhere(const Job& job, const ClusterProfile& profile, LaunchPlan& plan) {
   const auto scheduler = scheduler_of(profile);
   plan.scheduler = scheduler.words;
-  plan.start = start_argv(profile.start, plan);
-  const auto command = tells_ranks_nothing(plan) ? plan.rank_command : shim(plan);
-  plan.start.insert(plan.start.end(), command.begin(), command.end());
+  plan.start.options = start_argv(profile.start, plan);
+  plan.start.starter = take_first(plan.start.options);
+  plan.start.shim = tells_ranks_nothing(plan) ? Texts() : shim(plan);
   plan.before = lines_before(plan, scheduler);
   plan.sbatch.clear();
   plan.sbatch_extra.clear();

@@ -78,7 +78,8 @@ Result<Ok> check_texts(const LaunchPlan& plan) {
     return bad_request(fmt::format("{} holds {}", what, holds), "take it out");
   };
   constexpr std::string_view nul = "a NUL character";
-  if (std::any_of(plan.start.begin(), plan.start.end(), has_nul)) return refuse("the command", nul);
+  const auto start = plan.start.argv();
+  if (std::any_of(start.begin(), start.end(), has_nul)) return refuse("the command", nul);
   for (const auto& [name, value] : plan.environment)
     if (has_nul(value)) return refuse("environment.variables: " + name, nul);
   if (std::any_of(plan.modules.begin(), plan.modules.end(), has_nul))
@@ -97,7 +98,7 @@ Result<Ok> check_texts(const LaunchPlan& plan) {
 
 /// The trainer's only input: its own block, and of the rest what it has to know.
 std::string train_document(const Job& job) {
-  nlohmann::ordered_json document = {{"name", job.name}, {"device", job.resources.device}};
+  Json document = {{"name", job.name}, {"device", job.resources.device}};
   document.update(job.train);
   document["runtime"] = job.runtime;
   if (job.recovery.signal != "USR2") document["stop_signal"] = job.recovery.signal;
@@ -183,13 +184,14 @@ LaunchPlan begin_plan(const Job& job, const Paths& paths) {
   plan.after = job.after;
   plan.array = job.array;
   if (trains(job)) {
-    plan.rank_command = {paths.dltrain, "--config", task_dir(plan) + "/train.json"};
+    plan.start.program = {paths.dltrain, "--config", task_dir(plan) + "/train.json"};
     if (plan.stage.wanted())
-      plan.rank_command = {plan.stage.programs ? staged_program(paths.dltrain) : paths.dltrain,
-                           "--config", std::string(staged_train_json), "--run-dir", task_dir(plan)};
+      plan.start.program = {plan.stage.programs ? staged_program(paths.dltrain) : paths.dltrain,
+                            "--config", std::string(staged_train_json), "--run-dir",
+                            task_dir(plan)};
     plan.train_json = train_document(job);
   } else {
-    plan.rank_command = job.run_command;
+    plan.start.program = job.run_command;
   }
   // CUDA's default order is by speed; ours, and everybody's pictures, are by PCI address.
   plan.environment = exported(job.environment, {{"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}});
@@ -301,17 +303,11 @@ std::vector<std::string> shim(const LaunchPlan& plan) {
   if (plan.scheduler != "Slurm" && plan.train_json.empty())
     argv.insert(argv.end(), {"--framework", plan.framework});
   argv.emplace_back("--");
-  argv.insert(argv.end(), plan.rank_command.begin(), plan.rank_command.end());
   return argv;
 }
 
 bool tells_ranks_nothing(const LaunchPlan& plan) {
-  return plan.scheduler != "Slurm" && !plan.start.empty() && plan.start.front() == "aprun";
-}
-
-std::size_t shim_position(const LaunchPlan& plan) {
-  const auto command = tells_ranks_nothing(plan) ? plan.rank_command.size() : shim(plan).size();
-  return plan.start.size() - command;
+  return plan.scheduler != "Slurm" && plan.start.kind() == Starter::aprun;
 }
 
 Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local) {

@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job.hpp"
 #include "launcher/job/recovery.hpp"
 #include "launcher/plan/node_topology.hpp"
 #include "launcher/plan/stage.hpp"
+#include "launcher/plan/start_command.hpp"
+#include "support/json.hpp"
 #include "topology/placement/placement.hpp"
 
 namespace dllaunch {
@@ -39,9 +39,7 @@ struct LaunchPlan {
   TopologyOrigin origin;     // where `topology` comes from
   PlacementRequest request;  // what `placement` answers; the shim asks it again where it must
   Placement placement;       // on one node; the shim checks the real node and corrects
-  std::vector<std::string>
-      rank_command;                // what each rank execs: dltrain --config ..., or the user's
-  std::vector<std::string> start;  // srun or mpirun argv, shim and rank command included
+  StartCommand start;        // its program: dltrain --config ..., or the user's
   std::vector<std::pair<std::string, std::string>> sbatch;  // "--nodes" -> "2"; value may be empty
   std::vector<std::string> sbatch_extra;                    // the user's that are not in `sbatch`
   std::vector<std::pair<std::string, std::string>> environment;  // set before the ranks start
@@ -86,7 +84,15 @@ std::string task_dir(const LaunchPlan& plan);
 Result<LaunchPlan> plan(const Job& job, const Facts& facts, const Paths& paths, bool local);
 
 /// contract.md `plan --json`; locally `srun` is empty and "mpirun" holds the argv.
-nlohmann::ordered_json to_json(const LaunchPlan& plan);
+Json to_json(const LaunchPlan& plan);
+/// The plan of a plan.json that any version wrote, without its `placement` and `binding`. What is
+/// missing, or is not as dllaunch writes it, has its default; the built-in trainer's `framework` is
+/// empty. The topology, the text of train.json and what only a script needs are not in there.
+LaunchPlan plan_from_json(const Json& document);
+/// The same with request and placement, and in the topology the GPUs that ranks were given.
+/// bad_request: no binding, or one that makes no sense.
+Result<LaunchPlan> bound_plan_from_json(const Json& document);
+
 /// Ranks -> node, GPU, CPUs, NUMA node, NIC, and the srun or mpirun line, for people.
 std::string render_plan(const LaunchPlan& plan);
 

@@ -1,7 +1,6 @@
 // What plan.cpp, plan_local.cpp and plan_slurm.cpp share. Nobody else includes this.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,11 +45,8 @@ void leave_out_spare_nodes(std::string_view why, LaunchPlan& plan);
 /// Another scheduler's start from which the shim could not learn who a rank is.
 bool tells_ranks_nothing(const LaunchPlan& plan);
 
-/// dllaunch exec --run-dir RUN [--no-log] [--staged] [--framework NAME] -- COMMAND...
+/// dllaunch exec --run-dir RUN [--no-log] [--staged] [--framework NAME] --
 std::vector<std::string> shim(const LaunchPlan& plan);
-
-/// Where in plan.start the shim begins.
-std::size_t shim_position(const LaunchPlan& plan);
 
 Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& paths);
 Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& paths);

@@ -1,13 +1,11 @@
-#include <nlohmann/json.hpp>
 
 #include "launcher/plan/plan.hpp"
 #include "support/id_set.hpp"
+#include "support/json.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string_view word(BindMode mode) {
   switch (mode) {
@@ -22,7 +20,7 @@ std::string_view word(BindMode mode) {
 }
 
 /// What was asked of the placement: the shim asks again where the real node differs.
-ordered_json to_json(const PlacementRequest& request) {
+Json to_json(const PlacementRequest& request) {
   return {{"policy", to_string(request.policy)},
           {"mode", word(request.mode)},
           {"cores", to_string(request.cores)},
@@ -34,60 +32,60 @@ ordered_json to_json(const PlacementRequest& request) {
 }
 
 /// Absent values are null. What is not exact the shim does again on each node.
-ordered_json to_json(const TopologyOrigin& origin, bool exact) {
+Json to_json(const TopologyOrigin& origin, bool exact) {
   return {{"source", origin.source},
-          {"host", origin.host.empty() ? ordered_json(nullptr) : ordered_json(origin.host)},
-          {"age_seconds",
-           origin.age_seconds ? ordered_json(*origin.age_seconds) : ordered_json(nullptr)},
+          {"host", origin.host.empty() ? Json(nullptr) : Json(origin.host)},
+          {"age_seconds", origin.age_seconds ? Json(*origin.age_seconds) : Json(nullptr)},
           {"exact", exact}};
 }
 
-ordered_json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
-  ordered_json object = ordered_json::object();
+Json object_of(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  Json object = Json::object();
   for (const auto& [key, value] : pairs) object[key] = value;
   return object;
 }
 
 /// Null: nobody watches for silence.
-ordered_json to_json(const RecoveryPlan& recovery) {
-  auto causes = ordered_json::array();
+Json to_json(const RecoveryPlan& recovery) {
+  auto causes = Json::array();
   if (recovery.requeue_on.timeout) causes.push_back("timeout");
   if (recovery.requeue_on.preempted) causes.push_back("preempted");
   if (recovery.requeue_on.node_fail) causes.push_back("node_fail");
   const double limit = recovery.stall_abort_seconds;
   return {{"max_restarts", recovery.max_restarts},
           {"requeue_on", std::move(causes)},
-          {"stall_abort_seconds", limit > 0 ? ordered_json(limit) : ordered_json(nullptr)},
+          {"stall_abort_seconds", limit > 0 ? Json(limit) : Json(nullptr)},
           {"preflight", to_string(recovery.preflight)},
           {"spare_nodes", recovery.spare_nodes}};
 }
 
 /// Null for the built-in trainer, which asks MPI for its peers: its ranks need not meet before.
-ordered_json framework_of(const LaunchPlan& plan) {
-  if (!plan.train_json.empty()) return nullptr;
+Json framework_of(const LaunchPlan& plan) {
+  if (!plan.train_json.empty() || plan.framework.empty()) return nullptr;
   return plan.framework;
 }
 
 }  // namespace
 
-ordered_json to_json(const LaunchPlan& plan) {
-  const bool by_srun = !plan.start.empty() && plan.start[0] == "srun";
-  ordered_json document = {{"name", plan.name},
-                           {"launcher", plan.launcher == Launcher::slurm ? "slurm" : "local"},
-                           {"nodes", plan.nodes},
-                           {"ranks", plan.ranks()},
-                           {"ranks_per_node", plan.ranks_per_node},
-                           {"topology", to_json(plan.origin, plan.exact)},
-                           {"binding", to_json(plan.topology, plan.placement)},
-                           {"srun", by_srun ? ordered_json(plan.start) : ordered_json::array()},
-                           {"sbatch", object_of(plan.sbatch)},
-                           {"environment", object_of(plan.environment)},
-                           {"placement", to_json(plan.request)},
-                           {"framework", framework_of(plan)},
-                           {"asks_ranks", plan.asks_ranks},
-                           {"recovery", to_json(plan.recovery)},
-                           {"run_dir", plan.paths.run_dir},
-                           {"warnings", plan.warnings}};
+Json to_json(const LaunchPlan& plan) {
+  const bool by_srun = plan.start.starts_by_srun();
+  const Json start = plan.start.argv();
+  Json document = {{"name", plan.name},
+                   {"launcher", plan.launcher == Launcher::slurm ? "slurm" : "local"},
+                   {"nodes", plan.nodes},
+                   {"ranks", plan.ranks()},
+                   {"ranks_per_node", plan.ranks_per_node},
+                   {"topology", to_json(plan.origin, plan.exact)},
+                   {"binding", to_json(plan.topology, plan.placement)},
+                   {"srun", by_srun ? start : Json::array()},
+                   {"sbatch", object_of(plan.sbatch)},
+                   {"environment", object_of(plan.environment)},
+                   {"placement", to_json(plan.request)},
+                   {"framework", framework_of(plan)},
+                   {"asks_ranks", plan.asks_ranks},
+                   {"recovery", to_json(plan.recovery)},
+                   {"run_dir", plan.paths.run_dir},
+                   {"warnings", plan.warnings}};
   if (plan.container)
     document["container"] = {{"image", plan.container->image},
                              {"runtime", plan.container->runtime},
@@ -108,7 +106,7 @@ ordered_json to_json(const LaunchPlan& plan) {
     if (!plan.before.empty()) document["before"] = plan.before;
   }
   if (!plan.sbatch_extra.empty()) document["sbatch_extra"] = plan.sbatch_extra;
-  if (!by_srun) document[plan.scheduler == "Slurm" ? "mpirun" : "start"] = plan.start;
+  if (!by_srun) document[plan.scheduler == "Slurm" ? "mpirun" : "start"] = start;
   return document;
 }
 

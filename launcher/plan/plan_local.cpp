@@ -60,12 +60,13 @@ Result<LaunchPlan> plan_local(const Job& job, const Facts& facts, const Paths& p
     return std::move(good).error();
 
   // The shim binds, by the rules of the plan; mpirun's own default of one core a rank would not.
-  plan.start = {"mpirun", "--np", std::to_string(plan.ranks()), "--bind-to", "none"};
-  if (plan.ranks() > slots(plan.topology)) plan.start.emplace_back("--oversubscribe");
-  if (plan.ranks() > max_rank_logs) plan.start.emplace_back("--tag-output");
-  plan.start.emplace_back("--");
-  const auto command = shim(plan);
-  plan.start.insert(plan.start.end(), command.begin(), command.end());
+  plan.start.starter = "mpirun";
+  auto& options = plan.start.options;
+  options = {"--np", std::to_string(plan.ranks()), "--bind-to", "none"};
+  if (plan.ranks() > slots(plan.topology)) options.emplace_back("--oversubscribe");
+  if (plan.ranks() > max_rank_logs) options.emplace_back("--tag-output");
+  options.emplace_back("--");
+  plan.start.shim = shim(plan);
   return plan;
 }
 

@@ -174,8 +174,8 @@ std::string cpu_bind(const Job& job, const NodeSelection& nodes, const TaskCpus&
   return sure ? srun_cpu_bind(plan.placement) : "none";
 }
 
-std::vector<std::string> srun(const Job& job, const std::string& mpi, const TaskCpus& cpus,
-                              const std::string& bind, bool overcommit, LaunchPlan& plan) {
+std::vector<std::string> srun_options(const Job& job, const std::string& mpi, const TaskCpus& cpus,
+                                      const std::string& bind, bool overcommit, LaunchPlan& plan) {
   OptionLines lines = {{"--mpi", mpi},
                        {"--nodes", std::to_string(plan.nodes)},
                        {"--ntasks", std::to_string(plan.ranks())},
@@ -197,10 +197,10 @@ std::vector<std::string> srun(const Job& job, const std::string& mpi, const Task
   for (auto& line : pyxis_options(plan)) lines.push_back(std::move(line));
   auto edited = override_srun(std::move(lines), job.resources.srun_extra);
   for (auto& warning : edited.warnings) plan.warnings.push_back(std::move(warning));
-  std::vector<std::string> argv = {"srun"};
-  for (const auto& line : edited.ours) argv.push_back(option_word(line));
-  argv.insert(argv.end(), edited.more.begin(), edited.more.end());
-  return argv;
+  std::vector<std::string> options;
+  for (const auto& line : edited.ours) options.push_back(option_word(line));
+  options.insert(options.end(), edited.more.begin(), edited.more.end());
+  return options;
 }
 
 /// How slurmstepds tell each other that all ranks have come. Slurm's own choice for few bytes, a
@@ -220,25 +220,21 @@ void choose_fence(const Job& job, std::string_view mpi, LaunchPlan& plan) {
 }
 
 /// Open MPI's own start, for a Slurm without PMIx: its daemons are started by srun.
-std::vector<std::string> mpirun(bool oversubscribe, const LaunchPlan& plan) {
-  std::vector<std::string> argv = {"mpirun",
-                                   "--np",
-                                   std::to_string(plan.ranks()),
-                                   "--map-by",
-                                   fmt::format("ppr:{}:node", plan.ranks_per_node),
-                                   "--bind-to",
-                                   "none"};
-  if (oversubscribe) argv.emplace_back("--oversubscribe");
-  if (plan.ranks() > max_rank_logs) argv.emplace_back("--tag-output");
-  for (const auto& [name, value] : plan.environment) {
-    argv.emplace_back("-x");
-    argv.push_back(name);
-  }
-  if (plan.stage.wanted()) argv.insert(argv.end(), {"-x", "DLLAUNCH_STAGE"});
-  argv.insert(argv.end(), {"-x", generation_variable});
-  if (plan.train_json.empty()) argv.insert(argv.end(), {"-x", heartbeat_variable});
-  argv.emplace_back("--");
-  return argv;
+std::vector<std::string> mpirun_options(bool oversubscribe, const LaunchPlan& plan) {
+  std::vector<std::string> options = {"--np",      std::to_string(plan.ranks()),
+                                      "--map-by",  fmt::format("ppr:{}:node", plan.ranks_per_node),
+                                      "--bind-to", "none"};
+  const auto export_variable = [&options](const std::string& name) {
+    options.insert(options.end(), {"-x", name});
+  };
+  if (oversubscribe) options.emplace_back("--oversubscribe");
+  if (plan.ranks() > max_rank_logs) options.emplace_back("--tag-output");
+  for (const auto& [name, value] : plan.environment) export_variable(name);
+  if (plan.stage.wanted()) export_variable("DLLAUNCH_STAGE");
+  export_variable(generation_variable);
+  if (plan.train_json.empty()) export_variable(heartbeat_variable);
+  options.emplace_back("--");
+  return options;
 }
 
 /// Ranks are kept off a node by srun's --nodelist; the script's own node is none to be left out.
@@ -247,9 +243,8 @@ void check_spare_nodes(bool by_mpirun, LaunchPlan& plan) {
     leave_out_spare_nodes("mpirun, which starts the ranks here, cannot leave a node out", plan);
   if (plan.recovery.spare_nodes > 0 && plan.nodes == 1)
     plan.warnings.push_back(
-        "recovery.spare_nodes: the script of this job runs on the node of its ranks: when that "
-        "node is lost the job goes back into the queue; a spare one helps where it is only not "
-        "fit");
+        "recovery.spare_nodes: the job's script runs on the only node of its ranks: if that node "
+        "is lost, the job is requeued; a spare node helps only if it is unfit");
 }
 
 }  // namespace
@@ -301,14 +296,15 @@ Result<LaunchPlan> plan_slurm(const Job& job, const Facts& facts, const Paths& p
     plan.warnings.push_back(
         fmt::format("srun has no {} here: mpirun starts the ranks inside the job",
                     trains(job) ? "PMIx" : "MPI plug-in"));
-    plan.start = mpirun(overcommit, plan);
+    plan.start.starter = "mpirun";
+    plan.start.options = mpirun_options(overcommit, plan);
   } else {
     const auto bind = cpu_bind(job, *nodes, cpus, plan);
-    plan.start = srun(job, plugin.value_or("none"), cpus, bind, overcommit, plan);
+    plan.start.starter = "srun";
+    plan.start.options = srun_options(job, plugin.value_or("none"), cpus, bind, overcommit, plan);
     choose_fence(job, plugin.value_or("none"), plan);
   }
-  const auto command = shim(plan);
-  plan.start.insert(plan.start.end(), command.begin(), command.end());
+  plan.start.shim = shim(plan);
   return plan;
 }
 

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "launcher/lint/slurm_options.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 #include "launcher/plan/external_scheduler.hpp"
 
 namespace dllaunch {
@@ -20,7 +20,7 @@ std::string option_name(std::string_view extra) {
   if (extra.starts_with("--"))
     return std::string(extra.substr(2, extra.find_first_of("= ", 2) - 2));
   if (extra.size() < 2 || extra.front() != '-') return "";
-  const auto options = lint::slurm_options();
+  const auto options = slurm_options();
   const auto found = std::find_if(options.begin(), options.end(),
                                   [&](const auto& o) { return o.letter == extra[1]; });
   return found == options.end() ? std::string(extra) : std::string(found->name);

@@ -2,16 +2,17 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "launcher/job/trainer_backends.hpp"
+#include "launcher/os/own_executable.hpp"
 
 namespace dllaunch {
 
 Result<Paths> program_paths(const std::string& run_dir) {
+  auto program = own_executable();
+  if (!program) return std::move(program).error();
   std::error_code problem;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", problem);
-  if (problem)
-    return Error{ErrorKind::unavailable, "cannot read /proc/self/exe: " + problem.message(), ""};
   const auto here = std::filesystem::current_path(problem);
   if (problem)
     return Error{ErrorKind::unavailable, "cannot tell the current folder: " + problem.message(),
@@ -20,8 +21,8 @@ Result<Paths> program_paths(const std::string& run_dir) {
   // meant.
   auto real = std::filesystem::weakly_canonical(here / run_dir, problem);
   if (problem) real = (here / run_dir).lexically_normal();
-  return Paths{.dllaunch = program.string(),
-               .dltrain = (program.parent_path() / "dltrain").string(),
+  return Paths{.dllaunch = *program,
+               .dltrain = (std::filesystem::path(*program).parent_path() / "dltrain").string(),
                .run_dir = real.lexically_normal().string(),
                .work_dir = here.string(),
                .trainer_gpus = gpu_devices(trainer_backends())};

@@ -105,7 +105,7 @@ std::string render_plan(const LaunchPlan& plan) {
                         fmt::join(plan.suggested_modules, ", "));
   text += "\n";
   for (const auto& line : plan.before) text += line.empty() ? "\n" : "  " + line + "\n";
-  text += fmt::format("  {}\n", shell_lines(plan.start, shim_position(plan), "    "));
+  text += fmt::format("  {}\n", shell_lines(plan.start.argv(), plan.start.shim_position(), "    "));
   if (!plan.sbatch.empty()) text += fmt::format("\n  {}\n", sbatch_words(plan));
   if (!plan.warnings.empty()) text += "\n";
   for (const auto& warning : plan.warnings) text += fmt::format("warning: {}\n", warning);

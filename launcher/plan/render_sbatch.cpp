@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <kainjow/mustache.hpp>
-#include <nlohmann/json.hpp>
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/plan/container.hpp"
@@ -11,16 +10,16 @@
 #include "launcher/plan/plan.hpp"
 #include "launcher/plan/plan_internal.hpp"
 #include "launcher/slurm/srun_env_options.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
 
 using kainjow::mustache::data;
-using nlohmann::ordered_json;
 
 /// Text for a here-document that ends at a line of its own: one line, all ASCII.
-std::string one_line(const ordered_json& document) {
-  return document.dump(-1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace);
+std::string one_line(const Json& document) {
+  return document.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
 }
 
 data list_of(const char* key, const std::vector<std::string>& values) {
@@ -62,13 +61,6 @@ std::vector<std::string> quoted(const std::vector<std::string>& words) {
   return all;
 }
 
-/// Ends before the user's own words, which stay as they are.
-std::size_t end_of_our_words(const LaunchPlan& plan) {
-  if (!plan.train_json.empty()) return plan.start.size();
-  const auto shim = plan.start.begin() + static_cast<std::ptrdiff_t>(shim_position(plan));
-  return static_cast<std::size_t>(std::find(shim, plan.start.end(), "--") - plan.start.begin());
-}
-
 /// One word of bash in which the mark is the variable.
 std::string with_stage_variable(std::string_view word) {
   std::string text;
@@ -84,11 +76,13 @@ std::string with_stage_variable(std::string_view word) {
 /// srun and all it starts. Only in the script an array's task learns its number, and so its
 /// directory, and the job what the nodes' own folder is called.
 std::string start_lines(const LaunchPlan& plan) {
-  const auto begin = shim_position(plan);
-  const auto end = end_of_our_words(plan);
+  const auto argv = plan.start.argv();
+  const auto begin = plan.start.shim_position();
+  // The user's own words stay as they are.
+  const auto end = plan.train_json.empty() ? begin + plan.start.shim.size() : argv.size();
   const auto dir = task_dir(plan);
   const auto own_program = staged_program(plan.paths.dllaunch);
-  return shell_lines(plan.start, begin, "  ", [&](std::size_t at, const std::string& word) {
+  return shell_lines(argv, begin, "  ", [&](std::size_t at, const std::string& word) {
     const bool names_stage = (at == begin && plan.stage.programs && word == own_program) ||
                              (at < begin && plan.stage.wanted() && plan.pyxis);
     if (names_stage) return with_stage_variable(word);
@@ -165,9 +159,9 @@ std::vector<std::string> unset_lines(const LaunchPlan& plan) {
 }  // namespace
 
 std::string render_sbatch(const LaunchPlan& plan, const std::string& run_id) {
-  const bool by_mpirun = !plan.start.empty() && plan.start[0] == "mpirun";
+  const bool by_mpirun = plan.start.kind() == Starter::mpirun;
   const auto train =
-      plan.train_json.empty() ? std::string() : one_line(ordered_json::parse(plan.train_json));
+      plan.train_json.empty() ? std::string() : one_line(Json::parse(plan.train_json));
   data fields{data::type::object};
   fields.set("sbatch", sbatch_lines(plan));
   fields.set("run_dir", shell_quote(plan.paths.run_dir) +

@@ -1,7 +1,5 @@
 #include "launcher/plan/sbatch_overrides.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -26,47 +24,6 @@ constexpr std::array<Key, 7> keys = {{{"--partition", &Resources::partition},
                                       {"--reservation", &Resources::reservation},
                                       {"--constraint", &Resources::constraint},
                                       {"--exclude", &Resources::exclude}}};
-
-struct Variable {
-  std::string_view name;
-  std::string_view option;
-  bool never = false;  // counts in no job of ours, whatever its lines
-};
-
-// sbatch(1), INPUT ENVIRONMENT VARIABLES, Slurm 20.11 to 25.x. Not among them: memory and
-// requeueing, of which a script has our defaults only, so that the user's wish may count.
-constexpr std::array<Variable, 21> known_variables = {{
-    {"SBATCH_PARTITION", "--partition"},
-    {"SBATCH_ACCOUNT", "--account"},
-    {"SBATCH_QOS", "--qos"},
-    {"SBATCH_TIMELIMIT", "--time"},
-    {"SBATCH_RESERVATION", "--reservation"},
-    {"SBATCH_CONSTRAINT", "--constraint"},
-    // resources.exclusive says yes or no, and no is no line.
-    {"SBATCH_EXCLUSIVE", "--exclusive", true},
-    // It would come back when the job is over.
-    {"SBATCH_WAIT", "--wait", true},
-    {"SBATCH_ARRAY_INX", "--array"},
-    {"SBATCH_GPUS", "--gpus"},
-    {"SBATCH_GPUS_PER_NODE", "--gpus-per-node"},
-    {"SBATCH_GPUS_PER_TASK", "--gpus-per-task"},
-    {"SBATCH_GRES", "--gres"},
-    {"SBATCH_JOB_NAME", "--job-name"},
-    {"SBATCH_OPEN_MODE", "--open-mode"},
-    {"SBATCH_OUTPUT", "--output"},
-    {"SBATCH_SIGNAL", "--signal"},
-    {"SBATCH_DISTRIBUTION", "--distribution"},
-    {"SBATCH_HINT", "--hint"},
-    {"SBATCH_THREADS_PER_CORE", "--threads-per-core"},
-    {"SBATCH_GPU_BIND", "--gpu-bind"},
-}};
-
-const Variable* known_variable(std::string_view name) {
-  const auto* const found =
-      std::find_if(known_variables.begin(), known_variables.end(),
-                   [name](const Variable& known) { return known.name == name; });
-  return found == known_variables.end() ? nullptr : found;
-}
 
 /// What Slurm will not understand as a duration stays where it is: the message is Slurm's.
 bool fits(const Key& key, const std::string& value) {
@@ -104,14 +61,6 @@ std::optional<int> gpus_per_node_in(std::string_view option, std::string_view va
 
 }  // namespace
 
-SbatchVariables sbatch_variables(System& system) {
-  SbatchVariables found;
-  for (const auto& known : known_variables)
-    if (auto value = system.environment(known.name))
-      found.emplace_back(known.name, *std::move(value));
-  return found;
-}
-
 Job apply_overrides(Job job, const SbatchVariables& variables) {
   const auto own = job.resources;
   auto& resources = job.resources;
@@ -128,10 +77,8 @@ Job apply_overrides(Job job, const SbatchVariables& variables) {
   for (const auto& variable : variables) {
     const auto& name = variable.first;
     const auto& value = variable.second;
-    const auto* known = known_variable(name);
     for (const auto& key : keys)
-      if (known != nullptr && key.option == known->option && !(resources.*key.value) &&
-          fits(key, value))
+      if (key.option == option_of_variable(name) && !(resources.*key.value) && fits(key, value))
         resources.*key.value = value;
   }
   return job;
@@ -149,60 +96,6 @@ std::string wanted_gpu_type(const std::vector<std::string>& extras) {
   for (const auto& extra : extras)
     if (auto type = gpu_type_in(extra); !type.empty()) return type;
   return {};
-}
-
-std::vector<Overriding> overriding(const std::vector<std::string>& options,
-                                   const SbatchVariables& variables) {
-  std::vector<Overriding> found;
-  for (const auto& variable : variables) {
-    const auto& name = variable.first;
-    const auto& value = variable.second;
-    const auto* known = known_variable(name);
-    if (known == nullptr) continue;
-    const auto ours = std::find_if(options.begin(), options.end(), [&](const std::string& line) {
-      const auto option = option_of_line(line);
-      return option && decide_the_same(option->first, known->option, value);
-    });
-    if (ours != options.end())
-      found.push_back({name, value, *ours});
-    else if (known->never)
-      found.push_back({name, value, ""});
-  }
-  return found;
-}
-
-std::vector<std::string> notes_on(const std::vector<Overriding>& variables) {
-  std::vector<std::string> notes;
-  for (const auto& [name, value, option] : variables) {
-    const auto* known = known_variable(name);
-    if (known == nullptr || option == option_word({std::string(known->option), value})) continue;
-    const auto against = !option.empty() ? "sbatch would take it for " + option
-                         : name == "SBATCH_WAIT"
-                             ? std::string("sbatch would wait for the job's end")
-                             : "resources.exclusive: false says otherwise";
-    notes.push_back(fmt::format("{}={} is set here, and {}: dllaunch submits without it", name,
-                                value, against));
-  }
-  return notes;
-}
-
-std::vector<std::string> sbatch_without(const std::vector<Overriding>& variables) {
-  if (variables.empty()) return {"sbatch"};
-  std::vector<std::string> argv = {"env"};
-  for (const auto& variable : variables) argv.insert(argv.end(), {"-u", variable.variable});
-  argv.emplace_back("sbatch");
-  return argv;
-}
-
-std::vector<std::string> options_of_script(std::string_view script) {
-  std::vector<std::string> options;
-  while (script.starts_with('#')) {
-    const auto line = script.substr(0, script.find('\n'));
-    constexpr std::string_view directive = "#SBATCH ";
-    if (line.starts_with(directive)) options.emplace_back(line.substr(directive.size()));
-    script.remove_prefix(std::min(line.size() + 1, script.size()));
-  }
-  return options;
 }
 
 }  // namespace dllaunch

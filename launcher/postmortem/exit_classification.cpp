@@ -6,8 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "launcher/cli/command.hpp"
-
 namespace dllaunch {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/supervise/policy.hpp"
+#include "launcher/run/attempt.hpp"
 
 namespace dllaunch {
 

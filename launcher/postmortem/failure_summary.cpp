@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/run/first_error.hpp"
-#include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"
 
 namespace dllaunch {

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/launch/slurm.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
 #include "launcher/run/events.hpp"
+#include "launcher/run/job_record.hpp"
+#include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -24,11 +26,9 @@ double seconds_of(const std::vector<SlurmJob>& jobs) {
   return seconds;
 }
 
-std::string file_text(const nlohmann::ordered_json& summary) {
+std::string file_text(const Json& summary) {
   // A path in it may be any bytes, JSON is UTF-8.
-  return summary.dump(2, ' ', /*ensure_ascii=*/false,
-                      nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return summary.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/os/system.hpp"
 #include "launcher/run/outcome.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/run/summary.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -32,7 +31,7 @@ std::string summary_text(const Summary& summary);
 
 struct FinalState {
   Outcome outcome;
-  nlohmann::ordered_json summary;
+  Json summary;
   std::vector<SlurmJob> jobs = {};  // as Slurm recorded them; empty: it has forgotten
   std::string end_status = {};      // the trainer's own last word; empty: it said none
 };

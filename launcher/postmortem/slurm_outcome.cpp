@@ -8,7 +8,7 @@
 #include <ctime>
 #include <map>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 #include "launcher/job/recovery.hpp"
 #include "launcher/postmortem/exit_classification.hpp"
 #include "launcher/postmortem/failure_summary.hpp"

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/preflight/request.hpp"
+#include "support/json.hpp"
 #include "topology/diagnosis/diagnosis.hpp"
 
 namespace dllaunch {
@@ -27,7 +26,7 @@ struct NodeView {
 struct Sight {
   std::string node = {};
   std::string item = {};  // "TMPDIR"; empty where there is only one
-  nlohmann::ordered_json seen = nullptr;
+  Json seen = nullptr;
   std::string trouble = {};  // why nothing was seen: hung, crashed, refused
 };
 
@@ -57,8 +56,7 @@ struct PreflightCheck {
   /// What to look at on this node; must not touch a file system. Null: one item without a name.
   std::vector<std::string> (*items)(const NodeView& view) = nullptr;
   /// In the child. Null: it judges what another check saw.
-  Result<nlohmann::ordered_json> (*observe)(const NodeView& view,
-                                            const std::string& item) = nullptr;
+  Result<Json> (*observe)(const NodeView& view, const std::string& item) = nullptr;
   /// Pure. `sights` are of the check named by `reads`, those with trouble left out.
   std::vector<NodeResult> (*judge)(const PreflightRequest& request,
                                    const std::vector<Sight>& sights) = nullptr;
@@ -70,8 +68,8 @@ struct PreflightCheck {
 std::span<const PreflightCheck* const> preflight_checks();
 
 /// Of answers from other processes and nodes: absent where it is missing or of another kind.
-std::optional<double> number_of(const nlohmann::ordered_json& seen, const char* key);
-std::string text_of(const nlohmann::ordered_json& seen, const char* key);
-bool flag_of(const nlohmann::ordered_json& seen, const char* key);
+std::optional<double> number_of(const Json& seen, const char* key);
+std::string text_of(const Json& seen, const char* key);
+bool flag_of(const Json& seen, const char* key);
 
 }  // namespace dllaunch

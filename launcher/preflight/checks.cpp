@@ -24,20 +24,20 @@ std::span<const PreflightCheck* const> preflight_checks() {
   return table;
 }
 
-std::optional<double> number_of(const nlohmann::ordered_json& seen, const char* key) {
+std::optional<double> number_of(const Json& seen, const char* key) {
   if (!seen.is_object()) return std::nullopt;
   const auto found = seen.find(key);
   if (found == seen.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
 }
 
-std::string text_of(const nlohmann::ordered_json& seen, const char* key) {
+std::string text_of(const Json& seen, const char* key) {
   if (!seen.is_object()) return "";
   const auto found = seen.find(key);
   return found != seen.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-bool flag_of(const nlohmann::ordered_json& seen, const char* key) {
+bool flag_of(const Json& seen, const char* key) {
   if (!seen.is_object()) return false;
   const auto found = seen.find(key);
   return found != seen.end() && found->is_boolean() && found->get<bool>();

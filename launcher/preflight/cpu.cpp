@@ -12,8 +12,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::optional<double> number_in(System& system, const std::string& path) {
   const auto text = system.read_file(path);
   if (!text) return std::nullopt;

@@ -19,6 +19,7 @@
 #include <set>
 #include <thread>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/sockets.hpp"
 
@@ -34,10 +35,6 @@ constexpr std::size_t longest_line = 512;
 constexpr milliseconds greeting_limit(700);
 constexpr std::array<std::size_t, 3> distances = {1, 2, 5};
 constexpr int most_guests = 64;
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 void give_up_after(int socket, milliseconds limit) {
   const auto micro = std::chrono::duration_cast<std::chrono::microseconds>(limit).count();

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -15,7 +16,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* tmpdir = "TMPDIR";
@@ -63,7 +63,8 @@ Result<Json> observe(const NodeView& view, const std::string& item) {
   const auto begin = Clock::now();
   const auto trouble = write_trial_file(*folder);
   const std::chrono::duration<double> took = Clock::now() - begin;
-  Json seen{{"path", path}, {"error", trouble}, {"seconds", took.count()}};
+  Json seen{
+      {"path", path}, {"error", trouble.what}, {"errno", trouble.error}, {"seconds", took.count()}};
   struct statvfs space {};
   if (statvfs(folder->c_str(), &space) != 0) return seen;
   const auto block = static_cast<double>(space.f_frsize);
@@ -80,51 +81,56 @@ std::string size_words(double bytes) {
                      : fmt::format("{:.1f} GiB", bytes / gib);
 }
 
+constexpr std::string_view make_room =
+    "remove what is not needed there, or name another folder (--run-dir; "
+    "environment.variables: {TMPDIR: /its/path})";
+constexpr std::string_view make_writable = "make the folder writable, or name another one";
+
 struct Fault {
   Level level = Level::ok;
   std::string why = {};
+  std::string_view fix = {};
 };
+
+std::string_view fix_of(int error) {
+  if (error == EROFS)
+    return "tell the site: a file system that became read-only lost its storage; until then leave "
+           "the node out";
+  if (error == ENOSPC) return make_room;
+  if (error == EDQUOT) return "free some of your quota there";
+  return make_writable;
+}
 
 Fault fault_of(const Json& seen, const FolderNeed* need) {
   constexpr double scarce_files = 1000;
   constexpr double scarce_bytes = 64 << 20;
   constexpr double slow_s = 1.0;
   if (const auto error = text_of(seen, "error"); !error.empty())
-    return {Level::fail, "cannot write there: " + error};
+    return {Level::fail, "cannot write there: " + error,
+            fix_of(static_cast<int>(number_of(seen, "errno").value_or(0)))};
   const auto free = number_of(seen, "free_bytes");
   if (need != nullptr && need->bytes > 0 && free && *free < static_cast<double>(need->bytes))
     return {Level::fail,
-            fmt::format("the job needs {} there", size_words(static_cast<double>(need->bytes)))};
+            fmt::format("the job needs {} there", size_words(static_cast<double>(need->bytes))),
+            make_room};
   if (free && *free < scarce_bytes)
-    return {Level::fail, fmt::format("less than {} free", size_words(scarce_bytes))};
+    return {Level::fail, fmt::format("less than {} free", size_words(scarce_bytes)), make_room};
   if (const auto files = number_of(seen, "free_files"); files && *files < scarce_files)
-    return {Level::warn, fmt::format("only {:.0f} more files can be made", *files)};
+    return {Level::warn, fmt::format("only {:.0f} more files can be made", *files), make_room};
   if (const auto seconds = number_of(seen, "seconds"); seconds && *seconds > slow_s)
-    return {Level::warn, fmt::format("256 KiB took {:.1f} s to write", *seconds)};
+    return {Level::warn, fmt::format("256 KiB took {:.1f} s to write", *seconds), make_writable};
   return {};
-}
-
-std::string fix_of(const std::string& why) {
-  if (why.find("Read-only") != std::string::npos)
-    return "tell the site: a file system that became read-only lost its storage; until then leave "
-           "the node out";
-  if (why.find("No space") != std::string::npos || why.find("free") != std::string::npos ||
-      why.find("needs") != std::string::npos || why.find("files") != std::string::npos)
-    return "remove what is not needed there, or name another folder (--run-dir; "
-           "environment.variables: {TMPDIR: /its/path})";
-  if (why.find("quota") != std::string::npos) return "free some of your quota there";
-  return "make the folder writable, or name another one";
 }
 
 std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {
   std::vector<NodeResult> results;
   for (const auto& [node, item, seen, trouble] : sights) {
     const auto fault = fault_of(seen, need_of(request, item));
-    PreflightResult result{.item = item, .level = fault.level, .why = fault.why};
+    PreflightResult result{
+        .item = item, .level = fault.level, .why = fault.why, .fix = std::string(fault.fix)};
     result.value = text_of(seen, "path");
     if (const auto free = number_of(seen, "free_bytes"))
       result.value += fmt::format(": {} free", size_words(*free));
-    if (fault.level != Level::ok) result.fix = fix_of(fault.why);
     results.push_back({node, std::move(result)});
   }
   return results;

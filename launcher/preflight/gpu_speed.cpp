@@ -16,7 +16,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 using Address = std::uintptr_t;  // in a GPU's memory
 

@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -16,6 +15,6 @@ namespace dllaunch {
 /// and to the next GPU where there is a direct way. tflops: of single-precision multiply-adds;
 /// wrong: how many threads of that came to another sum than the CPU. What was not measured is left
 /// out; after four seconds the remaining GPUs are.
-nlohmann::ordered_json measure_gpu_speeds(const std::string& cuda_library);
+Json measure_gpu_speeds(const std::string& cuda_library);
 
 }  // namespace dllaunch

@@ -11,8 +11,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Result<Json> observe(const NodeView& view, const std::string&) {
   // A CPU job on a node with GPUs has no business with them.
   if (!view.request.job_id.empty() && !view.system.environment("SLURM_GPUS_ON_NODE"))

@@ -12,7 +12,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 using Device = NvmlDevice;
 

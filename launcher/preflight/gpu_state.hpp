@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -14,10 +13,10 @@ namespace dllaunch {
 /// {"found", "why", "gpus": [{"index", "pci", "name", "uuid", "total_bytes", "used_bytes",
 /// "processes", "slowed", "clock_mhz", "most_mhz", "ecc_errors", "remap_pending", "remap_failed",
 /// "link_width", "most_link_width"}]}; what an old driver does not tell is left out.
-nlohmann::ordered_json read_nvml_states(const std::string& file);
+Json read_nvml_states(const std::string& file);
 
 /// The same of AMD's GPUs, from the kernel's files below `root`; "found": there are any.
-nlohmann::ordered_json read_amd_states(const std::string& root);
+Json read_amd_states(const std::string& root);
 
 /// Device files /dev/nvidia0, ... below `root`.
 int count_nvidia_files(const std::string& root);

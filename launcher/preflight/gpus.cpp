@@ -13,8 +13,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* promised_key = "promised";  // absent: Slurm gave the job none here
 
 Result<Json> observe(const NodeView& view, const std::string&) {

@@ -10,8 +10,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Result<Json> observe(const NodeView& view, const std::string&) {
   const auto text = view.system.read_file(view.root + "/proc/meminfo");
   if (!text) return text.error();

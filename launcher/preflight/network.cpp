@@ -12,8 +12,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Result<Json> observe(const NodeView& view, const std::string&) {
   const auto& hosts = view.request.hosts;
   Json seen{{"interface", ""}, {"peers", Json::array()}};

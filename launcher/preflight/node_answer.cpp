@@ -9,8 +9,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Look {
   const PreflightCheck* check = nullptr;
   std::string item = {};

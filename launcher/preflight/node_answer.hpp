@@ -20,8 +20,8 @@ struct NodeAnswer {
 NodeAnswer observe_node(const NodeView& view,
                         std::span<const PreflightCheck* const> checks = preflight_checks());
 
-nlohmann::ordered_json to_json(const NodeAnswer& answer);
+Json to_json(const NodeAnswer& answer);
 /// bad_request: not such a document.
-Result<NodeAnswer> node_answer_from_json(const nlohmann::ordered_json& document);
+Result<NodeAnswer> node_answer_from_json(const Json& document);
 
 }  // namespace dllaunch

@@ -7,16 +7,15 @@
 #include <cstdlib>
 
 #include "launcher/base/nearest_name.hpp"
-#include "launcher/doctor/gather.hpp"
-#include "launcher/plan/program_paths.hpp"
+#include "launcher/os/own_executable.hpp"
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/node_survey.hpp"
 #include "launcher/slurm/srun_env_options.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 /// As Slurm calls this machine, or as it calls itself.
@@ -58,20 +57,6 @@ std::vector<std::string> command(const std::string& dllaunch, const PreflightReq
   return argv;
 }
 
-/// srun's lines that name the host, else the first that says anything.
-std::string why_silent(const std::string& host, std::string_view complaints,
-                       const std::string& otherwise) {
-  std::string first;
-  while (!complaints.empty()) {
-    const auto end = std::min(complaints.find('\n'), complaints.size());
-    auto line = std::string(complaints.substr(0, end));
-    complaints.remove_prefix(std::min(end + 1, complaints.size()));
-    if (!host.empty() && line.find(host) != std::string::npos) return line;
-    if (first.empty()) first = std::move(line);
-  }
-  return first.empty() ? otherwise : first;
-}
-
 Result<Ok> check_request(const PreflightRequest& request) {
   if (request.hosts.empty()) return Error{ErrorKind::bad_request, "no node to look at", ""};
   if (request.hosts.size() > 1 && request.job_id.empty())
@@ -95,12 +80,12 @@ struct Gathered {
 };
 
 Result<Gathered> ask_all(System& system, const PreflightRequest& request) {
-  const auto paths = program_paths("");
-  if (!paths) return paths.error();
+  const auto program = own_executable();
+  if (!program) return program.error();
   // srun hands the environment on.
   setenv(preflight_secret, new_secret().c_str(), 1);
   constexpr std::chrono::seconds grace(3);
-  const auto output = system.run(command(paths->dllaunch, request), request.patience + grace);
+  const auto output = system.run(command(*program, request), request.patience + grace);
   unsetenv(preflight_secret);
   if (!output) return output.error();
   const auto silence = fmt::format("no answer within {} s", request.patience.count());

@@ -11,8 +11,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string_view word_of(Level level) {
   return level == Level::ok ? "ok" : level == Level::warn ? "warn" : "fail";
 }

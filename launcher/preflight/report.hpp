@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/preflight/node_answer.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -34,9 +33,9 @@ bool all_ok(const PreflightReport& report);
 
 /// {"nodes": [{"node", "ok", "checks": [{"name", "item", "level": "ok|warn|fail", "value", "why",
 /// "fix"}]}], "exclude": [], "seconds"}
-nlohmann::ordered_json to_json(const PreflightReport& report);
+Json to_json(const PreflightReport& report);
 /// bad_request: not such a document.
-Result<PreflightReport> preflight_report_from_json(const nlohmann::ordered_json& document);
+Result<PreflightReport> preflight_report_from_json(const Json& document);
 
 /// What is wrong, node by node; then one line of verdict. `all`: also what is well.
 std::string render_preflight(const PreflightReport& report, bool color, bool all);

@@ -6,17 +6,17 @@
 #include <charconv>
 #include <filesystem>
 
-#include "launcher/doctor/gather.hpp"
+#include "launcher/os/stored_json.hpp"
+#include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "launcher/run/stored_json.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/node_survey.hpp"
 #include "support/isolated_call.hpp"
 
 namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::milliseconds look_limit(2000);
 
@@ -59,10 +59,11 @@ Result<std::string> read_run(System& system, const std::string& run_dir) {
   const RunDir run{run_dir};
   Json known{{"checkpoint_bytes", room_for_checkpoint(run.checkpoints())}};
   const auto text = system.read_file(run.plan_json());
-  const auto plan = text ? json_object_in(*text) : Json();
-  if (plan.is_object()) {
-    for (const char* key : {"ranks_per_node", "host_suffix"})
-      if (plan.contains(key)) known[key] = plan[key];
+  const auto document = text ? json_object_in(*text) : Json();
+  if (document.is_object()) {
+    const auto plan = plan_from_json(document);
+    known["ranks_per_node"] = plan.ranks_per_node;
+    known["host_suffix"] = plan.host_suffix;
   }
   return known.dump(-1, ' ', true, Json::error_handler_t::replace);
 }

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/os/system.hpp"
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -42,9 +41,9 @@ struct PreflightRequest {
 /// request stands, everybody could read it.
 constexpr const char* preflight_secret = "DLLAUNCH_PREFLIGHT_SECRET";
 
-nlohmann::ordered_json to_json(const PreflightRequest& request);
+Json to_json(const PreflightRequest& request);
 /// bad_request: not such a document.
-Result<PreflightRequest> preflight_request_from_json(const nlohmann::ordered_json& document);
+Result<PreflightRequest> preflight_request_from_json(const Json& document);
 
 /// For the allocation that the caller stands in, or for this machine. With a run's directory: its
 /// folders with the need of the newest checkpoint, its ranks and GPUs by its plan.json, where these

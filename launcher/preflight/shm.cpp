@@ -10,8 +10,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Result<Json> observe(const NodeView& view, const std::string&) {
   const std::string folder = view.root + "/dev/shm";
   struct statvfs space {};
@@ -20,7 +18,7 @@ Result<Json> observe(const NodeView& view, const std::string&) {
   const auto block = static_cast<double>(space.f_frsize);
   return Json{{"total_bytes", static_cast<double>(space.f_blocks) * block},
               {"free_bytes", static_cast<double>(space.f_bavail) * block},
-              {"error", write_trial_file(folder)}};
+              {"error", write_trial_file(folder).what}};
 }
 
 std::vector<NodeResult> judge(const PreflightRequest& request, const std::vector<Sight>& sights) {

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 
 #include "launcher/plan/profile_job.hpp"
 #include "launcher/presubmit/cluster_checks.hpp"
 #include "launcher/presubmit/file_checks.hpp"
 #include "launcher/presubmit/module_checks.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "launcher/slurm/slurm_messages.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -28,32 +29,18 @@ bool is_known(const CheckFindings& found, const Error& problem) {
                      [&](const CheckFinding& one) { return one.problem.what == problem.what; });
 }
 
-/// Refusals of --test-only that a real submission would not meet: Slurm (22.05) gives them where
-/// the job could not start just now, its nodes being drained or reserved.
-bool may_only_mean_later(std::string_view output, const SlurmFacts& slurm) {
-  const bool nodes_are_taken =
-      !slurm.outages.empty() || (slurm.reservations && !slurm.reservations->empty());
-  const auto says = [output](std::string_view phrase) {
-    return output.find(phrase) != std::string_view::npos;
-  };
-  return (nodes_are_taken && says("Requested node configuration is not available")) ||
-         says("Invalid time specified") || says("Requested nodes are busy");
-}
-
-/// sbatch's words, its own name and the times of its clock left out.
-std::string estimate_in(std::string_view output) {
-  const auto begin = output.find("to start at ");
-  if (begin == std::string_view::npos) return {};
-  auto estimate = output.substr(begin + 3);
-  return std::string(estimate.substr(0, estimate.find_first_of(";\n")));
+/// Whether some cannot be had now, since they are drained or reserved.
+bool nodes_are_taken(const SlurmFacts& slurm) {
+  return !slurm.outages.empty() || (slurm.reservations && !slurm.reservations->empty());
 }
 
 /// Slurm is the judge of its own rules; we may know them badly.
 void leave_to_slurm(CheckFindings& of_cluster) {
-  for (auto& [problem, fatal] : of_cluster) {
-    if (!fatal) continue;
-    fatal = false;
-    problem.what += ", as far as dllaunch can see; sbatch --test-only takes the job all the same";
+  for (auto& finding : of_cluster) {
+    if (!finding.fatal) continue;
+    finding.fatal = false;
+    finding.problem.what +=
+        ", as far as dllaunch can see; sbatch --test-only takes the job all the same";
   }
 }
 
@@ -63,20 +50,20 @@ void try_submission(const LaunchPlan& plan, const SlurmFacts& slurm, System& sys
   for (const auto& [option, value] : plan.sbatch)
     options.push_back(value.empty() ? option : fmt::format("{}={}", option, value));
   options.insert(options.end(), plan.sbatch_extra.begin(), plan.sbatch_extra.end());
-  const auto said = test_submission(system, options);
-  if (said) {
-    report.estimate = estimate_in(*said);
+  const auto tested = test_submission(system, options);
+  if (!tested.refusal) {
+    report.estimate = start_estimate_in(tested.message);
     leave_to_slurm(report.findings);
     return;
   }
-  const auto& error = said.error();
+  const auto& error = *tested.refusal;
   if (error.kind == ErrorKind::timeout) {
     add_warning(report.findings, error.what, "Slurm is busy; the job may still be taken");
     return;
   }
   // Our own words for the same say what to do.
   if (any_fatal(report.findings)) return;
-  if (may_only_mean_later(error.what, slurm))
+  if (may_only_mean_later(tested.message, nodes_are_taken(slurm)))
     add_warning(report.findings, error.what,
                 "nodes are out of order or reserved: it may have to wait for them");
   else
@@ -131,8 +118,9 @@ Error as_error(const QueueReport& report) {
 
 std::string render_report(const QueueReport& report) {
   std::string text;
-  for (const auto& [problem, fatal] : report.findings) {
-    text += fmt::format("  {:8}{}\n", fatal ? "error" : "warning", problem.what);
+  for (const auto& finding : report.findings) {
+    const auto& problem = finding.problem;
+    text += fmt::format("  {:8}{}\n", finding.fatal ? "error" : "warning", problem.what);
     if (!problem.hint.empty()) text += fmt::format("  {:8}try: {}\n", "", problem.hint);
   }
   if (!report.estimate.empty())
@@ -141,14 +129,14 @@ std::string render_report(const QueueReport& report) {
   return "checks before the queue\n" + text;
 }
 
-nlohmann::ordered_json to_json(const QueueReport& report) {
-  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-  for (const auto& [problem, fatal] : report.findings)
-    findings.push_back({{"fatal", fatal}, {"what", problem.what}, {"hint", problem.hint}});
+Json to_json(const QueueReport& report) {
+  Json findings = Json::array();
+  for (const auto& finding : report.findings)
+    findings.push_back(
+        {{"fatal", finding.fatal}, {"what", finding.problem.what}, {"hint", finding.problem.hint}});
   return {{"passed", report.passed()},
           {"findings", std::move(findings)},
-          {"estimate", report.estimate.empty() ? nlohmann::ordered_json(nullptr)
-                                               : nlohmann::ordered_json(report.estimate)}};
+          {"estimate", report.estimate.empty() ? Json(nullptr) : Json(report.estimate)}};
 }
 
 }  // namespace dllaunch

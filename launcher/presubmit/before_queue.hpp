@@ -3,13 +3,12 @@
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job.hpp"
 #include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/presubmit/finding.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -31,6 +30,6 @@ Error as_error(const QueueReport& report);
 /// For people: "  ok    ..." and "  error ...", with what to do next.
 std::string render_report(const QueueReport& report);
 /// [{"fatal", "what", "hint"}], and the estimate or null.
-nlohmann::ordered_json to_json(const QueueReport& report);
+Json to_json(const QueueReport& report);
 
 }  // namespace dllaunch

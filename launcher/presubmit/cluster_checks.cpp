@@ -50,11 +50,11 @@ bool is_root(const SlurmFacts& slurm) {
   return slurm.user && slurm.user->name == "root";
 }
 
-void add_once(CheckFindings& found, const Error& problem) {
+void add_once(CheckFindings& found, const Error& problem, bool of_node_count = false) {
   const bool known = std::any_of(found.begin(), found.end(), [&problem](const CheckFinding& other) {
     return other.problem.what == problem.what;
   });
-  if (!known) found.push_back({.problem = problem, .fatal = true});
+  if (!known) found.push_back({problem, /*fatal=*/true, of_node_count});
 }
 
 /// select_nodes() stops at the first problem: asked once for the nodes, once for the time.
@@ -62,8 +62,11 @@ void check_choice(const Job& job, const SlurmFacts& slurm, CheckFindings& found)
   const bool wants_gpus = job.resources.device != "cpu" && job.train.is_null();
   auto untimed = job;
   untimed.resources.time.reset();
-  if (const auto nodes = select_nodes(untimed, slurm, wants_gpus); !nodes)
-    add_once(found, nodes.error());
+  if (const auto nodes = select_nodes(untimed, slurm, wants_gpus); !nodes) {
+    untimed.resources.nodes = 1;
+    const bool one_would_do = select_nodes(untimed, slurm, wants_gpus) ? true : false;
+    add_once(found, nodes.error(), one_would_do);
+  }
   auto one = job.resources;
   one.nodes = 1;
   one.gpus_per_node.reset();
@@ -107,16 +110,17 @@ void check_state(const Partition& partition, CheckFindings& found) {
 
 void check_size(const Partition& partition, int nodes, CheckFindings& found) {
   if (partition.max_nodes && nodes > *partition.max_nodes)
-    add_error(found, ErrorKind::unsatisfiable,
-              fmt::format("asked for {} nodes, partition {} gives a job at most {}", nodes,
-                          partition.name, *partition.max_nodes),
-              fmt::format("use --set resources.nodes={}", *partition.max_nodes));
+    add_wrong_node_count(found,
+                         fmt::format("asked for {} nodes, partition {} gives a job at most {}",
+                                     nodes, partition.name, *partition.max_nodes),
+                         fmt::format("use --set resources.nodes={}", *partition.max_nodes));
   if (nodes < partition.min_nodes)
-    add_error(found, ErrorKind::unsatisfiable,
-              fmt::format("asked for {} node{}, partition {} is for jobs of at least {}", nodes,
-                          nodes == 1 ? "" : "s", partition.name, partition.min_nodes),
-              fmt::format("use --set resources.nodes={}, or name another resources.partition",
-                          partition.min_nodes));
+    add_wrong_node_count(
+        found,
+        fmt::format("asked for {} node{}, partition {} is for jobs of at least {}", nodes,
+                    nodes == 1 ? "" : "s", partition.name, partition.min_nodes),
+        fmt::format("use --set resources.nodes={}, or name another resources.partition",
+                    partition.min_nodes));
 }
 
 void check_default_time(const Resources& resources, const Partition& partition,
@@ -215,6 +219,7 @@ void check_outages(const Resources& resources, const SlurmFacts& slurm,
               left > 0
                   ? fmt::format("use --set resources.nodes={}, or wait until they are back", left)
                   : "name another resources.partition, or wait until they are back");
+  found.back().of_node_count = left > 0;
 }
 
 void check_account(const Resources& resources, const SlurmFacts& slurm, CheckFindings& found) {
@@ -238,7 +243,8 @@ void check_account(const Resources& resources, const SlurmFacts& slurm, CheckFin
     return;
   }
   if (!lists_in_any_case(accounts, account)) {
-    add_error(found, ErrorKind::unsatisfiable, fmt::format("account {} is none of yours", account),
+    add_error(found, ErrorKind::unsatisfiable,
+              fmt::format("you are not a member of account {}", account),
               suggestion("resources.account", account, accounts));
     return;
   }
@@ -342,10 +348,10 @@ void check_reservation(const Resources& resources, const SlurmFacts& slurm, std:
   check_reservation_times(*reservation, resources, now, found);
   const auto size = static_cast<int>(reservation->hosts.size());
   if (size > 0 && resources.nodes > size)
-    add_error(found, ErrorKind::unsatisfiable,
-              fmt::format("asked for {} nodes, reservation {} has {}", resources.nodes,
-                          reservation->name, size),
-              fmt::format("use --set resources.nodes={}", size));
+    add_wrong_node_count(found,
+                         fmt::format("asked for {} nodes, reservation {} has {}", resources.nodes,
+                                     reservation->name, size),
+                         fmt::format("use --set resources.nodes={}", size));
   if (!reservation->partition.empty() && resources.partition &&
       *resources.partition != reservation->partition)
     add_error(found, ErrorKind::unsatisfiable,
@@ -357,7 +363,7 @@ void check_reservation(const Resources& resources, const SlurmFacts& slurm, std:
 /// What is too much counts both; the advice was for jobs without spare nodes.
 void count_spare_nodes(const Job& job, CheckFindings& found) {
   for (auto& finding : found) {
-    if (!finding.problem.hint.starts_with("use --set resources.nodes=")) continue;
+    if (!finding.of_node_count) continue;
     finding.problem.what += fmt::format("; {} of them spare ones", job.recovery.spare_nodes);
     finding.problem.hint = "lower recovery.spare_nodes or resources.nodes";
   }

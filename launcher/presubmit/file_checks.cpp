@@ -44,8 +44,9 @@ void check_program_file(const std::string& named, const std::string& path, Syste
                 "make sure that the nodes have it");
   else if (!state.exists)
     add_error(found, ErrorKind::bad_request, fmt::format("run: no file {}", path),
-              named == path ? "correct the path"
-                            : "correct the path: it counts from the folder dllaunch was called in");
+              named == path
+                  ? "correct the path"
+                  : "correct the path: it is relative to the folder dllaunch was called in");
   else if (state.folder)
     add_error(found, ErrorKind::bad_request, fmt::format("run: {} is a folder", path),
               "name the program in it");
@@ -117,8 +118,8 @@ void check_command(const Job& job, const Paths& paths, System& system, CheckFind
     const auto path = absolute(*script, paths);
     if (!is_open(*script) && !system.look_at(path).exists)
       add_error(found, ErrorKind::bad_request,
-                fmt::format("run: {} is to read {}, which is not there", program, path),
-                "correct the path: it counts from the folder dllaunch was called in");
+                fmt::format("run: {} reads {}, which does not exist", program, path),
+                "correct the path: it is relative to the folder dllaunch was called in");
   }
 }
 
@@ -218,7 +219,7 @@ void check_container(const Job& job, const Paths& paths, System& system, CheckFi
 void check_init_from(const Job& job, const Paths& paths, System& system, CheckFindings& found) {
   const auto named = job.train.find("init_from");
   if (named == job.train.end() || !named->is_string() || !job.after.empty()) return;
-  const bool begins = job.train.value("resume", nlohmann::ordered_json()) == "none" ||
+  const bool begins = job.train.value("resume", Json()) == "none" ||
                       !system.look_at(paths.run_dir + "/checkpoints").folder;
   if (!begins) return;
   const auto file = named->get<std::string>();

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "launcher/cluster/probed_node.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/run/failure.hpp"
-#include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/slurm_job.hpp"
 
 namespace dllaunch {
@@ -60,7 +60,7 @@ class Probes {
       if (good)
         good = write_file(script, render_probe_script(target, place, settings_.options,
                                                       settings_.program, job.output));
-      auto id = good ? submit_job(system_, script) : Result<std::string>(good.error());
+      auto id = good ? submit_job(system_, script).id : Result<std::string>(good.error());
       if (id) {
         ++submitted_;
         job.id = *id;

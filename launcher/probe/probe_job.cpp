@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -11,11 +10,10 @@
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::string_view mark = "dllaunch-probe: ";
 
@@ -109,10 +107,9 @@ std::string render_capture(const Capture& capture) {
   auto node = capture.node;
   // Inside the job nobody says what Slurm counts; a record without a CPU would be none.
   if (node.type.cpus == 0) node.type.cpus = std::max(1, node.topology.present_cpus.size());
-  const ordered_json document = {{"node", to_json(node)}, {"xml", capture.xml}};
+  const Json document = {{"node", to_json(node)}, {"xml", capture.xml}};
   return std::string(mark) +
-         document.dump(-1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace) +
-         "\n";
+         document.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + "\n";
 }
 
 namespace {
@@ -133,8 +130,8 @@ Result<Capture> find_capture(std::string_view output) {
   if (end == std::string_view::npos)
     return Error{ErrorKind::unavailable, "the job's output holds no capture", ""};
   const auto document =
-      ordered_json::parse(output.substr(begin + mark.size(), end - begin - mark.size()), nullptr,
-                          /*allow_exceptions=*/false);
+      Json::parse(output.substr(begin + mark.size(), end - begin - mark.size()), nullptr,
+                  /*allow_exceptions=*/false);
   const bool whole = document.is_object() && document.contains("node") &&
                      document.contains("xml") && document["xml"].is_string();
   if (!whole) return Error{ErrorKind::bad_request, "the job's capture is damaged", ""};

@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string partitions_of(const ProbeTarget& target) {
   std::vector<std::string> names;
@@ -27,8 +25,8 @@ std::string software_words(const ProbedNode& node) {
   return text;
 }
 
-ordered_json record_of(const ProbedNode& node, const ProbeFiles& files, std::int64_t now) {
-  ordered_json drivers = ordered_json::object();
+Json record_of(const ProbedNode& node, const ProbeFiles& files, std::int64_t now) {
+  Json drivers = Json::object();
   for (const auto& [name, version] : node.drivers) drivers[name] = version;
   return {{"id", node_type_id(node.type)},
           {"cluster", node.cluster},
@@ -57,7 +55,7 @@ std::string render_probes(const ProbeOutcome& outcome) {
     text += fmt::format("  {} has {}{}\n  {}\n", node.host, shape_words(node.topology),
                         software_words(node), files.json);
     if (!describes(node.topology, node.type))
-      text += "  warning: that is not what Slurm says of it, so no plan will use it\n";
+      text += "  warning: differs from what Slurm reports, so no plan will use it\n";
   }
   return text;
 }
@@ -83,11 +81,11 @@ std::string render_probe_list(const std::vector<ProbedNode>& nodes, std::int64_t
   return text;
 }
 
-ordered_json probes_json(const ProbeOutcome& outcome) {
-  ordered_json probed = ordered_json::array();
+Json probes_json(const ProbeOutcome& outcome) {
+  Json probed = Json::array();
   for (const auto& [node, files] : outcome.kept)
     probed.push_back(record_of(node, files, node.time));
-  ordered_json missed = ordered_json::array();
+  Json missed = Json::array();
   for (const auto& [target, why] : outcome.missed)
     missed.push_back({{"partitions", partitions_of(target)},
                       {"hosts", compress_hosts(target.type.hosts)},
@@ -95,8 +93,8 @@ ordered_json probes_json(const ProbeOutcome& outcome) {
   return {{"probed", std::move(probed)}, {"missed", std::move(missed)}};
 }
 
-ordered_json probe_list_json(const ProbeCache& cache, const std::string& folder, std::int64_t now) {
-  ordered_json probed = ordered_json::array();
+Json probe_list_json(const ProbeCache& cache, const std::string& folder, std::int64_t now) {
+  Json probed = Json::array();
   for (const auto& node : cache.nodes)
     probed.push_back(record_of(node, probe_files(folder, node), now));
   return {{"probed", std::move(probed)}, {"damaged", cache.complaints}};

@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/probe/probe.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -16,9 +15,8 @@ std::string render_probes(const ProbeOutcome& outcome);
 std::string render_probe_list(const std::vector<ProbedNode>& nodes, std::int64_t now);
 
 /// {"probed": [...], "missed": [{"partitions", "hosts", "why"}]}
-nlohmann::ordered_json probes_json(const ProbeOutcome& outcome);
+Json probes_json(const ProbeOutcome& outcome);
 /// {"probed": [...], "damaged": [...]}; `folder` is the cache's.
-nlohmann::ordered_json probe_list_json(const ProbeCache& cache, const std::string& folder,
-                                       std::int64_t now);
+Json probe_list_json(const ProbeCache& cache, const std::string& folder, std::int64_t now);
 
 }  // namespace dllaunch

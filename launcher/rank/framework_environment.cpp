@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "launcher/base/nearest_name.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -100,9 +100,8 @@ void add_horovod(const FrameworkScene& scene, const EnvLookup& lookup, Variables
 
 void add_tensorflow(const FrameworkScene& scene, Variables& all) {
   if (scene.workers.empty()) return;
-  const nlohmann::ordered_json config = {
-      {"cluster", {{"worker", scene.workers}}},
-      {"task", {{"type", "worker"}, {"index", scene.rank.rank}}}};
+  const Json config = {{"cluster", {{"worker", scene.workers}}},
+                       {"task", {{"type", "worker"}, {"index", scene.rank.rank}}}};
   all.emplace_back("TF_CONFIG", config.dump());
 }
 
@@ -177,7 +176,7 @@ Names contradicting_variables(const Names& names, const EnvLookup& lookup) {
   return found;
 }
 
-Starter nearest_starter(const Names& ancestors) {
+RankStarter nearest_starter(const Names& ancestors) {
   constexpr std::array<std::string_view, 16> transparent = {
       "sh",   "bash",    "dash",      "zsh",         "ksh",    "env",     "time",     "nice",
       "perf", "numactl", "apptainer", "singularity", "strace", "timeout", "starter*", "taskset"};
@@ -185,21 +184,21 @@ Starter nearest_starter(const Names& ancestors) {
                                                          "orted",   "prted",    "prterun",
                                                          "prte",    "hydra_*",  "pmi_proxy"};
   for (const auto& name : ancestors) {
-    if (name == "slurmstepd") return Starter::slurm;
-    if (is_one_of(name, of_mpirun)) return Starter::mpirun;
+    if (name == "slurmstepd") return RankStarter::slurm;
+    if (is_one_of(name, of_mpirun)) return RankStarter::mpirun;
     if (!is_one_of(name, transparent)) break;
   }
-  return Starter::unknown;
+  return RankStarter::unknown;
 }
 
-Names inherited_variables(const Names& names, Starter starter, const EnvLookup& lookup) {
+Names inherited_variables(const Names& names, RankStarter starter, const EnvLookup& lookup) {
   Names found;
-  if (starter == Starter::unknown) return found;
+  if (starter == RankStarter::unknown) return found;
   // Slurm's own plug-in says "slurm.pmix.JOB.STEP".
   const bool foreign_pmix = !lookup("PMIX_NAMESPACE").value_or("slurm.").starts_with("slurm.");
   for (const auto& name : names) {
     const bool torchrun = name.starts_with("TORCHELASTIC_");
-    const bool openmpi = starter == Starter::slurm &&
+    const bool openmpi = starter == RankStarter::slurm &&
                          (is_one_of(name, of_openmpi) ||
                           (foreign_pmix && name.starts_with("PMIX_") && name != "PMIX_MCA"));
     if (torchrun || openmpi) found.push_back(name);

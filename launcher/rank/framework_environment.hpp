@@ -41,15 +41,15 @@ std::vector<std::string> contradicting_variables(const std::vector<std::string>&
                                                  const EnvLookup& lookup);
 
 /// The innermost of these is what started us; the rest was inherited.
-enum class Starter { slurm, mpirun, unknown };
+enum class RankStarter { slurm, mpirun, unknown };
 
 /// By the names of the parent, its parent and so on, as in /proc/PID/comm; shells and the like are
 /// looked through.
-Starter nearest_starter(const std::vector<std::string>& ancestors);
+RankStarter nearest_starter(const std::vector<std::string>& ancestors);
 
 /// Of `names`, what cannot be the starter's: Open MPI's where srun started us, torchrun's where
 /// either did. To be removed before the rank is read.
-std::vector<std::string> inherited_variables(const std::vector<std::string>& names, Starter starter,
-                                             const EnvLookup& lookup);
+std::vector<std::string> inherited_variables(const std::vector<std::string>& names,
+                                             RankStarter starter, const EnvLookup& lookup);
 
 }  // namespace dllaunch

@@ -8,21 +8,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 namespace dllaunch {
-
-SiteSettings read_site_settings(const nlohmann::ordered_json& plan) {
-  SiteSettings settings;
-  if (!plan.is_object()) return settings;
-  if (const auto folders = plan.find("node_folders"); folders != plan.end() && folders->is_object())
-    for (const auto& [name, path] : folders->items())
-      if (path.is_string()) settings.node_folders.emplace_back(name, path.get<std::string>());
-  if (const auto suffix = plan.find("host_suffix"); suffix != plan.end() && suffix->is_string())
-    settings.host_suffix = suffix->get<std::string>();
-  return settings;
-}
 
 std::string fill_in(std::string path, const EnvLookup& lookup) {
   // A user without a name has a number.

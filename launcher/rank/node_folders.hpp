@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "runtime/rank/rank_env.hpp"
 #include "support/result.hpp"
 
@@ -17,9 +15,6 @@ struct SiteSettings {
   std::vector<std::pair<std::string, std::string>> node_folders = {};  // variable -> path
   std::string host_suffix = {};
 };
-
-/// From plan.json; what is not there, or is not as we write it, is no wish.
-SiteSettings read_site_settings(const nlohmann::ordered_json& plan);
 
 /// "/tmp/{user}-cache-{job}" on this node: {user}, {job} and {node} from the environment.
 std::string fill_in(std::string path, const EnvLookup& lookup);

@@ -4,16 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "launcher/run/stored_json.hpp"
+#include "launcher/os/stored_json.hpp"
+#include "launcher/plan/plan.hpp"
 #include "topology/diagnosis/visible_gpus.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 int cores_in(const Topology& node, const IdSet& cpus) {
   const auto count = std::count_if(node.cores.begin(), node.cores.end(),
@@ -93,70 +91,23 @@ RankBinding bound_to(const RankScene& scene, const std::vector<IdSet>& masks, st
           .note = std::move(note)};
 }
 
-/// The number of `key` where it is one; `otherwise` where it is missing or null.
-int number(const Json& object, const char* key, int otherwise) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<int>() : otherwise;
-}
-
-std::string word(const Json& object, const char* key, const char* otherwise) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
-}
-
-Result<PlacementRequest> read_request(const Json& object) {
-  PlacementRequest request;
-  auto policy = parse_bind_policy(word(object, "policy", "closest"));
-  if (!policy) return std::move(policy).error();
-  auto mode = parse_bind_mode(word(object, "mode", "cores"));
-  if (!mode) return std::move(mode).error();
-  auto cores = parse_bind_cores(word(object, "cores", "auto"));
-  if (!cores) return std::move(cores).error();
-  auto order = parse_rank_order(word(object, "order", "gpu"));
-  if (!order) return std::move(order).error();
-  request.policy = *policy;
-  request.mode = *mode;
-  request.cores = *cores;
-  request.order = *order;
-  request.gpus = number(object, "gpus", -1);
-  request.cores_per_rank = number(object, "cores_per_rank", 0);
-  request.smt = object.value("smt", Json(false)) == Json(true);
-  request.reserve = word(object, "reserve", "auto");
-  return request;
-}
-
 }  // namespace
 
 Result<PlannedBinding> read_planned_binding(std::string_view plan_json) {
-  const Json plan = json_object_in(plan_json);
-  const auto no_plan = [](const std::string& why) {
-    return Error{ErrorKind::bad_request, "no plan: " + why, ""};
-  };
-  if (!plan.is_object() || !plan.contains("binding") || !plan["binding"].is_object()) {
-    return no_plan("no `binding` in it");
-  }
-  const Json& binding = plan["binding"];
-  PlannedBinding planned;
-  auto request =
-      read_request(plan.value("placement", Json{{"policy", word(binding, "policy", "")}}));
-  if (!request) return std::move(request).error();
-  planned.request = *std::move(request);
-  if (const auto framework = plan.find("framework"); framework != plan.end())
-    planned.framework = framework->is_string() ? framework->get<std::string>() : "";
-  planned.site = read_site_settings(plan);
-  if (const auto topology = plan.find("topology"); topology != plan.end() && topology->is_object())
-    planned.exact = topology->value("exact", Json(true)) != Json(false);
-  for (const auto& rank : binding.value("ranks", Json::array())) {
-    if (!rank.is_object()) return no_plan("a rank that is no object");
+  auto plan = bound_plan_from_json(json_object_in(plan_json));
+  if (!plan) return std::move(plan).error();
+  PlannedBinding planned{.request = plan->request,
+                         .exact = plan->exact,
+                         .framework = plan->framework,
+                         .site = {.node_folders = std::move(plan->node_folders),
+                                  .host_suffix = std::move(plan->host_suffix)}};
+  for (auto& rank : plan->placement.ranks) {
     auto& gpus = planned.gpus.emplace_back();
-    for (const auto& gpu : rank.value("gpus", Json::array())) {
-      auto pci = gpu.is_object() ? word(gpu, "pci", "") : "";
-      if (!pci.empty()) gpus.push_back(std::move(pci));
+    for (const int gpu : rank.gpus) {
+      const auto& pci = plan->topology.gpus[static_cast<std::size_t>(gpu)].pci;
+      if (!pci.empty()) gpus.push_back(pci);
     }
-    if (planned.request.policy == BindPolicy::none) continue;
-    auto mask = parse_mask(word(rank, "mask", ""));
-    if (!mask) return std::move(mask).error();
-    planned.masks.push_back(*std::move(mask));
+    if (planned.request.policy != BindPolicy::none) planned.masks.push_back(std::move(rank.cpus));
   }
   return planned;
 }

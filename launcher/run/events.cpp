@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::json;
 
 std::optional<double> real(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -158,12 +157,12 @@ std::optional<Event> parse_event(std::string_view line) {
 
 std::string restart_line(const RestartEvent& event) {
   const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(); };
-  nlohmann::ordered_json line = {
+  Json line = {
       {"time", event.time},          {"event", "restart"},
       {"reason", event.reason},      {"from", event.from.empty() ? Json() : Json(event.from)},
       {"step", or_null(event.step)}, {"queue_seconds", or_null(event.queue_seconds)}};
   if (event.fencing_token > 0) line["generation"] = event.fencing_token;
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::vector<Event> EventTail::read() {

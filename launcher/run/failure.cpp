@@ -8,22 +8,13 @@
 #include <csignal>
 #include <cstring>
 
+#include "launcher/base/exit_code.hpp"
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/base/utf8.hpp"
-#include "launcher/cli/command.hpp"
-#include "launcher/run/log_line.hpp"
 
 namespace dllaunch {
 namespace {
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
 
 /// The number that follows the first `word`; nothing when there is none.
 std::optional<int> number_after(std::string_view text, std::string_view word) {
@@ -120,7 +111,7 @@ std::optional<DeadRank> dead_rank_from_mpirun(std::string_view text) {
 std::optional<DeadRank> dead_rank_from_srun(std::string_view text) {
   std::optional<DeadRank> terminated;
   std::optional<DeadRank> wrote_to_the_dead;
-  for (const auto line : lines_of(text)) {
+  for (const auto line : split_lines(text)) {
     auto dead = from_srun_line(line);
     if (!dead) continue;
     if (dead->signal != SIGTERM && dead->signal != SIGPIPE) return dead;
@@ -162,7 +153,7 @@ bool is_error_line(std::string_view line) {
 
 std::vector<std::string> log_excerpt(std::string_view log, std::size_t most) {
   constexpr std::size_t most_shown = 400;
-  const auto lines = lines_of(log);
+  const auto lines = split_lines(log);
   std::vector<std::size_t> chosen;
   // Half for errors, wherever they stand, the rest for what came last.
   for (std::size_t i = lines.size(); i-- > 0 && chosen.size() < most / 2;) {

@@ -11,6 +11,8 @@
 #include <tuple>
 #include <vector>
 
+#include "launcher/base/shown_line.hpp"
+#include "launcher/base/split.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/run/log_line.hpp"
 #include "launcher/run/rank_logs.hpp"
@@ -82,16 +84,6 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 /// The exception a traceback that begins at lines[at] ends with; where that stands is put into
 /// `at`. PyTorch writes "[rank3]: " before each line.
 std::string_view exception_of(const std::vector<std::string_view>& lines, std::size_t& at) {
@@ -148,7 +140,7 @@ struct Candidate {
 
 std::optional<ErrorLine> error_in_log(std::string_view log) {
   std::optional<ErrorLine> found;
-  const auto lines = lines_of(log);
+  const auto lines = split_lines(log);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::string_view line = lines[i];
     const bool raised = line.find(traceback) != std::string_view::npos;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
-#include "launcher/run/log_line.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -172,8 +172,7 @@ std::string restart_words(const Restart& restart) {
   return text;
 }
 
-nlohmann::ordered_json to_json(const Restart& restart) {
-  using Json = nlohmann::ordered_json;
+Json to_json(const Restart& restart) {
   return {{"time", restart.time},
           {"reason", restart.reason},
           {"from", restart.from.empty() ? Json() : Json(restart.from)},

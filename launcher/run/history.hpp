@@ -28,10 +28,9 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/run/events.hpp"
 #include "launcher/run/step_times.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -111,6 +110,6 @@ class History {
 
 /// "rank 1 was killed; from step 100, 30 steps lost, down 4.2 s".
 std::string restart_words(const Restart& restart);
-nlohmann::ordered_json to_json(const Restart& restart);
+Json to_json(const Restart& restart);
 
 }  // namespace dllaunch

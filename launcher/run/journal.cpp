@@ -9,18 +9,17 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "launcher/base/utf8.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/run/rank_logs.hpp"
+#include "support/json.hpp"
 #include "support/regular_file.hpp"
 #include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Of a run that was restarted a thousand times the newest count.
 constexpr std::size_t most_bytes = std::size_t{1} << 20;

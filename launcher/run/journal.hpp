@@ -11,8 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/run/attempt.hpp"
 #include "launcher/run/run_dir.hpp"
-#include "launcher/supervise/policy.hpp"
+#include "launcher/run/summary.hpp"
 
 namespace dllaunch {
 

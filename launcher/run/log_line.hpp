@@ -1,4 +1,4 @@
-// One line of a rank's log: whose it is, and what of it is fit to be shown.
+// One line of a rank's log: whose it is.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,5 @@ struct LabelledLine {
 
 /// "  3: text" of srun --label, "[1,3]<stdout>:text" of mpirun --tag-output.
 LabelledLine split_label(std::string_view line);
-
-/// Without the escape sequences of terminals (colours, cursor movements); other control characters
-/// and bytes that are no UTF-8 as \x1b.
-std::string shown_line(std::string_view line);
 
 }  // namespace dllaunch

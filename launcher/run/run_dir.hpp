@@ -36,10 +36,6 @@ std::string safe_run_name(const std::string& name);
 /// safe. Makes nothing.
 std::string new_run_path(const std::string& name);
 
-/// Makes a folder that only its user can enter (0700, whatever the umask), and its parents as
-/// usual. One that is there already keeps its mode. 0, or errno.
-int make_private_folder(const std::string& path);
-
 /// RUN/.run-id; empty: there is none, or it cannot be read.
 std::string read_run_id(const std::string& path);
 
@@ -75,32 +71,16 @@ class RunLock {
 void forget_summary(const RunDir& run);
 
 /// The dllaunch that holds a run's lock.
-struct RunOwner {
+struct RunLockHolder {
   pid_t pid = 0;          // 0: an older version that did not sign
   std::string host = {};  // where the pid means something
   double since_s = 0;     // Unix seconds
 };
 
 /// Nothing when nobody holds the lock.
-std::optional<RunOwner> owner_of(const RunDir& run);
+std::optional<RunLockHolder> owner_of(const RunDir& run);
 
 /// The newest complete checkpoint, empty when there is none: their names sort by step.
 std::string newest_checkpoint(const RunDir& run);
-
-/// Who may read a file besides its user: nobody, or in a shared run's directory the group.
-enum class Readers { none, as_the_run };
-
-/// Writes under a name that begins with a dot, syncs, renames: nothing is ever half-written. After
-/// a power loss it may be the file of before, until sync_folder().
-Result<Ok> write_file(const std::string& path, const std::string& text,
-                      Readers readers = Readers::as_the_run);
-
-/// Puts the names of a folder on the disk: what was renamed, made and removed in it. unavailable:
-/// the file system refuses.
-Result<Ok> sync_folder(const std::string& path);
-
-/// Appends whole lines, on the disk before this returns. A line that somebody left torn is ended
-/// first. unavailable: the file system refuses.
-Result<Ok> append_lines(const std::string& path, const std::string& lines);
 
 }  // namespace dllaunch

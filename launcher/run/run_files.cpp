@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/config/yaml_text.hpp"
 #include "launcher/job/job_changes.hpp"
 #include "launcher/job/job_file.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "launcher/os/stored_json.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Error holds_another(const RunDir& run, const std::string& why) {
   return {ErrorKind::bad_request, fmt::format("{} holds a run of another job: {}", run.path, why),
@@ -34,10 +33,9 @@ Result<Ok> check_same_job(System& system, const RunDir& run, const Job& job,
   }
   auto changes = changes_that_matter(earlier.job->resolved, job.resolved);
   const auto plan_text = system.read_file(run.plan_json());
-  const Json before = plan_text ? Json::parse(*plan_text, nullptr, false) : Json();
-  if (before.is_object() && before.value("ranks", plan.ranks()) != plan.ranks()) {
-    changes.push_back(fmt::format("ranks: {} -> {}", before.value("ranks", 0), plan.ranks()));
-  }
+  const auto before = plan_text ? json_object_in(*plan_text) : Json();
+  const int ranks = before.contains("ranks") ? plan_from_json(before).ranks() : plan.ranks();
+  if (ranks != plan.ranks()) changes.push_back(fmt::format("ranks: {} -> {}", ranks, plan.ranks()));
   if (changes.empty()) return Ok{};
   std::string list;
   for (const auto& change : changes) list += (list.empty() ? "" : "; ") + change;

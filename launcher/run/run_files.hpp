@@ -2,6 +2,7 @@
 #pragma once
 
 #include "launcher/job/job.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "launcher/os/atomic_file.hpp"
+
 namespace dllaunch {
 namespace {
 

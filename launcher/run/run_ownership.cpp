@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <string>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/rank_logs.hpp"
 
@@ -19,11 +19,6 @@ int restarts_of(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, restarts);
   return problem == std::errc() && stop == end ? std::max(0, restarts) : 0;
-}
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
 }
 
 /// The highest that the end of events.jsonl tells of; of numbers that are none 0.

@@ -5,24 +5,21 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/os/system.hpp"
 #include "launcher/plan/plan.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
 struct StoredRun {
   RunDir dir;
-  /// As far as following and explaining need it: name, launcher, nodes, ranks, sbatch, signal,
-  /// grace_seconds, recovery, array.
-  LaunchPlan plan;
+  LaunchPlan plan;  // plan_from_json()
   bool trains = false;
   std::optional<std::int64_t> epochs = {};  // asked for
   std::string job_id = {};                  // of the last Slurm job; empty: none yet
   double began_at_s = 0;                    // Unix seconds: submitted, or started here; 0: never
-  nlohmann::ordered_json summary;           // null: none was written for what ran last
+  Json summary;                             // null: none was written for what ran last
 };
 
 /// bad_request: the directory holds no run, or a plan.json that makes no sense.

@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/shell_quote.hpp"
-#include "launcher/monitor/progress.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 template <typename T>
 Json or_null(const std::optional<T>& value) {
@@ -194,7 +192,7 @@ std::string render_summary(const Summary& summary, const SummaryPlaces& places) 
   if (!places.checkpoint.empty()) text += "  checkpoint  " + places.checkpoint + "\n";
   if (summary.status != RunStatus::completed && !places.next.empty()) {
     text += fmt::format("  next        {}   {}\n", places.next,
-                        places.checkpoint.empty() ? "starts again" : "goes on from the checkpoint");
+                        places.checkpoint.empty() ? "starts again" : "resumes from the checkpoint");
   }
   return text;
 }

@@ -9,10 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/run/events.hpp"
 #include "launcher/run/history.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -122,7 +121,7 @@ Summary summarize(const RunTotals& totals, RunStatus status, double seconds, int
                   double most_seconds = RunTotals::no_bound);
 
 /// contract.md "summary.json"; of a run that did not complete also why.
-nlohmann::ordered_json to_json(const Summary& summary);
+Json to_json(const Summary& summary);
 
 /// Where to look and what to do next, for people.
 struct SummaryPlaces {

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <thread>
 
+#include "launcher/base/split.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "launcher/slurm/slurm_messages.hpp"
 
 namespace dllaunch {
 namespace {
@@ -15,12 +16,8 @@ namespace {
 constexpr std::chrono::seconds query_limit(20);
 
 std::optional<std::int64_t> number_in(const std::optional<std::string>& text) {
-  std::int64_t number = 0;
-  if (!text || text->empty()) return std::nullopt;
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, number);
-  if (error != std::errc{} || stop != end || number < 0) return std::nullopt;
-  return number;
+  const auto number = parse_number<std::int64_t>(text.value_or(""));
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 std::string first_line(const std::string& text) {
@@ -129,8 +126,7 @@ Result<Ok> requeue(System& system, const JobAllocation& allocation, const NodesI
   if (output->exit_code == 0) return Ok{};
   const auto message = first_line(output->err.empty() ? output->out : output->err);
   if (message.empty() && is_back(system, allocation)) return Ok{};
-  const bool silent = message.find("Unable to contact") != std::string::npos ||
-                      message.find("timed out") != std::string::npos;
+  const bool silent = is_silence_of_controller(message);
   // Slurm has begun to end it, for a reason of its own: then it knows what comes next.
   const bool slurms_turn = record->state != "RUNNING";
   return Error{silent        ? ErrorKind::timeout

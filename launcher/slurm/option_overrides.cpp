@@ -9,12 +9,11 @@
 #include <string_view>
 
 #include "launcher/base/nearest_name.hpp"
+#include "launcher/slurm/slurm_options.hpp"
 
 namespace dllaunch {
 namespace {
 
-using lint::SlurmProgram;
-using lint::Text;
 using Strings = std::vector<std::string>;
 
 /// Options of one row decide the same thing: Slurm refuses or ignores the second.
@@ -56,7 +55,7 @@ std::string removed_name(std::string_view text, SlurmProgram program) {
     std::replace(name.begin(), name.end(), '_', '-');
     return name;
   }
-  for (const auto& option : lint::slurm_options()) {
+  for (const auto& option : slurm_options()) {
     const bool known = program == SlurmProgram::sbatch ? option.sbatch : option.srun;
     if (known && option.letter != '\0' && text.size() == 2 && text[1] == option.letter)
       return "--" + std::string(option.name);
@@ -124,13 +123,13 @@ class Edit {
 };
 
 /// "-p gpu" and "--mail-type END" are two words on one line.
-std::vector<Text> words_of_line(const std::string& line) {
+std::vector<std::string_view> words_of_line(std::string_view line) {
   const auto blank = line.find(' ');
   const auto equals = line.find('=');
-  if (blank == std::string::npos || equals < blank) return {Text(line, 0)};
+  if (blank == std::string::npos || equals < blank) return {line};
   const auto value = line.find_first_not_of(' ', blank);
-  std::vector<Text> words = {Text(std::string_view(line).substr(0, blank), 0)};
-  if (value != std::string::npos) words.emplace_back(std::string_view(line).substr(value), 0);
+  std::vector<std::string_view> words = {line.substr(0, blank)};
+  if (value != std::string::npos) words.push_back(line.substr(value));
   return words;
 }
 
@@ -149,12 +148,12 @@ bool decide_the_same(std::string_view a, std::string_view b, std::string_view b_
 std::optional<std::pair<std::string, std::string>> option_of_line(const std::string& line) {
   const auto words = words_of_line(line);
   // "-p gpu -A bio"
-  if (words.size() == 2 && words[1].bytes().find(" -") != std::string::npos) return std::nullopt;
-  const auto parsed = lint::parse_slurm_options(words, SlurmProgram::sbatch);
+  if (words.size() == 2 && words[1].find(" -") != std::string::npos) return std::nullopt;
+  const auto parsed = read_slurm_options(words, SlurmProgram::sbatch);
   if (parsed.options.size() != 1 || !parsed.problems.empty() || !parsed.others.empty() ||
       !parsed.complete)
     return std::nullopt;
-  return std::pair("--" + parsed.options[0].name, parsed.options[0].value.bytes());
+  return std::pair("--" + parsed.options[0].name, std::string(value_of(parsed.options[0], words)));
 }
 
 std::string option_word(const std::pair<std::string, std::string>& option) {
@@ -186,19 +185,19 @@ OverriddenOptions override_sbatch(OptionLines ours, const Strings& extras) {
 
 OverriddenOptions override_srun(OptionLines ours, const Strings& extras) {
   Edit edit(std::move(ours), SlurmProgram::srun, "resources.srun_extra");
-  std::vector<Text> words;
+  std::vector<std::string_view> words;
   for (const auto& extra : extras) {
     if (extra.starts_with("!-")) {
       edit.remove(std::string_view(extra).substr(1));
       continue;
     }
     edit.add(extra);
-    words.emplace_back(extra, 0);
+    words.emplace_back(extra);
   }
-  const auto parsed = lint::parse_slurm_options(words, SlurmProgram::srun);
+  const auto parsed = read_slurm_options(words, SlurmProgram::srun);
   for (const auto& option : parsed.options) {
     const auto name = "--" + option.name;
-    const auto& value = option.value.bytes();
+    const std::string value(value_of(option, words));
     edit.warn_of_a_stale_plan(name, value);
     if (const auto at = edit.find(name, value); at < edit.size()) edit.drop(at);
   }

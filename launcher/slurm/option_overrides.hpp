@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/lint/slurm_options.hpp"
-
 namespace dllaunch {
 
 /// "--nodes" -> "2"; the value may be empty.

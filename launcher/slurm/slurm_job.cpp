@@ -8,8 +8,9 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "launcher/plan/sbatch_overrides.hpp"
+#include "launcher/slurm/sbatch_variables.hpp"
 #include "launcher/slurm/slurm_json.hpp"
+#include "launcher/slurm/slurm_messages.hpp"
 
 namespace dllaunch {
 namespace {
@@ -37,19 +38,6 @@ std::string message_of(const CommandOutput& output) {
     message += (message.empty() ? "" : "; ") + line;
   }
   return message.empty() ? fmt::format("exit code {}", output.exit_code) : message.substr(0, 1000);
-}
-
-/// sbatch's option parser ends with 255 or 1 and one of these phrases; a cluster's refusal does
-/// not.
-bool is_option_error(const std::string& message) {
-  constexpr std::array<std::string_view, 8> phrases = {
-      "unrecognized option",       "invalid option",
-      "requires an argument",      "is ambiguous",
-      "doesn't allow an argument", "Invalid --",
-      "--help\" for more",         "Invalid numeric value"};
-  return std::any_of(phrases.begin(), phrases.end(), [&](std::string_view phrase) {
-    return message.find(phrase) != std::string::npos;
-  });
 }
 
 Result<Ok> run_quietly(System& system, const std::vector<std::string>& argv) {
@@ -97,9 +85,9 @@ SlurmJob job_of_fields(const std::vector<std::string>& fields) {
 }
 
 /// No answer, or an error other than the one by which Slurm says that it does not know.
-bool is_silence(const Result<CommandOutput>& output, std::string_view knows_nothing) {
+bool is_silence(const Result<CommandOutput>& output, bool (*knows_nothing)(std::string_view)) {
   if (!output) return output.error().kind == ErrorKind::timeout;
-  return output->exit_code != 0 && output->err.find(knows_nothing) == std::string::npos;
+  return output->exit_code != 0 && !knows_nothing(output->err);
 }
 
 /// A job that was requeued has several records; the last is its end. `silent` is set when
@@ -110,7 +98,7 @@ std::vector<SlurmJob> jobs_from_accounting(System& system, const std::string& id
                   "--format=JobID,State,ExitCode,Submit,Start,End,JobName"},
                  query_limit);
   std::vector<SlurmJob> found;
-  silent = silent || is_silence(output, "storage is disabled");
+  silent = silent || is_silence(output, has_no_accounting);
   if (!output || output->exit_code != 0) return found;
   for (const auto& line : split(output->out, '\n')) {
     const auto fields = split(line, '|');
@@ -152,22 +140,23 @@ std::optional<std::string> job_id_in(std::string_view text) {
   return id;
 }
 
-Result<std::string> test_submission(System& system, const std::vector<std::string>& options) {
+TestedSubmission test_submission(System& system, const std::vector<std::string>& options) {
   auto argv = sbatch_without(overriding(options, sbatch_variables(system)));
   argv.emplace_back("--test-only");
   argv.insert(argv.end(), options.begin(), options.end());
   argv.emplace_back("--wrap=true");
   auto output = system.run(argv, submit_limit);
-  if (!output) return std::move(output).error();
-  if (output->exit_code == 0) return message_of(*output);
-  const std::string message = message_of(*output);
-  return Error{is_option_error(message) ? ErrorKind::bad_request : ErrorKind::unavailable,
-               "sbatch refused the job: " + message,
-               "nothing was submitted; dllaunch script shows what would be"};
+  if (!output) return {.refusal = std::move(output).error()};
+  auto message = message_of(*output);
+  if (output->exit_code == 0) return {.message = std::move(message)};
+  Error refusal{is_option_error(message) ? ErrorKind::bad_request : ErrorKind::unavailable,
+                "sbatch refused the job: " + message,
+                "nothing was submitted; dllaunch script shows what would be"};
+  return {.refusal = std::move(refusal), .message = std::move(message)};
 }
 
-Result<std::string> submit_job(System& system, const std::string& script,
-                               const std::vector<std::string>& more) {
+Submitted submit_job(System& system, const std::string& script,
+                     const std::vector<std::string>& more) {
   const auto text = system.read_file(script);
   const auto options = text ? options_of_script(*text) : std::vector<std::string>();
   auto argv = sbatch_without(overriding(options, sbatch_variables(system)));
@@ -177,16 +166,21 @@ Result<std::string> submit_job(System& system, const std::string& script,
   auto output = system.run(argv, submit_limit);
   if (!output) {
     auto error = std::move(output).error();
+    const bool began = error.kind != ErrorKind::unavailable;
     if (error.kind == ErrorKind::timeout) error.hint = "look with squeue --me: it may be queued";
-    return error;
+    return {.id = std::move(error), .refused = !began};
   }
   if (output->exit_code != 0) {
     const std::string message = message_of(*output);
-    return Error{is_option_error(message) ? ErrorKind::bad_request : ErrorKind::unavailable,
-                 "sbatch refused the job: " + message, "dllaunch script shows what was submitted"};
+    const bool bad_option = is_option_error(message);
+    return {.id = Error{bad_option ? ErrorKind::bad_request : ErrorKind::unavailable,
+                        "sbatch refused the job: " + message,
+                        "dllaunch script shows what was submitted"},
+            .refused = bad_option || is_refusal_of_controller(message)};
   }
-  if (auto id = job_id_in(output->out)) return *std::move(id);
-  return Error{ErrorKind::unavailable, "sbatch named no job id: " + message_of(*output), ""};
+  if (auto id = job_id_in(output->out)) return {.id = *std::move(id)};
+  return {.id =
+              Error{ErrorKind::unavailable, "sbatch named no job id: " + message_of(*output), ""}};
 }
 
 namespace {
@@ -214,7 +208,7 @@ Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id
   if (!output) return std::move(output).error();
   if (output->exit_code != 0) {
     // A job that Slurm has forgotten is an error to squeue, but an answer to us.
-    if (output->err.find("Invalid job id") != std::string::npos) return std::vector<QueuedJob>();
+    if (is_unknown_job(output->err)) return std::vector<QueuedJob>();
     return Error{ErrorKind::unavailable, message_of(*output), ""};
   }
   auto jobs = parse_queue(output->out);
@@ -238,7 +232,7 @@ std::vector<SlurmJob> finished_jobs(System& system, const std::string& id, bool*
     add_cancellers(system, id, jobs);
     if (!jobs.empty()) return jobs;
   }
-  bool unheard = is_silence(output, "Invalid job id");
+  bool unheard = is_silence(output, is_unknown_job);
   auto jobs = jobs_from_accounting(system, id, unheard);
   if (silent != nullptr) *silent = jobs.empty() && unheard;
   if (!jobs.empty()) return jobs;

@@ -6,23 +6,36 @@
 #include <vector>
 
 #include "launcher/os/system.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/slurm/job_identity.hpp"
 #include "launcher/slurm/pending_reasons.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 
-/// Submits a script; returns the job's id. SBATCH_ variables that would count before its lines are
+/// What sbatch made of a script.
+struct Submitted {
+  Result<std::string> id;
+  /// Certainly nothing was submitted: sbatch did not run, did not understand an option, or the
+  /// controller said no. Killed, cut off or without a message it may have submitted all the same.
+  bool refused = false;
+};
+
+/// Submits a script. SBATCH_ variables that would count before its lines are
 /// taken out of sbatch's environment. Lines that a site's wrapper adds are passed over.
 /// bad_request: sbatch does not understand an option. unavailable: it refuses, in its own words,
 /// or is not there. timeout: no answer in 60 s; the job may have been taken all the same.
 /// `more`: options that count before those in the script.
-Result<std::string> submit_job(System& system, const std::string& script,
-                               const std::vector<std::string>& more = {});
+Submitted submit_job(System& system, const std::string& script,
+                     const std::vector<std::string>& more = {});
 
-/// Asks sbatch what it would do with a job of these options, without submitting one: the words of
-/// --test-only, its estimate of the start among them. Errors as submit_job's.
-Result<std::string> test_submission(System& system, const std::vector<std::string>& options);
+struct TestedSubmission {
+  std::optional<Error> refusal = {};  // nothing: sbatch would take the job
+  std::string message = {};           // what sbatch printed, its estimate of the start among it
+};
+
+/// Asks sbatch what it would do with a job of these options, without submitting one. Errors as
+/// submit_job's.
+TestedSubmission test_submission(System& system, const std::vector<std::string>& options);
 
 /// The id in what `sbatch --parsable` printed, "123" or "123;cluster"; nothing when there is none.
 std::optional<std::string> job_id_in(std::string_view text);

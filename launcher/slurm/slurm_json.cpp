@@ -4,20 +4,18 @@
 
 #include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "launcher/slurm/host_list.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
 
-using nlohmann::json;
-
 /// What stands at "a.b.c"; null where one of them is missing.
-const json& at(const json& object, std::string_view path) {
-  static const json nothing;
-  const json* found = &object;
+const Json& at(const Json& object, std::string_view path) {
+  static const Json nothing;
+  const Json* found = &object;
   while (true) {
     const auto dot = path.find('.');
     const std::string key(path.substr(0, dot));
@@ -32,8 +30,8 @@ const json& at(const json& object, std::string_view path) {
 
 /// 7, or {"set": true, "infinite": false, "number": 7}. nullopt: not set, infinite, or no number
 /// between 0 and 2^53.
-std::optional<std::int64_t> number(const json& value) {
-  const json* plain = &value;
+std::optional<std::int64_t> number(const Json& value) {
+  const Json* plain = &value;
   if (value.is_object()) {
     const auto flag = [&value](const char* key) {
       const auto& set = at(value, key);
@@ -49,13 +47,13 @@ std::optional<std::int64_t> number(const json& value) {
   return static_cast<std::int64_t>(real);
 }
 
-int count(const json& value, int least, int otherwise) {
+int count(const Json& value, int least, int otherwise) {
   constexpr std::int64_t most = 1 << 20;
   const auto found = number(value);
   return found && *found >= least && *found <= most ? static_cast<int>(*found) : otherwise;
 }
 
-std::string text(const json& value) {
+std::string text(const Json& value) {
   if (value.is_string()) {
     auto word = value.get<std::string>();
     return word == "N/A" || word == "(null)" || word == "None" ? "" : word;
@@ -65,7 +63,7 @@ std::string text(const json& value) {
 }
 
 /// ["a", "b"], or "a,b".
-std::vector<std::string> words(const json& value) {
+std::vector<std::string> words(const Json& value) {
   std::vector<std::string> found;
   const auto add = [&found](std::string_view word) {
     if (!word.empty()) found.emplace_back(word);
@@ -82,7 +80,7 @@ std::vector<std::string> words(const json& value) {
 }
 
 /// Everybody is "" or "ALL".
-std::vector<std::string> those_named(const json& value) {
+std::vector<std::string> those_named(const Json& value) {
   auto names = words(value);
   if (names.size() == 1 && names[0] == "ALL") names.clear();
   return names;
@@ -98,14 +96,14 @@ std::string joined(const std::vector<std::string>& states) {
   return all;
 }
 
-std::optional<int> minutes(const json& value) {
+std::optional<int> minutes(const Json& value) {
   const auto found = number(value);
   // Plain numbers have no word for "infinite" but the largest.
   constexpr std::int64_t most = 0x7ffffffe;
   return found && *found < most ? std::optional(static_cast<int>(*found)) : std::nullopt;
 }
 
-SlurmNode node_of(const json& shown) {
+SlurmNode node_of(const Json& shown) {
   SlurmNode node;
   node.name = text(at(shown, "name"));
   node.partitions = words(at(shown, "partitions"));
@@ -130,7 +128,7 @@ SlurmNode node_of(const json& shown) {
 }
 
 /// One shape for `scontrol show partition --json` and for the partitions inside `sinfo --json`.
-SlurmPartition partition_of(const json& shown) {
+SlurmPartition partition_of(const Json& shown) {
   SlurmPartition partition;
   partition.name = text(at(shown, "name"));
   const auto state = joined(words(at(shown, "partition.state")));
@@ -161,7 +159,7 @@ void add_partition(SlurmPartition partition, std::vector<SlurmPartition>& partit
 
 /// A row of `sinfo --json` from 23.02 on: nodes that are alike, once per partition. Counts come as
 /// the least and the most of them.
-void add_row(const json& row, SlurmReport& report) {
+void add_row(const Json& row, SlurmReport& report) {
   auto partition = partition_of(at(row, "partition"));
   const auto name = partition.name;
   add_partition(std::move(partition), report.partitions);
@@ -186,7 +184,7 @@ void add_row(const json& row, SlurmReport& report) {
   }
 }
 
-SlurmReservation reservation_of(const json& shown, std::int64_t now) {
+SlurmReservation reservation_of(const Json& shown, std::int64_t now) {
   SlurmReservation reservation;
   reservation.name = text(at(shown, "name"));
   reservation.start = number(at(shown, "start_time")).value_or(0);
@@ -204,7 +202,7 @@ SlurmReservation reservation_of(const json& shown, std::int64_t now) {
 }
 
 /// As scontrol writes it in text, in this machine's time zone; empty where there is none.
-std::string local_time(const json& value) {
+std::string local_time(const Json& value) {
   const auto seconds = number(value).value_or(0);
   constexpr std::int64_t year_9999 = 253402300799;
   if (seconds == 0 || seconds > year_9999) return {};
@@ -215,13 +213,13 @@ std::string local_time(const json& value) {
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-const json& first_of(const json& object, std::string_view path, std::string_view other) {
+const Json& first_of(const Json& object, std::string_view path, std::string_view other) {
   const auto& found = at(object, path);
   return found.is_null() ? at(object, other) : found;
 }
 
 /// What follows the number of a job: "", "_4", "_[1-3%1]".
-std::string task_of(const json& shown) {
+std::string task_of(const Json& shown) {
   const auto tasks = text(first_of(shown, "array_task_string", "array.task"));
   if (!tasks.empty()) return fmt::format("_[{}]", tasks);
   const auto array = number(first_of(shown, "array_job_id", "array.job_id")).value_or(0);
@@ -230,7 +228,7 @@ std::string task_of(const json& shown) {
 }
 
 /// Of squeue and scontrol, whose fields are flat, and of sacct, whose fields are in groups.
-SlurmJob job_of(const json& shown) {
+SlurmJob job_of(const Json& shown) {
   SlurmJob job;
   const auto array = number(first_of(shown, "array_job_id", "array.job_id")).value_or(0);
   const auto task = task_of(shown);
@@ -262,7 +260,7 @@ SlurmJob job_of(const json& shown) {
 }
 
 template <typename Add>
-void each(const json& document, const char* key, Add add) {
+void each(const Json& document, const char* key, Add add) {
   const auto& list = at(document, key);
   if (!list.is_array()) return;
   for (const auto& item : list) add(item);
@@ -270,24 +268,24 @@ void each(const json& document, const char* key, Add add) {
 
 }  // namespace
 
-void add_slurm_json(const json& document, SlurmReport& report) {
+void add_slurm_json(const Json& document, SlurmReport& report) {
   for (const auto* meta : {"meta.slurm", "meta.Slurm"}) {
     if (report.version.empty()) report.version = text(at(document, std::string(meta) + ".release"));
     if (report.cluster.empty()) report.cluster = text(at(document, std::string(meta) + ".cluster"));
   }
   each(document, "partitions",
-       [&report](const json& item) { add_partition(partition_of(item), report.partitions); });
-  each(document, "nodes", [&report](const json& item) {
+       [&report](const Json& item) { add_partition(partition_of(item), report.partitions); });
+  each(document, "nodes", [&report](const Json& item) {
     auto node = node_of(item);
     if (!node.name.empty()) report.nodes.push_back(std::move(node));
   });
-  each(document, "sinfo", [&report](const json& item) { add_row(item, report); });
+  each(document, "sinfo", [&report](const Json& item) { add_row(item, report); });
   const auto now = static_cast<std::int64_t>(std::time(nullptr));
-  each(document, "reservations", [&report, now](const json& item) {
+  each(document, "reservations", [&report, now](const Json& item) {
     auto reservation = reservation_of(item, now);
     if (!reservation.name.empty()) report.reservations.push_back(std::move(reservation));
   });
-  each(document, "jobs", [&report](const json& item) {
+  each(document, "jobs", [&report](const Json& item) {
     auto job = job_of(item);
     if (!job.id.empty()) report.jobs.push_back(std::move(job));
   });
@@ -297,7 +295,7 @@ SlurmReport parse_slurm_json(std::string_view text) {
   SlurmReport report;
   auto begin = text.starts_with('{') ? 0 : text.find("\n{");
   if (begin == std::string_view::npos) return report;
-  const auto document = json::parse(text.substr(begin), nullptr, /*allow_exceptions=*/false);
+  const auto document = Json::parse(text.substr(begin), nullptr, /*allow_exceptions=*/false);
   if (!document.is_discarded()) add_slurm_json(document, report);
   return report;
 }

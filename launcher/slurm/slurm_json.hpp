@@ -9,9 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 
@@ -26,7 +25,7 @@ struct SlurmReport {
   std::vector<SlurmJob> jobs;
 };
 
-void add_slurm_json(const nlohmann::json& document, SlurmReport& report);
+void add_slurm_json(const Json& document, SlurmReport& report);
 /// Lines before the document (a site's wrapper may print some) are passed over; nothing is in the
 /// report of text that is no JSON.
 SlurmReport parse_slurm_json(std::string_view text);

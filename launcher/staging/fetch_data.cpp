@@ -187,7 +187,7 @@ class Fetch {
   Error failed(const PublishedFile& file, const std::string& from, const fs::path& partial,
                const CommandOutput& ended) {
     const std::string why = fmt::format("{}: {}", from, last_line(ended.err));
-    const std::string again = "the same command again goes on where this one stopped";
+    const std::string again = "the same command continues where this one stopped";
     switch (ended.exit_code) {
       case 28:  // time
         if (bytes_in(partial) > 0) return {ErrorKind::unavailable, why, again};

@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <random>
 
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/plan/stage.hpp"
-#include "launcher/run/run_dir.hpp"
 #include "support/network_disk.hpp"
 
 namespace dllaunch {
@@ -48,25 +48,43 @@ std::string first_words(const CommandOutput& output) {
   return line.empty() ? fmt::format("exit code {}", output.exit_code) : line;
 }
 
+enum class Cause { other, no_room, no_program };
+
+/// By what tar and unzip print, and the C library's text of an error.
+Cause cause_in(std::string_view message) {
+  const auto says = [message](std::string_view phrase) {
+    return message.find(phrase) != std::string_view::npos;
+  };
+  if (says("No space left") || says("Disk quota")) return Cause::no_room;
+  return says("Cannot exec") ? Cause::no_program : Cause::other;
+}
+
 Error failed(System& system, const std::string& what, const std::string& why,
-             const std::string& folder) {
+             const std::string& folder, Cause cause) {
   Error error{ErrorKind::unavailable,
               fmt::format("{}: cannot {}: {}", system.host_name(), what, why), ""};
-  if (why.find("No space left") != std::string::npos ||
-      why.find("Disk quota") != std::string::npos) {
+  if (cause == Cause::no_room) {
     error.what += free_space(folder);
     error.hint = "stage less, or name a larger disk: environment.variables: {TMPDIR: /its/path}";
-  } else if (why.find("Cannot exec") != std::string::npos ||
-             why.find("not installed") != std::string::npos) {
+  } else if (cause == Cause::no_program) {
     error.hint = "pack it as .tar.gz, or install that program on the nodes";
   }
   return error;
 }
 
+Error failed(System& system, const std::string& what, const std::string& why,
+             const std::string& folder) {
+  return failed(system, what, why, folder, cause_in(why));
+}
+
 Result<Ok> call(System& system, const std::vector<std::string>& argv, const std::string& what,
                 const std::string& folder) {
   const auto output = system.run(argv, copy_limit);
-  if (!output) return failed(system, what, output.error().what, folder);
+  if (!output) {
+    const bool missing = output.error().kind == ErrorKind::unavailable;
+    return failed(system, what, output.error().what, folder,
+                  missing ? Cause::no_program : Cause::other);
+  }
   if (output->exit_code != 0) return failed(system, what, first_words(*output), folder);
   return Ok{};
 }

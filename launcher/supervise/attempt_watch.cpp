@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/job/recovery.hpp"
 #include "launcher/supervise/orphan_ranks.hpp"
 #include "launcher/supervise/rank_states.hpp"
@@ -94,7 +95,7 @@ AttemptWatch::Variables AttemptWatch::variables() const {
 }
 
 Result<StarterExit> AttemptWatch::run() {
-  auto starter = StarterProcess::start(run_.program, run_.start, variables());
+  auto starter = StarterProcess::start(run_.program, run_.start.argv(), variables());
   if (!starter) return std::move(starter).error();
   while (true) {
     wait(*starter);
@@ -213,8 +214,7 @@ void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
   if (end_.dead_seen_s > 0 || std::exchange(output_seen_, size) == size) return;
   if (!dead_rank_from_srun(slurm_output(starter.output()))) return;
-  const auto time = std::chrono::system_clock::now().time_since_epoch();
-  end_.dead_seen_s = std::chrono::duration<double>(time).count();
+  end_.dead_seen_s = unix_seconds();
   if (end_.trains) end_by(now + seconds(1));
 }
 

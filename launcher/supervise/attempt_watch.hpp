@@ -10,6 +10,7 @@
 
 #include "launcher/os/starter_process.hpp"
 #include "launcher/os/system.hpp"
+#include "launcher/plan/start_command.hpp"
 #include "launcher/postmortem/exit_classification.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "launcher/slurm/allocation.hpp"
@@ -24,9 +25,9 @@ namespace dllaunch {
 struct SupervisedRun {
   RunDir dir = {};
   RecoverySettings recovery = {};
-  int signal = 0;                       // "save now"
-  std::vector<std::string> start = {};  // srun or mpirun, its options and the ranks' command
-  std::string program = {};             // start[0], absolute
+  int signal = 0;  // "save now"
+  StartCommand start = {};
+  std::string program = {};  // the starter, absolute
   JobAllocation allocation = {};
   std::size_t nodes = 0;  // that the ranks need
 };

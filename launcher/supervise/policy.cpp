@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 
 namespace dllaunch {
 namespace {
@@ -28,22 +28,6 @@ constexpr milliseconds first_backoff(1000);
 constexpr milliseconds longest_backoff(60'000);
 /// Ranks need some time to come up at all.
 constexpr double least_seconds = 30;
-
-constexpr std::array<std::pair<Cause, std::string_view>, 13> cause_words = {{
-    {Cause::completed, "completed"},
-    {Cause::cancelled, "cancelled"},
-    {Cause::superseded, "superseded"},
-    {Cause::time_limit, "time_limit"},
-    {Cause::preempted, "preempted"},
-    {Cause::requeued, "requeued"},
-    {Cause::lost_node, "lost_node"},
-    {Cause::stalled, "stalled"},
-    {Cause::unproven, "unproven"},
-    {Cause::failed, "failed"},
-    {Cause::cut_short, "cut_short"},
-    {Cause::not_started, "not_started"},
-    {Cause::storage, "storage"},
-}};
 
 Decision stop(RunStatus status, std::string reason, int exit_code) {
   return {
@@ -166,68 +150,6 @@ Decision requeue(const Attempt& last, std::string reason, bool ask_slurm) {
           .exit_code = exit_code::job_failed};
 }
 
-/// What Slurm does, or does not do, with the job as a whole.
-std::optional<Decision> decide_of_allocation(const Attempt& last,
-                                             const RecoverySettings& settings) {
-  const auto& wanted = settings.plan.requeue_on;
-  const auto back_if = [&](bool yes, const char* word) {
-    // A command of which nobody said that it can be started twice is left to Slurm.
-    if (yes) return requeue(last, describe(last) + "; back into the queue", settings.asks_ranks);
-    return stop(status_of(last),
-                fmt::format("{}; recovery.requeue_on does not have {}", describe(last), word),
-                exit_code::job_failed);
-  };
-  switch (last.cause) {
-    case Cause::time_limit:
-      return back_if(wanted.timeout, "timeout");
-    case Cause::preempted:
-      return back_if(wanted.preempted, "preempted");
-    case Cause::lost_node:
-      return back_if(wanted.node_fail, "node_fail");
-    case Cause::requeued:
-      return requeue(last, describe(last), false);
-    default:
-      return std::nullopt;
-  }
-}
-
-/// Of `train:` only: what other commands save nobody sees.
-std::optional<Decision> decide_of_progress(const std::vector<Attempt>& history,
-                                           const RecoverySettings& settings) {
-  const int fruitless = without_checkpoint(history);
-  const bool mends = settings.plan.max_restarts > 0 || settings.plan.requeue_on.any();
-  if (!settings.trains || !mends || fruitless < most_without_checkpoint) return std::nullopt;
-  const auto& last = history.back();
-  return stop(status_of(last),
-              fmt::format("{} attempts in a row ended without a new checkpoint; the last: {}",
-                          fruitless, describe(last)),
-              exit_code_of(last));
-}
-
-/// Nothing: the end may be mended.
-std::optional<Decision> decide_final(const Attempt& last) {
-  switch (last.cause) {
-    case Cause::completed:
-      return stop(RunStatus::completed, "completed", exit_code::success);
-    case Cause::superseded:
-      return stop(RunStatus::failed, describe(last), exit_code::job_failed);
-    case Cause::cancelled:
-      return stop(RunStatus::cancelled, describe(last),
-                  last.exit_code == 0 ? exit_code::success : exit_code_of(last));
-    default:
-      break;
-  }
-  if (last.cause != Cause::failed) return std::nullopt;
-  if (last.exit_code == exit_code::do_not_requeue ||
-      last.dead.exit_code == exit_code::do_not_requeue)
-    return stop(RunStatus::failed, describe(last) + ", which says: never again",
-                exit_code::do_not_requeue);
-  if (last.exit_code == exit_code::bad_request || last.dead.exit_code == exit_code::bad_request)
-    return stop(status_of(last), describe(last) + ": another try would find the same",
-                exit_code::bad_request);
-  return std::nullopt;
-}
-
 /// Doubles with each attempt in a row that brought nothing.
 milliseconds backoff_after(int fruitless) {
   milliseconds pause = first_backoff;
@@ -235,25 +157,61 @@ milliseconds backoff_after(int fruitless) {
   return std::min(pause, longest_backoff);
 }
 
+/// All that a rule looks at.
+struct Situation {
+  Situation(const std::vector<Attempt>& all, const RecoverySettings& wanted,
+            std::optional<double> left)
+      : history(all), settings(wanted), seconds_left(left) {}
+
+  const std::vector<Attempt>& history;
+  const RecoverySettings& settings;
+  const std::optional<double> seconds_left;
+  const Attempt& last = history.back();
+  const std::vector<Attempt> incarnations = incarnations_of(history);
+  const int restarts = attempts_here(incarnations) - 1;
+  const int most_restarts = settings.plan.max_restarts;
+  const int fruitless = without_checkpoint(incarnations);
+  const milliseconds backoff = backoff_after(fruitless);
+
+  bool is(Cause cause) const { return last.cause == cause; }
+  bool left_with(int code) const {
+    return is(Cause::failed) && (last.exit_code == code || last.dead.exit_code == code);
+  }
+  bool too_late() const {
+    const double needed = least_seconds + std::chrono::duration<double>(backoff).count() +
+                          (settings.asks_ranks ? settings.grace_seconds : 0);
+    return seconds_left && *seconds_left < needed;
+  }
+  /// Without a restart or the time for it the end is like any other lost node's.
+  bool can_use_spare_node() const {
+    return is(Cause::lost_node) && last.enough_nodes && restarts < most_restarts && !too_late();
+  }
+  /// Of `train:` only: what other commands save nobody sees.
+  bool comes_no_further() const {
+    const bool mends = most_restarts > 0 || settings.plan.requeue_on.any();
+    return settings.trains && mends && fruitless >= most_without_checkpoint;
+  }
+};
+
 /// Nothing was spent by it: neither a restart nor the patience for an attempt that comes no
 /// further.
-Decision wait_for_slurm(const std::vector<Attempt>& history, const RecoverySettings& settings,
-                        std::optional<double> seconds_left) {
-  const auto& last = history.back();
+Decision wait_for_slurm(const Situation& now) {
+  const auto& last = now.last;
   const bool node = !last.words.empty();
   int tries = 0;
-  for (auto one = history.rbegin(); one != history.rend() && one->cause == last.cause; ++one)
+  for (auto one = now.history.rbegin(); one != now.history.rend() && one->cause == last.cause;
+       ++one)
     ++tries;
   const auto backoff = backoff_after(tries);
   const bool in_time =
-      !seconds_left ||
-      *seconds_left > least_seconds + std::chrono::duration<double>(backoff).count();
+      !now.seconds_left ||
+      *now.seconds_left > least_seconds + std::chrono::duration<double>(backoff).count();
   const bool too_often = tries > (node ? most_unreachable : most_not_started);
   const auto words = fmt::format("{} ({} in a row)", describe(last), tries);
-  const auto& wanted = settings.plan.requeue_on;
+  const auto& wanted = now.settings.plan.requeue_on;
   const bool back = too_often ? node && wanted.node_fail : wanted.timeout;
-  if ((too_often || !in_time) && back && settings.asks_ranks)
-    return requeue(last, words + "; back into the queue", true);
+  if ((too_often || !in_time) && back && now.settings.asks_ranks)
+    return requeue(last, words + "; requeueing", true);
   if (too_often || !in_time) return stop(status_of(last), words, exit_code::environment);
   return {.next = Next::restart,
           .reason = describe(last) + "; that costs no restart",
@@ -262,70 +220,141 @@ Decision wait_for_slurm(const std::vector<Attempt>& history, const RecoverySetti
           .exit_code = exit_code::environment};
 }
 
+/// What Slurm does with the job as a whole, if the job file wants that: `wanted`.
+Decision requeue_if(bool wanted, const char* word, const Situation& now) {
+  const auto& last = now.last;
+  // A command of which nobody said that it can be started twice is left to Slurm.
+  if (wanted) return requeue(last, describe(last) + "; requeueing", now.settings.asks_ranks);
+  return stop(status_of(last),
+              fmt::format("{}; recovery.requeue_on does not have {}", describe(last), word),
+              exit_code::job_failed);
+}
+
+Decision stop_fruitless(const Situation& now) {
+  return stop(status_of(now.last),
+              fmt::format("{} attempts in a row ended without a new checkpoint; the last: {}",
+                          now.fruitless, describe(now.last)),
+              exit_code_of(now.last));
+}
+
+/// Nobody asked for restarts, or they are used up.
+Decision stop_without_restarts(const Situation& now) {
+  const auto why = now.most_restarts == 0 ? ""
+                   : now.restarts == 1    ? "; the restart did not help"
+                                          : fmt::format("; {} restarts did not help", now.restarts);
+  return stop(status_of(now.last), describe(now.last) + why, exit_code_of(now.last));
+}
+
+Decision stop_near_time_limit(const Situation& now) {
+  if (now.settings.plan.requeue_on.timeout)
+    return requeue(now.last, describe(now.last) + "; too near the time limit for a restart here",
+                   true);
+  return stop(status_of(now.last), describe(now.last) + "; too near the time limit for a restart",
+              exit_code_of(now.last));
+}
+
+Decision restart_here(const Situation& now) {
+  return {.next = Next::restart,
+          .reason = fmt::format("{}; restart {} of {}", describe(now.last), now.restarts + 1,
+                                now.most_restarts),
+          .backoff = now.backoff,
+          .status = status_of(now.last),
+          .exit_code = exit_code_of(now.last)};
+}
+
+struct Rule {
+  bool (*applies)(const Situation& now);
+  Decision (*decision)(const Situation& now);
+};
+
+/// The first that applies decides.
+constexpr std::array rules = {
+    Rule{[](const Situation& now) { return now.is(Cause::not_started); }, wait_for_slurm},
+
+    // Ends that no other try would mend.
+    Rule{[](const Situation& now) { return now.is(Cause::completed); },
+         [](const Situation&) {
+           return stop(RunStatus::completed, "completed", exit_code::success);
+         }},
+    Rule{[](const Situation& now) { return now.is(Cause::superseded); },
+         [](const Situation& now) {
+           return stop(RunStatus::failed, describe(now.last), exit_code::job_failed);
+         }},
+    Rule{[](const Situation& now) { return now.is(Cause::cancelled); },
+         [](const Situation& now) {
+           return stop(RunStatus::cancelled, describe(now.last),
+                       now.last.exit_code == 0 ? exit_code::success : exit_code_of(now.last));
+         }},
+    Rule{[](const Situation& now) { return now.left_with(exit_code::do_not_requeue); },
+         [](const Situation& now) {
+           return stop(RunStatus::failed, describe(now.last) + ", which says: never again",
+                       exit_code::do_not_requeue);
+         }},
+    Rule{[](const Situation& now) { return now.left_with(exit_code::bad_request); },
+         [](const Situation& now) {
+           return stop(status_of(now.last),
+                       describe(now.last) + ": another try would find the same",
+                       exit_code::bad_request);
+         }},
+    Rule{[](const Situation& now) { return ignored_stop(now.incarnations) >= most_ignored_stop; },
+         [](const Situation& now) {
+           return stop(RunStatus::timeout,
+                       fmt::format("{} times in a row nothing moved in the second half of its "
+                                   "time, and nobody left when asked to save; "
+                                   "runtime.stall_abort_seconds ends ranks that hang sooner",
+                                   ignored_stop(now.incarnations)),
+                       exit_code::job_failed);
+         }},
+    // Whoever puts a job back by hand wants it to go on.
+    Rule{[](const Situation& now) { return !now.is(Cause::requeued) && now.comes_no_further(); },
+         stop_fruitless},
+
+    // The end of the whole allocation.
+    Rule{[](const Situation& now) { return now.is(Cause::time_limit); },
+         [](const Situation& now) {
+           return requeue_if(now.settings.plan.requeue_on.timeout, "timeout", now);
+         }},
+    Rule{[](const Situation& now) { return now.is(Cause::preempted); },
+         [](const Situation& now) {
+           return requeue_if(now.settings.plan.requeue_on.preempted, "preempted", now);
+         }},
+    Rule{[](const Situation& now) { return now.is(Cause::lost_node) && !now.can_use_spare_node(); },
+         [](const Situation& now) {
+           return requeue_if(now.settings.plan.requeue_on.node_fail, "node_fail", now);
+         }},
+    Rule{[](const Situation& now) { return now.is(Cause::requeued); },
+         [](const Situation& now) { return requeue(now.last, describe(now.last), false); }},
+
+    // An end inside the allocation.
+    Rule{[](const Situation& now) { return now.restarts >= now.most_restarts; },
+         stop_without_restarts},
+    Rule{[](const Situation& now) { return same_mistake_again(now.incarnations); },
+         [](const Situation& now) {
+           return stop(status_of(now.last),
+                       describe(now.last) + ", the same as before: another try would find the same",
+                       exit_code_of(now.last));
+         }},
+    Rule{[](const Situation& now) {
+           return failures_in_a_row(now.incarnations) > now.most_restarts;
+         },
+         [](const Situation& now) {
+           return stop(status_of(now.last),
+                       fmt::format("{}; {} starts in a row have failed, in {} allocations",
+                                   describe(now.last), failures_in_a_row(now.incarnations),
+                                   now.last.allocation + 1),
+                       exit_code_of(now.last));
+         }},
+    Rule{[](const Situation& now) { return now.too_late(); }, stop_near_time_limit},
+    Rule{[](const Situation&) { return true; }, restart_here},
+};
+
 }  // namespace
-
-std::string_view to_string(Cause cause) {
-  return cause_words[static_cast<std::size_t>(cause)].second;
-}
-
-std::optional<Cause> cause_of_word(std::string_view word) {
-  for (const auto& [cause, text] : cause_words) {
-    if (text == word) return cause;
-  }
-  return std::nullopt;
-}
-
-std::string_view to_string(Next next) {
-  constexpr std::array<std::string_view, 3> words = {"restart", "requeue", "stop"};
-  return words[static_cast<std::size_t>(next)];
-}
-
-bool is_final(int code) {
-  return code == exit_code::do_not_requeue || code == exit_code::bad_request;
-}
 
 Decision without_restart(Decision decision) {
   if (decision.next != Next::restart) return decision;
   decision.next = Next::requeue;
   decision.ask_slurm = true;
   return decision;
-}
-
-std::string describe(const Attempt& attempt) {
-  switch (attempt.cause) {
-    case Cause::completed:
-      return "completed";
-    case Cause::cancelled:
-      return "asked to stop";
-    case Cause::superseded:
-      return "another copy of this run has taken over";
-    case Cause::time_limit:
-      return "ended before its time limit";
-    case Cause::preempted:
-      return "had to make room for another job";
-    case Cause::requeued:
-      return "put back into the queue by scontrol";
-    case Cause::lost_node:
-      return attempt.words.empty() ? "lost a node" : "lost node " + attempt.words;
-    case Cause::stalled:
-    case Cause::storage:
-      return attempt.words;
-    case Cause::unproven:
-      return attempt.words.empty() ? "the ranks left with code 0 before the work was done"
-                                   : attempt.words;
-    case Cause::cut_short:
-      return attempt.words.empty() ? "its supervisor was killed" : attempt.words;
-    case Cause::not_started:
-      return attempt.words.empty()
-                 ? "the ranks cannot be started: Slurm's controller does not answer"
-                 : fmt::format("the ranks cannot be started: node {} does not answer",
-                               attempt.words);
-    case Cause::failed:
-      break;
-  }
-  const bool named = attempt.dead.signal != 0 || attempt.dead.exit_code != 0;
-  if (named) return describe(attempt.dead);
-  return fmt::format("the ranks ended with code {}", attempt.exit_code);
 }
 
 int attempts_here(const std::vector<Attempt>& history) {
@@ -358,7 +387,7 @@ std::optional<Decision> decide_of_nodes(const std::string& unfit, const std::str
   const bool may = settings.plan.requeue_on.node_fail && settings.asks_ranks;
   if (!may || in_a_row >= most_in_a_row) return std::nullopt;
   return Decision{.next = Next::requeue,
-                  .reason = fmt::format("not fit: {}; back into the queue without {}", why, unfit),
+                  .reason = fmt::format("not fit: {}; requeueing without {}", why, unfit),
                   .ask_slurm = true,
                   .status = RunStatus::node_fail,
                   .exclude = unfit};
@@ -373,65 +402,9 @@ milliseconds patience_for_storage(const RecoverySettings& settings) {
 
 Decision decide(const std::vector<Attempt>& history, const RecoverySettings& settings,
                 std::optional<double> seconds_left) {
-  if (history.back().cause == Cause::not_started)
-    return wait_for_slurm(history, settings, seconds_left);
-  const auto incarnations = incarnations_of(history);
-  const auto& last = incarnations.back();
-  if (auto final = decide_final(last)) return *std::move(final);
-
-  if (ignored_stop(incarnations) >= most_ignored_stop)
-    return stop(RunStatus::timeout,
-                fmt::format("{} times in a row nothing moved in the second half of its time, and "
-                            "nobody left when asked to save; runtime.stall_abort_seconds ends "
-                            "ranks that hang sooner",
-                            ignored_stop(incarnations)),
-                exit_code::job_failed);
-  // Whoever puts a job back by hand wants it to go on.
-  const bool by_hand = last.cause == Cause::requeued;
-  auto fruitless = by_hand ? std::nullopt : decide_of_progress(incarnations, settings);
-  if (fruitless) return *std::move(fruitless);
-  const int most = settings.plan.max_restarts;
-  const int restarts = attempts_here(incarnations) - 1;
-  const auto backoff = backoff_after(without_checkpoint(incarnations));
-  const double needed = least_seconds + std::chrono::duration<double>(backoff).count() +
-                        (settings.asks_ranks ? settings.grace_seconds : 0);
-  const bool too_late = seconds_left && *seconds_left < needed;
-  // On a spare one; without a restart or the time for it the end is like any other lost node's.
-  const bool here =
-      last.cause == Cause::lost_node && last.enough_nodes && restarts < most && !too_late;
-  auto whole = here ? std::nullopt : decide_of_allocation(last, settings);
-  if (whole) return *std::move(whole);
-
-  // Nobody asked for restarts, or they are used up.
-  if (restarts >= most)
-    return stop(
-        status_of(last),
-        describe(last) + (most == 0       ? ""
-                          : restarts == 1 ? "; the restart did not help"
-                                          : fmt::format("; {} restarts did not help", restarts)),
-        exit_code_of(last));
-  if (same_mistake_again(incarnations))
-    return stop(status_of(last),
-                describe(last) + ", the same as before: another try would find the same",
-                exit_code_of(last));
-
-  if (failures_in_a_row(incarnations) > most)
-    return stop(status_of(last),
-                fmt::format("{}; {} starts in a row have failed, in {} allocations", describe(last),
-                            failures_in_a_row(incarnations), last.allocation + 1),
-                exit_code_of(last));
-
-  if (too_late) {
-    if (settings.plan.requeue_on.timeout)
-      return requeue(last, describe(last) + "; too near the time limit for a restart here", true);
-    return stop(status_of(last), describe(last) + "; too near the time limit for a restart",
-                exit_code_of(last));
-  }
-  return {.next = Next::restart,
-          .reason = fmt::format("{}; restart {} of {}", describe(last), restarts + 1, most),
-          .backoff = backoff,
-          .status = status_of(last),
-          .exit_code = exit_code_of(last)};
+  const Situation now(history, settings, seconds_left);
+  const auto rule = std::ranges::find_if(rules, [&](const Rule& one) { return one.applies(now); });
+  return rule->decision(now);
 }
 
 std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,
@@ -440,7 +413,9 @@ std::optional<Decision> decide_at_start(const std::vector<Attempt>& history,
   const auto cause = history.back().cause;
   const bool slurms_own = cause == Cause::preempted || cause == Cause::lost_node;
   if (cause != Cause::cut_short && !slurms_own) return std::nullopt;
-  if (!same_allocation) return decide_of_progress(history, settings);
+  const Situation now(history, settings, std::nullopt);
+  if (!same_allocation)
+    return now.comes_no_further() ? std::optional(stop_fruitless(now)) : std::nullopt;
   if (slurms_own) return std::nullopt;
   auto decision = decide(history, settings, std::nullopt);
   if (decision.next == Next::stop) return decision;

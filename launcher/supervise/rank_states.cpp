@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/os/ancestors.hpp"
 #include "launcher/os/descendants.hpp"
-#include "launcher/plan/program_paths.hpp"
-#include "launcher/run/log_line.hpp"
+#include "launcher/os/own_executable.hpp"
 #include "launcher/slurm/host_list.hpp"
 
 namespace dllaunch {
@@ -92,14 +92,14 @@ std::string rank_states_here(System& system, const std::string& run_dir) {
 std::string states_of_ranks(System& system, const RunDir& run, const JobAllocation& allocation) {
   if (allocation.job.empty()) return rank_states_here(system, run.path);
   const auto hosts = expand_hosts(allocation.nodes);
-  const auto paths = program_paths("");
-  if (!hosts || hosts->empty() || !paths) return rank_states_here(system, run.path);
+  const auto program = own_executable();
+  if (!hosts || hosts->empty() || !program) return rank_states_here(system, run.path);
   const auto count = std::to_string(hosts->size());
-  const auto output = system.run(
-      {"srun", "--overlap", "--mpi=none", "--quiet", "--nodelist=" + allocation.nodes,
-       "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1", "--cpus-per-task=1",
-       paths->dllaunch, "supervise", "--states", "--run-dir", run.path},
-      patience);
+  const auto output =
+      system.run({"srun", "--overlap", "--mpi=none", "--quiet", "--nodelist=" + allocation.nodes,
+                  "--nodes=" + count, "--ntasks=" + count, "--ntasks-per-node=1",
+                  "--cpus-per-task=1", *program, "supervise", "--states", "--run-dir", run.path},
+                 patience);
   if (!output) return fmt::format("dllaunch: what the ranks do: {}\n", output.error().what);
   return output->out;
 }

@@ -7,7 +7,8 @@
 #include <string_view>
 #include <thread>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/host_list.hpp"
 #include "launcher/supervise/storage.hpp"
@@ -16,11 +17,6 @@ namespace dllaunch {
 namespace {
 
 constexpr std::chrono::seconds patience(10);  // of one question to Slurm
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 class ScriptWatch {
  public:
@@ -37,7 +33,7 @@ class ScriptWatch {
     if (!script_.requeue_on.node_fail)
       return cancel(lost + "; recovery.requeue_on does not have node_fail");
     // Before it is done: that ends us too.
-    if (!said_) write(Next::requeue, lost + "; back into the queue");
+    if (!said_) write(Next::requeue, lost + "; requeueing");
     if (!said_) gone_since_ = std::chrono::steady_clock::now();
     said_ = true;
     const bool patient = std::chrono::steady_clock::now() - gone_since_ < most_patience;

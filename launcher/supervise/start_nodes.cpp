@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "launcher/slurm/host_list.hpp"
 
@@ -23,7 +25,7 @@ StartNodes pick_nodes(NodeFitness fitness, std::size_t needed, bool always) {
 
 StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool preflight,
                               bool again) {
-  const bool by_srun = run.start.front() == "srun";
+  const bool by_srun = run.start.starts_by_srun();
   const bool spares = run.recovery.plan.spare_nodes > 0;
   const auto needed = by_srun ? run.nodes : 0;
   auto left = again || spares ? nodes_left(system, run.allocation) : std::nullopt;
@@ -44,8 +46,10 @@ StartNodes choose_start_nodes(System& system, const SupervisedRun& run, bool pre
 }
 
 void start_on(const StartNodes& nodes, SupervisedRun& run) {
-  run.start.insert(run.start.begin() + 1, "--nodelist=" + nodes.list);
-  if (nodes.lost) run.start.insert(run.start.begin() + 2, "--overlap");
+  std::vector<std::string> first = {"--nodelist=" + nodes.list};
+  if (nodes.lost) first.emplace_back("--overlap");
+  auto& options = run.start.options;
+  options.insert(options.begin(), first.begin(), first.end());
   run.allocation.nodes = nodes.list;
 }
 
@@ -62,7 +66,7 @@ std::optional<JournalPreflight> seen_in(const StartNodes& nodes, const JobAlloca
 }
 
 bool has_enough_nodes(System& system, const SupervisedRun& run) {
-  const bool may_choose = run.recovery.asks_ranks && run.start.front() == "srun" && run.nodes > 0;
+  const bool may_choose = run.recovery.asks_ranks && run.start.starts_by_srun() && run.nodes > 0;
   const auto left = may_choose ? nodes_left(system, run.allocation) : std::nullopt;
   if (!left || left->there.size() < run.nodes) return false;
   const auto& here = run.allocation.host;

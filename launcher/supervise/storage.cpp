@@ -26,7 +26,7 @@ Result<Ok> RunStorage::check() const {
   if (id.empty() || id == run_.id) return Ok{};
   return Error{ErrorKind::unavailable,
                fmt::format("run directory {} holds another run by now", run_.path),
-               "dllaunch run goes on with the run where its directory is"};
+               "dllaunch run continues the run where its directory is"};
 }
 
 std::string RunStorage::trouble() const {
@@ -38,7 +38,7 @@ std::string RunStorage::trouble() const {
     return fmt::format("run directory {} is not there{}", run_.path,
                        error ? ": " + error.message() : "");
   if (const auto same = check(); !same) return same.error().what;
-  const auto trouble = write_trial_file(run_.path);
+  const auto trouble = write_trial_file(run_.path).what;
   return trouble.empty() ? "" : fmt::format("run directory {}: {}", run_.path, trouble);
 }
 

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
+#include "launcher/base/unix_seconds.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/descendants.hpp"
 #include "launcher/run/events.hpp"
 #include "launcher/run/first_error.hpp"
@@ -29,11 +30,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 class Supervisor {
  public:
@@ -179,7 +175,7 @@ class Supervisor {
     if (ours.job.empty() || !started_here_before()) return "";
     const auto record = ask_of_job(system_, ours);
     const bool elsewhere = record && record->restarts > ours.restarts;
-    return elsewhere ? fmt::format("Slurm has put job {} back into the queue", ours.job) : "";
+    return elsewhere ? fmt::format("Slurm has requeued job {}", ours.job) : "";
   }
 
   std::string ownership_lost() const {
@@ -473,7 +469,7 @@ class Supervisor {
 }  // namespace
 
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
-                                          std::vector<std::string> start) {
+                                          const std::vector<std::string>& start) {
   auto stored = read_stored_run(system, std::filesystem::absolute(run_dir).lexically_normal());
   if (!stored) return std::move(stored).error();
   const auto program = system.find_program(start.at(0));
@@ -487,7 +483,7 @@ Result<SupervisedRun> read_supervised_run(System& system, const std::string& run
                                     .asks_ranks = plan.asks_ranks,
                                     .grace_seconds = plan.grace_seconds},
                        .signal = signal_of_name(plan.signal),
-                       .start = std::move(start),
+                       .start = start_command_of(start),
                        .program = *program,
                        .allocation = read_allocation(system),
                        .nodes = static_cast<std::size_t>(std::max(0, plan.nodes))};

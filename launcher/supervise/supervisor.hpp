@@ -14,7 +14,7 @@ namespace dllaunch {
 /// `start`: srun or mpirun, its options and the ranks' command. bad_request: no such run.
 /// unavailable: no such program.
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
-                                          std::vector<std::string> start);
+                                          const std::vector<std::string>& start);
 
 /// Returns the exit code for the batch script when the run needs no more ranks
 /// in this allocation: it is complete, given up, or back in the queue.

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "launcher/cli/command.hpp"
+#include "launcher/base/exit_code.hpp"
 #include "launcher/os/descendants.hpp"
 #include "runtime/rank/run_ownership.hpp"
 

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <thread>
 
-#include "launcher/plan/program_paths.hpp"
+#include "launcher/os/own_executable.hpp"
 #include "launcher/slurm/srun_env_options.hpp"
 
 namespace dllaunch {
@@ -86,13 +86,13 @@ void WatchdogStep::keep(Time now) {
 void WatchdogStep::start() {
   // Signals and the clock wait meanwhile.
   const auto left = nodes_left(system_, run_.allocation, std::chrono::seconds(2));
-  const auto paths = program_paths("");
+  const auto program = own_executable();
   const auto env = system_.find_program("env");
-  if (!left || !paths || !env) return;
+  if (!left || !program || !env) return;
   const auto node = node_to_watch_from(left->there, run_.allocation.host);
   if (node.empty()) return;
   auto step = OwnedProcess::start({.program = *env,
-                                   .argv = watchdog_argv(run_, node, paths->dllaunch),
+                                   .argv = watchdog_argv(run_, node, *program),
                                    .environment = {},
                                    .output_path = log_of(run_.dir)});
   if (step)

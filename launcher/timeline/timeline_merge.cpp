@@ -11,11 +11,11 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "launcher/timeline/timeline_sources.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -322,8 +322,8 @@ std::string render_merged(const MergedTimeline& merged) {
   return text;
 }
 
-nlohmann::ordered_json to_json(const MergedTimeline& merged) {
-  nlohmann::ordered_json phases = nlohmann::ordered_json::object();
+Json to_json(const MergedTimeline& merged) {
+  Json phases = Json::object();
   for (const std::string_view phase : step_phases) {
     const auto found = merged.phase_seconds.find(std::string(phase));
     if (found != merged.phase_seconds.end()) phases[found->first] = found->second;

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "support/id_set.hpp"
+#include "support/json.hpp"
 #include "support/result.hpp"
 
 namespace dllaunch {
@@ -42,6 +41,6 @@ Result<MergedTimeline> merge_timelines(const std::string& folder, const std::opt
                                        const std::string& output);
 
 std::string render_merged(const MergedTimeline& merged);
-nlohmann::ordered_json to_json(const MergedTimeline& merged);
+Json to_json(const MergedTimeline& merged);
 
 }  // namespace dllaunch

@@ -2,15 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "tests/end_to_end/launched.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::json;
 using testing::HasSubstr;
 
 void expect_rows(const Ended& ended, const std::string& communicator, int ranks) {

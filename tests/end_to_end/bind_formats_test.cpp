@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "launcher/os/posix_system.hpp"
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -51,7 +51,7 @@ class BindFormats : public testing::TestWithParam<int> {
   /// By local rank, as the contract's JSON has it.
   std::vector<IdSet> expected() const {
     std::vector<IdSet> cpus;
-    const auto document = nlohmann::json::parse(run(words({"--json"})).out);
+    const auto document = Json::parse(run(words({"--json"})).out);
     for (const auto& rank : document.at("ranks")) cpus.push_back(cpus_in(rank.at("cpus")));
     return cpus;
   }

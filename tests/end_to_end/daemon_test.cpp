@@ -10,8 +10,8 @@
 #include <fstream>
 #include <thread>
 
-#include "launcher/daemon/client.hpp"
-#include "launcher/daemon/daemon_lock.hpp"
+#include "launcher/daemon/client/client.hpp"
+#include "launcher/daemon/client/daemon_lock.hpp"
 #include "launcher/daemon/store.hpp"
 #include "launcher/os/posix_system.hpp"
 #include "launcher/run/run_dir.hpp"
@@ -25,7 +25,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using testing::HasSubstr;
 using testing::Not;
-using Json = nlohmann::json;
 
 bool full() {
   return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;

@@ -49,8 +49,8 @@ class DoctorOnSlurm : public testing::Test {
       return std::filesystem::exists(work_.path() + "/done");
     })) << work_.text_of("job.out");
   }
-  nlohmann::json document(const std::string& name) {
-    return nlohmann::json::parse(work_.text_of(name), nullptr, false);
+  Json document(const std::string& name) {
+    return Json::parse(work_.text_of(name), nullptr, false);
   }
 
   const std::string program_ = std::string(DLLAUNCH_SOURCE_DIR) + "/tests/cluster/cluster";
@@ -78,7 +78,7 @@ TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
       "doctor --json > lone_json\n"
       "touch done; kill $!; wait\n");
   const auto idle = document("idle");
-  EXPECT_EQ(idle["hosts"], nlohmann::json::parse(R"(["n1", "n2"])")) << work_.text_of("job.out");
+  EXPECT_EQ(idle["hosts"], Json::parse(R"(["n1", "n2"])")) << work_.text_of("job.out");
   EXPECT_EQ(idle["ranks"].size(), 2u);
   EXPECT_EQ(idle["ranks"][0]["job"], "no step runs");
 
@@ -87,7 +87,7 @@ TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
   ASSERT_EQ(bad["ranks"].size(), 4u) << bad.dump(2);
   EXPECT_EQ(bad["ranks"][3]["host"], "n2");
   EXPECT_EQ(bad["findings"][0]["id"], "A02");
-  EXPECT_EQ(bad["findings"][0]["ranks"], nlohmann::json::parse("[0, 1, 2, 3]"));
+  EXPECT_EQ(bad["findings"][0]["ranks"], Json::parse("[0, 1, 2, 3]"));
   EXPECT_FALSE(bad.contains("unanswered"));
   EXPECT_THAT(work_.text_of("page"), HasSubstr("0-3    n[1-2]  step "));
   EXPECT_THAT(work_.text_of("page"), HasSubstr("srun --cpu-bind=mask_cpu:0x1,0x2"));
@@ -97,7 +97,7 @@ TEST_F(DoctorOnSlurm, FindsABadBindingOnEveryNode) {
   EXPECT_EQ(document("good_json")["ranks"].size(), 4u);
   EXPECT_THAT(document("good_json")["findings"].dump(), testing::Not(HasSubstr("A26")));
   const auto lone = document("lone_json")["findings"];
-  const auto node = nlohmann::json::parse(work_.run({"topo", "--json"}).out, nullptr, false);
+  const auto node = Json::parse(work_.run({"topo", "--json"}).out, nullptr, false);
   if (node["cores"].size() > 1 && node["cores"][0]["cpus"] == "0") {  // CPU 1 is another core
     EXPECT_THAT(lone.dump(), HasSubstr("A26")) << lone.dump(2);
     EXPECT_THAT(lone.dump(), HasSubstr("no rank runs on CPU")) << lone.dump(2);
@@ -111,13 +111,13 @@ TEST_F(DoctorOnSlurm, FromTheLoginNodeARunOfOursIsWellBound) {
   work_.before = {program_, "run", cluster_.path(), "--"};
   const auto submitted = work_.run({"run", job, "--run-dir", work_.run_dir(), "--detach"});
   ASSERT_EQ(submitted.exit_code, 0) << submitted.err;
-  nlohmann::json seen;
+  Json seen;
   const bool found = happens_within(30s, [&] {
     const auto output = cluster({"run", cluster_.path(), "--", "env",
                                  "SLURM_JOB_ID=" + work_.job_id(), "SLURM_JOB_NODELIST=n[1-2]",
                                  std::string(DLLAUNCH_BIN_DIR) + "/dllaunch", "doctor", "--json"});
     if (!output) return false;
-    seen = nlohmann::json::parse(output->out.empty() ? "{}" : output->out, nullptr, false);
+    seen = Json::parse(output->out.empty() ? "{}" : output->out, nullptr, false);
     return output->exit_code == 0 && seen["ranks"].size() == 4 &&
            seen["ranks"][3]["command"] == "sleep";
   });

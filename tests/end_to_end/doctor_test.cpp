@@ -41,15 +41,15 @@ class Doctor : public testing::Test {
     return all;
   }
 
-  nlohmann::json answer(const std::vector<std::string>& args, int exit_code) {
+  Json answer(const std::vector<std::string>& args, int exit_code) {
     auto words = args;
     words.emplace_back("--json");
     const auto ended = work_.run(words);
     EXPECT_EQ(ended.exit_code, exit_code) << ended.err << ended.out;
-    return nlohmann::json::parse(ended.out, nullptr, false);
+    return Json::parse(ended.out, nullptr, false);
   }
 
-  static nlohmann::json finding(const nlohmann::json& answer, const std::string& id) {
+  static Json finding(const Json& answer, const std::string& id) {
     for (const auto& finding : answer["findings"])
       if (finding["id"] == id) return finding;
     return nullptr;
@@ -63,7 +63,7 @@ TEST_F(Doctor, SeesHowAProcessIsBound) {
   const int cpu = current_binding()->last();
   start("echo $$ >> $0; OMP_NUM_THREADS=64 exec taskset -c " + std::to_string(cpu) + " sleep 60");
   const auto pid = pids(1).at(0);
-  nlohmann::json seen;
+  Json seen;
   happens_within(10s, [&] {
     seen = answer({"doctor", "--pid", std::to_string(pid)}, 0);
     return seen["ranks"][0]["command"] == "sleep";
@@ -84,16 +84,16 @@ TEST_F(Doctor, RanksOfMpirunOnOneCpuAreAFailure) {
       std::to_string(mine->first()) + " sleep 60' $0");
   const auto ranks = pids(2);
   ASSERT_EQ(ranks.size(), 2u);
-  nlohmann::json seen;
+  Json seen;
   happens_within(10s, [&] {
     const auto ended = work_.run({"doctor", "--pid", std::to_string(ranks[0]), "--json"});
-    seen = nlohmann::json::parse(ended.out, nullptr, false);
+    seen = Json::parse(ended.out, nullptr, false);
     return ended.exit_code == 4;
   });
   ASSERT_EQ(seen["ranks"].size(), 2u) << seen.dump(2);
   const auto overlap = finding(seen, "A02");
   EXPECT_EQ(overlap["level"], "FAIL");
-  EXPECT_EQ(overlap["ranks"], nlohmann::json::parse("[0, 1]"));
+  EXPECT_EQ(overlap["ranks"], Json::parse("[0, 1]"));
   EXPECT_THAT(overlap["fix"].get<std::string>(), HasSubstr("mask_cpu:"));
 
   const auto page = work_.run({"doctor", "--pid", std::to_string(ranks[1])});
@@ -111,12 +111,12 @@ TEST_F(Doctor, RanksOfARunAreBoundAsPlanned) {
   Workplace run;
   run.start({"run", job, "--local", "--run-dir", work_.run_dir()});
   std::vector<pid_t> rank;
-  nlohmann::json seen;
+  Json seen;
   const bool found = happens_within(60s, [&] {
     rank = processes_of(work_.run_dir(), 0);
     if (rank.empty()) return false;
     const auto ended = work_.run({"doctor", "--pid", std::to_string(rank[0]), "--json"});
-    seen = nlohmann::json::parse(ended.out, nullptr, false);
+    seen = Json::parse(ended.out, nullptr, false);
     return ended.exit_code == 0 && seen["ranks"].size() == 2 &&
            seen["ranks"][1]["command"] == "sleep";
   });
@@ -142,8 +142,8 @@ TEST_F(Doctor, ShowsHowTheGpusAre) {
   ASSERT_EQ(gpus.size(), 2u) << gpus.dump(2);
   EXPECT_EQ(gpus[0]["pci"], "0000:07:00.0");
   EXPECT_EQ(gpus[0]["utilisation"], 0.75);
-  EXPECT_EQ(gpus[0]["throttled"], nlohmann::json::array());
-  EXPECT_EQ(gpus[1]["throttled"], nlohmann::json::parse(R"(["thermal", "hardware"])"));
+  EXPECT_EQ(gpus[0]["throttled"], Json::array());
+  EXPECT_EQ(gpus[1]["throttled"], Json::parse(R"(["thermal", "hardware"])"));
   EXPECT_EQ(gpus[1]["sm_clock_mhz"], 660);
   EXPECT_THAT(work_.run({"doctor"}).out, HasSubstr("660 of 1980 MHz   91 C  thermal, hardware"));
 }

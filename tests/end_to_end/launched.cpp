@@ -106,11 +106,11 @@ std::vector<pid_t> programs_of(const std::string& run_dir, const std::string& pr
   return found;
 }
 
-std::vector<nlohmann::json> events_of(const std::string& run_dir, const std::string& kind) {
-  std::vector<nlohmann::json> found;
+std::vector<Json> events_of(const std::string& run_dir, const std::string& kind) {
+  std::vector<Json> found;
   std::ifstream file(run_dir + "/events.jsonl");
   for (std::string line; std::getline(file, line);) {
-    auto event = nlohmann::json::parse(line, nullptr, false);
+    auto event = Json::parse(line, nullptr, false);
     if (event.is_object() && event.value("event", "") == kind) found.push_back(std::move(event));
   }
   return found;

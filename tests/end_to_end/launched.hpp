@@ -7,9 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/os/owned_process.hpp"
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -69,7 +68,7 @@ std::vector<pid_t> programs_of(const std::string& run_dir, const std::string& pr
                                const std::string& word);
 
 /// The lines of events.jsonl of one kind.
-std::vector<nlohmann::json> events_of(const std::string& run_dir, const std::string& kind);
+std::vector<Json> events_of(const std::string& run_dir, const std::string& kind);
 
 void pause_briefly();
 

@@ -58,9 +58,7 @@ class LocalRun : public testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  nlohmann::json summary() {
-    return nlohmann::json::parse(work_.text_of("run/summary.json"), nullptr, false);
-  }
+  Json summary() { return Json::parse(work_.text_of("run/summary.json"), nullptr, false); }
   std::string log_of(int rank) {
     const std::string prefix = "rank-000" + std::to_string(rank) + "-";
     for (const auto& name : entries_of(work_.run_dir() + "/out")) {
@@ -327,7 +325,7 @@ TEST_F(LocalRun, RanksAreBoundAsThePlanSays) {
   const auto ended = work_.run(
       args(command("echo threads $OMP_NUM_THREADS; grep -w Cpus_allowed_list /proc/self/status")));
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
-  const auto plan = nlohmann::json::parse(work_.text_of("run/plan.json"));
+  const auto plan = Json::parse(work_.text_of("run/plan.json"));
   for (int rank = 0; rank < 2; ++rank) {
     const auto& planned = plan["binding"]["ranks"][static_cast<std::size_t>(rank)];
     const std::string log = log_of(rank);

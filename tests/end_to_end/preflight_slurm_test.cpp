@@ -72,7 +72,7 @@ class PreflightOnSlurm : public testing::Test {
   Seen preflight(std::vector<std::string> options = {}) {
     options.emplace_back("--json");
     const auto output = doctor(options);
-    const auto document = nlohmann::ordered_json::parse(output.out, nullptr, false);
+    const auto document = Json::parse(output.out, nullptr, false);
     auto report = preflight_report_from_json(document);
     EXPECT_TRUE(report) << output.out << output.err;
     return {output.exit_code, report ? *std::move(report) : PreflightReport(), document.dump(2)};

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/end_to_end/launched.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::json;
 
 const std::string dltrain = DLLAUNCH_BIN_DIR "/dltrain";
 

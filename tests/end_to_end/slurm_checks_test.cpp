@@ -134,7 +134,7 @@ run: [./no-such-program]
         "no-such-program", "stage: no file or folder", "/proc/run", "try: "})
     EXPECT_THAT(ended.err, HasSubstr(words));
   if (accounting_) {
-    EXPECT_THAT(ended.err, HasSubstr("account phisics is none of yours"));
+    EXPECT_THAT(ended.err, HasSubstr("you are not a member of account phisics"));
     EXPECT_THAT(ended.err, HasSubstr("set resources.account: physics"));
   }
   EXPECT_EQ(as_root("squeue --noheader --all"), "");
@@ -231,7 +231,7 @@ TEST_F(SlurmChecks, WishesThatStandElsewhereCount) {
 TEST_F(SlurmChecks, AnAccountInCapitalsIsTheSame) {
   const auto ended = plan(good, {"--set", "resources.account=PHYSICS"});
   EXPECT_EQ(ended.exit_code, 0) << ended.out << ended.err;
-  EXPECT_THAT(ended.out, testing::Not(HasSubstr("none of yours")));
+  EXPECT_THAT(ended.out, testing::Not(HasSubstr("not a member")));
 }
 
 TEST_F(SlurmChecks, WithoutADefaultPartition) {
@@ -290,7 +290,7 @@ TEST_F(SlurmChecks, RecordedFactsSayTheSameElsewhere) {
     const auto ended = elsewhere.run({"plan", elsewhere.file("job.yaml", good), "--facts", file,
                                       "--set", "resources.partition=pairs", "--json"});
     ASSERT_EQ(ended.exit_code, 0) << file << ended.err;
-    const auto document = nlohmann::json::parse(ended.out);
+    const auto document = Json::parse(ended.out);
     EXPECT_EQ(document["ranks"], 4) << file;
     const auto checked =
         elsewhere.run({"plan", elsewhere.path() + "/job.yaml", "--facts", file, "--set",

@@ -81,7 +81,7 @@ class SlurmFaults : public testing::Test {
     return text.substr(0, text.find('\n'));
   }
   std::string status() {
-    const auto summary = nlohmann::json::parse(work_->text_of("run/summary.json"), nullptr, false);
+    const auto summary = Json::parse(work_->text_of("run/summary.json"), nullptr, false);
     return summary.is_object() ? summary.value("status", "none") : "no summary";
   }
 
@@ -242,7 +242,7 @@ TEST_F(SlurmFaults, SlurmIsDownForTwentySeconds) {
   ASSERT_TRUE(cluster_->tell("stop-controller"));
   const auto down_since = std::chrono::steady_clock::now();
   EXPECT_TRUE(is_said("Slurm does not answer")) << work_->text_of("stderr");
-  EXPECT_TRUE(reads("stderr", "the job goes on, so do we")) << reader.text_of("stderr");
+  EXPECT_TRUE(reads("stderr", "the job continues; still following it")) << reader.text_of("stderr");
   expect_words_without_slurm();
 
   std::this_thread::sleep_until(down_since + 20s);

@@ -77,8 +77,8 @@ class SlurmFollow : public testing::Test {
     const auto at = started.out.find("job  ");
     return at == std::string::npos ? "" : started.out.substr(at + 5, started.out.size() - at - 6);
   }
-  nlohmann::json status(const std::string& run_name) {
-    return nlohmann::json::parse(run({"status", run_name, "--json"}).out, nullptr, false);
+  Json status(const std::string& run_name) {
+    return Json::parse(run({"status", run_name, "--json"}).out, nullptr, false);
   }
   bool becomes(const std::string& run_name, const std::string& state) {
     return happens_within(60s, [&] { return status(run_name).value("state", "") == state; });

@@ -67,7 +67,7 @@ class SlurmProbe : public testing::Test {
   void probes_both_kinds() {
     const auto ended = work_.run({"probe", "--json"});
     ASSERT_EQ(ended.exit_code, 0) << ended.err;
-    const auto document = nlohmann::json::parse(ended.out);
+    const auto document = Json::parse(ended.out);
     EXPECT_EQ(document["missed"].size(), 0u);
     ASSERT_EQ(document["probed"].size(), 2u) << ended.out;
     for (const auto& node : document["probed"]) {
@@ -99,7 +99,7 @@ class SlurmProbe : public testing::Test {
 
   void the_script_of_bind_binds() {
     const auto kept = work_.run({"probe", "--list", "--json"});
-    const auto id = nlohmann::json::parse(kept.out)["probed"][0]["id"].get<std::string>();
+    const auto id = Json::parse(kept.out)["probed"][0]["id"].get<std::string>();
     const auto made =
         work_.run({"bind", "--topology", "probed:" + id, "--ranks", "2", "--format", "script"});
     ASSERT_EQ(made.exit_code, 0) << made.err;

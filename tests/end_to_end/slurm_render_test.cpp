@@ -105,12 +105,12 @@ class SlurmRender : public testing::Test {
     return masks;
   }
 
-  nlohmann::json plan_of(const std::vector<std::string>& words) {
+  Json plan_of(const std::vector<std::string>& words) {
     std::vector<std::string> all = {"plan", "--json"};
     all.insert(all.end(), words.begin(), words.end());
     const auto ended = work_.run(all);
     EXPECT_EQ(ended.exit_code, 0) << ended.err;
-    return nlohmann::json::parse(ended.out, nullptr, false);
+    return Json::parse(ended.out, nullptr, false);
   }
 
   static inline std::unique_ptr<TemporaryFolder> folder_;
@@ -233,7 +233,7 @@ train:
   EXPECT_EQ(events_of(run_, "start").size(), 2u);
   const auto restarts = events_of(run_, "restart");
   ASSERT_EQ(restarts.size(), 2u) << ended.err;
-  EXPECT_EQ(restarts[0]["reason"], "put back into the queue by scontrol") << "the supervisor's";
+  EXPECT_EQ(restarts[0]["reason"], "requeued by scontrol") << "the supervisor's";
   EXPECT_THAT(restarts[1]["from"].dump(), HasSubstr("step-")) << "the trainer's";
   EXPECT_THAT(text_of(run_ + "/summary.json"), HasSubstr("\"restarts\": 1,"));
   // No epoch is missing, and only one that the requeueing cut may have been made twice.
@@ -266,12 +266,12 @@ run: [bash, -c, 'echo "$SLURM_ARRAY_TASK_ID in $DLLAUNCH_RUN_DIR"']
 
 TEST_F(SlurmRender, SlurmTakesHostileTextAsItIs) {
   const std::string hostile = R"--(it's "$(touch pwned)" `x` # \ %j & é ;)--";
-  nlohmann::json job = {{"name", "-n9 " + hostile},
-                        {"resources",
-                         {{"device", "cpu"},
-                          {"ranks_per_node", 1},
-                          {"sbatch_extra", {"-H", "--comment=" + hostile, "!--requeue"}}}},
-                        {"run", {"true", hostile}}};
+  Json job = {{"name", "-n9 " + hostile},
+              {"resources",
+               {{"device", "cpu"},
+                {"ranks_per_node", 1},
+                {"sbatch_extra", {"-H", "--comment=" + hostile, "!--requeue"}}}},
+              {"run", {"true", hostile}}};
   const auto ended =
       work_.run({"run", share_file("hostile.yaml", job.dump()), "--detach", "--run-dir", run_});
   ASSERT_EQ(ended.exit_code, 0) << ended.err;
@@ -305,7 +305,7 @@ TEST(PyxisScript, TheShimRunsWhereNoneOfItsLibrariesAre) {
       mount --bind "$1" "$0$1" && exec chroot "$0" "${@:2}"' "$jail" "$dllaunch_run" "$@"
 )");
   fs::permissions(srun, fs::perms::owner_all);
-  const auto facts = nlohmann::json::parse(
+  const auto facts = Json::parse(
       R"({"host": "head", "slurm": {"cluster": "c", "version": "24.05", "pyxis": true,
           "partitions": [{"name": "p", "default": true,
                           "node_types": [{"hosts": "n1", "cpus": 2, "cores_per_socket": 2}]}]}})");

@@ -67,9 +67,7 @@ class SlurmRun : public testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  nlohmann::json summary() {
-    return nlohmann::json::parse(work_.text_of("run/summary.json"), nullptr, false);
-  }
+  Json summary() { return Json::parse(work_.text_of("run/summary.json"), nullptr, false); }
   bool steps_were_made() {
     const auto made = [this] { return events_of(work_.run_dir(), "step").size() > 3; };
     return happens_within(60s, [&] { return made() || !work_.running(); }) && made();

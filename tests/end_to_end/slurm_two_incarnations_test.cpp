@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/run/history.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_dir.hpp"
+#include "support/json.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
 namespace dllaunch {
@@ -220,7 +220,7 @@ void expect_daemon_concludes_nothing(Workplace& work) {
   const DaemonPaths place{.folder = work.path() + "/state/dllaunch/daemon"};
   const auto ask = [&](const std::string& path) {
     const auto answer = ask_daemon(place, "GET", path, 10s);
-    return answer ? nlohmann::json::parse(answer->body, nullptr, false) : nlohmann::json();
+    return answer ? Json::parse(answer->body, nullptr, false) : Json();
   };
   constexpr int enough = 10;
   EXPECT_TRUE(happens_within(60s, [&] { return ask("/v1/daemon").value("rounds", 0) > enough; }));

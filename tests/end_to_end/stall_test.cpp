@@ -86,7 +86,7 @@ TEST_F(StalledRun, IsToldOnTheTerminalAndEndsWithNothingLeft) {
   const auto stalls = [this] { return events_of(work_.run_dir(), "stall"); };
   ASSERT_TRUE(happens_within(10s, [&] { return !stalls().empty(); }));
   const auto first = stalls().front();
-  EXPECT_EQ(first["late_ranks"], nlohmann::json::array({0}));
+  EXPECT_EQ(first["late_ranks"], Json::array({0}));
   EXPECT_THAT(first["collective"], HasSubstr("#"));
   EXPECT_GE(first["seconds"], 1);
   EXPECT_LE(first["seconds"], 3);
@@ -98,7 +98,7 @@ TEST_F(StalledRun, IsToldOnTheTerminalAndEndsWithNothingLeft) {
   EXPECT_THAT(ended.err, testing::ContainsRegex("dllaunch: first error: stall: .*" + host() +
                                                 " is stopped .*gave up after "));
   EXPECT_THAT(ended.err, HasSubstr("  try: see what the ranks it names wait for"));
-  const auto summary = nlohmann::json::parse(work_.text_of("run/summary.json"), nullptr, false);
+  const auto summary = Json::parse(work_.text_of("run/summary.json"), nullptr, false);
   EXPECT_EQ(summary["status"], "failed");
   EXPECT_EQ(summary["stalls"], 1);
   EXPECT_EQ(stalls().back()["state"], "gave up");

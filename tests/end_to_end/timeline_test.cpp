@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using Json = nlohmann::json;
 using testing::HasSubstr;
 
 std::string job_of(const std::string& more) {

@@ -12,8 +12,8 @@
 #include <set>
 #include <thread>
 
-#include "launcher/daemon/client.hpp"
-#include "launcher/daemon/daemon_lock.hpp"
+#include "launcher/daemon/client/client.hpp"
+#include "launcher/daemon/client/daemon_lock.hpp"
 #include "launcher/run/run_dir.hpp"
 #include "tests/end_to_end/test_cluster.hpp"
 
@@ -23,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-using Json = nlohmann::json;
 
 bool full() {
   return std::getenv("DLLAUNCH_TEST_FULL") != nullptr;

@@ -1,7 +1,7 @@
 // One run, five faults, and what is left of its time: the goodput of a training that heals itself.
 #include <cstdio>
 
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "tests/faults/supervised_faults.hpp"
 
 namespace dllaunch {
@@ -32,7 +32,7 @@ class FiveFaults : public SupervisedFaults {
     const DaemonPaths place{.folder = work_->path() + "/state/dllaunch/daemon"};
     const auto ask = [&](const std::string& path) {
       const auto answer = ask_daemon(place, "GET", path, 10s);
-      return answer ? nlohmann::json::parse(answer->body, nullptr, false) : nlohmann::json();
+      return answer ? Json::parse(answer->body, nullptr, false) : Json();
     };
     ASSERT_TRUE(happens_within(20s, [&] { return !ask("/v1/runs")["runs"].empty(); }));
     const auto token = work_->text_of("state/dllaunch/daemon/token");

@@ -100,13 +100,13 @@ TEST_P(PyTorchFaults, AScriptNearsItsTimeLimit) {
   start_script(60,
                {"resources.time=1", "recovery.grace_seconds=35", "runtime.stall_abort_seconds=90"});
   hold_until_asked(1);
-  expect_script_healed(HasSubstr("back into the queue"), 200s);
+  expect_script_healed(HasSubstr("requeueing"), 200s);
 }
 
 TEST_P(PyTorchFaults, SomebodyRequeuesAScript) {
   start_script(150);
   cluster_->on_head({"scontrol", "requeue", work_->job_id()});
-  expect_script_healed(HasSubstr("put back into the queue"));
+  expect_script_healed(HasSubstr("requeued"));
 }
 
 TEST_P(PyTorchFaults, ANodeOfAScriptIsPoweredOff) {

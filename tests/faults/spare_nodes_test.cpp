@@ -80,7 +80,7 @@ TEST_P(SpareNodes, TheScriptsNodeIsLost) {
   else
     expect_healed(AnyOf(HasSubstr("lost node n1"), HasSubstr("with its node")), 1, 120s);
   EXPECT_THAT(slurms_record(), HasSubstr(" NodeList=n[1-3]")) << "with a spare one again";
-  EXPECT_THAT(journal(), HasSubstr("back into the queue"));
+  EXPECT_THAT(journal(), HasSubstr("requeueing"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Rounds, SpareNodes, testing::Range(0, rounds));

@@ -224,9 +224,7 @@ class SupervisedFaults : public testing::TestWithParam<int> {
         << journal();
   }
 
-  nlohmann::json summary() {
-    return nlohmann::json::parse(work_->text_of("run/summary.json"), nullptr, false);
-  }
+  Json summary() { return Json::parse(work_->text_of("run/summary.json"), nullptr, false); }
   std::string journal() const { return work_->text_of("run/supervisor.jsonl"); }
   pid_t rank(int number) {
     const auto found = processes_of(work_->run_dir(), number);

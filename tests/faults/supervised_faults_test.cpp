@@ -21,7 +21,7 @@ TEST_P(SupervisedFaults, ARankIsKilled) {
   double noticed = 1e9;
   std::ifstream lines(work_->run_dir() + "/supervisor.jsonl");
   for (std::string line; std::getline(lines, line);) {
-    const auto event = nlohmann::json::parse(line, nullptr, false);
+    const auto event = Json::parse(line, nullptr, false);
     if (event.is_object() && event.contains("dead_seen"))
       noticed = std::min(noticed, event["dead_seen"].get<double>() - killed);
   }
@@ -50,7 +50,7 @@ TEST_P(SupervisedFaults, TheSupervisorIsKilled) {
 TEST_P(SupervisedFaults, SomebodyRequeuesTheJob) {
   start_training();
   cluster_->on_head({"scontrol", "requeue", work_->job_id()});
-  expect_healed(HasSubstr("put back into the queue"));
+  expect_healed(HasSubstr("requeued"));
   EXPECT_THAT(work_->text_of("stderr"), HasSubstr("(restart 1)"));
 }
 
@@ -101,7 +101,7 @@ TEST_P(SupervisedFaults, TheTimeLimitComesNear) {
       {"resources.time=1", "recovery.grace_seconds=50", "runtime.stall_abort_seconds=60"});
   hold_until_asked(1);
   expect_healed(HasSubstr("ended before its time limit"), Ge(1), 240s);
-  EXPECT_THAT(journal(), HasSubstr("ended before its time limit; back into the queue"));
+  EXPECT_THAT(journal(), HasSubstr("ended before its time limit; requeueing"));
 }
 
 TEST_P(SupervisedFaults, SomebodyCancels) {

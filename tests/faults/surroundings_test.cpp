@@ -76,13 +76,13 @@ TEST_P(Surroundings, ANodeIsNotFit) {
   kill(rank(1), SIGKILL);
   expect_healed(HasSubstr("was killed by signal 9 (SIGKILL)"));
   cluster_->on_node("n2", {"umount", "-l", work_->run_dir()});
-  EXPECT_THAT(journal(), HasSubstr("back into the queue without n2"));
+  EXPECT_THAT(journal(), HasSubstr("requeueing without n2"));
   EXPECT_THAT(journal(), HasSubstr("n2: folders (run directory): "));
   EXPECT_THAT(cluster_->on_head({"scontrol", "show", "job", work_->job_id()}),
               AllOf(HasSubstr("ExcNodeList=n2"), HasSubstr("NodeList=n[1,3]")));
   std::ifstream lines(work_->run_dir() + "/supervisor.jsonl");
   for (std::string line; std::getline(lines, line);) {
-    const auto event = nlohmann::json::parse(line, nullptr, false);
+    const auto event = Json::parse(line, nullptr, false);
     if (event.is_object() && event["event"] == "preflight")
       std::cout << "pre-flight took " << event["seconds"] << " s\n";
   }

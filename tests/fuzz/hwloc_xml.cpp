@@ -5,8 +5,8 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/fuzz/must_hold.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
 #include "topology/discovery/topology_format.hpp"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/base/shown_line.hpp"
 #include "launcher/base/utf8.hpp"
 #include "launcher/monitor/line_merger.hpp"
 #include "launcher/run/failure.hpp"

@@ -1,6 +1,6 @@
 // What srun brings back from the nodes of a pre-flight.
-#include "launcher/doctor/gather.hpp"
 #include "launcher/preflight/report.hpp"
+#include "launcher/slurm/node_survey.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,8 +1,8 @@
 // A record of `dllaunch probe`: from the cache, or out of a job's output.
-#include <nlohmann/json.hpp>
 
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/probe/probe_job.hpp"
+#include "support/json.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto capture = find_capture(text);
   must_hold(capture || !capture.error().what.empty(), "the refusal says what is wrong");
 
-  const auto document = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded()) return 0;
   const auto node = probed_node_from_json(document);
   if (!node) {

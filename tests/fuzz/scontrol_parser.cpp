@@ -1,9 +1,9 @@
 // What Slurm's commands print. Nothing is refused there: what makes no sense yields nothing.
-#include <nlohmann/json.hpp>
 
-#include "launcher/cluster/slurm_facts.hpp"
 #include "launcher/slurm/scontrol_parser.hpp"
+#include "launcher/cluster/slurm_facts.hpp"
 #include "launcher/slurm/slurm_json.hpp"
+#include "support/json.hpp"
 #include "tests/fuzz/must_hold.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "launcher/timeline/timeline_merge.hpp"
 #include "runtime/timeline/format/timeline_format.hpp"
+#include "support/json.hpp"
 #include "tests/fuzz/must_hold.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -41,7 +41,7 @@ void check_merged(const std::string& folder) {
   const std::string output = folder + "/merged";
   const auto merged = merge_timelines(folder, std::nullopt, output);
   if (!merged) return;
-  must_hold(nlohmann::json::accept(text_of_file(output)), "a trace is JSON");
+  must_hold(Json::accept(text_of_file(output)), "a trace is JSON");
   must_hold(!render_merged(*merged).empty(), "a trace has a summary");
 }
 

@@ -1,14 +1,14 @@
 // What `topo --json` wrote, or somebody edited.
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/fuzz/must_hold.hpp"
 #include "topology/discovery/topology_format.hpp"
 #include "topology/placement/placement.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace dllaunch;
-  const auto document = nlohmann::ordered_json::parse(text_of(data, size), nullptr,
-                                                      /*allow_exceptions=*/false);
+  const auto document = Json::parse(text_of(data, size), nullptr,
+                                    /*allow_exceptions=*/false);
   if (document.is_discarded()) return 0;
   const auto topology = topology_from_json(document);
   if (!topology) {

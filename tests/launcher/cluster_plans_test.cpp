@@ -5,14 +5,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/cluster/profile_facts.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
+#include "tests/support/json_file.hpp"
 #include "topology/render/masks.hpp"
 
 namespace dllaunch {
@@ -52,14 +53,14 @@ std::string option_of(const LaunchPlan& plan, const std::string& option) {
   for (const auto& [name, value] : plan.sbatch)
     if (name == option) of_sbatch = value;
   std::string of_srun;
-  for (const auto& word : plan.start)
+  for (const auto& word : plan.start.argv())
     if (word.starts_with(option + "=")) of_srun = word.substr(option.size() + 1);
   EXPECT_EQ(of_sbatch, of_srun) << option;
   return of_srun;
 }
 
 std::string cpu_bind_of(const LaunchPlan& plan) {
-  for (const auto& word : plan.start)
+  for (const auto& word : plan.start.argv())
     if (word.starts_with("--cpu-bind=")) return word;
   return "";
 }
@@ -182,7 +183,7 @@ TEST(ClusterPlans, PolarisRunsBackwards) {
   EXPECT_THAT(cpus_of(plan), ElementsAre("24-31", "16-23", "8-15", "0-7"));
   EXPECT_EQ(plan.placement.ranks.at(1).nic, "hsn1") << "GPU 1 and the second adapter: PHB";
   EXPECT_EQ(plan.placement.ranks.at(3).nic, "hsn0") << "GPU 3 and the first adapter: PHB";
-  EXPECT_EQ(shell_join(plan.start),
+  EXPECT_EQ(shell_join(plan.start.argv()),
             "mpiexec -n 8 --ppn 4 --cpu-bind list:24-31:16-23:8-15:0-7 "
             "/opt/dllaunch/bin/dllaunch exec --run-dir /scratch/me/runs/job-20261120-200000-ab12 "
             "--framework none -- python3 train.py --epochs 3");
@@ -276,8 +277,8 @@ TEST(ClusterPlans, SummitIsSixResourceSets) {
   }
   EXPECT_THAT(first, ElementsAre(0, 28, 56, 88, 116, 144));
   EXPECT_FALSE(plan.topology.allowed_cpus.contains(84)) << "one core a socket is the system's";
-  EXPECT_THAT(shell_join(plan.start), HasSubstr("jsrun -n 12 -r 6 -a 1 -c 7 -g 1 -d packed "
-                                                "-b packed:7 -l GPU-CPU"));
+  EXPECT_THAT(shell_join(plan.start.argv()), HasSubstr("jsrun -n 12 -r 6 -a 1 -c 7 -g 1 -d packed "
+                                                       "-b packed:7 -l GPU-CPU"));
 }
 
 // POP centre of excellence, "GPU affinity on JUWELS Booster": NUMA nodes of GPUs 0 to 3.
@@ -377,7 +378,8 @@ TEST(ClusterPlans, ThetaHasOneRankANode) {
   auto job = run_job();
   job.resources.ranks_per_node = 4;
   const auto four = plan_on("theta", job);
-  EXPECT_THAT(shell_join(four.start), HasSubstr("aprun -n 8 -N 4 -d 16 -j 1 -cc depth python3"));
+  EXPECT_THAT(shell_join(four.start.argv()),
+              HasSubstr("aprun -n 8 -N 4 -d 16 -j 1 -cc depth python3"));
   EXPECT_THAT(four.warnings, Contains(HasSubstr("the program has to ask MPI")));
 }
 
@@ -391,9 +393,8 @@ TEST(ClusterPlans, ExamplesAreNoReadings) {
 
 // ---- the sites' figures as they were collected beside this repository --------------------------
 
-nlohmann::json site_figures(const std::string& file) {
-  std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/../shared/topologies/expected/" + file);
-  return nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+Json site_figures(const std::string& file) {
+  return json_of_file(std::string(DLLAUNCH_SOURCE_DIR) + "/../shared/topologies/expected/" + file);
 }
 
 /// "49-55" or "24-31,56-63": the first threads are the cores.

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command_line.hpp"
 #include "launcher/job/job_schema.hpp"
+#include "support/json.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
 #include "topology/node/synthetic.hpp"
@@ -14,24 +14,30 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// Runs a command line as main() does, without the process.
 Result<int> call(System& system, const std::vector<std::string>& args) {
-  auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  auto parsed =
+      parse_command_line(command_groups(), args, [](const std::string&) { return false; });
   if (!parsed) return std::move(parsed).error();
   return std::get<Invocation>(*parsed).body(system);
 }
 
 std::string help_of(const std::vector<std::string>& args) {
-  const auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  const auto parsed =
+      parse_command_line(command_groups(), args, [](const std::string&) { return false; });
   return std::get<Answer>(*parsed).text;
 }
 
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const CommandGroup& group : command_groups())
+    for (const Command* command : group.commands) names.emplace_back(command->name);
+  return names;
+}
+
 TEST(Help, FitsOneScreen) {
-  std::vector<std::string> texts = {render_help()};
-  for (const Command* command : commands())
-    texts.push_back(help_of({std::string(command->name), "--help"}));
+  std::vector<std::string> texts = {render_help(command_groups())};
+  for (const std::string& name : command_names()) texts.push_back(help_of({name, "--help"}));
   for (const std::string& text : texts) {
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40) << text;
     EXPECT_LT(text.find("Examples:"), text.find("Options:")) << text;
@@ -44,9 +50,8 @@ TEST(Help, FitsOneScreen) {
 }
 
 TEST(Help, IsGolden) {
-  EXPECT_TRUE(matches_golden("launcher/help/dllaunch.txt", render_help()));
-  for (const Command* command : commands()) {
-    const std::string name(command->name);
+  EXPECT_TRUE(matches_golden("launcher/help/dllaunch.txt", render_help(command_groups())));
+  for (const std::string& name : command_names()) {
     EXPECT_TRUE(matches_golden("launcher/help/" + name + ".txt", help_of({name, "-h"})));
   }
 }

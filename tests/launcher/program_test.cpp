@@ -6,10 +6,10 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command_line.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -45,7 +45,7 @@ class Program : public testing::Test {
 TEST_F(Program, PutsResultsOnStdoutAndErrorsOnStderr) {
   const auto help = call({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  EXPECT_EQ(help.out, render_help());
+  EXPECT_EQ(help.out, render_help(command_groups()));
   EXPECT_EQ(help.err, "");
 
   const auto wrong = call({"validat", "x"});
@@ -106,7 +106,7 @@ TEST_F(Program, ColoursOnlyOnRequestOrOnATerminal) {
 /// What others wrote: of a run, of its files, of its logs, of a script, on the command line.
 TEST_F(Program, ForeignTextDoesNotCommandTheTerminal) {
   const std::string evil = "\x1b]0;owned\x07\x1b[8m \u009b2J \u202etxt.exe\u2066\x7f\nroot ok";
-  const auto json = [](const std::string& text) { return nlohmann::json(text).dump(); };
+  const auto json = [](const std::string& text) { return Json(text).dump(); };
   const auto run = folder_ + "/runs/ev\x1b[8mil\u202e";
   fs::create_directories(run + "/out");
   std::ofstream(run + "/plan.json")
@@ -158,11 +158,11 @@ TEST_F(Program, ForeignTextDoesNotCommandTheTerminal) {
         EXPECT_EQ(text.find(obeyed), std::string::npos) << command[0] << ": " << text;
       }
       EXPECT_TRUE(color || text.find('\x1b') == std::string::npos) << command[0] << ": " << text;
-      EXPECT_TRUE(!is_json || nlohmann::json::accept(output->out)) << output->out;
+      EXPECT_TRUE(!is_json || Json::accept(output->out)) << output->out;
     }
   }
   const auto status = call({"status", "--json", run});
-  EXPECT_EQ(nlohmann::json::parse(status.out)["name"], evil) << "JSON keeps its meaning";
+  EXPECT_EQ(Json::parse(status.out)["name"], evil) << "JSON keeps its meaning";
   EXPECT_EQ(call({"status", run}).out.find("\nroot ok"), std::string::npos) << "no line of its own";
 }
 

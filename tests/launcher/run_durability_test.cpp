@@ -5,12 +5,12 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "launcher/daemon/store.hpp"
 #include "launcher/launch/submission.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/disk_system.hpp"
 #include "tests/support/crash_states.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -111,7 +111,7 @@ TEST_F(RunDurability, ASubmittedJobIsNotLost) {
     const RunDir run{.path = folder + "/runs/run"};
     for (const auto& path : {run.plan_json(), run.train_json(), run.job_json()}) {
       const auto text = text_of(path);
-      EXPECT_TRUE(text.empty() || nlohmann::json::accept(text)) << path << ": " << text;
+      EXPECT_TRUE(text.empty() || Json::accept(text)) << path << ": " << text;
     }
     if (!told.has("submitted")) return;
     const auto submitted = told.of("submitted");
@@ -121,7 +121,7 @@ TEST_F(RunDurability, ASubmittedJobIsNotLost) {
     const bool looked_for = intent && intent->token == token;
     EXPECT_TRUE(looked_for || text_of(run.job_id()) == number + "\n")
         << "job.id: " << text_of(run.job_id());
-    const auto train = nlohmann::json::parse(text_of(run.train_json()), nullptr, false);
+    const auto train = Json::parse(text_of(run.train_json()), nullptr, false);
     ASSERT_TRUE(train.is_object());
     EXPECT_GE(train["epochs"], std::stoi(number)) << "or already the next one's";
     EXPECT_TRUE(text_of(run.sbatch_script()).starts_with("#!/bin/bash\n"));

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "launcher/daemon/store.hpp"
@@ -12,8 +11,10 @@
 #include "launcher/job/job_file.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/follow.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/run_files.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/disk_system.hpp"
 
 namespace dllaunch {

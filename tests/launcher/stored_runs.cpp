@@ -5,9 +5,9 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "launcher/run/run_index.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -23,12 +23,12 @@ RunPlace::RunPlace() {
 std::string RunPlace::store(const RunToStore& run) {
   const RunDir dir{.path = path_of(run.folder)};
   fs::create_directories(dir.out());
-  nlohmann::json plan = {{"name", run.name},
-                         {"launcher", run.job_id.empty() ? "local" : "slurm"},
-                         {"nodes", run.job_id.empty() ? 1 : 2},
-                         {"ranks", 4},
-                         {"ranks_per_node", 2},
-                         {"sbatch", nlohmann::json::object()}};
+  Json plan = {{"name", run.name},
+               {"launcher", run.job_id.empty() ? "local" : "slurm"},
+               {"nodes", run.job_id.empty() ? 1 : 2},
+               {"ranks", 4},
+               {"ranks_per_node", 2},
+               {"sbatch", Json::object()}};
   if (!run.job_id.empty())
     plan["sbatch"] = {{"--time", "00:10:00"},
                       {"--signal", "B:USR1@30"},
@@ -38,7 +38,7 @@ std::string RunPlace::store(const RunToStore& run) {
   if (run.trains) std::ofstream(dir.train_json()) << R"({"epochs": 3})";
   if (!run.job_id.empty()) std::ofstream(dir.job_id()) << run.job_id << "\n";
   if (!run.status.empty())
-    std::ofstream(dir.summary()) << nlohmann::json{{"status", run.status}, {"seconds", 61.5}};
+    std::ofstream(dir.summary()) << Json{{"status", run.status}, {"seconds", 61.5}};
   EXPECT_TRUE(remember_run(system, dir));
   // The file system's clock is coarser than a test is quick.
   ++stored_;

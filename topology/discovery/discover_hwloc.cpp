@@ -15,10 +15,10 @@
 
 #include <fmt/format.h>
 #include <hwloc.h>
-#include <nlohmann/json.hpp>
 
 #include "support/file_text.hpp"
 #include "support/isolated_call.hpp"
+#include "support/json.hpp"
 #include "topology/discovery/own_affinity.hpp"
 #include "topology/discovery/sysfs_gpus.hpp"
 #include "topology/discovery/topology_format.hpp"
@@ -451,7 +451,7 @@ Result<Topology> topology_from_xml(const std::string& path) {
     return bad_file(path, fmt::format("is damaged: reading it {}", text.error().what),
                     "write it again with lstopo FILE.xml");
   }
-  const auto document = nlohmann::ordered_json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto document = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   auto topology = topology_from_json(document);
   if (!topology) return std::move(topology).error().within(path);
   topology->source = "file " + path;

@@ -4,9 +4,9 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "support/isolated_call.hpp"
+#include "support/json.hpp"
 #include "topology/discovery/nvml.hpp"
 #include "topology/discovery/rocm_smi.hpp"
 #include "topology/discovery/topology_format.hpp"
@@ -15,7 +15,6 @@
 namespace dllaunch {
 namespace {
 
-using json = nlohmann::ordered_json;
 using Read = VendorLibrary (*)(const std::string& file);
 
 VendorLibrary observe(const char* name, const std::string& file, Read read,
@@ -23,7 +22,7 @@ VendorLibrary observe(const char* name, const std::string& file, Read read,
   const auto text = isolated_call(
       [&]() -> Result<std::string> {
         // A vendor's name may hold any byte.
-        return to_json(read(file)).dump(-1, ' ', true, json::error_handler_t::replace);
+        return to_json(read(file)).dump(-1, ' ', true, Json::error_handler_t::replace);
       },
       deadline);
   VendorLibrary silent{.name = name, .file = file, .found = true};
@@ -31,7 +30,7 @@ VendorLibrary observe(const char* name, const std::string& file, Read read,
     silent.why = fmt::format("asking {}: {}", file, text.error().what);
     return silent;
   }
-  auto answer = vendor_library_from_json(json::parse(*text, nullptr, false));
+  auto answer = vendor_library_from_json(Json::parse(*text, nullptr, false));
   if (answer) return *std::move(answer);
   silent.why = answer.error().what;
   return silent;
@@ -116,12 +115,12 @@ Topology with_inventory(Topology node, const std::vector<VendorLibrary>& librari
   return node;
 }
 
-json to_json(const VendorLibrary& library) {
+Json to_json(const VendorLibrary& library) {
   return {{"name", library.name},     {"file", library.file}, {"found", library.found},
           {"driver", library.driver}, {"why", library.why},   {"gpus", gpus_to_json(library.gpus)}};
 }
 
-Result<VendorLibrary> vendor_library_from_json(const json& document) {
+Result<VendorLibrary> vendor_library_from_json(const Json& document) {
   auto gpus = gpus_from_json(document);
   if (!gpus) return std::move(gpus).error();
   const auto text = [&](const char* key) {

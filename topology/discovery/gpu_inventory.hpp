@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "support/json.hpp"
 #include "support/result.hpp"
 #include "topology/node/topology.hpp"
 
@@ -40,7 +39,7 @@ std::vector<VendorLibrary> observe_gpus(const GpuLibraries& libraries = {});
 /// hwloc. Pure.
 Topology with_inventory(Topology node, const std::vector<VendorLibrary>& libraries);
 
-nlohmann::ordered_json to_json(const VendorLibrary& library);
-Result<VendorLibrary> vendor_library_from_json(const nlohmann::ordered_json& document);
+Json to_json(const VendorLibrary& library);
+Result<VendorLibrary> vendor_library_from_json(const Json& document);
 
 }  // namespace dllaunch

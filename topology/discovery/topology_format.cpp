@@ -4,16 +4,14 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "support/file_text.hpp"
+#include "support/json.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
 #include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 // ---- reading, field by field; the first error is kept, with its place --------------------------
 
@@ -28,8 +26,8 @@ class Reader {
   }
 
   // The array `key` of `object`; an absent one is empty.
-  const json& array(const json& object, const char* key) {
-    static const json none = json::array();
+  const Json& array(const Json& object, const char* key) {
+    static const Json none = Json::array();
     const auto found = object.find(key);
     if (found == object.end()) return none;
     if (found->is_array()) return *found;
@@ -37,7 +35,7 @@ class Reader {
     return none;
   }
 
-  int integer(const json& object, const char* key, const std::string& where, int least,
+  int integer(const Json& object, const char* key, const std::string& where, int least,
               std::optional<int> otherwise = {}) {
     const auto found = object.find(key);
     if (found == object.end() && otherwise) return *otherwise;
@@ -55,7 +53,7 @@ class Reader {
     return found->get<int>();
   }
 
-  std::uint64_t bytes(const json& object, const char* key, const std::string& where) {
+  std::uint64_t bytes(const Json& object, const char* key, const std::string& where) {
     const auto found = object.find(key);
     if (found == object.end()) return 0;
     if (found->is_number_unsigned()) return found->get<std::uint64_t>();
@@ -63,7 +61,7 @@ class Reader {
     return 0;
   }
 
-  std::string text(const json& object, const char* key, const std::string& where) {
+  std::string text(const Json& object, const char* key, const std::string& where) {
     const auto found = object.find(key);
     if (found == object.end() || found->is_null()) return "";
     if (found->is_string()) return found->get<std::string>();
@@ -71,7 +69,7 @@ class Reader {
     return "";
   }
 
-  bool flag(const json& object, const char* key, const std::string& where) {
+  bool flag(const Json& object, const char* key, const std::string& where) {
     const auto found = object.find(key);
     if (found == object.end()) return false;
     if (found->is_boolean()) return found->get<bool>();
@@ -80,7 +78,7 @@ class Reader {
   }
 
   // "0-3,8" or [0, 1, 2, 3, 8].
-  IdSet ids(const json& object, const char* key, const std::string& where) {
+  IdSet ids(const Json& object, const char* key, const std::string& where) {
     const auto found = object.find(key);
     if (found == object.end()) return {};
     if (found->is_array()) {
@@ -99,7 +97,7 @@ class Reader {
       refuse(where + "." + key, "is not a list");
       return {};
     }
-    auto set = parse_id_list(found->get_ref<const std::string&>());
+    auto set = parse_id_list(found->text());
     if (set) return *std::move(set);
     refuse(where + "." + key, set.error().what);
     return {};
@@ -109,13 +107,13 @@ class Reader {
   std::optional<Error> error_;
 };
 
-bool is_object(Reader& reader, const json& item, const std::string& where) {
+bool is_object(Reader& reader, const Json& item, const std::string& where) {
   if (item.is_object()) return true;
   reader.refuse(where, "is not an object");
   return false;
 }
 
-void read_numa(Reader& reader, const json& document, Topology& topology) {
+void read_numa(Reader& reader, const Json& document, Topology& topology) {
   for (const auto& item : reader.array(document, "numa")) {
     const auto where = fmt::format("numa[{}]", topology.numa.size());
     if (!is_object(reader, item, where)) return;
@@ -128,7 +126,7 @@ void read_numa(Reader& reader, const json& document, Topology& topology) {
   }
 }
 
-void read_cores(Reader& reader, const json& document, Topology& topology) {
+void read_cores(Reader& reader, const Json& document, Topology& topology) {
   for (const auto& item : reader.array(document, "cores")) {
     const auto where = fmt::format("cores[{}]", topology.cores.size());
     if (!is_object(reader, item, where)) return;
@@ -148,7 +146,7 @@ void read_cores(Reader& reader, const json& document, Topology& topology) {
   for (const int cpu : cpus.ids()) topology.cores.push_back({.cpus = {cpu}});
 }
 
-void read_links(Reader& reader, const json& item, const std::string& gpu, Gpu& to) {
+void read_links(Reader& reader, const Json& item, const std::string& gpu, Gpu& to) {
   for (const auto& link : reader.array(item, "links")) {
     const auto where = fmt::format("{}.links[{}]", gpu, to.links.size());
     if (!is_object(reader, link, where)) return;
@@ -161,7 +159,7 @@ void read_links(Reader& reader, const json& item, const std::string& gpu, Gpu& t
   }
 }
 
-void read_gpus(Reader& reader, const json& document, std::vector<Gpu>& gpus) {
+void read_gpus(Reader& reader, const Json& document, std::vector<Gpu>& gpus) {
   for (const auto& item : reader.array(document, "gpus")) {
     const auto where = fmt::format("gpus[{}]", gpus.size());
     if (!is_object(reader, item, where)) return;
@@ -182,7 +180,7 @@ void read_gpus(Reader& reader, const json& document, std::vector<Gpu>& gpus) {
   }
 }
 
-void read_nics(Reader& reader, const json& document, Topology& topology) {
+void read_nics(Reader& reader, const Json& document, Topology& topology) {
   for (const auto& item : reader.array(document, "nics")) {
     const auto where = fmt::format("nics[{}]", topology.nics.size());
     if (!is_object(reader, item, where)) return;
@@ -207,10 +205,10 @@ std::string ascii(const std::string& text) {
 
 }  // namespace
 
-json gpus_to_json(const std::vector<Gpu>& gpus) {
-  auto list = json::array();
+Json gpus_to_json(const std::vector<Gpu>& gpus) {
+  auto list = Json::array();
   for (const auto& gpu : gpus) {
-    json item{{"index", gpu.index},     {"name", gpu.name},           {"vendor", gpu.vendor},
+    Json item{{"index", gpu.index},     {"name", gpu.name},           {"vendor", gpu.vendor},
               {"pci", gpu.pci},         {"partition", gpu.partition}, {"cpus", to_list(gpu.cpus)},
               {"numa", gpu.numa.ids()}, {"package", gpu.package},     {"pci_path", gpu.pci_path}};
     if (!gpu.uuid.empty()) item["uuid"] = gpu.uuid;
@@ -227,7 +225,7 @@ json gpus_to_json(const std::vector<Gpu>& gpus) {
   return list;
 }
 
-Result<std::vector<Gpu>> gpus_from_json(const json& document) {
+Result<std::vector<Gpu>> gpus_from_json(const Json& document) {
   Reader reader;
   std::vector<Gpu> gpus;
   if (is_object(reader, document, "the document")) read_gpus(reader, document, gpus);
@@ -235,17 +233,17 @@ Result<std::vector<Gpu>> gpus_from_json(const json& document) {
   return gpus;
 }
 
-json to_json(const Topology& topology) {
-  json document;
+Json to_json(const Topology& topology) {
+  Json document;
   document["packages"] = topology.packages;
-  auto& numa = document["numa"] = json::array();
+  auto& numa = document["numa"] = Json::array();
   for (const auto& node : topology.numa)
     numa.push_back({{"index", node.index},
                     {"cpus", to_list(node.cpus)},
                     {"memory_bytes", node.memory_bytes},
                     {"kind", node.kind}});
   document["gpus"] = gpus_to_json(topology.gpus);
-  auto& nics = document["nics"] = json::array();
+  auto& nics = document["nics"] = Json::array();
   for (const auto& nic : topology.nics)
     nics.push_back({{"name", nic.name},
                     {"pci", nic.pci},
@@ -256,9 +254,9 @@ json to_json(const Topology& topology) {
   document["allowed_cpus"] = to_list(topology.allowed_cpus);
   document["allowed_numa"] = to_list(topology.allowed_numa);
   document["present_cpus"] = to_list(topology.present_cpus);
-  auto& cores = document["cores"] = json::array();
+  auto& cores = document["cores"] = Json::array();
   for (const auto& core : topology.cores) {
-    json item{{"cpus", to_list(core.cpus)}, {"package", core.package}, {"l3", core.l3}};
+    Json item{{"cpus", to_list(core.cpus)}, {"package", core.package}, {"l3", core.l3}};
     if (core.opens_l3) item["opens_l3"] = true;
     cores.push_back(std::move(item));
   }
@@ -266,7 +264,7 @@ json to_json(const Topology& topology) {
   return document;
 }
 
-Result<Topology> topology_from_json(const json& document) {
+Result<Topology> topology_from_json(const Json& document) {
   Reader reader;
   if (!is_object(reader, document, "the document")) return *reader.error();
   Topology topology;
@@ -300,7 +298,7 @@ Result<Topology> load_topology(const std::string& spec) {
 
   const auto text = read_file_text(spec);
   if (!text) return text.error();
-  const auto document = json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto document = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded())
     return Error{ErrorKind::bad_request, fmt::format("{} is not JSON", spec),
                  "write it with dllaunch topo --json"};

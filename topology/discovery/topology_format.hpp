@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "support/json.hpp"
 #include "support/result.hpp"
 #include "topology/node/topology.hpp"
 
@@ -17,12 +16,12 @@ namespace dllaunch {
 
 /// Returns the document of `topo --json`: packages, numa, gpus, nics and allowed_cpus as in the
 /// contract, plus "cores" and "allowed_numa", so that it round-trips.
-nlohmann::ordered_json to_json(const Topology& topology);
-Result<Topology> topology_from_json(const nlohmann::ordered_json& document);
+Json to_json(const Topology& topology);
+Result<Topology> topology_from_json(const Json& document);
 
 /// The "gpus" array of that document.
-nlohmann::ordered_json gpus_to_json(const std::vector<Gpu>& gpus);
-Result<std::vector<Gpu>> gpus_from_json(const nlohmann::ordered_json& document);
+Json gpus_to_json(const std::vector<Gpu>& gpus);
+Result<std::vector<Gpu>> gpus_from_json(const Json& document);
 
 /// Resolves `--topology X`: "synthetic:..." (see synthetic.hpp), a .json file written by `topo
 /// --json`, else a file of hwloc XML.

@@ -5,12 +5,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 const Gpu& gpu_at(const Topology& topology, int position) {
   return topology.gpus[static_cast<std::size_t>(position)];
@@ -54,10 +53,10 @@ std::string srun_mem_bind(const Topology& topology, const Placement& placement) 
   return all ? "prefer,local" : "none";
 }
 
-json to_json(const Topology& topology, const Placement& placement) {
-  json ranks = json::array();
+Json to_json(const Topology& topology, const Placement& placement) {
+  Json ranks = Json::array();
   for (const auto& rank : placement.ranks) {
-    json gpus = json::array();
+    Json gpus = Json::array();
     for (const int g : rank.gpus)
       gpus.push_back({{"index", gpu_at(topology, g).index}, {"pci", gpu_at(topology, g).pci}});
     ranks.push_back({{"local_rank", rank.local_rank},

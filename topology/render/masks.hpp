@@ -6,8 +6,7 @@
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "support/json.hpp"
 #include "topology/placement/placement.hpp"
 
 namespace dllaunch {
@@ -22,7 +21,7 @@ std::string srun_map_cpu(const Placement& placement);
 std::string srun_mem_bind(const Topology& topology, const Placement& placement);
 
 /// contract.md `bind --json`.
-nlohmann::ordered_json to_json(const Topology& topology, const Placement& placement);
+Json to_json(const Topology& topology, const Placement& placement);
 /// A table for people: rank, GPU, CPUs, mask, NUMA, NIC, why; warnings below.
 std::string render_placement(const Topology& topology, const Placement& placement);
 

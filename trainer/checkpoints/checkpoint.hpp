@@ -1,9 +1,10 @@
-// The state of training on disk: a directory that is complete or does not exist.
+// Checkpoints on disk: written atomically, found and verified, retained, fenced against later runs.
+// Knows nothing about models or the training loop: a checkpoint is tensors and a position.
 //
-//   checkpoints/step-00000469/
+//   checkpoints/step-00000469/     complete, or absent
 //     model.safetensors       weights, PyTorch's names and shapes
 //     optimizer.safetensors   "conv1.weight.momentum_buffer" ...
-//     state.json              where training was, and XXH64 checksums of all three files
+//     state.json              position in the run, and XXH64 checksums of all three files
 #pragma once
 
 #include <cstdint>
@@ -24,14 +25,14 @@
 
 namespace dllaunch {
 
-/// How far training has come.
+/// Position of training in a run.
 struct TrainPosition {
-  std::int64_t epoch = 0;   // complete ones
-  std::int64_t step = 0;    // optimiser steps since the beginning of the run
-  std::int64_t images = 0;  // of the current epoch's order, already used
+  std::int64_t epoch = 0;   // completed epochs
+  std::int64_t step = 0;    // optimiser steps since the start of the run
+  std::int64_t images = 0;  // images of the current epoch already used
   double loss_sum = 0;      // over those images
   std::int64_t correct = 0;
-  double lr = 0;  // of the latest step; 0: there was none, or an older program did not keep it
+  double lr = 0;  // of the latest step; 0: no step yet, or not recorded (older versions)
   LossScale loss_scale = {};
 };
 
@@ -44,42 +45,43 @@ struct Checkpoint {
   std::int64_t global_batch = 0;
   std::vector<std::string> class_names;
   Normalization normalization;
-  std::map<std::string, double> metrics;  // of the epoch that ends here; empty: none does
+  std::map<std::string, double> metrics;  // of the epoch that ends here; empty: within an epoch
   TensorFile weights;
-  TensorFile states;  // of the optimiser
+  TensorFile states;  // optimiser state
 };
 
 struct WrittenCheckpoint {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
-  bool best = false;  // of those in its folder
+  bool best = false;  // best in its folder
 };
 
-/// Which checkpoints of a folder stay.
+/// Which checkpoints of a folder to keep.
 struct Retention {
-  int keep = 3;           // newest ones
-  std::string best = {};  // and the one where this metric is best; empty: only those
+  int keep = 3;           // the newest ones
+  std::string best = {};  // also keep the best by this metric; empty: none
 };
 
-/// Hears of every piece that was written, and may hold the writer back.
+/// Called after every piece written; may block to limit the rate.
 using OnWritten = std::function<void(std::size_t bytes)>;
 
-/// Which life of a run writes, and whether it still may. By default there is only one.
+/// The right of this incarnation to write to the run. The default always allows it.
 struct WriteRight {
   std::int64_t generation = 0;
-  /// Asked right before anything with a final name changes; where it refuses, nothing does.
+  /// Called right before a final name changes; on an error nothing changes.
   std::function<Result<Ok>()> check = [] { return Result<Ok>(Ok{}); };
 };
 
-/// Writes `folder`/step-NNNNNNNN under a temporary name, syncs it and renames it; one of that name
-/// is replaced, as put_in_place() does. Then removes what `retention` does not want.
-/// unavailable: the file system refuses (disk full, read-only), and nothing new is left behind.
-/// What `right` says where it refuses.
+/// Writes `folder`/step-NNNNNNNN under a temporary name, syncs it and renames it, replacing an
+/// existing one like put_in_place(). Then prunes the folder according to `retention`. unavailable:
+/// an I/O error (disk full, read-only); nothing new is left behind. Returns the error of `right` if
+/// it refuses.
 Result<WrittenCheckpoint> write_checkpoint(
     const std::filesystem::path& folder, Checkpoint checkpoint, const Retention& retention,
     const OnWritten& on_written = [](std::size_t) {}, const WriteRight& right = {});
 
-/// Removes what an interrupted write_checkpoint() of this life or an earlier one left in `folder`.
+/// Removes what an interrupted write_checkpoint() of this or an earlier incarnation left in
+/// `folder`.
 void remove_leftovers(const std::filesystem::path& folder, std::int64_t generation = 0);
 
 struct FoundCheckpoint {
@@ -87,39 +89,39 @@ struct FoundCheckpoint {
   Checkpoint checkpoint;
 };
 
-/// A directory with a final name that is not sound.
+/// A directory with a final name that is damaged.
 struct RefusedCheckpoint {
   std::filesystem::path path;
   std::string why;  // "model.safetensors is truncated: 100 of 200 bytes"
 };
 
 struct CheckpointSearch {
-  std::optional<FoundCheckpoint> found;    // the newest sound one
-  std::vector<RefusedCheckpoint> refused;  // newer than that, newest first
-  /// The folder, or a checkpoint newer than any sound one, cannot be read now, and so may be sound:
-  /// nothing was found then. Kind unavailable.
+  std::optional<FoundCheckpoint> found;    // the newest valid one
+  std::vector<RefusedCheckpoint> refused;  // newer damaged ones, newest first
+  /// Set if the folder, or a checkpoint newer than any valid one, cannot be read now and might be
+  /// valid; `found` is then empty. Kind unavailable.
   std::optional<Error> unreadable;
 };
 
-/// Looks through `folder`; one that does not exist holds nothing.
+/// Searches `folder`. A missing folder counts as empty.
 CheckpointSearch find_newest_checkpoint(const std::filesystem::path& folder);
 
-/// Step directories in `folder`, newest first; none where there is no folder. `failed`: it cannot
-/// be listed to its end.
+/// Returns the step directories in `folder`, newest first; empty without a folder. `failed` is set
+/// if the listing is incomplete.
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder,
                                                     std::error_code& failed);
 std::vector<std::filesystem::path> list_checkpoints(const std::filesystem::path& folder);
 
-/// bad_request: what is damaged or missing, named. unavailable: a file that cannot be read now.
+/// bad_request names what is damaged or missing. unavailable: a file that cannot be read now.
 Result<Checkpoint> read_checkpoint(const std::filesystem::path& step_directory);
 
-/// The `metrics` of a step, from its state.json alone. Errors as read_checkpoint().
+/// Returns the `metrics` of a step from its state.json only. Errors as for read_checkpoint().
 Result<std::map<std::string, double>> read_metrics(const std::filesystem::path& step_directory);
 
-/// XXH64 of a file's content as 16 hexadecimal digits.
+/// Returns the XXH64 of the content as 16 hexadecimal digits.
 std::string checksum(std::span<const std::byte> content);
 
-/// state.json vouches for itself too: its own checksum is taken with these digits in its place.
+/// state.json contains its own checksum, computed with these digits in its place.
 constexpr std::string_view checksum_of_itself = "\"state.json\": \"";
 constexpr std::string_view no_checksum = "0000000000000000";
 

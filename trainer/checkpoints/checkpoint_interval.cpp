@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-/// Two digits that matter, in the unit in which people say it.
+/// Returns a duration with two significant digits, in a suitable unit.
 std::string duration(double seconds) {
   if (seconds < 60) return fmt::format("{:.2g} s", seconds);
   if (seconds < 2 * 3600) return fmt::format("{:.0f} min", seconds / 60);

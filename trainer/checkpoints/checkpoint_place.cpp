@@ -47,7 +47,7 @@ Result<Ok> sync_directory(const fs::path& directory) {
   const int opened = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   int failed = opened < 0 || ::fsync(opened) != 0 ? errno : 0;
   if (opened >= 0) ::close(opened);
-  // Some network file systems cannot sync a directory and need not.
+  // Some network file systems neither support nor need syncing a directory.
   if (opened >= 0 && failed == EINVAL) failed = 0;
   if (failed != 0) return cannot_write(directory, std::strerror(failed));
   return Ok{};
@@ -56,25 +56,25 @@ Result<Ok> sync_directory(const fs::path& directory) {
 Result<Ok> put_in_place(const fs::path& temporary, const fs::path& final,
                         const ExchangeNames& exchange) {
   std::error_code failed;
-  // Another life may put one there, or take it away, between any two of our looks.
+  // Another incarnation may create or remove `final` between any two system calls.
   constexpr int most_tries = 10;
   for (int i = 0; i < most_tries; ++i) {
     if (fs::exists(final, failed)) {
       const bool swapped = exchange(temporary, final) == 0;
       const auto there = swapped ? Result<Checkpoint>(Checkpoint()) : read_checkpoint(final);
       if (there) {
-        // After a power loss the old one may have the final name again: it must be whole then, and
-        // where it is not for sure which of them has that name, both stay.
+        // After a power failure the old directory may have the final name again, so it must stay
+        // complete. Unless the swap is known to be on disk, both are kept.
         if (auto synced = sync_directory(final.parent_path()); !synced) return synced;
         fs::remove_all(temporary, failed);
         return Ok{};
       }
-      // It may be sound: what cannot be read is not removed.
+      // It may be valid: what cannot be read is not removed.
       if (there.error().kind == ErrorKind::unavailable) {
         fs::remove_all(temporary, failed);
         return there.error();
       }
-      // Under a temporary name it is nobody's any more.
+      // A temporary name marks it as removable.
       const fs::path aside = fs::path(temporary.string() + "-unsound");
       fs::remove_all(aside, failed);
       fs::rename(final, aside, failed);

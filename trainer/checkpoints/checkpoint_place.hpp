@@ -1,4 +1,4 @@
-// How a checkpoint that is written gets its name, and the names of what is not finished.
+// Gives finished checkpoints their final names; names of unfinished ones.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,27 @@
 
 namespace dllaunch {
 
-/// ".tmp-step-00000469", of a life with a generation ".tmp-3-step-00000469": two lives that write
-/// at once must not meet.
+/// Returns ".tmp-step-00000469", or with a generation ".tmp-3-step-00000469": two incarnations of a
+/// run may write at the same time and must not share names.
 std::string temporary_name(std::int64_t generation, std::string_view what);
 
-/// Whether `name` is a temporary one that the life `generation` may remove: its own or an earlier
-/// life's; a life without a generation is alone.
+/// Returns whether `name` is a temporary name that this incarnation may remove: its own or that of
+/// an earlier one. An incarnation without a generation is the only one.
 bool is_leftover(std::string_view name, std::int64_t generation);
 
-/// Makes the names in a directory as durable as the files behind them.
+/// Flushes the names in a directory to disk.
 Result<Ok> sync_directory(const std::filesystem::path& directory);
 
-/// Swaps two names at once. Returns 0, or errno where the file system cannot (NFS, mostly).
+/// Atomically swaps two names. Returns 0, or errno if the file system cannot (mostly NFS).
 int exchange_names(const std::filesystem::path& one, const std::filesystem::path& other);
 
 using ExchangeNames =
     std::function<int(const std::filesystem::path& one, const std::filesystem::path& other)>;
 
-/// Gives the directory `temporary` the name `final`. One of that name is replaced at once where the
-/// file system can swap names; where it cannot, a sound one stays, which is of the same step of the
-/// same run, and `temporary` goes. So at every moment a sound one of that name is there if there
-/// was, whoever else does the same, and whoever is killed in between.
-/// unavailable: the file system refuses.
+/// Renames the directory `temporary` to `final`. An existing one is swapped out atomically if the
+/// file system can. If it cannot, a valid existing one is kept (it is the same step of the same
+/// run) and `temporary` is removed. So a valid directory of that name never disappears, even if
+/// another process does the same or a process is killed in between. unavailable: an I/O error.
 Result<Ok> put_in_place(const std::filesystem::path& temporary, const std::filesystem::path& final,
                         const ExchangeNames& exchange = exchange_names);
 

@@ -2,8 +2,8 @@
 #include <regex>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "support/whole_file.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
 
@@ -11,20 +11,19 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 Error unsound(std::string what) {
   return {ErrorKind::bad_request, std::move(what), ""};
 }
 
-/// The largest model of anybody's has some thousand names of classes; the rest is numbers.
+/// Even the largest models have only thousands of class names; the rest is a few numbers.
 Result<Ok> judge_state(std::uint64_t bytes) {
   constexpr std::uint64_t most = 256 << 20;
   if (bytes <= most) return Ok{};
   return unsound(fmt::format("state.json has {} bytes: none is larger than {}", bytes, most));
 }
 
-/// The document, once its own checksum holds: after that every field is as it was written.
+/// Returns the document if its own checksum matches; its fields can then be trusted.
 Result<Json> read_state(const fs::path& file) {
   auto content = read_whole_file(file, judge_state);
   if (!content) return std::move(content).error();
@@ -40,7 +39,7 @@ Result<Json> read_state(const fs::path& file) {
     return unsound("state.json is damaged: its checksum does not hold");
   }
   Json state = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!state.is_object()) return unsound("state.json is no JSON object");
+  if (!state.is_object()) return unsound("state.json is not a JSON object");
   if (state.value("format", 0) != 1) {
     return unsound(
         fmt::format("state.json has format {}, this program reads 1", state.value("format", 0)));
@@ -71,7 +70,7 @@ std::map<std::string, double> metrics_of(const Json& state) {
   return state.value("metrics", std::map<std::string, double>());
 }
 
-/// Those of other precisions have none.
+/// Other precisions than fp16 have none.
 LossScale loss_scale_of(const Json& state) {
   const auto found = state.find("loss_scale");
   if (found == state.end()) return {};
@@ -106,7 +105,7 @@ Result<std::map<std::string, double>> read_metrics(const fs::path& step_director
     auto state = read_state(step_directory / "state.json");
     if (!state) return std::move(state).error();
     return metrics_of(*state);
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     return unsound(std::string("state.json lacks something: ") + problem.what());
   }
 }
@@ -123,7 +122,7 @@ Result<Checkpoint> read_checkpoint(const fs::path& step_directory) {
     checkpoint.weights = *std::move(weights);
     checkpoint.states = *std::move(states);
     return checkpoint;
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     return unsound(std::string("state.json lacks something: ") + problem.what());
   }
 }
@@ -160,8 +159,8 @@ Error unreadable(const fs::path& path, const std::string& why) {
 }  // namespace
 
 CheckpointSearch find_newest_checkpoint(const fs::path& folder) {
-  // An earlier life of the run that has not stopped yet may put a newer one there and remove the
-  // one that is being read: then everything is looked at anew.
+  // A previous incarnation that is still running may write a newer checkpoint and remove the one
+  // being read: then search again.
   constexpr int most_tries = 10;
   CheckpointSearch search;
   for (int i = 0; i < most_tries; ++i) {

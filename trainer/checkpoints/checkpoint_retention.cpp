@@ -13,18 +13,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<CheckpointMetric, 9> metrics{{
-    {"val_loss", true, "mean loss of the validation images"},
-    {"val_accuracy", false, "share of them that is right"},
-    {"val_top5_accuracy", false, "share of them whose class is among the first five"},
-    {"val_f1_macro", false, "mean over classes of their F1"},
-    {"val_f1_micro", false, "F1 over all their classes together, of sets of classes"},
-    {"val_mean_absolute_error", true, "of real numbers"},
-    {"val_mean_squared_error", true, "of real numbers"},
-    {"loss", true, "mean loss of the epoch's training images"},
-    {"accuracy", false, "share of them that was right"},
+    {"val_loss", true, "mean loss over the validation images"},
+    {"val_accuracy", false, "accuracy on the validation images"},
+    {"val_top5_accuracy", false, "top-5 accuracy on the validation images"},
+    {"val_f1_macro", false, "mean F1 over classes"},
+    {"val_f1_micro", false, "F1 over all classes together, for multi-label data sets"},
+    {"val_mean_absolute_error", true, "for real-valued targets"},
+    {"val_mean_squared_error", true, "for real-valued targets"},
+    {"loss", true, "mean loss over the epoch's training images"},
+    {"accuracy", false, "accuracy on the epoch's training images"},
 }};
 
-/// Newest first. What lies beyond `newest` is from a future that was given up.
+/// Returns the steps, newest first. Those after `newest` belong to an abandoned continuation.
 std::vector<fs::path> steps_up_to(const fs::path& folder, const fs::path& newest) {
   std::error_code failed;
   auto steps = list_checkpoints(folder, failed);
@@ -34,7 +34,7 @@ std::vector<fs::path> steps_up_to(const fs::path& folder, const fs::path& newest
   return steps;
 }
 
-/// A convenience for people: where links do not exist, nothing is lost.
+/// A convenience only, so file systems without links are fine.
 void link_best(const fs::path& folder, const fs::path& best, std::int64_t generation) {
   std::error_code ignored;
   const fs::path link = folder / temporary_name(generation, "best");
@@ -43,8 +43,8 @@ void link_best(const fs::path& folder, const fs::path& best, std::int64_t genera
   fs::rename(link, folder / "best", ignored);
 }
 
-/// A directory with a final name must be complete, so it loses that name before its files. Power
-/// losses too: where it is not for sure that the names are gone, the files stay as leftovers.
+/// A directory with a final name must be complete, so it is renamed before its files are removed.
+/// Files are removed only once the renames are on disk; otherwise they stay as leftovers.
 void discard(const std::vector<fs::path>& steps, std::int64_t generation) {
   std::error_code ignored;
   std::vector<fs::path> gone;
@@ -88,7 +88,7 @@ std::optional<BestCheckpoint> find_best_checkpoint(const fs::path& folder, std::
 
 namespace {
 
-/// What cannot be read now may be the best one.
+/// Returns whether every step's metrics are readable; one that is not may be the best.
 bool may_be_judged(const std::vector<fs::path>& steps) {
   return std::ranges::all_of(steps, [](const fs::path& step) {
     const auto read = read_metrics(step);

@@ -1,4 +1,4 @@
-// Which checkpoints stay on disk.
+// Which checkpoints to keep on disk.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace dllaunch {
 
-/// A number of an epoch by which one checkpoint is better than another.
+/// A metric of an epoch that ranks checkpoints.
 struct CheckpointMetric {
   std::string_view name;  // as in the `epoch` event
-  bool falls = false;     // the lower, the better
+  bool falls = false;     // lower is better
   std::string_view summary;
 };
 std::span<const CheckpointMetric> checkpoint_metrics();
 
-/// False where one of them is no number.
+/// False if either value is NaN.
 bool is_better(std::string_view metric, double value, double than);
 
 struct BestCheckpoint {
@@ -28,15 +28,14 @@ struct BestCheckpoint {
   double value = 0;
 };
 
-/// Of the steps in `folder` up to `newest`, by what their state.json says of `metric`; of equals
-/// the first.
+/// Returns the best step in `folder` up to `newest`, by `metric` in state.json; the earliest of
+/// equals.
 std::optional<BestCheckpoint> find_best_checkpoint(const std::filesystem::path& folder,
                                                    std::string_view metric,
                                                    const std::filesystem::path& newest);
 
-/// Removes the steps before `newest` that `retention` does not want, and lets the link
-/// `folder`/best point to the best one, whose path it returns. `generation`: of this life of the
-/// run, for temporary names.
+/// Removes the steps before `newest` that `retention` does not keep, points the link `folder`/best
+/// to the best one and returns its path. `generation` is this incarnation's, for temporary names.
 std::optional<std::filesystem::path> prune_checkpoints(const std::filesystem::path& folder,
                                                        const std::filesystem::path& newest,
                                                        const Retention& retention,

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "trainer/checkpoints/checkpoint.hpp"
 #include "trainer/checkpoints/checkpoint_place.hpp"
 #include "trainer/checkpoints/checkpoint_retention.hpp"
@@ -27,7 +27,7 @@ Error refused(const fs::path& path, int why) {
           "make room or write access there, then run again: it resumes"};
 }
 
-/// Closes on the way out, whichever way that is.
+/// Closes the file on every path.
 struct OpenFile {
   int descriptor;
   ~OpenFile() {
@@ -50,10 +50,10 @@ struct Stored {
   std::uint64_t bytes = 0;
 };
 
-/// So often a writer can be held back, and hashes what the processor still has at hand.
+/// Granularity of the rate limit; small enough to hash from the cache.
 constexpr std::size_t most_at_once = 1 << 20;
 
-/// Writes the pieces one after the other and returns once they are on the disk.
+/// Writes the pieces in order and returns once they are on disk.
 Result<Stored> write_durably(const fs::path& file, const std::vector<Bytes>& pieces,
                              const OnWritten& on_written) {
   const OpenFile out{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
@@ -78,8 +78,8 @@ Result<Stored> write_durably(const fs::path& file, const std::vector<Bytes>& pie
   return stored;
 }
 
-/// Creates what is missing of a folder's path. A folder that is not for sure in its parent takes
-/// what it holds with it when power is lost.
+/// Creates the missing directories of a path and syncs each parent: otherwise a power failure could
+/// lose a directory with its content.
 Result<Ok> create_durably(const fs::path& folder) {
   std::error_code failed;
   if (folder.empty() || fs::exists(folder, failed)) return Ok{};
@@ -101,7 +101,7 @@ Result<Stored> write_tensors(const fs::path& file, TensorFile& tensors,
 std::string render_state(const Checkpoint& checkpoint, const Stored& model,
                          const Stored& optimizer) {
   const TrainPosition& at = checkpoint.position;
-  nlohmann::ordered_json state;
+  Json state;
   state["format"] = 1;
   state["model"] = checkpoint.model;
   state["optimizer"] = checkpoint.optimizer;
@@ -146,14 +146,14 @@ Result<std::uint64_t> write_files(const fs::path& directory, Checkpoint& checkpo
   return model->bytes + optimizer->bytes + state->bytes;
 }
 
-/// Everything but the retention. Nothing with a final name is touched where `right` refuses.
+/// Writes and renames, without the retention. Changes no final name if `right` refuses.
 Result<std::uint64_t> write_and_place(const fs::path& temporary, const fs::path& final,
                                       Checkpoint& checkpoint, const OnWritten& on_written,
                                       const WriteRight& right) {
   std::error_code ignored;
   auto bytes = write_files(temporary, checkpoint, on_written);
-  // A life that takes over between this question and the rename finds a whole checkpoint of its
-  // own run more, or a whole one instead of a whole one: it loses nothing.
+  // If another incarnation takes over between this check and the rename, it finds one more valid
+  // checkpoint of its own run, or a valid one replaced by a valid one. It loses nothing.
   auto ours = bytes ? right.check() : Result<Ok>(Ok{});
   if (!bytes || !ours) fs::remove_all(temporary, ignored);
   if (!bytes) return bytes;
@@ -176,12 +176,12 @@ void remove_leftovers(const fs::path& folder, std::int64_t generation) {
     const std::string name = entry.path().filename().string();
     if (is_leftover(name, generation)) names.push_back(name);
   }
-  // One may be what a checkpoint has just replaced: as long as that is not for sure, a power loss
-  // gives it its final name back.
+  // One may have just been replaced by a checkpoint. Until that is on disk, a power failure would
+  // give it its final name back.
   if (names.empty() || !sync_directory(folder)) return;
   for (const auto& name : names) {
-    // An earlier life that has not stopped yet may just give it its final name: it gets it whole,
-    // or finds it gone.
+    // A previous incarnation that is still running may be renaming it right now. After this rename
+    // it either has all of it or finds it gone.
     const fs::path aside = folder / temporary_name(generation, "gone");
     fs::remove_all(aside, failed);
     fs::rename(folder / name, aside, failed);

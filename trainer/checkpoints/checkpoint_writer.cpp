@@ -78,7 +78,7 @@ Result<WrittenCheckpoint> CheckpointWriter::write(Checkpoint checkpoint) {
   try {
     return write_checkpoint(options_.folder, std::move(checkpoint), options_.retention, hold_back,
                             options_.right);
-  } catch (const std::exception& problem) {  // no memory left, mostly
+  } catch (const std::exception& problem) {  // usually out of memory
     return Error{ErrorKind::unavailable, problem.what(), ""};
   }
 }

@@ -1,5 +1,4 @@
-// Writes checkpoints while training goes on: a thread, and never more than one checkpoint at a
-// time.
+// Writes checkpoints in a background thread, one at a time.
 #pragma once
 
 #include <chrono>
@@ -18,10 +17,10 @@
 namespace dllaunch {
 
 struct FinishedWrite {
-  std::int64_t epoch = 0;  // complete ones
+  std::int64_t epoch = 0;  // completed epochs
   std::int64_t step = 0;
-  double seconds_blocked = 0;  // by which training stood still for it
-  double seconds_total = 0;    // from the beginning of the snapshot until the disk had it all
+  double seconds_blocked = 0;  // how long training was blocked
+  double seconds_total = 0;    // from the start of the snapshot until everything is on disk
   std::map<std::string, double> metrics;
   Result<WrittenCheckpoint> written;
 };
@@ -29,28 +28,28 @@ struct FinishedWrite {
 struct CheckpointWriterOptions {
   std::filesystem::path folder;
   Retention retention = {};
-  double bytes_per_s = 0;  // at most, while nobody waits; 0: as fast as it goes
-  WriteRight right = {};   // asked by the thread that writes
+  double bytes_per_s = 0;  // rate limit while training does not wait; 0: none
+  WriteRight right = {};   // checked by the writer thread
 };
 
-/// For one thread, which trains.
+/// Used by one thread, the training thread.
 class CheckpointWriter {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit CheckpointWriter(CheckpointWriterOptions options) : options_(std::move(options)) {}
-  /// Waits for the write that is under way.
+  /// Waits for the write in progress.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
 
   bool busy() const;
-  /// Until no write is under way, or for so many seconds; from now on that write is not held back.
-  /// Returns whether none is.
+  /// Waits until no write is in progress, or for at most this long. Lifts the rate limit of that
+  /// write. Returns whether no write is in progress.
   bool wait(std::optional<double> at_most_s = {});
-  /// Begins to write; not while busy. `since`: when the snapshot began.
+  /// Starts a write. Must not be busy. `since` is when the snapshot began.
   void begin(Checkpoint checkpoint, Clock::time_point since);
-  /// What became of the latest write, once.
+  /// Returns the result of the latest write, once.
   std::optional<FinishedWrite> take();
 
  private:

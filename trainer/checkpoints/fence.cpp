@@ -9,7 +9,7 @@ Result<Ok> Fence::check() {
     if (closed_) return *closed_;
     asked_ = Clock::now();
   }
-  // Without the lock: who only wants to know what is known does not wait for a file system.
+  // Without the lock, so that closed() never waits for a file system.
   auto ours = lease_->check();
   if (ours || ours.error().kind != ErrorKind::unsatisfiable) return ours;
   const std::lock_guard lock(mutex_);

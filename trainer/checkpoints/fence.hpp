@@ -1,4 +1,5 @@
-// Whether this process may still write into its run's directory, or a later life of the run has it.
+// Whether this process may still write to its run directory, or a later incarnation has taken it
+// over.
 #pragma once
 
 #include <chrono>
@@ -11,24 +12,24 @@
 
 namespace dllaunch {
 
-/// For several threads. Once closed it stays so.
+/// Thread-safe. Once closed, stays closed.
 class Fence {
  public:
-  /// Never closes: nobody gave this life a generation.
+  /// Always open: this incarnation has no generation.
   Fence() = default;
   explicit Fence(RunOwnership lease) : lease_(std::move(lease)) {}
 
   std::int64_t generation() const { return lease_ ? lease_->generation() : 0; }
 
-  /// Asks the file system: for what is written seldom and weighs much.
-  /// unsatisfiable: taken over, by whom. unavailable: it does not tell.
+  /// Reads the file system. For rare, important writes. unsatisfiable names the process that took
+  /// over. unavailable: the file system does not answer.
   Result<Ok> check();
 
-  /// The same, at most once a second: for what is written often. A file system that does not tell
-  /// closes nothing.
+  /// Like check(), but at most once a second, for frequent writes. Stays true if the file system
+  /// does not answer.
   bool may_write();
 
-  /// Who took over, if that is known.
+  /// Returns the process that took over, if known.
   std::optional<Error> closed() const;
 
  private:

@@ -1,4 +1,5 @@
-// What a bench's rows say of each level of the machine, and of more nodes than there were.
+// Splits a benchmark's results by level (within a node, between nodes) and extrapolates to more
+// nodes.
 #pragma once
 
 #include <optional>
@@ -10,27 +11,28 @@
 
 namespace dllaunch {
 
-/// Collective. Nothing where nodes hold different numbers of ranks.
+/// Collective. Returns nullopt if nodes have different numbers of ranks.
 std::optional<JobShape> shape_of(Communicator& communicator);
 
-/// An all-reduce of several nodes is one within each node and one between them.
+/// An all-reduce over several nodes combines one within each node and one between nodes.
 struct Levels {
   JobShape shape;
-  std::vector<AllReduceRow> rows;         // of the whole job
-  std::vector<AllReduceRow> within_node;  // of one node's ranks, the same sizes; empty: one each
+  std::vector<AllReduceRow> rows;         // whole job
+  std::vector<AllReduceRow> within_node;  // ranks of one node, same sizes; empty with one rank per
+                                          // node
 };
 
-/// Latency and bandwidth within a node, as if n bytes went over one link.
+/// Returns latency and bandwidth within a node, modelled as one link.
 std::optional<LinkModel> model_within_node(const Levels& levels);
-/// Of what the level within the nodes leaves. Nothing for one node or a communicator whose way
-/// between nodes is not known.
+/// Fits what remains after the level within nodes. nullopt for one node, or a communicator whose
+/// inter-node algorithm is unknown.
 std::optional<LinkModel> model_between_nodes(const Levels& levels);
 
-/// One sentence a level, each a line.
+/// Returns one line per level.
 std::string describe_levels(const Levels& levels);
 
-/// The rows as they would be on `nodes` nodes: what was measured within a node, and the model
-/// between them. Empty where there is no such model.
+/// Predicts the rows on `nodes` nodes, from the measurements within a node and the model between
+/// nodes. Empty without such a model.
 std::vector<AllReduceRow> project(const Levels& levels, int nodes);
 
 }  // namespace dllaunch

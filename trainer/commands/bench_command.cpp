@@ -28,7 +28,7 @@ Result<std::size_t> number(const std::string& text, std::string_view name, std::
                ""};
 }
 
-/// "4,8,64"
+/// Parses "4,8,64".
 Result<std::vector<int>> numbers_of_nodes(const std::string& text) {
   constexpr std::size_t most_nodes = 1'000'000;
   std::vector<int> nodes;
@@ -47,7 +47,7 @@ void say(std::string_view text) {
   std::fflush(stdout);  // one size can take seconds
 }
 
-/// Rank 0's voice: a table, or one JSON array.
+/// Rank 0's output: a table, or one JSON array.
 class Report {
  public:
   Report(const BenchCommand& command, const Communicator& communicator)
@@ -76,7 +76,7 @@ class Report {
   bool first_ = true;
 };
 
-/// Collective. What the ranks of a node take among themselves, where that is part of the whole.
+/// Collective. Measures the ranks of a node alone, if the communicator has that level.
 Result<std::vector<AllReduceRow>> measure_within_node(const Levels& levels,
                                                       const BenchCommand& command,
                                                       const RankEnv& env) {
@@ -140,11 +140,11 @@ Result<bool> run_bench(const BenchCommand& command, const RankEnv& env) {
   }
   for (const int nodes : command.project) {
     const auto rows = shape ? project(levels, nodes) : std::vector<AllReduceRow>();
-    report.text(fmt::format(
-        "{} nodes of {}{}\n", nodes, shape ? shape->ranks : 1,
-        rows.empty() ? ": cannot be told from here; measure on two nodes or more, three sizes or "
-                       "more, with hierarchical, ring or parameter-server"
-                     : ""));
+    report.text(fmt::format("{} nodes of {}{}\n", nodes, shape ? shape->ranks : 1,
+                            rows.empty()
+                                ? ": unknown; measure on two nodes or more, three sizes or "
+                                  "more, with hierarchical, ring or parameter-server"
+                                : ""));
     for (const AllReduceRow& row : rows) report.row(row);
   }
   report.end();

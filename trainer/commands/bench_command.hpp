@@ -1,4 +1,7 @@
-// `dltrain --bench-allreduce`: what `dllaunch bench allreduce` starts on every rank.
+// The commands of dltrain: `--bench-allreduce` (here), `--make-data`, and training (main.cpp).
+// They parse arguments and print results; other rooms do the work.
+//
+// `dllaunch bench allreduce` starts `dltrain --bench-allreduce` on every rank.
 #pragma once
 
 #include <string>
@@ -17,11 +20,11 @@ struct BenchCommand {
   std::vector<int> project = {};  // numbers of nodes
 };
 
-/// COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,NODES...]. bad_request: says which
-/// one is wrong.
+/// Parses COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,NODES...]. bad_request
+/// names the invalid one.
 Result<BenchCommand> parse_bench(const std::vector<std::string>& words);
 
-/// Collective; rank 0 prints to stdout. False: a result was wrong.
+/// Collective; rank 0 prints to stdout. Returns false if a result was wrong.
 Result<bool> run_bench(const BenchCommand& command, const RankEnv& env);
 
 }  // namespace dllaunch

@@ -75,7 +75,7 @@ later life of the run (DLLAUNCH_GENERATION tells which one this is): nothing mor
 constexpr int exit_failed = 1;
 constexpr int exit_bad_request = 2;
 constexpr int exit_unavailable = 3;
-constexpr int exit_taken_over = 93;  // never requeue
+constexpr int exit_taken_over = 93;  // the launcher never requeues it
 
 int exit_code(const Error& error) {
   switch (error.kind) {
@@ -90,7 +90,7 @@ int exit_code(const Error& error) {
   return exit_failed;
 }
 
-/// One line of the error per line of `what`, then the hint.
+/// Logs one error line per line of `what`, then the hint.
 int report(const Error& error) {
   std::string text;
   for (std::size_t begin = 0; begin <= error.what.size();) {
@@ -98,7 +98,7 @@ int report(const Error& error) {
     text += fmt::format("dltrain: error: {}\n", error.what.substr(begin, end - begin));
     begin = end + 1;
   }
-  if (error.what.empty()) text.clear();  // another rank has the words
+  if (error.what.empty()) text.clear();  // another rank reports it
   if (!error.hint.empty()) text += fmt::format("  try: {}\n", error.hint);
   std::fputs(text.c_str(), stderr);
   return exit_code(error);
@@ -116,7 +116,7 @@ std::string host_name() {
   return name;
 }
 
-/// Progress goes to stdout, warnings to stderr; one line each.
+/// Progress goes to stdout, warnings to stderr, one line each.
 void start_logging() {
   spdlog::set_default_logger(spdlog::stdout_logger_mt("progress"));
   spdlog::stderr_logger_mt("warnings");
@@ -136,13 +136,13 @@ int report(const TrainReport& finished) {
     if (!finished.error->what.empty()) std::fputs(line.c_str(), stderr);
     return exit_taken_over;
   }
-  // A bad image ends with the same number, whether it is met while measuring or in a step.
+  // A bad image has the same exit code whether it is found while measuring or in a step.
   const int code = report(*finished.error);
   return code == exit_bad_request ? code : exit_failed;
 }
 
-/// OMP_NUM_THREADS, which the launcher sets per rank and people set by hand; 0 without it. Lists
-/// for nested levels ("4,2") count by their first number.
+/// Returns OMP_NUM_THREADS, set per rank by the launcher or by the user; 0 if unset. Of a list for
+/// nested levels ("4,2") the first number counts.
 int threads_asked_for() {
   const auto value = process_environment()("OMP_NUM_THREADS");
   int threads = 0;
@@ -150,13 +150,13 @@ int threads_asked_for() {
   return std::max(threads, 0);
 }
 
-/// Called on a thread that may be left behind: without the loggers, which end with the program.
+/// Runs on a thread that may outlive the loggers, so it does not use them.
 void tell_alarm(const std::string& who, const std::string& line) {
   const std::string whole = fmt::format("dltrain: warning: {}: {}\n", who, line);
   std::fwrite(whole.data(), 1, whole.size(), stderr);
 }
 
-/// One line to stderr, whole, and an event: any rank may be the one that speaks.
+/// Writes one complete line to stderr, and an event. Any rank may call this.
 void tell_stall(const StallNotice& notice, const std::filesystem::path& run_dir, Fence& fence) {
   const std::string line = notice.line + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
@@ -200,13 +200,13 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                   const RankEnv& env, const std::shared_ptr<Fence>& fence) {
   const auto* timeline_switches = config.stop_signal == "USR1" ? nullptr : &catch_timeline_signal();
   set_fatal_identity(env.rank, host_name());
-  // Until the watchdog runs. One rank of a node says it, each ends by itself.
+  // Covers the time before the watchdog runs. One rank per node reports, each exits by itself.
   std::optional<StartWatch> start_watch(std::in_place,
                                         start_watch_options(config.runtime, env, host_name()));
   auto opened = open_communicator(config.runtime.allreduce, env);
   if (!opened) return report(opened.error());
   Activity activity;
-  std::unique_ptr<Watchdog> watchdog;  // it watches how the communicator ends, too
+  std::unique_ptr<Watchdog> watchdog;  // also watches the communicator's shutdown
   ObservedCommunicator communicator(*std::move(opened), activity);
   catch_stop_signals(config.stop_signal);
   start_logging();
@@ -214,10 +214,10 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
       {.stall_seconds = config.runtime.stall_seconds,
        .stall_abort_seconds = config.runtime.stall_abort_seconds,
        .host = host_name(),
-       // Copies: where writing hangs, the thread that says it is left behind.
+       // Captures copies: if writing hangs, its thread is left behind.
        .say = [run_dir, fence](const StallNotice& notice) { tell_stall(notice, run_dir, *fence); },
        .ending = stop_was_requested,
-       // Open MPI's ranks live only as long as their mpirun; Slurm clears up behind its own.
+       // Open MPI's ranks must not outlive their mpirun; Slurm cleans up after its own.
        .end_with_parent = env.launcher == "openmpi"},
       communicator, activity);
   start_watch.reset();
@@ -242,7 +242,7 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
                           const std::string& line) { tell_alarm(who, line); },
       .on_clock = [&](const ClockBounds& bounds) { timeline.add_clock(bounds); },
       .stop_requested = stop_was_requested};
-  // Here, and not in main(): on the way there the communicator would end, and wait for its peers.
+  // Not in main(): unwinding would destroy the communicator, which waits for its peers.
   const auto train_or_die = [&] {
     try {
       return train(options, communicator);
@@ -255,11 +255,11 @@ int train_as_rank(const TrainConfig& config, const std::filesystem::path& run_di
   return finished ? report(*finished) : report(finished.error());
 }
 
-/// No rank has started MPI yet, so none can tell the others: what all of them read in the same
-/// file is said by the first, what only one of them meets is said by that one.
+/// No rank has started MPI yet, so ranks cannot agree. Errors in the common configuration file are
+/// reported by rank 0, others by the rank concerned.
 int report_early(const Error& error, const RankEnv& env, bool same_everywhere) {
   if (env.rank == 0 || !same_everywhere) return report(error);
-  // mpirun and srun end all ranks with the first that fails: let that be the one with the words.
+  // mpirun and srun end all ranks when the first fails: let rank 0, which reports, be first.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   return exit_code(error);
 }
@@ -320,7 +320,7 @@ int main(int argc, char** argv) {
   try {
     return dllaunch::run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& problem) {
-    // Out of memory, mostly. Peers may wait in a collective: leave without MPI's farewell.
+    // Usually out of memory. Peers may wait in a collective: exit without finalising MPI.
     dllaunch::die("dltrain", problem.what());
   }
 }

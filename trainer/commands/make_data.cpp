@@ -29,7 +29,7 @@ struct CloseFile {
 std::string npy_beginning(const std::string& shape, const char* type) {
   std::string header =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, shape);
-  constexpr std::size_t before = 10;  // magic, version and the header's length
+  constexpr std::size_t before = 10;  // magic, version and header length
   header.resize((before + header.size() + 1 + 63) / 64 * 64 - before - 1, ' ');
   header += '\n';
   std::string beginning = "\x93NUMPY\x01";
@@ -39,7 +39,7 @@ std::string npy_beginning(const std::string& shape, const char* type) {
   return beginning + header;
 }
 
-/// A file under a temporary name, until publish() gives it its own.
+/// A file with a temporary name until publish() renames it.
 class NewFile {
  public:
   explicit NewFile(fs::path path)
@@ -60,7 +60,7 @@ class NewFile {
   }
   bool failed() const { return why_ != 0; }
 
-  /// Whole on the disk.
+  /// Flushes the file to disk.
   Result<Ok> finish() {
     if (why_ == 0 && std::fflush(file_.get()) != 0) why_ = errno;
     if (why_ == 0 && ::fsync(::fileno(file_.get())) != 0) why_ = errno;
@@ -176,7 +176,7 @@ Result<std::string> make_data(const MakeData& what, const Say& say) {
   NewSplit validation(what.folder, "val");
   auto made = make_split(**dataset, Split::train, train, say);
   if (made) made = make_split(**dataset, Split::validation, validation, say);
-  // The images last: they are what the next call takes for a whole set.
+  // Images last: their presence marks a complete data set.
   for (auto* file : {&train.labels, &validation.labels, &validation.images, &train.images}) {
     if (made) made = file->publish();
   }

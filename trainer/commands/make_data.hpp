@@ -1,4 +1,4 @@
-// `dltrain --make-data`: what `dllaunch data make` becomes.
+// `dltrain --make-data`, started by `dllaunch data make`.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@
 namespace dllaunch {
 
 struct MakeData {
-  std::filesystem::path folder;  // made if absent
-  DatasetOptions options;        // of the synthetic set
-  bool quiet = false;            // no progress
+  std::filesystem::path folder;  // created if absent
+  DatasetOptions options;        // of the synthetic data set
+  bool quiet = false;            // no progress lines
 };
 
-/// FOLDER IMAGES SIZE CLASSES CHANNELS [quiet]. bad_request: says which one is wrong.
+/// Parses FOLDER IMAGES SIZE CLASSES CHANNELS [quiet]. bad_request names the invalid one.
 Result<MakeData> parse_make_data(const std::vector<std::string>& words);
 
-/// Writes the synthetic data set as kind `npy` reads it, and returns the `dataset:` line for a job
-/// file. Files have names that begin with a dot until all are whole on the disk.
-/// bad_request: such files are there already. unavailable: the folder cannot be written; what was
-/// written is gone then.
+/// Writes the synthetic data set in the format of data set `npy` and returns the `dataset:` line
+/// for a job file. Files have temporary names, with a leading dot, until all are on disk.
+/// bad_request: the files already exist. unavailable: the folder cannot be written; partial files
+/// are removed.
 Result<std::string> make_data(const MakeData& what, const Say& say);
 
 }  // namespace dllaunch

@@ -20,15 +20,15 @@ std::vector<ConfigKey> interval_keys() {
        .nullable = true,
        .wide = true,
        .minimum = 1,
-       .description = "epochs from one checkpoint to the next; the last one comes in any case",
+       .description = "epochs between checkpoints; the last one is always written",
        .store = [](auto& c,
                    auto& v) { c.checkpoint.every_epochs = absent_when_null<std::int64_t>(v); }},
       {.path = "checkpoint.every_minutes",
        .kind = ValueKind::number,
        .nullable = true,
        .above = 0,
-       .words = {{"auto", "sqrt(2 * save time * MTBF) (Young/Daly), from the save time measured"}},
-       .description = "minutes from one checkpoint to the next, within epochs too",
+       .words = {{"auto", "sqrt(2 * save time * MTBF) (Young/Daly), from the measured save time"}},
+       .description = "minutes between checkpoints, within epochs too",
        .store =
            [](auto& c, auto& v) {
              c.checkpoint.every_auto = v == "auto";
@@ -38,8 +38,8 @@ std::vector<ConfigKey> interval_keys() {
        .kind = ValueKind::number,
        .nullable = true,
        .above = 0,
-       .description = "of every_minutes: auto, hours from one failure of the job to the next, on "
-                      "average; null: 1000 divided by its nodes",
+       .description = "for every_minutes: auto, the job's mean time between failures in hours; "
+                      "null: 1000 divided by its nodes",
        .store = [](auto& c, auto& v) { c.checkpoint.mtbf_hours = absent_when_null<double>(v); }},
   };
 }
@@ -50,13 +50,13 @@ std::vector<ConfigKey> retention_keys() {
        .kind = ValueKind::integer,
        .initial = 3,
        .minimum = 1,
-       .description = "newest checkpoints that are kept",
+       .description = "newest checkpoints to keep",
        .store = [](auto& c, auto& v) { c.checkpoint.keep = v; }},
       {.path = "checkpoint.best",
        .kind = ValueKind::word,
        .nullable = true,
        .words = words_of(checkpoint_metrics()),
-       .description = "an epoch that is the best so far by this is saved too and outlives keep; "
+       .description = "metric whose best epoch so far is also saved and is exempt from keep; "
                       "checkpoints/best points to it",
        .store =
            [](auto& c, auto& v) {
@@ -71,26 +71,24 @@ std::vector<ConfigKey> storage_keys() {
        .kind = ValueKind::number,
        .nullable = true,
        .above = 0,
-       .description = "MB a second (1e6 bytes) at which a checkpoint is written at most while "
-                      "training goes on; null: as fast as it goes",
+       .description = "maximum write rate in MB/s (1e6 bytes) during training; null: unlimited",
        .store = [](auto& c, auto& v) { c.checkpoint.mb_per_s = absent_when_null<double>(v); }},
       {.path = "checkpoint.wait_seconds",
        .kind = ValueKind::number,
        .initial = 10,
        .nullable = true,
        .minimum = 0,
-       .description =
-           "seconds that training waits, when a checkpoint is due, for the one before to "
-           "be written; after them the new one is left out. null: until it is written",
+       .description = "when a checkpoint is due, seconds to wait for the previous one to be "
+                      "written; then the new one is skipped. null: no limit",
        .store = [](auto& c, auto& v) { c.checkpoint.wait_seconds = absent_when_null<double>(v); }},
       {.path = "checkpoint.on_error",
        .kind = ValueKind::word,
        .initial = "stop",
        .words = {{"stop", "training ends with the error"},
                  {"continue",
-                  "a warning and an event, and the next one is tried when it is due; "
-                  "without the last one training fails in any case"}},
-       .description = "what happens when a checkpoint cannot be written",
+                  "a warning and an event are logged, and the next one is tried when due; if the "
+                  "last one fails, training always fails"}},
+       .description = "what happens if a checkpoint cannot be written",
        .store = [](auto& c, auto& v) { c.checkpoint.stop_on_error = v == "stop"; }},
   };
 }

@@ -1,4 +1,4 @@
-// The `train.checkpoint:` keys.
+// The keys of `train.checkpoint:`.
 #pragma once
 
 #include <vector>

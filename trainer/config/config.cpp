@@ -17,9 +17,7 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-/// Edits (insert, delete, replace) from one word to the other.
+/// Returns the edit distance (insert, delete, replace).
 std::size_t distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
   for (std::size_t j = 0; j <= to.size(); ++j) row[j] = j;
@@ -41,7 +39,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
   });
 }
 
-/// Beyond it a JSON number that was written as a double no longer names one integer.
+/// Above this (2^53), doubles no longer represent every integer.
 constexpr double largest_exact = 9007199254740992.0;
 
 bool is_whole(const Json& value) {
@@ -59,7 +57,7 @@ bool is_block(const std::string& path) {
                      [&](const ConfigKey& key) { return key.path.rfind(path + ".", 0) == 0; });
 }
 
-/// The names that may stand directly under a block ("" is the whole document).
+/// Returns the valid names in a block; "" is the document.
 std::vector<std::string> names_under(const std::string& block) {
   std::vector<std::string> names;
   const std::string prefix = block.empty() ? "" : block + ".";
@@ -108,9 +106,8 @@ std::string kind_of(const ConfigKey& key) {
 
 bool is_word_of(const ConfigKey& key, const Json& value) {
   return value.is_string() &&
-         std::any_of(key.words.begin(), key.words.end(), [&](const Word& word) {
-           return word.name == value.get_ref<const std::string&>();
-         });
+         std::any_of(key.words.begin(), key.words.end(),
+                     [&](const Word& word) { return word.name == value.text(); });
 }
 
 std::string check_range(const ConfigKey& key, const Json& value) {
@@ -149,10 +146,10 @@ bool is_list_for(const ConfigKey& key, const Json& value) {
   return std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_number(); });
 }
 
-/// One that may be empty; its strings may not.
+/// The list may be empty, its strings may not.
 bool is_list_of_texts(const Json& value) {
   return value.is_array() && std::ranges::all_of(value, [](const Json& item) {
-           return item.is_string() && !item.get_ref<const std::string&>().empty();
+           return item.is_string() && !item.text().empty();
          });
 }
 
@@ -163,7 +160,7 @@ std::string check_items(const ConfigKey& key, const Json& list) {
   return "";
 }
 
-/// Empty, or what is wrong with the value.
+/// Returns what is wrong with the value; empty if nothing is.
 std::string check_value(const ConfigKey& key, const Json& value) {
   if (value.is_null() && key.nullable) return "";
   if (is_word_of(key, value)) return "";
@@ -232,7 +229,7 @@ class Reader {
     }
   }
 
-  /// What no single key can say.
+  /// Checks combinations of keys.
   void check_together() {
     config_.schedule.epochs = static_cast<double>(config_.epochs);
     std::ranges::move(check_choices(document_), std::back_inserter(problems_));
@@ -254,7 +251,7 @@ class Reader {
     }
     const DatasetEntry* dataset = find_dataset(config_.dataset);
     const DatasetOptions& data = config_.data;
-    if (dataset == nullptr) return;  // reported already
+    if (dataset == nullptr) return;  // already reported
     if (!dataset->files && !data.path.empty()) {
       problems_.push_back(fmt::format("dataset.path: kind {} has no files", config_.dataset));
     }
@@ -408,12 +405,12 @@ Result<TrainConfig> parse_config(std::string_view json) {
   Json document;
   try {
     document = Json::parse(json);
-  } catch (const nlohmann::json::exception& problem) {
+  } catch (const JsonError& problem) {
     const std::string text = problem.what();
     return Error{ErrorKind::bad_request, "not JSON: " + text.substr(text.find("] ") + 2), ""};
   }
   if (!document.is_object()) {
-    return Error{ErrorKind::bad_request, "the document is no JSON object", ""};
+    return Error{ErrorKind::bad_request, "the document is not a JSON object", ""};
   }
   Reader reader(document);
   reader.read_block("", document);

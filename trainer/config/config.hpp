@@ -1,4 +1,5 @@
-// What `dltrain` is asked to do: the `train:` block of a job file, resolved, as a value.
+// The configuration of dltrain: train.json parsed and validated, and the schema of its keys.
+// Knows nothing about running it: no files but train.json are read, no devices are opened.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace dllaunch {
 
-/// What is found by trying, before the training.
+/// Settings given as `auto`, found by trials before training.
 struct AutoConfig {
   bool batch_size = false;
   bool lr = false;
@@ -27,40 +28,40 @@ struct AutoConfig {
 struct CheckpointConfig {
   std::optional<std::int64_t> every_epochs = 1;
   std::optional<double> every_minutes = {};
-  bool every_auto = false;                // minutes as best_interval_s() says
-  std::optional<double> mtbf_hours = {};  // for that; absent: a node's share
-  int keep = 3;                           // newest ones
-  std::string best = {};                  // a metric whose best one is kept too; empty: none
-  std::optional<double> mb_per_s = {};    // 1e6 bytes, while training goes on
+  bool every_auto = false;                // minutes from best_interval_s()
+  std::optional<double> mtbf_hours = {};  // for every_auto; absent: node_mtbf_hours
+  int keep = 3;                           // the newest ones
+  std::string best = {};                  // metric whose best checkpoint is also kept; empty: none
+  std::optional<double> mb_per_s = {};    // 1e6 bytes, while training runs
   std::optional<double> wait_seconds = 10;
   bool stop_on_error = true;
 };
 
 struct RuntimeConfig {
   std::string allreduce = "auto";
-  std::optional<double> bucket_mb;  // MiB; absent: the trainer's choice
+  std::optional<double> bucket_mb;  // MiB; absent: `auto`, or the default
   bool overlap = true;
   Compression compression = Compression::none;
   int gradient_lag = 0;              // steps, 0 or 1
-  double stall_seconds = 60;         // a collective is late after so long
-  double stall_abort_seconds = 600;  // and the job ends after so long
-  bool timeline = false;             // from the first step on
+  double stall_seconds = 60;         // until a collective counts as late
+  double stall_abort_seconds = 600;  // until the job is aborted
+  bool timeline = false;             // from the first step
 };
 
-/// Names as name_patterns.hpp reads them.
+/// Patterns have the syntax of name_patterns.hpp.
 struct FineTuningConfig {
-  std::string init_from = {};  // a safetensors file; empty: weights from the seed
+  std::string init_from = {};  // safetensors file; empty: weights from the seed
   std::vector<std::string> init_skip = {};
   std::vector<std::string> freeze = {};
 };
 
-/// A key and its value: "optimizer.lr", 0.01.
+/// A key and its value, such as "optimizer.lr" and 0.01.
 struct Setting {
   std::string name;
   std::variant<bool, double, std::string> value;
 };
 
-/// What rank 0 writes beside events.jsonl.
+/// Report files written by rank 0 besides events.jsonl.
 struct ReportsConfig {
   bool csv = true;                    // metrics.csv, confusion.csv, classes.csv
   bool tensorboard = true;            // tensorboard/
@@ -71,16 +72,16 @@ struct TrainConfig {
   std::string name = "dltrain";
   std::string device = "auto";  // auto | cpu | cuda | hip
   std::string model;            // a name of models(), or listed_model
-  std::string layers;           // of that: the block `model:`, as JSON
+  std::string layers;           // if listed_model: the `model:` block as JSON
   bool zero_gamma = false;
   bool sync_batch_norm = false;
   std::string dataset;  // a name of datasets()
   DatasetOptions data;
-  std::string stage_to;       // folder of the node the files are copied to; empty: none
-  bool stage_or_stop = true;  // else a copy that fails is read where it comes from
-  int crop = 0;               // pixels by which training images are moved at most
-  bool flip = false;          // every second training image, left to right
-  int workers = 2;            // threads that prepare batches; 0: the training thread itself
+  std::string stage_to;       // local folder to copy the files to; empty: none
+  bool stage_or_stop = true;  // false: if the copy fails, read the original
+  int crop = 0;               // random shift of training images, at most, pixels
+  bool flip = false;          // mirror every second training image, at random
+  int workers = 2;            // threads that prepare batches; 0: the training thread
   int batch_size = 1;         // images per rank and micro-batch
   AutoConfig find;
   std::int64_t epochs = 1;
@@ -93,7 +94,7 @@ struct TrainConfig {
   double label_smoothing = 0;
   std::string optimizer;  // a name of optimizers()
   OptimizerOptions optimizer_options;
-  bool shard = false;  // each rank keeps the optimiser's state of its part of the weights only
+  bool shard = false;  // each rank keeps optimiser state only for its share of the weights (ZeRO-1)
   ScheduleOptions schedule;
   std::uint64_t seed = 1;
   std::int64_t validate_every = 1;  // epochs; 0: never
@@ -103,17 +104,19 @@ struct TrainConfig {
   ReportsConfig reports;
   RuntimeConfig runtime;
   std::string stop_signal = "USR2";  // besides TERM and INT
-  std::vector<Setting> settings;     // all of the above that is not null, for people
+  std::vector<Setting> settings;     // all of the above that is not null, for reports
 };
 
-/// Pure. Absent keys take their defaults. bad_request: one line of `what` per problem, all of them;
-/// an unknown key comes with the nearest valid one.
+/// Parses and validates `json`. Absent keys get their defaults. bad_request lists all problems, one
+/// per line; unknown keys come with the nearest valid one.
 Result<TrainConfig> parse_config(std::string_view json);
 
-/// bad_request: no such file, or parse_config's problems, each beginning with the file's name.
+/// bad_request: the file is missing, or parse_config()'s problems, each prefixed with the file's
+/// name.
 Result<TrainConfig> read_config(const std::filesystem::path& file);
 
-/// The `train:` block as a JSON Schema (2020-12), from the same table parse_config reads.
+/// Returns the `train:` block as a JSON Schema (2020-12), from the same table that parse_config()
+/// uses.
 std::string describe_config();
 
 }  // namespace dllaunch

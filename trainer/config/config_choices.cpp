@@ -7,8 +7,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct KeyPlace {
   std::string block;
   std::string name;
@@ -19,14 +17,14 @@ KeyPlace place_of(const std::string& path) {
   return {path.substr(0, dot), path.substr(dot + 1)};
 }
 
-/// Null where it is absent.
+/// Returns null if absent.
 Json value_at(const Json& document, const std::string& block, const std::string& name) {
   if (!document.is_object() || !document.contains(block)) return {};
   const Json& keys = document[block];
   return keys.is_object() && keys.contains(name) ? keys[name] : Json();
 }
 
-/// The word that decides about `key`; empty: none that is known.
+/// Returns the word that `key` depends on; empty if unknown.
 std::string chosen_word(const ConfigKey& key, const Json& document) {
   const std::string block = place_of(key.path).block;
   const auto decides =
@@ -39,7 +37,7 @@ std::string chosen_word(const ConfigKey& key, const Json& document) {
   return known ? chosen.get<std::string>() : "";
 }
 
-/// Names of the keys beside `key` that `word` has.
+/// Returns the keys of `word` in the block of `key`.
 std::vector<std::string> keys_of(const ConfigKey& key, const std::string& word) {
   std::vector<std::string> names;
   for (const auto& other : config_keys()) {

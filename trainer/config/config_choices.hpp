@@ -1,4 +1,4 @@
-// Keys that not every optimiser or decay has, and what no single key can say.
+// Keys that exist only for some optimisers or decays, and checks across keys.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace dllaunch {
 
-/// The default of a key in this document: of the word that is chosen there, where it has a choice.
-nlohmann::ordered_json initial_of(const ConfigKey& key, const nlohmann::ordered_json& document);
+/// Returns the default of a key in this document. It may depend on the choice made there.
+Json initial_of(const ConfigKey& key, const Json& document);
 
-/// A line per key that is given though the chosen word has none such, or missing though it needs
-/// one. What is no document of keys is reported elsewhere.
-std::vector<std::string> check_choices(const nlohmann::ordered_json& document);
+/// Returns one line for each key that the chosen word does not have or that it needs but is
+/// missing. Ignores malformed documents, which are reported elsewhere.
+std::vector<std::string> check_choices(const Json& document);
 
-/// A line per problem of optimiser and schedule as a whole.
+/// Returns one line per problem of optimiser and schedule together.
 std::vector<std::string> check_update_rule(const TrainConfig& config);
 
 }  // namespace dllaunch

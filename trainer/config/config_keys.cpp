@@ -15,10 +15,8 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::vector<Word> backend_words() {
-  std::vector<Word> words{{"auto", "the fastest one that works on this device and precision"}};
+  std::vector<Word> words{{"auto", "the fastest that supports this device and precision"}};
   for (const auto& entry : backends()) {
     words.push_back(
         {std::string(entry.name), entry.version() + " on " + std::string(entry.device)});
@@ -63,48 +61,46 @@ std::vector<ConfigKey> dataset_keys() {
        .kind = ValueKind::word,
        .initial = "fashion-mnist",
        .words = words_of(datasets()),
-       .description = "what to train on",
+       .description = "data set",
        .store = [](auto& c, auto& v) { c.dataset = v; }},
       {.path = "dataset.path",
        .nullable = true,
-       .description = "folder of the files; null: where the Debian package puts them",
+       .description = "folder of the files; null: the Debian package's folder",
        .store = [](auto& c,
                    auto& v) { c.data.path = v.is_null() ? "" : v.template get<std::string>(); }},
       {.path = "dataset.workers",
        .kind = ValueKind::integer,
        .initial = 2,
        .minimum = 0,
-       .description =
-           "threads of each rank that prepare batches; 0: none beside the training thread",
+       .description = "threads per rank that prepare batches; 0: the training thread prepares them",
        .store = [](auto& c, auto& v) { c.workers = v; }},
       {.path = "dataset.stage_to",
        .nullable = true,
-       .description =
-           "folder on storage of the node: one rank of each node copies `path` there, once, "
-           "and all read the copy",
+       .description = "folder on the node's own storage: one rank of each node copies `path` "
+                      "there, and all its ranks read the copy",
        .store = [](auto& c,
                    auto& v) { c.stage_to = v.is_null() ? "" : v.template get<std::string>(); }},
       {.path = "dataset.stage_failure",
        .kind = ValueKind::word,
        .initial = "stop",
-       .words = {{"stop", "training does not begin"},
-                 {"in_place", "a warning, and the files are read where they are"}},
-       .description = "what happens when the copy fails, for lack of room or otherwise",
+       .words = {{"stop", "training does not start"},
+                 {"in_place", "a warning is logged and the original files are read"}},
+       .description = "what happens if the copy fails (no space, ...)",
        .store = [](auto& c, auto& v) { c.stage_or_stop = v == "stop"; }},
       {.path = "dataset.on_bad",
        .kind = ValueKind::word,
        .initial = "stop",
        .words = {{"stop", "training stops and names the file"},
                  {"skip",
-                  "training images are replaced by the next good one, validation images "
-                  "left out; both are counted and told"}},
-       .description = "what becomes of images that are damaged, of another size than the rest, or "
+                  "a training image is replaced by the next good one, a validation image is left "
+                  "out; both are counted and reported"}},
+       .description = "handling of images that are damaged, differ in size from the others, or "
                       "have a label out of range",
        .store = [](auto& c, auto& v) { c.data.skip_bad = v == "skip"; }},
   };
 }
 
-/// What an image of it is, and what is done to it.
+/// Keys about the images of a data set and their preparation.
 std::vector<ConfigKey> image_keys() {
   return {
       {.path = "dataset.images",
@@ -112,7 +108,7 @@ std::vector<ConfigKey> image_keys() {
        .nullable = true,
        .wide = true,
        .minimum = 1,
-       .description = "synthetic: training images [1024]; a tenth as many more for validation",
+       .description = "synthetic: training images [1024], plus a tenth as many for validation",
        .store = [](auto& c, auto& v) { c.data.images = absent_when_null<std::int64_t>(v); }},
       {.path = "dataset.classes",
        .kind = ValueKind::integer,
@@ -137,21 +133,20 @@ std::vector<ConfigKey> image_keys() {
        .kind = ValueKind::integer,
        .nullable = true,
        .minimum = 1,
-       .description =
-           "height and width of what the network sees, pixels: images of another size are "
-           "resized (bilinear); null: as the images are, synthetic [28]",
+       .description = "network input size: height and width in pixels; other images are resized "
+                      "(bilinear); null: the images' own size, synthetic [28]",
        .store = [](auto& c, auto& v) { c.data.image_size = absent_when_null<int>(v); }},
       {.path = "dataset.crop",
        .kind = ValueKind::integer,
        .initial = 0,
        .minimum = 0,
-       .description = "training images are moved at random by up to so many pixels up, down, left "
-                      "and right; what comes in is black",
+       .description = "training images are shifted at random by up to this many pixels in each "
+                      "direction; padding is black",
        .store = [](auto& c, auto& v) { c.crop = v; }},
       {.path = "dataset.flip",
        .kind = ValueKind::flag,
        .initial = false,
-       .description = "training images are mirrored left to right at random, half of them",
+       .description = "training images are mirrored left to right at random, with probability 1/2",
        .store = [](auto& c, auto& v) { c.flip = v; }},
   };
 }
@@ -162,7 +157,8 @@ std::vector<ConfigKey> length_keys() {
        .kind = ValueKind::integer,
        .initial = 32,
        .minimum = 1,
-       .words = {{"auto", "the largest power of two that fits into memory, tried at the start"}},
+       .words = {{"auto",
+                  "the largest power of two that fits into memory, found by trials at the start"}},
        .description = "images per rank in one forward and backward pass",
        .store =
            [](auto& c, auto& v) {
@@ -181,13 +177,13 @@ std::vector<ConfigKey> length_keys() {
        .nullable = true,
        .wide = true,
        .minimum = 1,
-       .description = "stop after so many optimiser steps, even within an epoch",
+       .description = "stop after this many optimiser steps, even within an epoch",
        .store = [](auto& c, auto& v) { c.max_steps = absent_when_null<std::int64_t>(v); }},
       {.path = "accumulate",
        .kind = ValueKind::integer,
        .initial = 1,
        .minimum = 1,
-       .description = "batches whose gradients are added up before each optimiser step",
+       .description = "batches whose gradients are accumulated for each optimiser step",
        .store = [](auto& c, auto& v) { c.accumulate = v; }},
   };
 }
@@ -198,54 +194,55 @@ std::vector<ConfigKey> compute_keys() {
        .kind = ValueKind::word,
        .initial = "fp32",
        .words = {{"fp32", "single"},
-                 {"tf32", "single, whose products read 10 bits of mantissa, on GPUs only"},
+                 {"tf32", "single; products use 10 bits of mantissa; on GPUs only"},
                  {"bf16",
-                  "activations and their products bfloat16; weights, sums and the loss single"},
-                 {"fp16", "as bf16 in half precision, with dynamic loss scaling; on GPUs only"},
+                  "activations and products in bfloat16; weights, sums and the loss in single"},
+                 {"fp16",
+                  "like bf16 but in half precision, with dynamic loss scaling; on GPUs only"},
                  {"fp64", "double, on backend reference only"}},
        .description = "floating-point format of the arithmetic",
        .store = [](auto& c, auto& v) { c.precision = precision_named(v); }},
       {.path = "convolution",
        .kind = ValueKind::word,
        .initial = "auto",
-       .words = {{"auto", "Winograd's where a rule for its shape expects it to be faster"},
-                 {"direct", "sums of products"},
+       .words = {{"auto", "Winograd if expected to be faster for the shape"},
+                 {"direct", "direct sums of products"},
                  {"winograd",
-                  "Winograd's algorithm wherever the backend has it: fewer "
-                  "multiplications, coarser rounding"}},
+                  "Winograd wherever the backend supports it: fewer multiplications, larger "
+                  "rounding errors"}},
        .description = "how convolutions are computed",
        .store = [](auto& c, auto& v) { c.convolution = convolution_named(v); }},
       {.path = "backend",
        .kind = ValueKind::word,
        .initial = "auto",
        .words = backend_words(),
-       .description = "library that computes",
+       .description = "compute library",
        .about_words = {{"x-backends", backend_abilities()}},
        .store = [](auto& c, auto& v) { c.backend = v; }},
       {.path = "loss",
        .kind = ValueKind::word,
        .initial = "auto",
-       .words = words_of(losses(), {{"auto", "the model's own, else what fits the labels"}}),
-       .description = "what training makes small",
+       .words =
+           words_of(losses(), {{"auto", "the model's own, else the one for the kind of labels"}}),
+       .description = "loss function to minimise",
        .store = [](auto& c, auto& v) { c.loss = v; }},
       {.path = "zero_gamma",
        .kind = ValueKind::flag,
        .initial = false,
        .description = "the last batch normalisation of each residual block starts with weight 0, "
-                      "so that a block begins as its shortcut (Goyal et al. 2017)",
+                      "so that the block initially equals its shortcut (Goyal et al. 2017)",
        .store = [](auto& c, auto& v) { c.zero_gamma = v; }},
       {.path = "sync_batch_norm",
        .kind = ValueKind::flag,
        .initial = false,
-       .description = "batch normalisation takes mean and variance over the images of all ranks, "
-                      "as one rank with all of them would",
+       .description = "batch normalisation computes mean and variance over the images of all ranks",
        .store = [](auto& c, auto& v) { c.sync_batch_norm = v; }},
       {.path = "label_smoothing",
        .kind = ValueKind::number,
        .initial = 0,
        .minimum = 0,
        .below = 1,
-       .description = "part of the label that is spread over all classes, e.g. 0.1 (not of "
+       .description = "share of the label that is spread over all classes, e.g. 0.1 (not for "
                       "mean_squared_error)",
        .store = [](auto& c, auto& v) { c.label_smoothing = v; }},
   };
@@ -258,7 +255,7 @@ std::vector<ConfigKey> state_keys() {
        .initial = 1,
        .wide = true,
        .minimum = 0,
-       .description = "of the first weights, the order of images and synthetic data",
+       .description = "seed of initial weights, image order and synthetic data",
        .store = [](auto& c, auto& v) { c.seed = v; }},
       {.path = "validate_every",
        .kind = ValueKind::integer,
@@ -270,9 +267,8 @@ std::vector<ConfigKey> state_keys() {
       {.path = "resume",
        .kind = ValueKind::text,
        .initial = "auto",
-       .description =
-           "auto: from this run's newest sound checkpoint, if any; none: from the start; "
-           "a path: from a checkpoint of another run",
+       .description = "auto: from this run's newest valid checkpoint, if any; none: from the "
+                      "start; a path: from a checkpoint of another run",
        .store = [](auto& c, auto& v) { c.resume = v; }},
   };
 }
@@ -282,55 +278,55 @@ std::vector<ConfigKey> reports_keys() {
       {.path = "reports.tensorboard",
        .kind = ValueKind::flag,
        .initial = true,
-       .description = "event files for TensorBoard in tensorboard/",
+       .description = "TensorBoard event files in tensorboard/",
        .store = [](auto& c, auto& v) { c.reports.tensorboard = v; }},
       {.path = "reports.histograms_every",
        .kind = ValueKind::integer,
        .initial = 0,
        .wide = true,
        .minimum = 0,
-       .description = "epochs from one set of histograms of all weights and gradients for "
-                      "TensorBoard to the next; 0: never",
+       .description =
+           "epochs between TensorBoard histograms of all weights and gradients; 0: never",
        .store = [](auto& c, auto& v) { c.reports.histograms_every = v; }},
       {.path = "reports.csv",
        .kind = ValueKind::flag,
        .initial = true,
-       .description = "metrics.csv, a row an epoch, and of the latest validation confusion.csv and "
-                      "classes.csv",
+       .description = "metrics.csv with a row per epoch; confusion.csv and classes.csv of the "
+                      "latest validation",
        .store = [](auto& c, auto& v) { c.reports.csv = v; }},
   };
 }
 
-/// What the launcher adds to the block in train.json.
+/// Keys of train.json that the launcher adds.
 std::vector<ConfigKey> launcher_keys() {
   return {
       {.path = "name",
        .initial = "dltrain",
        .launcher = true,
-       .description = "of the run",
+       .description = "name of the run",
        .store = [](auto& c, auto& v) { c.name = v; }},
       {.path = "device",
        .kind = ValueKind::word,
        .initial = "auto",
        .launcher = true,
        .words = {{"auto", ""}, {"cpu", ""}, {"cuda", ""}, {"hip", ""}},
-       .description = "where to compute",
+       .description = "compute device",
        .store = [](auto& c, auto& v) { c.device = v; }},
       {.path = "stop_signal",
        .kind = ValueKind::word,
        .initial = "USR2",
        .launcher = true,
-       .words = {{"USR1", "then it does not switch the timeline"},
+       .words = {{"USR1", "the timeline cannot be switched then"},
                  {"USR2", ""},
                  {"TERM", ""},
                  {"INT", ""},
                  {"HUP", ""}},
-       .description = "asks for a checkpoint and the end, besides TERM and INT",
+       .description = "signal that requests a checkpoint and a stop, besides TERM and INT",
        .store = [](auto& c, auto& v) { c.stop_signal = v; }},
   };
 }
 
-/// How ranks work together: the launcher's block of the same name.
+/// Keys of the job file's `runtime:` block, passed on by the launcher.
 std::vector<ConfigKey> runtime_keys() {
   return {
       {.path = "runtime.allreduce",
@@ -338,7 +334,7 @@ std::vector<ConfigKey> runtime_keys() {
        .initial = "auto",
        .launcher = true,
        .words = words_of(communicators(), {{"auto", "solo for one rank, else hierarchical"}}),
-       .description = "what sums gradients over ranks",
+       .description = "communicator that reduces gradients",
        .store = [](auto& c, auto& v) { c.runtime.allreduce = v; }},
       {.path = "runtime.bucket_mb",
        .kind = ValueKind::number,
@@ -346,7 +342,7 @@ std::vector<ConfigKey> runtime_keys() {
        .launcher = true,
        .above = 0,
        .words = {{"auto", "the fastest of some sizes, tried in the first steps and remembered"}},
-       .description = "MiB of gradients in one collective",
+       .description = "MiB of gradients per collective",
        .store =
            [](auto& c, auto& v) {
              c.runtime.bucket_mb = v.is_number() ? std::optional<double>(v) : std::nullopt;
@@ -361,10 +357,10 @@ std::vector<ConfigKey> runtime_keys() {
        .kind = ValueKind::word,
        .initial = "none",
        .launcher = true,
-       .words = {{"none", "gradients travel as they are"},
-                 {"fp16", "as fp16, what rounding cuts off comes with the next step"},
-                 {"bf16", "as bf16, what rounding cuts off comes with the next step"}},
-       .description = "the form in which gradients travel",
+       .words = {{"none", "uncompressed"},
+                 {"fp16", "fp16; rounding errors are fed back in the next step"},
+                 {"bf16", "bf16; rounding errors are fed back in the next step"}},
+       .description = "wire format of gradients",
        .store =
            [](auto& c, auto& v) {
              c.runtime.compression = v == "fp16"   ? Compression::fp16
@@ -383,8 +379,7 @@ std::vector<ConfigKey> runtime_keys() {
        .initial = 60,
        .launcher = true,
        .above = 0,
-       .description = "seconds after which a collective is late and the ranks that keep it waiting "
-                      "are named",
+       .description = "seconds after which a collective is late and the stragglers are named",
        .store = [](auto& c, auto& v) { c.runtime.stall_seconds = v; }},
       {.path = "runtime.stall_abort_seconds",
        .kind = ValueKind::number,
@@ -397,7 +392,7 @@ std::vector<ConfigKey> runtime_keys() {
        .kind = ValueKind::flag,
        .initial = false,
        .launcher = true,
-       .description = "record what each rank does when",
+       .description = "record a timeline of every rank",
        .store = [](auto& c, auto& v) { c.runtime.timeline = v; }},
   };
 }
@@ -431,11 +426,11 @@ const std::vector<ConfigKey>& config_keys() {
 }
 
 std::string block_description(const std::string& block) {
-  if (block == "dataset") return "the images and who prepares them";
-  if (block == "optimizer") return "how weights follow gradients";
+  if (block == "dataset") return "the images and their preparation";
+  if (block == "optimizer") return "how weights are updated";
   if (block == "lr_schedule") return "the learning rate over the steps";
-  if (block == "checkpoint") return "when the state of training is saved";
-  if (block == "reports") return "files that tell how training goes, beside events.jsonl";
+  if (block == "checkpoint") return "when checkpoints are written";
+  if (block == "reports") return "report files written beside events.jsonl";
   return "";
 }
 

@@ -1,4 +1,4 @@
-// The one table of `train:` keys: the parser reads it, and `dltrain --describe` prints it.
+// The table of `train:` keys: the parser reads it, `dltrain --describe` prints it.
 #pragma once
 
 #include <functional>
@@ -6,21 +6,20 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "trainer/config/config.hpp"
 
 namespace dllaunch {
 
-// numbers, texts: a list; network: a word, or a list of layers
+// texts, numbers: a list; network: a word, or a list of layers
 enum class ValueKind { text, texts, word, integer, number, numbers, flag, network };
 
 struct Word {
-  std::string name;  // what the user types
+  std::string name;  // the name in a job file
   std::string summary;
 };
 
-/// The rows of a table of entries with a name and a summary, after `first`.
+/// Returns the entries of a table as words (name, summary), after `first`.
 template <typename Entries>
 std::vector<Word> words_of(const Entries& entries, std::vector<Word> first = {}) {
   for (const auto& entry : entries) {
@@ -29,36 +28,36 @@ std::vector<Word> words_of(const Entries& entries, std::vector<Word> first = {})
   return first;
 }
 
-/// A key that only some words of another key in its block have.
+/// For a key that exists only for some words of another key in its block.
 struct KeyChoice {
-  std::string by = {};                   // "name"; empty: there is no choice
-  nlohmann::ordered_json initial = {};   // of each word that has the key: its default there
-  std::vector<std::string> needed = {};  // words for which it must be given
+  std::string by = {};                   // "name"; empty: unconditional
+  Json initial = {};                     // for each word that has the key, its default
+  std::vector<std::string> needed = {};  // words that require the key
 };
 
 struct ConfigKey {
   std::string path;  // "optimizer.lr"
   ValueKind kind = ValueKind::text;
-  nlohmann::ordered_json initial = nullptr;  // the default
-  bool required = false;                     // has no default
+  Json initial = nullptr;  // default value
+  bool required = false;   // no default
   bool nullable = false;
-  bool launcher = false;  // written by the launcher, no part of `train:`
-  bool wide = false;      // an integer that may exceed 2^31-1
+  bool launcher = false;  // written by the launcher, not part of `train:`
+  bool wide = false;      // integer that may exceed 2^31-1
   std::optional<int> minimum = {};
   std::optional<int> above = {};  // exclusive minimum
   std::optional<int> below = {};  // exclusive maximum
-  std::optional<int> count = {};  // of numbers: exactly so many; absent: at least one
-  std::vector<Word> words = {};   // of a word; of a number: what may stand in its place
-  KeyChoice choice = {};          // such a key is nullable: null is the default
+  std::optional<int> count = {};  // length of numbers; absent: at least one
+  std::vector<Word> words = {};   // the choices of a word; alternatives to a number
+  KeyChoice choice = {};          // a key with a choice is nullable, and null is its default
   std::string description = {};
-  nlohmann::ordered_json about_words = {};  // what the launcher's checks know them by
-  std::function<void(TrainConfig&, const nlohmann::ordered_json&)> store = {};
+  Json about_words = {};  // passed to the launcher's checks
+  std::function<void(TrainConfig&, const Json&)> store = {};
 };
 
-/// In the order in which people read them.
+/// In the order of the documentation.
 const std::vector<ConfigKey>& config_keys();
 
-/// What is said of blocks: "optimizer" -> "how weights follow gradients".
+/// Returns the description of a block, such as "optimizer".
 std::string block_description(const std::string& block);
 
 }  // namespace dllaunch

@@ -6,26 +6,26 @@ std::vector<ConfigKey> fine_tuning_keys() {
   return {
       {.path = "init_from",
        .nullable = true,
-       .description = "safetensors file whose weights and statistics training begins with, by "
-                      "PyTorch's names; a resumed run goes on from its own checkpoint",
+       .description = "safetensors file with the initial weights and statistics, by PyTorch's "
+                      "names; a resumed run uses its own checkpoint",
        .store =
            [](auto& c, auto& v) {
              c.fine_tuning.init_from = v.is_null() ? "" : v.template get<std::string>();
            }},
       {.path = "init_skip",
        .kind = ValueKind::texts,
-       .initial = nlohmann::ordered_json::array(),
-       .description = "names that init_from leaves out, they begin from the seed: `fc` is "
-                      "everything below it, `*` stands for any characters, and `!` in front takes "
-                      "names out of the list again",
+       .initial = Json::array(),
+       .description = "names not loaded from init_from, which are initialised from the seed: `fc` "
+                      "includes everything below it, `*` matches any characters, and a leading `!` "
+                      "excludes names from the list",
        .store =
            [](auto& c, auto& v) {
              c.fine_tuning.init_skip = v.template get<std::vector<std::string>>();
            }},
       {.path = "freeze",
        .kind = ValueKind::texts,
-       .initial = nlohmann::ordered_json::array(),
-       .description = "parameters that stay as they are, written as in init_skip: `[layer1]`, or "
+       .initial = Json::array(),
+       .description = "parameters to freeze, in the syntax of init_skip: `[layer1]`, or "
                       "`[\"!fc\"]` for all but one layer",
        .store = [](auto& c,
                    auto& v) { c.fine_tuning.freeze = v.template get<std::vector<std::string>>(); }},

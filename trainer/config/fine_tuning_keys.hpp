@@ -1,4 +1,4 @@
-// Keys of `train:` for training that goes on from somebody else's weights.
+// The `train:` keys for fine-tuning pretrained weights.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace dllaunch {
 
 std::vector<ConfigKey> fine_tuning_keys();
 
-/// What no single key can say; empty: nothing is wrong.
+/// Checks combinations of keys. Returns one line per problem.
 std::vector<std::string> check_fine_tuning(const TrainConfig& config);
 
 }  // namespace dllaunch

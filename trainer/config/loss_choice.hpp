@@ -1,4 +1,4 @@
-// Which loss a training has: the user's, the model's, or what fits the targets.
+// Selects the loss: the user's, the model's, or one that fits the targets.
 #pragma once
 
 #include <string_view>
@@ -9,12 +9,12 @@
 
 namespace dllaunch {
 
-/// `models_own`: of `loss: auto`; empty: none. bad_request: a loss that cannot be compared with
-/// such targets, or does not have the label smoothing that is asked for.
+/// `models_own` is the model's loss for `loss: auto`; empty: none. bad_request: the loss does not
+/// fit the targets, or does not support the given label smoothing.
 Result<LossChoice> choose_loss(const TrainConfig& config, std::string_view models_own,
                                TargetKind targets);
 
-/// How good a network is told: right classes, right sets of classes, or how far values are off.
+/// Returns the kind of metrics for a loss: classes, sets of classes, or regression errors.
 TargetKind judged_as(const LossChoice& loss, TargetKind targets);
 
 }  // namespace dllaunch

@@ -6,9 +6,7 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-/// An option of optimisers: how it is written and where it is kept.
+/// An option of optimisers: its key and its storage.
 struct OptionRow {
   ConfigKey key;
   std::function<Json(const OptimizerOptions&)> get;
@@ -50,8 +48,9 @@ OptionRow below_one(OptionRow row) {
 }
 
 OptionRow betas() {
-  OptionRow row = below_one(option("betas", ValueKind::numbers, &OptimizerOptions::betas,
-                                   "how slowly the means of gradients and of their squares move"));
+  OptionRow row =
+      below_one(option("betas", ValueKind::numbers, &OptimizerOptions::betas,
+                       "decay rates of the running means of gradients and of their squares"));
   row.key.count = 2;
   return row;
 }
@@ -59,7 +58,7 @@ OptionRow betas() {
 OptionRow learning_rate_option() {
   OptionRow row =
       above_zero(number("lr", &OptimizerOptions::lr, "learning rate, before lr_schedule"));
-  row.key.words = {{"auto", "a rate at which the loss falls well, tried at the start"}};
+  row.key.words = {{"auto", "found by a learning rate range test at the start"}};
   row.key.store = [](TrainConfig& c, const Json& v) {
     c.find.lr = v.is_string();
     if (v.is_number()) c.optimizer_options.lr = v.get<double>();
@@ -77,30 +76,30 @@ std::vector<OptionRow> option_rows() {
       learning_rate_option(),
       at_least_zero(
           number("momentum", &Options::momentum, "share of the previous update that is kept")),
-      flag("nesterov", &Options::nesterov, "look ahead along the momentum"),
+      flag("nesterov", &Options::nesterov, "Nesterov momentum"),
       at_least_zero(number("weight_decay", &Options::weight_decay,
                            "times the weight, added to its gradient; adamw shrinks the weight "
-                           "itself; lars and lamb leave out biases and batch-norm")),
+                           "itself; lars and lamb exclude biases and batch normalisation")),
       betas(),
-      above_zero(number("eps", &Options::eps, "added to what is divided by")),
-      below_one(number("alpha", &Options::alpha, "how slowly the mean of squares moves")),
-      flag("centered", &Options::centered, "divide by the deviation from the mean gradient"),
-      below_one(number("rho", &Options::rho, "how slowly both means of squares move")),
+      above_zero(number("eps", &Options::eps, "added to the denominator")),
+      below_one(number("alpha", &Options::alpha, "decay rate of the running mean of squares")),
+      flag("centered", &Options::centered, "divide by the standard deviation of the gradient"),
+      below_one(number("rho", &Options::rho, "decay rate of both running means of squares")),
       at_least_zero(number("lr_decay", &Options::lr_decay,
                            "the t-th step divides the rate by 1 + (t - 1) * lr_decay")),
       above_zero(number("trust_coefficient", &Options::trust_coefficient,
-                        "size of a layer's step beside its weights, before lr")),
+                        "ratio of a layer's step to its weights, before lr")),
       flag("lr_in_momentum", &Options::lr_in_momentum,
-           "true: the paper's form, the rate inside the momentum; false: outside, the unscaled "
-           "form"),
+           "true: the rate is part of the momentum, as in the paper; false: it is applied "
+           "afterwards"),
       flag("momentum_correction", &Options::momentum_correction,
-           "when the rate changes, the momentum follows at once (Horovod); sgd's rate is outside "
-           "the momentum and needs none"),
-      above_zero(number("rmsprop_lr", &Options::rmsprop_lr, "rate of the RMSProp at the start")),
-      at_least_zero(
-          number("center_epoch", &Options::center_epoch, "epoch at which the update is half SGD")),
+           "rescale the momentum when the rate changes (Horovod); sgd applies the rate after the "
+           "momentum and needs none"),
+      above_zero(number("rmsprop_lr", &Options::rmsprop_lr, "rate of RMSProp at the start")),
+      at_least_zero(number("center_epoch", &Options::center_epoch,
+                           "epoch at which the update is half RMSProp, half SGD")),
       above_zero(number("period_epochs", &Options::period_epochs,
-                        "length of the change from RMSProp to SGD")),
+                        "length of the transition from RMSProp to SGD")),
   };
 }
 
@@ -108,7 +107,8 @@ std::string name_of(const ConfigKey& key) {
   return key.path.substr(key.path.rfind('.') + 1);
 }
 
-/// " (sgd, rmsprop: 0.01; adam: 0.001; step: required)": who has the key, and its default there.
+/// Returns " (sgd, rmsprop: 0.01; adam: 0.001; step: required)": the words with the key and its
+/// default.
 std::string who_has_it(const KeyChoice& choice) {
   std::vector<std::pair<std::string, std::string>> groups;  // value -> names
   for (const auto& [word, initial] : choice.initial.items()) {
@@ -175,7 +175,7 @@ std::vector<ConfigKey> decay_keys() {
        .kind = ValueKind::number,
        .nullable = true,
        .above = 0,
-       .description = "factor of the rate",
+       .description = "factor for the rate",
        .store = keep(&Options::gamma)},
       {.path = "lr_schedule.step_epochs",
        .kind = ValueKind::number,
@@ -187,19 +187,19 @@ std::vector<ConfigKey> decay_keys() {
        .kind = ValueKind::numbers,
        .nullable = true,
        .minimum = 0,
-       .description = "epochs at which the rate changes, rising, e.g. [30, 60, 80]",
+       .description = "epochs at which the rate changes, in ascending order, e.g. [30, 60, 80]",
        .store = keep(&Options::milestones)},
       {.path = "lr_schedule.factors",
        .kind = ValueKind::numbers,
        .nullable = true,
        .minimum = 0,
-       .description = "of the full rate from each milestone on, in place of powers of gamma",
+       .description = "factors of the full rate from each milestone on, instead of powers of gamma",
        .store = keep(&Options::factors)},
       {.path = "lr_schedule.power",
        .kind = ValueKind::number,
        .nullable = true,
        .above = 0,
-       .description = "1: a straight line; 2: slower towards the end",
+       .description = "1: linear; 2: slower towards the end",
        .store = keep(&Options::power)},
       {.path = "lr_schedule.end_lr",
        .kind = ValueKind::number,
@@ -211,13 +211,13 @@ std::vector<ConfigKey> decay_keys() {
        .kind = ValueKind::number,
        .nullable = true,
        .above = 0,
-       .description = "epochs from the end of the warm-up to end_lr; null: all there are",
+       .description = "epochs from the end of the warm-up to end_lr; null: all remaining",
        .store = keep(&Options::decay_epochs)},
       {.path = "lr_schedule.decay_rate",
        .kind = ValueKind::number,
        .nullable = true,
        .minimum = 0,
-       .description = "a step, after the warm-up, as Keras's `decay`",
+       .description = "decay per step after the warm-up, like Keras's `decay`",
        .store = keep(&Options::decay_rate)},
   };
 }
@@ -229,15 +229,15 @@ std::vector<ConfigKey> optimizer_keys() {
                                .kind = ValueKind::word,
                                .initial = "sgd",
                                .words = words_of(optimizers()),
-                               .description = "rule of the update",
+                               .description = "update rule",
                                .store = [](auto& c, auto& v) { c.optimizer = v; }}};
   std::ranges::transform(option_rows(), std::back_inserter(keys), of_optimizers);
   keys.push_back({.path = "optimizer.shard",
                   .kind = ValueKind::flag,
                   .initial = false,
                   .description =
-                      "each rank keeps the optimiser's state of its share of the weights only, "
-                      "updates that, and gets the rest from the others",
+                      "each rank keeps optimiser state only for its share of the weights, updates "
+                      "that share and receives the rest from the others (ZeRO-1)",
                   .store = [](auto& c, auto& v) { c.shard = v; }});
   return keys;
 }
@@ -248,26 +248,25 @@ std::vector<ConfigKey> schedule_keys() {
        .kind = ValueKind::word,
        .initial = "none",
        .words = words_of(lr_scalings()),
-       .description = "how the learning rate grows with the number of ranks",
+       .description = "scaling of the learning rate with the number of ranks",
        .store = [](auto& c, auto& v) { c.schedule.scaling = v; }},
       {.path = "lr_schedule.warmup_epochs",
        .kind = ValueKind::number,
        .initial = 0,
        .minimum = 0,
-       .description =
-           "epochs over which the rate climbs from lr to the scaled rate, a little each step",
+       .description = "epochs over which the rate rises from lr to the scaled rate, step by step",
        .store = [](auto& c, auto& v) { c.schedule.warmup_epochs = v; }},
       {.path = "lr_schedule.warmup_lr",
        .kind = ValueKind::number,
        .nullable = true,
        .minimum = 0,
-       .description = "rate of the first step of the warm-up, in place of lr",
+       .description = "rate of the first step of the warm-up, instead of lr",
        .store = keep(&ScheduleOptions::warmup_lr)},
       {.path = "lr_schedule.decay",
        .kind = ValueKind::word,
        .initial = "none",
        .words = words_of(lr_decays()),
-       .description = "what becomes of the rate after the warm-up",
+       .description = "schedule of the rate after the warm-up",
        .store = [](auto& c, auto& v) { c.schedule.decay = v; }}};
   std::ranges::transform(decay_keys(), std::back_inserter(keys), of_decays);
   return keys;

@@ -1,4 +1,4 @@
-// The keys of `optimizer:` and `lr_schedule:`, made of the tables of optimisers and decays.
+// The keys of `optimizer:` and `lr_schedule:`, generated from the tables of optimisers and decays.
 #pragma once
 
 #include <vector>

@@ -65,8 +65,8 @@ Result<std::int32_t> ImagePreparation::prepare(Split split, std::int64_t index, 
   return label;
 }
 
-/// Normalised first: a bilinear mean of normalised pixels is the normalised mean, and tables serve
-/// the fewest pixels.
+/// Normalises before resizing: bilinear interpolation commutes with it, and the lookup tables then
+/// apply to the fewest pixels.
 Result<std::int32_t> ImagePreparation::read(Split split, std::int64_t index, Scratch& scratch,
                                             std::span<float> image) const {
   const std::size_t plane = read_height_ * read_width_;
@@ -134,7 +134,7 @@ void ImagePreparation::cut(const ImageCut& piece, std::span<const float> from,
       const std::int64_t row = y + piece.down;
       std::fill(out, out + width, black_[c]);
       if (row < 0 || row >= height) continue;
-      const std::int64_t shift = piece.right;  // out[x] is the row's [x + shift]
+      const std::int64_t shift = piece.right;  // out[x] = row[x + shift]
       const std::int64_t begin = std::clamp<std::int64_t>(-shift, 0, width);
       const std::int64_t end = std::clamp<std::int64_t>(width - shift, 0, width);
       if (begin < end) std::copy_n(plane + row * width + begin + shift, end - begin, out + begin);

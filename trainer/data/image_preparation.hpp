@@ -1,4 +1,4 @@
-// From an image as its data set has it to what the network sees.
+// Image preparation on the CPU: normalise, resize, crop, flip.
 #pragma once
 
 #include <cstdint>
@@ -13,43 +13,43 @@
 
 namespace dllaunch {
 
-/// What is done to images beyond normalising them.
+/// Steps of preparation besides normalisation.
 struct PreparationOptions {
-  std::optional<int> image_size = {};  // height and width, pixels; absent: as the data set has them
-  // Of training images only, after the resize:
-  int crop = 0;       // black pixels put around an image, out of which a piece of its size is cut
-  bool flip = false;  // left to right, every second image
+  std::optional<int> image_size = {};  // height and width, pixels; absent: unchanged
+  // For training images only, after the resize:
+  int crop = 0;       // pixels of black padding; a piece of the image's size is cut out at random
+  bool flip = false;  // mirrors every second image, at random
   std::uint64_t seed = 1;
   std::int64_t epoch = 0;
 };
 
-/// [channels, image_size, image_size], or the data set's own shape.
+/// Returns [channels, image_size, image_size], or the data set's shape without image_size.
 ImageShape prepared_shape(const ImageShape& shape, std::optional<int> image_size);
 
-/// Reads, normalises, resizes, crops and flips. What becomes of an image follows from (seed, epoch,
-/// its index) alone: not from the rank or the thread that prepares it, nor from its place in the
-/// epoch. Used by several threads at once, each with a Scratch of its own.
+/// Reads, normalises, resizes, crops and flips images. The result depends only on (seed, epoch,
+/// image index), not on the rank, the thread or the position in the epoch. Thread-safe with one
+/// Scratch per thread.
 class ImagePreparation {
  public:
   struct Scratch {
-    std::vector<std::uint8_t> bytes;  // [channels, height, width] as read
-    std::vector<float> read;          // the same, normalised
+    std::vector<std::uint8_t> bytes;  // [channels, height, width] as stored
+    std::vector<float> read;          // the same after normalisation
     std::vector<float> resized;
     std::vector<float> row;
   };
 
-  /// `dataset` outlives this.
+  /// `dataset` must outlive this.
   ImagePreparation(const Dataset& dataset, const Normalization& normalization,
                    const PreparationOptions& options);
 
   std::size_t pixels() const { return channels_ * height_ * width_; }
 
-  /// Writes [channels, height, width] and returns the label. Any Error is the data set's.
+  /// Writes [channels, height, width] and returns the label. Errors are the data set's.
   Result<std::int32_t> prepare(Split split, std::int64_t index, Scratch& scratch,
                                std::span<float> image) const;
 
-  /// For who prepares images elsewhere, out of a data set's bytes: read(), cut_of() and the recipe
-  /// make of an image what prepare() makes of it.
+  /// For preparation outside this class, from a data set's bytes: applying recipe() and cut_of() to
+  /// Dataset::read() gives the same image as prepare().
   const std::shared_ptr<const ImageRecipe>& recipe() const { return recipe_; }
   ImageCut cut_of(Split split, std::int64_t index) const;
 
@@ -62,15 +62,15 @@ class ImagePreparation {
   const Dataset& dataset_;
   PreparationOptions options_;
   std::size_t channels_;
-  std::size_t height_;  // of what the network sees
+  std::size_t height_;  // of the prepared image
   std::size_t width_;
   std::size_t read_height_;
   std::size_t read_width_;
   std::shared_ptr<const ImageRecipe> recipe_;
-  std::vector<float> scale_;  // of floats: a pixel becomes pixel * scale + shift
+  std::vector<float> scale_;  // for float pixels: pixel * scale + shift
   std::vector<float> shift_;
-  std::vector<float> black_;  // per channel: what 0 becomes
-  std::uint64_t key_;         // of this epoch
+  std::vector<float> black_;  // per channel: the value of a black pixel
+  std::uint64_t key_;         // random key of the epoch
 };
 
 }  // namespace dllaunch

@@ -53,11 +53,11 @@ Loader::Loader(const Dataset& dataset, const Normalization& normalization,
       slices_(std::move(slices)),
       options_(options) {
   const auto workers = static_cast<std::size_t>(options.workers);
-  // The one that is read, the one that comes next, and one to work on.
+  // One being read, the next one, and one in preparation.
   ring_.resize(workers == 0 ? 1 : std::max<std::size_t>(3, 2 * workers));
   for (auto& prepared : ring_) reserve(prepared);
-  // Where the system refuses more threads, those that run do all of the work, without any next()
-  // does it: the batches are the same.
+  // If the system refuses more threads, the existing ones do all the work; without any, next() does
+  // it. The batches are the same.
   threads_.reserve(workers);
   try {
     for (std::size_t i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
@@ -109,7 +109,7 @@ void Loader::work() {
   ImagePreparation::Scratch scratch;
   std::unique_lock lock(mutex_);
   while (true) {
-    // next() still reads the batch it handed out last, hence consumed_ - 1 given back.
+    // next()'s caller still reads the last batch, so only consumed_ - 1 have been released.
     changed_.wait(lock, [this] {
       const std::size_t given_back = consumed_ == 0 ? 0 : consumed_ - 1;
       return stopping_ || claimed_ == slices_.size() || claimed_ < given_back + ring_.size();
@@ -136,7 +136,7 @@ Result<std::int32_t> Loader::prepare_image(std::int64_t index, ImagePreparation:
   return targets ? std::move(label) : std::move(targets).error();
 }
 
-/// bad_request: skipped, and nothing stands in for it.
+/// bad_request: the image was skipped and has no replacement.
 Result<std::int32_t> Loader::read_image(std::int64_t index, ImagePreparation::Scratch& scratch,
                                         const Row& row, std::vector<Error>& skipped) const {
   auto label = prepare_image(index, scratch, row);
@@ -214,7 +214,7 @@ Result<Batch> Loader::next() {
   }
   std::unique_lock lock(mutex_);
   const std::size_t mine = consumed_++;
-  changed_.notify_all();  // the previous batch is given back by this call
+  changed_.notify_all();  // this call releases the previous batch
   Prepared& prepared = ring_[mine % ring_.size()];
   changed_.wait(lock, [&] { return claimed_ > mine && prepared.ready; });
   const Prepared& following = ring_[(mine + 1) % ring_.size()];

@@ -1,4 +1,5 @@
-// Batches, prepared ahead of the training thread.
+// Turns a data set into batches: sampling, loading and preparing images, ahead of the training.
+// Knows nothing about models or losses, nor how a data set stores its images.
 #pragma once
 
 #include <condition_variable>
@@ -21,72 +22,72 @@
 
 namespace dllaunch {
 
-/// What an executable says of the images that it wants; absent, or nullptr from `memory`: prepared
-/// ones, in any memory.
+/// What an executable accepts as images. If absent, or if `memory` returns nullptr, batches hold
+/// prepared images in ordinary memory.
 struct ImageDestination {
   std::function<std::shared_ptr<std::byte>(std::size_t bytes)> memory = {};
   std::function<bool(const ImageRecipe&)> takes_bytes = {};
 };
-/// nullptr: of none. The executable must outlive it.
+/// Returns an empty destination for nullptr. The executable must outlive it.
 ImageDestination destination_of(Executable* executable);
 
-/// Are images only read, and handed out as bytes, since whoever gets them prepares them?
+/// Returns whether images are passed through as bytes because the backend prepares them.
 bool only_reads(const Dataset& dataset, const ImagePreparation& preparation,
                 const ImageDestination& destination);
 
 struct LoaderOptions {
   Split split = Split::train;
-  int workers = 2;        // at most; 0: next() does the work itself
-  int batch_size = 1;     // images a batch has room for
-  bool skip_bad = false;  // goes on without bad images
+  int workers = 2;        // at most; 0: next() does the work
+  int batch_size = 1;     // capacity of a batch, images
+  bool skip_bad = false;  // continue without bad images
   PreparationOptions preparation = {};
   ImageDestination destination = {};
 };
 
-/// Reads and prepares slices of an order, and hands them out in that order whatever the number
-/// of workers. At most two batches a worker wait at any time. Destroying it at any moment is fine.
-/// Images that are bytes are only read where who takes them prepares them.
+/// Reads and prepares slices of an order and returns them in that order, whatever the number of
+/// workers. At most two batches per worker are ready at any time. May be destroyed at any time.
+/// Images are passed through as bytes if the backend prepares them.
 ///
-/// A bad training image (bad_request) that is skipped is replaced by the next good one of the data
-/// set, so that batches stay whole; a bad validation image is left out. Both follow from the data
-/// alone, on whatever rank.
+/// With skip_bad, a bad training image (bad_request) is replaced by the next good one of the data
+/// set, which keeps batches full; a bad validation image is left out. Both depend only on the data,
+/// not on the rank.
 class Loader {
  public:
-  /// Position p of a slice is image order[p]; with an empty order it is image p.
-  /// `dataset` must outlive the loader.
+  /// Position p of a slice is image order[p]; if `order` is empty, image p. `dataset` must outlive
+  /// the loader.
   Loader(const Dataset& dataset, const Normalization& normalization,
          std::vector<std::int64_t> order, std::vector<Slice> slices, LoaderOptions options);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next slice's images; valid until the following call. Call at most once per slice.
-  /// Any Error is the data set's, and comes at its slice's turn.
+  /// Returns the images of the next slice, valid until the next call. Call at most once per slice.
+  /// Errors are the data set's, reported with the slice they belong to.
   Result<Batch> next();
 
-  /// Was the latest call's Error memory that the system refused?
+  /// True if the last Error of next() was a failed memory allocation.
   bool out_of_memory() const { return out_of_memory_; }
 
-  /// Why images of the batches handed out since the latest call were skipped, one Error each.
+  /// Returns one Error for each image skipped in batches returned since the previous call.
   std::vector<Error> take_skipped() { return std::exchange(skipped_, {}); }
 
  private:
   struct Prepared {
     std::shared_ptr<std::byte> memory;
-    std::span<float> images;         // or:
-    std::span<std::uint8_t> pixels;  // [batch_size, channels, height, width] as read
+    std::span<float> images;         // prepared, or:
+    std::span<std::uint8_t> pixels;  // [batch_size, channels, height, width] as stored
     std::span<ImageCut> cuts;        // [batch_size]
-    ByteImages bytes;                // of those, the present ones
+    ByteImages bytes;                // view of `pixels` and `cuts` without absent images
     std::vector<std::int32_t> labels;
-    std::vector<float> targets;  // [batch_size, row]; empty where labels say all
+    std::vector<float> targets;  // [batch_size, classes]; empty if labels suffice
     int count = 0;
     bool ready = false;
     std::optional<Error> error;
-    bool out_of_memory = false;  // is what the error says
+    bool out_of_memory = false;  // why `error` is set
     std::vector<Error> skipped;
   };
 
-  /// Where an image goes, prepared or as it is, and what is known of it.
+  /// The destination of one image, prepared or as bytes, and of its targets.
   struct Row {
     std::span<float> image;
     std::span<std::uint8_t> pixels;
@@ -107,23 +108,23 @@ class Loader {
 
   const Dataset& dataset_;
   ImagePreparation preparation_;
-  bool only_reads_;      // images are handed out as bytes
-  std::size_t targets_;  // numbers of an image beside its label
-  std::int64_t images_;  // of the split
+  bool only_reads_;      // images are passed through as bytes
+  std::size_t targets_;  // numbers per image besides the label
+  std::int64_t images_;  // in the split
   std::vector<std::int64_t> order_;
   std::vector<Slice> slices_;
   LoaderOptions options_;
 
-  // Slice i is prepared in ring_[i % size], once slice i - size has been given back.
+  // Slice i is prepared in ring_[i % size] after slice i - size was released.
   std::vector<Prepared> ring_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t claimed_ = 0;   // slices taken by workers
-  std::size_t consumed_ = 0;  // slices handed out by next()
+  std::size_t consumed_ = 0;  // slices returned by next()
   bool stopping_ = false;
   bool out_of_memory_ = false;
   std::vector<Error> skipped_;
-  ImagePreparation::Scratch scratch_;  // of next() when it does the work itself
+  ImagePreparation::Scratch scratch_;  // for next() without workers
   std::vector<std::thread> threads_;
 };
 

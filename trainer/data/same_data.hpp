@@ -1,4 +1,4 @@
-// Whether all ranks read the same data: a path may lead elsewhere on another node.
+// Checks that all ranks read the same data: a path may differ between nodes.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace dllaunch {
 
-/// What must be alike, for check_same_table(): sizes, classes, names and labels, normalisation.
+/// Returns the rows for check_same_table(): sizes, classes, names and labels, normalisation.
 std::vector<std::string> data_rows(const Dataset& dataset, const Normalization& normalization);
 
-/// Collective. bad_request on every rank: names what differs, and where.
+/// Collective. bad_request on every rank names what differs, and on which rank.
 Result<Ok> check_same_data(Communicator& communicator, const Dataset& dataset,
                            const Normalization& normalization);
 

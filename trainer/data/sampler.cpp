@@ -10,8 +10,8 @@
 namespace dllaunch {
 namespace {
 
-/// The first of [0, count) that belongs to part `index` of `parts`; parts differ by at most one.
-/// Written without the product count * index, which could wrap.
+/// Returns the first of [0, count) in part `index` of `parts`. Parts differ by at most one. Avoids
+/// the product count * index, which could overflow.
 std::int64_t part_begin(std::int64_t count, int parts, int index) {
   return count / parts * index + count % parts * index / parts;
 }

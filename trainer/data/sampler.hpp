@@ -1,4 +1,4 @@
-// Which images each rank sees in each step: pure functions of (seed, epoch, rank, size).
+// Which images each rank sees in each step, as pure functions of (seed, epoch, rank, size).
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,12 @@
 
 namespace dllaunch {
 
-/// How a step is cut into pieces.
+/// How a step is divided between ranks and micro-batches.
 struct StepShape {
   int ranks = 1;
-  int batch_size = 1;    // images of a micro-batch at most
-  int accumulate = 1;    // micro-batches of a rank at most
-  bool in_step = false;  // all ranks have as many micro-batches, some of which may be empty
+  int batch_size = 1;    // largest micro-batch, images
+  int accumulate = 1;    // micro-batches per rank, at most
+  bool in_step = false;  // every rank has the same number of micro-batches, some possibly empty
 
   std::int64_t global_batch() const {
     return std::int64_t{ranks} * std::int64_t{batch_size} * std::int64_t{accumulate};
@@ -24,30 +24,30 @@ struct Slice {
   int count = 0;
 };
 
-/// The order in which an epoch visits the images 0 .. images-1: a permutation by Fisher and Yates
-/// with random.hpp's numbers, the same on every machine.
+/// Returns the order in which an epoch visits images 0 .. images-1: a Fisher-Yates permutation with
+/// the generator of random.hpp, identical on every machine.
 std::vector<std::int64_t> epoch_order(std::uint64_t seed, std::int64_t epoch, std::int64_t images);
 
-/// Steps of an epoch; the last one may be smaller than the others.
+/// Returns the number of steps in an epoch. The last one may be smaller.
 std::int64_t steps_per_epoch(std::int64_t images, const StepShape& shape);
 
-/// Images of the step that starts at `position`, over all ranks.
+/// Returns the images of the step that starts at `position`, over all ranks.
 std::int64_t step_images(std::int64_t images, const StepShape& shape, std::int64_t position);
 
-/// The micro-batches of `rank` in that step: at least one, which may be empty; with `in_step` as
-/// many as the rank with the largest share has.
+/// Returns the micro-batches of `rank` in that step: at least one, possibly empty; with `in_step`,
+/// as many as the rank with the largest share has.
 ///
-/// A step covers the next global_batch() positions, rank after rank; so which images it holds does
-/// not depend on how ranks, batch_size and accumulate make up their product. A last, smaller step
-/// is dealt as evenly as possible: shares differ by at most one image.
+/// A step covers the next global_batch() positions, rank by rank, so its images depend only on the
+/// product of ranks, batch_size and accumulate. A smaller last step is divided evenly: shares
+/// differ by at most one image.
 std::vector<Slice> deal_step(std::int64_t images, const StepShape& shape, std::int64_t position,
                              int rank);
 
-/// The micro-batches of `rank` in all steps from `position` to the end of the epoch.
+/// Returns the micro-batches of `rank` in all steps from `position` to the end of the epoch.
 std::vector<Slice> deal_epoch(std::int64_t images, const StepShape& shape, std::int64_t position,
                               int rank);
 
-/// The batches of `rank` in a validation over `images` images, each of them once over all ranks.
+/// Returns the batches of `rank` in a validation. The ranks together cover each image once.
 std::vector<Slice> deal_validation(std::int64_t images, const StepShape& shape, int rank);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// Bad images that training goes on without: each rank says which, rank 0 how many.
+// Counts and reports skipped bad images: each rank names its own, rank 0 has the total.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace dllaunch {
 
 class SkippedImages {
  public:
-  /// `warn` hears of the first ten different ones of this rank.
+  /// `warn` gets the first ten distinct bad images of this rank.
   explicit SkippedImages(Say warn) : warn_(std::move(warn)) {}
 
   void add(const std::vector<Error>& skipped);
 
-  /// Collective: how many all ranks have added since the latest call.
+  /// Collective. Returns the number of images added on all ranks since the previous call.
   std::int64_t take_sum(Communicator& communicator);
 
  private:
@@ -28,7 +28,7 @@ class SkippedImages {
   std::int64_t count_ = 0;
 };
 
-/// ", 3 bad images skipped", or nothing when there are none.
+/// Returns ", 3 bad images skipped", or "" for none.
 std::string render_skipped(std::int64_t skipped);
 
 }  // namespace dllaunch

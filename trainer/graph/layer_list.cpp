@@ -14,8 +14,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 enum class LayerValue { count, counts, part, flag, units };
 
 /// counts: one number for all axes, or one for each of a volume's.

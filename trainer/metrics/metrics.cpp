@@ -17,7 +17,7 @@ std::size_t cells_of_matrix(int classes) {
   return static_cast<std::size_t>(classes) * static_cast<std::size_t>(classes);
 }
 
-/// How many logits come before that of `label`: 0 is the answer.
+/// Returns the rank of `label` among the logits; 0 is the prediction.
 std::ptrdiff_t place_of(std::span<const double> row, std::size_t label) {
   const auto split = row.begin() + static_cast<std::ptrdiff_t>(label);
   const double own = *split;

@@ -1,4 +1,5 @@
-// How often a classifier is right: whole numbers, so that ranks add them up exactly.
+// Metrics of predictions: accuracy, confusion, regression errors, summed over ranks.
+// Knows nothing about networks, data sets or reports. Counts are integers, so sums are exact.
 #pragma once
 
 #include <cstddef>
@@ -11,55 +12,56 @@
 
 namespace dllaunch {
 
-/// Of one class, over all images.
+/// Counts of one class over all images.
 struct ClassCounts {
-  std::int64_t actual = 0;     // images that have it
-  std::int64_t predicted = 0;  // images that were given it
-  std::int64_t hit = 0;        // both
+  std::int64_t actual = 0;     // images of this class
+  std::int64_t predicted = 0;  // images predicted as this class
+  std::int64_t hit = 0;        // images of this class predicted as it
 
-  /// hit / predicted, hit / actual, and their harmonic mean 2 hit / (predicted + actual). Absent
-  /// where the denominator is 0.
+  /// hit / predicted, hit / actual, and their harmonic mean 2 hit / (predicted + actual). nullopt
+  /// if the denominator is 0.
   std::optional<double> precision() const;
   std::optional<double> recall() const;
   std::optional<double> f1() const;
 };
 
-/// Counts over images, whatever their order and however ranks share them.
+/// Classification counts. The result does not depend on the order of images or their distribution
+/// over ranks.
 class Metrics {
  public:
   static constexpr int top = 5;
-  /// More classes have no confusion matrix: this one has 8 MiB.
+  /// Above this there is no confusion matrix; at this size it takes 8 MiB.
   static constexpr int most_classes_of_matrix = 1024;
 
-  /// `sets`: images have any number of classes.
+  /// `sets`: multi-label, images have any number of classes.
   explicit Metrics(int classes, bool sets = false);
 
-  /// Images with one class each: logits [images, classes], labels [images]. The first of equal
-  /// largest logits is the answer; a row that holds a NaN has none.
+  /// Adds images with one class each: logits [images, classes], labels [images]. The prediction is
+  /// the first of the largest logits; a row with a NaN has no prediction.
   void add(std::span<const double> logits, std::span<const std::int32_t> labels);
 
-  /// Images with any number of classes: targets [images, classes], 0 or 1. A class is given where
-  /// its logit is above 0, a probability above one half.
+  /// Adds multi-label images: targets [images, classes], 0 or 1. A class is predicted if its logit
+  /// is above 0, which is a probability above one half.
   void add_multi_label(std::span<const double> logits, std::span<const float> targets);
 
-  /// Collective: every rank ends with the sums over all of them.
+  /// Collective. Every rank gets the sums over all ranks.
   void sum_over_ranks(Communicator& communicator);
 
   int classes() const { return classes_; }
   std::int64_t images() const { return counts_[0]; }
-  /// Of images with every class right. Absent without images.
+  /// Share of images with every class right. nullopt without images.
   std::optional<double> accuracy() const;
-  /// Of images whose class is among the five largest logits. Absent where that says nothing: for
-  /// five classes or fewer, and for images with several classes.
+  /// Share of images whose class is among the five largest logits. nullopt with five classes or
+  /// fewer and for multi-label images.
   std::optional<double> top5_accuracy() const;
-  /// 2 hits / (predicted + actual), all classes together. Equals accuracy for one class an image.
+  /// 2 hits / (predicted + actual) over all classes. Equals accuracy() with one class per image.
   std::optional<double> f1_micro() const;
-  /// Mean of f1() over the classes that any image has or was given.
+  /// Mean of f1() over the classes that occur as actual or predicted.
   std::optional<double> f1_macro() const;
   ClassCounts of_class(int number) const;
-  /// Images of class `actual` that were given `predicted`.
+  /// Number of images of class `actual` that were predicted as `predicted`.
   std::int64_t confused(int actual, int predicted) const;
-  /// There is a matrix: one class an image, and not too many classes.
+  /// True with one class per image and at most most_classes_of_matrix classes.
   bool has_matrix() const { return !multi_label_ && classes_ <= most_classes_of_matrix; }
 
  private:
@@ -68,7 +70,7 @@ class Metrics {
 
   int classes_;
   bool multi_label_;
-  // Images, right ones, right ones among five, three counts of each class, the matrix row by row.
+  // Images, correct ones, correct in top 5, three counts per class, the matrix row by row.
   std::vector<std::int64_t> counts_;
 };
 

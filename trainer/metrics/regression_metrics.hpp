@@ -1,4 +1,4 @@
-// How far outputs are from the values they should have.
+// Mean absolute and mean squared error.
 #pragma once
 
 #include <array>
@@ -9,21 +9,21 @@
 
 namespace dllaunch {
 
-/// Sums over images in double: of several ranks the last bits depend on how images are shared.
+/// Sums over images in double. The last bits depend on how images are distributed over ranks.
 class RegressionMetrics {
  public:
-  /// outputs and targets [images, width].
+  /// outputs and targets: [images, width].
   void add(std::span<const double> outputs, std::span<const float> targets);
 
-  /// Collective: every rank ends with the sums over all of them.
+  /// Collective. Every rank gets the sums over all ranks.
   void sum_over_ranks(Communicator& communicator);
 
-  /// Means over images and outputs. Absent without images.
+  /// Mean over images and outputs. nullopt without images.
   std::optional<double> mean_absolute_error() const;
   std::optional<double> mean_squared_error() const;
 
  private:
-  std::array<double, 3> sums_{};  // numbers, absolute errors, squared errors
+  std::array<double, 3> sums_{};  // count, absolute errors, squared errors
 };
 
 }  // namespace dllaunch

@@ -1,5 +1,5 @@
-// AlexNet (Krizhevsky et al. 2012) with batch normalisation in place of response normalisation, as
-// in work on large batches (You et al. 2017), its convolutions not split into two groups.
+// AlexNet (Krizhevsky et al. 2012) with batch normalisation instead of response normalisation,
+// as in work on large batches (You et al. 2017), and with ungrouped convolutions.
 // 227x227x3 and 1,000 classes: 62,379,720 parameters.
 #include "trainer/graph/graph.hpp"
 #include "trainer/models/models.hpp"
@@ -7,9 +7,9 @@
 namespace dllaunch {
 namespace {
 
-/// A convolution, its normalisation and ReLU: number `i` of five.
+/// Adds convolution `i` of five with its normalisation and ReLU.
 void add_convolution(GraphBuilder& net, int i, Conv2d convolution) {
-  convolution.bias = false;  // the normalisation has one
+  convolution.bias = false;  // redundant before normalisation
   convolution.initial = Initial::he_normal;
   const std::string number = std::to_string(i);
   net.add("conv" + number, convolution);

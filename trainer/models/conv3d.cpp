@@ -1,6 +1,6 @@
-// Small cubes cut out of a hyperspectral image, classified by their middle pixel (Lange, Cavallaro,
+// Classifies the centre pixel of small cubes cut out of a hyperspectral image (Lange, Cavallaro,
 // Goetz, Erlingsson, Riedel 2018): three convolutions along height, width and bands, two dense
-// layers. The channels of an image are the bands of a cube, one value each.
+// layers. The input's channels are the spectral bands.
 // 9x9 pixels, 220 bands, 58 classes: 7,809,306 parameters.
 #include "trainer/graph/graph.hpp"
 #include "trainer/models/models.hpp"

@@ -1,5 +1,5 @@
-// LeNet-5 (LeCun et al. 1998) in its usual modern reading: tanh and average pooling as in the
-// paper, every feature map connected to all of the layer before, plain dense logits at the end.
+// LeNet-5 (LeCun et al. 1998) in its usual modern form: tanh and average pooling as in the paper,
+// full connections between feature maps, and a dense layer of logits at the end.
 // 28x28x1 and 10 classes: 61,706 parameters.
 #include "trainer/graph/graph.hpp"
 #include "trainer/models/models.hpp"

@@ -1,4 +1,5 @@
-// The networks that a job file can name.
+// The networks that a job file can name: functions from image shape and classes to a Graph.
+// Knows nothing about how a graph is computed or trained.
 #pragma once
 
 #include <span>
@@ -9,12 +10,13 @@
 
 namespace dllaunch {
 
-/// One line per model; the build writes the table from dllaunch_models() in trainer/CMakeLists.txt.
+/// One row per model. The build generates the table from dllaunch_models() in
+/// trainer/CMakeLists.txt.
 struct ModelEntry {
-  std::string_view name;  // what the user types
+  std::string_view name;  // the name in a job file
   std::string_view summary;
   Result<Graph> (*build)(const ImageShape& image, int classes);
-  std::string_view loss = {};  // of `loss: auto`; empty: what fits the targets
+  std::string_view loss = {};  // for `loss: auto`; empty: chosen by the kind of targets
 };
 std::span<const ModelEntry> models();
 

@@ -1,4 +1,4 @@
-// Keras's ResNet152V2. 128x128x3 and 10 classes: 58,208,394 parameters that are trained.
+// Keras's ResNet152V2. 128x128x3 and 10 classes: 58,208,394 trained parameters.
 #include "trainer/models/models.hpp"
 #include "trainer/models/resnet_v2.hpp"
 

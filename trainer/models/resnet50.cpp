@@ -1,6 +1,6 @@
-// ResNet-50 (He et al. 2015) in its v1.5 form, which strides in the 3x3 convolution of a block, not
-// in its first. Nodes are named so that parameters and buffers have torchvision's names: its
-// checkpoints load there and here. 224x224x3 and 1,000 classes: 25,557,032 parameters.
+// ResNet-50 (He et al. 2015) in its v1.5 form, with the stride in a block's 3x3 convolution instead
+// of its first. Parameters and buffers have torchvision's names, so checkpoints are
+// interchangeable. 224x224x3 and 1,000 classes: 25,557,032 parameters.
 #include "trainer/models/resnet50.hpp"
 
 #include <utility>
@@ -21,10 +21,10 @@ Conv2d convolution(int channels, int kernel, int stride) {
           .initial = Initial::he_normal};
 }
 
-/// Returns the index of the block's output. `width` channels inside, four times as many outside.
+/// Returns the index of the block's output, which has four times `width` channels.
 int add_bottleneck(GraphBuilder& net, const std::string& name, int x, int width, int stride,
                    bool project) {
-  // The shortcut first, so that the addition follows the normalisation that it may be fused with.
+  // The shortcut comes first: the addition then directly follows the normalisation it fuses with.
   int shortcut = x;
   if (project) {
     net.add(name + ".downsample.0", convolution(expansion * width, 1, stride), x);

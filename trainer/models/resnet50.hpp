@@ -1,4 +1,4 @@
-// ResNet-50 under whatever name.
+// ResNet-50 with a configurable model name.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Keras's ResNet50V2. 128x128x3 and 10 classes: 23,539,850 parameters that are trained.
+// Keras's ResNet50V2. 128x128x3 and 10 classes: 23,539,850 trained parameters.
 #include "trainer/models/models.hpp"
 #include "trainer/models/resnet_v2.hpp"
 

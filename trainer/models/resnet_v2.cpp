@@ -13,7 +13,7 @@ int add_norm_and_relu(GraphBuilder& net, const std::string& name, int x) {
   return net.add(name + "_relu", Relu{});
 }
 
-/// Returns the index of the block's output. `width` channels inside, four times as many outside.
+/// Returns the index of the block's output, which has four times `width` channels.
 int add_block(GraphBuilder& net, const std::string& name, int x, int width, int stride,
               bool project) {
   const int active = add_norm_and_relu(net, name + "_preact", x);

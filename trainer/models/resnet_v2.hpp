@@ -1,4 +1,4 @@
-// What the residual networks of the second kind share.
+// The common part of the ResNet v2 models.
 #pragma once
 
 #include <array>
@@ -8,9 +8,9 @@
 
 namespace dllaunch {
 
-/// Batch normalisation before each convolution (He et al. 2016), in the form and with the layer
-/// names of keras.applications: the last block of a stage strides, not the first of the next.
-/// `blocks`: of each of the four stages.
+/// Batch normalisation before each convolution (He et al. 2016), with the structure and layer names
+/// of keras.applications: the last block of a stage has the stride, not the first block of the
+/// next. `blocks` is the number of blocks in each of the four stages.
 Result<Graph> build_resnet_v2(std::string model, const std::array<int, 4>& blocks,
                               const ImageShape& image, int classes);
 

@@ -15,7 +15,7 @@ DType type_of(const Buffer& buffer, const Executable& executable) {
   return buffer.type == DType::i64 ? DType::i64 : executable.dtype();
 }
 
-/// As a tensor of that type would give it back.
+/// Rounds as storing in a tensor of that type would.
 double rounded(double value, DType type) {
   if (type == DType::i64) return std::nearbyint(value);
   return type == DType::f64 ? value : static_cast<double>(static_cast<float>(value));

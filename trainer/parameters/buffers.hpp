@@ -1,5 +1,5 @@
-// What a network keeps beside its weights (running means and variances): in checkpoints, and the
-// same on every rank where others look at it.
+// The non-trained state of a network (running means and variances): initialisation, checkpoint
+// tensors and synchronisation between ranks.
 #pragma once
 
 #include <span>
@@ -12,21 +12,23 @@
 
 namespace dllaunch {
 
-/// As the graph says they start.
+/// Sets every buffer to the initial value in the graph.
 void initialise_buffers(const Graph& graph, Executable& executable);
 
-/// Plain and dense, named "bn1.running_mean"; counts are i64, the rest has the executable's dtype.
+/// Returns dense tensors named like "bn1.running_mean". Counts are i64, the rest has the
+/// executable's dtype.
 std::vector<Tensor> buffer_tensors(const Graph& graph, const Executable& executable);
 
-/// Sets the buffers from those of `tensors` that bear their names, and removes these: what is left
-/// are parameters. bad_request: one that is missing or of another type or shape, by name.
+/// Sets the buffers from the tensors of the same names and removes those from `tensors`, which
+/// leaves the parameters. bad_request names a tensor that is missing or has the wrong type or
+/// shape.
 Result<Ok> take_buffers(const Graph& graph, Executable& executable, std::vector<Tensor>& tensors);
 
-/// Collective: every rank ends with the mean over ranks, rounded to what a checkpoint holds; counts
-/// to whole ones. Each rank saw other images, so each has other statistics until then.
+/// Collective. Every rank gets the mean over ranks, rounded to the checkpoint's type; counts to
+/// integers. Until then ranks differ, since each has seen other images.
 void average_buffers(const Graph& graph, Executable& executable, Communicator& communicator);
 
-/// Collective: every rank ends with rank 0's.
+/// Collective. Every rank gets rank 0's buffers.
 void broadcast_buffers(const Graph& graph, Executable& executable, Communicator& communicator);
 
 }  // namespace dllaunch

@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// "missing: a, b and 7 more"; at most so many that all kinds together fit on a screen.
+/// Returns "missing: a, b and 7 more", short enough that all kinds together fit on a screen.
 std::string first_of(std::string_view kind, const std::vector<std::string>& items) {
   constexpr std::size_t most = 5;
   const std::size_t shown_items = std::min(items.size(), most);
@@ -25,12 +25,12 @@ std::string first_of(std::string_view kind, const std::vector<std::string>& item
   return text;
 }
 
-/// Names by what is wrong with them.
+/// Names grouped by what is wrong with them.
 struct Misfits {
   std::vector<std::string> missing;
   std::vector<std::string> unexpected;
-  std::vector<std::string> unfit;   // of another shape or type, with both
-  std::vector<std::string> layers;  // of those, each once: "fc"
+  std::vector<std::string> unfit;   // wrong shape or type, with both
+  std::vector<std::string> layers;  // layers of those, without duplicates: "fc"
 
   bool none() const { return missing.empty() && unexpected.empty() && unfit.empty(); }
 
@@ -52,9 +52,10 @@ struct Misfits {
     constexpr std::size_t few = 3;
     const bool classifier = missing.empty() && unexpected.empty() && layers.size() <= few;
     return {ErrorKind::bad_request, fmt::format("{}", fmt::join(parts, "; ")),
-            classifier ? fmt::format("train.init_skip: [{}] leaves that out: it begins anew",
-                                     fmt::join(layers, ", "))
-                       : "names that train.init_skip lists are left out"};
+            classifier
+                ? fmt::format("train.init_skip: [{}] skips it and initialises it from the seed",
+                              fmt::join(layers, ", "))
+                : "names listed in train.init_skip are skipped"};
   }
 };
 

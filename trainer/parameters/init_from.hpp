@@ -1,4 +1,4 @@
-// Training that begins with weights from elsewhere: of a safetensors file, by name.
+// Initialises weights from a safetensors file, by tensor name (`init_from`).
 #pragma once
 
 #include <filesystem>
@@ -13,22 +13,22 @@
 
 namespace dllaunch {
 
-/// What became of the tensors of a file.
+/// The result of take_tensors().
 struct TakenTensors {
   std::size_t taken = 0;
-  std::vector<std::string> left_out;  // names of the model, as `skip` asks
+  std::vector<std::string> left_out;  // the model's names that were not loaded because of `skip`
 };
 
-/// Puts the file's numbers in place of the model's, by name, in the model's types. Names that
-/// `skip` selects (name_patterns.hpp) stay as they are in `model` and may be missing or of any
-/// shape in `file`. So may counts (i64): PyTorch before 0.4.1 had none.
-/// bad_request: missing, unexpected and unfit names, the first ones of each; a pattern that means
-/// none. `model` is then as it was.
+/// Replaces the model's values by the file's, matched by name and converted to the model's types.
+/// Names selected by `skip` (name_patterns.hpp) keep their values and may be missing in `file` or
+/// have another shape. Counts (i64) may be missing too: PyTorch before 0.4.1 did not write them.
+/// bad_request lists the first few missing, unexpected and mismatched names, or a pattern that
+/// matches no name; `model` is then unchanged.
 Result<TakenTensors> take_tensors(std::vector<Tensor>& model, std::vector<Tensor> file,
                                   std::span<const std::string> skip);
 
-/// Parameters and buffers as in `file`. Returns a line for people about it.
-/// bad_request: a file that is missing or is none of safetensors, and as take_tensors().
+/// Sets parameters and buffers from `file`. Returns a line for the log. bad_request if the file is
+/// missing or not in safetensors format, or as for take_tensors().
 Result<std::string> initialise_from(const std::filesystem::path& file,
                                     std::span<const std::string> skip, const Graph& graph,
                                     Executable& executable, ParameterArenas& arenas);

@@ -15,8 +15,8 @@
 namespace dllaunch {
 namespace {
 
-/// Pieces cut into parts that threads take one by one. Every number is updated by itself, so where
-/// the cuts are makes no difference.
+/// Splits an update into parts for the threads of a pool. Elements are independent, so the split
+/// does not change the result.
 class SharedUpdate {
  public:
   explicit SharedUpdate(std::size_t bytes_each) : bytes_each_(bytes_each) {}
@@ -49,7 +49,7 @@ class SharedUpdate {
 
   std::size_t bytes_each_;
   std::vector<ParameterUpdate> parts_;
-  std::vector<std::size_t> first_state_;  // of each part, in states_
+  std::vector<std::size_t> first_state_;  // offset of each part in states_
   std::vector<void*> states_;
 };
 
@@ -101,7 +101,7 @@ ParameterArenas::Memory ParameterArenas::allocate(std::size_t bytes) const {
   return {std::move(memory), {first, bytes}};
 }
 
-/// Memory that collectives are about.
+/// Allocates memory for collectives.
 ParameterArenas::Memory ParameterArenas::allocate_reduced(std::size_t bytes) const {
   const bool alone = device_ != nullptr && communicator_.memory() == MemorySpace::host;
   return alone ? allocate(bytes) : Memory{nullptr, communicator_.allocate(bytes)};
@@ -123,7 +123,8 @@ ParameterArenas::ParameterArenas(Executable& executable, Communicator& communica
       shard_(arenas.shard),
       trained_(executable.slots().size(), true) {
   DeviceArenas* const device = executable.device_arenas();
-  // Of one rank only solo looks at nothing; the others copy their own part too.
+  // Even with one rank, every communicator but solo reads the buffer, so it must be able to reach
+  // it.
   const bool reachable = communicator.name() == "solo" || communicator.memory() == MemorySpace::gpu;
   if (device != nullptr && arenas.on_device && reachable) {
     device_optimizer_ = device->optimizer(optimizer, options, layout_, one_dimensional(executable));
@@ -166,7 +167,7 @@ void ParameterArenas::initialise(const Graph& graph, std::uint64_t seed) {
     narrow(values, layout_.type, plain.data());
     executable_.from_plain(i, plain.data(), layout_.at(weights_[0].bytes, i));
   }
-  malloc_trim(0);  // what the largest parameters took beside the arenas
+  malloc_trim(0);  // return the space of the largest parameters to the system
 }
 
 void ParameterArenas::freeze(const Graph& graph) {
@@ -177,7 +178,7 @@ void ParameterArenas::freeze(const Graph& graph) {
 }
 
 std::vector<Bucket> ParameterArenas::plan(double bucket_bytes) const {
-  // A small first bucket starts early, large ones use the network well.
+  // A small first bucket starts the reduction early; large ones use the network well.
   constexpr std::size_t first_bytes = std::size_t{1} << 20;
   const double whole = static_cast<double>(layout_.bytes());
   const auto bytes = static_cast<std::size_t>(std::min(bucket_bytes, whole));
@@ -194,7 +195,7 @@ std::size_t ParameterArenas::state_bytes() const {
   return states_.size() * own_elements() * bytes_of(layout_.type);
 }
 
-/// States of own parts lie one after the other.
+/// Returns this rank's parts; their states are stored one after the other.
 std::vector<ParameterArenas::Own> ParameterArenas::own_parts() const {
   if (!shard_) return {{.range = {0, layout_.total}}};
   std::vector<Own> own;
@@ -240,7 +241,7 @@ void ParameterArenas::gather_states() {
   }
 }
 
-/// Each rank takes its parts of what rank 0 has in all_states_: nothing there is all zero.
+/// Sends each rank its parts of rank 0's all_states_; an empty one stands for zeros.
 void ParameterArenas::broadcast_states() {
   const std::size_t size = bytes_of(layout_.type);
   const auto own = own_parts();
@@ -294,7 +295,7 @@ void ParameterArenas::visit_pieces(const Own& own, Visit visit) {
   }
 }
 
-/// What is updated of this part, in pieces as long as can be: only frozen parameters cut it.
+/// Returns the trained pieces of this part, as long as possible: only frozen parameters split it.
 std::vector<ParameterArenas::Own> ParameterArenas::trained_runs(const Own& own) const {
   std::vector<Own> runs;
   std::size_t from = own.range.offset;
@@ -329,7 +330,7 @@ void ParameterArenas::visit_runs(const Own& own, Visit visit) {
   }
 }
 
-/// Every slot's sums of squares, of which each rank adds up its own pieces.
+/// Computes every slot's sums of squares. Each rank adds its own pieces.
 void ParameterArenas::measure(const StepInfo& now) {
   sums_.assign(layout_.offset.size(), {});
   for (const Own& own : own_parts()) {

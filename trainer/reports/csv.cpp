@@ -18,7 +18,7 @@ std::string row_of(const std::vector<std::string>& fields) {
   return fmt::format("{}\n", fmt::join(fields, ","));
 }
 
-/// Of a row that has as many fields as the header and begins with a whole number.
+/// Returns the epoch of a complete row: as many fields as the header, the first an integer.
 std::optional<std::int64_t> epoch_of(std::string_view row, std::string_view header) {
   if (std::ranges::count(row, ',') != std::ranges::count(header, ',')) return std::nullopt;
   const std::string_view field = row.substr(0, row.find(','));

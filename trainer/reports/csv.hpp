@@ -1,4 +1,4 @@
-// Tables of a run for spreadsheets and pandas (RFC 4180).
+// CSV files of a run for spreadsheets and pandas (RFC 4180).
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,31 @@
 
 namespace dllaunch {
 
-/// Quoted where it must be.
+/// Returns `text`, quoted if necessary.
 std::string csv_field(std::string_view text);
-/// Reads back as the same double; NA where there is none, as Keras's CSVLogger has it.
+/// Returns the shortest text that reads back as the same double; "NA" if absent, like Keras's
+/// CSVLogger.
 std::string csv_field(std::optional<double> number);
 
-/// A row for each class an image has, a column for each it was given; metrics.has_matrix().
+/// Returns the confusion matrix: a row per actual class, a column per predicted class. Requires
+/// metrics.has_matrix().
 std::string render_confusion(const Metrics& metrics, std::span<const std::string> class_names);
-/// A row for each class: class, images, predicted, precision, recall, f1.
+/// Returns a row per class: class, images, predicted, precision, recall, f1.
 std::string render_classes(const Metrics& metrics, std::span<const std::string> class_names);
 
-/// What a file of one row an epoch keeps when the epochs from `epoch` on are trained (again): its
-/// header, and the rows of earlier epochs that are whole. Nothing where its header is another.
+/// Returns what a table with one row per epoch keeps when training continues at `epoch`: the
+/// header and the complete rows of earlier epochs. nullopt if the header differs.
 std::optional<std::string> rows_before(std::string_view text, std::string_view header,
                                        std::int64_t epoch);
 
-/// metrics.csv: a row an epoch, of the numbers that `columns` name.
+/// metrics.csv: one row per epoch with the given columns.
 class MetricsCsv {
  public:
   MetricsCsv(std::filesystem::path file, std::span<const std::string_view> columns);
 
-  /// The first one makes room: rows of this epoch and later ones go, a table with other columns is
-  /// set aside as FILE.1. So does one that finds rows of somebody else, an earlier life of the run
-  /// that had not stopped yet. unavailable: the file system refuses.
+  /// The first call removes rows of this and later epochs and renames a table with other columns to
+  /// FILE.1. Later calls do the same if another process, such as a previous incarnation that is
+  /// still running, has changed the file. unavailable: an I/O error.
   Result<Ok> append(std::int64_t epoch, std::span<const std::optional<double>> numbers);
 
  private:
@@ -44,9 +46,9 @@ class MetricsCsv {
 
   std::filesystem::path file_;
   std::string header_;
-  std::optional<std::int64_t> first_;  // epoch that was asked for, written or not
+  std::optional<std::int64_t> first_;  // first epoch appended by this process, written or not
   bool begun_ = false;
-  std::optional<std::uintmax_t> size_;  // as we left the file
+  std::optional<std::uintmax_t> size_;  // size after our last write
 };
 
 }  // namespace dllaunch

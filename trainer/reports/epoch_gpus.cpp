@@ -6,21 +6,21 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "support/json.hpp"
+
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Known = std::optional<double>;
 
 constexpr std::size_t most_rows = 8;
-constexpr double most_slowed = 0.05;  // of an epoch, that nobody need hear of
+constexpr double most_slowed = 0.05;  // share of an epoch that is not worth a warning
 constexpr double longest_silence_s = 30;
 
 Known most_of(const OverTime& values) {
@@ -29,7 +29,7 @@ Known most_of(const OverTime& values) {
 Known least_of(const OverTime& values) {
   return values.readings > 0 ? Known(values.least) : std::nullopt;
 }
-/// Of a maximum that begins at 0.
+/// Returns nullopt for 0, the initial value of a maximum.
 Known if_any(double value) {
   return value > 0 ? Known(value) : std::nullopt;
 }
@@ -64,7 +64,7 @@ Json milli(Known value) {
   return value ? Json(std::round(*value * digits) / digits) : Json();
 }
 
-/// Ranks with a GPU.
+/// Returns the ranks with a GPU.
 std::vector<std::size_t> ranks_on_gpus(const EpochGpus& gpus) {
   std::vector<std::size_t> ranks;
   for (std::size_t i = 0; i < gpus.ranks.size(); ++i) {
@@ -73,7 +73,7 @@ std::vector<std::size_t> ranks_on_gpus(const EpochGpus& gpus) {
   return ranks;
 }
 
-/// Where several ranks share a GPU, the first of them: sums count it once.
+/// Returns one rank per GPU, the first one: sums count a shared GPU once.
 std::vector<std::size_t> one_rank_a_gpu(const EpochGpus& gpus) {
   std::set<std::pair<std::string, std::string>> seen;
   std::vector<std::size_t> ranks;
@@ -83,7 +83,7 @@ std::vector<std::size_t> one_rank_a_gpu(const EpochGpus& gpus) {
   return ranks;
 }
 
-/// Of the ranks where it is known, in order.
+/// Returns the known values, sorted.
 std::vector<double> values_of(const EpochGpus& gpus,
                               const std::function<Known(const GpuUse&)>& of) {
   std::vector<double> values;
@@ -94,7 +94,7 @@ std::vector<double> values_of(const EpochGpus& gpus,
   return values;
 }
 
-/// Least, 5 %, median, 95 %, most; null where nobody knows.
+/// Returns minimum, 5 %, median, 95 %, maximum; null without values.
 Json quantiles(const EpochGpus& gpus, const Column& column) {
   const std::vector<double> values = values_of(gpus, column.of);
   if (values.empty()) return {};
@@ -106,7 +106,7 @@ Json quantiles(const EpochGpus& gpus, const Column& column) {
   return found;
 }
 
-/// Over GPUs; absent where none knows.
+/// Sums over GPUs; nullopt if none has a value.
 Known sum_over(const EpochGpus& gpus, const std::function<Known(const GpuUse&)>& of) {
   Known sum;
   for (const std::size_t i : one_rank_a_gpu(gpus)) {
@@ -122,7 +122,7 @@ Known xids_of(const GpuUse& use) {
   return use.xids_known > 0 ? Known(use.xids) : std::nullopt;
 }
 
-/// Those with errors first, then those that tell nothing, those slowed down most, the idle ones.
+/// Sorts by errors, then missing readings, then throttling, then idleness.
 std::vector<std::size_t> worst_first(const EpochGpus& gpus) {
   auto ranks = ranks_on_gpus(gpus);
   const auto badness = [&](std::size_t i) {
@@ -183,7 +183,7 @@ std::string slowed_words(const EpochGpus& gpus, std::size_t rank, std::int64_t e
   return text;
 }
 
-/// Whether more than the power limit, which is usual at full load, slowed it down.
+/// Returns whether only the power limit, which is normal at full load, caused throttling.
 bool only_by_power(const GpuUse& use) {
   return use.slowed_by[static_cast<std::size_t>(GpuSlowdown::power_cap)] >= use.slowed;
 }
@@ -271,9 +271,9 @@ std::vector<std::string> GpuNews::of(std::int64_t epoch, const EpochGpus& gpus,
   if (!silent.empty() && !std::exchange(told_silent_, true)) {
     const double silence = gpus.ranks[silent.front()].unanswered;
     std::string why = silence > longest_silence_s ? fmt::format("no answer for {:.0f} s", silence)
-                                                  : "its library tells nothing";
+                                                  : "its library returns nothing";
     if (silent.front() == 0 && !own_trouble.empty()) why = own_trouble;
-    lines.push_back(fmt::format("{}: its use is not known: {}{}; training goes on",
+    lines.push_back(fmt::format("{}: its use is not known: {}{}; training continues",
                                 who(gpus, silent.front()), why, more(silent)));
   }
   return lines;

@@ -1,38 +1,38 @@
-// An epoch's GPUs: how each rank's was used, as an event, as curves and in words. Pure.
+// GPU usage in an epoch, as an event, as TensorBoard scalars and as warnings. Pure.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "runtime/gpu/sensors/gpu_use.hpp"
+#include "support/json.hpp"
 #include "trainer/reports/tensorboard.hpp"
 
 namespace dllaunch {
 
-/// Empty where no rank computes on a GPU, and on all ranks but 0.
+/// Empty without GPUs, and on all ranks but 0.
 struct EpochGpus {
   std::vector<GpuUse> ranks = {};
-  std::vector<std::string> hosts = {};  // of each rank
-  std::vector<std::string> pci = {};    // the GPU of each rank; empty: it computes on a CPU
-  std::vector<std::string> notes = {};  // what people were told about them
+  std::vector<std::string> hosts = {};  // of every rank
+  std::vector<std::string> pci = {};    // GPU address of every rank; empty: computes on a CPU
+  std::vector<std::string> notes = {};  // warnings logged about them
 
   bool empty() const { return ranks.empty(); }
 };
 
-/// The fields of a `gpus` event behind `epoch` (docs/gpu-telemetry.md): quantiles over ranks and
-/// the eight worst, however many there are.
-nlohmann::ordered_json gpu_fields(const EpochGpus& gpus);
+/// Returns the fields of a `gpus` event after `epoch` (docs/gpu-telemetry.md): quantiles over ranks
+/// and at most eight of the worst ranks.
+Json gpu_fields(const EpochGpus& gpus);
 
-/// gpu/utilisation, gpu/memory_GiB, gpu/power_W, gpu/sm_clock_MHz, gpu/throttled: those that are
-/// known.
+/// Returns those that are known of gpu/utilisation, gpu/memory_GiB, gpu/power_W, gpu/sm_clock_MHz
+/// and gpu/throttled.
 std::vector<Scalar> gpu_scalars(const EpochGpus& gpus);
 
-/// What people should hear about an epoch, each kind once in a training.
+/// Warnings about an epoch's GPUs. Each kind is reported once per training.
 class GpuNews {
  public:
-  /// `own_trouble`: why this rank's GPU tells nothing; empty: it does.
+  /// `own_trouble`: why this rank's sensors cannot be read; empty if they can.
   std::vector<std::string> of(std::int64_t epoch, const EpochGpus& gpus,
                               const std::string& own_trouble);
 

@@ -25,7 +25,7 @@ std::string epoch_line(const EpochEvent& event, std::int64_t epochs) {
   line += fmt::format(", {:.1f} s, {:.0f} images/s{}", event.seconds, event.images_per_s,
                       render_skipped(event.skipped));
   if (event.skipped_steps > 0) {
-    line += fmt::format(", {} step{} left out (loss scale {:g})", event.skipped_steps,
+    line += fmt::format(", {} step{} skipped (loss scale {:g})", event.skipped_steps,
                         event.skipped_steps == 1 ? "" : "s", event.loss_scale.value_or(0));
   }
   return line;

@@ -1,4 +1,4 @@
-// An epoch in one line, for people.
+// The progress line of an epoch.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace dllaunch {
 
-/// "epoch 1/5: loss 0.4102, accuracy 0.8511, validation loss 0.3120, accuracy 0.8873, 9.1 s,
-/// 6570 images/s", with what there is to tell.
+/// Returns "epoch 1/5: loss 0.4102, accuracy 0.8511, validation loss 0.3120, accuracy 0.8873, 9.1
+/// s, 6570 images/s" with the fields that are present.
 std::string epoch_line(const EpochEvent& event, std::int64_t epochs);
 
 }  // namespace dllaunch

@@ -16,14 +16,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "support/run_file.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_ranks_listed = 8;
 constexpr std::size_t most_notes = 3;
@@ -47,7 +45,7 @@ double micro(double seconds) {
   return std::round(seconds * 1e6) / 1e6;
 }
 
-/// Of the column's seconds over ranks: least, 5 %, median, 95 %, most.
+/// Returns minimum, 5 %, median, 95 %, maximum of the column over ranks.
 Json quantiles(const std::vector<RankSeconds>& ranks, const Column& column) {
   std::vector<double> values;
   values.reserve(ranks.size());
@@ -61,7 +59,7 @@ Json quantiles(const std::vector<RankSeconds>& ranks, const Column& column) {
   return found;
 }
 
-/// Those whose own work took longest.
+/// Returns the ranks whose own work took longest.
 std::vector<int> slowest(const std::vector<RankSeconds>& ranks) {
   std::vector<int> order(ranks.size());
   std::iota(order.begin(), order.end(), 0);
@@ -94,7 +92,7 @@ Json straggler_row(const EpochRanks& event, const Straggler& late) {
   return row;
 }
 
-/// Seconds that the wall clock is ahead of the one that never jumps.
+/// Returns the offset of the wall clock from the steady clock, in seconds.
 double wall_clock_offset() {
   const auto wall = std::chrono::system_clock::now().time_since_epoch();
   const auto steady = std::chrono::steady_clock::now().time_since_epoch();
@@ -104,7 +102,7 @@ double wall_clock_offset() {
 
 }  // namespace
 
-/// One event under construction; dump() turns NaN and infinity into null.
+/// An event under construction. dump() turns NaN and infinity into null.
 class EventLog::Line {
  public:
   explicit Line(std::string_view event) {
@@ -126,11 +124,11 @@ class EventLog::Line {
   }
 
   std::string text() const {
-    return json_.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return json_.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 
  private:
-  nlohmann::ordered_json json_;
+  Json json_;
 };
 
 Result<EventLog> EventLog::open(const std::filesystem::path& file, std::int64_t generation) {

@@ -1,4 +1,5 @@
-// events.jsonl: what happens in a run, for the launcher and for people with jq.
+// Reports of a run while it trains: events.jsonl, CSV, TensorBoard, stragglers, GPU usage.
+// Knows nothing about the training loop, and never stops it: a failed write loses a report.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@ namespace dllaunch {
 
 struct StartEvent {
   int ranks = 1;
-  std::optional<int> nodes = {};  // absent where the launcher of the ranks does not say
+  std::optional<int> nodes = {};  // absent if the launcher of the ranks does not tell
   std::string model = {};
   std::int64_t parameters = 0;
-  std::int64_t frozen = 0;  // of them
+  std::int64_t frozen = 0;  // of the parameters
   std::int64_t global_batch = 0;
   std::int64_t epochs = 0;
   std::int64_t steps_per_epoch = 0;
@@ -27,12 +28,12 @@ struct StartEvent {
   std::int64_t val_images = 0;
   std::string backend = {};
   std::string host = {};
-  std::optional<std::string> init_from = {};  // file of its first weights
+  std::optional<std::string> init_from = {};  // file of the initial weights
 };
 
 struct StepEvent {
-  std::int64_t epoch = 0;  // 1-based, as people count
-  std::int64_t step = 0;   // optimiser steps done since the beginning of the run
+  std::int64_t epoch = 0;  // 1-based
+  std::int64_t step = 0;   // optimiser steps since the start of the run
   double loss = 0;         // mean over the step's images of all ranks
   double lr = 0;
   double images_per_s = 0;
@@ -40,28 +41,29 @@ struct StepEvent {
 
 struct EpochEvent {
   std::int64_t epoch = 0;
-  std::int64_t step = 0;  // its last one
+  std::int64_t step = 0;  // last step of the epoch
   double loss = 0;
-  std::optional<double> accuracy = {};  // of classes
+  std::optional<double> accuracy = {};  // for classes
   std::optional<double> val_loss = {};
   std::optional<double> val_accuracy = {};
-  std::optional<double> val_top5_accuracy = {};  // of more than five classes
+  std::optional<double> val_top5_accuracy = {};  // with more than five classes
   std::optional<double> val_f1_macro = {};
-  std::optional<double> val_f1_micro = {};             // of sets of classes
-  std::optional<double> val_mean_absolute_error = {};  // of real numbers, as the next
+  std::optional<double> val_f1_micro = {};             // for sets of classes
+  std::optional<double> val_mean_absolute_error = {};  // for real numbers, like the next
   std::optional<double> val_mean_squared_error = {};
-  std::optional<double> lr = {};  // of its last step; absent where a resume found it done
-  double seconds = 0;             // validation included
-  double images_per_s = 0;        // training images of all ranks over the seconds of training
-  std::int64_t images = 0;        // those: fewer than the epoch's where a resume began within it
-  std::int64_t skipped = 0;       // bad images, validation's included
-  std::optional<double> loss_scale = {};  // of fp16, after its last step
-  std::int64_t skipped_steps = 0;         // of fp16: gradients overflowed
+  std::optional<double> lr = {};  // of its last step; absent if a resumed run found the epoch
+                                  // complete
+  double seconds = 0;             // including validation
+  double images_per_s = 0;        // training images of all ranks per second of training
+  std::int64_t images = 0;        // trained images; fewer than the epoch's if resumed within it
+  std::int64_t skipped = 0;       // bad images, including validation
+  std::optional<double> loss_scale = {};  // fp16 only, after the last step
+  std::int64_t skipped_steps = 0;         // fp16 only: steps with overflowed gradients
 };
 
 struct CheckpointEvent {
   std::string path = {};
-  std::int64_t epoch = 0;  // complete ones
+  std::int64_t epoch = 0;  // completed epochs
   std::int64_t step = 0;
   double seconds_blocked = 0;
   double seconds_total = 0;
@@ -69,7 +71,7 @@ struct CheckpointEvent {
 };
 
 struct CheckpointFailedEvent {
-  std::int64_t epoch = 0;  // complete ones
+  std::int64_t epoch = 0;  // completed epochs
   std::int64_t step = 0;
   std::string why = {};
 };
@@ -78,18 +80,18 @@ struct StallEvent {
   std::string state = {};            // late | over | gave up | died
   std::vector<int> late_ranks = {};  //
   std::string collective = {};       // empty: none
-  double seconds = 0;                // that the others have waited
-  std::string line = {};             // the same for people
+  double seconds = 0;                // waited by the other ranks
+  std::string line = {};             // the same as a log line
 };
 
-/// Appends one line per event, whole, with one write(2). Numbers that JSON lacks become null.
-/// When the file system refuses, training goes on and the loss is said once on stderr.
+/// Appends one line per event with a single write(2). NaN and infinity become null. After an I/O
+/// error training continues; the loss is reported once on stderr.
 class EventLog {
  public:
-  /// A log that keeps nothing: every rank but 0 has one.
+  /// Discards everything; for ranks other than 0.
   EventLog() = default;
-  /// `generation`: of this life of the run, written into every line; 0: none.
-  /// unavailable: the file cannot be opened for appending.
+  /// `generation` identifies this incarnation of the run in every line; 0: none. unavailable: the
+  /// file cannot be opened for appending.
   static Result<EventLog> open(const std::filesystem::path& file, std::int64_t generation = 0);
 
   EventLog(EventLog&& other) noexcept;
@@ -99,16 +101,15 @@ class EventLog {
   void start(const StartEvent& event);
   void step(const StepEvent& event);
   void epoch(const EpochEvent& event);
-  /// What ranks did with the epoch: quantiles over ranks and the eight that lost most, however many
-  /// there are.
+  /// How ranks spent the epoch: quantiles over ranks and at most eight of the slowest ranks.
   void ranks(std::int64_t epoch, const EpochRanks& event);
-  /// How their GPUs were in it; nothing where there are none.
+  /// GPU usage in the epoch; nothing without GPUs.
   void gpus(std::int64_t epoch, const EpochGpus& event);
   void checkpoint(const CheckpointEvent& event);
   void checkpoint_failed(const CheckpointFailedEvent& event);
-  /// A checkpoint that is not sound, and so was passed over by the resume.
+  /// A damaged checkpoint that the resume skipped.
   void checkpoint_refused(std::string_view path, std::string_view why);
-  /// `step`: the one of that checkpoint.
+  /// `step` is the step of that checkpoint.
   void restart(std::string_view reason, std::string_view from, std::int64_t step);
   void stall(const StallEvent& event);
   void end(std::string_view status, double seconds);
@@ -119,11 +120,11 @@ class EventLog {
 
   int file_ = -1;
   std::int64_t generation_ = 0;
-  /// Unix seconds of an event = this + the steady clock: the difference of two events of one life
-  /// is the time that passed, also where an administrator or NTP sets the wall clock in between.
+  /// Unix time of an event = this + the steady clock. So the difference of two events of one
+  /// incarnation is the elapsed time, even if the wall clock is set in between.
   double clock_offset_ = 0;
   bool torn_ = false;     // the file ends within a line
-  bool refused_ = false;  // said already
+  bool refused_ = false;  // already reported
 };
 
 }  // namespace dllaunch

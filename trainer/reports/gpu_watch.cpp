@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-/// A rank's host and GPU as ranks gather them.
+/// A rank's host and GPU, in the layout that ranks gather.
 struct Name {
   std::array<char, 64> host = {};
   std::array<char, 32> pci = {};
@@ -42,7 +42,7 @@ GpuWatch::GpuWatch(Communicator& communicator, GpuWatchOptions options)
 }
 
 void GpuWatch::begin_epoch() {
-  if (steps_) steps_();  // of whoever had the GPU before: the search for a rate, a validation
+  if (steps_) steps_();  // discards steps of the learning rate search or of a validation
   if (sampler_) sampler_->restart();
 }
 

@@ -1,4 +1,4 @@
-// How the ranks' GPUs were in each epoch.
+// Samples the GPUs of all ranks during each epoch.
 #pragma once
 
 #include <chrono>
@@ -15,17 +15,17 @@
 namespace dllaunch {
 
 struct GpuWatchOptions {
-  std::string pci = {};  // the GPU on which this rank computes; empty: on a CPU
+  std::string pci = {};  // GPU of this rank; empty: computes on a CPU
   std::string host = {};
   GpuLibraries libraries = {};
   std::chrono::milliseconds period{1000};
-  std::function<void(const std::string& line)> alarm = {};  // as GpuSamplerOptions'
-  std::function<StepTimes()> steps = {};  // of this rank since it was asked last; empty: none
+  std::function<void(const std::string& line)> alarm = {};  // as in GpuSamplerOptions
+  std::function<StepTimes()> steps = {};  // step times of this rank since the previous call; empty:
+                                          // none
 };
 
-/// Where no rank computes on a GPU there is no thread, no library is opened, and nothing is
-/// gathered. Where one does, a thread of that rank reads its sensors; training pays for one
-/// exchange an epoch and waits for no library.
+/// Does nothing if no rank uses a GPU. Otherwise a thread of each rank with a GPU reads its
+/// sensors; training does one exchange per epoch and never waits for the sensor library.
 class GpuWatch {
  public:
   /// Collective.
@@ -40,7 +40,7 @@ class GpuWatch {
   std::function<StepTimes()> steps_;
   std::optional<GpuSampler> sampler_;
   EpochGpus names_;   // hosts and addresses, on rank 0
-  bool any_ = false;  // rank computes on a GPU
+  bool any_ = false;  // some rank computes on a GPU
   GpuNews news_;
 };
 

@@ -1,4 +1,4 @@
-// How the numbers of each parameter are spread, for TensorBoard.
+// Histograms of weights and gradients, for TensorBoard.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace dllaunch {
 
-/// "weights/conv1.weight" of every parameter, and "gradients/conv1.weight" of the latest step: of
-/// the mean loss over its images. Of an optimiser that turns gradients into directions these, as
-/// "directions/conv1.weight". Weights only where no step was made (`stepped`), and of a sharded
-/// optimiser, as no rank has all gradients.
+/// Returns "weights/conv1.weight" of every parameter and "gradients/conv1.weight" of the latest
+/// step, for the mean loss over its images. If the optimiser overwrites gradients by directions,
+/// these are "directions/conv1.weight". Weights only if no step was made (`stepped`) or the
+/// optimiser is sharded, since then no rank has all gradients.
 std::vector<Histogram> parameter_histograms(const Executable& executable,
                                             const ParameterArenas& arenas, bool stepped);
 

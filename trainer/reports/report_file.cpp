@@ -26,7 +26,7 @@ Error refused(const fs::path& file, int why) {
           fmt::format("cannot write {}: {}", file.string(), std::strerror(why)), ""};
 }
 
-/// Closes on the way out, whichever way that is.
+/// Closes the file on every path.
 struct Opened {
   int descriptor;
   ~Opened() {
@@ -54,7 +54,7 @@ Result<Ok> append_whole(int descriptor, std::string_view text, std::int64_t& siz
 }
 
 Result<Ok> replace_file(const fs::path& file, std::string_view text) {
-  // Names that begin with a dot are temporary, and nobody reads them.
+  // The leading dot marks a temporary file, which readers ignore.
   const fs::path temporary =
       file.parent_path() / fmt::format(".{}.{}", file.filename().string(), ::getpid());
   {

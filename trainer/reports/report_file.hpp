@@ -1,4 +1,4 @@
-// Files that people read while a training goes on; what is lost of one never stops it.
+// Writes report files that may be read during training. Errors never stop the training.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,18 @@
 
 namespace dllaunch {
 
-/// All of it or nothing: readers see the file as it was or as it is to be.
-/// unavailable: the file system refuses.
+/// Atomically replaces the file's content. unavailable: an I/O error.
 Result<Ok> replace_file(const std::filesystem::path& file, std::string_view text);
 
-/// All of it or nothing, with one write; the file is made where there is none.
-/// unavailable: the file system refuses.
+/// Appends `text` with one write, or nothing at all; creates the file if necessary. unavailable: an
+/// I/O error.
 Result<Ok> append_to_file(const std::filesystem::path& file, std::string_view text);
 
-/// Adds `text` to a file of `size` bytes, opened for appending; `size` grows. What a full disk took
-/// of it is cut off again. unavailable: why.
+/// Appends `text` to an open file of `size` bytes and updates `size`. A partial write (disk full)
+/// is truncated. unavailable: an I/O error.
 Result<Ok> append_whole(int descriptor, std::string_view text, std::int64_t& size);
 
-/// FILE.1, or the first number that is free. unavailable: the file system refuses.
+/// Renames to FILE.1, or to the first number that is free. unavailable: an I/O error.
 Result<Ok> set_file_aside(const std::filesystem::path& file);
 
 }  // namespace dllaunch

@@ -13,7 +13,7 @@ constexpr double least_share = 0.05;  // of the epoch
 constexpr double most_deviations = 5;
 constexpr double most_errors = 4;
 constexpr double fewest_steps = 8;
-constexpr double deviation_of_mad = 1.4826;  // of a normal distribution
+constexpr double deviation_of_mad = 1.4826;  // for a normal distribution
 
 constexpr std::array causes = {Lateness::data, Lateness::compute, Lateness::between};
 
@@ -43,7 +43,7 @@ double median_of(std::span<const RankSeconds> ranks, Value value) {
   return lower_median(std::move(values));
 }
 
-/// Standard error of a sum over steps, were they independent.
+/// Returns the standard error of a sum over independent steps.
 double error_of(const RankSeconds& rank, Lateness cause) {
   const double sum = seconds_of(rank, cause);
   const double squares = rank.squares[static_cast<std::size_t>(cause)];
@@ -61,7 +61,7 @@ RankPhase slowest_phase(const RankSeconds& rank, std::span<const RankSeconds> ra
   return forward > backward ? RankPhase::forward : RankPhase::backward;
 }
 
-/// The ranks of `cause`.
+/// Returns the stragglers with this cause.
 std::vector<Straggler> late_by(Lateness cause, std::span<const RankSeconds> ranks) {
   const auto seconds = [&](const RankSeconds& rank) { return seconds_of(rank, cause); };
   const double median = median_of(ranks, seconds);
@@ -110,7 +110,7 @@ std::string what_it_does(const Straggler& straggler, double epoch) {
 
 constexpr std::size_t longest_host = 64;
 
-/// Collective. On rank 0: every rank's.
+/// Collective. On rank 0: the hosts of all ranks.
 std::vector<std::string> gather_hosts(Communicator& communicator, std::string_view host) {
   const auto ranks = static_cast<std::size_t>(communicator.size());
   const auto own = static_cast<std::size_t>(communicator.rank());

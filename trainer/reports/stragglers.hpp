@@ -1,4 +1,4 @@
-// Who is late, and why: each epoch's seconds of every rank, compared.
+// Detects stragglers: compares the time every rank spends per epoch.
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@
 
 namespace dllaunch {
 
-/// What one rank did with the steps of an epoch. Doubles only: ranks gather it as it lies.
+/// Seconds that one rank spent on the steps of an epoch. Doubles only: ranks gather it as an array.
 struct RankSeconds {
   double steps = 0;
-  double data = 0;  // waited for its loader
+  double data = 0;  // waiting for the loader
   double forward = 0;
   double backward = 0;
   double update = 0;
-  double between = 0;        // steps: events, progress
-  double communication = 0;  // exposed: what even the rank that came last waited
-  double waiting = 0;        // beyond that: for ranks that came later
-  double delayed = 0;        // in steps where it came last, what the first to arrive waited for it
-  // Sums over steps of the square of data, compute and between: how much they vary.
+  double between = 0;        // between steps: events, progress
+  double communication = 0;  // exposed communication: the wait of the last rank to arrive
+  double waiting = 0;        // additional wait for ranks that arrive later
+  double delayed = 0;        // wait that this rank caused in steps where it arrived last
+  // Sums of squares over steps of data, compute and between: their variance.
   std::array<double, 3> squares = {};
 
   double compute() const { return forward + backward + update; }
@@ -38,42 +38,43 @@ std::string_view to_string(Lateness cause);
 struct Straggler {
   int rank = 0;
   Lateness cause = Lateness::compute;
-  RankPhase phase = RankPhase::backward;  // of compute: where most of it is lost
-  double seconds = 0;                     // of `cause`, in the epoch
+  RankPhase phase = RankPhase::backward;  // if compute: the phase that loses most
+  double seconds = 0;                     // spent on `cause` in the epoch
   double median = 0;                      // over ranks
-  double delayed = 0;                     // RankSeconds::delayed
+  double delayed = 0;                     // see RankSeconds
 };
 
-/// Worst first. A rank is one when its seconds lie above the median over ranks by more than
-/// - 5 % of the epoch: less is not worth a line,
-/// - 5 standard deviations of the ranks, estimated by the median absolute deviation, which a few
-///   slow ranks cannot stretch as they stretch a standard deviation,
-/// - 4 standard errors, from how much its steps vary: one hiccup is no straggler.
-/// Of an even number of ranks the lower median is taken, so that one of two can be slow. Epochs of
-/// fewer than 8 steps prove nothing.
+/// Returns the stragglers, worst first. A rank is one if its seconds exceed the median over ranks
+/// by more than
+/// - 5 % of the epoch: less is not worth reporting,
+/// - 5 standard deviations over ranks, estimated from the median absolute deviation, which a few
+///   slow ranks barely affect,
+/// - 4 standard errors of its own steps: a single slow step does not count.
+/// Uses the lower median of an even number of ranks, so one of two ranks can be a straggler. Epochs
+/// of fewer than 8 steps have none.
 std::vector<Straggler> find_stragglers(std::span<const RankSeconds> ranks);
 
-/// An epoch's seconds of all ranks. Hosts and ranks only on rank 0.
+/// An epoch's seconds of all ranks. Empty on all ranks but 0.
 struct EpochRanks {
   std::vector<RankSeconds> ranks = {};
-  std::vector<std::string> hosts = {};  // of each rank
+  std::vector<std::string> hosts = {};  // of every rank
   std::vector<Straggler> stragglers = {};
 };
 
-/// "rank 3 on n1: computes 1.31 x the median (backward); others waited up to 12 % of the epoch for
-/// it". At most `most` lines; one more counts the rest.
+/// Returns lines like "rank 3 on n1: computes 1.31 x the median (backward); others waited up to 12
+/// % of the epoch for it". At most `most` lines, plus one with the number of remaining ones.
 std::vector<std::string> straggler_lines(const EpochRanks& epoch, std::size_t most);
 
-/// Splits what a rank waits in the reduction into communication and waiting for others: in each
-/// step the rank that waits least came last, so that is what communication takes (as Kurth et al.
-/// 2018 did). The minimum over ranks travels beside the next step's sums and costs no wait.
+/// Splits a rank's wait in the reduction into communication and waiting for others. In each step,
+/// the rank that waits least arrived last, so its wait is the communication time (Kurth et al.
+/// 2018). The minimum over ranks travels with the next step's sums and adds no synchronisation.
 class StragglerWatch {
  public:
-  /// Collective. `activity` is asked for its seconds after every step, by nobody else.
+  /// Collective. Reads `activity`'s seconds after every step and must be their only reader.
   StragglerWatch(Communicator& communicator, Activity& activity, std::string_view host);
 
   void begin_epoch();
-  /// Within a step: before its sums are awaited, and after.
+  /// Within a step: before waiting for its sums, and after.
   void begin_exchange();
   void end_exchange();
   void end_step();
@@ -85,8 +86,8 @@ class StragglerWatch {
   Activity& activity_;
   std::vector<std::string> hosts_;
   RankSeconds epoch_;
-  double exposed_ = 0;                   // of the latest step
-  std::array<double, 2> extremes_ = {};  // least, and most negated, of `exposed_` over ranks
+  double exposed_ = 0;                   // in the latest step
+  std::array<double, 2> extremes_ = {};  // minimum and negated maximum of `exposed_` over ranks
   Pending exchange_;
 };
 

@@ -25,12 +25,12 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view name_begins = "events.out.tfevents.";
 
-/// The lowest `bytes` bytes, least significant first.
+/// Appends the lowest `bytes` bytes in little-endian order.
 void append_little_endian(std::string& to, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-/// Fields of a protocol buffers message, in the order in which they are added.
+/// A protocol buffer message; fields are added in order.
 class Message {
  public:
   Message& whole(int field, std::int64_t value) {
@@ -73,7 +73,7 @@ class Message {
   std::string bytes_;
 };
 
-/// TFRecord: length, its checksum, data, its checksum.
+/// TFRecord: length, checksum of the length, data, checksum of the data.
 std::string framed(const Message& message) {
   std::string record;
   append_little_endian(record, message.bytes().size(), 8);
@@ -95,7 +95,7 @@ Message plugin(std::string_view name, const Message& content = {}) {
   return Message().nested(1, Message().text(1, name).nested(2, content));
 }
 
-/// TensorProto of one dimension: its type, its size, then the values in the field of that type.
+/// TensorProto with one dimension: type and size; the values follow in the field of that type.
 Message tensor(int type, std::int64_t size) {
   return Message().whole(1, type).nested(2, Message().nested(2, Message().whole(1, size)));
 }
@@ -118,7 +118,7 @@ Message struct_value(const Setting& setting) {
   return Message().text(3, std::get<std::string>(setting.value));
 }
 
-/// Seconds in the names of the event files of a folder: the greatest of them.
+/// Returns the largest time stamp in the names of the event files in `folder`.
 std::int64_t newest_in(const fs::path& folder) {
   std::int64_t newest = 0;
   std::error_code failed;
@@ -126,7 +126,7 @@ std::int64_t newest_in(const fs::path& folder) {
        entry.increment(failed)) {
     const std::string name = entry->path().filename().string();
     if (!name.starts_with(name_begins)) continue;
-    std::uint32_t seconds = 0;  // more than that is no time
+    std::uint32_t seconds = 0;  // 32 bits: larger numbers are not time stamps
     std::from_chars(name.data() + name_begins.size(), name.data() + name.size(), seconds);
     newest = std::max<std::int64_t>(newest, seconds);
   }
@@ -146,7 +146,7 @@ Histogram make_histogram(std::string tag, std::span<const double> values) {
     made.sum_of_squares += value * value;
     first = false;
   }
-  // Halves, as the difference of two large numbers may be infinite.
+  // Halved, because the difference of two large numbers may overflow.
   const double range = made.most / 2 - made.least / 2;
   for (const double value : values) {
     if (!std::isfinite(value)) continue;
@@ -223,7 +223,7 @@ std::string settings_record(double wall_s, std::int64_t step, std::span<const Se
 
 Result<TensorBoard> TensorBoard::open(const fs::path& folder, const std::string& host) {
   std::error_code failed;
-  fs::create_directories(folder, failed);  // what is wrong, open() says
+  fs::create_directories(folder, failed);  // open() reports errors
   TensorBoard board;
   for (auto seconds = std::max<std::int64_t>(std::time(nullptr), newest_in(folder) + 1);;
        ++seconds) {

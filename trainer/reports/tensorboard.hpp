@@ -1,5 +1,5 @@
-// Event files that TensorBoard shows: TFRecord frames around Event messages of protocol buffers, of
-// which the few fields that scalars, texts and histograms need are encoded here by hand.
+// TensorBoard event files: TFRecord frames around protocol buffer Event messages. Encodes by hand
+// the few fields that scalars, texts and histograms need.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Scalar {
   double value = 0;
 };
 
-/// Counts of numbers in `counts.size()` equal bins between the least and the greatest of them, as
-/// Keras's and PyTorch's histograms; what is no finite number is left out.
+/// Counts in `counts.size()` equal bins between minimum and maximum, like Keras's and PyTorch's
+/// histograms. Ignores values that are not finite.
 struct Histogram {
   std::string tag;
   double least = 0;
@@ -34,31 +34,31 @@ struct Histogram {
 };
 Histogram make_histogram(std::string tag, std::span<const double> values);
 
-/// Event messages, each in its frame. `wall_s`: Unix seconds.
+/// Framed Event messages. `wall_s` is Unix time.
 std::string version_record(double wall_s);
-/// Training begins, or goes on, with `step`: TensorBoard forgets what earlier files have of it and
-/// of later steps.
+/// Start or continuation of training at `step`: TensorBoard discards this and later steps of
+/// earlier files.
 std::string begin_record(double wall_s, std::int64_t step);
 std::string scalars_record(double wall_s, std::int64_t step, std::span<const Scalar> scalars);
 std::string histograms_record(double wall_s, std::int64_t step,
                               std::span<const Histogram> histograms);
-/// A table under TEXT, and the row of the run under HPARAMS.
+/// A table in the TEXT tab and the run's row in the HPARAMS tab.
 std::string settings_record(double wall_s, std::int64_t step, std::span<const Setting> settings);
 
-/// One event file of this process. Every call writes whole records at once and nothing waits in a
-/// buffer: whoever kills the process, TensorBoard reads all that was written.
+/// The event file of this process. Every call writes complete records unbuffered, so nothing is
+/// lost if the process is killed.
 class TensorBoard {
  public:
-  /// Makes `folder` and a new file in it, whose name comes after all others': TensorBoard shows the
-  /// files of a folder as one run, in this order.
-  /// unavailable: the file system refuses.
+  /// Creates `folder` and a new file whose name sorts after all others: TensorBoard shows the files
+  /// of a folder as one run, in this order. unavailable: an I/O error.
   static Result<TensorBoard> open(const std::filesystem::path& folder, const std::string& host);
 
   TensorBoard(TensorBoard&& other) noexcept;
   TensorBoard& operator=(TensorBoard&& other) noexcept;
   ~TensorBoard();
 
-  /// Records as above. unavailable: why; what was written of it is cut off again.
+  /// Writes records made by the functions above. unavailable: an I/O error; a partial write is
+  /// truncated.
   Result<Ok> write(std::string_view records);
   const std::filesystem::path& file() const { return path_; }
 

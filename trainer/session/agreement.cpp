@@ -5,7 +5,7 @@
 namespace dllaunch {
 
 std::optional<Error> agree(Communicator& communicator, std::optional<Error> mine) {
-  // The largest vote wins: that of the lowest failing rank. Its kind travels in the low bits.
+  // The largest vote wins: that of the lowest failing rank. The low bits hold the error kind.
   constexpr std::int64_t kinds = 8;
   std::int64_t vote = 0;
   if (mine) {

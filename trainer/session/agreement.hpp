@@ -1,4 +1,4 @@
-// One answer for all ranks: where one of them cannot go on, none does.
+// One result for all ranks: if one fails, all do.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace dllaunch {
 
-/// Collective. Nothing when no rank brings an error; else an Error on every rank: the lowest
-/// failing rank gets its own back, the others one of the same kind with an empty `what`, which
-/// main prints nothing for.
+/// Collective. Returns nullopt if no rank has an error. Otherwise every rank gets an Error: the
+/// lowest failing rank its own, the others one of the same kind with an empty `what`, which main()
+/// does not print.
 std::optional<Error> agree(Communicator& communicator, std::optional<Error> mine);
 
-/// What a rank brings to agree().
+/// The argument of agree() for a Result.
 template <typename T>
 std::optional<Error> error_of(const Result<T>& result) {
   return result ? std::nullopt : std::optional<Error>(result.error());

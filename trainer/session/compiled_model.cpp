@@ -11,7 +11,7 @@ namespace dllaunch {
 
 Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,
                                     const SumOverRanks& sum_over_ranks) {
-  std::optional<Error> first;  // of the fastest backend: what it lacks, others may lack too
+  std::optional<Error> first;  // of the fastest backend; slower ones may lack the same
   for (const auto& entry : backends()) {
     if (config.backend != "auto" && config.backend != entry.name) continue;
     if (config.device != "auto" && config.device != entry.device) continue;

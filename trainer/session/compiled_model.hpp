@@ -1,4 +1,4 @@
-// A model of the configuration, compiled by the backend it names or the first that can.
+// A configuration's model, compiled by the named backend or the first suitable one.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,15 @@ namespace dllaunch {
 
 struct CompiledModel {
   std::string backend;      // "reference (1)"
-  std::string passed_over;  // why a faster backend does not compute it; empty: there is none
-  std::string caution;      // this and the next: as BackendEntry has it
+  std::string passed_over;  // why a faster backend was not used; empty: none is faster
+  std::string caution;      // this and the next: see BackendEntry
   bool gpu_memory = false;
   std::unique_ptr<Backend> opened;
   std::unique_ptr<Executable> executable;
 };
 
-/// For batches of config.batch_size images. bad_request: what the backend lacks, by name.
-/// unavailable: no such device here.
+/// Compiles for batches of config.batch_size images. bad_request names what the backend lacks.
+/// unavailable: no such device.
 Result<CompiledModel> compile_model(const TrainConfig& config, const Graph& graph, int threads,
                                     const SumOverRanks& sum_over_ranks = {});
 

@@ -18,7 +18,7 @@ LossScaling::LossScaling(Precision precision, LossScale& scale, ParameterArenas&
 bool LossScaling::take_back() {
   if (!scaled_) return true;
   bool finite = arenas_.multiply_gradients(1 / scale_.factor);
-  if (arenas_.sharded()) {  // of its own parts only, each rank
+  if (arenas_.sharded()) {  // each rank has checked only its own parts
     std::int64_t bad = finite ? 0 : 1;
     communicator_.wait(communicator_.all_reduce(&bad, 1, DType::i64, ReduceOp::max));
     finite = bad == 0;

@@ -1,4 +1,4 @@
-// The loss scale of a run at work, around every backward pass.
+// Applies loss scaling (fp16) around each backward pass.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ namespace dllaunch {
 
 class LossScaling {
  public:
-  /// Of the run's own scale, which it changes. All outlive it.
+  /// `scale` is part of the run's state and is updated. All arguments must outlive this.
   LossScaling(Precision precision, LossScale& scale, ParameterArenas& arenas,
               Communicator& communicator);
 
-  /// What a backward pass multiplies its loss by.
+  /// The factor by which a backward pass multiplies its loss.
   double factor() const { return scaled_ ? scale_.factor : 1; }
 
-  /// When the gradients are summed over ranks: divides them again. False: some overflowed, and the
-  /// step must be left out. The same on every rank; collective where the arenas are sharded.
+  /// Unscales the gradients after their reduction. Returns false, on every rank, if some
+  /// overflowed: the step must be skipped. Collective if the arenas are sharded.
   bool take_back();
 
-  /// take_back(), and an optimiser step where that may be. unsatisfiable, on every rank: gradients
-  /// overflow without any scale, as they would for ever.
+  /// take_back(), then an optimiser step unless gradients overflowed. unsatisfiable, on every rank:
+  /// gradients overflow even at the smallest scale.
   std::optional<Error> begin_update(const StepInfo& now);
 
-  /// The scale, and the steps left out since the latest call.
+  /// Adds the scale and the number of steps skipped since the previous call.
   void tell(EpochEvent& event);
 
  private:

@@ -8,7 +8,7 @@
 namespace dllaunch {
 
 double bucket_bytes(const RuntimeConfig& runtime) {
-  return runtime.bucket_mb.value_or(25) * 1024 * 1024;  // PyTorch's
+  return runtime.bucket_mb.value_or(25) * 1024 * 1024;  // PyTorch's default
 }
 
 Checkpoint snapshot(const Session& session) {

@@ -1,4 +1,5 @@
-// Everything that must be there before the first step, made from a configuration.
+// A training session: model, data, weights and position in a run, made from a configuration.
+// Does not train: trainer/training has the loop, trainer/tuning the trials.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +26,18 @@ namespace dllaunch {
 
 struct PrepareOptions {
   TrainConfig config;
-  std::filesystem::path run_dir;       // events.jsonl and checkpoints/ are written there
-  int threads = 0;                     // that compute; 0: as many as the process may use CPUs
-  int ranks_on_node = 1;               // that share its memory
-  Say warn = [](std::string_view) {};  // hears of every checkpoint that was refused
-  Say say = [](std::string_view) {};   // hears of progress on this node
-  std::function<bool()> stop_requested = [] { return false; };  // asked while `auto` is found
-  /// So long a checkpoint that cannot be read is waited for: its file system may be away.
+  std::filesystem::path run_dir;       // contains events.jsonl and checkpoints/
+  int threads = 0;                     // compute threads; 0: one per available CPU
+  int ranks_on_node = 1;               // ranks that share the node's memory
+  Say warn = [](std::string_view) {};  // receives every damaged checkpoint
+  Say say = [](std::string_view) {};   // receives progress of this node
+  std::function<bool()> stop_requested = [] { return false; };  // polled while `auto` is searched
+                                                                // for
+  /// How long to wait for an unreadable checkpoint: its file system may be temporarily away.
   std::chrono::milliseconds storage_patience = std::chrono::seconds(30);
-  // Both outlive the session and may be absent:
-  Activity* activity = nullptr;  // told what this rank does
-  Fence* fence = nullptr;        // asked before rank 0 writes
+  // Both must outlive the session and may be nullptr:
+  Activity* activity = nullptr;  // set to what this rank is doing
+  Fence* fence = nullptr;        // checked before rank 0 writes
 };
 
 struct Session {
@@ -43,27 +45,27 @@ struct Session {
   std::filesystem::path run_dir;
   int threads = 0;
   Activity* activity = nullptr;
-  Fence* fence = nullptr;  // on rank 0, where there is one
+  Fence* fence = nullptr;  // rank 0 only, may be nullptr
   StepShape shape;
-  StagedCopy staged;  // where the data set was copied to; else nothing
+  StagedCopy staged;  // local copy of the data set, if any
   std::unique_ptr<Dataset> dataset;
   Normalization normalization;
-  TargetKind judged = TargetKind::class_index;  // how good the network is
+  TargetKind judged = TargetKind::class_index;  // decides the metrics
   Graph graph;
   std::string backend;      // "reference 1"
-  std::string passed_over;  // why it is no faster one; empty: it is the first choice
+  std::string passed_over;  // why a faster backend was not used; empty: none is faster
   std::unique_ptr<Backend> opened;
   std::unique_ptr<Executable> executable;
   std::unique_ptr<ParameterArenas> arenas;
   TrainPosition position;
   std::string resumed_from;                // path of a checkpoint; empty: from the start
-  std::vector<RefusedCheckpoint> refused;  // on rank 0: those passed over for resumed_from
-  std::string started_with;  // a line about weights of a file; empty: from the seed or resumed
-  bool stopped = false;      // on request, before it was ready to train
+  std::vector<RefusedCheckpoint> refused;  // rank 0: damaged ones newer than resumed_from
+  std::string started_with;  // log line about init_from; empty: from the seed, or resumed
+  bool stopped = false;      // stopped on request before it was ready to train
 
   std::filesystem::path checkpoints() const { return run_dir / "checkpoints"; }
   std::int64_t generation() const { return fence == nullptr ? 0 : fence->generation(); }
-  /// On rank 0, and asked for often: who took the run's directory over, if anybody did.
+  /// Returns the process that took over the run directory, if any. Rank 0 only. Cheap.
   std::optional<Error> taken_over() const {
     return fence == nullptr || fence->may_write() ? std::nullopt : fence->closed();
   }
@@ -73,17 +75,17 @@ struct Session {
   }
 };
 
-/// Bytes, of the configuration, or what buckets are without a better idea.
+/// Returns the configured bucket size in bytes, or the default.
 double bucket_bytes(const RuntimeConfig& runtime);
 
-/// The checkpoint that describes the session as it stands. On rank 0, where a sharded optimiser has
-/// gathered its states and ranks have averaged their buffers.
+/// Returns the checkpoint of the session's current state. Rank 0 only, after gathering sharded
+/// optimiser state and averaging buffers.
 Checkpoint snapshot(const Session& session);
 
-/// How the session's images of `split` are read in the epoch it is at.
+/// Returns how to load the session's images of `split` in its current epoch.
 LoaderOptions loader_options(const Session& session, Split split);
 
-/// For who reads what computes: that it prepares the images as well; empty: CPUs do.
+/// Log suffix: says if the backend also prepares images, else empty.
 std::string preparation_words(const Session& session);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// What an update has to know of its step, from where training stands.
+// The optimiser's view of a step, computed from the position in the run.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace dllaunch {
 
-/// Of the step that begins at `at`, over `images` an epoch. The schedule goes by epochs: a run that
-/// is resumed on another number of ranks, so with other steps, stays where it was. The rate before
-/// is the one that was applied, which a resumed run may have changed.
+/// Returns the StepInfo of the step that starts at `at`, with `images` per epoch. The schedule is a
+/// function of epochs, so a run resumed with another number of ranks, and thus other steps, keeps
+/// its place in it. The previous rate is the one applied, which a resumed run may have changed.
 StepInfo step_info(const TrainConfig& config, const StepShape& shape, std::int64_t images,
                    const TrainPosition& at);
 

@@ -1,4 +1,4 @@
-// Batch normalisation over the images of all ranks (`sync_batch_norm`).
+// Batch normalisation over all ranks (`sync_batch_norm`).
 #pragma once
 
 #include "runtime/activity/activity.hpp"
@@ -11,8 +11,8 @@ namespace dllaunch {
 /// bad_request: the graph has no batch normalisation.
 Result<Ok> check_batch_norm(const Graph& graph);
 
-/// What a backend sums statistics with; empty on one rank. What it waits there is told as time of
-/// RankPhase::reduce, if anybody listens. `communicator` and `activity` outlive the executable.
+/// Returns the function with which a backend sums statistics; empty with one rank. Its waiting time
+/// counts as RankPhase::reduce if `activity` is given. Both must outlive the executable.
 SumOverRanks sum_over_ranks(Communicator& communicator, Activity* activity);
 
 }  // namespace dllaunch

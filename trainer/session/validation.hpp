@@ -1,4 +1,4 @@
-// How good the network is on images it was not trained on.
+// Evaluates the network on validation images.
 #pragma once
 
 #include <vector>
@@ -13,17 +13,18 @@ namespace dllaunch {
 
 struct Validation {
   double loss = 0;                  // mean over all good images
-  std::int64_t images = 0;          // those
-  Metrics metrics;                  // of classes, and of sets of them
-  RegressionMetrics errors = {};    // of real numbers
-  std::vector<Error> skipped = {};  // of this rank: why an image was left out, one each
+  std::int64_t images = 0;          // number of good images
+  Metrics metrics;                  // for classes and sets of classes
+  RegressionMetrics errors = {};    // for real numbers
+  std::vector<Error> skipped = {};  // on this rank: one Error for each skipped image
 };
 
-/// Collective: over every good validation image exactly once, the same on all ranks. An Error is
-/// the data set's, on all ranks, as agree() tells. Averages the network's buffers over ranks.
+/// Collective. Evaluates every good validation image exactly once; all ranks return the same
+/// result. Errors are the data set's, on all ranks like agree(). Averages the network's buffers
+/// over ranks.
 Result<Validation> validate(const Session& session, Communicator& communicator);
 
-/// What it says of the session's network, under its names in the event.
+/// Stores the metrics of `measured` in the event.
 void tell(const Validation& measured, TargetKind judged, EpochEvent& event);
 
 }  // namespace dllaunch

@@ -8,20 +8,17 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "support/whole_file.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t length_bytes = 8;
-constexpr std::uint64_t longest_header = 100'000'000;  // as the format's own reader
+constexpr std::uint64_t longest_header = 100'000'000;  // the limit of the reference implementation
 
 constexpr std::array<std::pair<std::string_view, DType>, 5> types = {{{"F32", DType::f32},
                                                                       {"F64", DType::f64},
@@ -44,21 +41,12 @@ Error broken(std::string what) {
   return {ErrorKind::bad_request, std::move(what), ""};
 }
 
-/// nlohmann keeps the last of two equal keys; the format forbids them.
+/// Rejects duplicate keys, which the format forbids.
 Result<Json> parse_without_duplicates(std::string_view text) {
-  std::vector<std::set<std::string>> open_objects;
   std::string twice;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == Json::parse_event_t::key &&
-        !open_objects.back().insert(parsed.get<std::string>()).second) {
-      twice = parsed.get<std::string>();
-    }
-    return true;
-  };
-  Json header = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
-  if (header.is_discarded() || !header.is_object()) return broken("the header is no JSON object");
+  Json header = Json::parse_noting_repeats(text, twice);
+  if (header.is_discarded() || !header.is_object())
+    return broken("the header is not a JSON object");
   if (!twice.empty())
     return broken(fmt::format("the header has the key '{}' twice", shown_name(twice)));
   return header;
@@ -77,7 +65,7 @@ Result<Range> read_range(const Json& entry, std::uint64_t buffer_bytes) {
   if (!entry.contains("data_offsets") || !entry["data_offsets"].is_array() ||
       entry["data_offsets"].size() != 2 || !is_count(entry["data_offsets"][0]) ||
       !is_count(entry["data_offsets"][1])) {
-    return broken("data_offsets is no pair of offsets");
+    return broken("data_offsets is not a pair of offsets");
   }
   const Range range{entry["data_offsets"][0], entry["data_offsets"][1]};
   if (range.begin > range.end || range.end > buffer_bytes) {
@@ -93,14 +81,14 @@ Result<Shape> read_shape(const Json& entry) {
   for (const auto& extent : entry["shape"]) {
     if (!is_count(extent) ||
         extent.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()) {
-      return broken("an extent of the shape is no count");
+      return broken("an extent of the shape is not a count");
     }
     shape.push_back(extent.get<std::int64_t>());
   }
   return shape;
 }
 
-/// Is this the size of a tensor of that shape? Without a product that could wrap.
+/// Returns whether a tensor of this shape has this size. Avoids a product that could overflow.
 bool has_bytes(const Shape& shape, DType type, std::uint64_t bytes) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return bytes == 0;
   if (bytes % bytes_of(type) != 0) return false;
@@ -113,7 +101,7 @@ bool has_bytes(const Shape& shape, DType type, std::uint64_t bytes) {
 }
 
 struct Located {
-  Tensor tensor;  // without its data
+  Tensor tensor;  // without its data yet
   Range range;
 };
 
@@ -121,9 +109,9 @@ Result<Located> read_entry(const std::string& name, const Json& entry, std::uint
   if (!entry.is_object()) return broken("no object");
   if (entry.size() != 3) return broken("needs dtype, shape and data_offsets, nothing else");
   if (!entry.contains("dtype") || !entry["dtype"].is_string()) return broken("no dtype");
-  const auto type = type_of(entry["dtype"].get_ref<const std::string&>());
+  const auto type = type_of(entry["dtype"].text());
   if (!type) {
-    return broken(fmt::format("dtype {} is none of F32, F64, F16, BF16 and I64",
+    return broken(fmt::format("dtype {} is not one of F32, F64, F16, BF16 and I64",
                               shown_name(entry["dtype"].get<std::string>())));
   }
   auto shape = read_shape(entry);
@@ -137,7 +125,7 @@ Result<Located> read_entry(const std::string& name, const Json& entry, std::uint
   return Located{{.name = name, .type = *type, .shape = *std::move(shape), .data = {}}, *range};
 }
 
-/// Every byte of the buffer belongs to exactly one tensor.
+/// Checks that every byte of the buffer belongs to exactly one tensor.
 Result<Ok> check_coverage(std::vector<Located>& located, std::uint64_t buffer_bytes) {
   std::sort(located.begin(), located.end(), [](const Located& a, const Located& b) {
     return std::pair(a.range.begin, a.range.end) < std::pair(b.range.begin, b.range.end);
@@ -158,15 +146,15 @@ Result<Ok> check_coverage(std::vector<Located>& located, std::uint64_t buffer_by
 
 Result<std::map<std::string, std::string>> read_metadata(const Json& entry) {
   std::map<std::string, std::string> metadata;
-  if (!entry.is_object()) return broken("__metadata__ is no object");
+  if (!entry.is_object()) return broken("__metadata__ is not an object");
   for (const auto& [key, value] : entry.items()) {
-    if (!value.is_string()) return broken("__metadata__ holds something that is no string");
+    if (!value.is_string()) return broken("__metadata__ has a value that is not a string");
     metadata[key] = value.get<std::string>();
   }
   return metadata;
 }
 
-/// Of the `bytes` of a file that begins with `start`.
+/// Returns the header's length. `bytes` is the size of the file, `start` its beginning.
 Result<std::uint64_t> header_length(std::span<const std::byte> start, std::uint64_t bytes) {
   if (start.size() < length_bytes) return broken("truncated: no room for the header's length");
   std::uint64_t length = 0;
@@ -179,11 +167,11 @@ Result<std::uint64_t> header_length(std::span<const std::byte> start, std::uint6
 }
 
 struct Layout {
-  std::vector<Located> located;  // in the order of their data, which they cover
+  std::vector<Located> located;  // sorted by offset; they cover the buffer
   std::map<std::string, std::string> metadata;
 };
 
-/// `text`: the header. `buffer_bytes`: of the data behind it.
+/// `text` is the header, `buffer_bytes` the size of the data after it.
 Result<Layout> read_layout(std::string_view text, std::uint64_t buffer_bytes) {
   if (text.empty() || text.front() != '{') return broken("the header does not begin with {");
   auto header = parse_without_duplicates(text);
@@ -265,7 +253,7 @@ Result<TensorFile> parse_safetensors(std::span<const std::byte> content) {
 
 namespace {
 
-/// Looks at the header alone: a file of 200 GB that is no safetensors file is not read.
+/// Reads only the header, so that a large file in another format is rejected quickly.
 Result<Ok> judge_header(const std::filesystem::path& path, std::uint64_t bytes) {
   std::ifstream in(path, std::ios::binary);
   std::array<char, length_bytes> start{};

@@ -1,4 +1,5 @@
-// Tensors in a file that PyTorch, JAX and others load as it is.
+// Tensor files in safetensors format, which PyTorch, JAX and others read, and tensors as values.
+// Knows nothing about checkpoints, optimisers or models.
 //
 // Layout: 8-byte little-endian length N, N bytes of JSON header (padded with spaces so that the
 // data starts on 8 bytes), then the tensors' bytes without holes, little-endian, C order.
@@ -30,21 +31,23 @@ struct TensorFile {
   std::map<std::string, std::string> metadata;  // the header's __metadata__
 };
 
-/// The header with its length in front; the sorted tensors' data follows it byte for byte.
-/// Sorts `file.tensors` by name, those with larger elements first: readers want data aligned.
+/// Returns the header, preceded by its length. The file continues with the data of the sorted
+/// tensors. Sorts `file.tensors` by element size (largest first, which keeps the data aligned),
+/// then by name.
 std::string render_safetensors_header(TensorFile& file);
 
-/// Reads the content of a file. bad_request: anything that is not exactly the layout: a header
-/// that is cut off, longer than 100 MB, not JSON or has a key twice; an unknown type; a shape,
-/// size or offset that does not fit; holes, overlaps and bytes that belong to no tensor. Tensors
-/// are sorted by name.
+/// Returns the tensors of a file's content, sorted by name. bad_request if the content departs from
+/// the layout: a truncated header, one longer than 100 MB, invalid JSON or a duplicate key; an
+/// unknown type; an inconsistent shape, size or offset; holes, overlaps or trailing bytes.
 Result<TensorFile> parse_safetensors(std::span<const std::byte> content);
 
-/// For people. Files are other people's: a name may have a megabyte, or move the cursor.
+/// For messages: cuts the name at 80 characters and replaces non-printable ones by '?'. Names in a
+/// file are untrusted input.
 std::string shown_name(std::string_view name);
 std::string shown_shape(const Shape& shape);
 
-/// bad_request: no such file, or as parse_safetensors(), beginning with the file's name.
+/// Same as parse_safetensors(), with the file's name in front of its errors. bad_request if there
+/// is no such file.
 Result<TensorFile> read_safetensors(const std::filesystem::path& file);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// The numbers of a tensor, whatever its type.
+// Conversions between tensors of any element type and double.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace dllaunch {
 
-/// Of f32, f64, f16, bf16 or i64. Exact, but for whole numbers beyond 2^53.
+/// Returns the elements as double; exact except for integers beyond 2^53. Takes f32, f64, f16, bf16
+/// and i64.
 std::vector<double> values_of(const Tensor& tensor);
 
-/// Their bytes in `type`: f32, f64 or i64. Rounded to the nearest; what is no number, or too large
-/// for a whole one, counts as 0 there.
+/// Returns the values as bytes of type f32, f64 or i64, rounded to nearest. For i64, NaN and values
+/// out of range become 0.
 std::vector<std::byte> bytes_of(std::span<const double> values, DType type);
 
-/// The same tensor in another of those types; as it is where it has that type.
+/// Returns the tensor converted to f32, f64 or i64; unchanged if it has that type.
 Tensor as_type(Tensor tensor, DType type);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// What a run says of itself before its first step.
+// Reports about a run before its first step.
 #pragma once
 
 #include "trainer/session/session.hpp"
@@ -7,8 +7,8 @@
 
 namespace dllaunch {
 
-/// On rank 0: the start event, and a line each for the model, its initial weights and the
-/// checkpoint that it resumes from.
+/// On rank 0: writes the start event and one log line each for the model, its initial weights and
+/// the checkpoint to resume from.
 void announce(const TrainOptions& options, const Session& session, Reports& reports);
 
 }  // namespace dllaunch

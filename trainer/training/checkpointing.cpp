@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// Until it is known how long one takes.
+/// Used until the duration of a checkpoint is known.
 constexpr double first_interval_s = 60;
 
 std::map<std::string, double> metrics_of(const EpochEvent& epoch) {
@@ -78,11 +78,11 @@ bool Checkpointing::due_after(const EpochEvent& epoch, bool whole) {
              (epoch.val_loss || !config_.best.starts_with("val_"))) {
     said_unmeasured_ = true;
     options_.warn(
-        fmt::format("checkpoint.best: {} is no number of this data set and loss: no best "
+        fmt::format("checkpoint.best: {} is not a metric of this data set and loss: no best "
                     "checkpoint is kept",
                     config_.best));
   }
-  // Only rank 0 knows what is on the disk.
+  // Only rank 0 knows what is on disk.
   communicator_.wait(communicator_.broadcast(&better, 1, DType::i64, /*root=*/0));
   return counted || better != 0;
 }
@@ -112,7 +112,7 @@ std::optional<Error> Checkpointing::begin(bool last) {
   const TrainPosition& at = session_.position;
   if (!writer_->wait(last ? std::nullopt : config_.wait_seconds)) {
     const Error late{ErrorKind::timeout,
-                     fmt::format("left out: the one before is still being written after {} s",
+                     fmt::format("skipped: the previous one is still being written after {} s",
                                  *config_.wait_seconds),
                      ""};
     tell_failure(at.epoch, at.step, late, /*goes_on=*/true);
@@ -136,9 +136,9 @@ Checkpoint Checkpointing::snapshot_with_metrics() const {
 
 std::optional<Error> Checkpointing::tell(FinishedWrite finished, bool last) {
   if (!finished.written) {
-    // Not a failure of the disk, and nothing to tell: the run's directory is somebody else's.
+    // The run directory belongs to another process: not a disk error, nothing to report.
     if (auto taken_over = session_.taken_over()) return taken_over;
-    // Nothing would be left of a training whose last checkpoint is not there.
+    // Without its last checkpoint the training would be lost.
     const bool goes_on = !last && !config_.stop_on_error;
     tell_failure(finished.epoch, finished.step, finished.written.error(), goes_on);
     if (goes_on) return std::nullopt;
@@ -167,14 +167,14 @@ void Checkpointing::tell_failure(std::int64_t epoch, std::int64_t step, const Er
                                  bool goes_on) {
   reports_.checkpoint_failed({.epoch = epoch, .step = step, .why = error.what});
   if (!goes_on) return;
-  options_.warn(fmt::format("checkpoint of step {}: {}; training goes on", step, error.what));
+  options_.warn(fmt::format("checkpoint of step {}: {}; training continues", step, error.what));
 }
 
 void Checkpointing::choose_interval(double save_s) {
   if (!config_.every_auto) return;
   const double mtbf_s = job_mtbf_s(config_.mtbf_hours, options_.nodes);
   interval_s_ = best_interval_s(save_s, mtbf_s);
-  // Every save takes another time; what hardly changes is not said again.
+  // Durations vary; small changes are not logged again.
   const double ratio = said_interval_s_ > 0 ? *interval_s_ / said_interval_s_ : 0;
   if (ratio > 0.5 && ratio < 2) return;
   said_interval_s_ = *interval_s_;

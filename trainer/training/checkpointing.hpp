@@ -1,4 +1,4 @@
-// When a training saves itself, and what comes of it.
+// Decides when training writes a checkpoint, and reports the result.
 #pragma once
 
 #include <chrono>
@@ -22,30 +22,29 @@ struct CheckpointingOptions {
   Say warn = [](std::string_view) {};
 };
 
-/// On every rank; rank 0 alone writes, and hears what became of it.
+/// Exists on every rank; only rank 0 writes and knows the results.
 class Checkpointing {
  public:
-  /// All but the options must outlive it.
+  /// All arguments but the options must outlive this.
   Checkpointing(const Session& session, Communicator& communicator, Reports& reports,
                 CheckpointingOptions options);
 
-  /// On rank 0: so many minutes have passed, and no write is under way.
+  /// On rank 0: whether the configured minutes have passed and no write is in progress.
   bool due_by_time() const;
 
-  /// Collective where `checkpoint.best` is asked for: whether the epoch that has just ended shall
-  /// be saved. `whole`: it was not cut short.
+  /// Returns whether to save the epoch that has just ended. `whole`: it was not cut short.
+  /// Collective with `checkpoint.best`.
   bool due_after(const EpochEvent& epoch, bool whole);
 
-  /// Collective, with the states gathered: takes a snapshot, which is written while training goes
-  /// on. The last one of a training is there when this returns. An Error, on all ranks, ends the
-  /// training: of the last one, or as `checkpoint.on_error` says.
+  /// Takes a snapshot, which is written in the background. The last one is complete when this
+  /// returns. An Error, on all ranks, ends the training: the last checkpoint failed, or
+  /// `checkpoint.on_error` says so. Collective, after gathering the optimiser state.
   Result<Ok> save(bool last);
 
-  /// Tells what became of the latest write, if that is known by now. An Error: this shall end the
-  /// training.
+  /// Reports the result of the latest write, if it is known. An Error must end the training.
   std::optional<Error> look();
 
-  /// Waits for the write that is under way, if any, and tells of it.
+  /// Waits for the write in progress, if any, and reports its result.
   void finish();
 
  private:
@@ -64,12 +63,12 @@ class Checkpointing {
   CheckpointingOptions options_;
   std::unique_ptr<CheckpointWriter> writer_;  // on rank 0
   std::optional<double> interval_s_;
-  double said_interval_s_ = 0;  // 0: nothing
+  double said_interval_s_ = 0;  // last one logged; 0: none
   Clock::time_point last_save_ = Clock::now();
   std::int64_t metrics_step_ = -1;
-  std::map<std::string, double> metrics_;  // after metrics_step_
+  std::map<std::string, double> metrics_;  // at metrics_step_
   std::optional<double> best_;             // on disk
-  bool said_unmeasured_ = false;           // that checkpoint.best is never measured
+  bool said_unmeasured_ = false;           // logged that checkpoint.best is never measured
 };
 
 }  // namespace dllaunch

@@ -36,7 +36,7 @@ Result<Graph> build_network(const TrainConfig& config, const ModelEntry* model,
                             const Dataset& dataset) {
   const ImageShape shape = prepared_shape(dataset.image_shape(), config.data.image_size);
   if (model != nullptr) return model->build(shape, dataset.classes());
-  return build_layer_list(nlohmann::ordered_json::parse(config.layers), shape, dataset.classes());
+  return build_layer_list(Json::parse(config.layers), shape, dataset.classes());
 }
 
 Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
@@ -58,7 +58,7 @@ Result<Graph> build_model(const TrainConfig& config, const Dataset& dataset) {
   return changed ? std::move(graph) : std::move(changed).error();
 }
 
-/// What changes gradients before they travel does so in memory of the host; empty: nothing.
+/// Returns the setting that processes gradients in host memory before the reduction; empty: none.
 std::string passes_host(const RuntimeConfig& runtime) {
   if (runtime.compression != Compression::none) {
     return fmt::format("runtime.compression {}", to_string(runtime.compression));
@@ -93,7 +93,7 @@ Result<Ok> compile(Session& session, const Say& warn, Communicator& communicator
   return Ok{};
 }
 
-/// From here on the data set's path is its copy on this node.
+/// Copies the data set to local storage and replaces its path by the copy's.
 Result<Ok> stage(Session& session, const PrepareOptions& options) {
   TrainConfig& config = session.config;
   if (config.stage_to.empty()) return Ok{};
@@ -110,7 +110,7 @@ Result<Ok> stage(Session& session, const PrepareOptions& options) {
   return Ok{};
 }
 
-/// What each rank does by itself.
+/// The part that needs no other rank.
 Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   if (auto staged = stage(session, options); !staged) return staged;
   auto dataset = find_dataset(session.config.dataset)->open(session.config.data);
@@ -126,7 +126,8 @@ Result<Ok> prepare_alone(Session& session, const PrepareOptions& options) {
   return Ok{};
 }
 
-/// The folder where steps of `path` are: a run's, a `checkpoints`, or nothing for a step itself.
+/// Searches the folder that contains the steps of `path`, which is a run, a `checkpoints` folder or
+/// a step.
 CheckpointSearch search_path(const fs::path& path) {
   std::error_code unknown;
   if (fs::exists(path / "state.json", unknown)) {
@@ -140,7 +141,7 @@ CheckpointSearch search_path(const fs::path& path) {
       fs::is_directory(path / "checkpoints", unknown) ? path / "checkpoints" : path);
 }
 
-/// Old checkpoints of a run that begins anew would be taken for its own by the next resume.
+/// Moves old checkpoints away: the next resume would take them for those of the new run.
 Result<Ok> set_aside(const fs::path& folder) {
   std::error_code failed;
   const bool none = list_checkpoints(folder, failed).empty() && !failed;
@@ -155,8 +156,8 @@ Result<Ok> set_aside(const fs::path& folder) {
                fmt::format("cannot move {} aside: {}", folder.string(), failed.message()), ""};
 }
 
-/// Repeats `search` while something in it is unreadable, as long as `patience` lasts: a file system
-/// may be away for a moment.
+/// Repeats `search` for up to `patience` while something is unreadable: a file system may be
+/// temporarily away.
 CheckpointSearch search_patiently(const std::function<CheckpointSearch()>& search,
                                   std::chrono::milliseconds patience, const Say& warn) {
   using Clock = std::chrono::steady_clock;
@@ -178,7 +179,7 @@ void tell_refused(const CheckpointSearch& search, Session& session, const Say& w
   }
 }
 
-/// Beginning anew would train for days what is there already, and remove it at last.
+/// Starting anew would repeat days of training and finally remove the damaged checkpoints.
 Error none_is_sound(const CheckpointSearch& search) {
   constexpr std::size_t most_named = 8;
   std::string list;
@@ -187,11 +188,11 @@ Error none_is_sound(const CheckpointSearch& search) {
   }
   if (search.refused.size() > most_named)
     list += fmt::format("\n  and {} more", search.refused.size() - most_named);
-  return {ErrorKind::bad_request, "none of the run's checkpoints is sound:" + list,
+  return {ErrorKind::bad_request, "none of the run's checkpoints is valid:" + list,
           "repair one, or train from the start with train.resume: none, which keeps them aside"};
 }
 
-/// nullopt: train from the start.
+/// Returns nullopt to train from the start.
 Result<std::optional<FoundCheckpoint>> choose_checkpoint(Session& session,
                                                          std::chrono::milliseconds patience,
                                                          const Say& warn) {
@@ -200,7 +201,7 @@ Result<std::optional<FoundCheckpoint>> choose_checkpoint(Session& session,
     if (auto moved = set_aside(session.checkpoints()); !moved) return std::move(moved).error();
     return std::optional<FoundCheckpoint>();
   }
-  // A restarted run goes on from its own state, wherever it once began.
+  // A restarted run resumes from its own checkpoints, wherever it first started from.
   const auto in_run = [&] { return find_newest_checkpoint(session.checkpoints()); };
   auto own = search_patiently(in_run, patience, warn);
   if (own.unreadable) return *std::move(own.unreadable);
@@ -213,7 +214,7 @@ Result<std::optional<FoundCheckpoint>> choose_checkpoint(Session& session,
   if (other.unreadable) return *std::move(other.unreadable);
   tell_refused(other, session, warn);
   if (other.found) return std::move(other.found);
-  return Error{ErrorKind::bad_request, fmt::format("resume: {} holds no sound checkpoint", resume),
+  return Error{ErrorKind::bad_request, fmt::format("resume: {} has no valid checkpoint", resume),
                "name a run's directory, its checkpoints/ or one step-NNNNNNNN"};
 }
 
@@ -240,7 +241,7 @@ Result<Ok> check_fit(const Session& session, const Checkpoint& checkpoint) {
   return Ok{};
 }
 
-/// From the seed, or from the file that `init_from` names.
+/// Initialises from the seed, or from the file in `init_from`.
 Result<Ok> begin_anew(Session& session) {
   session.arenas->initialise(session.graph, session.config.seed);
   initialise_buffers(session.graph, *session.executable);
@@ -253,7 +254,7 @@ Result<Ok> begin_anew(Session& session) {
   return Ok{};
 }
 
-/// Rank 0's part: weights, state and position, from a checkpoint or as they begin.
+/// Rank 0: sets weights, state and position, from a checkpoint or to their initial values.
 Result<Ok> fill(Session& session, std::chrono::milliseconds patience, const Say& warn) {
   if (session.fence != nullptr) {
     if (auto ours = session.fence->check(); !ours) return ours;
@@ -299,7 +300,7 @@ void broadcast_position(TrainPosition& position, Communicator& communicator) {
               .loss_scale = {.factor = std::bit_cast<double>(words[6]), .good_steps = words[7]}};
 }
 
-/// Collective: weights, state and position as training begins with them.
+/// Collective. Sets the initial weights, state and position of the training.
 Result<Ok> fill_all(Session& session, std::chrono::milliseconds patience, const Say& warn,
                     Communicator& communicator) {
   std::optional<Error> unfilled;
@@ -313,22 +314,22 @@ Result<Ok> fill_all(Session& session, std::chrono::milliseconds patience, const 
   return Ok{};
 }
 
-/// Collective. With `auto` a rank that cannot use its GPU computes on the CPU: all would wait for
-/// it in every step.
+/// Collective. With `auto`, a rank that cannot use its GPU would compute on the CPU and slow down
+/// every step.
 Result<Ok> check_same_backend(const Session& session, const Say& warn, Communicator& communicator) {
   const std::array rows{"backend " + session.backend};
   auto same = check_same_table(communicator, rows,
                                {.table = "what computes",
                                 .row = "backend",
                                 .hint = "with resources.device cpu all compute on CPUs"});
-  // The reason is that rank's own: rank 0 may have none.
+  // Only that rank knows the reason.
   if (!same && communicator.rank() > 0 && !session.passed_over.empty()) {
     warn(fmt::format("rank {}: {}", communicator.rank(), session.passed_over));
   }
   return same;
 }
 
-/// Collective. What makes the session ready to train, once its batch size is known.
+/// Collective. Makes the session ready to train, once the batch size is known.
 Result<Ok> open_training(Session& session, const PrepareOptions& options,
                          Communicator& communicator) {
   const Say& warn = options.warn;
@@ -392,7 +393,7 @@ Result<Session> prepare(const PrepareOptions& options, Communicator& communicato
     return std::move(settled).error();
   }
   if (session.stopped) return session;
-  // As if nothing had been tried.
+  // Undoes the trials.
   const Say nothing_new = [](std::string_view) {};
   auto filled = fill_all(session, options.storage_patience, nothing_new, communicator);
   return filled ? Result<Session>(std::move(session)) : std::move(filled).error();

@@ -1,4 +1,4 @@
-// From a configuration to a session that is ready to train.
+// Turns a configuration into a session that is ready to train.
 #pragma once
 
 #include "runtime/communicators/communicator.hpp"
@@ -7,14 +7,14 @@
 
 namespace dllaunch {
 
-/// Collective. Reads the data, compiles the model, compares data and parameter tables, fills the
-/// weights (from a checkpoint where `resume` finds one) and spreads rank 0's. What the
-/// configuration leaves to `auto` is found before that, or read in choices.json, and stands in the
-/// session's own configuration. Where a stop is requested meanwhile, the session is not ready: it
-/// says `stopped` on all ranks.
+/// Collective. Reads the data, compiles the model, compares data and parameters between ranks, and
+/// initialises the weights (from a checkpoint if `resume` finds one) with rank 0's. Values for
+/// `auto` are searched for first, or read from choices.json, and stored in the session's
+/// configuration. If a stop is requested meanwhile, the session is not ready and `stopped` is set
+/// on all ranks.
 ///
-/// Fails on all ranks when it fails on one, as agree() tells. bad_request: data, a checkpoint that
-/// does not fit the model, a model that does not fit the images. unavailable: no such device here.
+/// Fails on all ranks if it fails on one, like agree(). bad_request: bad data, a checkpoint that
+/// does not fit the model, a model that does not fit the images. unavailable: no such device.
 Result<Session> prepare(const PrepareOptions& options, Communicator& communicator);
 
 }  // namespace dllaunch

@@ -88,7 +88,8 @@ void Reports::step(const StepEvent& event) {
   if (!may_write()) return;
   events_.step(event);
   if (!board_) return;
-  // A thousandth of the time so far: as fine as TensorBoard draws, and no file grows for ever.
+  // At most once per thousandth of the elapsed time: as fine as TensorBoard draws, and the file
+  // stays small.
   const double now_s = unix_seconds();
   if (now_s - step_shown_s_ < (now_s - began_s_) / 1000) return;
   step_shown_s_ = now_s;

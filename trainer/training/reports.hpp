@@ -1,4 +1,4 @@
-// What a training tells while it goes on: events.jsonl, tables, and curves for TensorBoard.
+// Everything a training reports: events.jsonl, CSV files and TensorBoard.
 #pragma once
 
 #include <filesystem>
@@ -17,22 +17,21 @@
 
 namespace dllaunch {
 
-/// A number of an epoch, named as in the `epoch` event.
+/// A metric of an epoch, named as in the `epoch` event.
 struct EpochNumber {
   std::string_view name;
   std::optional<double> value = {};
 };
 std::vector<EpochNumber> numbers_of(const EpochEvent& event);
 
-/// Everything rank 0 writes about a training but its checkpoints. What a file system refuses is
-/// lost and said once for each file; training goes on. Once another life of the run has its
-/// directory, nothing more is written; `session` says so. Nor is anything written into another
-/// folder that has the directory's name.
+/// Writes all of rank 0's files except checkpoints. Training continues after an I/O error, which is
+/// logged once per file. Writes nothing after another incarnation has taken over the run directory
+/// (see `session`), or if another folder now has the directory's name.
 class Reports {
  public:
-  /// Of every other rank: keeps nothing.
+  /// For ranks other than 0: discards everything.
   Reports() = default;
-  /// `session` and `warn` must outlive it. unavailable: events.jsonl cannot be opened.
+  /// `session` and `warn` must outlive this. unavailable: events.jsonl cannot be opened.
   static Result<Reports> open(const Session& session, const Say& warn, const std::string& host);
 
   void start(const StartEvent& event);
@@ -44,11 +43,11 @@ class Reports {
   void end(std::string_view status, double seconds);
 
  private:
-  /// Whether something may be written at all.
+  /// Returns whether this process may still write.
   bool may_write() const;
   void histograms(const EpochEvent& event);
   void note(const Result<Ok>& written, std::string_view file);
-  /// The run's directory is the one that the training began in.
+  /// Runs `write` only if the run directory is the one that training started in.
   template <typename Write>
   Result<Ok> in_run_dir(Write write) const {
     auto there = run_dir_->check();
@@ -61,9 +60,9 @@ class Reports {
   const Say* warn_ = nullptr;
   std::optional<MetricsCsv> csv_;
   std::optional<TensorBoard> board_;
-  double began_s_ = 0;                // Unix seconds, as below
-  double step_shown_s_ = 0;           // when a step was last shown on the board
-  std::vector<std::string> refused_;  // files whose loss was said
+  double began_s_ = 0;                // Unix time, like the next
+  double step_shown_s_ = 0;           // when a step was last written to TensorBoard
+  std::vector<std::string> refused_;  // files with a logged error
 };
 
 }  // namespace dllaunch

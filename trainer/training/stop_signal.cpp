@@ -20,7 +20,8 @@ void request(int) {
 void catch_stop_signals(std::string_view another) {
   const int fourth = another == "USR1" ? SIGUSR1 : another == "HUP" ? SIGHUP : SIGUSR2;
   for (const int signal : {SIGUSR2, SIGTERM, SIGINT, fourth}) {
-    // Launchers repeat their signal and forward it twice; only an impatient person repeats these.
+    // Launchers repeat and forward their own signal; SIGTERM and SIGINT are repeated only by
+    // people.
     const bool once = signal == SIGTERM || signal == SIGINT;
     handle_signal(signal, request, once ? static_cast<int>(SA_RESETHAND) : 0);
   }

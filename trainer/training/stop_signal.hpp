@@ -1,12 +1,12 @@
-// "Write a checkpoint and stop", asked from outside.
+// Signals that request a checkpoint and a stop.
 #pragma once
 
 #include <string_view>
 
 namespace dllaunch {
 
-/// From now on SIGUSR2, SIGTERM, SIGINT and `another` ("USR1", "HUP") only set the flag. A second
-/// SIGINT or SIGTERM ends the process as usual: someone is in a hurry.
+/// Makes SIGUSR2, SIGTERM, SIGINT and `another` ("USR1", "HUP") only set a flag. A second SIGINT or
+/// SIGTERM has its default action, for the impatient.
 void catch_stop_signals(std::string_view another = "");
 
 bool stop_was_requested();

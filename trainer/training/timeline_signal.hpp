@@ -1,11 +1,11 @@
-// "Start or stop the timeline", asked from outside.
+// The signal that starts and stops the timeline.
 #pragma once
 
 #include <atomic>
 
 namespace dllaunch {
 
-/// From now on each SIGUSR1 adds one to what this returns.
+/// Handles SIGUSR1. Returns the number of signals so far.
 const std::atomic<unsigned>& catch_timeline_signal();
 
 }  // namespace dllaunch

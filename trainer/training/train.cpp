@@ -60,30 +60,30 @@ BucketPlace bucket_place(const TrainOptions& options, const Session& session) {
           .say = options.say};
 }
 
-/// Late gradients have all of a step's time, whatever their buckets.
+/// With gradient lag, the reduction has a whole step's time whatever the bucket size.
 bool tunes_buckets(const RuntimeConfig& runtime) {
   return !runtime.bucket_mb && runtime.gradient_lag == 0;
 }
 
-/// Where `node` stands in the order of the graph; behind all others where it is none of them.
+/// Returns the index of `node` in the graph; the number of nodes if it is not in it.
 std::int64_t place_of(const std::string& node, const Graph& graph) {
   return std::ranges::find(graph.nodes, node, &Node::name) - graph.nodes.begin();
 }
 
-/// `node`: as first_non_finite() tells.
+/// `node` is a result of first_non_finite().
 std::string origin_of_loss(const std::string& node) {
   if (node.empty()) return "";
   if (node == "input") return ": the images hold such numbers already";
   return fmt::format(": {} is the first layer that gave such a number", node);
 }
 
-/// What ranks tell each other in every step, summed over ranks.
+/// Exchanged in every step, summed over ranks.
 struct StepSums {
   double loss = 0;
   double correct = 0;
-  double stop = 0;        // ranks that were asked to stop
-  double checkpoint = 0;  // rank 0: it is time for one
-  double failed = 0;      // ranks that could not read their images, or write a checkpoint
+  double stop = 0;        // ranks with a stop request
+  double checkpoint = 0;  // rank 0: a checkpoint is due
+  double failed = 0;      // ranks that failed to read images or write a checkpoint
 };
 static_assert(sizeof(StepSums) == 5 * sizeof(double), "reduced as an array of doubles");
 
@@ -130,7 +130,7 @@ class Training {
   Result<StepSums> run_step(Loader& loader, const StepInfo& now);
   std::optional<Error> explain_failure(const StepSums& sums, double own_loss,
                                        std::optional<Error> own_error);
-  /// Returns whether the epoch is to be saved.
+  /// Returns whether to save the epoch.
   Result<bool> finish_epoch(Pause pause, Clock::time_point epoch_start);
   Result<Ok> save(bool last);
   void apply_late_gradients();
@@ -149,11 +149,11 @@ class Training {
   GpuWatch gpus_;
   SkippedImages skipped_;
   Checkpointing checkpointing_;
-  std::string culprit_;            // the node that spoilt this rank's loss
+  std::string culprit_;            // node that made this rank's loss non-finite
   std::optional<double> step_lr_;  // of the latest step
-  StepInfo reduced_;               // of the step whose gradients the reducer gives next
-  std::int64_t images_;            // of the training split
-  double training_s_ = 0;          // of this epoch, without validation and checkpoints
+  StepInfo reduced_;               // of the step whose gradients the reducer returns next
+  std::int64_t images_;            // in the training split
+  double training_s_ = 0;          // in this epoch, without validation and checkpoints
   std::int64_t epoch_images_ = 0;  // trained on in this epoch by this process
   Clock::time_point last_event_ = Clock::now();
   std::int64_t images_since_event_ = 0;
@@ -238,7 +238,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
       batch = *std::move(loaded);
       batch.random = batch_key({config_.seed, at.step, communicator_.rank(), i});
     } else {
-      // The others wait in this step's collectives: take part with nothing, then tell them.
+      // The other ranks wait in this step's collectives: take part with no images, then report.
       error = std::move(loaded).error();
       sums.failed = 1;
     }
@@ -253,7 +253,7 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
       executable.backward(scale * scaling_.factor(), /*accumulate=*/i > 0, [](int) {});
       continue;
     }
-    // Known before the backward pass, so it travels while that runs, ahead of the buckets.
+    // Known before the backward pass, so it is reduced during it, ahead of the buckets.
     own_loss = sums.loss;
     exchange =
         communicator_.all_reduce(&sums, sizeof(sums) / sizeof(double), DType::f64, ReduceOp::sum);
@@ -273,30 +273,31 @@ Result<StepSums> Training::run_step(Loader& loader, const StepInfo& now) {
   buckets_.stop();
   activity_.enter(RankPhase::update);
   if (auto failure = explain_failure(sums, own_loss, std::move(error))) return *std::move(failure);
-  // Gradients that come a step late are still applied with the rate of their own step.
+  // Gradients that arrive a step late are applied with the rate of their own step.
   const StepInfo theirs = config_.runtime.gradient_lag > 0 ? std::exchange(reduced_, now) : now;
   if (reduced.reduced) {
     if (auto failure = scaling_.begin_update(theirs)) return *std::move(failure);
   }
-  // Of a sharded optimiser: who waits here waits for others, and for the network.
+  // With a sharded optimiser: waits for other ranks and the network.
   activity_.enter(RankPhase::reduce);
   session_.arenas->wait_for_weights();
   buckets_.next();
   return sums;
 }
 
-/// Before weights are looked at from outside: no gradient is lost, and what is saved is whole.
+/// Before weights are evaluated or saved: applies the gradients still on their way.
 void Training::apply_late_gradients() {
   activity_.enter(RankPhase::update);
   if (reducer_.drain()) session_.arenas->update(reduced_);
 }
 
-/// Collective where the sums say that something is wrong; they say so on every rank.
+/// Collective if the sums, which are the same on every rank, show a failure.
 std::optional<Error> Training::explain_failure(const StepSums& sums, double own_loss,
                                                std::optional<Error> own_error) {
   if (sums.failed > 0) return agree(communicator_, std::move(own_error));
   if (std::isfinite(sums.loss)) return std::nullopt;
-  // Ranks may infect each other (sync_batch_norm): the one with the earliest node is the source.
+  // Non-finite values may spread between ranks (sync_batch_norm): the rank with the earliest node
+  // is the source.
   const bool infected = !std::isfinite(own_loss);
   const std::int64_t place =
       infected ? place_of(culprit_, session_.graph) : std::ssize(session_.graph.nodes);
@@ -312,7 +313,7 @@ std::optional<Error> Training::explain_failure(const StepSums& sums, double own_
                  culprit_ == "input" ? "look at the data set"
                                      : "use a smaller optimizer.lr, or a longer warm-up"};
   } else if (!infected && communicator_.rank() == communicator_.size() - 1) {
-    // Every rank's loss is finite and only their sum is not; some rank has to say it.
+    // Every rank's loss is finite but the sum is not; the last rank reports it.
     mine = Error{ErrorKind::unsatisfiable,
                  fmt::format("the loss summed over ranks is infinite at step {} (epoch {})",
                              session_.position.step + 1, session_.position.epoch + 1),
@@ -328,7 +329,7 @@ void Training::report_step(const StepSums& sums, std::int64_t count, double lr) 
   images_since_event_ += count;
   const double elapsed_s = seconds_since(last_event_);
   const bool epoch_ends = at.images == images_ || session_.finished();
-  if (reported_ && elapsed_s < 0.1 && !epoch_ends) return;  // ten a second at most
+  if (reported_ && elapsed_s < 0.1 && !epoch_ends) return;  // at most ten per second
   reports_.step({.epoch = at.epoch + 1,
                  .step = at.step,
                  .loss = loss,
@@ -406,7 +407,7 @@ std::string_view to_string(TrainStatus status) {
   return "";
 }
 
-/// Collective, and asked when all else is done, so that nothing else is told in its place.
+/// Collective. Called last, so that no other error replaces this one.
 std::optional<Error> taken_over(Fence* fence, Communicator& communicator) {
   std::optional<Error> by;
   if (communicator.rank() == 0 && fence != nullptr && !fence->check()) by = fence->closed();
@@ -417,7 +418,7 @@ TrainReport report_taken_over(Error by, const TrainPosition& position) {
   return {.status = TrainStatus::taken_over, .position = position, .error = std::move(by)};
 }
 
-/// Of a training that was stopped before it was ready for a step.
+/// Reports a training that was stopped before its first step.
 TrainReport report_stop(const Session& session, Communicator& communicator, double seconds) {
   if (communicator.rank() == 0) {
     auto events = EventLog::open(session.run_dir / "events.jsonl", session.generation());

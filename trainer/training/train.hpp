@@ -1,4 +1,5 @@
-// The training loop of one rank.
+// The training loop of one rank, and everything that runs around it: checkpoints, reports, signals.
+// Knows nothing about kernels or collectives' algorithms: backends and communicators do.
 #pragma once
 
 #include <chrono>
@@ -25,36 +26,36 @@ struct StepReport {
 struct TrainOptions {
   PrepareOptions prepare;
   std::optional<int> nodes = {};            // for the start event
-  std::filesystem::path bucket_sizes = {};  // file that remembers the best ones; empty: none
+  std::filesystem::path bucket_sizes = {};  // file that remembers the best sizes; empty: none
   std::string host;
-  Say say = [](std::string_view) {};  // hears of progress, on rank 0
-  // Where a GPU computes, these read its sensors each period, and `on_gpu_alarm` hears of its
-  // errors at once: on a thread of its own that may outlive all else.
+  Say say = [](std::string_view) {};  // receives progress, on rank 0
+  // Read the sensors of a GPU at this period. `on_gpu_alarm` receives its errors at once, on a
+  // thread that may outlive everything else.
   GpuLibraries gpu_libraries = {};
   std::chrono::milliseconds gpu_period{1000};
   std::function<void(const std::string& line)> on_gpu_alarm = {};
-  // Hears how this rank's clock stands against rank 0's, at the start and after each epoch.
+  // Receives this rank's clock offset from rank 0, at the start and after each epoch.
   std::function<void(const ClockBounds&)> on_clock = [](const ClockBounds&) {};
-  // On every rank, after each step and at the beginning of each step:
+  // On every rank, after each step and at the start of each step:
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
   std::function<bool()> stop_requested = [] { return false; };
 };
 
-/// taken_over: a later life of the run has its directory.
+/// taken_over: a later incarnation owns the run directory.
 enum class TrainStatus { completed, cancelled, failed, taken_over };
 
 struct TrainReport {
   TrainStatus status = TrainStatus::completed;
   TrainPosition position;
-  // Of failed and taken_over. Its `what` is empty where another rank has the words.
+  // If failed or taken_over. Its `what` is empty if another rank reports it.
   std::optional<Error> error = {};
 };
 
-/// Collective: trains until the configured end, a stop that any rank requests, or a failure. All
-/// ranks return the same status. Rank 0 writes events.jsonl and checkpoints, and nothing more once
-/// the run's directory was taken over.
+/// Collective. Trains to the configured end, until any rank requests a stop, or until a failure.
+/// All ranks return the same status. Rank 0 writes events.jsonl and checkpoints until the run
+/// directory is taken over.
 ///
-/// An Error is what prepare() returns: nothing was trained and no checkpoint written.
+/// An Error comes from prepare(): nothing was trained and no checkpoint written.
 Result<TrainReport> train(const TrainOptions& options, Communicator& communicator);
 
 }  // namespace dllaunch

@@ -5,8 +5,9 @@
 
 namespace dllaunch {
 
-/// Where output pixel i of an axis comes from: from[i] and from[i] + step[i], with `weight` of the
-/// latter. The same as PyTorch's interpolate(mode="bilinear", align_corners=False).
+/// Bilinear resampling along one axis: output pixel i is a mix of input pixels from[i] and from[i]
+/// + step[i], the latter with `weight`[i]. Equals PyTorch's interpolate(mode="bilinear",
+/// align_corners=False).
 struct AxisResize {
   std::vector<int> from;
   std::vector<int> step;  // 0 at the edge, else 1

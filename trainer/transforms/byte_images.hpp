@@ -1,5 +1,5 @@
-// Images as their data set has them, and what is still to be done to them: for executables that
-// do it themselves.
+// Image transforms as plain values: crop, flip, resize, normalisation. CPU and GPU code apply them.
+// Knows nothing about data sets, random choices or devices.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace dllaunch {
 
-/// What is done to all images of a data set: a byte v of channel c becomes levels[c * 256 + v],
-/// then the image is resized along both axes, then cut.
+/// The transform of every image of a data set: byte v of channel c becomes levels[c * 256 + v],
+/// then the image is resized along both axes, then cropped.
 struct ImageRecipe {
   ImageShape from;
   std::vector<float> levels;  // [channels, 256]
-  AxisResize rows;            // one for each of what the network sees
+  AxisResize rows;            // one entry per output pixel
   AxisResize columns;
 
   bool resizes() const {
@@ -28,13 +28,13 @@ struct ImageRecipe {
   }
 };
 
-/// Those of a batch that are present.
+/// The undecoded images of a batch; absent images are left out.
 struct ByteImages {
   std::span<const std::uint8_t> pixels;  // [count, channels, height, width] of recipe->from
   std::span<const ImageCut> cuts;        // [count], none absent
   std::shared_ptr<const ImageRecipe> recipe;
-  std::shared_ptr<const std::byte> memory;  // both spans lie in it
-  std::uint64_t number = 0;                 // of no other batch of this process; never 0
+  std::shared_ptr<const std::byte> memory;  // owns the memory of both spans
+  std::uint64_t number = 0;                 // unique within this process; never 0
 };
 
 }  // namespace dllaunch

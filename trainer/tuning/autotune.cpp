@@ -15,7 +15,7 @@
 namespace dllaunch {
 namespace {
 
-/// What was `auto` in the configuration is a number from here on.
+/// Replaces `auto` in the settings by the number found.
 void settle(TrainConfig& config, std::string_view key, double value) {
   for (auto& setting : config.settings) {
     if (setting.name == key) setting.value = value;
@@ -24,7 +24,7 @@ void settle(TrainConfig& config, std::string_view key, double value) {
 
 Result<std::optional<int>> measure_batch_size(const Session& session, const PrepareOptions& options,
                                               Communicator& communicator) {
-  constexpr double share = 0.9;  // the rest is for what no trial shows
+  constexpr double share = 0.9;  // the rest covers what trials do not show
   const std::int64_t node = node_memory_left() / std::max(options.ranks_on_node, 1);
   const auto budget =
       static_cast<std::int64_t>(share * static_cast<double>(std::min(node, own_memory_left())));
@@ -85,7 +85,8 @@ Result<Ok> settle_rate(Session& session, Choices& choices, const PrepareOptions&
   if (!found) return std::move(found).error();
   session.stopped = !*found;
   if (session.stopped) return Ok{};
-  // Tried with the whole global batch, while the schedule scales what is given for one rank.
+  // The trials used the whole global batch, but lr is given for one rank and scaled by the
+  // schedule.
   const ScheduleOptions scaled_only{.scaling = session.config.schedule.scaling};
   choices.lr = **found / learning_rate(scaled_only, 1, session.shape.ranks, 1, 1);
   if (auto kept = keep(choices, session, communicator); !kept) return kept;

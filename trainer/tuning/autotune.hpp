@@ -1,4 +1,5 @@
-// What `auto` in the configuration comes to: found by trying, and kept in choices.json.
+// Searches for settings given as `auto` (batch size, learning rate, buckets) by short trials.
+// Knows nothing about epochs or checkpoints; weights that a trial changes are initialised again.
 #pragma once
 
 #include "runtime/communicators/communicator.hpp"
@@ -8,20 +9,20 @@
 
 namespace dllaunch {
 
-/// Collective. What an earlier start of this run has chosen; nothing where it begins anew, or where
-/// the configuration leaves nothing to `auto`.
+/// Collective. Returns the choices of an earlier start of this run; empty if it starts anew, or if
+/// the configuration has no `auto`.
 Result<Choices> earlier_choices(const Session& session, Communicator& communicator);
 
-/// Collective, on a session that has its data, model and shape. Afterwards the batch size is a
-/// number, unless the session was stopped. unavailable: rank 0 cannot write.
+/// Collective. Needs a session with data, model and shape. Sets the batch size unless the session
+/// was stopped. unavailable: rank 0 cannot write choices.json.
 Result<Ok> settle_batch_size(Session& session, Choices& choices, const PrepareOptions& options,
                              Communicator& communicator);
 
-/// From here on the learning rate is a number.
+/// Replaces `lr: auto` by a number.
 void take_rate(TrainConfig& config, double rate);
 
-/// Collective, on a session that is ready to train, whose weights and statistics are those of the
-/// last trial afterwards. The rate is a number then, unless the session was stopped.
+/// Collective. Needs a session that is ready to train; leaves the weights and statistics of the
+/// last trial in it. Sets the rate unless the session was stopped.
 Result<Ok> settle_rate(Session& session, Choices& choices, const PrepareOptions& options,
                        Communicator& communicator);
 

@@ -24,12 +24,12 @@ double mib(std::int64_t bytes) {
   return static_cast<double>(bytes) / (1024 * 1024);
 }
 
-/// Weights and gradients.
+/// Bytes of weights and gradients.
 std::int64_t least_bytes(const Session& session) {
   return 2 * session.graph.parameter_count() * std::int64_t{sizeof(float)};
 }
 
-/// Two steps of a training with batches of `images`; the second is timed.
+/// Trains a few steps with batches of `images`; times the last one.
 Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t resident_before) {
   TrainConfig config = session.config;
   config.batch_size = images;
@@ -44,7 +44,7 @@ Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t re
   LoaderOptions options = loader_options(session, Split::train);
   options.destination = destination_of(&executable);
   options.batch_size = images;
-  // The last one is timed. In the second a GPU records its kernels.
+  // The last one is timed. In the second a GPU captures its graph.
   const std::size_t steps = executable.device_arenas() != nullptr ? 3 : 2;
   Loader loader(*session.dataset, session.normalization, {},
                 std::vector<Slice>(steps, Slice{.begin = 0, .count = images}), options);
@@ -59,14 +59,14 @@ Result<BatchTrial> try_batch(const Session& session, int images, std::int64_t re
     arenas.update({.lr = config.optimizer_options.lr, .step = static_cast<std::int64_t>(i) + 1});
     trial.images_per_s = images / std::chrono::duration<double>(Clock::now() - start).count();
   }
-  // All of it may lie in memory that was freed before.
+  // The allocations may have reused freed memory.
   trial.bytes = std::max(resident_bytes() - resident_before, least_bytes(session));
-  // A checkpoint is copied before it is written.
+  // The snapshot of a checkpoint needs a copy of weights and state.
   trial.bytes += static_cast<std::int64_t>(arenas.layout().bytes() + arenas.state_bytes());
   return trial;
 }
 
-/// Memory that the system refuses is a batch that does not fit; nullopt.
+/// Returns nullopt on a failed allocation: the batch does not fit.
 std::optional<Result<BatchTrial>> try_if_it_fits(const Session& session, int images,
                                                  std::int64_t resident_before) {
   try {
@@ -126,7 +126,7 @@ Result<std::optional<int>> find_batch_size(const Session& session, const BatchSe
   const std::int64_t before = resident_bytes();
   std::array<double, 1> refused_budget{-static_cast<double>(search.budget)};
   largest_of_ranks(refused_budget, communicator);
-  const double budget = -refused_budget[0];  // the least of all ranks
+  const double budget = -refused_budget[0];  // the minimum over ranks
 
   std::vector<BatchTrial> trials;
   std::string why = "an epoch has no more images for each rank";

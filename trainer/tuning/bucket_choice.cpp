@@ -14,7 +14,7 @@
 namespace dllaunch {
 namespace {
 
-// The default first, then what promises most: where time is short, the last are not tried.
+// The default first, then by expected benefit: the last are not tried if time is short.
 constexpr std::array<std::int64_t, 5> sizes_mib = {25, 4, 12, 1, 64};
 
 double seconds(std::chrono::steady_clock::duration duration) {
@@ -42,7 +42,7 @@ BucketChoice::BucketChoice(Communicator& communicator, ParameterArenas& arenas,
   }
   if (candidates_.size() < 2) return;
 
-  // The file may be on rank 0's node only.
+  // The file may exist only on rank 0's node.
   std::int64_t found = -1;
   if (communicator_.rank() == 0) found = remembered().value_or(-1);
   communicator_.wait(communicator_.broadcast(&found, 1, DType::i64, /*root=*/0));
@@ -54,7 +54,7 @@ BucketChoice::BucketChoice(Communicator& communicator, ParameterArenas& arenas,
   tuner_.emplace(static_cast<int>(candidates_.size()), limits);
 }
 
-/// Everything on which the fastest size depends.
+/// Returns a key of everything that affects the fastest size.
 std::string BucketChoice::key() const {
   return fmt::format("{}/{}-ranks/{}-nodes/{}/{}/{}/{}-cpus", hash_of(place_.table),
                      communicator_.size(), place_.nodes, communicator_.name(), place_.wire,

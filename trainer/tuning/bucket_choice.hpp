@@ -1,5 +1,5 @@
-// runtime.bucket_mb: auto. Takes the size that an earlier run found, or tries some in the first
-// steps and keeps the fastest. Sums do not depend on buckets, so neither do losses.
+// Chooses runtime.bucket_mb for `auto`: takes the size an earlier run found, or times some sizes in
+// the first steps and keeps the fastest. Sums do not depend on buckets, so losses do not either.
 #pragma once
 
 #include <chrono>
@@ -18,24 +18,24 @@
 namespace dllaunch {
 
 struct BucketPlace {
-  std::filesystem::path file;  // that remembers answers (runtime/rank/measured.hpp); empty: none
+  std::filesystem::path file;  // remembers results (runtime/rank/measured.hpp); empty: none
   int nodes = 1;
   std::vector<std::string> table;                  // table_rows() of the model
-  std::string wire;                                // how gradients travel
-  std::function<void(std::string_view)> say = {};  // hears of the choice, on rank 0
+  std::string wire;                                // gradient compression
+  std::function<void(std::string_view)> say = {};  // receives the choice, on rank 0
 };
 
 class BucketChoice {
  public:
-  /// Collective. Without `tune`, and where all sizes make the same buckets, or for one rank, it
-  /// does nothing. References outlive this.
+  /// Collective. Does nothing without `tune`, with one rank, or if all sizes give the same buckets.
+  /// References must outlive this.
   BucketChoice(Communicator& communicator, ParameterArenas& arenas, GradientReducer& reducer,
                BucketPlace place, bool tune, TunerLimits limits = {});
 
-  /// Around what is compared: the backward pass and the reduction, until all gradients are there.
+  /// Bracket the timed part: the backward pass and the reduction.
   void start();
   void stop();
-  /// Collective, after the update: the buckets of the next step.
+  /// Collective. Call after the update; sets the buckets of the next step.
   void next();
 
  private:
@@ -54,8 +54,8 @@ class BucketChoice {
   ParameterArenas& arenas_;
   GradientReducer& reducer_;
   BucketPlace place_;
-  std::vector<Candidate> candidates_;  // different ones; the first is the default
-  std::optional<BucketTuner> tuner_;   // while there is something to find out
+  std::vector<Candidate> candidates_;  // distinct; the first is the default
+  std::optional<BucketTuner> tuner_;   // while searching
   int taken_ = 0;
   Clock::time_point began_;
   Clock::time_point started_;

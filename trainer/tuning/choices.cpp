@@ -7,14 +7,11 @@
 #include <limits>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "trainer/reports/report_file.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* batch_size_key = "batch_size";
 constexpr const char* lr_key = "optimizer.lr";
@@ -31,7 +28,7 @@ Result<Choices> read_choices(const std::filesystem::path& run_dir) {
   if (!in) return Choices{};
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   const Error broken{ErrorKind::bad_request, file.string() + " is damaged",
-                     "remove it, and batch_size and lr are chosen anew"};
+                     "remove it, and batch_size and lr are chosen again"};
   const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!document.is_object()) return broken;
   Choices choices;

@@ -1,5 +1,4 @@
-// What `auto` came to in a run, kept in choices.json of its folder: a run that is started again
-// goes on with it.
+// Results of `auto` settings, kept in choices.json so that a restarted run keeps them.
 #pragma once
 
 #include <filesystem>
@@ -15,14 +14,13 @@ struct Choices {
   std::optional<double> lr = {};       // above 0
 };
 
-/// Empty where there is no such file, or one without a choice. bad_request: a file that holds
-/// anything else.
+/// Returns empty choices if the file is missing or has none. bad_request: a malformed file.
 Result<Choices> read_choices(const std::filesystem::path& run_dir);
 
-/// unavailable: the file system refuses.
+/// unavailable: an I/O error.
 Result<Ok> write_choices(const std::filesystem::path& run_dir, const Choices& choices);
 
-/// Collective: every rank gets rank 0's.
+/// Collective. Every rank gets rank 0's choices.
 void broadcast(Choices& choices, Communicator& communicator);
 
 }  // namespace dllaunch

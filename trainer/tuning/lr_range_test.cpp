@@ -17,7 +17,7 @@
 namespace dllaunch {
 namespace {
 
-/// Steps on the data set's images, epoch after epoch.
+/// Steps through the data set's images, epoch after epoch.
 class Trials {
  public:
   Trials(Session& session, Communicator& communicator)
@@ -29,7 +29,7 @@ class Trials {
                  {.overlap = false, .scatter = session.arenas->sharded()}),
         scaling_(session.config.precision, scale_, *session.arenas, communicator) {}
 
-  /// The loss before the step.
+  /// Returns the loss before the step.
   Result<double> step(double rate, int number);
 
  private:
@@ -46,12 +46,12 @@ class Trials {
   std::int64_t position_ = 0;
 };
 
-/// This rank's part of the loss, summed over images.
+/// Returns this rank's part of the loss, summed over images.
 Result<double> Trials::run_slices(double scale, std::size_t slices, int number) {
   double loss = 0;
   std::optional<Error> error;
   for (std::size_t i = 0; i < slices; ++i) {
-    Batch batch;  // empty where it cannot be read: the others may wait in a layer's collective
+    Batch batch;  // stays empty after a read error: other ranks may wait in a layer's collective
     if (auto loaded = loader_->next()) {
       batch = *loaded;
     } else {
@@ -100,7 +100,7 @@ double two_digits(double value) {
   return std::stod(fmt::format("{:.1e}", value));
 }
 
-/// A line every ten seconds.
+/// Logs one line every ten seconds.
 class Progress {
  public:
   Progress(int steps, const Say& say) : steps_(steps), say_(say) {}
@@ -130,7 +130,7 @@ std::size_t lowest_of(const std::vector<RateTrial>& trials) {
   return static_cast<std::size_t>(lowest - trials.begin());
 }
 
-/// Rates grow by one factor, so a difference of losses is a slope over the logarithm of the rate.
+/// Rates grow by a constant factor, so differences of losses are slopes over the log of the rate.
 std::size_t steepest_of(const std::vector<RateTrial>& trials) {
   std::size_t steepest = 0;
   double fall = 0;
@@ -154,7 +154,7 @@ bool add_trial(std::vector<RateTrial>& trials, double rate, double loss) {
   if (!std::isfinite(loss)) return false;
   constexpr double kept = 0.9;
   constexpr double too_high = 4;
-  // As if all losses before the first had been the first.
+  // Initialised as if all earlier losses had equalled the first.
   const double smoothed = trials.empty() ? loss : kept * trials.back().smoothed + (1 - kept) * loss;
   trials.push_back({.rate = rate, .loss = loss, .smoothed = smoothed});
   return smoothed <= too_high * trials[lowest_of(trials)].smoothed;

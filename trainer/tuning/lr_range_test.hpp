@@ -1,5 +1,5 @@
-// A learning rate found by trying: the range test of Smith, "Cyclical Learning Rates for Training
-// Neural Networks" (2017, arXiv 1506.01186), section 3.3 (`optimizer.lr: auto`).
+// Learning rate range test (`optimizer.lr: auto`): Smith, "Cyclical Learning Rates for Training
+// Neural Networks" (2017, arXiv 1506.01186), section 3.3.
 #pragma once
 
 #include <optional>
@@ -13,38 +13,38 @@
 namespace dllaunch {
 
 struct RateTrial {
-  double rate = 0;      // of the step
+  double rate = 0;      // used in the step
   double loss = 0;      // before the step; mean over images of all ranks
-  double smoothed = 0;  // moving mean of it and of those before
+  double smoothed = 0;  // moving mean of the losses so far
 };
 
 struct LrRangeTest {
-  double lowest_rate = 1e-6;  // of the first step; grows by the same factor from step to step
+  double lowest_rate = 1e-6;  // rate of the first step; grows exponentially
   double highest_rate = 10;
   int steps = 100;
 };
 
-/// Rate of step `step`, 0 .. steps-1.
+/// Returns the rate of step `step`, 0 .. steps-1.
 double test_rate(const LrRangeTest& test, int step);
 
-/// Adds a trial. False: the test is over, as the loss is not finite, or has grown to four times its
-/// lowest.
+/// Adds a trial. Returns false if the test is over: the loss is not finite, or its moving mean is
+/// four times its minimum.
 bool add_trial(std::vector<RateTrial>& trials, double rate, double loss);
 
-/// The smaller of two rates, rounded to two digits: the one at which the smoothed loss falls
-/// fastest, and a tenth of the one with the lowest smoothed loss. (The second alone is far too high
-/// where the network learns all images by heart meanwhile.) nullopt: no rate made the loss fall by
-/// a hundredth.
+/// Returns the smaller of two rates, rounded to two digits: the one where the smoothed loss falls
+/// fastest, and a tenth of the one with the lowest smoothed loss. (The latter alone is far too high
+/// if the network memorises all images during the test.) nullopt: no rate reduced the loss by one
+/// percent.
 std::optional<double> choose_rate(const std::vector<RateTrial>& trials);
 
-/// What was tried, some lines, and what came of it.
+/// Returns some of the trials, one per line, and the result.
 std::vector<std::string> rate_table(const std::vector<RateTrial>& trials, double chosen);
 
-/// Collective: trains with rising rates from the weights as they are, and spoils weights, optimiser
-/// state and buffers. All ranks return the same rate, that of a step of the whole global batch.
-/// Rank 0 says how far it is, and the table. nullopt: a rank was asked to stop.
+/// Collective. Trains with rising rates from the current weights; overwrites weights, optimiser
+/// state and buffers. All ranks return the same rate, valid for a step of the whole global batch.
+/// Rank 0 logs progress and the table. nullopt: a rank was asked to stop.
 ///
-/// unsatisfiable: no rate made the loss fall. Other errors: of the data set.
+/// unsatisfiable: no rate reduced the loss. Other errors are the data set's.
 Result<std::optional<double>> find_rate(Session& session, const LrRangeTest& test,
                                         Communicator& communicator, const PrepareOptions& options);
 

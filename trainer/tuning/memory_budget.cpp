@@ -28,7 +28,7 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-/// "NAME VALUE" lines of memory.stat.
+/// Returns the value of line "NAME VALUE" in memory.stat.
 std::int64_t stat_value(std::string_view stat, std::string_view name) {
   while (!stat.empty()) {
     std::string_view line = next_line(stat);
@@ -38,12 +38,12 @@ std::int64_t stat_value(std::string_view stat, std::string_view name) {
   return 0;
 }
 
-/// How one version of cgroups names its files.
+/// File names of one cgroup version.
 struct Names {
   const char* mount;
   const char* limit;
   const char* used;
-  const char* cache;  // of memory.stat
+  const char* cache;  // key in memory.stat
 };
 
 std::int64_t cgroup_left(const std::string& root, const Names& names, std::string path) {
@@ -61,7 +61,7 @@ std::int64_t cgroup_left(const std::string& root, const Names& names, std::strin
   }
 }
 
-/// Pages of /proc/self/statm's field, in bytes.
+/// Returns a field of /proc/self/statm, which counts pages, in bytes.
 std::int64_t statm_bytes(int field) {
   std::ifstream in("/proc/self/statm");
   std::int64_t pages = 0;

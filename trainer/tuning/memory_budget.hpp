@@ -1,4 +1,4 @@
-// How much memory this process may still take: what the node has free, and what limits it.
+// Memory that this process may still allocate: free memory of the node, and limits.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace dllaunch {
 
-/// Bytes after "NAME:" of /proc/meminfo, which counts in KiB. nullopt: no such line.
+/// Returns the value of the line "NAME:" in /proc/meminfo (KiB) in bytes. nullopt: no such line.
 std::optional<std::int64_t> meminfo_bytes(std::string_view meminfo, std::string_view name);
 
-/// A file that holds one number of bytes. nullopt: "max", or anything else that is no number.
+/// Parses a file with one number of bytes. nullopt: "max" or not a number.
 std::optional<std::int64_t> limit_bytes(std::string_view text);
 
-/// What processes of this node may still take together, of the two least: MemAvailable, and what
-/// limits of this process's cgroup and of those above it leave, file cache counted as free. Files
-/// are read below `root`. Never negative; where neither is known the largest there is.
+/// Returns the bytes that processes on this node may still allocate together: the minimum of
+/// MemAvailable and what the limits of this process's cgroup and its ancestors leave (file cache
+/// counts as free). Reads files below `root`. Never negative; the maximum if unknown.
 std::int64_t node_memory_left(const std::string& root = "");
 
-/// What RLIMIT_AS and RLIMIT_DATA (`ulimit -v`, `-d`) leave this process; without them the largest
-/// there is.
+/// Returns the bytes that RLIMIT_AS and RLIMIT_DATA (`ulimit -v`, `-d`) leave this process; the
+/// maximum without limits.
 std::int64_t own_memory_left();
 
-/// Bytes of memory this process holds now (VmRSS).
+/// Returns the resident memory of this process in bytes (VmRSS).
 std::int64_t resident_bytes();
 
 }  // namespace dllaunch

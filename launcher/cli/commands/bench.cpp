@@ -3,25 +3,23 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/cluster/facts.hpp"
 #include "launcher/job/job_schema.hpp"
 #include "launcher/plan/mpi_plugin.hpp"
 #include "launcher/plan/program_paths.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -47,11 +45,11 @@ struct Options {
 
 /// The job file's words for them: better said once here than by every rank.
 Result<Ok> check_communicator(const std::string& name) {
-  const auto words = job_schema().value(
-      nlohmann::ordered_json::json_pointer("/properties/runtime/properties/allreduce/enum"),
-      nlohmann::ordered_json::array());
+  const Json* words =
+      job_schema().at_path({"properties", "runtime", "properties", "allreduce", "enum"});
   std::vector<std::string> known;
-  for (const auto& word : words) known.push_back(word.get<std::string>());
+  for (const Json& word : words != nullptr ? *words : Json())
+    known.push_back(word.get<std::string>());
   if (std::find(known.begin(), known.end(), name) != known.end()) return Ok{};
   const auto nearest = nearest_name(name, known);
   return Error{ErrorKind::bad_request,
@@ -160,11 +158,11 @@ Result<int> bench(const Options& options, System& system) {
   return become(argv, system);
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("WHAT", options->what, "allreduce")->required();
   app.add_option("--ranks", options->ranks, "how many [2; in an allocation its tasks]")
-      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->range(1, 1'000'000)
       ->type_name("N");
   app.add_option("--communicator", options->communicator, "which; `info` lists them [auto]")
       ->type_name("NAME");
@@ -172,12 +170,12 @@ CommandBody declare(CLI::App& app) {
   app.add_option("--max-bytes", options->max_bytes, "largest size [67108864]")->type_name("B");
   app.add_option("--iterations", options->iterations,
                  "calls in each of five repetitions, the fastest of which counts [20]")
-      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->range(1, 1'000'000)
       ->type_name("N");
   app.add_option("--project", options->project,
                  "what as many nodes would take, by the model fitted to two or more")
       ->delimiter(',')
-      ->check(CLI::Range(2, 1'000'000).description(""))
+      ->range(2, 1'000'000)
       ->type_name("NODES");
   app.add_flag("--json", options->json, "one JSON document");
   return [options](System& system) { return bench(*options, system); };

@@ -1,13 +1,12 @@
 // Which CPUs each rank of a node would get: the placement, without a job.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/topology_option.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/json.hpp"
 #include "topology/placement/placement.hpp"
 #include "topology/render/masks.hpp"
 #include "topology/render/renderings.hpp"
@@ -93,13 +92,13 @@ Result<int> show_binding(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   add_topology_option(app, options->topology);
   app.add_option("--ranks", options->ranks,
                  "ranks on the node; else one per GPU, without GPUs one per NUMA node")
       ->type_name("N")
-      ->check(CLI::Range(1, 65536).description(""));
+      ->range(1, 65536);
   app.add_option("--policy", options->policy,
                  "near the rank's GPU, far from each other, or nowhere")
       ->type_name("closest|spread|none")

@@ -1,23 +1,25 @@
 // Ends a run: its ranks are asked to save first, as Ctrl-C does.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
 #include "launcher/cli/command.hpp"
-#include "launcher/daemon/client.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/launch/slurm.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/job_record.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -169,12 +171,12 @@ Result<int> cancel_run(const Options& options, System& system) {
   const auto checkpoint = newest_checkpoint(run_state.run.dir);
   system.print(fmt::format("{} {}\n", *path, status.empty() ? "ended" : status));
   if (!checkpoint.empty())
-    system.print(fmt::format("  checkpoint  {}\n  next        {}   goes on from the checkpoint\n",
+    system.print(fmt::format("  checkpoint  {}\n  next        {}   resumes from the checkpoint\n",
                              checkpoint, command_to_go_on(run_state.run)));
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();

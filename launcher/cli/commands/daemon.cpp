@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -11,23 +10,23 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "launcher/base/format.hpp"
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/cli/command.hpp"
-#include "launcher/daemon/client.hpp"
-#include "launcher/daemon/daemon_lock.hpp"
-#include "launcher/daemon/settings.hpp"
-#include "launcher/daemon/unit.hpp"
-#include "launcher/monitor/progress.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/daemon/client/client.hpp"
+#include "launcher/daemon/client/daemon_lock.hpp"
+#include "launcher/daemon/client/settings.hpp"
+#include "launcher/daemon/client/unit.hpp"
 #include "launcher/plan/program_paths.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::json;
 
 constexpr std::string_view examples =
     R"(  dllaunch daemon start                          looks after your runs, through log-outs
@@ -193,7 +192,7 @@ Result<int> daemon(const Options& options, System& system) {
                "dllaunch daemon status"};
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   auto& settings = options->settings;
   app.add_option("WHAT", options->what, "start, status or stop")->required();
@@ -206,23 +205,23 @@ CommandBody declare(CLI::App& app) {
       ->type_name("COMMAND");
   app.add_option("--interval", settings.interval_s,
                  "start: seconds between two looks at Slurm's queue [10]")
-      ->check(CLI::Range(0.1, 3600.0).description(""))
+      ->range(0.1, 3600.0)
       ->type_name("S");
   app.add_option("--max-jobs", settings.most_jobs,
                  "start: with N of your jobs in the queue nothing is submitted [100]")
-      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->range(1, 1'000'000)
       ->type_name("N");
   app.add_option("--max-submissions", settings.most_submissions,
                  "start: how often a run is submitted again at most [100]")
-      ->check(CLI::Range(0, 1'000'000).description(""))
+      ->range(0, 1'000'000)
       ->type_name("N");
   app.add_option("--max-gpu-hours", settings.most_gpu_hours,
                  "start: once H GPU hours are used in 30 days runs wait [0: no cap]")
-      ->check(CLI::Range(0.0, 1e9).description(""))
+      ->range(0.0, 1e9)
       ->type_name("H");
   app.add_option("--settle", settings.settle_s,
                  "start: how long a job may take to show after a daemon's death [20]")
-      ->check(CLI::Range(0.0, 3600.0).description(""))
+      ->range(0.0, 3600.0)
       ->type_name("S");
   app.add_flag("--systemd", options->systemd, "start: only print a unit for systemctl --user");
   app.add_flag("--json", options->json, "status: one JSON document");

@@ -3,9 +3,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -16,6 +13,7 @@
 
 #include "launcher/base/nearest_name.hpp"
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/staging/fetch_data.hpp"
 
@@ -102,7 +100,7 @@ Result<int> data(const Options& options, System& system) {
                "dllaunch data get cifar10"};
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("WHAT", options->what, "get or make")->required();
   app.add_option("NAME", options->name,
@@ -111,20 +109,19 @@ CommandBody declare(CLI::App& app) {
   app.add_option("--to", options->to, "folder [NAME, here]")->type_name("DIR");
   app.add_option("--from", options->from, "get: a mirror with the same files [where published]")
       ->type_name("URL");
-  const auto count = CLI::Range(std::int64_t{1}, std::int64_t{1} << 50).description("");
   app.add_option("--images", options->images,
                  "make: training images [1024]; a tenth as many more for validation")
-      ->check(count)
+      ->range(std::int64_t{1}, std::int64_t{1} << 50)
       ->type_name("N");
-  const auto extent = CLI::Range(1, 1 << 20).description("");
+  constexpr int widest = 1 << 20;
   app.add_option("--size", options->size, "make: height and width, pixels [28]")
-      ->check(extent)
+      ->range(1, widest)
       ->type_name("S");
   app.add_option("--classes", options->classes, "make: classes [10]")
-      ->check(extent)
+      ->range(1, widest)
       ->type_name("C");
   app.add_option("--channels", options->channels, "make: channels of an image [3]")
-      ->check(extent)
+      ->range(1, widest)
       ->type_name("K");
   return [options](System& system) { return data(*options, system); };
 }

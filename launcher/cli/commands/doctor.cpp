@@ -1,10 +1,8 @@
 // What is wrong with where ranks run: on this node, of a process, of every rank of a job.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/doctor/examine.hpp"
 #include "launcher/doctor/gather.hpp"
 #include "launcher/plan/program_paths.hpp"
@@ -84,11 +82,11 @@ Result<int> show(System& system, const Options& options) {
   return worst(*report) == Level::fail ? exit_code::found_problems : exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("--pid", options->pid, "a running process; with it the other ranks of its job")
       ->type_name("P")
-      ->check(CLI::Range(1, 1 << 22).description(""));
+      ->range(1, 1 << 22);
   app.add_flag("--bench", options->bench,
                "measure memory and GPU copies too, near and far; takes seconds");
   app.add_flag("--json", options->json, "one JSON document");
@@ -103,7 +101,7 @@ CommandBody declare(CLI::App& app) {
   app.add_option("--limit", options->limit, "with --preflight: how long to wait for the nodes")
       ->type_name("SECONDS")
       ->capture_default_str()
-      ->check(CLI::Range(1, 3600).description(""))
+      ->range(1, 3600)
       ->needs(preflight);
   app.add_option("--preflight-node", options->preflight_node)->group("");  // hidden
   app.add_option("--node", options->node)->group("");                      // hidden

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -15,6 +14,7 @@
 #include <optional>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/os/ancestors.hpp"
 #include "launcher/plan/stage.hpp"
 #include "launcher/rank/framework_environment.hpp"
@@ -299,7 +299,7 @@ Result<int> exec(const ExecOptions& options, System& system) {
   return become(command, rank->rank, host, other_stderr);
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<ExecOptions>();
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan and logs")
       ->type_name("DIR");
@@ -310,7 +310,7 @@ CommandBody declare(CLI::App& app) {
   app.add_option("--rendezvous-seconds", options->rendezvous_seconds,
                  "how long ranks wait for each other; 0: no MASTER_ADDR [300]")
       ->type_name("N")
-      ->check(CLI::Range(0, most_seconds).description(""));
+      ->range(0, most_seconds);
   app.add_flag("--staged", options->staged, "{stage} in CMD and variables is $DLLAUNCH_STAGE")
       ->group("");
   app.add_option("CMD", options->command, "the rank's program and its arguments, after --")

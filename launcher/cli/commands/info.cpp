@@ -1,26 +1,22 @@
 // What this build contains and what it finds here.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "launcher/base/version.hpp"
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/job/job_schema.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/plan/program_paths.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view examples =
     R"(  dllaunch info           backends, communicators, Slurm and MPI, and why one is missing
@@ -64,9 +60,9 @@ bool has_gpu(const Json& gpus, const char* library) {
 /// library names it.
 Json backends_of_trainer(const Json& gpus) {
   const Json train = Json::parse(train_schema_text());
-  const Json words = train.value(Json::json_pointer("/properties/backend/enum"), Json::array());
+  const Json* words = train.at_path({"properties", "backend", "enum"});
   Json backends = Json::object();
-  for (const Json& word : words) {
+  for (const Json& word : words != nullptr ? *words : Json()) {
     if (word == "auto") continue;
     backends[word.get<std::string>()] = {{"built", true}, {"usable", true}};
   }
@@ -215,7 +211,7 @@ struct Options {
   bool json = false;
 };
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_flag("--facts", options->facts, "the facts that plans are made from, as JSON");
   app.add_option("--cluster", options->cluster, "the profile of a cluster, as YAML")

@@ -1,11 +1,11 @@
 // In a batch script, before the ranks start: from here on this incarnation owns the directory.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <filesystem>
 #include <memory>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/run/run_ownership.hpp"
 
 namespace dllaunch {
@@ -25,7 +25,7 @@ Result<int> lease(const std::string& path, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto path = std::make_shared<std::string>();
   app.add_option("DIR", *path, "the run's directory")->required();
   return [path](System& system) { return lease(*path, system); };

@@ -1,11 +1,9 @@
 // Somebody's sbatch script, and what is wrong with it.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <memory>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/lint/lint.hpp"
 #include "launcher/lint/unified_diff.hpp"
@@ -67,7 +65,7 @@ Result<int> check_script(System& system, const Options& options) {
   return failed ? exit_code::found_problems : exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("SCRIPT.sbatch", options->script, "the script, as you would give it to sbatch")
       ->required();

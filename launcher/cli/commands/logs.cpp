@@ -1,7 +1,6 @@
 // What the ranks of a run wrote, merged; of a run that goes on, as it is written.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -12,11 +11,12 @@
 #include <vector>
 
 #include "launcher/cli/command.hpp"
-#include "launcher/launch/slurm.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/rank_output.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/job_record.hpp"
 
 namespace dllaunch {
 namespace {
@@ -136,7 +136,8 @@ class Watch {
   bool left_the_queue() {
     const auto job = job_of_run(run_.plan, run_.dir, system_);
     if (!job && !silence_told_)
-      system_.log(fmt::format("dllaunch: {}; the job goes on, so do we\n", job.error().what));
+      system_.log(
+          fmt::format("dllaunch: {}; the job continues; still following it\n", job.error().what));
     if (job && silence_told_) system_.log("dllaunch: Slurm answers again\n");
     silence_told_ = !job;
     return job && !*job;
@@ -200,14 +201,14 @@ Result<int> show_logs(const Options& options, System& system) {
   return tell_end(*path, system);
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();
   app.add_flag("-f,--follow", options->follow, "go on until the run ends");
   app.add_option("--rank", options->rank, "only this one, without a prefix")
       ->type_name("N")
-      ->check(CLI::Range(0, 1 << 24).description(""));
+      ->range(0, 1 << 24);
   return [options](System& system) { return show_logs(*options, system); };
 }
 

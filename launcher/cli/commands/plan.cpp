@@ -1,13 +1,11 @@
 // Show what would happen; start nothing, submit nothing.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
 #include "launcher/cli/command_line.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/launch/prepare_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,8 +25,8 @@ struct Options {
 };
 
 /// A path may be any bytes, JSON is UTF-8.
-std::string text_of(const nlohmann::ordered_json& document) {
-  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+std::string text_of(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 /// The plan where there is one, and everything that speaks against the job.
@@ -38,7 +36,7 @@ Result<int> show_checked(System& system, const Options& options) {
   const auto& [made, report] = *checked;
   if (!made && report.findings.empty()) return made.error();
   if (options.json) {
-    auto document = made ? to_json(*made) : nlohmann::ordered_json::object();
+    auto document = made ? to_json(*made) : Json::object();
     document["checks"] = to_json(report);
     system.print(text_of(document));
   } else {
@@ -56,7 +54,7 @@ Result<int> show_plan(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("JOB.yaml", options->plan.job, "the job file")->required();
   app.add_option("--set", options->plan.sets, "change one key of the job file; may be repeated")

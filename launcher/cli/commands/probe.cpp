@@ -2,20 +2,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <ctime>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "launcher/base/version.hpp"
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/probe/probe.hpp"
 #include "launcher/probe/render_probe.hpp"
 #include "launcher/slurm/host_list.hpp"
+#include "support/json.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
 #include "topology/discovery/discover_hwloc_xml.hpp"
 
@@ -136,12 +134,12 @@ Result<int> probe(const Options& options, System& system) {
   return tell(outcome, options.json, system);
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("PARTITION", options->partition, "where to look; else every partition");
   app.add_option("--within", options->within_minutes, "give up on what has not come by then")
       ->type_name("MINUTES")
-      ->check(CLI::Range(1, 10080).description(""))
+      ->range(1, 10080)
       ->capture_default_str();
   app.add_option("--account", options->probe.account, "what this site wants of every job")
       ->type_name("NAME");

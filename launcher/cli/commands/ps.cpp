@@ -1,13 +1,13 @@
 // The user's runs: those in the queue, those on this machine, those that are over.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/observe_runs.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -34,10 +34,9 @@ Result<int> list_runs(System& system, const Options& options) {
   const auto run_states =
       observe_runs(system, options.all ? most_remembered_runs : most_that_ended);
   if (options.json) {
-    auto document = nlohmann::ordered_json::array();
+    auto document = Json::array();
     for (const auto& run_state : run_states) document.push_back(to_json(run_state));
-    system.print(document.dump(2, ' ', /*ensure_ascii=*/false,
-                               nlohmann::ordered_json::error_handler_t::replace) +
+    system.print(document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
                  "\n");
     return exit_code::success;
   }
@@ -49,7 +48,7 @@ Result<int> list_runs(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_flag("--all", options->all, "not only the last 20 of those that are over");
   app.add_flag("--json", options->json, "one JSON document");

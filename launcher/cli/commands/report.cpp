@@ -1,14 +1,14 @@
 // How a run went, and what its ranks did when.
-#include <CLI/App.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/run_report.hpp"
 #include "launcher/timeline/timeline_merge.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -27,9 +27,8 @@ struct Options {
   bool json = false;
 };
 
-void print(System& system, const nlohmann::ordered_json& document) {
-  system.print(document.dump(2, ' ', /*ensure_ascii=*/false,
-                             nlohmann::ordered_json::error_handler_t::replace) +
+void print(System& system, const Json& document) {
+  system.print(document.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
                "\n");
 }
 
@@ -68,7 +67,7 @@ Result<int> report(const Options& options, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();

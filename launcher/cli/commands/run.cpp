@@ -3,22 +3,24 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/job/load_job.hpp"
 #include "launcher/launch/dependencies.hpp"
 #include "launcher/launch/local.hpp"
 #include "launcher/launch/prepare_job.hpp"
 #include "launcher/launch/slurm.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/background.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/presubmit/before_queue.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/run_files.hpp"
 #include "launcher/run/run_index.hpp"
 #include "launcher/run/stored_run.hpp"
@@ -32,7 +34,7 @@ constexpr std::string_view examples =
     R"(  dllaunch train.yaml                           submit or start here, follow, summarise
   dllaunch run train.yaml --set train.epochs=5  with one key changed
   dllaunch run train.yaml --dry-run             the plan, and nothing else
-  dllaunch run train.yaml --run-dir runs/a      again: goes on from its last checkpoint
+  dllaunch run train.yaml --run-dir runs/a      again: resumes from its last checkpoint
   dllaunch run train.yaml --local --detach      in the background of this machine
 )";
 
@@ -65,8 +67,9 @@ Result<Paths> find_programs(const std::string& run_dir, bool trains, System& sys
 
 /// Nothing is submitted that Slurm would refuse or that would fail at once; doubts are told.
 Result<Ok> check_queue(const QueueReport& report, System& system) {
-  for (const auto& [problem, fatal] : report.findings) {
-    if (fatal) continue;
+  for (const auto& finding : report.findings) {
+    if (finding.fatal) continue;
+    const auto& problem = finding.problem;
     system.log(fmt::format("dllaunch: warning: {}\n", problem.what));
     if (!problem.hint.empty()) system.log(fmt::format("  try: {}\n", problem.hint));
   }
@@ -266,7 +269,7 @@ Result<int> run_job(const RunOptions& options, System& system) {
   return execute(options, *planned, *run, attached, *lock, system);
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<RunOptions>();
   app.add_option("JOB.yaml", options->job_file, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")

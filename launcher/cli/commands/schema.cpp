@@ -1,12 +1,10 @@
 // What a job file may hold, for editors and for people.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/job/job_schema.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -16,7 +14,7 @@ constexpr std::string_view examples =
   dllaunch schema --markdown            the same as a page for people: docs/job-file.md
 )";
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto markdown = std::make_shared<bool>(false);
   app.add_flag("--markdown", *markdown, "a page for people");
   return [markdown](System& system) -> Result<int> {

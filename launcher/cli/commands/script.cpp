@@ -1,11 +1,9 @@
 // Print the sbatch script; submit nothing.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
 
 #include "launcher/base/shell_quote.hpp"
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/launch/prepare_job.hpp"
 
 namespace dllaunch {
@@ -37,7 +35,7 @@ Result<int> print_script(System& system, const PlanOptions& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<PlanOptions>();
   app.add_option("JOB.yaml", options->job, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")

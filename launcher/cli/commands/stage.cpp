@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/App.hpp>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <memory>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/os/stop_signals.hpp"
 #include "launcher/plan/program_paths.hpp"
 #include "launcher/staging/stage_job.hpp"
@@ -108,7 +108,7 @@ Result<int> stage(const StageOptions& options, System& system) {
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<StageOptions>();
   auto& job = options->job;
   app.add_flag("--folder", options->folder, "print the folder of this job, and make nothing");

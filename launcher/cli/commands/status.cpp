@@ -1,19 +1,20 @@
 // One run: what it does, how far it is, what it waits for, how it ended, what to type next.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "launcher/base/unix_seconds.hpp"
 #include "launcher/cli/command.hpp"
-#include "launcher/daemon/client.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/monitor/find_run.hpp"
 #include "launcher/monitor/observe_runs.hpp"
 #include "launcher/monitor/run_status.hpp"
 #include "launcher/postmortem/finalize.hpp"
 #include "launcher/postmortem/slurm_outcome.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/slurm/slurm_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -28,11 +29,6 @@ struct Options {
   std::string run;
   bool json = false;
 };
-
-double unix_seconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(now).count();
-}
 
 /// Of an array that goes on: what of it is over, and how.
 void add_ended_tasks(System& system, RunStatusView& status) {
@@ -74,16 +70,16 @@ Result<int> show_status(const Options& options, System& system) {
   if (!status) return std::move(status).error();
   status->daemon = daemons_word(system, status->run_state.run.dir.path);
   if (options.json) {
-    system.print(to_json(*status).dump(2, ' ', /*ensure_ascii=*/false,
-                                       nlohmann::ordered_json::error_handler_t::replace) +
-                 "\n");
+    system.print(
+        to_json(*status).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) +
+        "\n");
     return exit_code::success;
   }
   system.print(render_status(*status));
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("RUN", options->run, "a run directory, a run's or job's name, a job id")
       ->required();

@@ -1,11 +1,11 @@
 // In the batch script: owns the srun step; restarts, requeues, stops.
 #include <unistd.h>
 
-#include <CLI/App.hpp>
 #include <memory>
 
 #include "launcher/cli/command.hpp"
-#include "launcher/run/job_identity.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/run/job_record.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/slurm/allocation.hpp"
 #include "launcher/supervise/rank_states.hpp"
@@ -74,7 +74,7 @@ Result<int> supervise_run(const SuperviseOptions& options, System& system) {
   return code;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<SuperviseOptions>();
   app.add_option("--run-dir", options->run_dir, "the run's directory: plan, logs, supervisor.jsonl")
       ->type_name("DIR")

@@ -1,13 +1,12 @@
 // The shape of a node: this one, or one from a file.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
+#include "launcher/cli/commands/topology_option.hpp"
 #include "launcher/cluster/named_topology.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
+#include "support/json.hpp"
 #include "topology/discovery/discover_hwloc_xml.hpp"
 #include "topology/discovery/topology_format.hpp"
 
@@ -51,7 +50,7 @@ Result<int> show_topology(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   add_topology_option(app, options->topology);
   app.add_option("--xml", options->xml, "write this machine as hwloc XML; - is stdout")

@@ -1,22 +1,18 @@
 // Is this job file right? Looks at no cluster.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command.hpp"
+#include "launcher/cli/command_options.hpp"
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/load_job.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view examples =
     R"(  dllaunch validate train.yaml                        every error in it, with its place
@@ -37,9 +33,10 @@ std::string count_or_auto(const std::optional<int>& count) {
 std::string what_it_does(const Job& job) {
   if (job.train.is_null()) return "runs " + job.resolved["run"].dump();
   const bool named = job.train["model"].is_string();
+  const Json* kind = job.train.at_path({"dataset", "kind"});
   return fmt::format("trains {} on {}",
                      named ? job.train["model"].get<std::string>() : "layers of its own",
-                     job.train.value(Json::json_pointer("/dataset/kind"), "its data set"));
+                     kind != nullptr ? kind->text() : "its data set");
 }
 
 /// The limit with what its numbers are: minutes, or the form of Slurm's that it is written in.
@@ -85,7 +82,7 @@ Result<int> validate(System& system, const Options& options) {
   return exit_code::success;
 }
 
-CommandBody declare(CLI::App& app) {
+CommandBody declare(CommandOptions& app) {
   auto options = std::make_shared<Options>();
   app.add_option("JOB.yaml", options->file, "the job file")->required();
   app.add_option("--set", options->sets, "change one key of the job file; may be repeated")

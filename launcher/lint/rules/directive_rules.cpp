@@ -237,7 +237,7 @@ void check_folder(const Subject& subject, Report& report) {
 }
 
 constexpr Rule table[] = {
-    {"directive-late", Severity::error, "`#SBATCH` behind the first command: sbatch ignores it.",
+    {"directive-late", Severity::error, "`#SBATCH` after the first command: sbatch ignores it.",
      check_late},
     {"directive-mistyped", Severity::warning,
      "`# SBATCH`, `#sbatch`, an indented `#SBATCH`: a comment for sbatch.", check_mistyped},
@@ -246,7 +246,7 @@ constexpr Rule table[] = {
     {"directive-duplicate", Severity::warning, "An option given twice: the last one counts.",
      check_duplicate},
     {"directive-invalid", Severity::error,
-     "A value that sbatch refuses: no number, no time, an open quote, no value at all.",
+     "A value that sbatch refuses: not a number, not a time, an open quote, or no value.",
      check_invalid},
     {"directive-variable", Severity::error,
      "`$VARIABLE` or `~` in a directive: sbatch expands neither.", check_variable},

@@ -284,13 +284,14 @@ void check_shared_node(const Subject& subject, Report& report) {
 
 constexpr Rule table[] = {
     {"mask-unset", Severity::error,
-     "A mask list uses a variable that nothing sets; names the one that was meant.", check_unset},
-    {"mask-unused", Severity::warning, "A variable holds masks and no srun uses it.", check_unused},
+     "A mask list uses a variable that is never set; suggests the intended one.", check_unset},
+    {"mask-unused", Severity::warning, "A variable holds masks that no srun uses.", check_unused},
     {"mask-empty", Severity::error, "A mask without CPUs: `0x0`, or nothing between two commas.",
      check_empty},
-    {"mask-malformed", Severity::error, "A mask that is no hexadecimal number.", check_malformed},
+    {"mask-malformed", Severity::error, "A mask that is not a hexadecimal number.",
+     check_malformed},
     {"mask-overlap", Severity::error, "Two local ranks get the same CPU.", check_overlap},
-    {"mask-count", Severity::error, "Fewer masks than tasks on a node: srun uses them again.",
+    {"mask-count", Severity::error, "Fewer masks than tasks on a node: srun reuses them.",
      check_count},
     {"mask-extra", Severity::warning, "More masks than tasks on a node.", check_extra},
     {"mask-shared-node", Severity::warning,

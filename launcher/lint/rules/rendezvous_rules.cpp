@@ -6,7 +6,7 @@
 #include <set>
 
 #include "launcher/base/utf8.hpp"
-#include "launcher/lint/programs.hpp"
+#include "launcher/lint/bash/programs.hpp"
 #include "launcher/lint/rule.hpp"
 
 namespace dllaunch::lint {
@@ -215,7 +215,7 @@ void check_signal(const Subject& subject, Report& report) {
 
 constexpr Rule table[] = {
     {"rank-expanded-early", Severity::error,
-     "`$SLURM_PROCID` and the like in double quotes on the srun line: every rank gets 0.",
+     "`$SLURM_PROCID` or similar in double quotes on the srun line: every rank gets 0.",
      check_early},
     {"master-addr", Severity::error,
      "`MASTER_ADDR` is localhost, the whole node list, or each rank's own host name.",

@@ -68,11 +68,12 @@ void check_unclosed(const Subject& subject, Report& report) {
 constexpr Rule table[] = {
     {"not-a-script", Severity::error, "The script is empty or has no `#!` line: sbatch refuses it.",
      check_interpreter},
-    {"control-character", Severity::error, "A NUL or the like: the file is no text.", check_nul},
+    {"control-character", Severity::error, "A NUL or 0x01 character: the file is not text.",
+     check_nul},
     {"dos-line-ends", Severity::error, "Lines end in `\\r\\n`: sbatch refuses the script.",
      check_line_ends},
     {"unclosed", Severity::error,
-     "A quote, `$(`, `if` or here-document that has no end: bash stops there.", check_unclosed},
+     "An unterminated quote, `$(`, `if` or here-document: bash stops there.", check_unclosed},
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "launcher/base/utf8.hpp"
-#include "launcher/lint/programs.hpp"
+#include "launcher/lint/bash/programs.hpp"
 #include "launcher/lint/rule.hpp"
 
 namespace dllaunch::lint {

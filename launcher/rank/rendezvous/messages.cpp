@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int last_port = 65535;
 constexpr int most_ranks = 1 << 24;

@@ -12,9 +12,9 @@
 #include <optional>
 #include <thread>
 
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/sockets.hpp"
-#include "launcher/run/run_dir.hpp"
 
 namespace dllaunch {
 namespace {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "launcher/base/utf8.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -63,7 +63,6 @@ TEST(TerminalText, AnyTextIsHarmlessAndJsonKeepsItsMeaning) {
     ASSERT_EQ(terminal_text(shown), shown) << "seed " << round;
     ASSERT_TRUE(!is_terminal_text(text) || shown == text) << "seed " << round;
 
-    using Json = nlohmann::ordered_json;
     const auto written = Json{{text, text}}.dump(2, ' ', false, Json::error_handler_t::replace);
     ASSERT_EQ(Json::parse(terminal_text(written), nullptr, false),
               Json::parse(written, nullptr, false))

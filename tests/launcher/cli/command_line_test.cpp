@@ -8,7 +8,8 @@ namespace dllaunch {
 namespace {
 
 Result<Parsed> parse(const std::vector<std::string>& args) {
-  return parse_command_line(args, [](const std::string& path) { return path == "there.yaml"; });
+  return parse_command_line(command_groups(), args,
+                            [](const std::string& path) { return path == "there.yaml"; });
 }
 
 std::string failure(const std::vector<std::string>& args) {
@@ -31,7 +32,7 @@ TEST(CommandLine, TakesGlobalOptionsOnBothSidesOfTheVerb) {
 }
 
 TEST(CommandLine, AnswersHelpAndVersion) {
-  EXPECT_EQ(std::get<Answer>(*parse({"--help"})).text, render_help());
+  EXPECT_EQ(std::get<Answer>(*parse({"--help"})).text, render_help(command_groups()));
   EXPECT_EQ(std::get<Answer>(*parse({"--version"})).text,
             "dllaunch " + std::string(version()) + "\n");
 }

@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 
 #include "launcher/cluster/cluster_catalog.hpp"
 #include "launcher/config/yaml_tree.hpp"
+#include "support/json.hpp"
 #include "tests/support/fake_system.hpp"
 #include "tests/support/golden.hpp"
 

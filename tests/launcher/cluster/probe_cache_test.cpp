@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "launcher/cluster/probed_node.hpp"
-#include "launcher/run/run_dir.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "tests/launcher/disk_system.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"

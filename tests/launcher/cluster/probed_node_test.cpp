@@ -2,26 +2,24 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"
 
 namespace dllaunch {
 namespace {
 
-using nlohmann::ordered_json;
 using testing::HasSubstr;
 
 NodeType a100() {
   return mixed_cluster().slurm->partitions[1].node_types[0];
 }
 
-ordered_json record() {
+Json record() {
   return to_json(probe_of(mixed_cluster(), a100()));
 }
 
-std::string refusal(const ordered_json& document) {
+std::string refusal(const Json& document) {
   const auto read = probed_node_from_json(document);
   if (read) return "none";
   EXPECT_EQ(read.error().kind, ErrorKind::bad_request);
@@ -40,8 +38,8 @@ TEST(ProbedNode, RoundTripsThroughJson) {
 }
 
 TEST(ProbedNode, RefusesWhatItCannotRead) {
-  EXPECT_EQ(refusal(ordered_json::array()), "it is no record of a probed node");
-  EXPECT_EQ(refusal(ordered_json::object()), "it is no record of a probed node");
+  EXPECT_EQ(refusal(Json::array()), "it is no record of a probed node");
+  EXPECT_EQ(refusal(Json::object()), "it is no record of a probed node");
   auto newer = record();
   newer["format"] = 2;
   newer.erase("topology");
@@ -61,8 +59,7 @@ TEST(ProbedNode, RefusesWhatItCannotRead) {
 }
 
 TEST(ProbedNode, RefusesWhatCannotBe) {
-  for (const ordered_json& time : {ordered_json(-1), ordered_json(18446744073709551615U),
-                                   ordered_json(1e9), ordered_json("yesterday")}) {
+  for (const Json& time : {Json(-1), Json(18446744073709551615U), Json(1e9), Json("yesterday")}) {
     auto odd = record();
     odd["time"] = time;
     EXPECT_EQ(refusal(odd), "its time is no time") << time;

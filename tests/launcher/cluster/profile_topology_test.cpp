@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/cluster/cluster_profile.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {

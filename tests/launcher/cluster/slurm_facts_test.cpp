@@ -3,9 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -169,7 +170,7 @@ TEST(SlurmFacts, RandomFactsRoundTripThroughJson) {
       if (below(2) == 0) slurm.user->associations = {{word(), word(), words()}};
     }
     const auto document = to_json(facts);
-    const auto back = facts_from_json(nlohmann::ordered_json::parse(document.dump()));
+    const auto back = facts_from_json(Json::parse(document.dump()));
     ASSERT_TRUE(back) << back.error().what;
     ASSERT_EQ(to_json(*back), document);
     ASSERT_EQ(back->slurm->reservations, slurm.reservations);

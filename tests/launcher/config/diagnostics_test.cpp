@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "launcher/config/diagnostics.hpp"
 
-#include "launcher/job/job_file.hpp"
+#include <gtest/gtest.h>
 
 namespace dllaunch {
 namespace {

@@ -7,8 +7,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const Json schema = Json::parse(R"({
   "type": "object", "additionalProperties": false, "required": ["need"],
   "properties": {

@@ -2,16 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "launcher/config/yaml_scalar.hpp"
 #include "launcher/config/yaml_tree.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json read_back(const YamlNode& node) {
   if (node.kind == YamlKind::sequence) {

@@ -5,14 +5,13 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/launcher/stored_runs.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::json;
 using testing::HasSubstr;
 
 class ApiTest : public testing::Test {

@@ -19,7 +19,7 @@
 #include <fstream>
 #include <thread>
 
-#include "launcher/daemon/client.hpp"
+#include "launcher/daemon/client/client.hpp"
 #include "launcher/daemon/metrics.hpp"
 #include "tests/launcher/stored_runs.hpp"
 

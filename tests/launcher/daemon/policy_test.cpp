@@ -68,7 +68,7 @@ const Case cases[] = {
     {"time up, with a checkpoint",
      {.status = RunStatus::timeout, .new_checkpoint = true},
      RunVerdict::submit,
-     "goes on from its checkpoint"},
+     "resumes from its checkpoint"},
     {"time up, without", {.status = RunStatus::timeout}, RunVerdict::give_up, "only repeat itself"},
     {"cancelled by the system",
      {.status = RunStatus::cancelled, .canceller = Canceller::system},

@@ -42,7 +42,7 @@ TEST_F(RunWatchTest, ATimeoutWithACheckpointGoesOn) {
   look();
   EXPECT_EQ(run("r").job_id, "100");
   EXPECT_EQ(run("r").submissions, 1);
-  EXPECT_THAT(run("r").decision, HasSubstr("goes on from its checkpoint"));
+  EXPECT_THAT(run("r").decision, HasSubstr("resumes from its checkpoint"));
   EXPECT_FALSE(fs::exists(dir + "/summary.json"));
   jobs_["100"].state = "RUNNING";
   look();

@@ -11,7 +11,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -24,34 +23,7 @@ Json answer_of(const std::string& host, int ranks) {
   return to_json(report);
 }
 
-TEST(Answers, ArriveInAnyMixture) {
-  const auto one = answer_of("n1", 30);
-  const auto other = answer_of("n2", 50);
-  const auto text = answer_lines("n1", one) + "srun: a word\n" + answer_lines("n2", other);
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto end = text.find('\n', at);
-    EXPECT_LT(end - at, 500u) << "short enough for srun's buffers";
-    lines.push_back(text.substr(at, end - at) + "\n");
-    at = end + 1;
-  }
-  std::reverse(lines.begin(), lines.end());
-  std::string mixed;
-  for (const auto& line : lines) mixed += line;
-  const auto answers = read_answers(mixed);
-  ASSERT_EQ(answers.size(), 2u);
-  EXPECT_EQ(answers.at("n1"), one);
-  EXPECT_EQ(answers.at("n2"), other);
-}
-
-TEST(Answers, OnesThatAreNotWholeDoNotCount) {
-  const auto text = answer_lines("n1", answer_of("n1", 30));
-  const auto cut = text.substr(text.find('\n') + 1);
-  EXPECT_TRUE(read_answers(cut).empty());
-  EXPECT_TRUE(read_answers("").empty());
-}
-
-TEST(Answers, TakeAnyText) {
+TEST(ExamineAllocation, ReportsAreReadFromAnyText) {
   with_damaged({answer_lines("n1", answer_of("n1", 5)), "dllaunch-doctor n1 0 1 {}"}, 3000, 41,
                [](const std::string& text) {
                  for (const auto& [host, document] : read_answers(text))
@@ -63,29 +35,6 @@ FakeSystem in_allocation() {
   FakeSystem system;
   system.variables = {{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "n[1-3]"}};
   return system;
-}
-
-TEST(Allocation, IsThatOfTheShell) {
-  auto system = in_allocation();
-  const auto found = observe_allocation(system);
-  ASSERT_TRUE(found && *found);
-  EXPECT_EQ((*found)->job_id, "12");
-  EXPECT_EQ((*found)->hosts.size(), 3u);
-
-  system.variables["SLURM_STEP_ID"] = "4294967290";
-  EXPECT_TRUE(*observe_allocation(system)) << "salloc's own shell is no rank";
-  system.variables["SLURM_STEP_ID"] = "0";
-  EXPECT_FALSE(*observe_allocation(system));
-  system.variables["SLURM_STEP_NUM_TASKS"] = "1";
-  EXPECT_FALSE(*observe_allocation(system)) << "a job of one rank";
-  system.terminal.terminal_out = true;
-  EXPECT_TRUE(*observe_allocation(system)) << "srun --pty bash";
-  system.variables["SLURM_STEP_NUM_TASKS"] = "2";
-  EXPECT_FALSE(*observe_allocation(system));
-  FakeSystem outside;
-  EXPECT_FALSE(*observe_allocation(outside));
-  outside.variables["SLURM_JOB_ID"] = "12";
-  EXPECT_FALSE(observe_allocation(outside)) << "a job without nodes";
 }
 
 TEST(ExamineAllocation, MergesAndNamesTheSilent) {

@@ -12,7 +12,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 using testing::Optional;
 

@@ -7,8 +7,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json host(const std::string& name) {
   Json answer = {{"host", name},
                  {"memory", Json::array()},

@@ -9,8 +9,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Report overlapping_on(const std::string& host, int first_rank,
                       const std::string& job = "step 12.0") {
   const auto topology = *synthetic_topology("packages:2 cores:8 gpus:2");

@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/job/load_job.hpp"
+#include "support/json.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {

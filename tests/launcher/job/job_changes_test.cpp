@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const Json job = Json::parse(R"({
   "name": "a", "cluster": "auto",
@@ -18,9 +18,13 @@ const Json job = Json::parse(R"({
   "run": null,
   "runtime": {"overlap": true, "compression": "none", "gradient_lag": 0}})");
 
+/// With another value at "/train/epochs".
 Json with(const std::string& pointer, const Json& value) {
   Json changed = job;
-  changed[Json::json_pointer(pointer)] = value;
+  Json* place = &changed;
+  std::istringstream keys(pointer.substr(1));
+  for (std::string key; std::getline(keys, key, '/');) place = &(*place)[key];
+  *place = value;
   return changed;
 }
 

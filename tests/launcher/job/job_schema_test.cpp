@@ -5,17 +5,15 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "launcher/job/job_file.hpp"
 #include "launcher/job/job_keys.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "support/json.hpp"
 #include "tests/support/golden.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// Every leaf has a default, or is required; every key is explained.
 void check_properties(const Json& schema, const std::string& path) {

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "topology/node/synthetic.hpp"
 
 namespace dllaunch {
@@ -12,7 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using Json = nlohmann::ordered_json;
 
 const std::vector<TrainerBackend> both = {
     {.name = "cuda", .device = "cuda", .precisions = {"fp32", "bf16"}},

@@ -32,7 +32,7 @@ class LocalTest : public testing::Test {
   }
 
   Outcome execute(const std::string& script) {
-    plan_.start = {"bash", "-c", script};
+    plan_.start = start_command_of({"bash", "-c", script});
     Follower follower(system_, run_, {});
     auto outcome = execute_local(plan_, run_, follower, system_);
     EXPECT_TRUE(outcome) << outcome.error().what;
@@ -197,8 +197,8 @@ TEST_F(LocalTest, ExplainsWithoutMpirunsWords) {
 TEST(CheckLocal, AsksForMpirunAndTheCommandBeforeAnything) {
   FakeSystem system;
   LaunchPlan plan;
-  plan.start = {"mpirun", "-n", "2"};
-  plan.rank_command = {"./train"};
+  plan.start = {.starter = "mpirun", .options = {"-n", "2"}};
+  plan.start.program = {"./train"};
   EXPECT_EQ(check_local(plan, system).error().kind, ErrorKind::unavailable);
   system.programs = {"mpirun"};
   EXPECT_EQ(check_local(plan, system).error().kind, ErrorKind::bad_request);

@@ -2,8 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
 #include "topology/node/synthetic.hpp"
@@ -213,7 +212,7 @@ TEST(PrepareJob, AnotherSchedulersClusterIsPlannedAndNotSubmittedTo) {
   const auto made = plan_job(system, {.job = "job.yaml"});
   ASSERT_TRUE(made) << made.error().what;
   EXPECT_EQ(made->cluster, "polaris");
-  EXPECT_EQ(made->start.front(), "mpiexec");
+  EXPECT_EQ(made->start.starter, "mpiexec");
   const auto refused = check_submittable(*facts, *made);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().what, "polaris is run by PBS, and dllaunch writes sbatch scripts");

@@ -26,20 +26,6 @@ TEST(Submission, TheTokenStandsBehindTheUsersComment) {
   EXPECT_EQ(comment_option("it's mine", "t"), "--comment=it's mine t");
 }
 
-TEST(Submission, OnlyACertainNoIsARefusal) {
-  const auto refused = [](const char* words) {
-    return is_refusal({ErrorKind::unavailable, words, ""});
-  };
-  EXPECT_TRUE(refused("sbatch refused the job: Batch job submission failed: Invalid account"));
-  EXPECT_TRUE(refused("sbatch is not installed"));
-  EXPECT_FALSE(
-      refused("sbatch refused the job: Batch job submission failed: Socket timed out on "
-              "send/recv operation"));
-  EXPECT_FALSE(refused("sbatch refused the job: exit code 1"));
-  EXPECT_FALSE(is_refusal({ErrorKind::timeout, "no answer", ""}));
-  EXPECT_TRUE(is_refusal({ErrorKind::bad_request, "Invalid --nodes", ""}));
-}
-
 class Intent : public testing::Test {
  protected:
   DiskSystem system_;

@@ -11,13 +11,13 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <sstream>
 
 #include "launcher/lint/unified_diff.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "support/json.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "topology/discovery/topology_format.hpp"
@@ -179,8 +179,7 @@ TEST(LintFix, PatchAppliesTheDiffAndNothingCorrectableIsLeft) {
 
 TEST(Lint, AnswersInJson) {
   const std::string text = "#!/bin/bash\n#SBATCH --time=1 --nodez=2\nsrun a\n";
-  const auto document =
-      nlohmann::ordered_json::parse(findings_json("a b.sh", text, lint(text, {}), ""));
+  const auto document = Json::parse(findings_json("a b.sh", text, lint(text, {}), ""));
   EXPECT_EQ(document["file"], "a b.sh");
   EXPECT_EQ(document["errors"], 1);
   EXPECT_EQ(document["warnings"], 0);

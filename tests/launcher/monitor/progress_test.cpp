@@ -176,14 +176,5 @@ TEST(Progress, AResumedRunCountsFromTheEpochsBeginning) {
   EXPECT_NE(text.find("4/10"), std::string::npos) << text;
 }
 
-TEST(Progress, NumbersForPeople) {
-  EXPECT_EQ(clock_time(7), "0:07");
-  EXPECT_EQ(clock_time(750), "12:30");
-  EXPECT_EQ(clock_time(3723), "1:02:03");
-  EXPECT_EQ(rate(3.14), "3.1");
-  EXPECT_EQ(rate(999), "999");
-  EXPECT_EQ(rate(1234567), "1,234,567");
-}
-
 }  // namespace
 }  // namespace dllaunch

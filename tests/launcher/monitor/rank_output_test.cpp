@@ -8,6 +8,7 @@
 #include <fstream>
 #include <random>
 
+#include "launcher/base/shown_line.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {

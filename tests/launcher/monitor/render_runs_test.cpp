@@ -1,8 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/monitor/run_state.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/run/events.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/stored_runs.hpp"
 
 namespace dllaunch {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "launcher/run/journal.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/stored_runs.hpp"
 
 namespace dllaunch {

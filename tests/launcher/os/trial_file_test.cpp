@@ -16,13 +16,13 @@ using testing::HasSubstr;
 
 TEST(TrialFile, IsWrittenAndLeavesNothing) {
   const TemporaryFolder folder;
-  EXPECT_EQ(write_trial_file(folder.path()), "");
+  EXPECT_EQ(write_trial_file(folder.path()).what, "");
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(TrialFile, SaysWhichStepFails) {
-  EXPECT_THAT(write_trial_file("/nowhere/at/all"), HasSubstr("create: No such file"));
-  EXPECT_THAT(write_trial_file("/proc"), HasSubstr("create: "));
+  EXPECT_THAT(write_trial_file("/nowhere/at/all").what, HasSubstr("create: No such file"));
+  EXPECT_THAT(write_trial_file("/proc").what, HasSubstr("create: "));
 }
 
 /// As on a disk that fills up on the way.
@@ -36,7 +36,8 @@ TEST(TrialFile, ThatDoesNotFitIsTold) {
   const auto trouble = write_trial_file(folder.path());
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
-  EXPECT_EQ(trouble, "write: File too large");
+  EXPECT_EQ(trouble.what, "write: File too large");
+  EXPECT_EQ(trouble.error, EFBIG);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 

@@ -30,33 +30,33 @@ Job contained(const std::string& runtime, const std::string& image = "/images/to
 TEST(Container, ApptainerIsStartedByTheShim) {
   const auto made = planned(contained("apptainer"), lumi_like());
   EXPECT_THAT(
-      made.rank_command,
+      made.start.program,
       ElementsAre("apptainer", "exec", "--rocm", "--bind", run_dir, "--bind", "/home/me/project",
                   "--bind", "/data", "--bind", "/a:/b", "--bind", "/a:/c:ro", "--pwd",
                   "/home/me/project", "/images/torch.sif", "python3", "train.py", "--epochs", "3"));
-  EXPECT_THAT(made.start, Contains("/opt/dllaunch/bin/dllaunch"));
-  EXPECT_THAT(planned(contained("singularity"), mixed_cluster()).rank_command[0], "singularity");
+  EXPECT_THAT(made.start.argv(), Contains("/opt/dllaunch/bin/dllaunch"));
+  EXPECT_THAT(planned(contained("singularity"), mixed_cluster()).start.program[0], "singularity");
 }
 
 TEST(Container, TheDriversLibrariesComeByDevice) {
   auto job = contained("apptainer");
   job.resources.partition = "gpu";
-  EXPECT_THAT(planned(job, mixed_cluster()).rank_command, Contains("--nv"));
-  EXPECT_THAT(planned(contained("apptainer"), small_cluster()).rank_command,
+  EXPECT_THAT(planned(job, mixed_cluster()).start.program, Contains("--nv"));
+  EXPECT_THAT(planned(contained("apptainer"), small_cluster()).start.program,
               Not(Contains(testing::AnyOf("--nv", "--rocm"))));
   job.resources.device = "cpu";
-  EXPECT_THAT(planned(job, mixed_cluster()).rank_command, Not(Contains("--nv")));
+  EXPECT_THAT(planned(job, mixed_cluster()).start.program, Not(Contains("--nv")));
 }
 
 TEST(Container, OnOneMachineToo) {
   const auto made = planned(contained("apptainer", "docker://a/b"), one_machine("cores:2"), true);
-  EXPECT_THAT(made.rank_command, Contains("docker://a/b"));
+  EXPECT_THAT(made.start.program, Contains("docker://a/b"));
 }
 
 TEST(Container, AnAddressIsFetchedOnceByTheScript) {
   const auto made = planned(contained("apptainer", "docker://a/b:1"), small_cluster());
   EXPECT_EQ(fetched_image(made), run_dir + "/image.sif");
-  EXPECT_THAT(made.rank_command, Contains(run_dir + "/image.sif"));
+  EXPECT_THAT(made.start.program, Contains(run_dir + "/image.sif"));
   EXPECT_THAT(render_sbatch(made),
               HasSubstr("apptainer pull \"$dllaunch_image.$SLURM_JOB_ID\" docker://a/b:1"));
   const auto by_enroot = planned(contained("enroot", "docker://a/b:1"), small_cluster());
@@ -76,8 +76,8 @@ TEST(Container, SeesWhatWasStaged) {
 
 TEST(Container, EnrootIsStartedByTheShimWithoutPyxis) {
   const auto made = planned(contained("enroot", "torch.sqsh"), small_cluster());
-  ASSERT_GT(made.rank_command.size(), 20U);
-  EXPECT_THAT(std::vector<std::string>(made.rank_command.begin() + 3, made.rank_command.end()),
+  ASSERT_GT(made.start.program.size(), 20U);
+  EXPECT_THAT(std::vector<std::string>(made.start.program.begin() + 3, made.start.program.end()),
               ElementsAre("enroot", "--mount", run_dir + ":" + run_dir, "--mount",
                           "/home/me/project:/home/me/project", "--mount", "/data:/data", "--mount",
                           "/a:/b", "--mount", "/a:/c:none:x-create=auto,rbind,ro", "--",
@@ -101,7 +101,7 @@ TEST(Container, EnrootIsGivenTheRanksVariables) {
                                    "LD_PRELOAD_NOT=x",
                                    "HOME=/h",
                                    "NOTE=two\nlines; $(touch pwned)"};
-  argv.insert(argv.end(), made.rank_command.begin(), made.rank_command.end());
+  argv.insert(argv.end(), made.start.program.begin(), made.start.program.end());
   const auto output = PosixSystem(Console{}).run(argv, std::chrono::seconds(20));
   ASSERT_TRUE(output);
   EXPECT_EQ(output->err, "");
@@ -119,15 +119,15 @@ TEST(Container, WithPyxisSrunStartsTheShimInside) {
   auto facts = small_cluster();
   facts.slurm->pyxis = true;
   const auto made = planned(contained("enroot", "nvcr.io#nvidia/pytorch:25.01-py3"), facts);
-  EXPECT_THAT(made.start, Contains("--container-image=nvcr.io#nvidia/pytorch:25.01-py3"));
-  EXPECT_THAT(made.start, Contains("--container-workdir=/home/me/project"));
-  EXPECT_THAT(made.start,
+  EXPECT_THAT(made.start.argv(), Contains("--container-image=nvcr.io#nvidia/pytorch:25.01-py3"));
+  EXPECT_THAT(made.start.argv(), Contains("--container-workdir=/home/me/project"));
+  EXPECT_THAT(made.start.argv(),
               Contains("--container-mounts=" + run_dir + ":" + run_dir +
                        ",/home/me/project:/home/me/project,/data:/data,/a:/b,/a:/c:ro"));
-  EXPECT_THAT(made.start, Contains(run_dir + "/shim/ld.so"));
-  EXPECT_EQ(made.rank_command[0], "python3");
+  EXPECT_THAT(made.start.argv(), Contains(run_dir + "/shim/ld.so"));
+  EXPECT_EQ(made.start.program[0], "python3");
   EXPECT_EQ(fetched_image(made), "");
-  EXPECT_THAT(planned(contained("apptainer"), facts).start,
+  EXPECT_THAT(planned(contained("apptainer"), facts).start.argv(),
               Not(Contains(StartsWith("--container"))));
 }
 

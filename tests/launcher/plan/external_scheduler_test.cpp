@@ -37,7 +37,7 @@ TEST(ExternalScheduler, TheLineIsTheWholeJob) {
   job.environment.modules = {"conda"};
   job.environment.setup = "ulimit -c 0\nulimit -n 99";
   const auto plan = planned_on(pbs(), job);
-  EXPECT_THAT(plan.start,
+  EXPECT_THAT(plan.start.argv(),
               ElementsAre("mpiexec", "-n", "8", "/opt/dllaunch/bin/dllaunch", "exec", "--run-dir",
                           "/scratch/me/runs/job-20261120-200000-ab12", "--framework", "pytorch",
                           "--", "python3", "train.py", "--epochs", "3"));
@@ -65,7 +65,7 @@ TEST(ExternalScheduler, WhatIsStagedElsewhereIsReadFromItsSource) {
                                             "{stage}/imagenet2", "small"));
   EXPECT_EQ(read.environment.variables.at(0).second, "small");
   const auto plan = planned_on(pbs(), job);
-  EXPECT_THAT(plan.start, Not(Contains("--staged")));
+  EXPECT_THAT(plan.start.argv(), Not(Contains("--staged")));
   EXPECT_THAT(render_plan(plan), Not(HasSubstr("own disk")));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("stage: nothing is copied on site")));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("{stage} is left in the command")));
@@ -91,7 +91,7 @@ TEST(ExternalScheduler, TheTrainersFileIsWrittenByTheScript) {
   job.stage = {"/data/mnist"};
   job.train["dataset"]["path"] = "{stage}/mnist";
   const auto plan = planned_on(pbs(), job);
-  EXPECT_THAT(plan.start, Not(Contains("--framework"))) << "it asks MPI";
+  EXPECT_THAT(plan.start.argv(), Not(Contains("--framework"))) << "it asks MPI";
   EXPECT_THAT(plan.before, Contains(HasSubstr("train.json << 'END_OF_TRAIN'")));
   EXPECT_THAT(plan.before, Contains(HasSubstr("\"path\": \"/data/mnist\"")));
   EXPECT_THAT(plan.before, Contains("END_OF_TRAIN"));
@@ -111,7 +111,7 @@ TEST(ExternalScheduler, SaysWhatNobodyDoesThere) {
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("after: nothing waits")));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("is an address")));
   EXPECT_EQ(plan.paths.run_dir, "/scratch/me/runs/job-20261120-200000-ab12");
-  EXPECT_THAT(plan.start, Not(Contains(HasSubstr("%a"))));
+  EXPECT_THAT(plan.start.argv(), Not(Contains(HasSubstr("%a"))));
 }
 
 TEST(ExternalScheduler, AprunTellsRanksTooLittleForTheShim) {
@@ -119,7 +119,8 @@ TEST(ExternalScheduler, AprunTellsRanksTooLittleForTheShim) {
   profile.scheduler = "cobalt";
   profile.start = "aprun -n {ranks}";
   const auto plan = planned_on(profile, run_job());
-  EXPECT_THAT(plan.start, ElementsAre("aprun", "-n", "8", "python3", "train.py", "--epochs", "3"));
+  EXPECT_THAT(plan.start.argv(),
+              ElementsAre("aprun", "-n", "8", "python3", "train.py", "--epochs", "3"));
   EXPECT_THAT(plan.before, Not(Contains(HasSubstr("plan.json"))));
   EXPECT_THAT(plan.warnings, Contains(HasSubstr("ALPS_APP_PE")));
 }

@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 
 #include "launcher/cluster/cluster_profile.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"
 #include "topology/discovery/topology_format.hpp"
 #include "topology/node/synthetic.hpp"
-
-#include <nlohmann/json.hpp>
 
 namespace dllaunch {
 namespace {

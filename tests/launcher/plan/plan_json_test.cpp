@@ -1,8 +1,7 @@
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/plan/plan.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/golden.hpp"
 
@@ -20,9 +19,9 @@ TEST(PlanJson, LocallySrunIsEmptyAndMpirunHoldsTheCommand) {
   const auto made = planned(train_job(), one_machine("cores:2"));
   const auto document = to_json(made);
   EXPECT_EQ(document.at("launcher"), "local");
-  EXPECT_EQ(document.at("srun"), nlohmann::ordered_json::array());
-  EXPECT_EQ(document.at("mpirun"), nlohmann::ordered_json(made.start));
-  EXPECT_EQ(document.at("sbatch"), nlohmann::ordered_json::object());
+  EXPECT_EQ(document.at("srun"), Json::array());
+  EXPECT_EQ(document.at("mpirun"), Json(made.start.argv()));
+  EXPECT_EQ(document.at("sbatch"), Json::object());
 }
 
 TEST(PlanJson, KeepsWhatThePlacementWasAskedFor) {

@@ -14,18 +14,20 @@ TEST(PlanLocal, StartsThroughMpirunForOneRankToo) {
   const auto made = planned(train_job(), one_machine("cores:2"));
   EXPECT_TRUE(made.exact);
   EXPECT_TRUE(made.sbatch.empty());
-  EXPECT_THAT(made.start, ElementsAre("mpirun", "--np", "1", "--bind-to", "none", "--",
-                                      "/opt/dllaunch/bin/dllaunch", "exec", "--run-dir",
-                                      "/scratch/me/runs/job-20261120-200000-ab12", "--",
-                                      "/opt/dllaunch/bin/dltrain", "--config",
-                                      "/scratch/me/runs/job-20261120-200000-ab12/train.json"));
+  EXPECT_THAT(
+      made.start.argv(),
+      ElementsAre("mpirun", "--np", "1", "--bind-to", "none", "--", "/opt/dllaunch/bin/dllaunch",
+                  "exec", "--run-dir", "/scratch/me/runs/job-20261120-200000-ab12", "--",
+                  "/opt/dllaunch/bin/dltrain", "--config",
+                  "/scratch/me/runs/job-20261120-200000-ab12/train.json"));
 }
 
 TEST(PlanLocal, MoreRanksThanCoresNeedOpenMpisConsent) {
   auto job = run_job();
   job.resources.ranks_per_node = 2;
-  EXPECT_THAT(planned(job, one_machine("cores:2")).start, Not(Contains("--oversubscribe")));
-  EXPECT_THAT(planned(job, one_machine("cores:1 threads:2")).start, Contains("--oversubscribe"))
+  EXPECT_THAT(planned(job, one_machine("cores:2")).start.argv(), Not(Contains("--oversubscribe")));
+  EXPECT_THAT(planned(job, one_machine("cores:1 threads:2")).start.argv(),
+              Contains("--oversubscribe"))
       << "Open MPI counts cores, not hardware threads";
 }
 
@@ -33,8 +35,8 @@ TEST(PlanLocal, ManyRanksShareOneLog) {
   auto job = run_job();
   job.resources.ranks_per_node = 300;
   const auto made = planned(job, one_machine("cores:2"));
-  EXPECT_THAT(made.start, Contains("--no-log"));
-  EXPECT_THAT(made.start, Contains("--tag-output"));
+  EXPECT_THAT(made.start.argv(), Contains("--no-log"));
+  EXPECT_THAT(made.start.argv(), Contains("--tag-output"));
 }
 
 TEST(PlanLocal, OneMachineIsOneNode) {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <ctime>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 
 namespace dllaunch {
@@ -25,10 +25,10 @@ TEST(Plan, UsesSlurmWhenTheFactsHaveItUnlessLocal) {
 }
 
 TEST(Plan, RanksExecTheTrainerOrTheUsersCommand) {
-  EXPECT_THAT(planned(train_job(), small_cluster()).rank_command,
+  EXPECT_THAT(planned(train_job(), small_cluster()).start.program,
               ElementsAre("/opt/dllaunch/bin/dltrain", "--config",
                           "/scratch/me/runs/job-20261120-200000-ab12/train.json"));
-  EXPECT_THAT(planned(run_job(), small_cluster()).rank_command,
+  EXPECT_THAT(planned(run_job(), small_cluster()).start.program,
               ElementsAre("python3", "train.py", "--epochs", "3"));
   EXPECT_EQ(planned(run_job(), small_cluster()).train_json, "");
   EXPECT_THAT(planned(train_job(), small_cluster()).train_json, HasSubstr("\"cnn\""));
@@ -174,7 +174,7 @@ TEST(Plan, TwentySevenThousandRanksTakeNoTime) {
   job.resources.nodes = 4608;
 
   const auto start = std::clock();
-  const auto read = facts_from_json(nlohmann::ordered_json::parse(document));
+  const auto read = facts_from_json(Json::parse(document));
   ASSERT_TRUE(read);
   const auto made = planned(job, *read);
   const auto text = render_plan(made) + to_json(made).dump() + render_sbatch(made);

@@ -141,7 +141,7 @@ TEST(ProfileJob, AnotherSchedulersLineStartsTheRanks) {
   auto plan = planned(run_job(), lumi_like());
   finish_plan(run_job(), profile, plan);
   EXPECT_EQ(plan.scheduler, "PBS");
-  EXPECT_THAT(plan.start,
+  EXPECT_THAT(plan.start.argv(),
               ElementsAre("mpiexec", "-n", "8", "--ppn", "8", "--depth=7", "--gpus=1", "--hosts=1",
                           "--cpu-bind", "list:49-55:57-63:17-23:25-31:1-7:9-15:33-39:41-47",
                           "/opt/dllaunch/bin/dllaunch", "exec", "--run-dir",

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
 
 #include "launcher/os/posix_system.hpp"
 #include "launcher/plan/plan.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/golden.hpp"
 
@@ -194,10 +194,10 @@ TEST_F(RenderSbatch, ByHandItMakesWhatTheRanksRead) {
   const auto made = plan(train_job(), small_cluster(), paths_in_root(), false);
   ASSERT_TRUE(made);
   EXPECT_EQ(run(render_sbatch(*made), "return 0").exit_code, 0);
-  const auto train = nlohmann::ordered_json::parse(read(root_ / "run/train.json"));
-  EXPECT_EQ(train, nlohmann::ordered_json::parse(made->train_json));
+  const auto train = Json::parse(read(root_ / "run/train.json"));
+  EXPECT_EQ(train, Json::parse(made->train_json));
   EXPECT_EQ(train.at("model"), "cnn");
-  EXPECT_EQ(nlohmann::ordered_json::parse(read(root_ / "run/plan.json")), to_json(*made));
+  EXPECT_EQ(Json::parse(read(root_ / "run/plan.json")), to_json(*made));
   EXPECT_TRUE(fs::is_directory(root_ / "run/out"));
   write("run/train.json", "mine");
   EXPECT_EQ(run(render_sbatch(*made), "return 0").exit_code, 0);

@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/plan/plan.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 
 namespace dllaunch {
@@ -61,14 +60,14 @@ TEST(Stage, TwoOfOneNameAreRefused) {
 TEST(Stage, AboveThirtyTwoNodesThePrograms) {
   const auto few = on_nodes(train_job(), 32);
   EXPECT_FALSE(few.stage.wanted());
-  EXPECT_THAT(few.start, Not(testing::Contains("--staged")));
+  EXPECT_THAT(few.start.argv(), Not(testing::Contains("--staged")));
 
   const auto many = on_nodes(train_job(), 33);
   EXPECT_TRUE(many.stage.programs);
-  EXPECT_THAT(many.rank_command, ElementsAre("{stage}/.dllaunch/bin/dltrain", "--config",
-                                             "{stage}/.dllaunch/train.json", "--run-dir",
-                                             "/scratch/me/runs/job-20261120-200000-ab12"));
-  EXPECT_THAT(many.start, testing::Contains("{stage}/.dllaunch/bin/dllaunch"));
+  EXPECT_THAT(many.start.program, ElementsAre("{stage}/.dllaunch/bin/dltrain", "--config",
+                                              "{stage}/.dllaunch/train.json", "--run-dir",
+                                              "/scratch/me/runs/job-20261120-200000-ab12"));
+  EXPECT_THAT(many.start.argv(), testing::Contains("{stage}/.dllaunch/bin/dllaunch"));
   EXPECT_THAT(render_plan(many),
               HasSubstr("stage: dllaunch, dltrain and its libraries -> each node's own disk, as "
                         "above 32 nodes; `stage: [no-programs]` turns it off"));
@@ -86,7 +85,7 @@ TEST(Stage, AboveThirtyTwoNodesThePrograms) {
 
 TEST(Stage, ACommandTakesOnlyTheShimAlong) {
   const auto many = on_nodes(run_job(), 33);
-  EXPECT_EQ(many.rank_command, run_job().run_command);
+  EXPECT_EQ(many.start.program, run_job().run_command);
   EXPECT_THAT(render_sbatch(many), Not(HasSubstr("--program /opt/dllaunch/bin/dltrain")));
   EXPECT_THAT(render_plan(many), HasSubstr("stage: dllaunch -> each node's own disk"));
 }
@@ -109,7 +108,7 @@ TEST(Stage, ContainersSeeTheFolder) {
   auto job = run_job();
   job.stage = {"/scratch/me/imagenet.tar"};
   job.environment.container = Container{.image = "/images/a.sif", .runtime = "apptainer"};
-  EXPECT_THAT(on_nodes(job, 2).rank_command, testing::IsSupersetOf({"--bind", "{stage}"}));
+  EXPECT_THAT(on_nodes(job, 2).start.program, testing::IsSupersetOf({"--bind", "{stage}"}));
 }
 
 TEST(Stage, TheMarkBecomesTheFolderWhereverItStands) {

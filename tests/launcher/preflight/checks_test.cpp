@@ -10,8 +10,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 TEST(PreflightChecks, HaveNamesAndDeadlines) {
   std::set<std::string_view> names;
   for (const auto* check : preflight_checks()) {

@@ -5,8 +5,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json calls(const std::vector<std::pair<std::string, double>>& peers) {
   Json seen{{"peers", Json::array()}};
   for (const auto& [to, ahead] : peers)

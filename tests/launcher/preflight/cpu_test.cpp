@@ -6,8 +6,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json cpu(double gflops, double gb_per_s, double share = 1) {
   return {{"cpus", 8},
           {"gflops", gflops},

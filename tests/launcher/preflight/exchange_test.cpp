@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "launcher/rank/rendezvous/proof.hpp"
 #include "launcher/rank/rendezvous/sockets.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/rank/rendezvous/impostor.hpp"
 #include "tests/support/other_process.hpp"
 
@@ -19,7 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-using Json = nlohmann::json;
 
 std::string text_of_calls(const Result<std::vector<PeerCall>>& calls) {
   Json list = Json::array();

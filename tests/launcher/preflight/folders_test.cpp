@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
@@ -12,7 +13,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Json = nlohmann::ordered_json;
 
 Json folder(double free_bytes, const std::string& error = "") {
   return {{"path", "/scratch/run"},
@@ -47,6 +47,19 @@ TEST(PreflightFolders, MustTakeAFileSoon) {
   few["free_files"] = 12;
   EXPECT_EQ(judged("folders", {}, {sight("n2", few, "TMPDIR")}),
             Words{"n2 TMPDIR warn: only 12 more files can be made"});
+}
+
+/// A path may hold any of the words that an explanation has.
+TEST(PreflightFolders, TheFixIsByTheErrorNotByItsText) {
+  const auto fix = [](int error) {
+    auto seen = folder(4e9, "create: /free/files/quota: something");
+    seen["errno"] = error;
+    return check_named("folders").judge({}, {sight("n1", seen, "TMPDIR")}).at(0).result.fix;
+  };
+  EXPECT_THAT(fix(EROFS), HasSubstr("tell the site"));
+  EXPECT_THAT(fix(ENOSPC), HasSubstr("remove what is not needed"));
+  EXPECT_THAT(fix(EDQUOT), HasSubstr("your quota"));
+  EXPECT_THAT(fix(EACCES), HasSubstr("make the folder writable"));
 }
 
 TEST(PreflightFolders, AreThoseOfTheRequestAndTheNodesOwn) {

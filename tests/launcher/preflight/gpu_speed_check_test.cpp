@@ -6,8 +6,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json gpu(double to_gpu, double tflops, const std::string& why = "", int wrong = 0) {
   return {{"name", "H100"}, {"why", why}, {"to_gpu", to_gpu}, {"tflops", tflops}, {"wrong", wrong}};
 }

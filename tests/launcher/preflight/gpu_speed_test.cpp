@@ -11,8 +11,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 /// In a child: a stand-in that aborts is a wrong order of calls.
 Json measured(const std::string& library, const char* behaviour = "") {
   const auto text = isolated_call(

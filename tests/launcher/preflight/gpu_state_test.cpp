@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-nlohmann::ordered_json stand_in(const char* behaviour) {
+Json stand_in(const char* behaviour) {
   setenv("DLLAUNCH_FAKE_GPUS", behaviour, 1);
   auto states = read_nvml_states(DLLAUNCH_FAKE_NVML_STATE);
   unsetenv("DLLAUNCH_FAKE_GPUS");

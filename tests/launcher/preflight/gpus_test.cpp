@@ -9,8 +9,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const PreflightRequest in_job{.job_id = "7"};
 
 Json files_only(int files, int promised) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double gib = 1 << 30;
 
-nlohmann::ordered_json memory(double available_gib, double total_gib) {
+Json memory(double available_gib, double total_gib) {
   return {{"total_bytes", total_gib * gib}, {"available_bytes", available_gib * gib}};
 }
 

@@ -6,7 +6,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 Json call(const std::string& to, const std::string& why = "", double ahead = 0) {

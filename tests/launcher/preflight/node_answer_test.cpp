@@ -13,7 +13,6 @@ namespace dllaunch {
 namespace {
 
 using namespace std::chrono_literals;
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 std::vector<std::string> two_items(const NodeView&) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "launcher/doctor/gather.hpp"
+#include "launcher/slurm/node_survey.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -14,7 +14,6 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Json = nlohmann::ordered_json;
 
 const std::vector<std::string> all_but_memory = {"network", "clock",     "folders", "shm",
                                                  "gpus",    "gpu-speed", "cpu"};

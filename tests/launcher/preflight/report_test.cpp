@@ -9,7 +9,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::ElementsAre;
 using testing::IsEmpty;
 

@@ -13,8 +13,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const PreflightRequest sample{.job_id = "12",
                               .hosts = {"n1", "n2"},
                               .folders = {{"run directory", "/scratch/run", 5}},

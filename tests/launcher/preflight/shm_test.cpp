@@ -9,7 +9,7 @@
 namespace dllaunch {
 namespace {
 
-nlohmann::ordered_json shm(double free_mib, double total_mib, const std::string& error = "") {
+Json shm(double free_mib, double total_mib, const std::string& error = "") {
   return {{"total_bytes", total_mib * (1 << 20)},
           {"free_bytes", free_mib * (1 << 20)},
           {"error", error}};

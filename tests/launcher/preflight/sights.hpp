@@ -18,8 +18,7 @@ inline const PreflightCheck& check_named(std::string_view name) {
   return **found;
 }
 
-inline Sight sight(const std::string& node, nlohmann::ordered_json seen,
-                   const std::string& item = "") {
+inline Sight sight(const std::string& node, Json seen, const std::string& item = "") {
   return {.node = node, .item = item, .seen = std::move(seen)};
 }
 

@@ -2,8 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
 
@@ -76,7 +75,7 @@ TEST(BeforeQueue, EverythingInOneMessage) {
             "  asked for 99, the limit of partition batch is 60 minutes\n"
             "    try: use --set resources.time=1:00:00\n"
             "  run: no file /home/me/project/missing\n"
-            "    try: correct the path: it counts from the folder dllaunch was called in\n"
+            "    try: correct the path: it is relative to the folder dllaunch was called in\n"
             "  stage: no file or folder /home/me/project/data\n"
             "    try: correct the path");
 }

@@ -67,7 +67,8 @@ TEST(ClusterChecks, AllProblemsInOneGo) {
   const auto all = found(bad, cluster());
   EXPECT_THAT(all, HasSubstr("!asked for 9 nodes"));
   EXPECT_THAT(all, HasSubstr("!asked for 9:00:00, the limit of partition gpu is 90 minutes"));
-  EXPECT_THAT(all, HasSubstr("!account phisics is none of yours (set resources.account: physics)"));
+  EXPECT_THAT(
+      all, HasSubstr("!you are not a member of account phisics (set resources.account: physics)"));
   EXPECT_THAT(all, HasSubstr("!no reservation 'cours' (set resources.reservation: course)"));
   EXPECT_THAT(all,
               HasSubstr("asks for GPUs of type v100, partition gpu has GPUs of type a100 h100"));
@@ -255,6 +256,15 @@ TEST(ClusterChecks, SpareNodesAreAskedForToo) {
   EXPECT_EQ(found(asked, slurm),
             "!asked for 3 nodes, partition gpu gives a job at most 2; 1 of them spare ones (lower "
             "recovery.spare_nodes or resources.nodes)\n");
+}
+
+TEST(ClusterChecks, WhatIsNotAboutTheNumberOfNodesDoesNotSpeakOfSpareOnes) {
+  auto slurm = cluster();
+  slurm.partitions[1].state = "DRAIN";
+  auto asked = job(1);
+  asked.resources.partition = "gpu";
+  asked.recovery.spare_nodes = 1;
+  EXPECT_EQ(found(asked, slurm).find("spare"), std::string::npos) << found(asked, slurm);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(FileChecks, TheCommandByItsPath) {
   EXPECT_EQ(command({"./good"}, system), "");
   EXPECT_EQ(command({"/home/me/project/good"}, system), "");
   EXPECT_EQ(command({"./bad"}, system),
-            "!run: no file /home/me/project/bad (correct the path: it counts from the folder "
+            "!run: no file /home/me/project/bad (correct the path: it is relative to the folder "
             "dllaunch was called in)\n");
   EXPECT_EQ(command({"$HOME/bad"}, system), "") << "not ours to expand";
   EXPECT_THAT(command({"/home/me/project/app"}, system), HasSubstr("is not executable (chmod +x"));
@@ -80,14 +80,14 @@ TEST(FileChecks, TheCommandByItsPath) {
 
 TEST(FileChecks, TheScriptOfAnInterpreter) {
   EXPECT_THAT(command({"python3", "tran.py"}),
-              HasSubstr("!run: python3 is to read /home/me/project/tran.py, which is not there"));
+              HasSubstr("!run: python3 reads /home/me/project/tran.py, which does not exist"));
   EXPECT_THAT(command({"python3", "-u", "-W", "ignore", "tran.py"}), HasSubstr("tran.py"));
   EXPECT_EQ(command({"python3", "-m", "tran"}), "");
   EXPECT_EQ(command({"python3", "-c", "print()"}), "");
   EXPECT_EQ(command({"python3", "train.py", "none"}), "");
   EXPECT_EQ(command({"python3", "{stage}/tran.py"}), "") << "it comes with the data";
   EXPECT_THAT(command({"bash", "-c", "python3 -u tran.py --epochs 3"}),
-              HasSubstr("!run: python3 is to read /home/me/project/tran.py, which is not there"));
+              HasSubstr("!run: python3 reads /home/me/project/tran.py, which does not exist"));
   for (const char* text : {"python3 train.py", "python3 $X tran.py", "python3 'tran.py'",
                            "python3 tran.py$X", "cd x && python3 tran.py"})
     EXPECT_EQ(command({"bash", "-c", text}), "") << text;

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "launcher/rank/rank_shim.hpp"
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -135,7 +135,7 @@ TEST(FrameworkEnvironment, HorovodWithoutMpiIsRefusedBeforeItHangs) {
 TEST(FrameworkEnvironment, TensorFlowsConfigIsJson) {
   auto what = scene("tensorflow");
   for (int i = 0; i < 8; ++i) what.workers.push_back("n1:" + std::to_string(5000 + i));
-  const auto config = nlohmann::json::parse(set_for(what).at("TF_CONFIG"), nullptr, false);
+  const auto config = Json::parse(set_for(what).at("TF_CONFIG"), nullptr, false);
   ASSERT_TRUE(config.is_object());
   EXPECT_EQ(config["task"]["type"], "worker");
   EXPECT_EQ(config["task"]["index"], 5);
@@ -205,13 +205,13 @@ TEST(FrameworkEnvironment, SettingsOfTheUserStay) {
 }
 
 TEST(FrameworkEnvironment, TheNearestLauncherIsTheOneThatStartedUs) {
-  EXPECT_EQ(nearest_starter({"slurmstepd", "slurmd"}), Starter::slurm);
-  EXPECT_EQ(nearest_starter({"bash", "slurmstepd"}), Starter::slurm);
-  EXPECT_EQ(nearest_starter({"orted", "slurmstepd"}), Starter::mpirun);
-  EXPECT_EQ(nearest_starter({"mpirun", "bash", "slurmstepd"}), Starter::mpirun);
-  EXPECT_EQ(nearest_starter({"mpiexec.hydra"}), Starter::mpirun);
-  EXPECT_EQ(nearest_starter({"python3", "slurmstepd"}), Starter::unknown) << "may be torchrun";
-  EXPECT_EQ(nearest_starter({}), Starter::unknown);
+  EXPECT_EQ(nearest_starter({"slurmstepd", "slurmd"}), RankStarter::slurm);
+  EXPECT_EQ(nearest_starter({"bash", "slurmstepd"}), RankStarter::slurm);
+  EXPECT_EQ(nearest_starter({"orted", "slurmstepd"}), RankStarter::mpirun);
+  EXPECT_EQ(nearest_starter({"mpirun", "bash", "slurmstepd"}), RankStarter::mpirun);
+  EXPECT_EQ(nearest_starter({"mpiexec.hydra"}), RankStarter::mpirun);
+  EXPECT_EQ(nearest_starter({"python3", "slurmstepd"}), RankStarter::unknown) << "may be torchrun";
+  EXPECT_EQ(nearest_starter({}), RankStarter::unknown);
 }
 
 // sbatch --export=ALL from a shell that mpirun or torchrun has started.
@@ -220,15 +220,15 @@ TEST(FrameworkEnvironment, WhatWasInheritedIsForgotten) {
                                           "OMPI_MCA_btl",         "PMIX_RANK",
                                           "TORCHELASTIC_RUN_ID",  "SLURM_PROCID"};
   const auto foreign = in({{"PMIX_NAMESPACE", "1234.1"}});
-  EXPECT_THAT(inherited_variables(names, Starter::slurm, foreign),
+  EXPECT_THAT(inherited_variables(names, RankStarter::slurm, foreign),
               UnorderedElementsAre("OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_hnp_uri", "PMIX_RANK",
                                    "TORCHELASTIC_RUN_ID"));
   EXPECT_THAT(
-      inherited_variables(names, Starter::slurm, in({{"PMIX_NAMESPACE", "slurm.pmix.1.0"}})),
+      inherited_variables(names, RankStarter::slurm, in({{"PMIX_NAMESPACE", "slurm.pmix.1.0"}})),
       UnorderedElementsAre("OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_hnp_uri", "TORCHELASTIC_RUN_ID"));
-  EXPECT_THAT(inherited_variables(names, Starter::mpirun, foreign),
+  EXPECT_THAT(inherited_variables(names, RankStarter::mpirun, foreign),
               ElementsAre("TORCHELASTIC_RUN_ID"));
-  EXPECT_THAT(inherited_variables(names, Starter::unknown, foreign), IsEmpty());
+  EXPECT_THAT(inherited_variables(names, RankStarter::unknown, foreign), IsEmpty());
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tests/support/temporary_folder.hpp"
@@ -14,32 +13,13 @@
 namespace dllaunch {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
 
 EnvLookup environment(std::map<std::string, std::string> values) {
   return [values = std::move(values)](std::string_view name) -> std::optional<std::string> {
     const auto found = values.find(std::string(name));
     return found == values.end() ? std::nullopt : std::optional(found->second);
   };
-}
-
-SiteSettings wishes_of(const char* plan) {
-  return read_site_settings(
-      nlohmann::ordered_json::parse(plan, nullptr, /*allow_exceptions=*/false));
-}
-
-TEST(NodeFolders, AreReadFromThePlan) {
-  const auto settings = wishes_of(
-      R"({"node_folders": {"A": "/tmp/{user}", "B": 1}, "host_suffix": "i", "name": "x"})");
-  EXPECT_THAT(settings.node_folders, ElementsAre(Pair("A", "/tmp/{user}")));
-  EXPECT_EQ(settings.host_suffix, "i");
-  for (const char* none : {"", "[]", "{", R"({"node_folders": 3, "host_suffix": []})"}) {
-    EXPECT_THAT(wishes_of(none).node_folders, IsEmpty()) << none;
-    EXPECT_EQ(wishes_of(none).host_suffix, "") << none;
-  }
 }
 
 TEST(NodeFolders, AreNamedOnTheNode) {

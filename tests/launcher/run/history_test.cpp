@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {

@@ -4,10 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "launcher/job/job_file.hpp"
+#include "launcher/os/atomic_file.hpp"
 #include "launcher/os/posix_system.hpp"
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
@@ -62,7 +63,7 @@ TEST_F(RunFilesTest, WritesWhatIsExecuted) {
   EXPECT_EQ(*system_.read_file(run_.train_json()), "{}\n");
   const auto text = system_.read_file(run_.plan_json());
   ASSERT_TRUE(text);
-  EXPECT_EQ(nlohmann::json::parse(*text)["ranks"], 2);
+  EXPECT_EQ(Json::parse(*text)["ranks"], 2);
 }
 
 TEST_F(RunFilesTest, CopiesAreNoWiderThanTheJobFile) {

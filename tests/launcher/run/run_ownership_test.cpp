@@ -50,7 +50,7 @@ TEST_F(RunOwnership, WithoutSlurmItIsAProcess) {
   system_.variables = {{"SLURM_RESTART_COUNT", "many"}};
   EXPECT_EQ(take(), 1);
   EXPECT_EQ(take(), 2);
-  EXPECT_EQ(RunOwnership::told(run_.path, 1).check().error().what,
+  EXPECT_EQ(dllaunch::RunOwnership::told(run_.path, 1).check().error().what,
             "run directory was taken over by process " + std::to_string(getpid()) +
                 " on n3 (generation 2, ours is 1)");
 }
@@ -78,8 +78,8 @@ TEST_F(RunOwnership, DamageInTheEventsIsNoGeneration) {
 
 TEST_F(RunOwnership, TheVerbPrintsTheNumberAlone) {
   const auto call = [&](const std::string& directory) {
-    auto parsed =
-        parse_command_line({"lease", directory}, [](const std::string&) { return false; });
+    auto parsed = parse_command_line(command_groups(), {"lease", directory},
+                                     [](const std::string&) { return false; });
     return std::get<Invocation>(*parsed).body(system_);
   };
   EXPECT_EQ(*call(run_.path), 0);

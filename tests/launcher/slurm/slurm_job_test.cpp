@@ -16,10 +16,14 @@ TEST(SlurmJob, FindsTheIdAmongAWrappersLines) {
   EXPECT_FALSE(job_id_in(""));
 }
 
-Result<std::string> submit_with(CommandOutput output) {
+Submitted submission_with(CommandOutput output) {
   FakeSystem system;
   system.answers["sbatch --parsable /r/job.sbatch"] = std::move(output);
   return submit_job(system, "/r/job.sbatch");
+}
+
+Result<std::string> submit_with(CommandOutput output) {
+  return submission_with(std::move(output)).id;
 }
 
 TEST(SlurmJob, ARefusalComesInSbatchsWords) {
@@ -40,7 +44,26 @@ TEST(SlurmJob, ARefusalComesInSbatchsWords) {
   }
   EXPECT_FALSE(submit_with({0, "no id here\n", ""}));
   FakeSystem nothing;
-  EXPECT_EQ(submit_job(nothing, "x").error().kind, ErrorKind::unavailable);
+  EXPECT_EQ(submit_job(nothing, "x").id.error().kind, ErrorKind::unavailable);
+}
+
+/// What is refused may be submitted again; a second job of a run that was taken is a fault.
+TEST(SlurmJob, OnlyACertainNoIsARefusal) {
+  const std::string failed = "sbatch: error: Batch job submission failed: ";
+  EXPECT_TRUE(submission_with({1, "", failed + "Invalid account"}).refused);
+  EXPECT_TRUE(submission_with({255, "", "sbatch: error: Invalid --time specification"}).refused);
+  FakeSystem nothing;
+  EXPECT_TRUE(submit_job(nothing, "x").refused) << "not installed";
+
+  EXPECT_FALSE(submission_with({1, "", failed + "Socket timed out on send/recv"}).refused);
+  EXPECT_FALSE(submission_with({1, "", ""}).refused);
+  EXPECT_FALSE(submission_with({137, "", "cannot start the job yet"}).refused) << "killed";
+  EXPECT_FALSE(submission_with({0, "no id here\n", ""}).refused);
+  FakeSystem hangs;
+  hangs.programs = {"sbatch"};
+  const auto silent = submit_job(hangs, "x");
+  EXPECT_EQ(silent.id.error().kind, ErrorKind::timeout);
+  EXPECT_FALSE(silent.refused);
 }
 
 /// sbatch lets SBATCH_ variables count before the lines of a script.
@@ -50,11 +73,11 @@ TEST(SlurmJob, SubmitsWithoutVariablesThatContradictTheScript) {
   system.files["/r/job.sbatch"] = "#!/bin/bash\n#SBATCH --partition=gpu\n\ntrue\n";
   system.variables = {{"SBATCH_PARTITION", "other"}, {"SBATCH_QOS", "long"}};
   system.answers["env -u SBATCH_PARTITION sbatch --parsable /r/job.sbatch"] = {0, "12\n", ""};
-  const auto id = submit_job(system, "/r/job.sbatch");
+  const auto id = submit_job(system, "/r/job.sbatch").id;
   ASSERT_TRUE(id) << id.error().what;
   EXPECT_EQ(*id, "12");
   system.answers["env -u SBATCH_QOS sbatch --test-only --qos=short --wrap=true"] = {0, "ok", ""};
-  EXPECT_TRUE(test_submission(system, {"--qos=short"}));
+  EXPECT_FALSE(test_submission(system, {"--qos=short"}).refusal);
 }
 
 const std::string squeue = "squeue --noheader --format=" + std::string(queue_format) + " --jobs=5";
@@ -169,14 +192,15 @@ TEST(SlurmJob, TestOnlyTellsItsEstimateOrItsRefusal) {
   system.answers["sbatch --test-only --nodes=2 --wrap=true"] = {
       0, "", "sbatch: Job 5 to start at 2026-11-21T11:22:45 using 2 processors on nodes n[1-2]\n"};
   const auto said = test_submission(system, {"--nodes=2"});
-  ASSERT_TRUE(said);
-  EXPECT_NE(said->find("to start at"), std::string::npos);
+  EXPECT_FALSE(said.refusal);
+  EXPECT_NE(said.message.find("to start at"), std::string::npos);
   system.answers["sbatch --test-only --nodes=9 --wrap=true"] = {
       1, "", "allocation failure: Invalid qos specification\n"};
   const auto refused = test_submission(system, {"--nodes=9"});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind, ErrorKind::unavailable);
-  EXPECT_NE(refused.error().what.find("Invalid qos"), std::string::npos);
+  ASSERT_TRUE(refused.refusal);
+  EXPECT_EQ(refused.refusal->kind, ErrorKind::unavailable);
+  EXPECT_NE(refused.refusal->what.find("Invalid qos"), std::string::npos);
+  EXPECT_EQ(refused.message, "allocation failure: Invalid qos specification");
 }
 
 TEST(SlurmJob, SignalsAndCancels) {

@@ -4,9 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
+
+#include "support/json.hpp"
 
 namespace dllaunch {
 namespace {
@@ -205,16 +206,16 @@ TEST_F(SlurmSamples, SinfoOf2411TellsWhatScontrolTells) {
 /// Values of documents exchanged for others at random: read without harm, whatever comes.
 TEST(SlurmJson, SurvivesDamage) {
   std::mt19937 random(4);
-  const auto odd = nlohmann::json::parse(
+  const auto odd = Json::parse(
       R"([null, -1, 1e300, 18446744073709551615, true, "", "x,y", [], [1, "a", null], {},
           {"set": true, "number": -5}, {"set": true, "number": "7"}, "n[1-", {"set": 1}])");
-  const auto damage = [&](auto&& self, nlohmann::json& value) -> void {
+  const auto damage = [&](auto&& self, Json& value) -> void {
     if (random() % 12 == 0) value = odd[random() % odd.size()];
     if (value.is_structured())
       for (auto& item : value) self(self, item);
   };
   for (int round = 0; round < 3000; ++round) {
-    auto document = nlohmann::json::parse(round % 2 == 0 ? plain_nodes : nested_nodes);
+    auto document = Json::parse(round % 2 == 0 ? plain_nodes : nested_nodes);
     document["jobs"] = {{{"job_id", 5}, {"job_state", {"PENDING"}}, {"start_time", 17}}};
     document["reservations"] = {{{"name", "r"}, {"start_time", 3}, {"users", "a,b"}}};
     document["sinfo"] = {{{"nodes", {{"nodes", {"n1"}}}}, {"partition", {{"name", "p"}}}}};

@@ -173,7 +173,7 @@ TEST_F(FetchData, AServerThatHangsUpIsAskedAgainByTheNextCall) {
   auto cut = fetch(published);
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().kind, ErrorKind::unavailable);
-  EXPECT_THAT(cut.error().hint, HasSubstr("goes on where this one stopped"));
+  EXPECT_THAT(cut.error().hint, HasSubstr("continues where this one stopped"));
   EXPECT_EQ(fs::file_size(to() / ".plain.gz.partial"), 70'000u);
   fs::remove(root_ / "served/.cut");
   ASSERT_TRUE(fetch(published));

@@ -47,7 +47,7 @@ TEST(PolicyNodes, TooNearTheTimeLimitForARestartTheJobGoesBackToo) {
     settings.plan.requeue_on.timeout = timeout;
     const auto decision = decide({lost(true)}, settings, 60);
     EXPECT_EQ(decision.next, Next::requeue);
-    EXPECT_EQ(decision.reason, "lost node n2; back into the queue");
+    EXPECT_EQ(decision.reason, "lost node n2; requeueing");
   }
 }
 

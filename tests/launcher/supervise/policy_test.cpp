@@ -306,7 +306,7 @@ const Case cases[] = {
      Next::requeue,
      RunStatus::timeout,
      1,
-     "back into the queue"},
+     "requeueing"},
     {"ACommandThatHungThrice",
      {hung(ended(Cause::time_limit, 143)), hung(ended(Cause::time_limit, 143)),
       hung(ended(Cause::time_limit, 137))},
@@ -324,7 +324,7 @@ const Case cases[] = {
      Next::requeue,
      RunStatus::timeout,
      1,
-     "back into the queue"},
+     "requeueing"},
     {"Preempted",
      {ended(Cause::preempted, 143)},
      training,
@@ -443,14 +443,6 @@ TEST(Policy, ASupervisorThatWasKilledGoesOn) {
   EXPECT_FALSE(decide_at_start({lost, lost, saved(lost)}, training, false));
   EXPECT_FALSE(decide_at_start({lost}, training, false));
   EXPECT_FALSE(decide_at_start({cut}, unprepared, false)) << "Slurm itself has started it again";
-}
-
-TEST(Policy, CausesAreWordsAndBack) {
-  for (int i = 0; i <= static_cast<int>(Cause::storage); ++i) {
-    const auto cause = static_cast<Cause>(i);
-    EXPECT_EQ(cause_of_word(to_string(cause)), cause);
-  }
-  EXPECT_FALSE(cause_of_word("unknown"));
 }
 
 }  // namespace

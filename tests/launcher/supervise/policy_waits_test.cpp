@@ -34,7 +34,7 @@ TEST(PolicyWaits, NearTheTimeLimitItGoesBackIntoTheQueue) {
   const auto decision = decide({away}, training, 10);
   EXPECT_EQ(decision.next, Next::requeue);
   EXPECT_TRUE(decision.ask_slurm);
-  EXPECT_THAT(decision.reason, HasSubstr("(1 in a row); back into the queue"));
+  EXPECT_THAT(decision.reason, HasSubstr("(1 in a row); requeueing"));
   const std::vector<Attempt> nine(9, away);
   EXPECT_EQ(decide(nine, training, 80).next, Next::requeue) << "the next try would come too late";
   EXPECT_EQ(decide(nine, training, 100).next, Next::restart);
@@ -50,7 +50,7 @@ TEST(PolicyWaits, ForSlurmToMissANode) {
   const std::vector<Attempt> many(16, unreachable());
   const auto back = decide(many, training, {});
   EXPECT_EQ(back.next, Next::requeue);
-  EXPECT_THAT(back.reason, HasSubstr("node n3 does not answer (16 in a row); back into the queue"));
+  EXPECT_THAT(back.reason, HasSubstr("node n3 does not answer (16 in a row); requeueing"));
   EXPECT_EQ(decide(many, unprepared, {}).next, Next::stop);
 }
 
@@ -74,7 +74,7 @@ TEST(PolicyWaits, AJobGoesBackWithoutUnfitNodesButNotForEver) {
   EXPECT_EQ(decision->next, Next::requeue);
   EXPECT_TRUE(decision->ask_slurm);
   EXPECT_EQ(decision->exclude, "n2");
-  EXPECT_EQ(decision->reason, "not fit: n2: clock: 95.0 s behind; back into the queue without n2");
+  EXPECT_EQ(decision->reason, "not fit: n2: clock: 95.0 s behind; requeueing without n2");
   EXPECT_FALSE(decide_of_nodes("n2", "", 3, with(training, 3)));
   EXPECT_FALSE(decide_of_nodes("n2", "", 0, with(training, 3, {.node_fail = false})));
   EXPECT_FALSE(decide_of_nodes("n2", "", 0, unprepared));

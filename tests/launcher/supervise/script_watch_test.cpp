@@ -106,7 +106,7 @@ TEST_F(Watching, AJobThatLostItsScriptGoesBackOnce) {
   ASSERT_TRUE(written());
   EXPECT_EQ(written()->next, Next::requeue);
   EXPECT_EQ(written()->status, RunStatus::node_fail);
-  EXPECT_EQ(written()->reason, "lost node n1, where the job's script ran; back into the queue");
+  EXPECT_EQ(written()->reason, "lost node n1, where the job's script ran; requeueing");
 }
 
 TEST_F(Watching, OneThatMayNotComeBackIsCancelled) {

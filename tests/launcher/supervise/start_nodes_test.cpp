@@ -68,7 +68,7 @@ class Allocated : public testing::Test {
   static SupervisedRun run(int spare_nodes, std::string starter = "srun") {
     SupervisedRun run;
     run.recovery = {.plan = {.max_restarts = 3, .spare_nodes = spare_nodes}, .asks_ranks = true};
-    run.start = {std::move(starter), "--nodes=2", "app"};
+    run.start = start_command_of({std::move(starter), "--nodes=2", "app"});
     run.allocation = {.job = "17", .nodes = "n[1-3]", .host = "n1"};
     run.nodes = 2;
     return run;
@@ -124,15 +124,16 @@ TEST_F(Allocated, ALostNodeLeavesEnoughOrNot) {
 
 TEST(StartNodes, TheStartCountsAloneFromThen) {
   SupervisedRun run;
-  run.start = {"srun", "--nodes=2", "app"};
+  run.start = start_command_of({"srun", "--nodes=2", "app"});
   run.allocation.nodes = "n[1-3]";
   const auto before = run;
   start_on({.list = "n[1,3]"}, run);
-  EXPECT_THAT(run.start, ElementsAre("srun", "--nodelist=n[1,3]", "--nodes=2", "app"));
+  EXPECT_THAT(run.start.argv(), ElementsAre("srun", "--nodelist=n[1,3]", "--nodes=2", "app"));
   EXPECT_EQ(run.allocation.nodes, "n[1,3]");
   run = before;
   start_on({.list = "n[1,3]", .lost = true}, run);
-  EXPECT_THAT(run.start, ElementsAre("srun", "--nodelist=n[1,3]", "--overlap", "--nodes=2", "app"));
+  EXPECT_THAT(run.start.argv(),
+              ElementsAre("srun", "--nodelist=n[1,3]", "--overlap", "--nodes=2", "app"));
 }
 
 }  // namespace

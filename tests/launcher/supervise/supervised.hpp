@@ -27,7 +27,7 @@ class Supervised {
     return {.dir = dir(),
             .recovery = recovery,
             .signal = SIGUSR2,
-            .start = {"bash", "-c", counted + script},
+            .start = start_command_of({"bash", "-c", counted + script}),
             .program = "/bin/bash",
             .allocation = {}};
   }

@@ -5,16 +5,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "runtime/timeline/format/timeline_format.hpp"
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

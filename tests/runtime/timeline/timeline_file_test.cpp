@@ -10,18 +10,17 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 const TimelineHead head{.rank = 0, .ranks = 1, .host = "n0", .communicator = "solo", .base_ns = 1};
 

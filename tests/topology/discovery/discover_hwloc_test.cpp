@@ -6,8 +6,9 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
+#include "tests/support/json_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/topology/discovery/damage.hpp"
 #include "tests/topology/discovery/xml_node.hpp"
@@ -275,10 +276,9 @@ class Captures : public testing::Test {
 };
 
 // The record of each capture.
-nlohmann::json catalog() {
+Json catalog() {
   const auto folder = captured("x");
-  std::ifstream file(folder.substr(0, folder.size() - 5) + "catalog.json");
-  return nlohmann::json::parse(file, nullptr, false);
+  return json_of_file(folder.substr(0, folder.size() - 5) + "catalog.json");
 }
 
 TEST_F(Captures, AgreeWithTheirRecords) {

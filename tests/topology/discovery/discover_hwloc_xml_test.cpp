@@ -6,8 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
 #include "topology/discovery/own_affinity.hpp"
@@ -17,7 +16,7 @@ namespace dllaunch {
 namespace {
 
 /// The XML, read back, as JSON without its source.
-nlohmann::ordered_json read_back(const std::string& xml) {
+Json read_back(const std::string& xml) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() + "/node.xml") << xml;
   auto topology = topology_from_xml(folder.path() + "/node.xml");
@@ -27,7 +26,7 @@ nlohmann::ordered_json read_back(const std::string& xml) {
   return to_json(*topology);
 }
 
-nlohmann::ordered_json live() {
+Json live() {
   auto topology = discover_topology();
   EXPECT_TRUE(topology);
   topology->source = "";

@@ -1,8 +1,8 @@
 #include "topology/discovery/gpu_inventory.hpp"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/topology/discovery/fake_libraries.hpp"
 #include "tests/topology/node/machines.hpp"
 #include "topology/discovery/topology_format.hpp"

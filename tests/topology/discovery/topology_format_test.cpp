@@ -4,16 +4,14 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/topology/discovery/damage.hpp"
 #include "tests/topology/node/machines.hpp"
 
 namespace dllaunch {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 std::string temporary(const std::string& name, const std::string& text) {
   static const TemporaryFolder folder;
@@ -23,7 +21,7 @@ std::string temporary(const std::string& name, const std::string& text) {
 }
 
 std::string refusal(const std::string& text) {
-  const auto topology = topology_from_json(json::parse(text));
+  const auto topology = topology_from_json(Json::parse(text));
   return topology ? "none" : topology.error().what;
 }
 
@@ -32,13 +30,13 @@ TEST(TopologyFormat, HasTheFieldsOfTheContract) {
   EXPECT_EQ(document["packages"], 2);
   EXPECT_EQ(
       document["numa"][1],
-      json::parse(R"({"index": 1, "cpus": "2-3", "memory_bytes": 1073741824, "kind": "dram"})"));
+      Json::parse(R"({"index": 1, "cpus": "2-3", "memory_bytes": 1073741824, "kind": "dram"})"));
   for (const auto* key : {"index", "name", "vendor", "pci", "cpus", "numa"})
     EXPECT_TRUE(document["gpus"][0].contains(key)) << key;
   for (const auto* key : {"name", "pci", "numa"})
     EXPECT_TRUE(document["nics"][0].contains(key)) << key;
   EXPECT_EQ(document["gpus"][0]["cpus"], "0-1");
-  EXPECT_EQ(document["gpus"][0]["numa"], json::parse("[0]"));
+  EXPECT_EQ(document["gpus"][0]["numa"], Json::parse("[0]"));
   EXPECT_EQ(document["allowed_cpus"], "0-3");
 }
 
@@ -47,14 +45,14 @@ TEST(TopologyFormat, RoundTrips) {
   for (const auto& name : fixture_names()) nodes.push_back(fixture(name));
   for (const auto& node : nodes) {
     const auto document = to_json(node);
-    const auto again = topology_from_json(json::parse(document.dump()));
+    const auto again = topology_from_json(Json::parse(document.dump()));
     ASSERT_TRUE(again) << again.error().what;
     EXPECT_EQ(to_json(*again), document) << node.source;
   }
 }
 
 TEST(TopologyFormat, ReadsTheContractsFieldsAlone) {
-  const auto node = topology_from_json(json::parse(
+  const auto node = topology_from_json(Json::parse(
       R"({"packages": 1, "numa": [{"index": 0, "cpus": "0-3", "memory_bytes": 1, "kind": "dram"}],
           "gpus": [{"index": 0, "name": "", "vendor": "amd", "pci": "0000:01:00.0", "cpus": "0-3",
                     "numa": [0]}],
@@ -115,7 +113,7 @@ TEST(TopologyFormat, SurvivesDamagedJson) {
   const auto sample = to_json(machine("packages:2 cores:2 threads:2 gpus:2 nics:1")).dump();
   const auto other = to_json(fixture("hybrid-cores.json")).dump(1);
   with_damaged({sample, other}, 5000, 4, [](const std::string& text) {
-    const auto document = json::parse(text, nullptr, false);
+    const auto document = Json::parse(text, nullptr, false);
     if (document.is_discarded()) return;
     const auto node = topology_from_json(document);
     if (!node) {

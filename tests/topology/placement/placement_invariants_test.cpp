@@ -5,8 +5,8 @@
 #include <functional>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/topology/discovery/damage.hpp"
 #include "tests/topology/node/machines.hpp"
 #include "tests/topology/placement/invariants.hpp"

@@ -2,8 +2,9 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
+#include "tests/support/json_file.hpp"
 #include "tests/topology/node/machines.hpp"
 #include "tests/topology/placement/invariants.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
@@ -27,10 +28,9 @@ class PublishedAnswers : public testing::Test {
     return *std::move(topology);
   }
 
-  static nlohmann::json expected(const std::string& name) {
+  static Json expected(const std::string& name) {
     const auto any = captured("x");
-    std::ifstream file(any.substr(0, any.size() - 5) + "expected/" + name + ".json");
-    return nlohmann::json::parse(file, nullptr, false);
+    return json_of_file(any.substr(0, any.size() - 5) + "expected/" + name + ".json");
   }
 };
 

@@ -8,8 +8,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
+#include "tests/support/json_file.hpp"
 #include "tests/topology/node/machines.hpp"
 #include "tests/topology/placement/invariants.hpp"
 #include "topology/discovery/discover_hwloc.hpp"
@@ -18,7 +19,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 // The published question as a request. `machine` is set if the file names none or several.
 struct Question {
@@ -132,8 +132,7 @@ fs::path expected_folder() {
 }
 
 Json expected(const std::string& file) {
-  std::ifstream in(expected_folder() / (file + ".json"));
-  return Json::parse(in, nullptr, false);
+  return json_of_file(expected_folder() / (file + ".json"));
 }
 
 // ---- one answer -----------------------------------------------------------------------------

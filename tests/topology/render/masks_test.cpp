@@ -1,8 +1,8 @@
 #include "topology/render/masks.hpp"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/topology/node/machines.hpp"
 #include "tests/topology/placement/invariants.hpp"
 
@@ -39,7 +39,7 @@ TEST(Masks, JsonIsTheContracts) {
             R"(to GPU 0 (0000:c1:00.0) on NUMA node 3"})");
   EXPECT_EQ(document["srun"]["map_cpu"], "map_cpu:49,57,17,25,1,9,33,41");
   EXPECT_EQ(document["srun"]["mem_bind"], "prefer,local");
-  EXPECT_EQ(document["warnings"], nlohmann::ordered_json::array());
+  EXPECT_EQ(document["warnings"], Json::array());
 }
 
 TEST(Masks, ThePageSaysTheSame) {

@@ -10,7 +10,7 @@ double lost(double interval_s, double save_s, double mtbf_s) {
   return save_s / interval_s + interval_s / 2 / mtbf_s;
 }
 
-TEST(CheckpointInterval, NoOtherLosesLess) {
+TEST(CheckpointInterval, MinimisesTheLoss) {
   for (const double save_s : {0.01, 0.5, 30.0}) {
     for (const double mtbf_s : {600.0, 86400.0, 3.6e6}) {
       const double best = best_interval_s(save_s, mtbf_s);
@@ -22,18 +22,18 @@ TEST(CheckpointInterval, NoOtherLosesLess) {
   EXPECT_DOUBLE_EQ(best_interval_s(0.5, 3600), 60);
 }
 
-TEST(CheckpointInterval, SavingIsNeverAllItDoes) {
+TEST(CheckpointInterval, IsNeverShorterThanASave) {
   EXPECT_EQ(best_interval_s(100, 1), 100);
 }
 
-TEST(CheckpointInterval, MoreNodesFailMoreOften) {
+TEST(CheckpointInterval, ShrinksWithTheNumberOfNodes) {
   EXPECT_EQ(job_mtbf_s({}, 1), 3.6e6);
   EXPECT_EQ(job_mtbf_s({}, 100), 3.6e4);
   EXPECT_EQ(job_mtbf_s({}, 0), 3.6e6);
   EXPECT_EQ(job_mtbf_s(2.5, 100), 9000);
 }
 
-TEST(CheckpointInterval, IsSaidInWords) {
+TEST(CheckpointInterval, RendersAsText) {
   EXPECT_EQ(render_interval(1897, 0.5, 3.6e6),
             "checkpoints every 32 min from now on: one takes 0.5 s, a failure is expected every "
             "1000 h (Young/Daly)");

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 const ExchangeNames no_exchange = [](const fs::path&, const fs::path&) { return ENOSYS; };
 
-/// A whole checkpoint of step 7 under another name, told from others by its seed.
+/// Writes a complete checkpoint of step 7 under another name; its seed identifies it.
 void write_as(const fs::path& directory, std::uint64_t seed) {
   const ScratchFolder folder;
   Checkpoint checkpoint = sound_checkpoint(7);
@@ -36,7 +36,7 @@ std::size_t names_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
-TEST(CheckpointPlace, TemporaryNamesTellWhoseTheyAre) {
+TEST(CheckpointPlace, TemporaryNamesHaveTheGeneration) {
   EXPECT_EQ(temporary_name(0, "step-00000007"), ".tmp-step-00000007");
   EXPECT_EQ(temporary_name(3, "step-00000007"), ".tmp-3-step-00000007");
   for (const char* name : {".tmp-step-00000007", ".tmp-best", ".tmp-old-step-00000001", ".tmp-",
@@ -52,7 +52,7 @@ TEST(CheckpointPlace, TemporaryNamesTellWhoseTheyAre) {
   }
 }
 
-TEST(CheckpointPlace, GivesTheName) {
+TEST(CheckpointPlace, GivesTheFinalName) {
   for (const ExchangeNames& exchange : {ExchangeNames(exchange_names), no_exchange}) {
     const ScratchFolder folder;
     write_as(folder / ".tmp-step-00000007", 1);
@@ -62,7 +62,7 @@ TEST(CheckpointPlace, GivesTheName) {
   }
 }
 
-TEST(CheckpointPlace, ReplacesOneOfThatNameWhereNamesCanBeSwapped) {
+TEST(CheckpointPlace, ReplacesAnExistingOneIfNamesCanBeSwapped) {
   const ScratchFolder folder;
   write_as(folder / "step-00000007", 1);
   write_as(folder / ".tmp-step-00000007", 2);
@@ -71,7 +71,7 @@ TEST(CheckpointPlace, ReplacesOneOfThatNameWhereNamesCanBeSwapped) {
   EXPECT_EQ(names_in(folder.path()), 1u);
 }
 
-TEST(CheckpointPlace, ElseASoundOneStaysAndADamagedOneGoes) {
+TEST(CheckpointPlace, OtherwiseKeepsAValidOneAndReplacesADamagedOne) {
   const ScratchFolder folder;
   write_as(folder / "step-00000007", 1);
   write_as(folder / ".tmp-step-00000007", 2);
@@ -86,16 +86,16 @@ TEST(CheckpointPlace, ElseASoundOneStaysAndADamagedOneGoes) {
   EXPECT_EQ(names_in(folder.path()), 1u);
 }
 
-TEST(CheckpointPlace, SaysWhatTheFileSystemRefuses) {
+TEST(CheckpointPlace, ReportsFileSystemErrors) {
   const ScratchFolder folder;
   const auto placed = put_in_place(folder / "absent", folder / "step-00000007");
   ASSERT_FALSE(placed);
   EXPECT_EQ(placed.error().kind, ErrorKind::unavailable);
 }
 
-/// Two lives that both passed the question before either was told: the name is never without a
-/// sound checkpoint, with and without the file system's help.
-TEST(CheckpointPlace, TwoLivesAtOnceNeverLeaveTheNameWithoutASoundOne) {
+/// Both incarnations have passed the check. At no time is the name without a valid checkpoint, with
+/// and without support by the file system.
+TEST(CheckpointPlace, TwoIncarnationsAtOnceAlwaysLeaveAValidOne) {
   for (const ExchangeNames& exchange : {ExchangeNames(exchange_names), no_exchange}) {
     const ScratchFolder folder;
     const fs::path final = folder / "step-00000007";
@@ -132,8 +132,8 @@ TEST(CheckpointPlace, TwoLivesAtOnceNeverLeaveTheNameWithoutASoundOne) {
   }
 }
 
-/// The first of that step, from both at once.
-TEST(CheckpointPlace, TwoLivesThatBothPutTheFirstOneBothSucceed) {
+/// Both write the first checkpoint of that step.
+TEST(CheckpointPlace, TwoIncarnationsWritingTheFirstOneBothSucceed) {
   for (int i = 0; i < 50; ++i) {
     const ScratchFolder folder;
     const fs::path final = folder / "step-00000007";

@@ -20,7 +20,7 @@ TEST(CheckpointRead, ReadsWhatWasWritten) {
   EXPECT_EQ(read->position.epoch, 2);
   EXPECT_EQ(read->position.step, 469);
   EXPECT_EQ(read->position.images, 96);
-  EXPECT_EQ(read->position.loss_sum, sound.position.loss_sum);  // to the last bit
+  EXPECT_EQ(read->position.loss_sum, sound.position.loss_sum);  // bit-exact
   EXPECT_EQ(read->position.lr, sound.position.lr);
   EXPECT_EQ(read->position.correct, 17);
   EXPECT_EQ(read->model, "lenet");
@@ -32,7 +32,7 @@ TEST(CheckpointRead, ReadsWhatWasWritten) {
   EXPECT_EQ(read->states.tensors[0].shape, (Shape{2, 2}));
 }
 
-TEST(CheckpointRead, TakesTheNewestSoundOneAndNamesTheRefused) {
+TEST(CheckpointRead, FindsTheNewestValidOneAndNamesTheDamaged) {
   const ScratchFolder folder;
   for (const int step : {1, 2, 3, 4}) {
     ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(step), {.keep = 9}));
@@ -48,7 +48,7 @@ TEST(CheckpointRead, TakesTheNewestSoundOneAndNamesTheRefused) {
   EXPECT_EQ(search.refused[1].why, "optimizer.safetensors is missing");
 }
 
-TEST(CheckpointRead, AnAbsentOrEmptyFolderHoldsNothing) {
+TEST(CheckpointRead, AMissingOrEmptyFolderHasNone) {
   const ScratchFolder folder;
   EXPECT_FALSE(find_newest_checkpoint(folder.path()).found);
   EXPECT_FALSE(find_newest_checkpoint(folder / "absent").found);
@@ -66,8 +66,8 @@ TEST(CheckpointRead, OrdersStepsBeyondEightDigits) {
 
 class CheckpointDamage : public testing::TestWithParam<const char*> {};
 
-/// Every single byte counts: the header's length, the header, the data, the words of state.json.
-TEST_P(CheckpointDamage, AnyFlippedBitIsRefusedByName) {
+/// Every byte matters: the header's length, the header, the data, the text of state.json.
+TEST_P(CheckpointDamage, DetectsAnyFlippedBitAndNamesTheFile) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   const fs::path file = written->path / GetParam();
@@ -84,7 +84,7 @@ TEST_P(CheckpointDamage, AnyFlippedBitIsRefusedByName) {
   EXPECT_TRUE(read_checkpoint(written->path));
 }
 
-TEST_P(CheckpointDamage, AnyTruncationIsRefusedByName) {
+TEST_P(CheckpointDamage, DetectsAnyTruncationAndNamesTheFile) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   const fs::path file = written->path / GetParam();
@@ -117,8 +117,8 @@ INSTANTIATE_TEST_SUITE_P(Files, CheckpointDamage,
                            return name.substr(0, name.find('.'));
                          });
 
-/// As programs before it was kept wrote them.
-TEST(CheckpointRead, AStateWithoutTheRateIsReadWithoutOne) {
+/// Written by versions before the field existed.
+TEST(CheckpointRead, ReadsAStateWithoutARate) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(5), {3});
   ASSERT_TRUE(written) << written.error().what;
@@ -135,8 +135,8 @@ TEST(CheckpointRead, AStateWithoutTheRateIsReadWithoutOne) {
   EXPECT_EQ(read->position.lr, 0);
 }
 
-/// A checksum that holds says only that the writer meant it; nothing says the writer was sane.
-TEST(CheckpointRead, SurvivesAStateThatIsSignedNonsense) {
+/// A valid checksum only proves the writer's intent, not that the content makes sense.
+TEST(CheckpointRead, SurvivesNonsenseWithAValidChecksum) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3});
   for (const char* nonsense : {"[]", "{}", "{\"format\": \"x\"}", "{\"format\": 1}",

@@ -38,7 +38,7 @@ class CheckpointRetention : public testing::Test {
   const ScratchFolder folder_;
 };
 
-TEST_F(CheckpointRetention, TheBestOutlivesTheNewest) {
+TEST_F(CheckpointRetention, KeepsTheBestBeyondTheNewest) {
   const Retention two{.keep = 2, .best = "val_accuracy"};
   EXPECT_TRUE(save(1, {{"val_accuracy", 0.5}}, two).best);
   EXPECT_TRUE(save(2, {{"val_accuracy", 0.9}}, two).best);
@@ -51,7 +51,7 @@ TEST_F(CheckpointRetention, TheBestOutlivesTheNewest) {
   EXPECT_EQ(linked(), "step-00000006");
 }
 
-TEST_F(CheckpointRetention, OfALossTheLowestOfEqualsTheFirst) {
+TEST_F(CheckpointRetention, TheLowestLossIsBestAndTheFirstOfEquals) {
   const Retention one{.keep = 1, .best = "val_loss"};
   for (const auto& [step, loss] : {std::pair(1, 2.0), {2, 1.0}, {3, 1.0}, {4, 3.0}}) {
     save(step, {{"val_loss", loss}}, one);
@@ -68,7 +68,7 @@ TEST_F(CheckpointRetention, OneWithoutTheMetricIsNeverTheBest) {
   EXPECT_TRUE(save(3, {{"val_f1_macro", 0}}, one).best);
 }
 
-TEST_F(CheckpointRetention, ADamagedOneIsNotTheBestAndAFutureGivenUpDoesNotCount) {
+TEST_F(CheckpointRetention, IgnoresDamagedOnesAndAbandonedContinuations) {
   const Retention three{.keep = 3, .best = "val_accuracy"};
   save(1, {{"val_accuracy", 0.9}}, three);
   save(2, {{"val_accuracy", 0.5}}, three);
@@ -79,7 +79,7 @@ TEST_F(CheckpointRetention, ADamagedOneIsNotTheBestAndAFutureGivenUpDoesNotCount
   EXPECT_TRUE(steps().contains(30));
 }
 
-TEST_F(CheckpointRetention, ForAnySeriesTheNewestAndTheBestStay) {
+TEST_F(CheckpointRetention, KeepsTheNewestAndTheBestOfAnySeries) {
   std::mt19937 random(3);
   const Retention retention{.keep = 3, .best = "val_loss"};
   double best = std::numeric_limits<double>::infinity();
@@ -100,7 +100,7 @@ TEST_F(CheckpointRetention, ForAnySeriesTheNewestAndTheBestStay) {
   }
 }
 
-TEST_F(CheckpointRetention, WhatIsNoNumberIsNotBetter) {
+TEST_F(CheckpointRetention, NaNIsNeverBetter) {
   const double nan = std::nan("");
   for (const auto& metric : checkpoint_metrics()) {
     EXPECT_EQ(is_better(metric.name, 1, 2), metric.falls);

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <thread>
 
+#include "support/json.hpp"
 #include "tests/trainer/checkpoints/sound_checkpoint.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 
@@ -39,14 +39,14 @@ TEST(CheckpointWrite, WritesTheThreeFiles) {
   EXPECT_EQ(names_in(folder / "checkpoints"), std::vector<std::string>{"step-00000469"});
 }
 
-TEST(CheckpointWrite, StateSaysWhatOtherProgramsNeed) {
+TEST(CheckpointWrite, StateHasWhatOtherProgramsNeed) {
   const ScratchFolder folder;
   auto written = write_checkpoint(folder.path(), sound_checkpoint(469), {.keep = 3});
-  const auto state = nlohmann::json::parse(read_text(written->path / "state.json"));
+  const auto state = Json::parse(read_text(written->path / "state.json"));
   EXPECT_EQ(state["model"], "lenet");
   EXPECT_EQ(state["epoch"], 2);
   EXPECT_EQ(state["step"], 469);
-  EXPECT_EQ(state["sampler"], (nlohmann::json{{"epoch", 2}, {"position", 96}}));
+  EXPECT_EQ(state["sampler"], (Json{{"epoch", 2}, {"position", 96}}));
   EXPECT_EQ(state["rng"]["seed"], 5);
   EXPECT_EQ(state["class_names"][0], "cat");
   EXPECT_EQ(state["normalization"]["mean"][0], 0.1);
@@ -64,7 +64,7 @@ TEST(CheckpointWrite, KeepsTheNewest) {
   EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"step-00000004", "step-00000005"}));
 }
 
-TEST(CheckpointWrite, NeverRemovesTheOneJustWrittenForOneOfAFutureGivenUp) {
+TEST(CheckpointWrite, KeepsTheNewOneDespiteAnAbandonedContinuation) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(30), {.keep = 1}));
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(25), {.keep = 1}));
@@ -80,8 +80,8 @@ TEST(CheckpointWrite, ReplacesOneOfTheSameStep) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
 }
 
-/// Whoever looks while it is replaced sees the old one or the new one.
-TEST(CheckpointWrite, OneThatIsReplacedIsNeverMissing) {
+/// At any time during the replacement a reader sees the old or the new one.
+TEST(CheckpointWrite, AReplacedOneIsNeverMissing) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
   std::atomic<bool> done = false;
@@ -106,14 +106,14 @@ TEST(CheckpointWrite, AFileInTheWayIsReplaced) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
 }
 
-TEST(CheckpointWrite, TheNextOneRemovesWhatAnInterruptedOneLeft) {
+TEST(CheckpointWrite, RemovesWhatAnInterruptedWriteLeft) {
   const ScratchFolder folder;
   write_text(folder / ".tmp-step-00000009" / "model.safetensors", "half");
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(12), {.keep = 3}));
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000012"});
 }
 
-TEST(CheckpointWrite, TellsOfEveryByteInPiecesOfAMegabyte) {
+TEST(CheckpointWrite, ReportsEveryByteInPiecesOfAMegabyte) {
   const ScratchFolder folder;
   Checkpoint large = sound_checkpoint(2);
   large.weights.tensors[0].shape = {1 << 20};
@@ -137,8 +137,9 @@ TEST(CheckpointWrite, RemovesLeftovers) {
   remove_leftovers(folder / "absent");
 }
 
-/// The life that takes over cleans up while the earlier one, which asked just before, finishes.
-TEST(CheckpointWrite, WhatALaterLifeCleansUpIsNeverHalfGivenItsName) {
+/// The later incarnation cleans up while the earlier one, which has just passed the check,
+/// finishes.
+TEST(CheckpointWrite, CleanupByALaterIncarnationIsAtomic) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(7), {.keep = 3}));
   std::atomic<bool> done = false;
@@ -159,7 +160,7 @@ TEST(CheckpointWrite, WhatALaterLifeCleansUpIsNeverHalfGivenItsName) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"step-00000007"});
 }
 
-TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
+TEST(CheckpointWrite, ReportsFileSystemErrors) {
   const ScratchFolder folder;
   write_text(folder / "checkpoints", "a file");
   auto written = write_checkpoint(folder / "checkpoints", sound_checkpoint(1), {.keep = 3});
@@ -168,8 +169,8 @@ TEST(CheckpointWrite, SaysWhatTheFileSystemRefuses) {
   EXPECT_THAT(written.error().what, testing::HasSubstr("Not a directory"));
 }
 
-/// Asked before the first byte, before the rename and before the retention.
-TEST(CheckpointWrite, WithoutTheRightNothingWithAFinalNameChanges) {
+/// Checked before the first byte, before the rename and before the retention.
+TEST(CheckpointWrite, WithoutTheRightNoFinalNameChanges) {
   const Error taken{ErrorKind::unsatisfiable, "taken over", ""};
   for (int refused = 1; refused <= 3; ++refused) {
     const ScratchFolder folder;
@@ -187,14 +188,14 @@ TEST(CheckpointWrite, WithoutTheRightNothingWithAFinalNameChanges) {
     EXPECT_EQ(written.error().what, "taken over");
     std::vector<std::string> expected{".tmp-9-step-00000005", "step-00000001", "step-00000002",
                                       "step-00000003"};
-    // Whole, and of the same run: it harms nobody.
+    // Complete, and of the same run: harmless.
     if (refused == 3) expected.push_back("step-00000004");
     EXPECT_EQ(names_in(folder.path()), expected) << refused;
     EXPECT_TRUE(refused < 3 || read_checkpoint(folder / "step-00000004"));
   }
 }
 
-/// A file size limit fails a write in the middle, as a full disk does.
+/// A file size limit fails a write midway, like a full disk.
 TEST(CheckpointWrite, AFullDiskLeavesNothingNewBehind) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_checkpoint(folder.path(), sound_checkpoint(1), {.keep = 3}));

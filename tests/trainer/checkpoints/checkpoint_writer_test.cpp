@@ -24,7 +24,7 @@ Checkpoint of_megabytes(std::int64_t step, std::size_t megabytes) {
   return checkpoint;
 }
 
-TEST(CheckpointWriter, TellsOnceWhatItWrote) {
+TEST(CheckpointWriter, ReportsEachWriteOnce) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path()});
   EXPECT_TRUE(writer.wait());
@@ -46,12 +46,12 @@ TEST(CheckpointWriter, TellsOnceWhatItWrote) {
   EXPECT_FALSE(writer.take());
 }
 
-TEST(CheckpointWriter, IsHeldBackUntilSomeoneWaits) {
+TEST(CheckpointWriter, LimitsTheRateUntilTrainingWaits) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path(), .bytes_per_s = 1 << 20});
   const auto start = Clock::now();
   writer.begin(of_megabytes(1, 60), start);
-  EXPECT_LT(seconds_since(start), 5) << "the write goes on beside";
+  EXPECT_LT(seconds_since(start), 5) << "the write continues in the background";
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   EXPECT_TRUE(writer.busy());
   EXPECT_FALSE(fs::exists(folder / "step-00000001"));
@@ -61,7 +61,7 @@ TEST(CheckpointWriter, IsHeldBackUntilSomeoneWaits) {
   EXPECT_TRUE(writer.take()->written);
 }
 
-TEST(CheckpointWriter, KeepsToItsRate) {
+TEST(CheckpointWriter, KeepsTheRateLimit) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path(), .bytes_per_s = 20 << 20});
   const auto start = Clock::now();
@@ -71,7 +71,7 @@ TEST(CheckpointWriter, KeepsToItsRate) {
   EXPECT_GE(writer.take()->seconds_total, 0.5);
 }
 
-TEST(CheckpointWriter, WaitsNoLongerThanAsked) {
+TEST(CheckpointWriter, WaitsNoLongerThanGiven) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path()});
   writer.begin(of_megabytes(1, 40), Clock::now());
@@ -79,7 +79,7 @@ TEST(CheckpointWriter, WaitsNoLongerThanAsked) {
   EXPECT_TRUE(writer.wait(60.0));
 }
 
-TEST(CheckpointWriter, EndsWithAWholeCheckpoint) {
+TEST(CheckpointWriter, CompletesTheCheckpointAtTheEnd) {
   const ScratchFolder folder;
   {
     CheckpointWriter writer({.folder = folder.path(), .bytes_per_s = 1000});
@@ -88,7 +88,7 @@ TEST(CheckpointWriter, EndsWithAWholeCheckpoint) {
   EXPECT_TRUE(read_checkpoint(folder / "step-00000005"));
 }
 
-TEST(CheckpointWriter, AFullDiskIsToldAndTheNextMayFit) {
+TEST(CheckpointWriter, ReportsAFullDiskAndTriesAgain) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path()});
   writer.begin(sound_checkpoint(1), Clock::now());
@@ -110,8 +110,8 @@ TEST(CheckpointWriter, AFullDiskIsToldAndTheNextMayFit) {
   EXPECT_TRUE(writer.take()->written);
 }
 
-/// What a training thread does, for ThreadSanitizer to see.
-TEST(CheckpointWriter, ManyOneAfterTheOther) {
+/// The training thread's calls, to be checked by ThreadSanitizer.
+TEST(CheckpointWriter, WritesManyInARow) {
   const ScratchFolder folder;
   CheckpointWriter writer({.folder = folder.path(), .retention = {.keep = 2, .best = "loss"}});
   int finished = 0;

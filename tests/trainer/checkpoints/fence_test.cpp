@@ -1,4 +1,4 @@
-// A training whose run directory is taken over while it trains.
+// A run directory that is taken over during the training.
 #include "trainer/checkpoints/fence.hpp"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 const RunOwner later = {.host = "n3", .pid = 5, .job = "17"};
 
-TEST(Fence, WithoutAGenerationNothingCloses) {
+TEST(Fence, StaysOpenWithoutAGeneration) {
   Fence fence;
   EXPECT_EQ(fence.generation(), 0);
   EXPECT_TRUE(fence.check());
@@ -27,14 +27,14 @@ TEST(Fence, WithoutAGenerationNothingCloses) {
   EXPECT_FALSE(fence.closed());
 }
 
-TEST(Fence, AsksAtMostOnceASecondAndOnceClosedStaysSo) {
+TEST(Fence, ChecksAtMostOncePerSecondAndStaysClosed) {
   const ScratchFolder run;
   ASSERT_TRUE(RunOwnership::take(run.path(), {.host = "n1"}));
   Fence fence(RunOwnership::told(run.path(), 1));
   EXPECT_EQ(fence.generation(), 1);
   EXPECT_TRUE(fence.may_write());
   ASSERT_TRUE(RunOwnership::take(run.path(), later));
-  EXPECT_TRUE(fence.may_write()) << "asked less than a second ago";
+  EXPECT_TRUE(fence.may_write()) << "checked less than a second ago";
   EXPECT_FALSE(fence.closed());
   std::this_thread::sleep_for(std::chrono::milliseconds(1050));
   EXPECT_FALSE(fence.may_write());
@@ -46,7 +46,7 @@ TEST(Fence, AsksAtMostOnceASecondAndOnceClosedStaysSo) {
   EXPECT_FALSE(fence.may_write());
 }
 
-TEST(Fence, ACheckAsksAtOnce) {
+TEST(Fence, CheckIsImmediate) {
   const ScratchFolder run;
   Fence fence(RunOwnership::told(run.path(), 1));
   EXPECT_TRUE(fence.check());
@@ -55,7 +55,7 @@ TEST(Fence, ACheckAsksAtOnce) {
   EXPECT_FALSE(fence.may_write());
 }
 
-TEST(Fence, AFileSystemThatDoesNotTellRefusesOnlyWhatWeighs) {
+TEST(Fence, AnUnresponsiveFileSystemRefusesOnlyChecks) {
   const ScratchFolder run;
   write_text(run / ".lease", "no folder");
   Fence fence(RunOwnership::told(run.path(), 1));
@@ -64,13 +64,13 @@ TEST(Fence, AFileSystemThatDoesNotTellRefusesOnlyWhatWeighs) {
   EXPECT_FALSE(fence.closed());
 }
 
-/// Everything with a final name: size and time of the last change.
+/// Returns size and modification time of everything with a final name.
 std::map<std::string, std::string> state_of(const fs::path& run_dir) {
   std::map<std::string, std::string> state;
   for (const auto& entry : fs::recursive_directory_iterator(run_dir)) {
     const std::string path = fs::relative(entry.path(), run_dir).string();
     if (path.find("/.tmp-") != std::string::npos || path.starts_with(".lease")) continue;
-    // A folder changes with temporary names in it.
+    // A folder's time changes with temporary names in it.
     if (entry.is_directory()) {
       state[path] = "folder";
       continue;
@@ -93,7 +93,8 @@ bool is_writing(const fs::path& checkpoints) {
   return false;
 }
 
-/// Taken over after `step`, and told of it at once. `meanwhile`: while a checkpoint is written.
+/// Takes the run over after `step`; the training notices at once. `meanwhile`: during the write of
+/// a checkpoint.
 Life taken_over_after(std::int64_t step, bool meanwhile, const TrainConfig& config,
                       const fs::path& run_dir) {
   auto communicator = *open_communicator("solo", RankEnv{});
@@ -123,7 +124,7 @@ TEST(FencedTraining, StopsAndWritesNothingMore) {
   auto config = small_config("reference");
   config.epochs = 4;
   const ScratchFolder folder;
-  // Within an epoch, at its end (table, curves, validation, checkpoint), and at the very end.
+  // Within an epoch, at its end (CSV, TensorBoard, validation, checkpoint), and at the very end.
   for (const int step : {10, 14, 28}) {
     const auto run = folder / std::to_string(step);
     const Life life = taken_over_after(step, /*meanwhile=*/false, config, run);
@@ -141,11 +142,11 @@ TEST(FencedTraining, StopsAndWritesNothingMore) {
   }
 }
 
-/// The thread that writes it learns of it too, and its failure is none of the disk's.
-TEST(FencedTraining, ACheckpointUnderWayGetsNoName) {
+/// The writer thread also notices, and does not report a disk error.
+TEST(FencedTraining, ACheckpointInProgressGetsNoFinalName) {
   auto config = small_config("reference");
   config.epochs = 4;
-  config.checkpoint.mb_per_s = 2;  // a quarter of a second
+  config.checkpoint.mb_per_s = 2;  // the write takes a quarter of a second
   config.checkpoint.stop_on_error = false;
   const ScratchFolder run;
   const Life life = taken_over_after(8, /*meanwhile=*/true, config, run.path());
@@ -155,7 +156,7 @@ TEST(FencedTraining, ACheckpointUnderWayGetsNoName) {
   EXPECT_TRUE(events_of(run.path(), "checkpoint_failed").empty());
 }
 
-TEST(FencedTraining, OneThatComesTooLateTouchesNothing) {
+TEST(FencedTraining, ALateOneTouchesNothing) {
   const ScratchFolder run;
   write_text(run / "checkpoints" / ".tmp-2-step-00000007" / "model.safetensors", "being written");
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(RunOwnership::take(run.path(), later));
@@ -186,7 +187,7 @@ TEST(FencedTraining, EveryLineCarriesTheGeneration) {
   std::istringstream lines(read_text(run / "events.jsonl"));
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
-    EXPECT_EQ(nlohmann::json::parse(line)["generation"], 3) << line;
+    EXPECT_EQ(Json::parse(line)["generation"], 3) << line;
   }
   EXPECT_GT(count, 5);
 }

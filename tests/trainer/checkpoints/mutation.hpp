@@ -1,4 +1,4 @@
-// Damage to bytes, the same for the same seed: what a reader must survive.
+// Deterministic damage to bytes, by seed, for tests of readers.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace dllaunch {
 
-/// One to four of: a flipped bit, a changed byte, a cut, a repeated or removed piece.
+/// Applies one to four of: a flipped bit, a changed byte, a truncation, a repeated or removed
+/// piece.
 inline std::string mutated(std::string bytes, std::uint64_t seed) {
   std::uint64_t counter = 0;
   const auto below = [&](std::uint64_t bound) {

@@ -1,4 +1,4 @@
-// A full disk, without one.
+// Simulates a full disk.
 #pragma once
 
 #include <sys/resource.h>
@@ -7,7 +7,7 @@
 
 namespace dllaunch {
 
-/// As long as it lives, files of this process grow to so many bytes and no further.
+/// While it lives, files written by this process cannot grow beyond a limit in bytes.
 class SizeLimit {
  public:
   explicit SizeLimit(rlim_t bytes) {

@@ -15,7 +15,7 @@ double within_us(std::size_t bytes) {
   return 0.4 + static_cast<double>(bytes) / 30e3;
 }
 
-/// As an ideal machine of that shape would measure it.
+/// The measurements of an ideal machine of that shape.
 Levels ideal(JobShape shape) {
   Levels levels{.shape = shape, .rows = {}, .within_node = {}};
   for (std::size_t bytes = 1 << 20; bytes <= 1 << 26; bytes *= 4) {
@@ -33,7 +33,7 @@ Levels ideal(JobShape shape) {
   return levels;
 }
 
-TEST(AllReduceLevels, TwoNodesTellWhatSixteenTake) {
+TEST(AllReduceLevels, TwoNodesPredictSixteen) {
   for (const int ranks : {1, 4}) {
     const auto projected = project(ideal({2, ranks}), 16);
     const auto measured = ideal({16, ranks}).rows;
@@ -46,7 +46,7 @@ TEST(AllReduceLevels, TwoNodesTellWhatSixteenTake) {
   }
 }
 
-TEST(AllReduceLevels, SaysWhatEachLevelIs) {
+TEST(AllReduceLevels, DescribesEachLevel) {
   const std::string text = describe_levels(ideal({2, 4}));
   EXPECT_THAT(text, HasSubstr("within a node: 0.40 us a call + 30.000 GB/s"));
   EXPECT_THAT(text, HasSubstr("between nodes: 30.00 us a message + 12.500 GB/s"));
@@ -54,7 +54,7 @@ TEST(AllReduceLevels, SaysWhatEachLevelIs) {
             "within a node: 0.40 us a call + 30.000 GB/s (fits within 0 %)\n");
 }
 
-TEST(AllReduceLevels, OneNodeDoesNotTellOfMore) {
+TEST(AllReduceLevels, OneNodeDoesNotPredictMore) {
   EXPECT_TRUE(project(ideal({1, 4}), 2).empty());
 }
 

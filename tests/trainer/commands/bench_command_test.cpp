@@ -10,7 +10,7 @@ std::string refusal(const std::vector<std::string>& words) {
   return command ? "" : command.error().what;
 }
 
-TEST(BenchCommand, ReadsItsFiveWords) {
+TEST(BenchCommand, ReadsFiveArguments) {
   const auto command = parse_bench({"mpi", "8", "4096", "50", "json"});
   ASSERT_TRUE(command);
   EXPECT_EQ(command->communicator, "mpi");
@@ -29,7 +29,7 @@ TEST(BenchCommand, ReadsNumbersOfNodes) {
   }
 }
 
-TEST(BenchCommand, SaysWhichWordIsWrong) {
+TEST(BenchCommand, NamesTheInvalidArgument) {
   EXPECT_EQ(refusal({"mpi", "8", "4096", "50"}),
             "expected COMMUNICATOR MIN_BYTES MAX_BYTES ITERATIONS table|json [NODES,...]");
   EXPECT_EQ(refusal({"mpi", "8", "4096", "50", "csv"}),

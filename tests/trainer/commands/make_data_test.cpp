@@ -18,14 +18,14 @@ MakeData small_set(const std::filesystem::path& folder) {
   return *parse_make_data({folder.string(), "50", "9", "4", "3"});
 }
 
-TEST(MakeData, WritesWhatTheNpyKindReads) {
+TEST(MakeData, WritesWhatNpyReads) {
   const ScratchFolder folder;
   std::vector<std::string> said;
   const MakeData what = small_set(folder / "made");
   auto made = make_data(what, [&](std::string_view line) { said.emplace_back(line); });
   ASSERT_TRUE(made) << made.error().what;
   EXPECT_EQ(*made, "dataset: {kind: npy, path: " + (folder / "made").string() + ", classes: 4}");
-  EXPECT_TRUE(said.empty());  // progress is for what takes longer
+  EXPECT_TRUE(said.empty());  // only longer runs report progress
   DatasetOptions options;
   options.path = (folder / "made").string();
   options.classes = 4;
@@ -46,7 +46,7 @@ TEST(MakeData, WritesWhatTheNpyKindReads) {
   EXPECT_THAT(again.error().what, HasSubstr("train_images.npy is there already"));
 }
 
-TEST(MakeData, LeavesNothingWhenTheDiskIsFull) {
+TEST(MakeData, LeavesNothingOnAFullDisk) {
   const ScratchFolder folder;
   const pid_t child = fork();
   if (child == 0) {
@@ -62,7 +62,7 @@ TEST(MakeData, LeavesNothingWhenTheDiskIsFull) {
   EXPECT_TRUE(std::filesystem::is_empty(folder / "made"));
 }
 
-TEST(MakeData, SaysWhichWordIsWrong) {
+TEST(MakeData, NamesTheInvalidArgument) {
   const auto what = [](const std::vector<std::string>& words) {
     auto parsed = parse_make_data(words);
     return parsed ? "" : parsed.error().what;

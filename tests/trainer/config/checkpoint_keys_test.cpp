@@ -45,7 +45,7 @@ TEST(CheckpointKeys, NullsAndDefaultsAreTheSame) {
   EXPECT_FALSE(parse(R"({"wait_seconds": null, "every_epochs": null})")->checkpoint.wait_seconds);
 }
 
-TEST(CheckpointKeys, MinutesMayBeAWord) {
+TEST(CheckpointKeys, MinutesMayBeAuto) {
   const auto config = parse(R"({"every_minutes": "auto"})");
   ASSERT_TRUE(config) << config.error().what;
   EXPECT_TRUE(config->checkpoint.every_auto);

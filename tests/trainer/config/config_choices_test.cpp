@@ -10,7 +10,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 Result<TrainConfig> parse_blocks(const std::string& blocks) {
@@ -26,7 +25,8 @@ TEST(ConfigChoices, DefaultsAreThoseOfTheChosenOptimizer) {
   }
 }
 
-/// Each option of each optimiser is given, flags one at a time, and all others keep the defaults.
+/// Sets each option of each optimiser, flags one at a time, and checks that others keep their
+/// defaults.
 TEST(ConfigChoices, ReadsEveryOption) {
   for (const auto& entry : optimizers()) {
     const auto defaults = option_fields(entry.defaults);
@@ -55,7 +55,7 @@ TEST(ConfigChoices, ReadsEveryOption) {
   }
 }
 
-TEST(ConfigChoices, AnOptionOfAnotherOptimizerIsNamedWithWhatThisOneHas) {
+TEST(ConfigChoices, RejectsAnotherOptimizersOptionAndListsTheValidOnes) {
   auto config = parse_blocks(R"("optimizer": {"name": "adam", "momentum": 0.9, "rho": null})");
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().what,
@@ -89,7 +89,7 @@ TEST(ConfigChoices, ReadsEveryDecay) {
   EXPECT_EQ(inverse->schedule.decay_rate, 5e-6);
 }
 
-TEST(ConfigChoices, ADecaySaysWhatItNeedsAndWhatItHasNot) {
+TEST(ConfigChoices, ADecayReportsMissingAndUnknownOptions) {
   auto config = parse_blocks(R"("lr_schedule": {"decay": "step", "milestones": [3]})");
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().what,
@@ -100,7 +100,7 @@ TEST(ConfigChoices, ADecaySaysWhatItNeedsAndWhatItHasNot) {
   EXPECT_EQ(none.error().what, "lr_schedule.gamma: decay none has no such key");
 }
 
-TEST(ConfigChoices, RefusesWhatDoesNotGoTogether) {
+TEST(ConfigChoices, RejectsIncompatibleSettings) {
   EXPECT_THAT(parse_blocks(R"("optimizer": {"nesterov": true})").error().what,
               HasSubstr("optimizer.nesterov needs a momentum above 0"));
   EXPECT_THAT(
@@ -145,9 +145,9 @@ Json drawn_value(std::mt19937& random) {
   }
 }
 
-/// Whatever the blocks hold: an answer with words, or a configuration that trains with finite
-/// rates and whose options the optimiser finds no fault with.
-TEST(ConfigChoices, AnyBlockIsReadOrRefused) {
+/// Random blocks: the result is an error with a message, or a configuration with finite rates whose
+/// options the optimiser accepts.
+TEST(ConfigChoices, AnyBlockIsAcceptedOrRejected) {
   std::vector<std::string> paths;
   for (const auto& key : config_keys()) {
     if (key.path.starts_with("optimizer.") || key.path.starts_with("lr_schedule.")) {

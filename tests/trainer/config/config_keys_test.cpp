@@ -9,9 +9,7 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-/// What the launcher's validator understands; a keyword beyond it would be ignored there.
+/// The keywords that the launcher's validator knows; it would ignore any other.
 void expect_known_keywords(const Json& schema, const std::string& path) {
   static const std::set<std::string> known = {"type",
                                               "enum",
@@ -40,7 +38,7 @@ void expect_known_keywords(const Json& schema, const std::string& path) {
   }
 }
 
-TEST(ConfigKeys, TheSchemaSpeaksTheLaunchersLanguage) {
+TEST(ConfigKeys, TheSchemaUsesKeywordsTheLauncherKnows) {
   const Json schema = Json::parse(describe_config());
   EXPECT_EQ(schema["type"], "object");
   EXPECT_EQ(schema["required"], Json::array({"model"}));

@@ -141,7 +141,7 @@ TEST(Config, OptionsOfADataSetAreForKindsThatTakeThem) {
             "dataset.path: kind synthetic has no files");
 }
 
-TEST(Config, SaysEverythingThatIsWrongAtOnce) {
+TEST(Config, ReportsAllProblemsAtOnce) {
   auto config = parse_config(R"({
     "epocs": 3, "batch_size": 0, "optimizer": {"lr": 0, "nam": "sgd"}, "dataset": [],
     "model": "lenett", "seed": 1.5, "max_steps": 1e300, "epochs": "three",
@@ -167,7 +167,7 @@ TEST(Config, SaysEverythingThatIsWrongAtOnce) {
   EXPECT_EQ(std::count(what.begin(), what.end(), '\n'), 13);
 }
 
-TEST(Config, ChecksWhatNoKeyCanSayAlone) {
+TEST(Config, ChecksCombinationsOfKeys) {
   auto sizes = parse_config(R"({"model": "lenet", "dataset": {"kind": "mnist", "images": 3}})");
   ASSERT_FALSE(sizes);
   EXPECT_THAT(sizes.error().what, HasSubstr("dataset.images: kind mnist does not take it"));
@@ -203,7 +203,7 @@ TEST(Config, ReadsPrecisionAndConvolution) {
   }
 }
 
-TEST(Config, ReadsHowGradientsTravelAndWhoUpdates) {
+TEST(Config, ReadsCompressionAndSharding) {
   auto config = parse_config(R"({"model": "lenet", "optimizer": {"shard": true},
     "runtime": {"compression": "bf16", "gradient_lag": 1}})");
   ASSERT_TRUE(config) << config.error().what;
@@ -226,7 +226,7 @@ TEST(Config, RefusesALongerLagAndDoublesInHalves) {
             "runtime.compression: gradients of precision fp64 travel as they are");
 }
 
-TEST(Config, RefusesWhatALossScaleWouldSpoil) {
+TEST(Config, RejectsWhatALossScaleWouldBreak) {
   auto config = parse_config(R"({"model": "lenet", "precision": "fp16",
     "runtime": {"compression": "bf16", "gradient_lag": 1}})");
   ASSERT_FALSE(config);
@@ -236,9 +236,9 @@ TEST(Config, RefusesWhatALossScaleWouldSpoil) {
             "change");
 }
 
-TEST(Config, RefusesWhatIsNoJsonObject) {
+TEST(Config, RejectsWhatIsNotAJsonObject) {
   EXPECT_THAT(parse_config("{").error().what, HasSubstr("not JSON: parse error at line 1"));
-  EXPECT_EQ(parse_config("[]").error().what, "the document is no JSON object");
+  EXPECT_EQ(parse_config("[]").error().what, "the document is not a JSON object");
   EXPECT_FALSE(parse_config(R"({"model": "lenet", "seed": 1e999})"));
 }
 

@@ -54,11 +54,11 @@ TEST(FineTuningKeys, GoTogether) {
 }
 
 TEST(FineTuningKeys, TheSchemaAsksForLists) {
-  const auto schema = nlohmann::ordered_json::parse(describe_config());
+  const auto schema = Json::parse(describe_config());
   const auto& freeze = schema["properties"]["freeze"];
   EXPECT_EQ(freeze["type"], "array");
   EXPECT_EQ(freeze["items"]["type"], "string");
-  EXPECT_EQ(freeze["default"], nlohmann::ordered_json::array());
+  EXPECT_EQ(freeze["default"], Json::array());
 }
 
 }  // namespace

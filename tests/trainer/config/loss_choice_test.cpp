@@ -16,7 +16,7 @@ std::string chosen(const std::string& loss, std::string_view models_own, TargetK
   return choice->name;
 }
 
-TEST(LossChoice, AutoIsTheModelsOwnElseWhatFits) {
+TEST(LossChoice, AutoIsTheModelsLossElseTheOneThatFits) {
   EXPECT_EQ(chosen("auto", "", TargetKind::class_index), "softmax_cross_entropy");
   EXPECT_EQ(chosen("auto", "", TargetKind::class_set), "sigmoid_cross_entropy");
   EXPECT_EQ(chosen("auto", "mean_squared_error", TargetKind::class_index), "mean_squared_error");
@@ -25,7 +25,7 @@ TEST(LossChoice, AutoIsTheModelsOwnElseWhatFits) {
             "sigmoid_cross_entropy");
 }
 
-TEST(LossChoice, RealNumbersAreNotTakenForClassesOrTheReverse) {
+TEST(LossChoice, RealNumbersAndClassesAreNotConfused) {
   EXPECT_EQ(chosen("auto", "", TargetKind::values),
             "the labels are real numbers | say loss: mean_squared_error, or save classes "
             ".astype('int64')");
@@ -43,7 +43,7 @@ TEST(LossChoice, SmoothingIsForLossesThatHaveIt) {
   EXPECT_EQ(chosen("auto", "", TargetKind::class_index, 0.1), "softmax_cross_entropy");
 }
 
-TEST(LossChoice, WhatIsAskedDecidesWhatIsTold) {
+TEST(LossChoice, TheLossDecidesTheMetrics) {
   const auto judged = [](const char* loss, TargetKind targets) {
     return judged_as({.name = loss}, targets);
   };

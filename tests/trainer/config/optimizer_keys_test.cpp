@@ -8,15 +8,13 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const ConfigKey& key_at(const std::vector<ConfigKey>& keys, std::string_view path) {
   const auto found = std::ranges::find(keys, path, &ConfigKey::path);
   if (found == keys.end()) throw std::runtime_error("no key " + std::string(path));
   return *found;
 }
 
-/// A name in an optimiser's list that is no key could never be given.
+/// An option in an optimiser's list without a key could never be set.
 TEST(OptimizerKeys, EveryOptionOfEveryOptimizerIsAKeyWithItsDefault) {
   const auto keys = optimizer_keys();
   for (const auto& entry : optimizers()) {
@@ -69,7 +67,7 @@ TEST(OptimizerKeys, TheDefaultsOfTheContractAreThoseOfSgd) {
   EXPECT_EQ(key_at(keys, "optimizer.betas").initial, nullptr);
 }
 
-TEST(OptimizerKeys, DescriptionsSayWhoHasTheKeyAndWhatItIsThere) {
+TEST(OptimizerKeys, DescriptionsListOptimizersAndDefaults) {
   const auto keys = optimizer_keys();
   EXPECT_THAT(key_at(keys, "optimizer.betas").description,
               testing::EndsWith(" (adam, adamw, lamb: [0.9,0.999])"));

@@ -12,7 +12,7 @@
 namespace dllaunch {
 namespace {
 
-/// Pixel p of image i is a number of its own, so that every pixel tells where it came from.
+/// Every pixel of every image has a unique value, which identifies its origin.
 class Tagged : public Dataset {
  public:
   Tagged(ImageShape shape, bool floats) : shape_(shape), floats_(floats) {}
@@ -42,7 +42,7 @@ class Tagged : public Dataset {
   std::vector<std::string> names_{"a", "b", "c", "d", "e", "f", "g"};
 };
 
-/// Of pixels scaled to 0..1: the network sees them as they are.
+/// For pixels scaled to 0..1, which stay unchanged.
 Normalization plain(int channels) {
   return {.mean = std::vector<double>(static_cast<std::size_t>(channels), 0.0),
           .std = std::vector<double>(static_cast<std::size_t>(channels), 1.0)};
@@ -59,7 +59,7 @@ std::vector<float> prepared(const Dataset& dataset, const PreparationOptions& op
   return image;
 }
 
-/// One pixel, written out from the definition in double.
+/// One pixel by definition, in double.
 double bilinear(const std::vector<float>& plane, int height, int width, double y, double x) {
   y = std::clamp(y, 0.0, height - 1.0);
   x = std::clamp(x, 0.0, width - 1.0);
@@ -98,7 +98,7 @@ TEST(ImagePreparation, ResizesEveryPixelByTheDefinition) {
   }
 }
 
-TEST(ImagePreparation, FloatsAndBytesGiveTheSame) {
+TEST(ImagePreparation, FloatsAndBytesGiveTheSameResult) {
   const ImageShape shape{.channels = 3, .height = 6, .width = 5};
   const Normalization normalization{.mean = {0.1, 0.5, 0.9}, .std = {0.2, 1, 3}};
   for (const std::optional<int> size : {std::optional<int>(), std::optional<int>(9)}) {
@@ -117,7 +117,7 @@ TEST(ImagePreparation, FloatsAndBytesGiveTheSame) {
   }
 }
 
-/// Where the piece that is `image` lies in `whole`, as (down, right, flipped), by trying all.
+/// Returns the positions of `image` in `whole` as (down, right, flipped), by exhaustive search.
 std::set<std::tuple<int, int, bool>> places(const std::vector<float>& whole,
                                             const std::vector<float>& image, int size, int crop) {
   std::set<std::tuple<int, int, bool>> found;
@@ -165,7 +165,7 @@ TEST(ImagePreparation, CropsAndFlipsEvenly) {
   EXPECT_NEAR(flips, 500, 80);
 }
 
-TEST(ImagePreparation, FollowsFromSeedEpochAndIndexAlone) {
+TEST(ImagePreparation, DependsOnlyOnSeedEpochAndIndex) {
   const Tagged dataset({.channels = 1, .height = 6, .width = 6}, false);
   const PreparationOptions options{.crop = 4, .flip = true, .seed = 3, .epoch = 1};
   PreparationOptions other_seed = options;
@@ -193,7 +193,7 @@ TEST(ImagePreparation, ValidationImagesAreOnlyResized) {
   }
 }
 
-/// Pixel (y, x) as the recipe and the cut have it, written out.
+/// Pixel (y, x) by definition of the recipe and the cut.
 float by_recipe(const ImageRecipe& recipe, const ImageCut& cut, const std::uint8_t* plane,
                 const float* levels, int y, int x) {
   const auto size = [](const AxisResize& axis) { return static_cast<int>(axis.from.size()); };
@@ -215,7 +215,7 @@ float by_recipe(const ImageRecipe& recipe, const ImageCut& cut, const std::uint8
   return at_left * (1 - beside) + at_right * beside;
 }
 
-TEST(ImagePreparation, RecipeAndCutSayAllThatIsDone) {
+TEST(ImagePreparation, RecipeAndCutDescribeTheWholePreparation) {
   const Normalization normalization{.mean = {0.1, 0.5, 0.9}, .std = {0.2, 1, 3}};
   for (const auto& [height, width, size] :
        {std::tuple{6, 5, 0}, {6, 5, 9}, {7, 7, 4}, {1, 3, 2}, {5, 5, 5}}) {
@@ -249,7 +249,7 @@ TEST(ImagePreparation, RecipeAndCutSayAllThatIsDone) {
   }
 }
 
-TEST(ImagePreparation, ACropLargerThanTheImageMayLeaveNothingOfIt) {
+TEST(ImagePreparation, ACropLargerThanTheImageMayBeAllBlack) {
   const Tagged dataset({.channels = 1, .height = 2, .width = 2}, false);
   const Normalization grey{.mean = {0.5}, .std = {0.25}};
   int black = 0;

@@ -27,7 +27,7 @@ class Numbered : public Dataset {
     ++reads;
     if (index == broken) return Error{ErrorKind::bad_request, "image is broken", ""};
     if (index == thrown) throw std::runtime_error("out of luck");
-    // Uneven times, so that workers overtake each other.
+    // Uneven delays, so that workers overtake each other.
     if (index % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
     std::fill(pixels.begin(), pixels.end(), static_cast<std::uint8_t>(index));
     return static_cast<std::int32_t>(index);
@@ -49,7 +49,7 @@ std::vector<Slice> slices_of(std::int64_t images, int batch) {
   return deal_epoch(images, {1, batch, 1}, 0, 0);
 }
 
-TEST(Loader, GivesSlicesInOrderAtAnyNumberOfWorkers) {
+TEST(Loader, ReturnsSlicesInOrderWithAnyNumberOfWorkers) {
   const Numbered dataset(50);
   const auto order = epoch_order(3, 0, 50);
   for (const int workers : {0, 1, 2, 5}) {
@@ -73,7 +73,7 @@ TEST(Loader, GivesSlicesInOrderAtAnyNumberOfWorkers) {
   }
 }
 
-TEST(Loader, CropsAndFlipsTheSameAtAnyNumberOfWorkers) {
+TEST(Loader, CropsAndFlipsTheSameWithAnyNumberOfWorkers) {
   const Numbered dataset(50);
   const auto order = epoch_order(3, 0, 50);
   std::vector<float> first;
@@ -100,8 +100,8 @@ bool anything(const ImageRecipe&) {
   return true;
 }
 
-/// What is handed out instead of images, and where it lies.
-TEST(Loader, OnlyReadsForWhoPreparesImages) {
+/// Checks the bytes that replace images, and their memory.
+TEST(Loader, PassesBytesToABackendThatPreparesImages) {
   const Numbered dataset(50);
   const auto order = epoch_order(3, 0, 50);
   const PreparationOptions options{.image_size = 5, .crop = 3, .flip = true, .epoch = 2};
@@ -144,8 +144,8 @@ TEST(Loader, OnlyReadsForWhoPreparesImages) {
   }
 }
 
-/// A batch that is read already is told one call before its turn.
-TEST(Loader, TellsWhichBytesComeNext) {
+/// A batch that is ready is announced one call ahead.
+TEST(Loader, AnnouncesTheNextBytes) {
   const Numbered dataset(20);
   const auto loader_of = [&](int workers) {
     return Loader(dataset, plain, {}, slices_of(20, 2),
@@ -183,7 +183,7 @@ TEST(Loader, WithoutAnOrderPositionsAreImages) {
   EXPECT_EQ(batch->labels[1], 8);
 }
 
-TEST(Loader, PreparesNoMoreThanItsBound) {
+TEST(Loader, PreparesABoundedNumberOfBatches) {
   const Numbered dataset(1000);
   Loader loader(dataset, plain, {}, slices_of(1000, 1), {.workers = 2, .batch_size = 1});
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -194,7 +194,7 @@ TEST(Loader, PreparesNoMoreThanItsBound) {
   EXPECT_LE(dataset.reads, 6);
 }
 
-TEST(Loader, EndsCleanlyAtAnyMoment) {
+TEST(Loader, MayBeDestroyedAtAnyTime) {
   const Numbered dataset(100);
   for (int taken = 0; taken < 20; ++taken) {
     Loader loader(dataset, plain, {}, slices_of(100, 5), {.workers = 3, .batch_size = 5});
@@ -203,8 +203,8 @@ TEST(Loader, EndsCleanlyAtAnyMoment) {
   const Loader without_slices(dataset, plain, {}, {}, {.workers = 2, .batch_size = 5});
 }
 
-/// Ends the process: 0 when all images came, in order, though `room` bytes are all there is for the
-/// stacks of eight threads, which take 8 MiB each.
+/// Exits with 0 if all images arrive in order although only `room` bytes are available for the
+/// stacks of eight threads, 8 MiB each.
 [[noreturn]] void load_with_room_for_stacks(std::size_t room) {
   const Numbered dataset(50);
   rlimit limit{};
@@ -219,7 +219,7 @@ TEST(Loader, EndsCleanlyAtAnyMoment) {
   std::_Exit(0);
 }
 
-TEST(Loader, DoesItsWorkWithTheThreadsThatCouldBeStarted) {
+TEST(Loader, WorksWithTheThreadsThatCouldBeStarted) {
   if (!memory_may_be_limited()) GTEST_SKIP() << "a sanitizer maps memory itself";
   for (const std::size_t mib : {1, 20, 50}) {
     EXPECT_EXIT(load_with_room_for_stacks(mib << 20), testing::ExitedWithCode(0), "") << mib;
@@ -229,7 +229,7 @@ TEST(Loader, DoesItsWorkWithTheThreadsThatCouldBeStarted) {
 TEST(Loader, ABadTrainingImageIsReplacedByTheNextGoodOne) {
   for (const int workers : {0, 1, 3}) {
     Numbered dataset(10);
-    dataset.broken = 9;  // the next good one is the first
+    dataset.broken = 9;  // the next good one is image 0
     Loader loader(dataset, plain, {4, 9, 2, 0}, slices_of(4, 2),
                   {.workers = workers, .batch_size = 2, .skip_bad = true});
     std::vector<std::int32_t> labels;
@@ -260,7 +260,7 @@ TEST(Loader, ABadValidationImageIsLeftOut) {
   EXPECT_EQ(loader.next()->count, 2);
 }
 
-TEST(Loader, GivesUpWhenNoImageIsGood) {
+TEST(Loader, FailsIfNoImageIsGood) {
   Numbered dataset(1);
   dataset.broken = 0;
   Loader loader(dataset, plain, {}, {{0, 1}}, {.workers = 1, .batch_size = 1, .skip_bad = true});
@@ -270,7 +270,7 @@ TEST(Loader, GivesUpWhenNoImageIsGood) {
   EXPECT_EQ(batch.error().what, "1 images in a row are bad, the first of them image is broken");
 }
 
-TEST(Loader, StorageThatFailsIsNoBadImage) {
+TEST(Loader, AStorageErrorIsNotABadImage) {
   Numbered dataset(4);
   dataset.thrown = 1;
   Loader loader(dataset, plain, {}, slices_of(4, 2),
@@ -278,7 +278,7 @@ TEST(Loader, StorageThatFailsIsNoBadImage) {
   EXPECT_FALSE(loader.next());
 }
 
-TEST(Loader, ErrorsComeInTheirTurn) {
+TEST(Loader, ReportsErrorsInOrder) {
   for (const int workers : {0, 2}) {
     Numbered dataset(10);
     dataset.broken = 5;

@@ -1,4 +1,4 @@
-// Real ranks that differ are in data_on_ranks_test.cpp.
+// data_on_ranks_test.cpp tests ranks that really differ.
 #include "trainer/data/same_data.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ std::vector<std::string> rows_of(const std::string& kind, const std::filesystem:
   return data_rows(**dataset, {.mean = {0.5, 0.25}, .std = {1, 0.125}});
 }
 
-TEST(SameData, RowsAreSizesClassesLabelsAndNormalisation) {
+TEST(SameData, RowsHaveSizesClassesLabelsAndNormalisation) {
   DatasetOptions options;
   options.images = 20;
   options.classes = 2;
@@ -39,12 +39,12 @@ TEST(SameData, RowsAreSizesClassesLabelsAndNormalisation) {
                   "pixels mean 0.5 0.25, standard deviation 1 0.125"));
 }
 
-/// One label of the training images, and one of those for validation.
-TEST(SameData, AnotherLabelIsOtherDataInEveryKind) {
+/// Changes one training label, then one validation label.
+TEST(SameData, DetectsADifferentLabelInEveryDataSet) {
   const ScratchFolder folder;
   write_small_cifar10(folder / "cifar10");
   write_small_mnist(folder / "mnist");
-  write_text(folder / "mnist/t10k-labels-idx1-ubyte", label_file(10));  // before the packed one
+  write_text(folder / "mnist/t10k-labels-idx1-ubyte", label_file(10));  // preferred to the .gz file
   for (const std::string split : {"train", "val"}) {
     write_text(folder / "npy" / (split + "_labels.npy"),
                npy_bytes(npy_header_text("|u1", "(3,)"), raw_bytes<std::uint8_t>({0, 1, 1})));

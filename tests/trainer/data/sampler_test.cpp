@@ -16,15 +16,15 @@ TEST(Sampler, AnEpochVisitsEveryImageOnce) {
   }
 }
 
-TEST(Sampler, TheOrderFollowsFromSeedAndEpoch) {
+TEST(Sampler, TheOrderDependsOnSeedAndEpoch) {
   EXPECT_EQ(epoch_order(1, 0, 100), epoch_order(1, 0, 100));
   EXPECT_NE(epoch_order(1, 0, 100), epoch_order(1, 1, 100));
   EXPECT_NE(epoch_order(1, 0, 100), epoch_order(2, 0, 100));
-  // Written down once: another machine or compiler must not reorder anyone's training.
+  // Fixed values: another machine or compiler must not change the order.
   EXPECT_EQ(epoch_order(1, 0, 8), (std::vector<std::int64_t>{4, 6, 2, 1, 0, 7, 5, 3}));
 }
 
-/// Every position lands everywhere about equally often.
+/// Every image is equally likely at every position.
 TEST(Sampler, TheOrderIsFair) {
   constexpr int images = 6;
   constexpr int epochs = 6000;
@@ -68,7 +68,7 @@ TEST(Sampler, StepsCoverEveryPositionOnceAtAnySize) {
   }
 }
 
-TEST(Sampler, AStepHoldsTheNextPositionsInOrderOfRanksAndSharesAreEven) {
+TEST(Sampler, AStepHasTheNextPositionsRankByRankInEvenShares) {
   for (const auto& [images, shape] : cases()) {
     std::int64_t position = 0;
     for (std::int64_t k = 0; k < steps_per_epoch(images, shape); ++k) {
@@ -96,8 +96,8 @@ TEST(Sampler, AStepHoldsTheNextPositionsInOrderOfRanksAndSharesAreEven) {
   }
 }
 
-/// Of the same images, and empty ones at the end.
-TEST(Sampler, InStepAllRanksHaveAsManyMicroBatches) {
+/// The micro-batches have the same images, plus empty ones at the end.
+TEST(Sampler, InStepAllRanksHaveEquallyManyMicroBatches) {
   for (auto [images, shape] : cases()) {
     for (std::int64_t position = 0; position < images; position += shape.global_batch()) {
       std::size_t most = 0;
@@ -130,7 +130,7 @@ TEST(Sampler, AnEpochContinuesWhereItStopped) {
   EXPECT_TRUE(deal_epoch(100, shape, 100, 1).empty());
 }
 
-/// A job that goes on with other ranks, and other steps, still sees the images that are left.
+/// A job resumed with other ranks, and thus other steps, sees exactly the remaining images.
 TEST(Sampler, AnEpochContinuesOnAnotherNumberOfRanks) {
   for (const auto& [images, first] : cases()) {
     for (const auto& [unused, then] : cases()) {

@@ -10,20 +10,20 @@ Error bad(const std::string& what) {
   return {ErrorKind::bad_request, what, ""};
 }
 
-TEST(SkippedImages, SaysEachOnceAndCountsAll) {
+TEST(SkippedImages, ReportsEachOnceAndCountsAll) {
   std::vector<std::string> said;
   SkippedImages skipped([&](std::string_view line) { said.emplace_back(line); });
   auto alone = *open_communicator("solo", RankEnv{});
-  skipped.add({bad("a.jpg: JPEG: damaged"), bad("b.jpg: is no JPEG")});
+  skipped.add({bad("a.jpg: JPEG: damaged"), bad("b.jpg: is not a JPEG")});
   EXPECT_EQ(skipped.take_sum(*alone), 2);
   skipped.add({bad("a.jpg: JPEG: damaged")});
   EXPECT_EQ(skipped.take_sum(*alone), 1);
   EXPECT_EQ(skipped.take_sum(*alone), 0);
   EXPECT_EQ(said, (std::vector<std::string>{"skipped a.jpg: JPEG: damaged",
-                                            "skipped b.jpg: is no JPEG"}));
+                                            "skipped b.jpg: is not a JPEG"}));
 }
 
-TEST(SkippedImages, StopsNamingThemAfterTen) {
+TEST(SkippedImages, NamesAtMostTen) {
   std::vector<std::string> said;
   SkippedImages skipped([&](std::string_view line) { said.emplace_back(line); });
   for (int i = 0; i < 30; ++i) skipped.add({bad(std::to_string(i))});
@@ -31,7 +31,7 @@ TEST(SkippedImages, StopsNamingThemAfterTen) {
   EXPECT_EQ(said.back(), "further bad images of this rank are only counted");
 }
 
-TEST(SkippedImages, ArePartOfALine) {
+TEST(SkippedImages, RendersAsPartOfALine) {
   EXPECT_EQ(render_skipped(0), "");
   EXPECT_EQ(render_skipped(1), ", 1 bad image skipped");
   EXPECT_EQ(render_skipped(30), ", 30 bad images skipped");

@@ -11,7 +11,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -82,8 +81,10 @@ TEST(LayerList, EveryKindBuildsAsTheSchemaSays) {
       layer[name] = needed ? Json(1) : by["defaults"][kind];
     }
     const bool volume = kind.ends_with("3d");
-    Json model = {{"input", volume ? "volume" : "image"}, {"layers", Json::array({layer})}};
-    if (kind == "dense") model["layers"].insert(model["layers"].begin(), Json("flatten"));
+    Json layers = Json::array();
+    if (kind == "dense") layers.push_back("flatten");
+    layers.push_back(layer);
+    Json model = {{"input", volume ? "volume" : "image"}, {"layers", layers}};
     if (kind == "max_pool3d") model["layers"][0]["kernel"] = Json::array({1, 2, 2});
     if (kind != "dense" && kind != "flatten" && kind != "global_avg_pool") {
       model["layers"].push_back("flatten");

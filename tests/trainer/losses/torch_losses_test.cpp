@@ -1,17 +1,15 @@
 // Our losses beside PyTorch's, on the same numbers, in double.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "support/json.hpp"
 #include "tests/trainer/losses/loss_values.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/training/run_program.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int rows = 6;
 constexpr int width = 7;

@@ -18,7 +18,8 @@ const double nan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(Metrics, OfSixImagesByHand) {
   Metrics metrics(3);
-  // Answers 0 0 1 | 1 2 | 0, of which two of the first three, one of the next, none of the last.
+  // Predictions 0 0 1 | 1 2 | 0: two of the first three, one of the next two, and not the last are
+  // correct.
   metrics.add(std::vector<double>{9, 1, 1, 9, 1, 1, 1, 9, 1, 1, 9, 1, 1, 1, 9, 9, 1, 1},
               std::vector<std::int32_t>{0, 0, 0, 1, 1, 2});
   EXPECT_EQ(metrics.images(), 6);
@@ -39,7 +40,7 @@ TEST(Metrics, OfSixImagesByHand) {
 
 TEST(Metrics, OfSeveralClassesAnImageByHand) {
   Metrics metrics(3, /*sets=*/true);
-  // Given: {0, 2}, {1}, {}; has: {0}, {1}, {1}.
+  // Predicted: {0, 2}, {1}, {}; actual: {0}, {1}, {1}.
   metrics.add_multi_label(std::vector<double>{2, -1, 0.1, -1, 3, -2, -1, 0, -1},
                           std::vector<float>{1, 0, 0, 0, 1, 0, 0, 1, 0});
   EXPECT_EQ(metrics.images(), 3);
@@ -52,13 +53,13 @@ TEST(Metrics, OfSeveralClassesAnImageByHand) {
   EXPECT_DOUBLE_EQ(metrics.accuracy().value(), 1 / 4.0);
 }
 
-TEST(Metrics, AmongFiveIsAsTheFirstFiveOfASortedRow) {
+TEST(Metrics, TopFiveMatchesASortedRow) {
   Metrics metrics(7);
   const std::vector<double> row{7, 6, 5, 4, 3, 2, 1};
   for (const std::int32_t label : {0, 4, 5, 6}) metrics.add(row, std::vector{label});
   EXPECT_DOUBLE_EQ(metrics.accuracy().value(), 1 / 4.0);
   EXPECT_DOUBLE_EQ(metrics.top5_accuracy().value(), 2 / 4.0);
-  // Of equal logits the first ones come first.
+  // Among equal logits the first one wins.
   Metrics equal(7);
   for (std::int32_t label = 0; label < 7; ++label) {
     equal.add(std::vector<double>(7, 0.5), std::vector{label});
@@ -67,17 +68,17 @@ TEST(Metrics, AmongFiveIsAsTheFirstFiveOfASortedRow) {
   EXPECT_DOUBLE_EQ(equal.top5_accuracy().value(), 5 / 7.0);
 }
 
-TEST(Metrics, WhatSaysNothingIsAbsent) {
+TEST(Metrics, UndefinedOnesAreAbsent) {
   Metrics metrics(5);
   EXPECT_FALSE(metrics.accuracy() || metrics.f1_macro() || metrics.f1_micro());
   metrics.add(std::vector<double>{1, 0, 0, 0, 0}, std::vector<std::int32_t>{0});
-  EXPECT_FALSE(metrics.top5_accuracy());  // any answer is among five of five
+  EXPECT_FALSE(metrics.top5_accuracy());  // every class is in the top 5 of five
   EXPECT_FALSE(metrics.of_class(1).f1());
   EXPECT_FALSE(metrics.of_class(1).recall());
-  EXPECT_DOUBLE_EQ(metrics.f1_macro().value(), 1);  // of the class that was there
+  EXPECT_DOUBLE_EQ(metrics.f1_macro().value(), 1);  // only of the class that occurs
 }
 
-TEST(Metrics, ARowThatHoldsANanHasNoAnswer) {
+TEST(Metrics, ARowWithNaNHasNoPrediction) {
   Metrics metrics(6);
   metrics.add(std::vector<double>{9, 0, 0, 0, 0, nan}, std::vector<std::int32_t>{0});
   EXPECT_EQ(metrics.images(), 1);
@@ -100,14 +101,14 @@ TEST(Metrics, OfManyClassesHaveNoMatrix) {
   EXPECT_EQ(metrics.of_class(classes - 1).hit, 1);
 }
 
-/// Written out another way: rows are sorted, counts are kept per pair.
-TEST(Metrics, EqualAPlainCountOverRandomImages) {
+/// An independent implementation: sorts rows and counts pairs.
+TEST(Metrics, MatchAnIndependentCountOverRandomImages) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     const int classes = 2 + static_cast<int>(random() % 20);
     const std::size_t images = random() % 60;
     std::vector<double> logits(images * static_cast<std::size_t>(classes));
-    for (double& logit : logits) logit = static_cast<double>(random() % 9) - 4;  // many are equal
+    for (double& logit : logits) logit = static_cast<double>(random() % 9) - 4;  // many ties
     std::vector<std::int32_t> labels(images);
     for (auto& label : labels) label = static_cast<std::int32_t>(random() % classes);
 

@@ -31,7 +31,7 @@ TEST(AlexNetBn, HasThePapersShapes) {
           {"relu7", {4096}},        {"drop7", {4096}}, {"fc8", {1000}}}));
 }
 
-TEST(AlexNetBn, SaysThatImagesAreTooSmall) {
+TEST(AlexNetBn, RejectsImagesThatAreTooSmall) {
   const auto graph = alexnet_bn_model.build({3, 32, 32}, 10);
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().what, "model alexnet_bn: pool2 needs at least 3x3 pixels, got [256,2,2]");

@@ -37,7 +37,7 @@ TEST(Cnn, NamesParametersLikePyTorch) {
                                       "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}));
 }
 
-TEST(Cnn, SaysThatImagesAreTooSmall) {
+TEST(Cnn, RejectsImagesThatAreTooSmall) {
   const auto graph = cnn_model.build({3, 5, 5}, 10);
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().what, "model cnn: pool needs at least 2x2 pixels, got [64,1,1]");

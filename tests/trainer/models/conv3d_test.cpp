@@ -34,7 +34,7 @@ TEST(Conv3dModel, HasThePublishedLayers) {
   EXPECT_EQ(conv3d_model.loss, "mean_squared_error");
 }
 
-TEST(Conv3dModel, SaysThatCubesAreTooSmall) {
+TEST(Conv3dModel, RejectsCubesThatAreTooSmall) {
   const auto graph = conv3d_model.build({.channels = 12, .height = 9, .width = 9}, 2);
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().what,
@@ -45,7 +45,7 @@ TEST(Conv3dModel, SaysThatCubesAreTooSmall) {
 TEST(Conv3dModel, EveryBackendAgreesWithReferenceInDouble) {
   const auto graph = conv3d_model.build({.channels = 20, .height = 9, .width = 9}, 10);
   ASSERT_TRUE(graph);
-  // With seed 3 and 5 images one ReLU is so near to its kink that rounding decides its side.
+  // With seed 3 and 5 images one ReLU's input is so close to 0 that rounding decides its sign.
   const Images images(*graph, 3, /*seed=*/4);
   Compiled exact(backend_named("reference"), *graph, {.batch = 3, .precision = Precision::fp64});
   exact.set_weights(random_weights(*graph));

@@ -37,7 +37,7 @@ TEST(Lenet, FitsOtherImagesAndClasses) {
   EXPECT_EQ(graph->classes(), 100);
 }
 
-TEST(Lenet, SaysThatImagesAreTooSmall) {
+TEST(Lenet, RejectsImagesThatAreTooSmall) {
   const auto graph = lenet_model.build({1, 11, 28}, 10);
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().what, "model lenet: pool2 needs at least 2x2 pixels, got [16,1,10]");

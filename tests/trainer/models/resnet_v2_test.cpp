@@ -12,7 +12,7 @@ extern const ModelEntry resnet152v2_model;
 
 namespace {
 
-/// As Keras counts: with the running means and variances.
+/// Keras's count includes the running means and variances.
 std::int64_t with_buffers(const Graph& graph) {
   std::int64_t count = graph.parameter_count();
   for (const Buffer& buffer : graph.buffers) {
@@ -58,7 +58,7 @@ TEST(ResNetV2, NormalisesAsKeras) {
     const auto* norm = std::get_if<BatchNorm>(&node.op);
     if (norm == nullptr) continue;
     EXPECT_EQ(norm->eps, 1.001e-5);
-    EXPECT_EQ(norm->momentum, 0.01) << "Keras's 0.99 is of the old value";
+    EXPECT_EQ(norm->momentum, 0.01) << "Keras's 0.99 is the weight of the old value";
   }
 }
 

@@ -3,15 +3,14 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "support/json.hpp"
 #include "trainer/optimizers/optimizer.hpp"
 
 namespace dllaunch {
 
-inline std::map<std::string, nlohmann::ordered_json> option_fields(
-    const OptimizerOptions& options) {
+inline std::map<std::string, Json> option_fields(const OptimizerOptions& options) {
   return {{"lr", options.lr},
           {"momentum", options.momentum},
           {"weight_decay", options.weight_decay},

@@ -1,16 +1,13 @@
 // Our steps beside torch.optim's, on the same numbers.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
+#include "support/json.hpp"
 #include "tests/trainer/optimizers/following.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "tests/trainer/training/run_program.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct TorchCase {
   std::string ours;

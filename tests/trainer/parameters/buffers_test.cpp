@@ -20,7 +20,7 @@ Graph normed() {
   return *std::move(net).finish();
 }
 
-/// Buffers that differ from rank to rank and from place to place.
+/// Fills buffers with values that differ between ranks and positions.
 void fill(Compiled& compiled, int rank) {
   compiled->set_buffer(0, std::vector<double>{0.5 + rank, 1.25, -2.0 * rank});
   compiled->set_buffer(1, std::vector<double>{1.0, 1.0 + rank, 3.0});
@@ -55,7 +55,7 @@ TEST_P(Buffers, AreTensorsWithPyTorchsNames) {
   EXPECT_EQ(count, 7);
 }
 
-TEST_P(Buffers, ComeBackToTheLastBit) {
+TEST_P(Buffers, RoundTripBitForBit) {
   Compiled network = compiled();
   const Images images(graph_, 4);
   network->forward(images.batch(), Phase::train);
@@ -70,7 +70,7 @@ TEST_P(Buffers, ComeBackToTheLastBit) {
   EXPECT_EQ(tensors[0].name, "conv.weight");
 }
 
-TEST_P(Buffers, ThatDoNotFitAreRefusedByName) {
+TEST_P(Buffers, RejectsMismatchesByName) {
   Compiled network = compiled();
   const auto refused = [&](auto&& damage) {
     auto tensors = buffer_tensors(graph_, *network);
@@ -100,8 +100,8 @@ TEST_P(Buffers, AreAveragedOverRanks) {
   EXPECT_EQ(network->buffer(2), std::vector<double>{std::nearbyint(7 + middle)});
 }
 
-/// What is saved is what training goes on with: 0.1 is no float.
-TEST_P(Buffers, AreRoundedToWhatACheckpointHolds) {
+/// Training continues with the saved values: 0.1 is not a float.
+TEST_P(Buffers, AreRoundedToTheCheckpointsType) {
   auto communicator = all_ranks();
   Compiled network = compiled();
   network->set_buffer(0, std::vector<double>{0.1, 0.2, 0.3});
@@ -119,7 +119,7 @@ TEST_P(Buffers, AreRankZerosAfterABroadcast) {
   for (const int i : {0, 1, 2}) EXPECT_EQ(network->buffer(i), zero->buffer(i));
 }
 
-TEST_P(Buffers, AGraphWithoutAnyNeedsNoCollective) {
+TEST_P(Buffers, AGraphWithoutBuffersNeedsNoCollective) {
   GraphBuilder net("m", {4});
   net.add("fc", Dense{.units = 2});
   const Graph plain = *std::move(net).finish();

@@ -34,7 +34,7 @@ std::vector<Tensor> model() {
           tensor("fc.bias", {4}, DType::f32, 50)};
 }
 
-/// The same names, numbers from 100 on, in doubles.
+/// The same names, with doubles from 100 on.
 std::vector<Tensor> file() {
   std::vector<Tensor> tensors = model();
   for (Tensor& each : tensors) {
@@ -70,7 +70,7 @@ TEST(TakeTensors, ByNameAndInTheModelsTypes) {
   }
 }
 
-TEST(TakeTensors, AClassifierOfAnotherShapeIsNamedWithTheWayOut) {
+TEST(TakeTensors, NamesAClassifierOfAnotherShapeWithAHint) {
   auto tensors = model();
   auto other = file();
   named(other, "fc.weight") = tensor("fc.weight", {1000, 2}, DType::f32, 0);
@@ -80,7 +80,8 @@ TEST(TakeTensors, AClassifierOfAnotherShapeIsNamedWithTheWayOut) {
   EXPECT_EQ(refused.error().what,
             "unfit: fc.weight is [1000,2], this run needs [4,2], "
             "fc.bias is [1000], this run needs [4]");
-  EXPECT_EQ(refused.error().hint, "train.init_skip: [fc] leaves that out: it begins anew");
+  EXPECT_EQ(refused.error().hint,
+            "train.init_skip: [fc] skips it and initialises it from the seed");
   for (std::size_t i = 0; i < tensors.size(); ++i) EXPECT_EQ(tensors[i].data, model()[i].data);
 
   const auto taken = take(tensors, other, {"fc"});
@@ -90,7 +91,7 @@ TEST(TakeTensors, AClassifierOfAnotherShapeIsNamedWithTheWayOut) {
   EXPECT_EQ(values_of(named(tensors, "conv.weight"))[0], 100);
 }
 
-TEST(TakeTensors, EverythingThatIsWrongIsToldAtOnce) {
+TEST(TakeTensors, ReportsAllMismatchesAtOnce) {
   auto tensors = model();
   auto other = file();
   drop(other, "conv.weight");
@@ -101,7 +102,7 @@ TEST(TakeTensors, EverythingThatIsWrongIsToldAtOnce) {
   EXPECT_EQ(refused.error().what,
             "missing: conv.weight; unexpected: head.weight; "
             "unfit: bn.weight is i64, this run needs f32");
-  EXPECT_EQ(refused.error().hint, "names that train.init_skip lists are left out");
+  EXPECT_EQ(refused.error().hint, "names listed in train.init_skip are skipped");
 }
 
 TEST(TakeTensors, CountsMayBeMissing) {
@@ -125,7 +126,7 @@ TEST(TakeTensors, SkippedNamesMayBeAnywhere) {
   EXPECT_TRUE(mistaken.error().hint.starts_with("the names begin with ")) << mistaken.error().hint;
 }
 
-TEST(TakeTensors, WhatIsToldIsBounded) {
+TEST(TakeTensors, TheReportIsBounded) {
   auto tensors = model();
   std::vector<Tensor> other = file();
   for (int i = 0; i < 10000; ++i) {
@@ -141,7 +142,7 @@ TEST(TakeTensors, WhatIsToldIsBounded) {
   EXPECT_THAT(refused.error().what, testing::Not(HasSubstr("\x1b")));
 }
 
-/// Any file: it is taken if and only if names and shapes agree outside of what is skipped.
+/// Random files: accepted if and only if names and shapes agree outside of what is skipped.
 TEST(TakeTensors, IsAllOrNothing) {
   std::mt19937 random(6);
   int taken_files = 0;
@@ -243,7 +244,7 @@ TEST_P(InitialiseFrom, TakesWeightsAndStatistics) {
   }
 }
 
-TEST_P(InitialiseFrom, LeavesOutWhatIsSkipped) {
+TEST_P(InitialiseFrom, SkipsNames) {
   const auto before = arenas_->weights();
   auto given = all();
   for (Tensor& each : given) each = tensor(each.name, each.shape, each.type, 3);
@@ -258,7 +259,7 @@ TEST_P(InitialiseFrom, LeavesOutWhatIsSkipped) {
   }
 }
 
-TEST_P(InitialiseFrom, SaysWhatIsWrongWithTheFile) {
+TEST_P(InitialiseFrom, ReportsErrorsInTheFile) {
   EXPECT_THAT(start(folder_ / "none").error().what, HasSubstr("none: No such file"));
   EXPECT_THAT(start(folder_.path()).error().what, HasSubstr("Is a directory"));
   write_text(folder_ / "model.pth", "PK\x03\x04" + std::string(1000, '\0'));

@@ -40,7 +40,7 @@ class EveryBackend : public testing::TestWithParam<BackendEntry> {
   Arenas made_;
 };
 
-TEST_P(EveryBackend, WeightsAreThoseOfTheSeedInPlainLayout) {
+TEST_P(EveryBackend, InitialWeightsDependOnTheSeedOnly) {
   made_.arenas->initialise(made_.graph, 7);
   const auto tensors = made_.arenas->weights();
   ASSERT_EQ(tensors.size(), made_.graph.parameters.size());
@@ -59,8 +59,8 @@ TEST_P(EveryBackend, WeightsAreThoseOfTheSeedInPlainLayout) {
   }
 }
 
-/// Of a parameter that is cut into many parts for the threads, the last of them a short one.
-TEST_P(EveryBackend, ThreadsUpdateEachNumberOnce) {
+/// A parameter split into many parts for threads, the last one short.
+TEST_P(EveryBackend, ThreadsUpdateEachElementOnce) {
   GraphBuilder net("m", {300});
   net.add("fc", Dense{.units = 1001});
   const Graph graph = *std::move(net).finish();
@@ -87,7 +87,7 @@ TEST_P(EveryBackend, ThreadsUpdateEachNumberOnce) {
   }
 }
 
-TEST_P(EveryBackend, TensorsGoInAsTheyCameOut) {
+TEST_P(EveryBackend, TensorsRoundTrip) {
   made_.arenas->initialise(made_.graph, 7);
   std::memset(made_.arenas->gradients().data(), 0, made_.arenas->gradients().size());
   const auto weights = made_.arenas->weights();
@@ -104,7 +104,7 @@ TEST_P(EveryBackend, TensorsGoInAsTheyCameOut) {
   }
 }
 
-TEST_P(EveryBackend, RefusesTensorsOfAnotherModelByName) {
+TEST_P(EveryBackend, RejectsTensorsOfAnotherModelByName) {
   auto tensors = made_.arenas->weights();
   const std::string name = tensors[1].name;
   auto reshaped = tensors;
@@ -122,7 +122,7 @@ TEST_P(EveryBackend, RefusesTensorsOfAnotherModelByName) {
   EXPECT_EQ(made_.arenas->load_weights(tensors).error().what, "has no " + name);
 }
 
-/// By LARS, from tensors: |w|, |g| of each parameter however the backend lays it out, biases apart.
+/// With LARS, computed from tensors: |w| and |g| of each parameter in any layout, without biases.
 TEST_P(EveryBackend, NormsAreThoseOfThePlainParameter) {
   const OptimizerOptions lars{.trust_coefficient = 0.5};
   ParameterArenas arenas(*made_.executable, *made_.communicator, *find_optimizer("lars"), lars);

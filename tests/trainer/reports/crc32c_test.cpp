@@ -8,7 +8,7 @@ namespace dllaunch {
 namespace {
 
 /// RFC 3720, B.4.
-TEST(Crc32c, IsThatOfTheStandardsExamples) {
+TEST(Crc32c, MatchesTheExamplesOfTheStandard) {
   std::string rising;
   for (char c = 0; c < 32; ++c) rising += c;
   const std::string falling(rising.rbegin(), rising.rend());

@@ -21,7 +21,7 @@ Result<Ok> append(MetricsCsv& csv, std::int64_t epoch, std::optional<double> los
   return csv.append(epoch, std::vector{loss, accuracy});
 }
 
-TEST(Csv, FieldsAreQuotedWhereTheyMustBe) {
+TEST(Csv, QuotesFieldsIfNecessary) {
   EXPECT_EQ(csv_field("T-shirt/top"), "T-shirt/top");
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
   EXPECT_EQ(csv_field("say \"a\""), "\"say \"\"a\"\"\"");
@@ -38,7 +38,7 @@ TEST(Csv, NumbersReadBackAsTheSame) {
   EXPECT_EQ(csv_field(std::numeric_limits<double>::infinity()), "inf");
 }
 
-TEST(Csv, AResumedRunGoesOnBelowTheRowsItKeeps) {
+TEST(Csv, AResumedRunContinuesBelowTheRowsItKeeps) {
   const ScratchFolder folder;
   const auto file = folder / "metrics.csv";
   MetricsCsv first(file, columns);
@@ -56,8 +56,8 @@ TEST(Csv, AResumedRunGoesOnBelowTheRowsItKeeps) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-/// An earlier life of the run that has not stopped yet writes below the rows of this one.
-TEST(Csv, RowsOfAnEarlierLifeThatComeLateGo) {
+/// A previous incarnation that is still running appends below the rows of this one.
+TEST(Csv, RemovesLateRowsOfAnEarlierIncarnation) {
   const ScratchFolder folder;
   const auto file = folder / "metrics.csv";
   MetricsCsv orphan(file, columns);
@@ -73,7 +73,7 @@ TEST(Csv, RowsOfAnEarlierLifeThatComeLateGo) {
   EXPECT_EQ(read_text(file), header + "6,60,NA\n");
 }
 
-TEST(Csv, ATornRowIsTakenAway) {
+TEST(Csv, RemovesATornRow) {
   const ScratchFolder folder;
   write_text(folder / "metrics.csv", header + "1,1,0.5\n2,0.");
   MetricsCsv csv(folder / "metrics.csv", columns);
@@ -94,7 +94,7 @@ TEST(Csv, ATableWithOtherColumnsIsSetAside) {
   EXPECT_EQ(read_text(folder / "metrics.csv.2"), "my notes");
 }
 
-TEST(Csv, AFileThatCannotBeWrittenIsSaid) {
+TEST(Csv, ReportsAFileThatCannotBeWritten) {
   const ScratchFolder folder;
   std::filesystem::create_directories(folder / "metrics.csv" / "in the way");
   MetricsCsv csv(folder / "metrics.csv", columns);
@@ -105,8 +105,8 @@ TEST(Csv, AFileThatCannotBeWrittenIsSaid) {
       << refused.error().what;
 }
 
-/// The disk is full for the first epoch that is trained again: its old row still goes.
-TEST(Csv, ARowThatWasRefusedDoesNotLeaveTheOldOne) {
+/// The disk is full at the first epoch that is trained again: its old row is removed all the same.
+TEST(Csv, AFailedWriteDoesNotKeepTheOldRow) {
   const ScratchFolder folder;
   const auto file = folder / "metrics.csv";
   write_text(file, header + "1,1,0.5\n2,2,0.5\n3,3,0.5\n4,4,0.5\n");

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/trainer/reports/event_file.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "trainer/reports/events.hpp"
@@ -13,14 +13,13 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// 10 seconds of a GPU.
+/// A GPU over 10 seconds.
 GpuUse used(double utilisation, double power_w, double clock_mhz, GpuSlowdowns slowdowns = {},
             double slowed_s = 0) {
   GpuUseMeter meter;
@@ -58,7 +57,7 @@ GpuSlowdowns only(GpuSlowdown reason) {
   return set;
 }
 
-TEST(EpochGpus, TellQuantilesAndTheWorst) {
+TEST(EpochGpus, HaveQuantilesAndTheWorst) {
   std::vector<GpuUse> uses(100, used(0.9, 500, 1900));
   uses[7] = used(0.5, 300, 900, only(GpuSlowdown::thermal), 3);
   uses[40].xids = 1;
@@ -85,7 +84,7 @@ TEST(EpochGpus, TellQuantilesAndTheWorst) {
   EXPECT_EQ(second["memory_total_bytes"], 80.0 * (1 << 30));
 }
 
-TEST(EpochGpus, WhatIsNotKnownIsNull) {
+TEST(EpochGpus, UnknownValuesAreNull) {
   GpuUseMeter meter;
   meter.add({.power_w = 100}, 0);
   meter.add({.power_w = 100}, 10);
@@ -106,17 +105,17 @@ TEST(EpochGpus, WhatIsNotKnownIsNull) {
   EXPECT_EQ(scalars[0].tag, "gpu/power_W");
 }
 
-TEST(EpochGpus, CountsAGpuThatRanksShareOnce) {
+TEST(EpochGpus, CountASharedGpuOnce) {
   auto gpus = gpus_of({used(1, 400, 1900), used(1, 400, 1900)});
   gpus.pci[1] = gpus.pci[0];
   EXPECT_EQ(gpu_fields(gpus)["energy_j"], 4000);
-  gpus.pci[1] = "";  // a rank that computes on its CPU
+  gpus.pci[1] = "";  // computes on the CPU
   const auto fields = gpu_fields(gpus);
   EXPECT_EQ(fields["ranks"], 1);
   EXPECT_EQ(fields["worst"].size(), 1u);
 }
 
-TEST(EpochGpus, AreCurves) {
+TEST(EpochGpus, AreTensorBoardScalars) {
   std::map<std::string, double> shown;
   const auto gpus =
       gpus_of({used(1, 600, 1980), used(0.5, 300, 990, only(GpuSlowdown::power_cap), 4)});
@@ -130,7 +129,7 @@ TEST(EpochGpus, AreCurves) {
   EXPECT_TRUE(gpu_scalars({}).empty());
 }
 
-TEST(EpochGpus, TellWhereTheTimeOfStepsGoes) {
+TEST(EpochGpus, ShowWhereTheTimeOfStepsGoes) {
   std::vector<GpuUse> uses(2, used(1, 600, 1980));
   for (GpuUse& use : uses) {
     use.steps = 10;
@@ -168,7 +167,7 @@ TEST(EpochGpus, AreOneEventAndNoneWithoutGpus) {
   EXPECT_EQ(event["worst"][0]["power_limit_w"], 700);
 }
 
-TEST(GpuNews, OfASlowGpuComeOnce) {
+TEST(GpuNews, ReportsASlowGpuOnce) {
   GpuNews news;
   const auto well = gpus_of({used(0.9, 500, 1900), used(0.9, 500, 1900)});
   EXPECT_THAT(news.of(1, well, ""), IsEmpty());
@@ -185,19 +184,19 @@ TEST(GpuNews, OfASlowGpuComeOnce) {
   EXPECT_THAT(news.of(3, hot, ""), IsEmpty());
 }
 
-TEST(GpuNews, SayThatAPowerLimitIsUsual) {
+TEST(GpuNews, SaysThatAPowerLimitIsNormal) {
   GpuNews news;
   const auto full = gpus_of({used(1, 700, 1700, only(GpuSlowdown::power_cap), 9)});
   EXPECT_THAT(news.of(1, full, ""), ElementsAre(AllOf(HasSubstr("at full load a power limit"),
                                                       Not(HasSubstr("cooling")))));
 }
 
-TEST(GpuNews, TellThatNothingIsKnown) {
+TEST(GpuNews, ReportsMissingReadings) {
   GpuUse silent;
   silent.unanswered = 31;
   EXPECT_THAT(GpuNews().of(1, gpus_of({used(1, 1, 1), silent}), ""),
               ElementsAre(HasSubstr("rank 1 on n0, GPU 0000:0f:00.0: its use is not known: no "
-                                    "answer for 31 s; training goes on")));
+                                    "answer for 31 s; training continues")));
   GpuUse failed;
   failed.failed = 1;
   EXPECT_THAT(GpuNews().of(1, gpus_of({failed, failed}), "libnvidia-ml.so.1 is not here"),

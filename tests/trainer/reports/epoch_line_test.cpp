@@ -22,7 +22,7 @@ TEST(EpochLine, TellsWhatThereIs) {
             "F1 micro 0.7500, 9.1 s, 6570 images/s");
   event = {.epoch = 1, .loss = 2, .seconds = 1, .loss_scale = 32768, .skipped_steps = 1};
   EXPECT_EQ(epoch_line(event, 1),
-            "epoch 1/1: loss 2.0000, 1.0 s, 0 images/s, 1 step left out (loss scale 32768)");
+            "epoch 1/1: loss 2.0000, 1.0 s, 0 images/s, 1 step skipped (loss scale 32768)");
   event = {.epoch = 1, .loss = 2, .val_loss = 3, .val_mean_absolute_error = 1.5, .seconds = 1};
   EXPECT_EQ(epoch_line(event, 1),
             "epoch 1/1: loss 2.0000, validation loss 3.0000, mean absolute error 1.5000, 1.0 s, "

@@ -1,4 +1,5 @@
-// Reads TensorBoard's event files as their format says, with no help of ours but the checksum.
+// Reads TensorBoard event files by their format, independently of our writer except for the
+// checksum.
 #pragma once
 
 #include <bit>
@@ -15,8 +16,8 @@ namespace dllaunch {
 
 struct Records {
   std::vector<std::string> data;
-  std::size_t rest = 0;  // bytes at the end that are no whole record
-  bool damaged = false;  // a checksum does not hold
+  std::size_t rest = 0;  // bytes of an incomplete record at the end
+  bool damaged = false;  // a checksum does not match
 };
 
 inline Records records_of(std::string_view file) {
@@ -45,7 +46,7 @@ inline Records records_of(std::string_view file) {
   return read;
 }
 
-/// The fields of a protocol buffers message by number: varints and fixed numbers as their bits.
+/// The fields of a protocol buffer message by number; varints and fixed-width numbers as bits.
 struct Field {
   std::uint64_t bits = 0;
   std::string bytes;

@@ -4,15 +4,13 @@
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/json.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::vector<Json> lines_of(const std::filesystem::path& file) {
   std::vector<Json> lines;
@@ -57,7 +55,7 @@ TEST(Events, HaveTheFieldsOfTheContract) {
   EXPECT_NEAR(lines[0]["time"].get<double>(), std::chrono::duration<double>(now).count(), 60);
 }
 
-TEST(Events, ALifeWithAGenerationWritesItIntoEveryLine) {
+TEST(Events, EveryLineHasTheGeneration) {
   const ScratchFolder folder;
   auto log = EventLog::open(folder / "events.jsonl", /*generation=*/4);
   ASSERT_TRUE(log);
@@ -71,7 +69,7 @@ TEST(Events, ALifeWithAGenerationWritesItIntoEveryLine) {
   for (const auto& line : lines) EXPECT_EQ(line["generation"], 4) << line;
 }
 
-TEST(Events, WhatIsAbsentOrNoNumberIsNull) {
+TEST(Events, AbsentAndNonFiniteValuesAreNull) {
   const ScratchFolder folder;
   auto log = EventLog::open(folder / "events.jsonl");
   log->start({});
@@ -85,7 +83,7 @@ TEST(Events, WhatIsAbsentOrNoNumberIsNull) {
   EXPECT_TRUE(lines[2]["val_accuracy"].is_null());
 }
 
-TEST(Events, RanksFitALineHoweverManyThereAre) {
+TEST(Events, AnyNumberOfRanksFitsALine) {
   const ScratchFolder folder;
   auto log = EventLog::open(folder / "events.jsonl");
   ASSERT_TRUE(log);
@@ -112,7 +110,7 @@ TEST(Events, RanksFitALineHoweverManyThereAre) {
   EXPECT_EQ(event["stragglers_total"], many / 2);
   EXPECT_EQ(event["notes"].size(), 4u);
 
-  log->ranks(4, {});  // of a rank that is not 0
+  log->ranks(4, {});  // from a rank other than 0
   EXPECT_EQ(read_text(folder / "events.jsonl"), text);
 }
 
@@ -134,12 +132,12 @@ TEST(Events, AnyTextIsWrittenAsJson) {
   EXPECT_EQ(lines_of(folder / "events.jsonl")[0]["reason"], "line\nbreak \"quoted\"");
 }
 
-TEST(Events, ALogThatWasNotOpenedKeepsNothing) {
+TEST(Events, ADefaultLogDiscardsEverything) {
   EventLog().end("completed", 1);
   EXPECT_FALSE(EventLog::open("/nowhere/events.jsonl"));
 }
 
-TEST(Events, TrainingGoesOnWhenTheDiskIsFull) {
+TEST(Events, TrainingContinuesOnAFullDisk) {
   auto log = EventLog::open("/dev/full");
   if (!log) GTEST_SKIP() << "no /dev/full";
   testing::internal::CaptureStderr();

@@ -1,5 +1,5 @@
-// Ranks whose backend says that a GPU computes, whole trainings among them. `reference` computes,
-// and a stand-in for NVIDIA's library tells how the GPUs are.
+// Ranks whose backend claims to use a GPU, including whole trainings. `reference` computes; a fake
+// NVML reports the sensors.
 #include "trainer/reports/gpu_watch.hpp"
 
 #include <dlfcn.h>
@@ -65,7 +65,7 @@ std::string version() {
 
 }  // namespace
 
-/// The table of this program, in place of the one that the build writes.
+/// Replaces the generated table in this program.
 std::span<const BackendEntry> backends() {
   static const BackendEntry table[] = {{"gpu", "cpu", version, open_on_a_gpu}, reference_backend};
   return table;
@@ -73,20 +73,21 @@ std::span<const BackendEntry> backends() {
 
 namespace {
 
-/// How often the sampler of this process has asked the stand-in.
+/// Returns how often this process's sampler has called the fake.
 int readings_so_far() {
   void* const library = ::dlopen(fake_nvml_state.c_str(), RTLD_NOW);
   void* const count = library == nullptr ? nullptr : ::dlsym(library, "dllaunch_fake_readings");
   return count == nullptr ? -1 : reinterpret_cast<int (*)()>(count)();
 }
 
-/// Until two more readings are complete: a third has begun. However slow the machine is.
+/// Waits until two more readings are complete, that is, until a third has begun. Independent of the
+/// machine's speed.
 void wait_for_readings() {
   const int before = readings_so_far();
-  ASSERT_GE(before, 0) << "the stand-in does not tell";
+  ASSERT_GE(before, 0) << "the fake has no counter";
   const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (readings_so_far() < before + 3) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "nobody reads the sensors";
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the sensors are not read";
     std::this_thread::sleep_for(1ms);
   }
 }
@@ -99,7 +100,7 @@ class RanksOnGpus : public testing::Test {
     auto opened = open_communicator("auto", *env);
     if (!opened) throw std::runtime_error(opened.error().what);
     communicator_ = *std::move(opened);
-    // One folder for all ranks: only rank 0 writes.
+    // One folder for all ranks, as only rank 0 writes.
     if (rank() == 0) folder_.emplace();
     std::array<char, 4096> path{};
     if (rank() == 0) folder_->path().string().copy(path.data(), path.size() - 1);
@@ -116,7 +117,7 @@ class RanksOnGpus : public testing::Test {
             .period = 5ms};
   }
 
-  /// Of epochs until every rank's GPU was read often enough; 200 at most.
+  /// Repeats epochs until every rank's GPU has enough readings, at most 200.
   EpochGpus watched(GpuWatch& watch) {
     EpochGpus gpus;
     for (std::int64_t epoch = 1; epoch <= 200; ++epoch) {
@@ -146,7 +147,7 @@ class RanksOnGpus : public testing::Test {
       const std::lock_guard<std::mutex> lock(heard->mutex);
       heard->lines.push_back(line);
     };
-    // Every step has readings, so every epoch has.
+    // Every step gets readings, so every epoch has some.
     options.on_step = [watched = backend == "gpu"](const StepReport&) {
       if (watched) wait_for_readings();
     };
@@ -166,7 +167,7 @@ class RanksOnGpus : public testing::Test {
 };
 
 TEST_F(RanksOnGpus, AreGatheredOnTheFirst) {
-  const FakeSensors fault("hot");  // the second GPU
+  const FakeSensors fault("hot");  // on the second GPU
   GpuWatch watch(*communicator_, on_a_gpu());
   const EpochGpus gpus = watched(watch);
   if (rank() != 0) {
@@ -183,8 +184,8 @@ TEST_F(RanksOnGpus, AreGatheredOnTheFirst) {
   }
 }
 
-/// Each rank's own steps, of this epoch alone.
-TEST_F(RanksOnGpus, TellWhereTheTimeOfTheirStepsGoes) {
+/// Each rank's own steps of this epoch only.
+TEST_F(RanksOnGpus, ReportWhereTheTimeOfTheirStepsGoes) {
   auto options = on_a_gpu();
   int asked = 0;
   options.steps = [&] {
@@ -199,7 +200,7 @@ TEST_F(RanksOnGpus, TellWhereTheTimeOfTheirStepsGoes) {
   if (rank() != 0) return;
   for (std::size_t i = 0; i < gpus.ranks.size(); ++i) {
     const double by = static_cast<double>(i) + 1;
-    EXPECT_EQ(gpus.ranks[i].steps, 2 * by) << "not what was before the epoch";
+    EXPECT_EQ(gpus.ranks[i].steps, 2 * by) << "excludes what was before the epoch";
     EXPECT_EQ(gpus.ranks[i].busy_s, 3 * by);
     EXPECT_EQ(gpus.ranks[i].exposed_s, 5 * by);
     EXPECT_EQ(gpus.ranks[i].gaps, 7 * by);
@@ -207,7 +208,7 @@ TEST_F(RanksOnGpus, TellWhereTheTimeOfTheirStepsGoes) {
   }
 }
 
-TEST_F(RanksOnGpus, OneOnACpuIsLeftOut) {
+TEST_F(RanksOnGpus, ARankOnACpuIsLeftOut) {
   auto options = on_a_gpu();
   if (rank() == 0) options.pci = "";
   GpuWatch watch(*communicator_, options);
@@ -241,7 +242,7 @@ std::map<std::string, double> latest_scalars(const std::filesystem::path& run_di
   return found;
 }
 
-TEST_F(RanksOnGpus, ATrainingTellsHowTheyWere) {
+TEST_F(RanksOnGpus, ATrainingReportsThem) {
   const FakeSensors fault("hot");
   const auto trained = train_all("gpu");
   ASSERT_TRUE(trained) << trained.error().what;
@@ -266,7 +267,7 @@ TEST_F(RanksOnGpus, ATrainingTellsHowTheyWere) {
     EXPECT_EQ(worst["lowest_clock_mhz"], two ? 660 : 1755);
   }
   EXPECT_EQ(events[0]["notes"].size(), two ? 1u : 0u);
-  EXPECT_EQ(events[1]["notes"].size(), 0u) << "said once";
+  EXPECT_EQ(events[1]["notes"].size(), 0u) << "reported once";
   if (two) {
     EXPECT_THAT(said_, testing::Contains(HasSubstr("rank 1 on n1, GPU 0000:0f:00.0")));
   }
@@ -278,8 +279,8 @@ TEST_F(RanksOnGpus, ATrainingTellsHowTheyWere) {
   EXPECT_GT(shown["gpu/sm_clock_MHz"], 0);
 }
 
-TEST_F(RanksOnGpus, AnErrorIsHeardOnItsRank) {
-  const FakeSensors fault("xid");  // of the second GPU
+TEST_F(RanksOnGpus, AnErrorIsReportedOnItsRank) {
+  const FakeSensors fault("xid");  // on the second GPU
   ASSERT_TRUE(train_all("gpu", 1));
   const std::lock_guard<std::mutex> lock(heard_->mutex);
   EXPECT_EQ(heard_->lines.size(), rank() == 1 ? 2u : 0u);
@@ -290,7 +291,7 @@ TEST_F(RanksOnGpus, AnErrorIsHeardOnItsRank) {
   const auto event = events_of(run_dir_, "gpus").at(0);
   EXPECT_EQ(event["xids"], communicator_->size() == 2 ? 3 : 0);
   if (communicator_->size() == 2) {
-    EXPECT_EQ(event["worst"][0]["xids"], nlohmann::ordered_json::parse("[31, 79]"));
+    EXPECT_EQ(event["worst"][0]["xids"], Json::parse("[31, 79]"));
   }
 }
 
@@ -299,7 +300,7 @@ std::size_t threads_of_this_process() {
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
-TEST_F(RanksOnGpus, ATrainingOnCpusHasNothingOfIt) {
+TEST_F(RanksOnGpus, ATrainingOnCpusHasNoGpuReports) {
   auto options = on_a_gpu();
   options.pci = "";
   const auto before = threads_of_this_process();

@@ -23,7 +23,7 @@ struct Steps {
   bool frozen = false;  // conv1.weight
 };
 
-/// After one step of lenet on two images: the histograms, by tag.
+/// Returns the histograms, by tag, after one step of lenet on two images.
 std::map<std::string, Histogram> histograms_on(const BackendEntry& entry, const Steps& steps) {
   auto backend = *entry.open();
   Graph graph = *models()[0].build({.channels = 1, .height = 28, .width = 28}, 10);
@@ -50,7 +50,7 @@ std::map<std::string, Histogram> histograms_on(const BackendEntry& entry, const 
     const std::string name = histogram.tag.substr(histogram.tag.find('/') + 1);
     const auto parameter = std::ranges::find(graph.parameters, name, &Parameter::name);
     if (parameter == graph.parameters.end()) {
-      ADD_FAILURE() << name << " is no parameter";
+      ADD_FAILURE() << name << " is not a parameter";
       continue;
     }
     EXPECT_EQ(count, elements_of(parameter->shape)) << name;
@@ -84,7 +84,7 @@ TEST_P(HistogramsOnBackend, AreOfPlainWeightsAndGradients) {
   }
 }
 
-/// A gradient that no rank has summed is nobody's.
+/// A frozen parameter's gradient is not reduced.
 TEST_P(HistogramsOnBackend, OfAFrozenParameterAreOfWeights) {
   const auto found = histograms_on(GetParam(), {.frozen = true});
   EXPECT_TRUE(found.contains("weights/conv1.weight"));
@@ -112,7 +112,7 @@ TEST_P(HistogramsOnBackend, SayDirectionsWhereGradientsHaveBecomeThem) {
     EXPECT_NE(kept, of_each.contains("directions/conv1.weight")) << optimizer.name;
     if (!kept) continue;
     EXPECT_EQ(of_each.at("gradients/conv1.weight").sum_of_squares, plain.sum_of_squares)
-        << optimizer.name << " changes gradients and does not say so";
+        << optimizer.name << " changes gradients without declaring it";
   }
 }
 

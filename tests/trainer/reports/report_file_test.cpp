@@ -11,7 +11,7 @@
 namespace dllaunch {
 namespace {
 
-TEST(ReportFile, IsReplacedWhole) {
+TEST(ReportFile, IsReplacedAtomically) {
   const ScratchFolder folder;
   ASSERT_TRUE(replace_file(folder / "a.csv", "first"));
   ASSERT_TRUE(replace_file(folder / "a.csv", "second"));
@@ -25,7 +25,7 @@ TEST(ReportFile, IsReplacedWhole) {
   EXPECT_FALSE(replace_file(folder / "absent" / "a.csv", "x"));
 }
 
-TEST(ReportFile, WhatDoesNotFitIsCutOffAgain) {
+TEST(ReportFile, APartialWriteIsTruncated) {
   const ScratchFolder folder;
   ASSERT_TRUE(append_to_file(folder / "a.csv", "one\n"));
   {
@@ -51,7 +51,7 @@ TEST(ReportFile, AFullDiskIsNamed) {
   EXPECT_EQ(size, 7);
 }
 
-TEST(ReportFile, IsSetAsideUnderTheFirstFreeNumber) {
+TEST(ReportFile, IsRenamedToTheFirstFreeNumber) {
   const ScratchFolder folder;
   for (const char* text : {"a", "b"}) {
     write_text(folder / "x", text);

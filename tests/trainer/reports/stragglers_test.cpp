@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-/// An epoch of `steps` steps whose parts vary by `noise` of themselves, independently.
+/// An epoch of `steps` steps whose parts vary independently by a relative `noise`.
 RankSeconds epoch_of(std::mt19937& random, int steps, const RankSeconds& step, double noise) {
   std::normal_distribution<double> vary(1.0, noise);
   RankSeconds sum;
@@ -51,7 +51,7 @@ TEST(Stragglers, EqualRanksAreQuietHoweverNoisyTheirSteps) {
   }
 }
 
-TEST(Stragglers, OneOfAnyNumberIsNamedWithItsCause) {
+TEST(Stragglers, OneAmongAnyNumberIsNamedWithItsCause) {
   for (const std::size_t count : {2, 3, 4, 7, 64}) {
     auto ranks = equal_ranks(count, 100, 0.1, 1);
     std::mt19937 random(2);
@@ -82,7 +82,7 @@ TEST(Stragglers, WorstFirstAndEachOnce) {
   slow.forward *= 2;
   ranks[3] = epoch_of(random, 100, slow, 0.02);
   slow.forward *= 2;
-  slow.data = 0.02;  // late by both: told by the greater
+  slow.data = 0.02;  // late in both: the larger one is reported
   ranks[9] = epoch_of(random, 100, slow, 0.02);
   const auto found = find_stragglers(ranks);
   ASSERT_EQ(found.size(), 2u);
@@ -92,7 +92,7 @@ TEST(Stragglers, WorstFirstAndEachOnce) {
   EXPECT_EQ(found[1].rank, 3);
 }
 
-TEST(Stragglers, OneHiccupIsNone) {
+TEST(Stragglers, ASingleSlowStepIsIgnored) {
   auto ranks = equal_ranks(2, 50, 0.02, 5);
   const double hiccup = 3;  // seconds, of about 5
   ranks[1].backward += hiccup;
@@ -100,7 +100,7 @@ TEST(Stragglers, OneHiccupIsNone) {
   EXPECT_TRUE(find_stragglers(ranks).empty());
 }
 
-TEST(Stragglers, LittleIsNotSaidAndFewStepsProveNothing) {
+TEST(Stragglers, SmallDelaysAndShortEpochsAreIgnored) {
   auto ranks = equal_ranks(4, 100, 0.001, 6);
   std::mt19937 random(7);
   RankSeconds slow = usual;

@@ -49,7 +49,7 @@ TEST(TensorBoard, ScalarsAreEventsOfTheirStep) {
   EXPECT_TRUE(std::isnan(one(fields_of(std::next(summary.find(1))->second.bytes), 2).single()));
 }
 
-TEST(TensorBoard, AFileBeginsWithItsVersionAndWhereTrainingBegins) {
+TEST(TensorBoard, AFileStartsWithItsVersionAndTheFirstStep) {
   EXPECT_EQ(one(only_record(version_record(1)), 3).bytes, "brain.Event:2");
   const Fields begin = only_record(begin_record(1, 31));
   EXPECT_EQ(one(begin, 2).bits, 31u);
@@ -86,7 +86,7 @@ TEST(TensorBoard, HistogramsCountEveryFiniteNumberOnce) {
     EXPECT_EQ(made.least, *std::ranges::min_element(values));
     EXPECT_EQ(made.most, *std::ranges::max_element(values));
     EXPECT_NEAR(made.sum, std::accumulate(values.begin(), values.end(), 0.0), 1e-9);
-    // No number is counted more than a rounding error away from its bin.
+    // Every number is within a rounding error of its bin.
     const double width = (made.most - made.least) / 30;
     for (std::size_t bin = 0; bin < 30; ++bin) {
       const double low = made.least + width * static_cast<double>(bin);
@@ -121,7 +121,7 @@ TEST(TensorBoard, HistogramsOfOddNumbers) {
 
 TEST(TensorBoard, EachFileComesAfterTheOthers) {
   const ScratchFolder folder;
-  write_text(folder / "events.out.tfevents.4000000000.n1.7.0", "");  // of a clock gone wrong
+  write_text(folder / "events.out.tfevents.4000000000.n1.7.0", "");  // from a wrong clock
   write_text(folder / "events.out.tfevents.99999999999.n1.7.0", "");
   write_text(folder / "events.out.tfevents.x", "");
   std::vector<std::string> names;
@@ -145,7 +145,7 @@ TEST(TensorBoard, AFullDiskLeavesWholeRecords) {
     const SizeLimit full(record.size() * 5 / 2);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(static_cast<bool>(board->write(record)), i < 2);
   }
-  EXPECT_TRUE(board->write(record));  // there is room again
+  EXPECT_TRUE(board->write(record));  // space is available again
   const Records records = records_of(read_text(board->file()));
   EXPECT_FALSE(records.damaged);
   EXPECT_EQ(records.rest, 0u);
@@ -187,14 +187,14 @@ TEST(TensorBoard, AKilledWriterLeavesWholeRecords) {
     ASSERT_NE(file, fs::directory_iterator());
     const Records records = records_of(read_text(file->path()));
     EXPECT_FALSE(records.damaged);
-    EXPECT_LT(records.rest, 64u);  // at most one that the kernel had not taken whole
+    EXPECT_LT(records.rest, 64u);  // at most one partly written record
     std::uint64_t step = 0;
     for (const auto& data : records.data) {
       ASSERT_EQ(one(fields_of(data), 2).bits, ++step);
     }
     written += records.data.size();
   }
-  EXPECT_GE(written, 10u);  // or nothing above was looked at
+  EXPECT_GE(written, 10u);  // otherwise nothing was tested above
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-/// Runs alone and, by CTest, on two and three real ranks.
+/// Runs on one rank and, by CTest, on two and three.
 std::unique_ptr<Communicator> all_ranks() {
   static const auto env = read_rank_env(process_environment());
   return *open_communicator("auto", *env);
@@ -19,7 +19,7 @@ TEST(Agreement, NothingWhenNoRankFails) {
   EXPECT_FALSE(agree(*communicator, std::nullopt));
 }
 
-TEST(Agreement, TheLowestFailingRankHasTheWordsAndAllHaveItsKind) {
+TEST(Agreement, TheLowestFailingRankHasTheMessageAndAllHaveItsKind) {
   auto communicator = all_ranks();
   for (int lowest = 0; lowest < communicator->size(); ++lowest) {
     std::optional<Error> mine;

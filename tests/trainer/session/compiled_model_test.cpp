@@ -1,4 +1,4 @@
-// Over the table of host_gpu_test: a backend that is to be used with caution, and `reference`.
+// Uses host_gpu_test's table: a backend with a caution, and `reference`.
 #include "trainer/session/compiled_model.hpp"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ Graph lenet() {
   return *models()[0].build({1, 28, 28}, 10);
 }
 
-TEST(CompiledModel, IsOfTheFirstBackendThatCan) {
+TEST(CompiledModel, UsesTheFirstSuitableBackend) {
   auto config = small_config("auto");
   const auto first = compile_model(config, lenet(), 1);
   ASSERT_TRUE(first) << first.error().what;
@@ -39,7 +39,7 @@ TEST(CompiledModel, IsOfTheFirstBackendThatCan) {
   EXPECT_THAT(exact->caution, IsEmpty());
 }
 
-TEST(CompiledModel, WhoIsToBeCarefulIsToldInTheRunsLog) {
+TEST(CompiledModel, ACautionIsWrittenToTheRunsLog) {
   const ScratchFolder folder;
   std::vector<std::string> said;
   auto communicator = *open_communicator("solo", RankEnv{});

@@ -1,4 +1,4 @@
-// On the host in place of a GPU, which computes in halves, and on arenas of the host.
+// Uses the host instead of a GPU, computing in half precision, with arenas on the host.
 #include "trainer/session/loss_scaling.hpp"
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 namespace dllaunch {
 namespace {
 
-/// From a scale that is far too large it goes down until gradients fit; until then nothing changes.
-TEST(LossScaling, StepsThatOverflowAreLeftOutAndTold) {
+/// A scale that is far too large is reduced until gradients fit; until then nothing changes.
+TEST(LossScaling, OverflowingStepsAreSkippedAndReported) {
   const ScratchFolder folder;
   TrainConfig config = small_config("host_gpu");
   config.precision = Precision::fp16;
@@ -53,8 +53,8 @@ TEST(LossScaling, StepsThatOverflowAreLeftOutAndTold) {
   EXPECT_NE(session->arenas->weights()[0].data, before[0].data);
 }
 
-/// Arenas on the host, as with several ranks and no NCCL, are divided there.
-TEST(LossScaling, GradientsOfTheHostAreTakenBackToo) {
+/// Host arenas, as with several ranks without NCCL, are unscaled on the host.
+TEST(LossScaling, GradientsOnTheHostAreUnscaledToo) {
   const ScratchFolder folder;
   auto communicator = *open_communicator("solo", RankEnv{});
   auto session =
@@ -71,8 +71,8 @@ TEST(LossScaling, GradientsOfTheHostAreTakenBackToo) {
   EXPECT_EQ(scale.factor, 2);
 }
 
-/// A run that leaves every step out is none that completes.
-TEST(LossScaling, GradientsThatNeverFitEndTheRun) {
+/// A run that skips every step must not complete.
+TEST(LossScaling, GradientsThatAlwaysOverflowEndTheRun) {
   const ScratchFolder folder;
   auto communicator = *open_communicator("solo", RankEnv{});
   auto session =

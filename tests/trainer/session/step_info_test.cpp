@@ -12,7 +12,7 @@ TrainConfig cosine() {
   return config;
 }
 
-TEST(StepInfo, IsOfThePosition) {
+TEST(StepInfo, DependsOnThePosition) {
   const TrainConfig config = cosine();
   const StepShape shape{.ranks = 2, .batch_size = 8};  // 7 steps an epoch, the last of 4 images
   const auto first = step_info(config, shape, 100, {});
@@ -35,8 +35,8 @@ TEST(StepInfo, IsOfThePosition) {
   }
 }
 
-/// Steps count on, for the optimiser; the schedule is where as many images leave it.
-TEST(StepInfo, OnOtherRanksTheScheduleStaysWhereItWas) {
+/// The optimiser's step count continues; the schedule depends on the images seen.
+TEST(StepInfo, WithOtherRanksTheScheduleKeepsItsPlace) {
   const TrainConfig config = cosine();
   const TrainPosition at{.epoch = 2, .step = 17, .images = 48};
   const auto two = step_info(config, {.ranks = 2, .batch_size = 8}, 96, at);
@@ -48,8 +48,8 @@ TEST(StepInfo, OnOtherRanksTheScheduleStaysWhereItWas) {
   EXPECT_DOUBLE_EQ(two.lr, 2 * one.lr);
 }
 
-/// This decay counts steps: those that were taken, not those that as many epochs have here.
-TEST(StepInfo, OnOtherRanksInverseTimeGoesOnWithoutAJump) {
+/// This decay counts the steps taken, not the steps that as many epochs would have here.
+TEST(StepInfo, WithOtherRanksInverseTimeContinuesWithoutAJump) {
   for (const double warmup : {0.0, 1.0}) {
     TrainConfig config = cosine();
     config.schedule = {.warmup_epochs = warmup, .decay = "inverse-time", .decay_rate = 0.5};
@@ -65,10 +65,10 @@ TEST(StepInfo, OnOtherRanksInverseTimeGoesOnWithoutAJump) {
   }
 }
 
-TEST(StepInfo, TheRateBeforeIsTheOneThatWasApplied) {
+TEST(StepInfo, ThePreviousRateIsTheOneApplied) {
   TrainConfig config = cosine();
   const StepShape shape{.ranks = 2, .batch_size = 8};
-  const TrainPosition at{.epoch = 1, .step = 7, .lr = 0.125};  // of a run with another lr
+  const TrainPosition at{.epoch = 1, .step = 7, .lr = 0.125};  // from a run with another lr
   EXPECT_EQ(step_info(config, shape, 100, at).previous_lr, 0.125);
   EXPECT_EQ(step_info(config, shape, 100, {.epoch = 1, .step = 7}).previous_lr, 0);
 }

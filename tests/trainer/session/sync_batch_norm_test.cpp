@@ -1,4 +1,4 @@
-// Batch normalisation over all ranks: several real ranks must be one with all of their images.
+// Batch normalisation over all ranks: several ranks must equal one with all their images.
 #include "trainer/session/sync_batch_norm.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace dllaunch {
 namespace {
 
-constexpr int share = 3;  // images of a rank at most
+constexpr int share = 3;  // images per rank at most
 
 std::vector<OperationCase> cases_with_norms() {
   std::vector<OperationCase> found;
@@ -37,7 +37,7 @@ std::vector<double> buffers_of(Compiled& compiled, const Graph& graph) {
   return all;
 }
 
-/// Images of each rank, one after the other: full ones, then too few, then none.
+/// Returns the images of each rank in order: full shares, then a partial one, then none.
 std::vector<int> deal(int ranks, int step) {
   std::vector<int> counts(static_cast<std::size_t>(ranks), share);
   if (step == 1) counts.back() = 1;
@@ -51,7 +51,7 @@ struct Passed {
   std::vector<double> buffers;
 };
 
-/// Three steps as one rank with all images does them.
+/// Runs three steps on one rank with all images.
 std::vector<Passed> alone(const Graph& graph, int ranks) {
   Compiled one(backend_named("reference"), graph,
                {.batch = ranks * share, .precision = Precision::fp64});
@@ -85,7 +85,7 @@ class OnEveryBackend : public testing::TestWithParam<BackendEntry> {
     return options;
   }
 
-  /// This rank's images of a step.
+  /// Returns this rank's images of a step.
   Batch own_batch(const Graph& graph, const Images& images, const std::vector<int>& counts) const {
     const auto rank = static_cast<std::size_t>(ranks_->rank());
     std::size_t first = 0;
@@ -116,7 +116,8 @@ class OnEveryBackend : public testing::TestWithParam<BackendEntry> {
       std::deque<std::vector<double>> others;
       std::vector<Pending> pending;
       compiled->backward(0.5, false, [&](int slot) {
-        // As the reducer of gradients: begun at the same slots on every rank, awaited much later.
+        // Like the gradient reducer: started at the same slots on every rank, waited for much
+        // later.
         if (reduce_meanwhile && slot != no_slot && slot % 2 == 0) {
           auto& other = others.emplace_back(100'000);
           pending.push_back(
@@ -134,15 +135,15 @@ class OnEveryBackend : public testing::TestWithParam<BackendEntry> {
   }
 };
 
-TEST_P(OnEveryBackend, SeveralRanksAreOneWithAllOfTheirImages) {
+TEST_P(OnEveryBackend, SeveralRanksEqualOneWithAllTheirImages) {
   for (const OperationCase& one : cases_with_norms()) expect_as_alone(one, false);
 }
 
-TEST_P(OnEveryBackend, OtherCollectivesMayBeUnderWayMeanwhile) {
+TEST_P(OnEveryBackend, OtherCollectivesMayRunAtTheSameTime) {
   for (const OperationCase& one : cases_with_norms()) expect_as_alone(one, true);
 }
 
-/// What the tests above would say if nothing were summed.
+/// Shows that the tests above would fail without the sums.
 TEST_P(OnEveryBackend, WithoutTheSumsEachRankHasItsOwnStatistics) {
   if (ranks_->size() == 1) GTEST_SKIP() << "one rank is all ranks";
   const Graph graph = cases_with_norms().front().graph();
@@ -155,8 +156,8 @@ TEST_P(OnEveryBackend, WithoutTheSumsEachRankHasItsOwnStatistics) {
   EXPECT_GT(std::abs(loss - expected[0].loss), 1e-3 * expected[0].loss);
 }
 
-/// Only ranks whose loss is no number look for the layer: the others must not be needed for it.
-TEST_P(OnEveryBackend, OneRankAloneLooksForTheLayerThatGaveNoNumber) {
+/// Only ranks with a non-finite loss search for the layer, so the search must not be collective.
+TEST_P(OnEveryBackend, FindingTheNonFiniteLayerNeedsOneRankOnly) {
   const Graph graph = cases_with_norms().front().graph();
   Compiled compiled(GetParam(), graph, options());
   compiled.set_weights(random_weights(graph));
@@ -181,7 +182,7 @@ TEST(SyncBatchNorm, OneRankHasNothingToSum) {
   EXPECT_EQ(static_cast<bool>(sum_over_ranks(*ranks, nullptr)), ranks->size() > 1);
 }
 
-TEST(SyncBatchNorm, WhatItWaitsIsTimeOfReductions) {
+TEST(SyncBatchNorm, WaitingCountsAsReductionTime) {
   Activity activity;
   ObservedCommunicator ranks(all_ranks(), activity);
   const auto sum = sum_over_ranks(ranks, &activity);
@@ -195,7 +196,7 @@ TEST(SyncBatchNorm, WhatItWaitsIsTimeOfReductions) {
   EXPECT_EQ(seconds[static_cast<std::size_t>(RankPhase::reduce)] > 0, ranks.size() > 1);
 }
 
-TEST(SyncBatchNorm, AModelWithoutNormalisationIsToldSo) {
+TEST(SyncBatchNorm, RejectsAModelWithoutNormalisation) {
   const auto found = check_batch_norm(graph_of(models()[1]));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().what, "sync_batch_norm: model cnn has no batch normalisation");

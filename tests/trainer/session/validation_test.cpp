@@ -19,7 +19,7 @@ class ValidationOnBackend : public testing::TestWithParam<BackendEntry> {
   }
 };
 
-/// What forward() says of each batch, added up, is what the counts say.
+/// The sums over forward() of each batch equal the counts.
 TEST_P(ValidationOnBackend, SeesEveryImageOnce) {
   auto config = small_config(std::string(GetParam().name));
   config.data.images = 470;  // 47 to validate on, in batches of 16

@@ -34,7 +34,7 @@ Result<TensorFile> parse(const std::string& content) {
   return parse_safetensors(std::as_bytes(std::span(content)));
 }
 
-/// Of a type that C++ has none for: its bytes.
+/// A tensor from raw bytes, for types that C++ lacks.
 Tensor raw(std::string name, DType type, Shape shape, const std::string& bytes) {
   const auto data = std::as_bytes(std::span(bytes));
   return {std::move(name), type, std::move(shape), {data.begin(), data.end()}};
@@ -71,7 +71,7 @@ TEST(Safetensors, WritesTheLayout) {
   EXPECT_EQ(first, 2);
 }
 
-TEST(Safetensors, AlignsWholeNumbersBehindOddFloats) {
+TEST(Safetensors, AlignsIntegersAfterOddFloats) {
   Tensor count{.name = "z.count", .type = DType::i64, .shape = {}, .data = {}};
   count.data.assign(8, std::byte{3});
   TensorFile file{.tensors = {tensor<float>("a", {3}, {1, 2, 3}), count}, .metadata = {}};
@@ -108,7 +108,7 @@ std::string entry(const std::string& name, const std::string& shape, const std::
          "}";
 }
 
-TEST(Safetensors, RefusesWhatIsNotTheLayout) {
+TEST(Safetensors, RejectsOtherLayouts) {
   const std::string whole = render(example());
   const std::string four = entry("a", "[1]", "[0,4]");
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -119,23 +119,23 @@ TEST(Safetensors, RefusesWhatIsNotTheLayout) {
       {std::string(7, '\xff') + '\x7f' + whole, "a header of"},
       {with_header("", 0), "does not begin with {"},
       {with_header("[]", 0), "does not begin with {"},
-      {with_header("{\"a\":", 0), "the header is no JSON object"},
+      {with_header("{\"a\":", 0), "the header is not a JSON object"},
       {with_header("{" + four + "," + four + "}", 4), "has the key 'a' twice"},
       {with_header("{" + entry("a", "[1]", "[4,8]") + "}", 8), "'a' leaves a hole"},
       {with_header("{" + four + "," + entry("b", "[2]", "[0,8]") + "}", 8), "overlaps"},
       {with_header("{" + four + "," + entry("b", "[1]", "[2,6]") + "}", 6), "'b' overlaps"},
       {with_header("{" + entry("a", "[2]", "[0,4]") + "}", 4), "does not fill 4 bytes"},
       {with_header("{" + entry("a", "[1]", "[4,0]") + "}", 4), "lie outside"},
-      {with_header("{" + entry("a", "[-1]", "[0,4]") + "}", 4), "is no count"},
+      {with_header("{" + entry("a", "[-1]", "[0,4]") + "}", 4), "is not a count"},
       {with_header("{" + entry("a", "[1e400]", "[0,4]") + "}", 4), "no JSON object"},
-      {with_header("{" + entry("a", "[1.5]", "[0,4]") + "}", 4), "is no count"},
+      {with_header("{" + entry("a", "[1.5]", "[0,4]") + "}", 4), "is not a count"},
       {with_header("{" + entry("a", "[4294967296,4294967296,4]", "[0,0]") + "}", 0), "not fill 0"},
       {with_header("{" + entry("a", "[4611686018427387905]", "[0,4]") + "}", 4), "not fill 4"},
-      {with_header("{" + entry("a", "[1]", "[0,4,4]") + "}", 4), "no pair of offsets"},
+      {with_header("{" + entry("a", "[1]", "[0,4,4]") + "}", 4), "not a pair of offsets"},
       {with_header(R"({"a":{"dtype":"I8","shape":[4],"data_offsets":[0,4]}})", 4), "dtype I8"},
       {with_header(R"({"a":{"dtype":"F32","shape":[1]}})", 4), "needs dtype, shape and"},
       {with_header(R"({"a":7})", 0), "tensor 'a': no object"},
-      {with_header(R"({"__metadata__":{"a":1}})", 0), "holds something that is no string"},
+      {with_header(R"({"__metadata__":{"a":1}})", 0), "has a value that is not a string"},
   };
   for (const auto& [content, what] : cases) {
     auto file = parse(content);
@@ -186,7 +186,7 @@ TEST(Safetensors, SurvivesDamage) {
   }
 }
 
-TEST(Safetensors, AFileThatIsNoneIsNamed) {
+TEST(Safetensors, NamesAFileInAnotherFormat) {
   const ScratchFolder folder;
   EXPECT_THAT(read_safetensors(folder / "none").error().what, HasSubstr("none: No such file"));
   write_text(folder / "model.pth", "PK" + std::string(100, '\x7f'));
@@ -198,8 +198,8 @@ TEST(Safetensors, AFileThatIsNoneIsNamed) {
   EXPECT_EQ(read_safetensors(folder / "w.safetensors")->tensors.size(), 4u);
 }
 
-/// 200 GB of zeros, and a header that is sound before 200 GB that belong to no tensor.
-TEST(Safetensors, AFileThatIsNoneIsNotReadToItsEnd) {
+/// Files of 200 GB: one of zeros, one with a valid header and data that belongs to no tensor.
+TEST(Safetensors, DoesNotReadAllOfAFileInAnotherFormat) {
   const ScratchFolder folder;
   constexpr std::uint64_t huge = 200'000'000'000;
   write_text(folder / "zeros.safetensors", "");
@@ -213,7 +213,7 @@ TEST(Safetensors, AFileThatIsNoneIsNotReadToItsEnd) {
   }
 }
 
-/// Reads the file with Python's struct and json, or with safetensors itself where that is there.
+/// Reads the file with Python's struct and json, or with safetensors if installed.
 constexpr const char* reader = R"(
 import json, struct, sys
 raw = open(sys.argv[1], "rb").read()

@@ -36,7 +36,7 @@ TEST(TensorValues, AreReadFromEveryType) {
   EXPECT_TRUE(values_of(tensor<float>(DType::f32, {})).empty());
 }
 
-/// All 65,536 of both: nothing is lost on the way to single precision.
+/// All 65,536 values of both types are exact in single precision.
 TEST(TensorValues, EveryHalfIsExactInSinglePrecision) {
   std::vector<std::uint16_t> all(65536);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
@@ -63,7 +63,7 @@ TEST(TensorValues, DoublesAreRounded) {
   EXPECT_THAT(values_of(single), ElementsAre(static_cast<double>(0.1F), 1));
 }
 
-TEST(TensorValues, CountsAreWholeNumbers) {
+TEST(TensorValues, CountsAreIntegers) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> values = {2.6, -3, 1e300, nan};
   const Tensor counts{
@@ -71,7 +71,7 @@ TEST(TensorValues, CountsAreWholeNumbers) {
   EXPECT_THAT(values_of(counts), ElementsAre(3, -3, 0, 0));
 }
 
-TEST(TensorValues, OfTheRightTypeStayToTheLastBit) {
+TEST(TensorValues, OfTheRightTypeAreUnchanged) {
   const Tensor odd = tensor<std::uint32_t>(DType::f32, {0x7fc01234, 0x80000000});
   EXPECT_EQ(as_type(odd, DType::f32).data, odd.data);
 }

@@ -1,11 +1,11 @@
-// Whole trainings by dltrain: what they must reach. Those of bench/training/curves.json take
+// Accuracies that whole trainings by dltrain must reach. Those of bench/training/curves.json take
 // minutes and run with DLLAUNCH_TEST_FULL=1.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "support/random.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -15,13 +15,12 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
-/// The epochs of a training that ended well.
+/// Returns the epochs of a training, which must succeed.
 std::vector<Json> epochs_of(const Json& job) {
   const ScratchFolder folder;
   write_text(folder / "train.json", job.dump());
-  // Threads that spin for each other are slow among other tests.
+  // Spinning threads are slow beside other tests.
   const auto ended =
       run_program({"env", "OMP_WAIT_POLICY=passive", std::string(DLLAUNCH_BIN_DIR) + "/dltrain",
                    "--config", (folder / "train.json").string()});
@@ -29,7 +28,7 @@ std::vector<Json> epochs_of(const Json& job) {
   return events_of(folder.path(), "epoch");
 }
 
-/// Noise with a label that has nothing to do with it: what cannot be learnt but by heart.
+/// Writes noise with random labels, which can only be memorised.
 void write_noise(const fs::path& folder, int images, int size, int channels) {
   const std::uint64_t key = random_key(1, "noise");
   std::string pixels(static_cast<std::size_t>(images * size * size * channels), '\0');
@@ -68,7 +67,7 @@ void PrintTo(const Overfit& one, std::ostream* out) {
 
 class Overfitting : public testing::TestWithParam<Overfit> {};
 
-TEST_P(Overfitting, AHundredImagesAreLearntByHeart) {
+TEST_P(Overfitting, AHundredImagesAreMemorised) {
   const Overfit& one = GetParam();
   if (one.model == "resnet50" && std::getenv("DLLAUNCH_TEST_FULL") == nullptr) {
     GTEST_SKIP() << "twenty seconds: with DLLAUNCH_TEST_FULL=1";
@@ -96,8 +95,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Overfit{"resnet50", 32, 3, 25, {{"lr", 0.015}, {"momentum", 0.9}}, true}),
     [](const auto& one) { return one.param.model; });
 
-/// Trainings of bench/training/curves.json, by the script that also draws them. DLLAUNCH_CURVES
-/// names a folder that keeps them: those that are there are not trained again.
+/// Trainings of bench/training/curves.json, run by the script that also plots them. The folder
+/// DLLAUNCH_CURVES keeps their results; existing ones are not trained again.
 class Curves : public testing::Test {
  protected:
   void SetUp() override {
@@ -140,7 +139,7 @@ TEST_F(Curves, ASmallBatchPasses91InFiveEpochs) {
   EXPECT_GT(final_accuracy(small), 0.91);
 }
 
-TEST_F(Curves, WinogradsIsThatOfDirectConvolution) {
+TEST_F(Curves, WinogradMatchesDirectConvolution) {
   const auto small = trained("batch 64");
   const auto direct = trained("batch 64, direct convolution");
   EXPECT_NEAR(final_accuracy(direct), final_accuracy(small), 0.005);
@@ -151,9 +150,9 @@ TEST_F(Curves, WinogradsIsThatOfDirectConvolution) {
   }
 }
 
-/// Eight times the batch takes an eighth of the steps: it is behind in the epoch of the warm-up and
-/// in the next one, and has caught up in the third.
-TEST_F(Curves, EightTimesTheBatchAndRateIsThatOfTheSmallOne) {
+/// Eight times the batch means an eighth of the steps: behind in the epoch of the warm-up and the
+/// next one, caught up in the third.
+TEST_F(Curves, EightTimesTheBatchAndRateMatchesTheSmallOne) {
   const auto small = trained("batch 64");
   const auto large = trained("batch 512, rate x 8 with warm-up");
   EXPECT_GT(final_accuracy(large), final_accuracy(small) - 0.01);

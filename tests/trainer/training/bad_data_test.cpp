@@ -1,4 +1,4 @@
-// Every kind of bad data that a user may have, through a whole training.
+// Every kind of bad data, through a whole training.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-/// 24 training images of 28x28 in two classes, 6 for validation.
+/// Writes 24 training images of 28x28 in two classes, and 6 for validation.
 void write_folder(const std::filesystem::path& folder) {
   for (int i = 0; i < 30; ++i) {
     const std::string split = i < 24 ? "train" : "val";
@@ -52,7 +52,7 @@ class BadData : public testing::Test {
 TEST_F(BadData, StopsAndNamesTheFile) {
   EXPECT_EQ(failure(), "");
   write_text(data() / "train/dog/7.jpg", "no picture");
-  EXPECT_THAT(failure(), HasSubstr("train/dog/7.jpg: is no JPEG"));
+  EXPECT_THAT(failure(), HasSubstr("train/dog/7.jpg: is not a JPEG"));
   write_folder(data());
   write_text(data() / "val/cat/26.jpg", plain_jpeg(28, 27, {1, 2, 3}));
   std::filesystem::remove_all(run_dir());
@@ -61,7 +61,7 @@ TEST_F(BadData, StopsAndNamesTheFile) {
   EXPECT_THAT(failure(), HasSubstr("train/bird: class folder without a .jpg file"));
 }
 
-/// Earlier, while it measures the pixels, another place would name it.
+/// Found in a step, not while measuring pixels, where another message would name it.
 TEST_F(BadData, StopsWithinAStepAndNamesTheFile) {
   config_.epochs = 3;
   config_.data.image_size = 28;
@@ -71,8 +71,8 @@ TEST_F(BadData, StopsWithinAStepAndNamesTheFile) {
   EXPECT_EQ(trained->report.status, TrainStatus::failed);
   ASSERT_TRUE(trained->report.error);
   EXPECT_EQ(trained->report.error->kind, ErrorKind::bad_request);
-  EXPECT_THAT(trained->report.error->what, HasSubstr("train/dog/7.jpg: is no JPEG"));
-  EXPECT_EQ(trained->report.error->hint, "dataset.on_bad: skip goes on without bad images");
+  EXPECT_THAT(trained->report.error->what, HasSubstr("train/dog/7.jpg: is not a JPEG"));
+  EXPECT_EQ(trained->report.error->hint, "dataset.on_bad: skip continues without bad images");
   EXPECT_LE(trained->losses.size(), 10u);  // two epochs
 }
 
@@ -83,7 +83,7 @@ TEST_F(BadData, TheFirstFileMayBeBad) {
   EXPECT_EQ(events_of(run_dir(), "epoch")[0]["skipped"], 1);
 }
 
-TEST_F(BadData, SkipsCountsAndTells) {
+TEST_F(BadData, SkipsCountsAndReports) {
   config_.data.skip_bad = true;
   write_text(data() / "train/dog/7.jpg", "no picture");
   write_text(data() / "train/cat/4.jpg", plain_jpeg(28, 29, {1, 2, 3}));
@@ -92,11 +92,11 @@ TEST_F(BadData, SkipsCountsAndTells) {
   auto trained = train_alone(config_, run_dir());
   ASSERT_TRUE(trained) << trained.error().what;
   EXPECT_EQ(trained->report.status, TrainStatus::completed);
-  EXPECT_EQ(trained->losses.size(), 5u);  // 24 images in steps of 5, as without bad ones
+  EXPECT_EQ(trained->losses.size(), 5u);  // 24 images in steps of 5, as without bad images
   EXPECT_EQ(events_of(run_dir(), "epoch")[0]["skipped"], 3);
   EXPECT_EQ(events_of(run_dir(), "start")[0]["images"], 24);
   EXPECT_THAT(trained->said, Contains(HasSubstr("3 bad images skipped")));
-  EXPECT_THAT(trained->said, Contains(HasSubstr("train/dog/7.jpg: is no JPEG")));
+  EXPECT_THAT(trained->said, Contains(HasSubstr("train/dog/7.jpg: is not a JPEG")));
   EXPECT_THAT(trained->said, Contains(HasSubstr("val/cat/26.jpg: JPEG: ")));
 }
 

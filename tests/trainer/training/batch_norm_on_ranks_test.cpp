@@ -1,4 +1,4 @@
-// Trainings with `sync_batch_norm`: as many real ranks as you like are one with all their images.
+// Trainings with `sync_batch_norm`: any number of ranks must equal one rank with all their images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "support/json.hpp"
 #include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/data/datasets/npy_bytes.hpp"
 #include "tests/trainer/training/process_of_rank.hpp"
@@ -21,13 +21,13 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 using testing::Not;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
-/// 110 images in steps of 24, the last of an epoch has 14; many buckets for so few parameters.
+/// 110 images in steps of 24, 14 in the last step of an epoch. Buckets are small, so there are
+/// many.
 Json small_job() {
   return Json::parse(R"({
     "model": {"layers": [
@@ -73,7 +73,7 @@ void expect_same(const Curve& several, const Curve& one, double tolerance) {
   EXPECT_NEAR(several.val_loss, one.val_loss, tolerance * one.val_loss);
 }
 
-TEST(BatchNormOnRanks, SynchronisedItIsThatOfOneRankWithAllImages) {
+TEST(BatchNormOnRanks, SynchronisedItEqualsOneRankWithAllImages) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const Curve one = train_on(1, small_job(), folder / "1");
@@ -89,8 +89,8 @@ TEST(BatchNormOnRanks, SynchronisedItIsThatOfOneRankWithAllImages) {
   EXPECT_GT(std::abs(other.losses[3] - one.losses[3]), 1e-4 * one.losses[3]);
 }
 
-/// Gradients travel meanwhile, in many buckets, by every way there is.
-TEST(BatchNormOnRanks, WhateverReducesGradientsMeanwhile) {
+/// Gradients are reduced meanwhile, in many buckets, in every supported way.
+TEST(BatchNormOnRanks, WorksWithEveryReductionOfGradients) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const Curve one = train_on(1, small_job(), folder / "1");
@@ -124,9 +124,9 @@ TEST(BatchNormOnRanks, SynchronisedOnOneDnnToo) {
   }
 }
 
-/// 115 images, 12 a step: of the last 7 one rank has a batch of 2 and one of 1, the others only
-/// the first. They must bring something to the second all the same.
-TEST(BatchNormOnRanks, MicroBatchesOfTheLastStepAreAsManyOnEveryRank) {
+/// 115 images, 12 per step. In the last step, with 7 images, one rank has batches of 2 and 1, the
+/// others only the first. They must take part in the second all the same.
+TEST(BatchNormOnRanks, EveryRankHasEquallyManyMicroBatchesInTheLastStep) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   Json job = small_job();
@@ -145,8 +145,8 @@ TEST(BatchNormOnRanks, MicroBatchesOfTheLastStepAreAsManyOnEveryRank) {
   EXPECT_LT(epochs.back()["loss"], epochs.front()["loss"]);
 }
 
-/// A rank that cannot read its images takes part with none until all have heard of it.
-TEST(BatchNormOnRanks, ABadImageThatOneRankMeetsStopsAll) {
+/// A rank that cannot read its images takes part with none until all ranks know.
+TEST(BatchNormOnRanks, ABadImageOnOneRankStopsAll) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   std::string records = cifar_records(0, 62);
@@ -166,9 +166,10 @@ TEST(BatchNormOnRanks, ABadImageThatOneRankMeetsStopsAll) {
   EXPECT_THAT(ended.output, Not(HasSubstr("stall")));
 }
 
-/// What one image spoils reaches all ranks through the statistics; the one that brought it is told.
-/// It is spoilt when the first checkpoint is there: earlier, the pixels' deviation would allow it.
-TEST(BatchNormOnRanks, OfALossThatIsNoNumberTheSourceIsTold) {
+/// A bad image spoils all ranks through the statistics; the rank that read it is named. It is
+/// damaged after the first checkpoint: earlier, it would change the measured deviation of the
+/// pixels.
+TEST(BatchNormOnRanks, NamesTheSourceOfANonFiniteLoss) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   constexpr std::size_t images = 60;
@@ -207,9 +208,9 @@ TEST(BatchNormOnRanks, OfALossThatIsNoNumberTheSourceIsTold) {
                                      "the images hold such numbers already"));
 }
 
-/// Wherever it stands, in a normalisation most likely: the others end by the deadline of any other
-/// collective.
-TEST(BatchNormOnRanks, ARankThatIsGoneDoesNotHoldTheOthersForEver) {
+/// Wherever it is killed, most likely in a normalisation, the others end by the deadline of any
+/// other collective.
+TEST(BatchNormOnRanks, AKilledRankDoesNotBlockTheOthers) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   Json job = small_job();

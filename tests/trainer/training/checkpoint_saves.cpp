@@ -1,5 +1,5 @@
-// What durability_test.cpp records: saves that prune and replace, in a life of a run that begins
-// after a step. Notes the number of each save once it has returned.
+// The program that durability_test.cpp traces: an incarnation of a run that starts after a given
+// step, with saves that prune and replace. Prints the number of each completed save.
 
 #include <dlfcn.h>
 

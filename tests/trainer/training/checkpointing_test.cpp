@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using testing::Contains;
 using testing::HasSubstr;
 
-/// 7 steps an epoch; a checkpoint has two files of 247 kB.
+/// 7 steps per epoch; a checkpoint has two files of 247 kB.
 class CheckpointingTest : public testing::Test {
  protected:
   CheckpointingTest() { config_.epochs = 4; }
@@ -28,7 +28,7 @@ class CheckpointingTest : public testing::Test {
     for (const auto& event : events_of(folder_.path(), kind)) steps.push_back(event["step"]);
     return steps;
   }
-  /// Whatever happened: the newest one is sound, and only what is final is there.
+  /// In any case the newest checkpoint is valid and no temporary files remain.
   void expect_newest(std::int64_t step) const {
     const auto search = find_newest_checkpoint(folder_ / "checkpoints");
     ASSERT_TRUE(search.found);
@@ -43,7 +43,7 @@ class CheckpointingTest : public testing::Test {
   TrainConfig config_ = small_config("reference");
 };
 
-TEST_F(CheckpointingTest, EventsTellWhatTrainingWaitedForAndWhatWritingTook) {
+TEST_F(CheckpointingTest, EventsHaveTheBlockedAndTheTotalTime) {
   config_.checkpoint.mb_per_s = 2;
   auto trained = train_alone(config_, folder_.path());
   ASSERT_TRUE(trained) << trained.error().what;
@@ -59,7 +59,7 @@ TEST_F(CheckpointingTest, EventsTellWhatTrainingWaitedForAndWhatWritingTook) {
   expect_newest(28);
 }
 
-TEST_F(CheckpointingTest, AsynchronousOrNotTheBytesAreTheSame) {
+TEST_F(CheckpointingTest, AsynchronousWritesGiveTheSameBytes) {
   auto slow = config_;
   slow.checkpoint.mb_per_s = 0.5;
   slow.checkpoint.keep = config_.checkpoint.keep = 9;
@@ -86,7 +86,7 @@ TEST_F(CheckpointingTest, AFullDiskStopsTheTrainingWithTheErrorOfTheDisk) {
   expect_newest(7);
 }
 
-TEST_F(CheckpointingTest, OrTrainingGoesOnAndTriesAgain) {
+TEST_F(CheckpointingTest, OnErrorContinueTriesAgain) {
   config_.epochs = 1;
   ASSERT_TRUE(train_alone(config_, folder_.path()));
   config_.epochs = 6;
@@ -98,7 +98,7 @@ TEST_F(CheckpointingTest, OrTrainingGoesOnAndTriesAgain) {
   options.prepare = {.config = config_, .run_dir = folder_.path(), .threads = 1};
   options.prepare.warn = [&](std::string_view line) { warnings.emplace_back(line); };
   options.on_step = [&](const StepReport& step) {
-    if (step.step == 31) full.reset();  // someone makes room
+    if (step.step == 31) full.reset();  // space is available again
   };
   auto report = train(options, *communicator);
   ASSERT_TRUE(report);
@@ -106,11 +106,11 @@ TEST_F(CheckpointingTest, OrTrainingGoesOnAndTriesAgain) {
   EXPECT_EQ(steps_of("checkpoint_failed"), (std::vector<std::int64_t>{14, 21, 28}));
   EXPECT_EQ(steps_of("checkpoint"), (std::vector<std::int64_t>{7, 35, 42}));
   EXPECT_THAT(warnings, Contains(testing::ContainsRegex("checkpoint of step 14: cannot write .*; "
-                                                        "training goes on")));
+                                                        "training continues")));
   expect_newest(42);
 }
 
-TEST_F(CheckpointingTest, WithoutItsLastCheckpointATrainingHasFailedInAnyCase) {
+TEST_F(CheckpointingTest, WithoutItsLastCheckpointATrainingFails) {
   config_.epochs = 2;
   config_.checkpoint.stop_on_error = false;
   const SizeLimit full(150'000);
@@ -123,8 +123,9 @@ TEST_F(CheckpointingTest, WithoutItsLastCheckpointATrainingHasFailedInAnyCase) {
   EXPECT_TRUE(fs::is_empty(folder_ / "checkpoints"));
 }
 
-TEST_F(CheckpointingTest, OneThatWouldHaveToWaitLongIsLeftOut) {
-  config_.checkpoint.mb_per_s = 0.01;  // 50 s: longer than all steps, instrumented ones too
+TEST_F(CheckpointingTest, SkipsOneAfterWaitSeconds) {
+  config_.checkpoint.mb_per_s = 0.01;  // the write takes 50 s: longer than all steps, even with
+                                       // sanitizers
   config_.checkpoint.wait_seconds = 0;
   auto trained = train_alone(config_, folder_.path());
   ASSERT_TRUE(trained);
@@ -132,7 +133,7 @@ TEST_F(CheckpointingTest, OneThatWouldHaveToWaitLongIsLeftOut) {
   const auto left_out = events_of(folder_.path(), "checkpoint_failed");
   ASSERT_FALSE(left_out.empty());
   EXPECT_EQ(left_out[0]["step"], 14);
-  EXPECT_EQ(left_out[0]["why"], "left out: the one before is still being written after 0 s");
+  EXPECT_EQ(left_out[0]["why"], "skipped: the previous one is still being written after 0 s");
   EXPECT_EQ(steps_of("checkpoint").size() + left_out.size(), 4u);
   expect_newest(28);
 }
@@ -146,8 +147,8 @@ TEST_F(CheckpointingTest, AStopHasItsCheckpointWhateverTheRate) {
   expect_newest(10);
 }
 
-/// What was being written when the loss became no number is there, and told.
-TEST_F(CheckpointingTest, AFailureLeavesTheOneUnderWayWhole) {
+/// A write in progress when the loss becomes NaN is completed and reported.
+TEST_F(CheckpointingTest, AFailureCompletesTheOneInProgress) {
   config_.optimizer_options.lr = 0.05;
   config_.checkpoint = {.every_epochs = {}, .every_minutes = 1e-9, .mb_per_s = 0.1};
   auto communicator = *open_communicator("solo", RankEnv{});
@@ -173,7 +174,7 @@ TEST_F(CheckpointingTest, TheBestEpochIsSavedAndStays) {
     best = epoch["val_accuracy"];
     better.push_back(epoch["step"]);
   }
-  ASSERT_LT(better.size(), 8u) << "ten images are soon right, and equal is not better";
+  ASSERT_LT(better.size(), 8u) << "ten images are soon all correct, and a tie is not better";
   auto expected = better;
   if (better.back() != 56) expected.push_back(56);
   EXPECT_EQ(steps_of("checkpoint"), expected);
@@ -183,7 +184,7 @@ TEST_F(CheckpointingTest, TheBestEpochIsSavedAndStays) {
   EXPECT_THAT(trained->said,
               Contains(HasSubstr(fmt::format("best val_accuracy so far: {:.4f}", best))));
 
-  // A run that goes on knows it: this one stays, and no equal one is saved but the last.
+  // A resumed run knows it: the best one stays, and no equal one is saved but the last.
   config_.epochs = 10;
   ASSERT_TRUE(train_alone(config_, folder_.path()));
   if (best < 1) return;

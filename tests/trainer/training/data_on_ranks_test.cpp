@@ -1,10 +1,10 @@
-// What becomes of images must not depend on the number of ranks: real ranks under mpirun.
+// The treatment of images must not depend on the number of ranks: real ranks under mpirun.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "support/json.hpp"
 #include "tests/trainer/data/codecs/jpeg_bytes.hpp"
 #include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -13,7 +13,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -40,7 +39,7 @@ Curve train_on(int ranks, Json job, const std::filesystem::path& run_dir) {
   return curve;
 }
 
-/// 62 images, four of which have a label out of range; resized, moved and mirrored.
+/// 62 images, four with a label out of range; resized, cropped and mirrored.
 TEST(DataOnRanks, BadImagesCropsAndFlipsAreTheSameOnAnyNumberOfRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
@@ -71,7 +70,7 @@ TEST(DataOnRanks, BadImagesCropsAndFlipsAreTheSameOnAnyNumberOfRanks) {
   }
 }
 
-/// Two classes of 28x28 images in `folder`; `level`: how light the images are.
+/// Writes two classes of 28x28 images to `folder`; `level` is their brightness.
 void write_two_classes(const std::filesystem::path& folder, const std::string& first = "a",
                        const std::string& second = "b", int level = 8) {
   for (int i = 0; i < 30; ++i) {
@@ -81,7 +80,7 @@ void write_two_classes(const std::filesystem::path& folder, const std::string& f
   }
 }
 
-TEST(DataOnRanks, RanksThatSeeOtherDataAreToldWhatDiffers) {
+TEST(DataOnRanks, ReportsDifferentDataBetweenRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   write_two_classes(folder / "data");
@@ -116,9 +115,9 @@ TEST(DataOnRanks, RanksThatSeeOtherDataAreToldWhatDiffers) {
   }
 }
 
-/// Damaged when the first checkpoint is there: what is damaged earlier stops each rank by itself,
-/// while it measures the pixels.
-TEST(DataOnRanks, ABadImageThatOneRankMeetsStopsAll) {
+/// Damaged after the first checkpoint: earlier damage would stop each rank independently, while it
+/// measures the pixels.
+TEST(DataOnRanks, ABadImageOnOneRankStopsAll) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   for (const std::string bad : {"train/b/23.jpg", "val/a/28.jpg"}) {
@@ -140,7 +139,7 @@ TEST(DataOnRanks, ABadImageThatOneRankMeetsStopsAll) {
     EXPECT_EQ(ended.exit_code, 2) << ended.output;
     EXPECT_THAT(ended.output, HasSubstr("dltrain: error: "));
     EXPECT_THAT(ended.output, HasSubstr("dataset.on_bad: skip"));
-    EXPECT_THAT(ended.output, HasSubstr(bad + ": is no JPEG"));
+    EXPECT_THAT(ended.output, HasSubstr(bad + ": is not a JPEG"));
     EXPECT_THAT(ended.output, Not(HasSubstr("stall")));
     EXPECT_THAT(read_text(run_dir / "events.jsonl"), HasSubstr(R"("status":"failed")"));
   }

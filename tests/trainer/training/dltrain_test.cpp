@@ -1,12 +1,12 @@
-// The program as a whole, one rank.
+// The whole program on one rank.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/json.hpp"
 #include "tests/trainer/backends/usable_backends.hpp"
 #include "tests/trainer/data/datasets/idx_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
@@ -18,7 +18,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 const std::string dltrain = std::string(DLLAUNCH_BIN_DIR) + "/dltrain";
@@ -42,7 +41,7 @@ TEST(Dltrain, DescribesItselfWithoutARun) {
   const auto version = run_program({dltrain, "--version"});
   EXPECT_EQ(version.exit_code, 0);
   EXPECT_THAT(version.output, testing::ContainsRegex("^dltrain [0-9.]+\n$"));
-  // As a rank too: a launcher's variables must not make it start MPI.
+  // On a rank too: a launcher's variables must not make it start MPI.
   const auto schema = run_program(
       {"env", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=2", dltrain, "--describe"});
   EXPECT_EQ(schema.exit_code, 0);
@@ -149,8 +148,8 @@ TEST(Dltrain, MissingDataSaysHowToGetIt) {
   }
 }
 
-/// What a job file takes is all of stdout.
-TEST(Dltrain, MakesDataAndPrintsItsLineAlone) {
+/// stdout contains only the line for the job file.
+TEST(Dltrain, MakesDataAndPrintsOnlyItsLine) {
   const ScratchFolder folder;
   const std::string to = (folder / "made").string();
   const auto ended =
@@ -159,9 +158,9 @@ TEST(Dltrain, MakesDataAndPrintsItsLineAlone) {
   EXPECT_EQ(ended.output, "dataset: {kind: npy, path: " + to + ", classes: 2}\n");
 }
 
-/// The wall clock runs 100,000 times as fast as time: the training seems to take hours, goodput
-/// counts what it took.
-TEST(Dltrain, EventsTellTimeThatPassedWhateverTheWallClockDoes) {
+/// The wall clock runs 100,000 times too fast: the training seems to take hours, but goodput counts
+/// the actual time.
+TEST(Dltrain, EventTimesDoNotDependOnTheWallClock) {
   const std::string library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
   if (!fs::exists(library)) GTEST_SKIP() << "libfaketime is not installed";
   const ScratchFolder folder;
@@ -180,7 +179,7 @@ TEST(Dltrain, EventsTellTimeThatPassedWhateverTheWallClockDoes) {
   EXPECT_LE(times.back() - times.front(), took.count());
 }
 
-/// oneDNN's sums depend on how many threads share them, so the number is fixed.
+/// oneDNN's sums depend on the number of threads, so it is fixed.
 TEST(Dltrain, ResumesOnOneDnnToTheLastBitWithAFixedNumberOfThreads) {
   const auto works = [](const BackendEntry& entry) { return entry.name == "onednn"; };
   if (std::none_of(backends().begin(), backends().end(), works)) GTEST_SKIP() << "no oneDNN";
@@ -200,15 +199,15 @@ TEST(Dltrain, ResumesOnOneDnnToTheLastBitWithAFixedNumberOfThreads) {
             weights_at(folder / "whole", "step-00000021"));
 }
 
-TEST(Dltrain, ALackingDeviceEndsWithThree) {
+TEST(Dltrain, AMissingDeviceEndsWithThree) {
   const ScratchFolder folder;
   auto job = small_job();
   job["device"] = "hip";
   EXPECT_EQ(train_in(folder / "run", job).exit_code, 3);
 }
 
-/// oneDNN takes this process's CPU for an older one.
-TEST(Dltrain, BFloat16SaysWhatTheCpuLacks) {
+/// Makes oneDNN treat this CPU as an older one.
+TEST(Dltrain, BFloat16ReportsWhatTheCpuLacks) {
   const auto train_on = [](const std::string& instructions, const char* precision) {
     const ScratchFolder folder;
     auto job = small_job();

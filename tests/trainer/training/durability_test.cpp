@@ -1,4 +1,4 @@
-// Real saves of checkpoints, and a loss of power at every moment of them.
+// Real saves of checkpoints, with a power failure at every possible moment.
 
 #include <gtest/gtest.h>
 
@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What resuming finds in a state that a crash left.
+/// What a resume finds after a crash.
 struct Found {
   std::uint64_t save = 0;  // 0: no checkpoint
-  std::string unsound;     // a final name, and what is wrong with it
+  std::string unsound;     // a damaged directory with a final name, and the damage
 };
 
 Found resume_from(const FileTree& tree) {
@@ -40,8 +40,8 @@ Found resume_from(const FileTree& tree) {
   return result;
 }
 
-/// The calls of a life of a run that begins after step `begin` and finds what `folder` holds, and
-/// ends at the first save that fails. `fault`: which call does (failing_files.cpp).
+/// Returns the calls of an incarnation that starts after step `begin` with the content of `folder`
+/// and ends at the first failing save. `fault` selects the failing call (failing_files.cpp).
 std::vector<RecordedCall> record_saves(const std::string& folder, int begin,
                                        const std::string& fault = "") {
   const TemporaryFolder log;
@@ -66,7 +66,7 @@ std::string names_of(const FileTree& tree) {
 
 class Durability : public testing::Test {
  protected:
-  /// Thousands of small files: in memory where there is such a folder, away from a busy disk.
+  /// Uses /dev/shm if it exists: thousands of small files are slow on a busy disk.
   static void SetUpTestSuite() {
     if (access("/dev/shm", W_OK | X_OK) == 0) setenv("TMPDIR", "/dev/shm", 1);
   }
@@ -78,7 +78,7 @@ class Durability : public testing::Test {
   }
   std::size_t calls() const { return calls_.size(); }
   void record_first_life(const std::string& fault) {
-    // The folder of the run is there, for sure, before the first save.
+    // The run's folder is on disk before the first save.
     fs::remove_all(folder_);
     fs::create_directories(folder_ + "/run");
     calls_ = {{.kind = "mkdir", .path = "run"}, {.kind = "sync", .path = ""}};
@@ -86,7 +86,7 @@ class Durability : public testing::Test {
     calls_.insert(calls_.end(), saves.begin(), saves.end());
   }
 
-  /// Judges every state after more than `begin` of the calls.
+  /// Checks every state after more than `begin` of the calls.
   void expect_whole_checkpoints(std::size_t begin, std::size_t most = 256) {
     std::map<FileTree, Found> known;
     const auto judge = [&](const FileTree& tree, std::size_t made) {
@@ -97,18 +97,18 @@ class Durability : public testing::Test {
       const std::string where = " after call " + std::to_string(made) + ", " + last.kind + " " +
                                 last.path + " " + last.other + "\n" + names_of(tree);
       EXPECT_GE(found->second.save, returned(made)) << "a save that had returned is lost" << where;
-      EXPECT_EQ(found->second.unsound, "") << "an unsound checkpoint has a final name" << where;
+      EXPECT_EQ(found->second.unsound, "") << "a damaged checkpoint has a final name" << where;
     };
     const auto replayed = replay_crashes(calls_, most, judge);
     EXPECT_EQ(replayed.errors, std::vector<std::string>());
     EXPECT_EQ(replayed.end, read_tree(folder_)) << "a call was not recorded";
     std::cout << replayed.points << " moments, " << replayed.states << " states, " << known.size()
-              << " different ones judged; at " << replayed.sampled_points
+              << " distinct ones checked; at " << replayed.sampled_points
               << " moments a fixed seed chose " << most << " of more\n";
   }
 
-  /// The life that made the calls is killed after the first one that `is_last`, without a loss of
-  /// power, and another one goes on.
+  /// The incarnation that made the calls is killed after the first call that `is_last`, without a
+  /// power failure, and another one continues.
   void expect_whole_checkpoints_after_kill(
       const std::function<bool(const RecordedCall&)>& is_last) {
     const auto last = std::ranges::find_if(calls_, is_last);
@@ -124,7 +124,7 @@ class Durability : public testing::Test {
   }
 
  private:
-  /// The last save that had returned when `made` calls were made.
+  /// Returns the last save completed by the first `made` calls.
   std::uint64_t returned(std::size_t made) const {
     std::uint64_t save = 0;
     for (std::size_t i = 0; i < made; ++i) {
@@ -138,13 +138,13 @@ class Durability : public testing::Test {
   std::vector<RecordedCall> calls_;
 };
 
-TEST_F(Durability, EveryPowerLossLeavesWholeCheckpoints) {
+TEST_F(Durability, EveryPowerFailureLeavesValidCheckpoints) {
   expect_whole_checkpoints(0);
 }
 
-/// What a failed sync leaves open is not concluded: neither of two checkpoints is removed for the
-/// other's sake.
-TEST_F(Durability, AFolderThatCannotBeSyncedLosesNothing) {
+/// After a failed sync nothing is certain: neither of two checkpoints may be removed because of the
+/// other.
+TEST_F(Durability, AFailedSyncOfTheFolderLosesNothing) {
   const auto undisturbed = calls();
   int fewer = 0;
   for (int number = 1; number <= 16; ++number) {

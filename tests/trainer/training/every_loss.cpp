@@ -1,5 +1,5 @@
-// every_loss TRAIN.json OUT: trains as dltrain does, and rank 0 writes the loss of every step in
-// full precision. events.jsonl has at most ten a second.
+// every_loss TRAIN.json OUT: trains like dltrain, and rank 0 writes every step's loss in full
+// precision. events.jsonl has at most ten per second.
 #include <cstdio>
 #include <fstream>
 

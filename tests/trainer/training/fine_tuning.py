@@ -83,7 +83,7 @@ def write(path, classes):
     with torch.no_grad():
         network.bn1.weight.uniform_(0.5, 1.5)
         network.bn1.bias.uniform_(-0.5, 0.5)
-        for _ in range(5):  # statistics that are those of nothing else
+        for _ in range(5):  # unique statistics
             network(torch.randn(4, 3, 32, 32))
     tensors = network.state_dict()
     tensors["conv1.weight"] = tensors["conv1.weight"].half()
@@ -161,5 +161,5 @@ def follow(path, data, run):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # threads that spin for each other are slow among other tests
+    torch.set_num_threads(1)  # spinning threads are slow beside other tests
     {"write": write, "write_resnet": write_resnet, "follow": follow}[sys.argv[1]](*sys.argv[2:])

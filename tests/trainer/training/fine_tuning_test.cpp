@@ -1,11 +1,11 @@
-// Trainings that begin with weights PyTorch wrote, some of them frozen; and the way back.
+// Trainings that start from PyTorch's weights, some of them frozen, and the way back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "runtime/communicators/opening/communicators.hpp"
+#include "support/json.hpp"
 #include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
@@ -16,7 +16,6 @@
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
@@ -28,7 +27,7 @@ RunningProgram::Ended python(std::vector<std::string> arguments) {
   return run_program(arguments);
 }
 
-/// 24 images, all of them in each step, of a network that PyTorch has written before.
+/// A network written by PyTorch, trained on 24 images, all of them in each step.
 class FineTuning : public testing::Test {
  protected:
   void SetUp() override {
@@ -78,8 +77,8 @@ class FineTuning : public testing::Test {
   ScratchFolder folder_;
 };
 
-/// Frozen or not, the statistics of a normalisation move: as in PyTorch, to the same numbers.
-TEST_F(FineTuning, IsWhatPyTorchDoes) {
+/// Frozen or not, a normalisation's statistics move, to the same numbers as in PyTorch.
+TEST_F(FineTuning, MatchesPyTorch) {
   const auto ended = train_on(1, job(), "run");
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   const Json answer = follow("run");
@@ -112,7 +111,7 @@ TEST_F(FineTuning, FrozenWeightsKeepTheirBitsOnAnyRanks) {
             weights_at(folder_ / "run1-sharded", last_step));
 }
 
-TEST_F(FineTuning, GoesOnFromItsOwnCheckpoint) {
+TEST_F(FineTuning, ResumesFromItsOwnCheckpoint) {
   ASSERT_EQ(train_on(1, job(), "whole").exit_code, 0);
   Json stopped = job();
   stopped["max_steps"] = 2;
@@ -123,7 +122,7 @@ TEST_F(FineTuning, GoesOnFromItsOwnCheckpoint) {
   EXPECT_EQ(weights_at(folder_ / "stopped", last_step), weights_at(folder_ / "whole", last_step));
 }
 
-TEST_F(FineTuning, AnotherClassifierBeginsAnew) {
+TEST_F(FineTuning, AnotherClassifierStartsFromTheSeed) {
   ASSERT_EQ(python({"write", file(), "7"}).exit_code, 0);
   const auto refused = train_on(1, job(), "refused");
   EXPECT_EQ(refused.exit_code, 1);
@@ -136,8 +135,8 @@ TEST_F(FineTuning, AnotherClassifierBeginsAnew) {
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
 }
 
-/// A whole resnet50: every tensor of the session is the file's, widened.
-TEST_F(FineTuning, ResNet50InHalfPrecisionIsReadAsItIs) {
+/// A whole resnet50: every tensor of the session equals the file's, widened.
+TEST_F(FineTuning, ReadsResNet50InHalfPrecision) {
   ASSERT_EQ(python({"write_resnet", file()}).exit_code, 0);
   TrainConfig config = small_config("auto");
   config.model = "resnet50";

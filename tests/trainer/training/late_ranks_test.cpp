@@ -1,13 +1,13 @@
-// The real trainer on two real ranks, one of which the machine holds up.
+// The trainer on two real ranks, one of which is slowed down.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <atomic>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "support/json.hpp"
 #include "tests/trainer/training/process_of_rank.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
@@ -16,7 +16,6 @@ namespace dllaunch {
 namespace {
 
 using namespace std::chrono_literals;
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 Json job_of(int epochs) {
@@ -27,7 +26,7 @@ Json job_of(int epochs) {
   return job;
 }
 
-TEST(LateRanksOfDltrain, OneThatIsHeldUpIsNamed) {
+TEST(LateRanksOfDltrain, NamesADelayedRank) {
   if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const auto config = (folder / "train.json").string();
@@ -35,8 +34,8 @@ TEST(LateRanksOfDltrain, OneThatIsHeldUpIsNamed) {
   RunningProgram ranks(
       on_ranks(2, {"env", "OMP_NUM_THREADS=1", std::string(DLLAUNCH_BIN_DIR) + "/dltrain",
                    "--config", config}));
-  // Three quarters of the time rank 1 does not run, wherever it is: more than what other programs
-  // on the machine take from rank 0.
+  // Rank 1 is stopped three quarters of the time: more than other programs on the machine take from
+  // rank 0.
   std::atomic<bool> over{false};
   std::thread holding([&] {
     pid_t held = 0;

@@ -1,4 +1,4 @@
-// On real ranks: what several count is what one counts, to the last image.
+// Counts over several ranks equal those of one, exactly.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -60,7 +60,7 @@ TEST_F(MetricsOnRanks, AddUpExactly) {
 
 TEST_F(MetricsOnRanks, ValidateEachImageOnce) {
   auto config = small_config("reference");
-  config.data.images = 470;  // 47 to validate on: uneven shares, batches that are not full
+  config.data.images = 470;  // 47 for validation: uneven shares and partial batches
   config.data.classes = 7;
   const ScratchFolder folder;
   const PrepareOptions options{.config = config, .run_dir = folder.path(), .threads = 1};
@@ -80,9 +80,9 @@ TEST_F(MetricsOnRanks, ValidateEachImageOnce) {
   EXPECT_NEAR(several->loss, one->loss, 1e-12);
 }
 
-TEST_F(MetricsOnRanks, ValidateSetsAndNumbersAsOneDoes) {
+TEST_F(MetricsOnRanks, ValidateSetsAndNumbersLikeOneRank) {
   for (const TargetKind kind : {TargetKind::class_set, TargetKind::values}) {
-    const ScratchFolder folder;  // each rank its own files, with the same bytes
+    const ScratchFolder folder;  // each rank has its own files with the same content
     write_targets_set(folder / "data", kind);
     auto config = small_config("reference");
     config.dataset = "npy";

@@ -1,18 +1,16 @@
-// Whole programs on real ranks with optimisers of more than a momentum: 20 losses against those of
-// one rank. DLLAUNCH_TEST_FULL=1 takes every optimiser.
+// Whole programs on real ranks with every kind of optimiser state: 20 losses compared with one
+// rank's. DLLAUNCH_TEST_FULL=1 runs every optimiser.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::vector<double> every_loss(const Json& job, const std::filesystem::path& folder, int ranks) {
   write_text(folder / "train.json", job.dump());
@@ -35,7 +33,7 @@ std::vector<double> losses_of(std::string_view optimizer, int ranks, bool shard)
     "runtime": {"bucket_mb": 0.05}, "checkpoint": {"every_epochs": null}})");
   job["batch_size"] = 24 / ranks;
   job["optimizer"] = {{"name", optimizer}, {"shard", shard}, {"weight_decay", 0.001}};
-  // Far from zero, so that a rounding of the gradient does not turn a step round.
+  // Far from zero, so that rounding cannot flip the sign of a step.
   if (find_optimizer(optimizer)->defaults.lr < 0.1) job["optimizer"]["lr"] = 0.002;
   if (optimizer == "lars") job["optimizer"].update({{"lr", 0.3}, {"trust_coefficient", 0.02}});
   if (optimizer != "sgd" && optimizer != "lars") job["optimizer"]["eps"] = 1e-3;
@@ -50,7 +48,7 @@ TEST(OptimizersOnRanks, GiveTheLossesOfOneRank) {
     if (!full && entry.name != "adamw" && entry.name != "lars" && entry.name != "lamb") continue;
     const auto expected = losses_of(entry.name, 1, false);
     ASSERT_EQ(expected.size(), 20u);
-    EXPECT_LT(expected[18], expected[0]) << entry.name;  // the last one is of one image
+    EXPECT_LT(expected[18], expected[0]) << entry.name;  // the last one has only one image
     for (const auto& [ranks, shard] : {std::pair(2, false), {3, true}}) {
       const auto losses = losses_of(entry.name, ranks, shard);
       ASSERT_EQ(losses.size(), expected.size()) << entry.name;
@@ -62,8 +60,8 @@ TEST(OptimizersOnRanks, GiveTheLossesOfOneRank) {
   }
 }
 
-/// Linear scaling and its warm-up, from the base rate: eight ranks take the steps of one rank that
-/// has eight times the batch and is told eight times the rate.
+/// Linear scaling with warm-up from the base rate: eight ranks take the same steps as one rank with
+/// eight times the batch and rate.
 TEST(OptimizersOnRanks, EightAtAScaledRateTakeTheStepsOfOneLargeBatch) {
   if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
   Json job = Json::parse(R"({
@@ -88,8 +86,8 @@ TEST(OptimizersOnRanks, EightAtAScaledRateTakeTheStepsOfOneLargeBatch) {
   }
 }
 
-/// Goes on from one rank's checkpoint at another rate: every rank knows the rate before.
-TEST(OptimizersOnRanks, AllCorrectTheMomentumForTheRateBeforeTheResume) {
+/// Resumes one rank's checkpoint at another rate: every rank knows the previous rate.
+TEST(OptimizersOnRanks, AllCorrectTheMomentumAfterAResumeAtAnotherRate) {
   if (run_program({"mpirun", "--version"}).exit_code != 0) GTEST_SKIP() << "no mpirun";
   std::vector<double> of_one;
   for (const int ranks : {1, 2}) {

@@ -24,7 +24,7 @@ std::unique_ptr<Communicator> alone() {
 
 Result<Session> prepare_small(const TrainConfig& config, const std::filesystem::path& run_dir,
                               std::vector<std::string>* warnings = nullptr) {
-  static std::vector<std::unique_ptr<Communicator>> kept;  // sessions keep its memory
+  static std::vector<std::unique_ptr<Communicator>> kept;  // sessions use its memory
   kept.push_back(alone());
   const auto warn = [warnings](std::string_view line) {
     if (warnings != nullptr) warnings->emplace_back(line);
@@ -37,7 +37,7 @@ Result<Session> prepare_small(const TrainConfig& config, const std::filesystem::
                  *kept.back());
 }
 
-TEST(Session, TakesTheFirstBackendThatCan) {
+TEST(Session, UsesTheFirstSuitableBackend) {
   const ScratchFolder folder;
   auto config = small_config("auto");
   auto session = prepare_small(config, folder.path());
@@ -49,11 +49,11 @@ TEST(Session, TakesTheFirstBackendThatCan) {
   EXPECT_THAT(exact->backend, testing::StartsWith("reference"));
 }
 
-TEST(Session, SaysWhyAFasterBackendIsPassedOver) {
+TEST(Session, ReportsWhyAFasterBackendIsNotUsed) {
   if (usable_backends().size() < 2) GTEST_SKIP() << "this build has one backend";
   const ScratchFolder folder;
   auto config = small_config("auto");
-  config.precision = Precision::fp64;  // on reference alone
+  config.precision = Precision::fp64;  // reference only
   std::vector<std::string> said;
   auto communicator = open_communicator("solo", RankEnv{});
   const auto session = prepare({.config = config,
@@ -67,7 +67,7 @@ TEST(Session, SaysWhyAFasterBackendIsPassedOver) {
   EXPECT_NE(said[0].find("reference"), std::string::npos) << said[0];
 }
 
-TEST(Session, SaysWhenNoBackendServesTheDevice) {
+TEST(Session, ReportsThatNoBackendServesTheDevice) {
   const ScratchFolder folder;
   auto config = small_config("auto");
   config.device = "hip";
@@ -136,7 +136,7 @@ TEST_F(Resuming, ADamagedOneIsNamedAndThePreviousOneUsed) {
               HasSubstr("refused " + newest.string() + ": model.safetensors is truncated: 1000"));
 }
 
-/// Permissions for `nobody`, who is the process where a test asks for that: root passes them all.
+/// Gives permissions to `nobody`, the user of tests about permissions: root bypasses them.
 void give_to_all(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   fs::permissions(folder, fs::perms::all);
@@ -144,8 +144,8 @@ void give_to_all(const std::filesystem::path& folder) {
     fs::permissions(entry.path(), fs::perms::all);
 }
 
-/// It may be sound, and it is the newest: to begin anew, or with an older one, would lose it.
-TEST_F(Resuming, ACheckpointThatCannotBeReadIsNotPassedOver) {
+/// It may be valid, and it is the newest: starting anew or from an older one would lose it.
+TEST_F(Resuming, AnUnreadableCheckpointIsNotSkipped) {
   give_to_all(folder_.path());
   const auto newest = run_dir() / "checkpoints" / "step-00000014";
   const auto was = std::filesystem::perms::all;
@@ -154,7 +154,7 @@ TEST_F(Resuming, ACheckpointThatCannotBeReadIsNotPassedOver) {
       {newest / "state.json", none},
       {newest / "model.safetensors", none},
       {newest, none},
-      // What is in it can be entered and not listed.
+      // The folder can be entered but not listed.
       {run_dir() / "checkpoints",
        std::filesystem::perms::owner_write | std::filesystem::perms::owner_exec}};
   for (const auto& [path, mode] : closed) {
@@ -175,7 +175,7 @@ TEST_F(Resuming, ACheckpointThatCannotBeReadIsNotPassedOver) {
   }
 }
 
-TEST_F(Resuming, ACheckpointThatCannotBeReadForAMomentIsWaitedFor) {
+TEST_F(Resuming, WaitsForATemporarilyUnreadableCheckpoint) {
   give_to_all(folder_.path());
   const auto file = run_dir() / "checkpoints" / "step-00000014" / "state.json";
   std::filesystem::permissions(file, std::filesystem::perms::none);
@@ -185,7 +185,7 @@ TEST_F(Resuming, ACheckpointThatCannotBeReadForAMomentIsWaitedFor) {
     static std::vector<std::unique_ptr<Communicator>> kept;
     kept.push_back(alone());
     bool mended = false;
-    // The warning that it waits is the moment at which the file system comes back.
+    // The file system comes back when the warning about waiting is logged.
     const auto warn = [&](std::string_view) {
       if (geteuid() == 65534 && seteuid(0) != 0) return;
       std::filesystem::permissions(file, std::filesystem::perms::all);
@@ -204,13 +204,13 @@ TEST_F(Resuming, ACheckpointThatCannotBeReadForAMomentIsWaitedFor) {
   EXPECT_EQ(session->position.step, 14);
 }
 
-TEST_F(Resuming, WhereNoneIsSoundNothingBeginsAnewUnasked) {
+TEST_F(Resuming, WithOnlyDamagedOnesItDoesNotStartAnew) {
   for (const char* step : {"step-00000007", "step-00000014"})
     std::filesystem::resize_file(run_dir() / "checkpoints" / step / "model.safetensors", 1000);
   auto session = prepare_small(config_, run_dir());
   ASSERT_FALSE(session);
   EXPECT_EQ(session.error().kind, ErrorKind::bad_request);
-  for (const char* words : {"none of the run's checkpoints is sound", "step-00000014: model",
+  for (const char* words : {"none of the run's checkpoints is valid", "step-00000014: model",
                             "step-00000007: model.safetensors is truncated: 1000 of"})
     EXPECT_THAT(session.error().what, HasSubstr(words));
   EXPECT_THAT(session.error().hint, HasSubstr("resume: none"));
@@ -220,7 +220,7 @@ TEST_F(Resuming, WhereNoneIsSoundNothingBeginsAnewUnasked) {
   EXPECT_EQ(list_checkpoints(run_dir() / "checkpoints.1").size(), 2u) << "kept aside";
 }
 
-/// Neither is read: their sizes are enough to pass them over.
+/// Neither is read: their sizes suffice to reject them.
 TEST_F(Resuming, FilesOfAbsurdSizesAreNotRead) {
   const auto newest = run_dir() / "checkpoints" / "step-00000014";
   const auto expect_refused = [&](const std::string& why) {
@@ -247,10 +247,10 @@ TEST_F(Resuming, APathIsARunItsCheckpointsOrOneStep) {
   config_.resume = (folder_ / "absent").string();
   auto session = prepare_small(config_, folder_ / "new");
   ASSERT_FALSE(session);
-  EXPECT_EQ(session.error().what, "resume: " + config_.resume + " holds no sound checkpoint");
+  EXPECT_EQ(session.error().what, "resume: " + config_.resume + " has no valid checkpoint");
 }
 
-TEST_F(Resuming, ARestartedRunPrefersItsOwnStateToThePathItOnceBeganFrom) {
+TEST_F(Resuming, ARestartedRunPrefersItsOwnCheckpoints) {
   config_.resume = (run_dir() / "checkpoints" / "step-00000007").string();
   config_.epochs = 2;
   ASSERT_TRUE(train_alone(config_, folder_ / "second"));
@@ -259,7 +259,7 @@ TEST_F(Resuming, ARestartedRunPrefersItsOwnStateToThePathItOnceBeganFrom) {
   EXPECT_EQ(session->resumed_from, folder_ / "second" / "checkpoints" / "step-00000014");
 }
 
-TEST_F(Resuming, NoneBeginsAnewAndLosesNothing) {
+TEST_F(Resuming, NoneStartsAnewAndKeepsOldCheckpoints) {
   config_.resume = "none";
   auto session = prepare_small(config_, run_dir());
   ASSERT_TRUE(session);
@@ -292,7 +292,7 @@ TEST_F(Resuming, LeftoversAreRemoved) {
   EXPECT_FALSE(std::filesystem::exists(run_dir() / "checkpoints" / ".tmp-step-00000021"));
 }
 
-TEST(Session, ASnapshotIsTheSession) {
+TEST(Session, ASnapshotHasTheSessionsState) {
   const ScratchFolder folder;
   auto session = prepare_small(small_config("reference"), folder.path());
   ASSERT_TRUE(session);

@@ -1,4 +1,4 @@
-// Ranks under a real mpirun, found by what /proc says of them.
+// Finds the processes of ranks under a real mpirun through /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 
 namespace dllaunch {
 
-/// The process of a rank that was started with this configuration; 0: none yet.
+/// Returns the process of a rank started with this configuration; 0: none yet.
 inline pid_t process_of_rank(const std::string& config, const std::string& rank) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const auto name = entry.path().filename().string();

@@ -1,19 +1,18 @@
-// What must not depend on the number of ranks, on real ranks under mpirun.
+// Results that must not depend on the number of ranks, on real ranks under mpirun.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "runtime/rank/run_ownership.hpp"
+#include "support/json.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
@@ -64,14 +63,14 @@ TEST(Ranks, OneTwoAndFourGiveTheSameLosses) {
   }
 }
 
-/// The global batch stays; so the images of each step do, whoever computes them.
-TEST(Ranks, ARunGoesOnAtAnotherNumberOfRanks) {
+/// The global batch stays the same, and so do the images of each step.
+TEST(Ranks, ARunContinuesOnAnotherNumberOfRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const Curve whole = losses_on(1, small_job(), folder / "whole");
   std::vector<double> losses;
   auto job = small_job();
-  // Of 5 steps an epoch: within the first, the second and the fourth.
+  // With 5 steps per epoch: within the first, the second and the fourth.
   for (const auto& [ranks, until] : {std::pair(2, 3), {4, 8}, {1, 17}, {3, 20}}) {
     job["max_steps"] = until;
     const Curve part = losses_on(ranks, job, folder / "parts");
@@ -83,13 +82,13 @@ TEST(Ranks, ARunGoesOnAtAnotherNumberOfRanks) {
   }
 }
 
-/// One rank writes the reports, and the counts in them are of all ranks' images.
-TEST(Ranks, ReportsAreThoseOfOneRankWhateverTheirNumber) {
+/// One rank writes the reports, with counts over all ranks' images.
+TEST(Ranks, ReportsDoNotDependOnTheNumberOfRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
   job["max_steps"] = 10;
-  job["dataset"]["images"] = 470;  // 47 to validate on
+  job["dataset"]["images"] = 470;  // 47 for validation
   losses_on(1, job, folder / "1");
   const std::string confusion = read_text(folder / "1" / "confusion.csv");
   EXPECT_THAT(confusion, HasSubstr("class 9"));
@@ -104,7 +103,7 @@ TEST(Ranks, ReportsAreThoseOfOneRankWhateverTheirNumber) {
   }
 }
 
-TEST(Ranks, AccumulatingOnTwoEqualsAsManyAsFour) {
+TEST(Ranks, AccumulatingOnTwoEqualsFour) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
@@ -140,7 +139,7 @@ TEST(Ranks, BadDataEndsAllWithOneMessageAndNoCheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(folder / "run" / "events.jsonl"));
 }
 
-TEST(Ranks, ABadConfigurationIsSaidOnce) {
+TEST(Ranks, ABadConfigurationIsReportedOnce) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   write_text(folder / "train.json", R"({"model": "lenet", "epocs": 1})");
@@ -152,8 +151,8 @@ TEST(Ranks, ABadConfigurationIsSaidOnce) {
   EXPECT_EQ(ended.output.find("dltrain: error: ", first + 1), std::string::npos) << ended.output;
 }
 
-/// SIGUSR2 reaches every rank through mpirun, at different steps; they stop at the same one.
-TEST(Ranks, StopOnRequestAndResumeAtTheSameBit) {
+/// SIGUSR2 reaches every rank through mpirun at different steps; all stop at the same one.
+TEST(Ranks, StopOnRequestAndResumeBitForBit) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
@@ -189,8 +188,9 @@ TEST(Ranks, StopOnRequestAndResumeAtTheSameBit) {
             weights_at(folder / "whole", "step-00000150"));
 }
 
-/// A job that runs twice at once: the earlier life works on when the later one begins.
-TEST(Ranks, OfTwoLivesAtOnceTheEarlierStopsAndTheLaterComesToTheSameBits) {
+/// A job that runs twice at once: the earlier incarnation is still running when the later one
+/// starts.
+TEST(Ranks, OfTwoIncarnationsTheEarlierStopsAndTheLaterIsBitExact) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
@@ -237,7 +237,7 @@ TEST(Ranks, OfTwoLivesAtOnceTheEarlierStopsAndTheLaterComesToTheSameBits) {
   const auto finished = second.wait();
   EXPECT_EQ(finished.exit_code, 0) << finished.output;
   EXPECT_EQ(weights_at(run, "step-00000250"), weights_at(folder / "whole", "step-00000250"));
-  // The earlier one asks once a second, and its last words are none.
+  // The earlier one checks once a second, and writes nothing at its end.
   std::int64_t earlier = 0;
   std::istringstream lines(read_text(run / "events.jsonl"));
   for (std::string text; std::getline(lines, text);) {
@@ -255,7 +255,7 @@ TEST(Ranks, OfTwoLivesAtOnceTheEarlierStopsAndTheLaterComesToTheSameBits) {
   }
 }
 
-TEST(Ranks, AGenerationThatIsNoneIsAnErrorOfWhoeverSetIt) {
+TEST(Ranks, AnInvalidGenerationIsAnError) {
   const ScratchFolder folder;
   write_text(folder / "train.json", small_job().dump());
   const auto ended = run_program({"env", "DLLAUNCH_GENERATION=0x3", bin + "/dltrain", "--config",
@@ -264,7 +264,7 @@ TEST(Ranks, AGenerationThatIsNoneIsAnErrorOfWhoeverSetIt) {
   EXPECT_THAT(ended.output, HasSubstr("DLLAUNCH_GENERATION is \"0x3\", not a whole number from 1"));
 }
 
-TEST(Ranks, ALossThatIsNoNumberNamesItsRank) {
+TEST(Ranks, ANonFiniteLossNamesItsRank) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   auto job = small_job();
@@ -278,8 +278,8 @@ TEST(Ranks, ALossThatIsNoNumberNamesItsRank) {
   EXPECT_EQ(events_of(folder.path(), "end").at(0)["status"], "failed");
 }
 
-/// As where one of the nodes has lost its GPU, and `auto` takes the CPU there.
-TEST(Ranks, ThatComputeOtherwiseAreToldSo) {
+/// As on a node that has lost its GPU, where `auto` falls back to the CPU.
+TEST(Ranks, WithDifferentBackendsAreReported) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const auto rank_with = [&](const std::string& backend) {
@@ -316,9 +316,9 @@ TEST(Ranks, AgreeOnWhatAutoFinds) {
       run_program(on_ranks(2, {bin + "/dltrain", "--config", (folder / "train.json").string()}));
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   const auto chosen = Json::parse(read_text(folder / "choices.json"));
-  EXPECT_EQ(chosen["batch_size"], 32);  // of 55 images a rank
+  EXPECT_EQ(chosen["batch_size"], 32);  // of 55 images per rank
   EXPECT_EQ(events_of(folder.path(), "start").at(0)["global_batch"], 64);
-  // The schedule doubles what was found for both, halved.
+  // The schedule doubles the rate, which is half of the rate found for both.
   const double lr = chosen["optimizer.lr"];
   EXPECT_DOUBLE_EQ(events_of(folder.path(), "step").back()["lr"].get<double>(), 2 * lr);
 }

@@ -1,5 +1,5 @@
 // Overlap, compression, gradient lag and sharding in all combinations on real ranks: 20 losses
-// against those of one rank. DLLAUNCH_TEST_FULL=1 runs every cell.
+// compared with one rank's. DLLAUNCH_TEST_FULL=1 runs every cell.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,16 +8,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "support/json.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
@@ -36,7 +34,7 @@ struct Cell {
   }
 };
 
-/// 97 images in steps of 24: the last of an epoch has one, so all ranks but one come with none.
+/// 97 images in steps of 24: the last of an epoch has one image, so all ranks but one have none.
 Json job_of(const Cell& cell) {
   Json job = Json::parse(R"({
     "model": "lenet", "backend": "reference", "max_steps": 20, "epochs": 9,
@@ -55,7 +53,7 @@ Json job_of(const Cell& cell) {
 
 struct Outcome {
   std::vector<double> losses;
-  std::string weights;  // both tensor files at the end
+  std::string weights;  // both tensor files, at the end
 };
 
 Outcome outcome_of(const Cell& cell) {
@@ -72,7 +70,8 @@ Outcome outcome_of(const Cell& cell) {
   return outcome;
 }
 
-/// Of a loss. Sums in fp32 come in another order; halves round each gradient to 11 or 8 bits.
+/// Relative tolerance of a loss. In fp32 only the order of sums differs; halves round each gradient
+/// to 11 or 8 bits.
 double tolerance(const Cell& cell) {
   if (cell.ranks == 1 || cell.compression == "none") return 1e-4;
   return cell.compression == "fp16" ? 1e-3 : 5e-3;
@@ -87,7 +86,7 @@ double worst_difference(const std::vector<double>& got, const std::vector<double
 }
 
 std::vector<Cell> cells() {
-  // Every option alone and all together, an uneven number of ranks, and pairs of one arithmetic.
+  // Each option alone, all together, an odd number of ranks, and pairs with the same arithmetic.
   std::vector<Cell> some = {
       {.ranks = 2, .shard = true},
       {.ranks = 2, .overlap = false},
@@ -116,15 +115,17 @@ std::vector<Cell> cells() {
   return all;
 }
 
-TEST(ReducerMatrix, TwentyLossesAreThoseOfOneRank) {
+TEST(ReducerMatrix, TwentyLossesEqualThoseOfOneRank) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const std::map<int, Outcome> one_rank = {{0, outcome_of({})}, {1, outcome_of({.lag = 1})}};
   ASSERT_EQ(one_rank.at(0).losses.size(), 20u);
   EXPECT_LT(one_rank.at(0).losses.back(), one_rank.at(0).losses.front());
   EXPECT_LT(one_rank.at(1).losses[18], one_rank.at(1).losses.front());
   EXPECT_EQ(one_rank.at(1).losses[0], one_rank.at(0).losses[0]);
-  EXPECT_EQ(one_rank.at(1).losses[1] == one_rank.at(0).losses[1], false) << "lag lags";
-  // What changes no arithmetic gives the same bits: (ranks, compression, lag, accumulate).
+  EXPECT_EQ(one_rank.at(1).losses[1] == one_rank.at(0).losses[1], false)
+      << "gradient lag has no effect";
+  // Options that do not change the arithmetic give the same bits: (ranks, compression, lag,
+  // accumulate).
   std::map<std::tuple<int, std::string, int, int>, Outcome> of_arithmetic;
   int compared = 0;
   double worst_halves = 0;
@@ -144,8 +145,8 @@ TEST(ReducerMatrix, TwentyLossesAreThoseOfOneRank) {
   fmt::print("largest difference of a loss: {:.2g} with 16-bit gradients\n", worst_halves);
 }
 
-/// The first gradient is applied before the end though it came late; and with the rate of its own
-/// step, which a warm-up makes another than the next one's.
+/// The first gradient arrives late but is applied before the end, with the rate of its own step.
+/// With a warm-up that differs from the next step's.
 TEST(ReducerMatrix, ALateGradientIsAppliedOnceWithItsOwnRate) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const auto weights_after = [](int lag, int steps, double lr) {
@@ -163,13 +164,14 @@ TEST(ReducerMatrix, ALateGradientIsAppliedOnceWithItsOwnRate) {
   };
   const std::string once = weights_after(0, 1, 0.02);
   EXPECT_TRUE(weights_after(1, 1, 0.02) == once) << "lost, or applied twice";
-  EXPECT_FALSE(weights_after(1, 1, 0.03) == once) << "the rate says nothing";
-  // Of two steps the second gradient, of the first weights still, is applied last.
-  EXPECT_FALSE(weights_after(1, 2, 0.02) == weights_after(0, 2, 0.02)) << "lag lags";
+  EXPECT_FALSE(weights_after(1, 1, 0.03) == once) << "the rate has no effect";
+  // Of two steps, the second gradient, computed from the initial weights, is applied last.
+  EXPECT_FALSE(weights_after(1, 2, 0.02) == weights_after(0, 2, 0.02))
+      << "gradient lag has no effect";
 }
 
-/// Sharded or not, on as many ranks as one likes: a checkpoint is a checkpoint.
-TEST(ReducerMatrix, CheckpointsGoFromShardedToWholeAndToOtherNumbersOfRanks) {
+/// Checkpoints do not depend on sharding or the number of ranks.
+TEST(ReducerMatrix, CheckpointsDoNotDependOnShardingOrRanks) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
   const auto train = [&](const std::string& run, Cell cell, int max_steps, double momentum) {
@@ -182,21 +184,21 @@ TEST(ReducerMatrix, CheckpointsGoFromShardedToWholeAndToOtherNumbersOfRanks) {
     const auto ended = run_program(cell.ranks == 1 ? command : on_ranks(cell.ranks, command));
     EXPECT_EQ(ended.exit_code, 0) << ended.output;
   };
-  // On two ranks, to the last bit: whole, and in parts that are sharded, whole, sharded.
+  // On two ranks, bit for bit: in one go, and in parts that are sharded, whole, sharded.
   train("whole", {.ranks = 2}, 9, 0.9);
   train("parts", {.ranks = 2, .shard = true}, 3, 0.9);
   train("parts", {.ranks = 2}, 6, 0.9);
   train("parts", {.ranks = 2, .compression = "none", .shard = true}, 9, 0.9);
   EXPECT_TRUE(weights_at(folder / "parts", "step-00000009") ==
               weights_at(folder / "whole", "step-00000009"));
-  // On other numbers of ranks nothing is refused.
+  // Other numbers of ranks are accepted.
   train("parts", {.ranks = 3, .shard = true}, 11, 0.9);
   train("parts", {.ranks = 1, .shard = true}, 13, 0.9);
   train("parts", {.ranks = 4, .lag = 1, .shard = true}, 15, 0.9);
   EXPECT_EQ(events_of(folder / "parts", "restart").size(), 5u);
 }
 
-/// Late gradients are applied before a checkpoint: what goes on from it is what would have gone on.
+/// Late gradients are applied before a checkpoint: a resumed run continues identically.
 TEST(ReducerMatrix, LateGradientsAreInTheCheckpoint) {
   if (!have_mpirun()) GTEST_SKIP() << "no mpirun";
   const ScratchFolder folder;
@@ -210,7 +212,7 @@ TEST(ReducerMatrix, LateGradientsAreInTheCheckpoint) {
     EXPECT_EQ(ended.exit_code, 0) << ended.output;
   };
   train("whole", 15);
-  train("parts", 5);  // the end of the first epoch, where the whole run saved too
+  train("parts", 5);  // the end of the first epoch, where the uninterrupted run saved too
   train("parts", 15);
   for (const char* step : {"step-00000005", "step-00000010", "step-00000015"}) {
     EXPECT_TRUE(weights_at(folder / "parts", step) == weights_at(folder / "whole", step)) << step;

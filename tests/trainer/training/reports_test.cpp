@@ -27,7 +27,7 @@ std::vector<std::vector<std::string>> rows_of(const std::filesystem::path& file)
   return rows;
 }
 
-/// What of the rows does not depend on time.
+/// Returns the columns of a row that do not depend on time.
 std::vector<std::string> steady(const std::vector<std::string>& row) {
   return {row.begin(), row.end() - 2};
 }
@@ -61,7 +61,7 @@ TEST(Reports, ATableHasTheNumbersOfTheEpochEvents) {
   EXPECT_EQ(events[2]["lr"], 0.02);
 }
 
-TEST(Reports, AResumedRunHasTheTableOfOneThatNeverStopped) {
+TEST(Reports, AResumedRunHasTheTableOfAnUninterruptedOne) {
   const auto config = small_config("reference");
   const ScratchFolder folder;
   ASSERT_TRUE(train_alone(config, folder / "whole"));
@@ -74,16 +74,18 @@ TEST(Reports, AResumedRunHasTheTableOfOneThatNeverStopped) {
     ASSERT_EQ(parts.size(), whole.size());
     for (std::size_t i = 0; i < whole.size(); ++i) {
       auto expected = steady(whole[i]);
-      if (stop_after == 7 && i == 1) expected[11] = "NA";  // lr: the resume found the epoch done
+      if (stop_after == 7 && i == 1)
+        expected[11] = "NA";  // lr: the resume found the epoch
+                              // complete
       EXPECT_EQ(steady(parts[i]), expected);
     }
   }
 }
 
-TEST(Reports, EpochsThatARestartRepeatsHaveOneRow) {
+TEST(Reports, RepeatedEpochsHaveOneRow) {
   auto config = small_config("reference");
   config.epochs = 3;
-  config.checkpoint.every_epochs = 9;  // so the end has the only one
+  config.checkpoint.every_epochs = 9;  // so the only one is at the end
   const ScratchFolder folder;
   ASSERT_TRUE(train_alone(config, folder.path()));
   const auto before = rows_of(folder / "metrics.csv");
@@ -92,7 +94,7 @@ TEST(Reports, EpochsThatARestartRepeatsHaveOneRow) {
   const auto after = rows_of(folder / "metrics.csv");
   ASSERT_EQ(after.size(), 4u);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(steady(after[i]), steady(before[i]));
-  EXPECT_EQ(events_of(folder.path(), "epoch").size(), 6u);  // they tell all that happened
+  EXPECT_EQ(events_of(folder.path(), "epoch").size(), 6u);  // events record all that happened
 }
 
 TEST(Reports, TheLatestValidationLeavesTablesOfClasses) {
@@ -138,7 +140,7 @@ std::vector<std::filesystem::path> event_files(const std::filesystem::path& run_
   return files;
 }
 
-/// Histograms in an event file: tags and how often.
+/// Returns the number of histograms in an event file, by tag.
 std::map<std::string, int> histograms_in(const std::filesystem::path& file) {
   std::map<std::string, int> found;
   for (const auto& record : records_of(read_text(file)).data) {
@@ -153,7 +155,7 @@ std::map<std::string, int> histograms_in(const std::filesystem::path& file) {
   return found;
 }
 
-TEST(Reports, HistogramsComeAsOftenAsAsked) {
+TEST(Reports, HistogramsComeAsOftenAsConfigured) {
   auto config = small_config("reference");
   config.epochs = 3;
   const ScratchFolder folder;
@@ -167,8 +169,8 @@ TEST(Reports, HistogramsComeAsOftenAsAsked) {
   }
 }
 
-/// Stopped after the last step of an epoch: the resumed process ends it without a step of its own.
-TEST(Reports, AnEpochThatAResumeFindsDoneHasNoGradients) {
+/// Stopped after the last step of an epoch: the resumed process ends the epoch without a step.
+TEST(Reports, AnEpochFoundCompleteHasNoGradients) {
   auto config = small_config("reference");
   config.reports.histograms_every = 1;
   const ScratchFolder folder;
@@ -179,7 +181,7 @@ TEST(Reports, AnEpochThatAResumeFindsDoneHasNoGradients) {
   EXPECT_EQ(found["gradients/conv1.weight"], 1);
 }
 
-/// Saved after each step: what training took and what saving took are no more than the epoch.
+/// Saves after each step: training time plus saving time must not exceed the epoch.
 TEST(Reports, CheckpointsWithinAnEpochDoNotCountAsTraining) {
   auto config = small_config("reference");
   config.validate_every = 0;
@@ -191,19 +193,19 @@ TEST(Reports, CheckpointsWithinAnEpochDoNotCountAsTraining) {
     double saving_s = 0;
     int saved = 0;
     for (const auto& checkpoint : checkpoints) {
-      // The one at the epoch's end comes after its seconds.
+      // The checkpoint at the end of the epoch is not part of its time.
       if (checkpoint["step"] >= epoch["step"] || checkpoint["step"] < epoch["step"].get<int>() - 6)
         continue;
       saving_s += checkpoint["seconds_blocked"].get<double>();
       ++saved;
     }
-    EXPECT_GE(saved, 1);  // as many as the disk takes
+    EXPECT_GE(saved, 1);  // depends on the disk
     const double training_s = epoch["images"].get<double>() / epoch["images_per_s"].get<double>();
     EXPECT_LE(training_s + saving_s, epoch["seconds"].get<double>());
   }
 }
 
-TEST(Reports, EventFilesAreSound) {
+TEST(Reports, EventFilesAreValid) {
   const auto config = small_config("reference");
   const ScratchFolder folder;
   ASSERT_TRUE(train_alone(config, folder.path(), 3));
@@ -219,7 +221,7 @@ TEST(Reports, EventFilesAreSound) {
   }
 }
 
-/// TensorBoard itself reads what two processes left of one training.
+/// TensorBoard itself reads the files of two processes of one training.
 TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
   const std::string venv = DLLAUNCH_SOURCE_DIR "/build/frameworks/tensorboard";
   if (!std::filesystem::exists(venv + "/complete")) {
@@ -234,7 +236,7 @@ TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
   auto shorter = config;
   shorter.epochs = 2;
   ASSERT_TRUE(train_alone(shorter, folder.path()));
-  // A restart that goes back: the checkpoint of step 14 is lost, all is trained again.
+  // The restart goes back: without the checkpoint of step 14, all is trained again.
   std::filesystem::remove_all(folder / "checkpoints");
   ASSERT_TRUE(train_alone(config, folder.path(), 10));
   ASSERT_TRUE(train_alone(config, folder.path()));
@@ -246,7 +248,7 @@ TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   const auto json = ended.output.find("{\"scalars\"");
   ASSERT_NE(json, std::string::npos) << ended.output;
-  const auto shown = nlohmann::ordered_json::parse(ended.output.substr(json));
+  const auto shown = Json::parse(ended.output.substr(json));
   for (const auto& [tag, points] : shown["scalars"].items()) {
     ASSERT_FALSE(points.empty()) << tag;
     for (std::size_t i = 1; i < points.size(); ++i) {
@@ -271,7 +273,7 @@ TEST(Reports, TensorBoardShowsTheNumbersOfTheEvents) {
   EXPECT_EQ(shown["histograms"].size(), 20u);  // weights and gradients of lenet's ten parameters
   for (const char* tag : {"weights/conv1.weight", "gradients/conv1.weight"}) {
     const auto& points = shown["histograms"][tag];
-    ASSERT_EQ(points.size(), 2u) << tag;  // of the second epoch and of the last
+    ASSERT_EQ(points.size(), 2u) << tag;  // after the second and the last epoch
     EXPECT_EQ(points[0][0], 14);
     EXPECT_EQ(points[1][0], 21);
     EXPECT_EQ(points[1][3], 150) << "6 filters of 5 x 5";
@@ -297,7 +299,7 @@ TEST(Reports, AreLeftOutOnRequest) {
   }
 }
 
-TEST(Reports, TrainingGoesOnWithoutThemAndSaysSoOnce) {
+TEST(Reports, TrainingContinuesWithoutThemAndReportsItOnce) {
   const auto config = small_config("reference");
   const ScratchFolder folder;
   for (const char* name : {"metrics.csv", "confusion.csv"}) {

@@ -1,17 +1,15 @@
-// Trainings of a network with batch normalisation: what its running statistics must survive.
+// Trainings with batch normalisation: its running statistics must survive.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "support/json.hpp"
 #include "tests/trainer/data/datasets/cifar_bytes.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const std::string bin = DLLAUNCH_BIN_DIR;
 
@@ -30,7 +28,7 @@ Json residual_job(const std::filesystem::path& data) {
 void train_on(int ranks, Json job, const std::filesystem::path& run_dir) {
   job["batch_size"] = job["batch_size"].get<int>() / ranks;
   write_text(run_dir / "train.json", job.dump());
-  // Threads that spin for each other are slow among other tests.
+  // Spinning threads are slow beside other tests.
   const std::vector<std::string> command{"env", "OMP_WAIT_POLICY=passive", bin + "/every_loss",
                                          (run_dir / "train.json").string(),
                                          (run_dir / "losses").string()};
@@ -38,7 +36,7 @@ void train_on(int ranks, Json job, const std::filesystem::path& run_dir) {
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
 }
 
-TEST(ResidualTraining, ResumesToTheLastBit) {
+TEST(ResidualTraining, ResumesBitForBit) {
   const ScratchFolder folder;
   Json job = residual_job(folder / "data");
   train_on(1, job, folder / "whole");
@@ -53,7 +51,7 @@ TEST(ResidualTraining, ResumesToTheLastBit) {
   EXPECT_EQ(resumed["val_loss"], whole["val_loss"]);
 }
 
-/// On one rank and on two: the same names, the same numbers, read by somebody else.
+/// On one rank and on two, PyTorch reads the same names and numbers.
 TEST(ResidualTraining, PyTorchLoadsTheCheckpointAndValidatesAlike) {
   const ScratchFolder folder;
   const Json job = residual_job(folder / "data");

@@ -1,4 +1,4 @@
-// Real programs in tests: what they print and how they end.
+// Runs programs in tests and returns their output and exit code.
 #pragma once
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 namespace dllaunch {
 
-/// A program that runs; its stdout and stderr come together. Killed when the test forgets it.
+/// A running program, with stdout and stderr merged. Killed by the destructor.
 class RunningProgram {
  public:
   explicit RunningProgram(const std::vector<std::string>& argv) {
@@ -73,7 +73,7 @@ inline bool have_mpirun() {
   return run_program({"mpirun", "--version"}).exit_code == 0;
 }
 
-/// mpirun as tests need it: as root, with more ranks than cores that yield while they wait.
+/// mpirun for tests: allows root, and more ranks than cores, which yield while waiting.
 inline std::vector<std::string> on_ranks(int ranks, std::vector<std::string> command) {
   std::vector<std::string> argv{"mpirun",
                                 "--allow-run-as-root",

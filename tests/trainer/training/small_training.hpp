@@ -1,22 +1,22 @@
-// Trainings that take a fraction of a second, and what they leave behind.
+// Trainings that take a fraction of a second, and their files.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "runtime/communicators/communicator.hpp"
 #include "runtime/communicators/opening/communicators.hpp"
+#include "support/json.hpp"
 #include "tests/trainer/scratch_folder.hpp"
 #include "trainer/training/train.hpp"
 
 namespace dllaunch {
 
-/// lenet on 100 synthetic images in steps of 16: 7 steps an epoch, the last with 4 images.
+/// lenet on 100 synthetic images in steps of 16: 7 steps per epoch, the last with 4 images.
 inline TrainConfig small_config(const std::string& backend) {
   TrainConfig config;
   config.model = "lenet";
@@ -33,12 +33,12 @@ inline TrainConfig small_config(const std::string& backend) {
 
 struct Trained {
   TrainReport report;
-  std::vector<double> losses;     // of every step
+  std::vector<double> losses;     // one per step
   std::vector<std::string> said;  // progress and warnings
 };
 
-/// One rank, alone. Stops after `stop_after` steps of this call; 0: never. `between` is called
-/// after every step.
+/// Trains on one rank. Stops after `stop_after` steps of this call; 0: never. Calls `between` after
+/// every step.
 inline Result<Trained> train_alone(
     const TrainConfig& config, const std::filesystem::path& run_dir, std::size_t stop_after = 0,
     const std::function<void()>& between = [] {}) {
@@ -48,14 +48,14 @@ inline Result<Trained> train_alone(
   Trained trained;
   const auto keep = [&](std::string_view line) { trained.said.emplace_back(line); };
   TrainOptions options;
-  // One thread: threads that spin for each other are slow on a machine full of other tests.
+  // One thread: spinning threads are slow beside other tests.
   options.prepare = {.config = config, .run_dir = run_dir, .threads = 1, .warn = keep};
   options.say = keep;
   options.on_step = [&](const StepReport& step) {
     trained.losses.push_back(step.loss);
     between();
   };
-  // Asked at the beginning of a step, when the losses of the earlier ones are there.
+  // Called at the start of a step, after the losses of earlier ones were reported.
   options.stop_requested = [&] {
     return stop_after != 0 && trained.losses.size() + 1 == stop_after;
   };
@@ -65,18 +65,17 @@ inline Result<Trained> train_alone(
   return trained;
 }
 
-inline std::vector<nlohmann::ordered_json> events_of(const std::filesystem::path& run_dir,
-                                                     const std::string& kind) {
-  std::vector<nlohmann::ordered_json> found;
+inline std::vector<Json> events_of(const std::filesystem::path& run_dir, const std::string& kind) {
+  std::vector<Json> found;
   std::istringstream text(read_text(run_dir / "events.jsonl"));
   for (std::string line; std::getline(text, line);) {
-    auto event = nlohmann::ordered_json::parse(line);
+    auto event = Json::parse(line);
     if (event["event"] == kind) found.push_back(std::move(event));
   }
   return found;
 }
 
-/// The bytes of both tensor files of a step: equal ones mean equal to the last bit.
+/// Returns the bytes of a step's tensor files, for bit-exact comparison.
 inline std::string weights_at(const std::filesystem::path& run_dir, const std::string& step) {
   const auto directory = run_dir / "checkpoints" / step;
   EXPECT_TRUE(std::filesystem::exists(directory / "model.safetensors")) << directory;

@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-// In a child process: the flag and the handlers are the process's own.
+// In a child process: flag and handlers belong to the process.
 [[noreturn]] void end_with_flag_after(std::initializer_list<int> signals) {
   catch_stop_signals();
   if (stop_was_requested()) std::_Exit(9);
@@ -22,7 +22,7 @@ TEST(StopSignal, EachOfTheThreeSetsTheFlag) {
   EXPECT_EXIT(end_with_flag_after({}), testing::ExitedWithCode(1), "");
 }
 
-TEST(StopSignal, AFourthMayBeAskedFor) {
+TEST(StopSignal, AFourthMayBeRequested) {
   const auto end_after = [](const char* another, std::initializer_list<int> signals) {
     catch_stop_signals(another);
     for (const int signal : signals) raise(signal);

@@ -1,5 +1,5 @@
-// Checkpoints of the real program on storage that fails, and of one that is killed.
-// DLLAUNCH_TEST_FULL=1 kills it some hundred times.
+// Checkpoints of the real program on failing storage, and of a killed program. DLLAUNCH_TEST_FULL=1
+// kills it some hundred times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,12 +7,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "support/json.hpp"
 #include "tests/support/crash_states.hpp"
 #include "tests/trainer/training/run_program.hpp"
 #include "tests/trainer/training/small_training.hpp"
@@ -21,7 +21,6 @@ namespace dllaunch {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 const std::string dltrain = std::string(DLLAUNCH_BIN_DIR) + "/dltrain";
@@ -33,7 +32,7 @@ Json small_job() {
     "optimizer": {"lr": 0.02, "momentum": 0.9}})");
 }
 
-/// Runs dltrain with checkpoints/ on a file system of its own, which is copied out before it goes.
+/// Runs dltrain with checkpoints/ on a separate file system, and copies the content out afterwards.
 class OwnFileSystem {
  public:
   OwnFileSystem(const ScratchFolder& folder, const Json& job, const std::string& mount_options) {
@@ -65,9 +64,9 @@ void expect_sound(const fs::path& folder, std::int64_t step) {
 
 TEST(StorageFaults, AFullDiskStopsWithItsErrorAndKeepsWhatFits) {
   const ScratchFolder folder;
-  // Room for two of half a megabyte each.
+  // Space for two checkpoints of half a megabyte each.
   const OwnFileSystem run(folder, small_job(), "size=1200k");
-  if (run.refused()) GTEST_SKIP() << "no mount of one's own: " << run.ended.output;
+  if (run.refused()) GTEST_SKIP() << "cannot mount: " << run.ended.output;
   EXPECT_EQ(run.ended.exit_code, 1) << run.ended.output;
   EXPECT_THAT(run.ended.output, HasSubstr("dltrain: error: cannot write "));
   EXPECT_THAT(run.ended.output, HasSubstr("No space left on device"));
@@ -76,16 +75,16 @@ TEST(StorageFaults, AFullDiskStopsWithItsErrorAndKeepsWhatFits) {
   expect_sound(folder / "kept", 14);
 }
 
-TEST(StorageFaults, AFullDiskMayBeTrainedThrough) {
+TEST(StorageFaults, TrainingMayContinueOnAFullDisk) {
   const ScratchFolder folder;
   auto job = small_job();
   job["checkpoint"] = {{"on_error", "continue"}, {"keep", 1}};
   job["epochs"] = 6;
-  // Room for one and a half: the old one goes only when the new one is whole.
+  // Space for one and a half: the old one is removed only after the new one is complete.
   const OwnFileSystem run(folder, job, "size=800k");
-  if (run.refused()) GTEST_SKIP() << "no mount of one's own: " << run.ended.output;
-  EXPECT_EQ(run.ended.exit_code, 1) << "the last checkpoint is not there\n" << run.ended.output;
-  EXPECT_THAT(run.ended.output, HasSubstr("; training goes on"));
+  if (run.refused()) GTEST_SKIP() << "cannot mount: " << run.ended.output;
+  EXPECT_EQ(run.ended.exit_code, 1) << "the last checkpoint is missing\n" << run.ended.output;
+  EXPECT_THAT(run.ended.output, HasSubstr("; training continues"));
   EXPECT_EQ(events_of(folder / "run", "epoch").size(), 6u);
   EXPECT_EQ(events_of(folder / "run", "checkpoint_failed").size(), 5u);
   expect_sound(folder / "kept", 7);
@@ -97,7 +96,7 @@ TEST(StorageFaults, ReadOnlyStorageIsNamed) {
     auto job = small_job();
     job["checkpoint"] = {{"on_error", on_error}};
     const OwnFileSystem run(folder, job, "ro");
-    if (run.refused()) GTEST_SKIP() << "no mount of one's own: " << run.ended.output;
+    if (run.refused()) GTEST_SKIP() << "cannot mount: " << run.ended.output;
     EXPECT_EQ(run.ended.exit_code, 1) << run.ended.output;
     EXPECT_THAT(run.ended.output, HasSubstr("Read-only file system"));
     const auto epochs = events_of(folder / "run", "epoch").size();
@@ -105,8 +104,8 @@ TEST(StorageFaults, ReadOnlyStorageIsNamed) {
   }
 }
 
-/// A server that restarts, or a disk that has a bad moment: the newest checkpoint is waited for.
-TEST(StorageFaults, ACheckpointThatIsReadWithErrorsForAMomentIsResumed) {
+/// A restarting server, or a temporary disk error: the resume waits for the newest checkpoint.
+TEST(StorageFaults, ResumesACheckpointAfterTemporaryReadErrors) {
   if (DLLAUNCH_SANITIZED) GTEST_SKIP() << "a sanitizer's library must be the first preloaded one";
   for (const int error : {EIO, ESTALE}) {
     const ScratchFolder folder;
@@ -129,7 +128,7 @@ TEST(StorageFaults, ACheckpointThatIsReadWithErrorsForAMomentIsResumed) {
   }
 }
 
-/// A file system that is away leaves a folder of the same name.
+/// An unmounted file system leaves a folder of the same name.
 TEST(StorageFaults, NothingIsWrittenIntoAnotherFolderOfItsName) {
   const ScratchFolder folder;
   auto job = small_job();
@@ -157,10 +156,9 @@ TEST(StorageFaults, NothingIsWrittenIntoAnotherFolderOfItsName) {
   EXPECT_THAT(running.wait().output, HasSubstr("metrics.csv loses what comes: cannot write into "));
 }
 
-/// Killed wherever it is: while it writes, syncs, renames, removes old ones. What is newest is
-/// sound each time, and the training that is resumed again and again ends as one that never
-/// stopped.
-TEST(StorageFaults, AKilledProcessLeavesASoundNewestCheckpoint) {
+/// Killed at any moment: while it writes, syncs, renames or prunes. The newest checkpoint is valid
+/// each time, and the repeatedly resumed training ends like an uninterrupted one.
+TEST(StorageFaults, AKilledProcessLeavesAValidNewestCheckpoint) {
   const bool full = std::getenv("DLLAUNCH_TEST_FULL") != nullptr;
   const int kills = full ? 300 : 12;
   const ScratchFolder folder;
@@ -173,14 +171,14 @@ TEST(StorageFaults, AKilledProcessLeavesASoundNewestCheckpoint) {
       std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000));
   std::int64_t step = 0;
   int killed = 0;
-  int between = 0;  // kills that met a write under way
+  int between = 0;  // kills during a write
   for (int i = 0; i < kills; ++i) {
-    // Slow ones are mostly met while they write, fast ones while they sync, rename and remove.
+    // Slow writes are mostly killed while writing, fast ones while syncing, renaming and removing.
     job["checkpoint"]["mb_per_s"] = i % 2 == 0 ? 4 : 200;
     write_text(file, job.dump());
     const auto events = folder / "run" / "events.jsonl";
     const auto before = read_text(events).size();
-    // Every third meets the first steps, the others a training that saves one after the other.
+    // One third is killed in the first steps, the others while saving continuously.
     const std::string sign = i % 3 == 0 ? "\"start\"" : "\"checkpoint\"";
     RunningProgram running({dltrain, "--config", file.string()});
     for (int ms = 0; ms < 20'000 && read_text(events).find(sign, before) == std::string::npos;
@@ -207,7 +205,7 @@ TEST(StorageFaults, AKilledProcessLeavesASoundNewestCheckpoint) {
   std::printf("%d killed, %d of them while writing, at step %d\n", killed, between,
               static_cast<int>(step));
 
-  const auto end_step = (step / 13 + 2) * 13;  // of 13 steps an epoch
+  const auto end_step = (step / 13 + 2) * 13;  // 13 steps per epoch
   job["max_steps"] = end_step;
   job["checkpoint"] = {{"keep", 9}};
   for (const char* run : {"run", "whole"}) {

@@ -1,4 +1,4 @@
-// On real ranks, whose phases are sleeps: sleeping ranks do not take each other's cores.
+// On real ranks whose phases are sleeps: sleeping ranks do not compete for cores.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -56,8 +56,8 @@ class LateRanks : public testing::Test {
     return watch.end_epoch();
   }
 
-  /// Collective: how much longer the last rank has computed than the first. On a busy machine
-  /// sleeps last longer than they were told to.
+  /// Collective. Returns how much longer the last rank has computed than the first. On a busy
+  /// machine sleeps are longer than requested.
   double lead_of_last() {
     double seconds[2] = {first() ? computed_s_ : 0, last() ? computed_s_ : 0};
     communicator_->wait(communicator_->all_reduce(seconds, 2, DType::f64, ReduceOp::sum));
@@ -88,7 +88,7 @@ TEST_F(LateRanks, EqualOnesAreQuiet) {
   EXPECT_TRUE(straggler_lines(ranks, 9).empty()) << straggler_lines(ranks, 9)[0];
 }
 
-TEST_F(LateRanks, OneThatComputesLongIsNamedAndTheOthersWait) {
+TEST_F(LateRanks, NamesASlowRankAndTheOthersWait) {
   if (communicator_->size() < 2) return;
   const auto ranks = epoch(last() ? StepSleeps{.compute_ms = 12} : StepSleeps{});
   const double lead = lead_of_last();
@@ -100,14 +100,14 @@ TEST_F(LateRanks, OneThatComputesLongIsNamedAndTheOthersWait) {
   EXPECT_EQ(late.phase, RankPhase::backward);
   EXPECT_NEAR(late.seconds / late.median, 3, 0.7);
   EXPECT_EQ(ranks.hosts[static_cast<std::size_t>(late.rank)], "host" + std::to_string(late.rank));
-  // 8 ms in each of 30 steps, by those who wait and by the one who is waited for.
+  // 8 ms in each of 30 steps: waited by the others, caused by the late rank.
   EXPECT_GT(lead, 0.2);
   EXPECT_NEAR(ranks.ranks.front().waiting, lead, 0.08);
   EXPECT_NEAR(late.delayed, lead, 0.08);
   EXPECT_LT(ranks.ranks.back().waiting, 0.05);
 }
 
-TEST_F(LateRanks, OneThatWaitsForDataIsToldApart) {
+TEST_F(LateRanks, DistinguishesWaitingForData) {
   if (communicator_->size() < 2) return;
   const auto ranks = epoch(last() ? StepSleeps{.data_ms = 9} : StepSleeps{});
   if (!first()) return;

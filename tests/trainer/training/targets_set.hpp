@@ -1,4 +1,4 @@
-// Small numpy sets whose images have several classes, or numbers, that follow from their pixels.
+// Small numpy data sets with several classes or numbers per image, derived from the pixels.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ namespace dllaunch {
 
 constexpr int target_bands = 3;
 
-/// 12x12 images in three bands of 4 rows, each of its own lightness: a band's class is there where
-/// it is light, its number is how light. `kind`: class_set or values.
+/// Writes 12x12 images in three bands of 4 rows with different brightness. A band's class is
+/// present if it is bright; its number is the brightness. `kind` is class_set or values.
 inline void write_targets_split(const std::filesystem::path& folder, const std::string& name,
                                 int images, TargetKind kind) {
   constexpr int side = 12;
@@ -54,8 +54,7 @@ inline void write_targets_set(const std::filesystem::path& folder, TargetKind ki
   write_targets_split(folder, "val", 20, kind);
 }
 
-/// Cubes of 7x7 pixels and 13 bands in two classes: bright in the lower bands, or in the upper
-/// ones.
+/// Writes cubes of 7x7 pixels and 13 bands in two classes: bright in the lower or the upper bands.
 inline void write_cubes(const std::filesystem::path& folder, const std::string& name, int cubes) {
   constexpr int bands = 13;
   const std::uint64_t key = random_key(9, name);

@@ -1,4 +1,4 @@
-// Trainings on what is no single class: from the files to events.jsonl.
+// Trainings with targets other than a single class, from files to events.jsonl.
 #include <gmock/gmock.h>
 
 #include "tests/trainer/backends/usable_backends.hpp"
@@ -53,7 +53,7 @@ TEST(Targets, RealNumbersAreLearntAndMeasured) {
     auto trained = train_alone(config, folder / "run");
     ASSERT_TRUE(trained) << trained.error().what;
     const auto epochs = events_of(folder / "run", "epoch");
-    const double variance = 1 / 3.0;  // what a constant would leave
+    const double variance = 1 / 3.0;  // the error of a constant prediction
     EXPECT_LT(epochs.back()["val_loss"], 0.2 * variance);
     EXPECT_NEAR(epochs.back()["val_loss"], epochs.back()["val_mean_squared_error"], 1e-9);
     EXPECT_LT(epochs.back()["val_mean_absolute_error"], 0.25);
@@ -64,7 +64,7 @@ TEST(Targets, RealNumbersAreLearntAndMeasured) {
   }
 }
 
-TEST(Targets, AResumedRunGoesOnToTheLastBit) {
+TEST(Targets, AResumedRunIsBitExact) {
   for (const TargetKind kind : {TargetKind::class_set, TargetKind::values}) {
     const ScratchFolder folder;
     write_targets_set(folder / "data", kind);
@@ -84,7 +84,7 @@ TEST(Targets, ABadRowIsABadImage) {
   write_targets_set(folder / "data", TargetKind::class_set);
   const auto labels = folder / "data" / "train_labels.npy";
   std::string bytes = read_text(labels);
-  bytes[bytes.size() - 4] = '\7';  // the last number of the last image but one
+  bytes[bytes.size() - 4] = '\7';  // the last number of the second to last image
   write_text(labels, bytes);
   auto config = on_npy(folder / "data", "reference");
   config.epochs = 1;
@@ -100,7 +100,7 @@ TEST(Targets, ABadRowIsABadImage) {
   EXPECT_EQ(events_of(folder / "skipped", "epoch").back()["skipped"], 1);
 }
 
-/// The published way to train on hyperspectral cubes, on a few small ones.
+/// The published method for hyperspectral cubes, on a few small ones.
 TEST(Targets, CubesAreClassifiedByConvolutionsAlongTheirBands) {
   std::vector<std::vector<double>> losses;
   for (const BackendEntry& backend : usable_backends()) {
@@ -121,7 +121,7 @@ TEST(Targets, CubesAreClassifiedByConvolutionsAlongTheirBands) {
     const auto last = events_of(folder / "run", "epoch").back();
     EXPECT_EQ(last["val_accuracy"], 1);
     EXPECT_LT(last["val_loss"], 0.2);
-    EXPECT_TRUE(last["val_mean_squared_error"].is_null()) << "classes are told as classes";
+    EXPECT_TRUE(last["val_mean_squared_error"].is_null()) << "classes are reported as classes";
     losses.push_back(trained->losses);
   }
   for (std::size_t step = 0; step < losses[0].size(); ++step) {

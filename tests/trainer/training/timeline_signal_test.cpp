@@ -9,7 +9,7 @@ namespace dllaunch {
 namespace {
 
 TEST(TimelineSignal, EachIsCounted) {
-  // In a child process: the handler is the process's own.
+  // In a child process: the handler belongs to the process.
   const auto count_three = [] {
     const auto& switches = catch_timeline_signal();
     if (switches != 0) std::_Exit(9);

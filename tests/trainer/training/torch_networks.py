@@ -17,9 +17,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-sys.dont_write_bytecode = True  # beside the sources
+sys.dont_write_bytecode = True  # would be written beside the sources
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../bench/gpu"))
-import torch_models  # those that the benchmark times
+import torch_models  # the models that the benchmark times
 
 TYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64}
 
@@ -152,5 +152,5 @@ def evaluate(model, checkpoint, data):
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # threads that spin for each other are slow among other tests
+    torch.set_num_threads(1)  # spinning threads are slow beside other tests
     {"gradients": gradients, "losses": losses, "evaluate": evaluate}[sys.argv[1]](*sys.argv[2:])

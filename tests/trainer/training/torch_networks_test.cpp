@@ -1,4 +1,4 @@
-// Whole networks beside PyTorch's, with the same weights and images: what a step computes.
+// One step of whole networks, compared with PyTorch from the same weights and images.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,13 +34,12 @@ double sum_of_squares(const Tensors& tensors) {
   return sum;
 }
 
-/// A bias that only normalisations read has no gradient: what is computed is rounding.
+/// A bias before a normalisation has no gradient, only rounding errors.
 bool vanishes(const std::vector<double>& gradient, double squares_of_all) {
   return sum_of_squares(gradient) < 1e-20 * squares_of_all;
 }
 
-/// How far gradients are from those of float64: over all parameters together, and of the parameter
-/// that is farthest.
+/// Distance of gradients from float64: over all parameters, and of the worst parameter.
 struct Distance {
   double together = 0;
   double farthest = 0;
@@ -83,7 +82,7 @@ class TorchNetworks : public testing::TestWithParam<NetworkCase> {
     return tensors;
   }
 
-  /// A step's mean loss; fills `gradients`.
+  /// Returns a step's mean loss; fills `gradients`.
   double step(Compiled& compiled, Tensors& gradients) const {
     compiled.set_weights(weights_);
     const int batch = GetParam().batch;
@@ -135,7 +134,7 @@ void TorchNetworks::compare_in_single() const {
     theirs.farthest = std::max(theirs.farthest, of_kind.farthest);
   }
   const BackendEntry& backend = usable_backends()[0];
-  // Winograd's coarser rounding is judged by winograd_test.cpp.
+  // winograd_test.cpp tests the less accurate Winograd convolutions.
   Compiled ours(
       backend, graph_,
       {.batch = GetParam().batch, .threads = 1, .convolution = ConvolutionAlgorithm::direct});
@@ -150,8 +149,9 @@ void TorchNetworks::compare_in_single() const {
   EXPECT_LT(mine.farthest, 2 * theirs.farthest);
 }
 
-/// `reference` in double is PyTorch's float64, and ours in single is as near to that as PyTorch's.
-TEST_P(TorchNetworks, ComputeOneStepAlike) {
+/// `reference` in double matches PyTorch's float64, and single precision is as close to it as
+/// PyTorch's.
+TEST_P(TorchNetworks, ComputeTheSameStep) {
   compare_in_double();
   compare_in_single();
 }

@@ -1,5 +1,4 @@
-// What tests ask torch_networks.py: weights and images go there as one file of tensors, and the
-// answer comes back as one.
+// Calls torch_networks.py with weights and images in one tensor file; the answer is another.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +17,7 @@
 
 namespace dllaunch {
 
-/// What PyTorch answered, by name.
+/// PyTorch's answer, by name.
 class TorchAnswer {
  public:
   explicit TorchAnswer(const std::filesystem::path& file) {
@@ -50,7 +49,7 @@ class TorchAnswer {
 
 class TorchQuestion {
  public:
-  /// Weights, and buffers as they are before the first step.
+  /// Weights, and the initial buffers.
   TorchQuestion(const Graph& graph, const Tensors& weights) {
     for (std::size_t p = 0; p < weights.size(); ++p) {
       add(graph.parameters[p].name, DType::f64, graph.parameters[p].shape, weights[p]);
@@ -74,8 +73,8 @@ class TorchQuestion {
     add("labels", DType::i64, {count}, std::vector<std::int64_t>(labels.begin(), labels.end()));
   }
 
-  /// The verb of torch_networks.py, the model and what else that verb takes. nullptr: there is no
-  /// PyTorch here, or it failed, which the test is told.
+  /// `words` are the command of torch_networks.py, the model and further arguments. Returns nullptr
+  /// without PyTorch, or if it fails, which fails the test.
   std::unique_ptr<TorchAnswer> ask(std::vector<std::string> words) {
     const ScratchFolder folder;
     std::string text = render_safetensors_header(file_);

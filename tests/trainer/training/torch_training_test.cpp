@@ -1,5 +1,5 @@
-// Twenty steps of SGD beside PyTorch's, from the same weights over the same images: the losses of
-// trainings as dltrain runs them. DLLAUNCH_TEST_FULL=1: deep networks, too.
+// Twenty steps of SGD compared with PyTorch, from the same weights and images: the losses of
+// dltrain's trainings. DLLAUNCH_TEST_FULL=1 adds deep networks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int steps = 20;
 
-/// Two batches, each seen ten times, so that the losses fall far.
+/// Two batches, each used ten times, so that the loss falls far.
 struct TrainingCase {
   std::string model;
   ImageShape image;
@@ -53,7 +53,7 @@ TrainConfig config_of(const TrainingCase& one) {
   return config;
 }
 
-/// Weights and images as the training sees them, in the order it sees them.
+/// Weights and images in the order of the training.
 TorchQuestion question_of(const TrainConfig& config, const ImageShape& image) {
   Graph graph = *std::ranges::find(models(), config.model, &ModelEntry::name)->build(image, 10);
   if (config.zero_gamma) {
@@ -84,7 +84,7 @@ TorchQuestion question_of(const TrainConfig& config, const ImageShape& image) {
   return question;
 }
 
-/// |a - b| / b of the step where it is largest; b has several answers, of which the nearest counts.
+/// Returns the largest |a - b| / b over steps; of several answers b the nearest counts.
 double farthest(const std::vector<double>& a, const std::vector<std::vector<double>>& b) {
   double most = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -157,8 +157,8 @@ TEST_P(ShallowTorchTraining, GivesTheLossesOfPyTorch) {
   EXPECT_LT(farthest(winograd, {nchw_, channels_last_}), 1e-3);
 }
 
-/// Rounding grows from step to step in a deep network: PyTorch itself, which sums in another order
-/// for each layout, says how much.
+/// Rounding errors grow from step to step in a deep network. PyTorch's own variation between memory
+/// layouts sets the tolerance.
 TEST_P(DeepTorchTraining, GivesTheLossesOfPyTorch) {
   tell("direct", direct_);
   EXPECT_LT(farthest(direct_, {nchw_, channels_last_}), 2 * farthest(nchw_, {channels_last_}));

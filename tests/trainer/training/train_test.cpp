@@ -36,7 +36,7 @@ TEST_P(OnBackend, TheLossFalls) {
   EXPECT_GT(epochs.back()["val_accuracy"], 0.8);
 }
 
-TEST_P(OnBackend, StoppingAfterAnEpochEqualsNeverStoppingToTheLastBit) {
+TEST_P(OnBackend, StoppingAfterAnEpochChangesNoBit) {
   auto whole = train_alone(config(), folder_ / "whole");
   ASSERT_TRUE(whole) << whole.error().what;
   auto first = config();
@@ -50,7 +50,7 @@ TEST_P(OnBackend, StoppingAfterAnEpochEqualsNeverStoppingToTheLastBit) {
             weights_at(folder_ / "whole", "step-00000014"));
 }
 
-TEST_P(OnBackend, StoppingWithinAnEpochEqualsNeverStoppingToTheLastBit) {
+TEST_P(OnBackend, StoppingWithinAnEpochChangesNoBit) {
   auto whole = train_alone(config(), folder_ / "whole");
   ASSERT_TRUE(whole) << whole.error().what;
   for (const std::size_t stop_after : {1, 4, 7, 10}) {  // 7: at the end of the first epoch
@@ -95,12 +95,12 @@ TEST(Train, AccumulatedBatchesAreOneLargeBatch) {
   }
 }
 
-TEST(Train, ValidationIsAMeanOverImagesWhateverTheBatchSize) {
+TEST(Train, ValidationDoesNotDependOnTheBatchSize) {
   auto config = small_config("reference");
   config.precision = Precision::fp64;
-  config.data.images = 480;  // 48 to validate on: not a multiple of any batch size below
+  config.data.images = 480;  // 48 for validation: not a multiple of any batch size below
   config.max_steps = 1;
-  std::vector<nlohmann::ordered_json> epochs;
+  std::vector<Json> epochs;
   for (const int batch_size : {35, 7, 5}) {
     config.batch_size = batch_size;
     config.accumulate = 35 / batch_size;
@@ -159,13 +159,13 @@ TEST(Train, MaxStepsEndsWithinAnEpochAndMayBeRaised) {
   EXPECT_TRUE(train_alone(config, folder / "parts")->losses.empty());
   config.max_steps.reset();
   ASSERT_TRUE(train_alone(config, folder / "parts"));
-  EXPECT_EQ(events_of(folder / "parts", "epoch")[1]["images"], 20);  // of this process
+  EXPECT_EQ(events_of(folder / "parts", "epoch")[1]["images"], 20);  // by this process
   EXPECT_EQ(events_of(folder / "parts", "epoch")[2]["images"], 100);
   EXPECT_EQ(weights_at(folder / "parts", "step-00000014"),
             weights_at(folder / "whole", "step-00000014"));
 }
 
-TEST(Train, ALossThatIsNoNumberEndsItWithStepRankAndLayer) {
+TEST(Train, ANonFiniteLossEndsItAndNamesStepRankAndLayer) {
   const ScratchFolder folder;
   auto config = small_config("reference");
   config.optimizer_options.lr = 1e38;
@@ -204,7 +204,7 @@ TEST(Train, CheckpointsComeByEpochsAndByMinutes) {
   config.checkpoint = {.every_epochs = {}, .every_minutes = 1e-9, .keep = 2};
   const ScratchFolder by_minutes;
   ASSERT_TRUE(train_alone(config, by_minutes.path()));
-  // As soon as the one before is written: as many as the disk takes, and the last.
+  // As soon as the previous one is written: limited by the disk, plus the last one.
   steps.clear();
   for (const auto& event : events_of(by_minutes.path(), "checkpoint")) {
     steps.push_back(event["step"]);
@@ -215,7 +215,7 @@ TEST(Train, CheckpointsComeByEpochsAndByMinutes) {
   EXPECT_EQ(list_checkpoints(by_minutes / "checkpoints").size(), 2u);
 }
 
-TEST(Train, ValidatesAsOftenAsAsked) {
+TEST(Train, ValidatesAsOftenAsConfigured) {
   auto config = small_config("reference");
   config.epochs = 3;
   const ScratchFolder folder;
@@ -229,13 +229,13 @@ TEST(Train, ValidatesAsOftenAsAsked) {
   }
   EXPECT_GE(epochs[1]["val_top5_accuracy"], epochs[1]["val_accuracy"]);
   EXPECT_FALSE(epochs[1]["val_loss"].is_null());
-  EXPECT_FALSE(epochs[2]["val_loss"].is_null());  // the last one always
+  EXPECT_FALSE(epochs[2]["val_loss"].is_null());  // always after the last epoch
   config.validate_every = 0;
   ASSERT_TRUE(train_alone(config, folder / "never"));
   EXPECT_TRUE(events_of(folder / "never", "epoch")[2]["val_accuracy"].is_null());
 }
 
-TEST(Train, EventsTellTheWholeStory) {
+TEST(Train, EventsRecordEverything) {
   auto config = small_config("reference");
   config.data.images = 600;
   const ScratchFolder folder;
@@ -254,11 +254,11 @@ TEST(Train, EventsTellTheWholeStory) {
   EXPECT_EQ(steps.back()["epoch"], 2);
   EXPECT_EQ(steps.back()["loss"], trained->losses.back());
   for (std::size_t i = 2; i < steps.size(); ++i) {
-    // At most ten a second; the last of an epoch comes in any case.
+    // At most ten per second, plus the last of an epoch.
     if (steps[i]["step"] == 38 || steps[i]["step"] == 76) continue;
     EXPECT_GE(steps[i]["time"].get<double>() - steps[i - 1]["time"].get<double>(), 0.099);
   }
-  // Images per second times seconds are the images: nothing is counted twice or left out.
+  // Images per second times seconds equals the images: nothing is counted twice or omitted.
   double images = 0;
   for (std::size_t i = 1; i < steps.size(); ++i) {
     images += steps[i]["images_per_s"].get<double>() *

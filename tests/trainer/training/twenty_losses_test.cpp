@@ -1,5 +1,5 @@
-// Twenty steps on every backend beside `reference`, on the same images from the same weights: what
-// an operation alone does not show (momentum, weight decay, errors that add up) shows here.
+// Twenty steps on every backend compared with `reference`, from the same images and weights: shows
+// errors that a single operation does not (momentum, weight decay, accumulation).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,13 +32,14 @@ std::vector<double> losses_of(const std::string& backend, Precision precision) {
 
 class TwentyLosses : public testing::TestWithParam<BackendEntry> {};
 
-/// Of a loss. In single precision sums come in another order, twenty times (4e-7 is usual); TF32
-/// reads 10 bits of each factor, bfloat16 has 8 everywhere, and cutting all the rest off costs 1 %.
+/// Relative tolerance of a loss. In single precision only the order of sums differs (4e-7 is
+/// usual); TF32 keeps 10 bits of each factor, bfloat16 has 8 everywhere, and truncating the rest
+/// costs 1 %.
 double tolerance(Precision precision) {
   return precision == Precision::fp32 ? 1e-4 : 5e-2;
 }
 
-TEST_P(TwentyLosses, AreThoseOfReference) {
+TEST_P(TwentyLosses, MatchReference) {
   const std::vector<double> wanted = losses_of("reference", Precision::fp32);
   ASSERT_EQ(wanted.size(), 20U);
   for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {

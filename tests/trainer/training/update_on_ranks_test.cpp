@@ -1,4 +1,4 @@
-// Sharded optimisers and late gradients on 1, 2, 3, 4 and 7 real ranks.
+// Sharded optimisers and late gradients on 1, 2, 3, 4 and 7 ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 const OptimizerOptions options{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01};
 
-/// lenet's parameters on one rank of several, filled from the seed.
+/// lenet's parameters on one of several ranks, initialised from the seed.
 struct Model {
   Model(Communicator& communicator, bool shard, const OptimizerOptions& how = options,
         const OptimizerEntry& optimizer = *find_optimizer("sgd"),
@@ -36,7 +36,7 @@ struct Model {
     arenas.broadcast();
   }
 
-  /// The same gradients on every rank, as reduction leaves them.
+  /// Fills the same gradients on every rank, as after a reduction.
   void fill_gradients(int step) {
     std::mt19937 random(static_cast<unsigned>(step));
     const ArenaLayout& layout = arenas.layout();
@@ -62,7 +62,7 @@ void expect_same(const std::vector<Tensor>& got, const std::vector<Tensor>& expe
   }
 }
 
-TEST(Shard, UpdatesAsTheWholeDoesToTheLastBit) {
+TEST(Shard, UpdatesBitForBitLikeTheWhole) {
   const auto communicator = all_ranks();
   for (const double bucket_bytes : {1e9, 40000.0, 1000.0}) {
     Model whole(*communicator, false);
@@ -80,7 +80,7 @@ TEST(Shard, UpdatesAsTheWholeDoesToTheLastBit) {
   }
 }
 
-/// Options under which every part of an optimiser works.
+/// Returns options that use every part of an optimiser.
 OptimizerOptions lively(const OptimizerEntry& entry) {
   OptimizerOptions lively = entry.defaults;
   lively.weight_decay = 0.01;
@@ -104,9 +104,9 @@ void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& expe
   }
 }
 
-/// Element for element the same arithmetic, so the same bits. Only a norm is a sum, of pieces in
-/// another order: it differs by some 1e-16 and may round to another float.
-TEST(Shard, EveryOptimizerUpdatesAsTheWholeDoes) {
+/// The arithmetic is the same for each element, so the bits are too. Only norms are sums of pieces
+/// in another order: they differ by about 1e-16 and may round to another float.
+TEST(Shard, EveryOptimizerUpdatesLikeTheWhole) {
   const auto communicator = all_ranks();
   for (const auto& entry : optimizers()) {
     SCOPED_TRACE(entry.name);
@@ -133,7 +133,7 @@ TEST(Shard, EveryOptimizerUpdatesAsTheWholeDoes) {
   }
 }
 
-TEST(Shard, EveryOptimizersStateGoesThroughTensors) {
+TEST(Shard, EveryOptimizersStateRoundTripsThroughTensors) {
   const auto communicator = all_ranks();
   for (const auto& entry : optimizers()) {
     SCOPED_TRACE(entry.name);
@@ -193,7 +193,7 @@ TEST(Shard, StateMovesWithTheBuckets) {
   expect_same(moving.arenas.weights(), fixed.arenas.weights());
 }
 
-TEST(Shard, StateGoesThroughTensorsInBothDirections) {
+TEST(Shard, StateRoundTripsThroughTensors) {
   const auto communicator = all_ranks();
   Model whole(*communicator, false);
   Model parts(*communicator, true);
@@ -220,9 +220,9 @@ TEST(Shard, StateGoesThroughTensorsInBothDirections) {
   expect_same(again.arenas.states(), whole.arenas.states());
 }
 
-/// Every optimiser, with weight decay: frozen parameters keep their bits, and the others get those
-/// that they get without any frozen ones.
-TEST(Frozen, ParametersStayAndTheOthersDoNotNotice) {
+/// Every optimiser, with weight decay: frozen parameters keep their bits, and the others are
+/// updated as if none were frozen.
+TEST(Frozen, ParametersStayAndOthersAreUnaffected) {
   const auto communicator = all_ranks();
   const std::vector<std::string> freeze = {"conv1", "fc2.weight"};
   for (const auto& entry : optimizers()) {
@@ -250,7 +250,7 @@ TEST(Frozen, ParametersStayAndTheOthersDoNotNotice) {
         EXPECT_EQ(part.arenas.frozen(static_cast<int>(t)), stays);
         EXPECT_NE(expected[t].data, start[t].data) << weights[t].name;
         if (!stays && shard && entry.measure != nullptr) {
-          expect_near({weights[t]}, {expected[t]}, 1e-6F);  // norms are sums of other pieces
+          expect_near({weights[t]}, {expected[t]}, 1e-6F);  // norms are sums over other pieces
         } else {
           EXPECT_EQ(weights[t].data, stays ? start[t].data : expected[t].data) << weights[t].name;
         }
@@ -260,7 +260,7 @@ TEST(Frozen, ParametersStayAndTheOthersDoNotNotice) {
   }
 }
 
-TEST(Frozen, StateOfTheOthersGoesThroughTensors) {
+TEST(Frozen, StateOfTheOthersRoundTripsThroughTensors) {
   const auto communicator = all_ranks();
   const auto& adam = *find_optimizer("adam");
   for (const bool shard : {false, true}) {
@@ -302,7 +302,7 @@ float target(int rank, std::size_t i) {
   return static_cast<float>(rank + 1) * static_cast<float>(i % 5);
 }
 
-struct Scalar {  // one weight, one momentum, by hand
+struct Scalar {  // one weight and momentum, by hand
   float w = 0, v = 0;
   void apply(float g, float lr) {
     v = 0.9F * v + (g + 0.01F * w);
@@ -310,7 +310,7 @@ struct Scalar {  // one weight, one momentum, by hand
   }
 };
 
-TEST(Lag, FollowsTheRecurrenceWrittenOut) {
+TEST(Lag, MatchesTheRecurrence) {
   const auto communicator = all_ranks();
   const int ranks = communicator->size();
   const ArenaLayout layout = lay_out(DType::f32, std::vector<std::size_t>{16, 64, 32});  // no gaps
@@ -333,19 +333,19 @@ TEST(Lag, FollowsTheRecurrenceWrittenOut) {
   const auto rate = [](int step) { return 0.05 / (1 + step % 3); };
   bool any_late = false;
   for (int step = 0; step < 12; ++step) {
-    // The program.
+    // By the program.
     reducer.begin();
     for (std::size_t i = 0; i < layout.total; ++i) {
       gradients[i] = weights[i] - target(communicator->rank(), i);
     }
     for (int slot = 0; slot < 3; ++slot) reducer.ready(slot);
     if (reducer.finish().reduced) apply(rate(step - 1));
-    const bool pause = step % 5 == 4;  // a checkpoint: nothing may be left behind
+    const bool pause = step % 5 == 4;  // a checkpoint: no gradient may remain
     if (pause) {
       ASSERT_TRUE(reducer.drain());
       apply(rate(step));
     }
-    // By hand: the sum at this step's weights is applied at the end of the next one.
+    // By hand: the sum at this step's weights is applied at the end of the next step.
     for (std::size_t i = 0; i < layout.total; ++i) {
       float sum = expected[i].w - target(0, i);
       for (int rank = 1; rank < ranks; ++rank) sum += expected[i].w - target(rank, i);

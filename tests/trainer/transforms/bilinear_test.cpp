@@ -5,7 +5,7 @@
 namespace dllaunch {
 namespace {
 
-TEST(Bilinear, TakesTheWeightsOfPyTorch) {
+TEST(Bilinear, HasPyTorchsWeights) {
   // interpolate(torch.tensor([[[0., 1]]]), size=4, mode="linear") is [0, 0.25, 0.75, 1].
   const AxisResize twice = resize_axis(2, 4);
   EXPECT_EQ(twice.from, (std::vector<int>{0, 0, 0, 1}));

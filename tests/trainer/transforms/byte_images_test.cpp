@@ -1,5 +1,5 @@
-// Backends that prepare images themselves give what they give for prepared ones: on a GPU too,
-// where there is one.
+// Backends that prepare images themselves give the same results as for prepared images, on a GPU
+// too if there is one.
 #include "trainer/transforms/byte_images.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Graph small_graph() {
   return *std::move(graph);
 }
 
-/// Each pixel between two neighbours, by a quarter; or as it is.
+/// Each output pixel mixes two neighbours by a quarter, or is a copy.
 AxisResize axis(int from, int to) {
   AxisResize made;
   for (int i = 0; i < to; ++i) {
@@ -41,7 +41,7 @@ AxisResize axis(int from, int to) {
   return made;
 }
 
-/// `present` images of `from_height` x `from_width`, each cut in another way.
+/// `present` images of `from_height` x `from_width` with different cuts.
 struct Source {
   Source(int from_height, int from_width) {
     ImageRecipe made{.from = {.channels = channels, .height = from_height, .width = from_width},
@@ -116,7 +116,7 @@ class ByteImagesOn : public testing::TestWithParam<BackendEntry> {
   }
 };
 
-TEST_P(ByteImagesOn, GiveWhatPreparedOnesGive) {
+TEST_P(ByteImagesOn, GiveTheResultsOfPreparedOnes) {
   const Graph graph = small_graph();
   const std::vector<std::int32_t> labels{0, 1, 2, 3, 4};
   Compiled compiled(GetParam(), graph, {.batch = rows});

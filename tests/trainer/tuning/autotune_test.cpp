@@ -2,9 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "runtime/communicators/opening/communicators.hpp"
+#include "support/json.hpp"
 #include "tests/trainer/training/small_training.hpp"
 #include "trainer/training/prepare.hpp"
 
@@ -54,7 +53,7 @@ TEST_F(Autotune, AnEarlierChoiceStandsUnlessTheRunBeginsAnew) {
   EXPECT_EQ(read_choices(folder_.path())->batch_size, 64);
 }
 
-TEST_F(Autotune, WhatIsGivenIsNotLookedUp) {
+TEST_F(Autotune, GivenValuesAreNotLookedUp) {
   write_text(folder_ / "choices.json", "damaged");
   EXPECT_FALSE(prepared());
   options_.config.find.batch_size = false;
@@ -63,7 +62,7 @@ TEST_F(Autotune, WhatIsGivenIsNotLookedUp) {
   EXPECT_EQ(session->config.batch_size, 16);
 }
 
-TEST_F(Autotune, AStopLeavesNothingChosen) {
+TEST_F(Autotune, AStopChoosesNothing) {
   options_.stop_requested = [] { return true; };
   auto session = prepared();
   ASSERT_TRUE(session) << session.error().what;
@@ -78,7 +77,7 @@ TEST_F(Autotune, AChoiceThatCannotBeKeptIsAnError) {
   EXPECT_EQ(session.error().kind, ErrorKind::unavailable);
 }
 
-TEST_F(Autotune, ARateTakenIsTheOptimisersAndTheReports) {
+TEST_F(Autotune, AChosenRateIsUsedByOptimiserAndReports) {
   TrainConfig config = options_.config;
   config.settings.push_back({"optimizer.lr", std::string("auto")});
   take_rate(config, 0.25);

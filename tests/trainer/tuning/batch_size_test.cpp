@@ -84,7 +84,7 @@ TEST_F(FindBatchSize, AStepStaysShort) {
   EXPECT_THAT(said_, Contains(HasSubstr("a step of 2 would take")));
 }
 
-TEST_F(FindBatchSize, NotEvenOneImageIsSaid) {
+TEST_F(FindBatchSize, ReportsThatNotEvenOneImageFits) {
   const auto found = find(1024);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().kind, ErrorKind::unsatisfiable);
@@ -92,8 +92,8 @@ TEST_F(FindBatchSize, NotEvenOneImageIsSaid) {
   EXPECT_THAT(found.error().hint, HasSubstr("ask for more memory"));
 }
 
-/// Images of 30 MB, of which a worker reads one to make it small, where 20 MiB are left.
-TEST(FindBatchSizeInAChild, WhatALoaderThreadIsRefusedDoesNotFit) {
+/// A worker reads images of 30 MB to shrink them, with 20 MiB available.
+TEST(FindBatchSizeInAChild, AFailedAllocationOfALoaderThreadMeansItDoesNotFit) {
   if (!memory_may_be_limited()) GTEST_SKIP() << "a sanitizer maps memory itself";
   const ScratchFolder folder;
   for (const std::string part : {"train", "val"}) {
@@ -132,10 +132,10 @@ TEST(FindBatchSizeInAChild, WhatALoaderThreadIsRefusedDoesNotFit) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(PredictBytes, GrowsAsFromOneTrialToTheNext) {
+TEST(PredictBytes, ExtrapolatesTheLastTwoTrials) {
   EXPECT_EQ(predict_bytes({{.images = 1, .bytes = 10}}, 2), std::nullopt);
   EXPECT_EQ(predict_bytes({{.images = 1, .bytes = 10}, {.images = 2, .bytes = 14}}, 4), 22);
-  // What fell, by memory that was kept before, does not fall further.
+  // A decrease, due to reused memory, is not extrapolated.
   EXPECT_EQ(predict_bytes({{.images = 1, .bytes = 14}, {.images = 2, .bytes = 10}}, 4), 10);
 }
 

@@ -1,4 +1,4 @@
-// Runs on 1, 2, 3, 4 and 7 real ranks.
+// Runs on 1, 2, 3, 4 and 7 ranks.
 #include "trainer/tuning/bucket_choice.hpp"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ struct Setting {
             .say = [this](std::string_view line) { said.emplace_back(line); }};
   }
 
-  /// A step as the trainer does it; gradients are whole numbers. Returns the number of buckets.
+  /// Runs a step like the trainer, with integer gradients. Returns the number of buckets.
   int step(BucketChoice& choice, int number) {
     choice.start();
     reducer.begin();
@@ -72,7 +72,7 @@ struct Setting {
   std::vector<std::string> said;
 };
 
-/// A busy machine takes longer, not another road.
+/// A busy machine needs more time, but takes the same decisions.
 constexpr TunerLimits patient{.seconds = 120};
 
 TEST(BucketChoice, TriesSizesSettlesAndRemembers) {
@@ -111,7 +111,7 @@ TEST(BucketChoice, TriesSizesSettlesAndRemembers) {
   EXPECT_THAT(second.said[0], HasSubstr("as measured before"));
 }
 
-TEST(BucketChoice, MeasuresAgainWhereWhatIsRememberedIsNoAnswer) {
+TEST(BucketChoice, MeasuresAgainIfTheRememberedResultIsInvalid) {
   const ScratchFolder folder;
   for (const char* instead : {" 13 .", " 25 25 .", ""}) {
     Setting setting;

@@ -20,7 +20,7 @@ TEST(ChoicesFile, IsReadAsItWasWritten) {
   EXPECT_EQ(read_choices(folder.path())->batch_size, std::nullopt);
 }
 
-TEST(ChoicesFile, DamageIsSaid) {
+TEST(ChoicesFile, ReportsDamage) {
   const ScratchFolder folder;
   for (const std::string text :
        {"", "{", "[]", R"({"batch_size": 0})", R"({"batch_size": 1.5})", R"({"batch_size": 1e12})",

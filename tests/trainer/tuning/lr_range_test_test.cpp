@@ -16,14 +16,14 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-TEST(LrRangeTest, RatesGrowByOneFactor) {
+TEST(LrRangeTest, RatesGrowByAConstantFactor) {
   const LrRangeTest test{.lowest_rate = 1e-4, .highest_rate = 1, .steps = 5};
   EXPECT_DOUBLE_EQ(test_rate(test, 0), 1e-4);
   EXPECT_NEAR(test_rate(test, 2), 1e-2, 1e-12);
   EXPECT_NEAR(test_rate(test, 4), 1, 1e-12);
 }
 
-/// Losses of a training that learns best at `best` and diverges beyond.
+/// Losses of a training that learns best at `best` and diverges above.
 std::vector<RateTrial> trials_with_lowest_at(double best) {
   const LrRangeTest test;
   std::vector<RateTrial> trials;
@@ -36,7 +36,7 @@ std::vector<RateTrial> trials_with_lowest_at(double best) {
   return trials;
 }
 
-TEST(LrRangeTest, WhereTheLossFallsFastestIfImagesAreLearntByHeart) {
+TEST(LrRangeTest, ChoosesTheSteepestFallIfImagesAreMemorised) {
   const LrRangeTest test;
   std::vector<RateTrial> trials;
   for (int i = 0; i < test.steps; ++i) {
@@ -46,19 +46,19 @@ TEST(LrRangeTest, WhereTheLossFallsFastestIfImagesAreLearntByHeart) {
   EXPECT_NEAR(std::log10(*choose_rate(trials)), -2, 0.5);
 }
 
-TEST(LrRangeTest, ATenthOfTheRateWithTheLowestLoss) {
+TEST(LrRangeTest, ChoosesATenthOfTheRateWithTheLowestLoss) {
   for (const double best : {1e-3, 0.05, 1.0}) {
     const auto trials = trials_with_lowest_at(best);
-    EXPECT_LT(trials.size(), 100u) << "it goes on after the loss has exploded";
+    EXPECT_LT(trials.size(), 100u) << "it continues after the loss has exploded";
     const auto chosen = choose_rate(trials);
     ASSERT_TRUE(chosen);
-    // The moving mean is late by some steps of a fourteenth of a decade.
+    // The moving mean lags by some steps of a fourteenth of a decade.
     EXPECT_NEAR(std::log10(*chosen), std::log10(best / 10), 0.3);
     EXPECT_NEAR(*chosen, std::stod(fmt::format("{:.1e}", *chosen)), 1e-12) << "two digits";
   }
 }
 
-TEST(LrRangeTest, EndsWithALossThatIsNoNumber) {
+TEST(LrRangeTest, EndsWithANonFiniteLoss) {
   std::vector<RateTrial> trials;
   EXPECT_TRUE(add_trial(trials, 1, 2.0));
   EXPECT_FALSE(add_trial(trials, 2, std::nan("")));
@@ -66,7 +66,7 @@ TEST(LrRangeTest, EndsWithALossThatIsNoNumber) {
   EXPECT_EQ(trials.size(), 1u);
 }
 
-TEST(LrRangeTest, WhatNeverFallsGivesNoRate) {
+TEST(LrRangeTest, ALossThatNeverFallsGivesNoRate) {
   std::vector<RateTrial> trials;
   EXPECT_EQ(choose_rate(trials), std::nullopt);
   for (int i = 0; i < 50; ++i) add_trial(trials, i + 1, 2 + 0.001 * i);
@@ -90,12 +90,12 @@ class AutoChoices : public testing::Test {
     return config;
   }
   static double rate_in(const std::filesystem::path& run_dir) {
-    return nlohmann::json::parse(read_text(run_dir / "choices.json"))["optimizer.lr"];
+    return Json::parse(read_text(run_dir / "choices.json"))["optimizer.lr"];
   }
   ScratchFolder folder_;
 };
 
-TEST_F(AutoChoices, TrainAsIfTheRateHadBeenGiven) {
+TEST_F(AutoChoices, TrainLikeWithAGivenRate) {
   const auto found = train_alone(with_auto_rate(), folder_ / "auto");
   ASSERT_TRUE(found) << found.error().what;
   EXPECT_LT(found->losses.back(), found->losses.front());
@@ -106,7 +106,7 @@ TEST_F(AutoChoices, TrainAsIfTheRateHadBeenGiven) {
             weights_at(folder_ / "given", "step-00000014"));
 }
 
-TEST_F(AutoChoices, LeaveNothingBehindInStatisticsAndMasks) {
+TEST_F(AutoChoices, LeaveNoTraceInStatisticsAndMasks) {
   TrainConfig found = with_auto_rate();
   found.model = listed_model;
   found.layers = R"({"layers": [{"kind": "conv2d", "channels": 4, "kernel": 3}, "batch_norm",
@@ -121,7 +121,7 @@ TEST_F(AutoChoices, LeaveNothingBehindInStatisticsAndMasks) {
             weights_at(folder_ / "given", "step-00000014"));
 }
 
-TEST_F(AutoChoices, ARestartGoesOnWithThem) {
+TEST_F(AutoChoices, ARestartReusesThem) {
   ASSERT_TRUE(train_alone(with_auto_rate(), folder_ / "whole"));
   const auto half = train_alone(with_auto_rate(), folder_ / "halves", 5);
   ASSERT_TRUE(half);
@@ -133,7 +133,7 @@ TEST_F(AutoChoices, ARestartGoesOnWithThem) {
             weights_at(folder_ / "halves", "step-00000014"));
 }
 
-TEST_F(AutoChoices, ARunThatBeginsAnewChoosesAnew) {
+TEST_F(AutoChoices, ARunThatStartsAnewChoosesAnew) {
   write_text(folder_ / "run/choices.json", R"({"optimizer.lr": 1e-9})");
   TrainConfig config = with_auto_rate();
   config.resume = "none";
@@ -156,7 +156,7 @@ TEST_F(AutoChoices, AStopMeanwhileIsACancelledRun) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "checkpoints"));
 }
 
-TEST_F(AutoChoices, NoRateThatHelpsIsSaid) {
+TEST_F(AutoChoices, ReportsThatNoRateHelps) {
   auto opened = open_communicator("solo", RankEnv{});
   auto session = prepare(
       {.config = small_config("reference"), .run_dir = folder_.path(), .threads = 1}, **opened);

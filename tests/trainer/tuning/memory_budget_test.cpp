@@ -32,7 +32,7 @@ TEST(MemoryBudget, ReadsLimits) {
   EXPECT_EQ(limit_bytes("99999999999999999999"), std::nullopt);
 }
 
-TEST(MemoryBudget, TakesTheTightestLimitOnTheWayUp) {
+TEST(MemoryBudget, UsesTheTightestLimitOfAllAncestors) {
   const ScratchFolder root;
   write_text(root / "proc/meminfo", "MemAvailable: 1048576 kB\n");
   EXPECT_EQ(node_memory_left(root.path().string()), 1024 * mib);
@@ -49,7 +49,7 @@ TEST(MemoryBudget, TakesTheTightestLimitOnTheWayUp) {
   EXPECT_EQ(node_memory_left(root.path().string()), 0);
 }
 
-TEST(MemoryBudget, OfThisMachineIsKnown) {
+TEST(MemoryBudget, IsKnownOnThisMachine) {
   EXPECT_GT(node_memory_left(), 10 * mib);
   EXPECT_LT(node_memory_left(), std::numeric_limits<std::int64_t>::max());
   const std::int64_t before = resident_bytes();
@@ -60,7 +60,7 @@ TEST(MemoryBudget, OfThisMachineIsKnown) {
 TEST(MemoryBudget, AnOwnLimitCounts) {
   const pid_t child = fork();
   if (child == 0) {
-    const rlimit limit{1'000'000'000'000, 1'000'000'000'000};  // more than sanitizers map? then 0
+    const rlimit limit{1'000'000'000'000, 1'000'000'000'000};  // 0 if a sanitizer maps more
     if (own_memory_left() != std::numeric_limits<std::int64_t>::max()) _exit(2);
     if (setrlimit(RLIMIT_DATA, &limit) != 0) _exit(3);
     _exit(own_memory_left() < 1'000'000'000'000 ? 0 : 4);
@@ -70,7 +70,7 @@ TEST(MemoryBudget, AnOwnLimitCounts) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(MemoryBudget, AnyTextIsReadWithoutHarm) {
+TEST(MemoryBudget, SurvivesAnyText) {
   std::mt19937 random(5);
   const std::string letters = "0123456789:/,. \nmemorykBMax-";
   for (int i = 0; i < 20000; ++i) {

@@ -26,7 +26,7 @@ Error cut_off() {
 
 struct ByteReader::Inflate {
   z_stream stream{};
-  bool ended = false;  // the last member's checksum was seen, and held
+  bool ended = false;  // the last member is complete and its checksum matched
 
   Inflate() { inflateInit2(&stream, MAX_WBITS + 16); }
   ~Inflate() { inflateEnd(&stream); }
@@ -66,7 +66,7 @@ Result<std::size_t> ByteReader::inflate_into(std::span<std::uint8_t> out) {
     rest_ = rest_.subspan(had_in - stream.avail_in);
     done += had_out - stream.avail_out;
     if (status == Z_STREAM_END) {
-      // gzip files may be concatenated; what follows a member is another one or not gzip.
+      // gzip files may be concatenated: after a member comes another one or trailing data.
       inflate_->ended = !begins_like_gzip(rest_);
       if (!inflate_->ended) inflateReset(&stream);
     } else if (status == Z_BUF_ERROR || (status == Z_OK && rest_.empty() && stream.avail_out > 0)) {

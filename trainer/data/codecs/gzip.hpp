@@ -1,4 +1,4 @@
-// Bytes out of a file's content, inflated where it is gzip.
+// Reads bytes that may be gzip-compressed.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace dllaunch {
 
-/// Chosen by content, not by name: what begins like gzip is inflated, anything else is read as it
-/// is. Allocates nothing that grows with what the content claims.
+/// Detects gzip by content, not by name; other content is read unchanged. Memory use does not
+/// depend on sizes claimed by the content.
 class ByteReader {
  public:
   /// `content` must outlive the reader.
@@ -19,14 +19,14 @@ class ByteReader {
   ByteReader(const ByteReader&) = delete;
   ByteReader& operator=(const ByteReader&) = delete;
 
-  /// No content can give more bytes than this: deflate packs at most 1032 to 1.
+  /// Returns an upper bound of the bytes in the content: deflate compresses at most 1032 to 1.
   std::uint64_t most_bytes() const;
 
-  /// Fills `out`, or as much of it as there is, and returns how much that was.
-  /// bad_request: the gzip data is damaged or cut off.
+  /// Fills `out` as far as possible and returns the number of bytes written. bad_request: the gzip
+  /// data is damaged or truncated.
   Result<std::size_t> read(std::span<std::uint8_t> out);
 
-  /// bad_request: there is more, or the check at the end of the gzip data fails.
+  /// bad_request: there is more data, or the gzip checksum does not match.
   Result<Ok> expect_end();
 
  private:
@@ -35,7 +35,7 @@ class ByteReader {
 
   std::span<const std::uint8_t> rest_;
   std::size_t size_;
-  std::unique_ptr<Inflate> inflate_;  // absent: plain content
+  std::unique_ptr<Inflate> inflate_;  // absent: not compressed
 };
 
 }  // namespace dllaunch

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::int64_t most_pixels = std::int64_t{1} << 26;
 
-/// libjpeg reports to these functions. A fatal error jumps back to the caller of the library.
+/// libjpeg's error handler. A fatal error jumps back to the caller of the library.
 struct JpegErrors {
-  jpeg_error_mgr library;  // first: libjpeg knows no other part of this
+  jpeg_error_mgr library;  // first: libjpeg only knows this part
   std::jmp_buf caller;
   char message[JMSG_LENGTH_MAX];
 };
@@ -33,8 +33,8 @@ JpegErrors& errors_of(j_common_ptr jpeg) {
   std::longjmp(errors.caller, 1);
 }
 
-/// Of a damaged file libjpeg makes grey stripes and a warning. Warnings about the form alone, which
-/// cameras and web servers cause, are none here.
+/// For damaged data libjpeg produces grey stripes and a warning, which counts as an error here.
+/// Format warnings, common in files from cameras and web servers, do not.
 void hear_warning(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   switch (jpeg->err->msg_code) {
@@ -49,7 +49,7 @@ void hear_warning(j_common_ptr jpeg, int level) {
 
 void say_nothing(j_common_ptr) {}
 
-/// Owns what libjpeg allocates. Lives outside the function that libjpeg jumps back into.
+/// Owns libjpeg's allocations. Must live outside the function that longjmp returns to.
 struct Decompressor {
   jpeg_decompress_struct jpeg{};
   JpegErrors errors{};
@@ -76,7 +76,7 @@ unsigned scale_for(const jpeg_decompress_struct& jpeg, int smallest) {
   return whole;
 }
 
-// Between setjmp and longjmp no object with a destructor may come into being: hence three steps,
+// No object with a destructor may be created between setjmp and longjmp. Hence three functions,
 // each of which returns false after a jump.
 
 bool read_header(Decompressor& decompressor, std::span<const std::uint8_t> content) {
@@ -112,7 +112,7 @@ Error damaged(const Decompressor& decompressor) {
 
 Result<JpegImage> decode_jpeg(std::span<const std::uint8_t> content, int channels, int smallest) {
   if (content.size() < 2 || content[0] != 0xff || content[1] != 0xd8) {
-    return Error{ErrorKind::bad_request, "is no JPEG", ""};
+    return Error{ErrorKind::bad_request, "is not a JPEG", ""};
   }
   Decompressor decompressor;
   if (!read_header(decompressor, content)) return damaged(decompressor);

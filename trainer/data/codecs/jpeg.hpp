@@ -1,4 +1,4 @@
-// JPEG files: the one place that calls libjpeg.
+// Decodes JPEG files; the only caller of libjpeg.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct JpegImage {
 
 /// Decodes to 3 channels (RGB) or 1 (grey), whatever the file has.
 ///
-/// With `smallest` > 0 the image is decoded at a half, a quarter or an eighth of its size where
-/// both sides still have so many pixels: each output pixel is then a mean over those it replaces,
-/// and most of the work is saved.
-/// bad_request: no JPEG, cut off, damaged, in four colours, or of more than 2^26 pixels.
+/// With `smallest` > 0, decodes at 1/2, 1/4 or 1/8 size if both sides keep at least that many
+/// pixels: each output pixel is the mean of those it replaces, at a fraction of the cost.
+/// bad_request: not a JPEG, truncated, damaged, with four colour channels, or larger than 2^26
+/// pixels.
 Result<JpegImage> decode_jpeg(std::span<const std::uint8_t> content, int channels, int smallest);
 
 }  // namespace dllaunch

@@ -14,8 +14,7 @@
 namespace dllaunch {
 namespace {
 
-/// Only a path that leads nowhere is wrong; a system that refuses may give the file at another
-/// time.
+/// Only a missing file is bad_request; other errors may be temporary.
 Error refused(const std::filesystem::path& file, int why) {
   const bool no_such_file = why == ENOENT || why == ENOTDIR || why == ELOOP;
   return {no_such_file ? ErrorKind::bad_request : ErrorKind::unavailable,
@@ -25,7 +24,7 @@ Error refused(const std::filesystem::path& file, int why) {
 }  // namespace
 
 Result<RandomAccessFile> RandomAccessFile::open(const std::filesystem::path& file) {
-  // Without O_NONBLOCK a named pipe would wait for its writer for ever.
+  // Without O_NONBLOCK, opening a named pipe would block until it has a writer.
   const int opened = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (opened < 0) return refused(file, errno);
   RandomAccessFile owned(file, opened, 0);

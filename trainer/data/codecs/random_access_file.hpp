@@ -1,4 +1,5 @@
-// A file that is too large to keep: read at any place, by any thread.
+// File formats of data sets: gzip, JPEG, and files read at arbitrary offsets.
+// Knows nothing about data sets, labels or networks.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +10,11 @@
 
 namespace dllaunch {
 
-/// The kernel's page cache is shared by the ranks of a node, so nothing is kept here. Errors name
-/// the file.
+/// Reads at any offset from any thread. Keeps no buffer: the ranks of a node share the page cache.
+/// Errors name the file.
 class RandomAccessFile {
  public:
-  /// bad_request: it is not there, or no regular file. unavailable: the system refuses.
+  /// bad_request: missing or not a regular file. unavailable: a system error.
   static Result<RandomAccessFile> open(const std::filesystem::path& file);
 
   RandomAccessFile(RandomAccessFile&& other) noexcept;
@@ -21,10 +22,10 @@ class RandomAccessFile {
   ~RandomAccessFile();
 
   const std::filesystem::path& path() const { return path_; }
-  std::uint64_t size() const { return size_; }  // bytes, when it was opened
+  std::uint64_t size() const { return size_; }  // bytes, at the time of opening
 
-  /// Fills `out` with the bytes from `offset` on. unavailable: the device or file system refuses,
-  /// or the file has become shorter.
+  /// Fills `out` with the bytes from `offset` on. unavailable: an I/O error, or the file has been
+  /// truncated.
   Result<Ok> read(std::uint64_t offset, std::span<std::uint8_t> out) const;
 
  private:

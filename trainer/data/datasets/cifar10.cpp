@@ -1,4 +1,4 @@
-// CIFAR-10: small photographs of ten kinds (Krizhevsky 2009), the binary version.
+// CIFAR-10: small photographs in 10 classes (Krizhevsky 2009), binary version.
 #include "trainer/data/datasets/cifar_dataset.hpp"
 
 namespace dllaunch {
@@ -21,7 +21,7 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 extern const DatasetEntry cifar10_dataset;
 const DatasetEntry cifar10_dataset{
     "cifar10",
-    "photographs of 10 kinds, 32x32 RGB, `data_batch_*.bin` and `test_batch.bin` in `path`", true,
+    "photographs in 10 classes, 32x32 RGB, `data_batch_*.bin` and `test_batch.bin` in `path`", true,
     open};
 
 }  // namespace dllaunch

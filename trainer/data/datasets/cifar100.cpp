@@ -1,5 +1,5 @@
-// CIFAR-100: small photographs of a hundred kinds (Krizhevsky 2009), the binary version. A record
-// has a coarse label, which is not used, and a fine one.
+// CIFAR-100: small photographs in 100 classes (Krizhevsky 2009), binary version. A record has a
+// coarse label, which is not used, and a fine one.
 #include "trainer/data/datasets/cifar_dataset.hpp"
 
 namespace dllaunch {
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 
 extern const DatasetEntry cifar100_dataset;
 const DatasetEntry cifar100_dataset{
-    "cifar100", "photographs of 100 kinds, 32x32 RGB, `train.bin` and `test.bin` in `path`", true,
+    "cifar100", "photographs in 100 classes, 32x32 RGB, `train.bin` and `test.bin` in `path`", true,
     open};
 
 }  // namespace dllaunch

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t image_bytes = std::size_t{3} * 32 * 32;
 
-/// A split: files of records, one after the other.
+/// A split: a sequence of record files.
 class CifarSplit {
  public:
   CifarSplit(const CifarFamily& family, bool skip_bad) : family_(family), skip_bad_(skip_bad) {}
@@ -30,7 +30,7 @@ class CifarSplit {
  private:
   struct Part {
     RandomAccessFile file;
-    std::int64_t first;  // image of the split
+    std::int64_t first;  // index of its first image in the split
   };
 
   std::size_t record_bytes() const { return family_.label_bytes + image_bytes; }
@@ -48,7 +48,7 @@ Result<Ok> CifarSplit::add(const fs::path& path) {
   if (!file) return std::move(file).error();
   if (file->size() == 0 || file->size() % record_bytes() != 0) {
     return Error{ErrorKind::bad_request,
-                 fmt::format("{}: {} bytes are no whole number of {} records of {} bytes",
+                 fmt::format("{}: {} bytes are not a whole number of {} records of {} bytes",
                              path.string(), file->size(), family_.name, record_bytes()),
                  "the file is cut off, or of another data set"};
   }
@@ -109,7 +109,7 @@ class CifarDataset : public Dataset {
   std::int64_t size(Split split) const override { return of(split).size(); }
   std::uint64_t listing_key(Split split) const override { return of(split).listing_key(); }
 
-  /// All of the published sets; of a larger one, a part that gives three digits.
+  /// All images of the published sets; of a larger one, enough for three digits.
   std::int64_t images_to_measure() const override {
     constexpr std::int64_t most_pixels = std::int64_t{1} << 28;
     return std::min(most_pixels / static_cast<std::int64_t>(pixels()), size(Split::train));
@@ -129,8 +129,8 @@ class CifarDataset : public Dataset {
   ImageShape shape_{.channels = 3, .height = 32, .width = 32};
 };
 
-/// The files of `folder` that fit "PREFIX*SUFFIX" or are `form` itself, by length and name: 2
-/// comes before 10.
+/// Returns the files in `folder` that match "PREFIX*SUFFIX" or the plain name `form`, ordered by
+/// length, then name: 2 comes before 10.
 std::vector<fs::path> matching_files(const fs::path& folder, const std::string& form) {
   const auto star = form.find('*');
   const std::string prefix = form.substr(0, star);

@@ -1,4 +1,4 @@
-// Data sets of the CIFAR family: records of labels and 3x32x32 bytes in files of any length.
+// Data sets in CIFAR's binary format: files of records with labels and 3x32x32 bytes.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,18 @@
 namespace dllaunch {
 
 struct CifarFamily {
-  std::string name;                      // "cifar10"
-  std::string folder;                    // as the published archive calls it
-  std::size_t label_bytes = 1;           // in front of a record's pixels
-  std::size_t label_at = 0;              // which of them counts
-  std::string train_files;               // "data_batch_*.bin": any number of them, or one name
-  std::string validation_file;           //
+  std::string name;             // "cifar10"
+  std::string folder;           // folder in the published archive
+  std::size_t label_bytes = 1;  // before a record's pixels
+  std::size_t label_at = 0;     // index of the label byte in use
+  std::string train_files;      // one name, or a pattern: "data_batch_*.bin"
+  std::string validation_file;
   std::vector<std::string> class_names;  // label k is class_names[k]
 };
 
-/// Reads the files of `options.path`, or of the published archive's folder in it. Pixels stay in
-/// the files. Training files follow each other by their number.
-/// bad_request: which file is missing, empty or no whole number of records, and unless
-/// `options.skip_bad` a label beyond the classes.
+/// Reads the files in `options.path`, or in the published archive's folder there. Pixels stay in
+/// the files. Training files are ordered by number. bad_request names a file that is missing, empty
+/// or not a whole number of records, or, without `options.skip_bad`, a label out of range.
 Result<std::unique_ptr<Dataset>> open_cifar_dataset(const CifarFamily& family,
                                                     const DatasetOptions& options);
 

@@ -13,11 +13,11 @@ const DatasetEntry* find_dataset(std::string_view name) {
 }
 
 Result<std::int32_t> Dataset::read_floats(Split, std::int64_t, std::span<float>) const {
-  return Error{ErrorKind::bad_request, "images of this data set are no floats", ""};
+  return Error{ErrorKind::bad_request, "images of this data set are not floats", ""};
 }
 
 Error with_skip_hint(Error error) {
-  constexpr std::string_view hint = "dataset.on_bad: skip goes on without bad images";
+  constexpr std::string_view hint = "dataset.on_bad: skip continues without bad images";
   if (error.kind != ErrorKind::bad_request || error.hint.ends_with(hint)) return error;
   if (!error.hint.empty()) error.hint += "; ";
   error.hint += hint;
@@ -50,7 +50,7 @@ struct ChannelSums {
     }
   }
 
-  /// `whole`: the pixel value that counts as 1.
+  /// `whole`: the pixel value that is scaled to 1.
   Normalization normalization(std::int64_t images, double whole) const {
     const std::size_t pixels_of_image = pixels.size() / sum.size();
     const double count = static_cast<double>(pixels_of_image) * static_cast<double>(images);
@@ -60,7 +60,7 @@ struct ChannelSums {
       const double square = static_cast<double>(squares[c]) / count / (whole * whole);
       const double variance = square - mean * mean;
       measured.mean.push_back(mean);
-      // A variance below one level in a million pixels is rounding, not contrast.
+      // A smaller variance is below one level in a million pixels: rounding, not contrast.
       measured.std.push_back(variance > 1e-12 * std::max(1.0, square) ? std::sqrt(variance) : 1.0);
     }
     return measured;
@@ -74,7 +74,7 @@ Result<Normalization> measure(const Dataset& dataset, bool skip_bad, double whol
   const std::int64_t size = dataset.size(Split::train);
   std::int64_t good = 0;
   for (std::int64_t i = 0; i < images; ++i) {
-    // i * size / images without the product, which could wrap.
+    // i * size / images without the product, which could overflow.
     const std::int64_t index = size / images * i + size % images * i / images;
     auto label = read(index, std::span(sums.pixels));
     if (label) {

@@ -1,4 +1,5 @@
-// Where images come from. One file a kind in trainer/data/datasets/.
+// Data sets: labelled images by index. One file per data set in this folder.
+// Knows nothing about batches, ranks or sampling.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +17,13 @@ namespace dllaunch {
 
 enum class Split { train, validation };
 
-/// Per channel, on pixels scaled to 0..1: a network sees (pixel / 255 - mean) / std.
+/// Per channel, for pixels scaled to 0..1. The network's input is (pixel / 255 - mean) / std.
 struct Normalization {
   std::vector<double> mean;
   std::vector<double> std;
 };
 
-/// Images in memory or made on demand. read() is called by several threads at once.
+/// Images in memory, in files, or generated. read() must be thread-safe.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -31,30 +32,29 @@ class Dataset {
   virtual const std::vector<std::string>& class_names() const = 0;
   virtual std::int64_t size(Split split) const = 0;
 
-  /// Writes image `index` as [channels, height, width] and returns its label.
-  /// bad_request: this image is bad, and stays so; `what` names its file. Other errors: the
-  /// storage.
+  /// Writes image `index` as [channels, height, width] and returns its label. bad_request: this
+  /// image is permanently bad; `what` names its file. Other errors come from the storage.
   virtual Result<std::int32_t> read(Split split, std::int64_t index,
                                     std::span<std::uint8_t> pixels) const = 0;
 
-  /// Pixels are finite floats of any range, which count as scaled already: they are read by
-  /// read_floats(), and read() is not called.
+  /// True if pixels are finite floats of any range, already scaled. Then read_floats() is used and
+  /// read() is not called.
   virtual bool floats() const { return false; }
   virtual Result<std::int32_t> read_floats(Split split, std::int64_t index,
                                            std::span<float> pixels) const;
 
-  /// Of what the images are called and labelled, in their order: ranks that see the same files have
-  /// the same one. 0: the images are made up.
+  /// Returns a hash of the images' names and labels in order: equal on ranks that see the same
+  /// files. 0: the images are generated.
   virtual std::uint64_t listing_key(Split) const { return 0; }
-  /// What is known of every image. Where it is no class, read() and read_floats() return 0, and
-  /// read_targets() gives the classes() numbers that are. bad_request: as of read().
+  /// The kind of targets. Unless it is class_index, read() and read_floats() return 0 and
+  /// read_targets() writes classes() numbers. bad_request as for read().
   virtual TargetKind targets() const { return TargetKind::class_index; }
   virtual Result<Ok> read_targets(Split split, std::int64_t index, std::span<float> row) const;
 
-  /// How many images of the training split, evenly spread over it, measure_normalization() reads.
+  /// Returns how many training images, evenly spaced, measure_normalization() reads.
   virtual std::int64_t images_to_measure() const { return size(Split::train); }
 
-  /// Classes, or numbers that are known of an image.
+  /// Number of classes, or of target values per image.
   int classes() const { return static_cast<int>(class_names().size()); }
   std::size_t pixels() const {
     const ImageShape& shape = image_shape();
@@ -63,15 +63,15 @@ class Dataset {
   }
 };
 
-/// Of bytes exact: sums of integers, so every rank and machine gets the same numbers. A constant
-/// channel counts as having a standard deviation of 1. Any Error is the data set's own.
-/// With `skip_bad`, images that are bad (bad_request) are left out, unless all are.
+/// Returns the mean and standard deviation per channel. Exact for bytes (integer sums), so
+/// identical on every rank and machine. A constant channel has a standard deviation of 1. Errors
+/// are the data set's. With `skip_bad`, bad images (bad_request) are ignored unless all are bad.
 Result<Normalization> measure_normalization(const Dataset& dataset, bool skip_bad = false);
 
-/// For a bad image that stops the training: what else could be done.
+/// Adds the hint about `on_bad` to the error for a bad image.
 Error with_skip_hint(Error error);
 
-/// The `dataset:` block without its kind; what is absent is the kind's own choice.
+/// The `dataset:` block without `name`. Absent values take the data set's default.
 struct DatasetOptions {
   std::string path;
   std::optional<std::int64_t> images = {};
@@ -79,23 +79,23 @@ struct DatasetOptions {
   std::optional<int> channels = {};
   std::optional<int> image_size = {};
   std::string layout = "nhwc";  // or nchw
-  bool skip_bad = false;        // bad images are left for read() to tell; else open() may
+  bool skip_bad = false;        // bad images are reported by read(), not by open()
   std::uint64_t seed = 1;
 };
 
-/// One line a kind; the table is written by the build from trainer/data/datasets/*.cpp.
+/// One row per data set. The build generates the table from trainer/data/datasets/*.cpp.
 struct DatasetEntry {
-  std::string_view name;  // what the user types
+  std::string_view name;  // the name in a job file
   std::string_view summary;
-  bool files = true;  // lives under a path; otherwise it is made up and takes sizes instead
-  /// Reads or prepares everything. bad_request: what is missing or damaged, naming the file.
+  bool files = true;  // stored under a path; otherwise generated, with sizes as options
+  /// Opens the data set. bad_request names the missing or damaged file.
   Result<std::unique_ptr<Dataset>> (*open)(const DatasetOptions& options);
-  /// Which of images, classes, channels and layout it takes beside path and image_size.
+  /// Options besides path and image_size: some of images, classes, channels, layout.
   std::string_view takes = "";
 };
 std::span<const DatasetEntry> datasets();
 
-/// nullptr: no such kind.
+/// Returns nullptr for an unknown name.
 const DatasetEntry* find_dataset(std::string_view name);
 
 }  // namespace dllaunch

@@ -1,4 +1,4 @@
-// Fashion-MNIST: pictures of clothes in MNIST's form (Xiao, Rasul, Vollgraf 2017).
+// Fashion-MNIST: pictures of clothes in MNIST's format (Xiao, Rasul, Vollgraf 2017).
 #include "trainer/data/datasets/idx_dataset.hpp"
 
 namespace dllaunch {

@@ -36,7 +36,7 @@ std::string element_type(std::uint8_t code) {
 
 Result<Ok> check_magic(std::span<const std::uint8_t> magic, int dimensions) {
   if (magic[0] != 0 || magic[1] != 0) {
-    return wrong(fmt::format("wrong magic number 0x{:02x}{:02x}{:02x}{:02x}: this is no IDX file",
+    return wrong(fmt::format("wrong magic number 0x{:02x}{:02x}{:02x}{:02x}: not an IDX file",
                              magic[0], magic[1], magic[2], magic[3]));
   }
   if (magic[2] != unsigned_byte) {
@@ -49,7 +49,7 @@ Result<Ok> check_magic(std::span<const std::uint8_t> magic, int dimensions) {
   return Ok{};
 }
 
-/// Fills all of `out`, or says that the data ends before that.
+/// Fills `out`; bad_request if the data ends early.
 Result<Ok> read_all(ByteReader& reader, std::span<std::uint8_t> out, std::string_view what) {
   auto count = reader.read(out);
   if (!count) return std::move(count).error();
@@ -74,16 +74,16 @@ Result<IdxArray> read_idx(std::span<const std::uint8_t> content, int dimensions)
     if (auto read = read_all(reader, extent, "the header"); !read) return std::move(read).error();
     array.extents.push_back((std::uint32_t{extent[0]} << 24) | (std::uint32_t{extent[1]} << 16) |
                             (std::uint32_t{extent[2]} << 8) | std::uint32_t{extent[3]});
-    // Compared before multiplying, so that the product cannot wrap; 0 elements are always enough.
+    // Compared before multiplying, so that the product cannot overflow; 0 elements always fit.
     if (array.extents.back() != 0 && elements > reader.most_bytes() / array.extents.back()) {
       return wrong(
-          fmt::format("truncated: the header promises more than the {} bytes of the file "
+          fmt::format("truncated: the header claims more than the {} bytes of the file "
                       "can hold",
                       content.size()));
     }
     elements *= array.extents.back();
   }
-  // In pieces: gzip may promise a thousand times its size and still end after a few bytes.
+  // In pieces: a gzip file may claim a thousand times its size and end after a few bytes.
   constexpr std::uint64_t piece = std::uint64_t{64} << 20;
   for (std::uint64_t done = 0; done < elements;) {
     const std::uint64_t count = std::min(piece, elements - done);

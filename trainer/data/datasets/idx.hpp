@@ -1,4 +1,4 @@
-// The IDX format of the MNIST family: unsigned bytes in up to three dimensions.
+// The IDX format of MNIST: unsigned bytes in up to three dimensions.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct IdxArray {
   std::vector<std::uint8_t> values;
 };
 
-/// Reads a whole IDX file, gzip'd or not, with exactly `dimensions` dimensions.
-/// bad_request: a wrong magic number, element type or number of dimensions, data that is truncated,
-/// damaged or followed by more. Never allocates more than the content can fill.
+/// Reads an IDX file, gzip-compressed or not, with exactly `dimensions` dimensions. bad_request:
+/// wrong magic number, element type or number of dimensions; truncated, damaged or trailing data.
+/// Allocates no more than the content can fill.
 Result<IdxArray> read_idx(std::span<const std::uint8_t> content, int dimensions);
 
 }  // namespace dllaunch

@@ -71,7 +71,7 @@ class IdxDataset : public Dataset {
   ImageShape shape_;
 };
 
-/// NAME or NAME.gz, whichever is there; NAME when neither is.
+/// Returns NAME or NAME.gz, whichever exists; NAME if neither does.
 fs::path find_file(const fs::path& folder, const std::string& name) {
   std::error_code ignored;
   const fs::path packed = folder / (name + ".gz");
@@ -127,7 +127,7 @@ Result<LabelledImages> read_split(const fs::path& folder, const std::string& spl
   return whole;
 }
 
-/// Says at once which of the four are missing: a half-copied folder is the usual mistake.
+/// Names all missing files at once: a partial copy of the folder is the usual mistake.
 Result<Ok> check_presence(const fs::path& folder, const std::string& hint) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {

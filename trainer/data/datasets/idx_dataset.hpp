@@ -1,4 +1,4 @@
-// Data sets of the MNIST family: four IDX files in a folder, the whole set in memory.
+// Data sets in MNIST's format: four IDX files in a folder, held in memory.
 #pragma once
 
 #include <memory>
@@ -10,14 +10,14 @@
 namespace dllaunch {
 
 struct IdxFamily {
-  std::string default_path;              // where the files are when the user does not say
-  std::string hint;                      // how to get them
+  std::string default_path;              // used without dataset.path
+  std::string hint;                      // how to obtain the files
   std::vector<std::string> class_names;  // label k is class_names[k]
 };
 
-/// Reads {train,t10k}-{images-idx3,labels-idx1}-ubyte, each with or without .gz.
-/// bad_request: which file is missing or damaged and how, images and labels that differ in number,
-/// splits that differ in image size, a label beyond the classes.
+/// Reads {train,t10k}-{images-idx3,labels-idx1}-ubyte, each with or without .gz. bad_request: a
+/// missing or damaged file, different numbers of images and labels, different image sizes in the
+/// splits, or a label out of range.
 Result<std::unique_ptr<Dataset>> open_idx_dataset(const IdxFamily& family,
                                                   const DatasetOptions& options);
 

@@ -1,4 +1,4 @@
-// JPEG files by class, as torchvision's ImageFolder: train/CLASS/*.jpg and val/CLASS/*.jpg.
+// JPEG files in one folder per class, like torchvision's ImageFolder: {train,val}/CLASS/*.jpg.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 struct ImageFiles {
   fs::path folder;                 // of the split
-  std::vector<std::string> names;  // "CLASS/a.jpg", in order of classes, then of names
+  std::vector<std::string> names;  // "CLASS/a.jpg", ordered by class, then name
   std::vector<std::int32_t> labels;
 };
 
@@ -46,7 +46,7 @@ Result<std::vector<std::string>> class_folders(const fs::path& folder) {
   return names;
 }
 
-/// The JPEG files anywhere under a class's folder.
+/// Adds the JPEG files at any depth below a class's folder.
 Result<Ok> add_class(ImageFiles& files, const std::string& name, std::int32_t label) {
   const fs::path folder = files.folder / name;
   const auto first = static_cast<std::ptrdiff_t>(files.names.size());
@@ -84,7 +84,7 @@ Result<ImageFiles> list_files(const fs::path& folder, const std::vector<std::str
       return Error{
           ErrorKind::bad_request,
           fmt::format("{}: class folder without a .jpg file", (folder / name).string()),
-          "remove the folder, or put images into it; dataset.on_bad: skip goes on without"};
+          "remove the folder, or put images into it; dataset.on_bad: skip continues without it"};
     }
   }
   if (files.names.empty()) {
@@ -109,14 +109,14 @@ class ImageFolder : public Dataset {
     return static_cast<std::int64_t>(of(split).names.size());
   }
 
-  /// The class is a part of the name.
+  /// The name includes the class.
   std::uint64_t listing_key(Split split) const override {
     std::uint64_t key = 0;
     for (const auto& name : of(split).names) key = random_key(key, name);
     return key;
   }
 
-  /// Decoding takes a millisecond for a photograph: some hundred give two digits.
+  /// Decoding takes about a millisecond per photograph; a few hundred give two digits.
   std::int64_t images_to_measure() const override {
     constexpr std::int64_t most_pixels_measured = std::int64_t{1} << 25;
     return std::clamp<std::int64_t>(most_pixels_measured / static_cast<std::int64_t>(pixels()), 1,
@@ -135,7 +135,7 @@ class ImageFolder : public Dataset {
   ImageFiles validation_;
   std::vector<std::string> class_names_;
   ImageShape shape_;
-  bool resizes_;  // else all images have this shape
+  bool resizes_;  // otherwise all images have this shape
 };
 
 Result<JpegImage> read_jpeg(const fs::path& path, int channels, int smallest) {
@@ -152,7 +152,7 @@ Result<JpegImage> read_jpeg(const fs::path& path, int channels, int smallest) {
   return image;
 }
 
-/// Says which size all images have. With `skip_bad` the first one that is good.
+/// Returns the first image, which determines the size of all. With `skip_bad`, the first good one.
 Result<JpegImage> first_image(const ImageFiles& files, int channels, bool skip_bad) {
   constexpr std::size_t most_in_a_row = 100;
   const std::size_t tried = skip_bad ? std::min(files.names.size(), most_in_a_row) : 1;

@@ -1,4 +1,4 @@
-// Arrays that numpy.save wrote: images, bytes or floats, and a label for each.
+// Arrays written by numpy.save: images as bytes or floats, and a label or target for each.
 //
 // train_images.npy [n,h,w] or [n,h,w,c] (`layout: nchw`: [n,c,h,w]), train_labels.npy, and the same
 // with val_. Images stay in the file.
@@ -29,7 +29,7 @@ Error wrong(const fs::path& file, const std::string& what, std::string hint = ""
   return {ErrorKind::bad_request, file.string() + ": " + what, std::move(hint)};
 }
 
-/// The shape of one image of an array of them.
+/// Returns the shape of one image in an array of images.
 Result<ImageShape> shape_of(const NpyFile& images, bool channels_first) {
   const auto& shape = images.header.shape;
   const auto& file = images.file.path();
@@ -82,7 +82,7 @@ std::string_view bytes_of(const std::vector<Value>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(Value)};
 }
 
-/// Of a thousand rows all over the file, which may be large.
+/// Hashes a thousand rows spread over the file, which may be large.
 std::uint64_t key_of_rows(const NpyTargets& targets, std::int64_t images) {
   constexpr std::int64_t most = 1000;
   std::uint64_t key = 0;
@@ -120,7 +120,7 @@ class NpyDataset : public Dataset {
     return random_key(0, bytes_of(targets.labels));
   }
 
-  /// Of a set larger than memory, a part that gives three digits.
+  /// Of a set larger than memory, enough for three digits.
   std::int64_t images_to_measure() const override {
     constexpr std::int64_t most_pixels = std::int64_t{1} << 26;
     return std::clamp<std::int64_t>(most_pixels / static_cast<std::int64_t>(pixels()), 1,
@@ -178,7 +178,7 @@ class NpyDataset : public Dataset {
   std::vector<std::string> class_names_;
 };
 
-/// As many as a row has, as the largest training label asks for, or as the user says.
+/// Returns the number of classes: the row width, the user's, or the largest training label + 1.
 Result<int> count_classes(const NpySplit& train, const DatasetOptions& options) {
   const int width = train.targets.width;
   if (width > 0 && options.classes.value_or(width) != width) {
@@ -243,10 +243,9 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 }  // namespace
 
 extern const DatasetEntry npy_dataset;
-const DatasetEntry npy_dataset{
-    "npy",
-    "numpy arrays in `path`: train_images.npy (bytes or float32, larger than memory if need be), "
-    "train_labels.npy, and the same with val_",
-    true, open, "classes layout"};
+const DatasetEntry npy_dataset{"npy",
+                               "numpy arrays in `path`: train_images.npy (bytes or float32, may "
+                               "exceed memory), train_labels.npy, and the same with val_",
+                               true, open, "classes layout"};
 
 }  // namespace dllaunch

@@ -15,8 +15,8 @@ Error wrong(std::string what, std::string hint = "") {
   return {ErrorKind::bad_request, std::move(what), std::move(hint)};
 }
 
-/// The dictionary literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, as numpy
-/// writes it; the keys come in any order.
+/// Parses the dictionary literal that numpy writes, with its keys in any order: {'descr': '<f4',
+/// 'fortran_order': False, 'shape': (3, 4), }.
 class DictionaryReader {
  public:
   explicit DictionaryReader(std::string_view text) : rest_(text) {}
@@ -106,7 +106,7 @@ class DictionaryReader {
         (size == 1 || size == 2 || size == 4 || size == 8) &&
         (descr[1] == 'u' || descr[1] == 'i' || descr[1] == 'f' || (descr[1] == 'b' && size == 1));
     if (!known) {
-      return wrong(fmt::format("type {} is no number that is read here", descr),
+      return wrong(fmt::format("type {} is not supported", descr),
                    "save .astype('uint8') or .astype('float32')");
     }
     if (descr[0] == '>' && size > 1) {
@@ -129,7 +129,7 @@ class DictionaryReader {
 Result<NpyHeader> parse_npy_header(std::span<const std::uint8_t> beginning) {
   constexpr std::string_view magic = "\x93NUMPY";
   const std::string_view text(reinterpret_cast<const char*>(beginning.data()), beginning.size());
-  if (!text.starts_with(magic) || text.size() < 10) return wrong("is no .npy file");
+  if (!text.starts_with(magic) || text.size() < 10) return wrong("is not a .npy file");
   const int version = beginning[6];
   if (version < 1 || version > 3) return wrong(fmt::format("has .npy version {}", version));
   const std::size_t length_bytes = version == 1 ? 2 : 4;
@@ -151,7 +151,7 @@ Result<NpyFile> open_npy(const std::filesystem::path& path) {
   if (auto read = file->read(0, beginning); !read) return std::move(read).error();
   auto header = parse_npy_header(beginning);
   if (!header) return std::move(header).error().within(path.string());
-  // Compared before multiplying, so that the product cannot wrap.
+  // Compared before multiplying, so that the product cannot overflow.
   std::uint64_t bytes = header->item_bytes;
   bool too_long = false;
   for (const std::uint64_t extent : header->shape) {

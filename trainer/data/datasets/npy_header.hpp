@@ -1,4 +1,4 @@
-// What stands in front of the numbers of a .npy file.
+// The header of a .npy file.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,11 @@ struct NpyHeader {
   std::uint64_t data_begin = 0;      // bytes from the beginning of the file
 };
 
-/// Bytes that hold any header that is read: those of numpy are far smaller.
+/// Largest header that is read; numpy's are far smaller.
 constexpr std::size_t npy_header_bytes_max = 65536;
 
-/// Pure. Reads the header of versions 1 to 3 from the first bytes of a file.
-/// bad_request: no .npy, damaged, in Fortran order, big-endian or of a type that is no plain
-/// number.
+/// Parses a header of version 1 to 3 from the first bytes of a file. bad_request: not .npy,
+/// damaged, in Fortran order, big-endian, or not of a plain numeric type.
 Result<NpyHeader> parse_npy_header(std::span<const std::uint8_t> beginning);
 
 struct NpyFile {
@@ -32,7 +31,8 @@ struct NpyFile {
   NpyHeader header;
 };
 
-/// bad_request: as parse_npy_header, or the file is not as long as its header says. Names the file.
+/// Errors name the file. bad_request as for parse_npy_header(), or if the file's length does not
+/// match its header.
 Result<NpyFile> open_npy(const std::filesystem::path& path);
 
 }  // namespace dllaunch

@@ -19,8 +19,8 @@ Error wrong(const fs::path& file, const std::string& what, std::string hint = ""
   return {ErrorKind::bad_request, file.string() + ": " + what, std::move(hint)};
 }
 
-/// A little-endian integer of 1, 2, 4 or 8 bytes. What 32 bits cannot hold becomes the nearest that
-/// they can, which is no label of any set.
+/// Reads a little-endian integer of 1, 2, 4 or 8 bytes. Values beyond 32 bits are clamped, which
+/// makes them invalid labels.
 std::int32_t integer_at(std::span<const std::uint8_t> bytes, bool is_signed) {
   std::uint64_t value = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) value = value << 8 | bytes[i];
@@ -34,7 +34,7 @@ std::int32_t integer_at(std::span<const std::uint8_t> bytes, bool is_signed) {
       std::max(static_cast<std::int64_t>(value), std::int64_t{Limits::min()}));
 }
 
-/// Any number of a file, as a float.
+/// Reads a value of any numeric type as float.
 float number_at(std::span<const std::uint8_t> bytes, char kind) {
   if (kind != 'f') return static_cast<float>(integer_at(bytes, kind == 'i'));
   if (bytes.size() == sizeof(float)) {

@@ -1,4 +1,4 @@
-// What numpy arrays say of images: a class, a set of classes, or real numbers.
+// Targets from numpy arrays: a class, a set of classes, or real numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace dllaunch {
 
-/// Integers [n] are classes, integers or booleans [n,k] sets of k classes, floats [n] or [n,k] real
-/// numbers. Rows of the latter two stay in the file.
+/// Integers [n] are classes, integers or booleans [n,k] are sets of k classes, floats [n] or [n,k]
+/// are real numbers. Sets and real numbers stay in the file.
 struct NpyTargets {
   NpyFile file;
   TargetKind kind = TargetKind::class_index;
-  int width = 0;                          // numbers of a row; of classes 0
-  std::vector<std::int32_t> labels = {};  // of classes: not checked
+  int width = 0;                          // numbers per row; 0 for classes
+  std::vector<std::int32_t> labels = {};  // for classes; range not checked
 
-  /// bad_request: a number that is neither 0 nor 1 in a set, or that is not finite; names the file.
+  /// bad_request names the file: a set with a value other than 0 or 1, or a non-finite number.
   Result<Ok> read(std::int64_t index, std::span<float> row) const;
 };
 
-/// bad_request: as open_npy, or not so many rows.
+/// bad_request as for open_npy(), or if the number of rows is not `images`.
 Result<NpyTargets> open_npy_targets(const std::filesystem::path& path, std::uint64_t images);
 
 }  // namespace dllaunch

@@ -1,7 +1,8 @@
-// Made-up images that a network can learn: a pattern of its class under noise.
+// Generated images that a network can learn: a pattern per class plus noise.
 //
-// Everything follows from (seed, index): no files, no state, any size. A class is an 8x8 grid of
-// light and dark cells per channel; a pixel is 128 +- 32 by its cell, +- 64 by noise.
+// An image depends only on (seed, index), so there are no files and any size is possible. A class
+// is an 8x8 grid of light and dark cells per channel; a pixel is 128 +- 32 by its cell, +- 64 by
+// noise.
 #include <algorithm>
 #include <array>
 
@@ -36,7 +37,7 @@ class Synthetic : public Dataset {
     return split == Split::train ? images_ : std::max<std::int64_t>(1, images_ / 10);
   }
 
-  /// All images of any small set; of a large one enough for three digits.
+  /// All images of a small set; of a large one, enough for three digits.
   std::int64_t images_to_measure() const override {
     constexpr std::int64_t most_pixels = std::int64_t{1} << 26;
     return std::clamp<std::int64_t>(most_pixels / static_cast<std::int64_t>(pixels()), 1, images_);
@@ -44,7 +45,7 @@ class Synthetic : public Dataset {
 
   Result<std::int32_t> read(Split split, std::int64_t index,
                             std::span<std::uint8_t> pixels) const override {
-    // Validation images follow the training images in one long sequence.
+    // Validation images continue the sequence after the training images.
     const auto serial = static_cast<std::uint64_t>(split == Split::train ? index : images_ + index);
     const std::uint64_t label = random_below(random_bits(label_key_, serial), class_names_.size());
     std::size_t at = 0;
@@ -73,7 +74,7 @@ class Synthetic : public Dataset {
     return light;
   }
 
-  /// -64 .. 63. One random number serves eight pixels.
+  /// Returns -64 .. 63. One random number serves eight pixels.
   int noise(std::uint64_t serial, std::size_t pixel) const {
     const std::uint64_t bits = random_bits(noise_key_ ^ mix_bits(serial), pixel / 8);
     return static_cast<int>((bits >> (pixel % 8 * 8)) & 0x7f) - 64;
@@ -94,8 +95,8 @@ Result<std::unique_ptr<Dataset>> open(const DatasetOptions& options) {
 }  // namespace
 
 extern const DatasetEntry synthetic_dataset;
-const DatasetEntry synthetic_dataset{
-    "synthetic", "made-up images that can be learnt, of any number and size; no files", false, open,
-    "images classes channels"};
+const DatasetEntry synthetic_dataset{"synthetic",
+                                     "generated, learnable images of any number and size; no files",
+                                     false, open, "images classes channels"};
 
 }  // namespace dllaunch

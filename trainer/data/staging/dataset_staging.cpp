@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::string_view own_folder_hint =
     "name a folder of your own in dataset.stage_to, such as /local/scratch/$USER";
 
-/// Opened only where it is this user's: others may write to /tmp, too.
+/// Fails if the file belongs to another user: others can write to /tmp too.
 Result<FileDescriptor> open_own(const fs::path& path, int flags) {
   FileDescriptor file(::open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) {
@@ -44,14 +44,14 @@ Result<FileDescriptor> open_own(const fs::path& path, int flags) {
                std::string(own_folder_hint)};
 }
 
-/// False: another process has it.
+/// Returns false if another process holds the lock.
 Result<bool> try_lock(const FileDescriptor& file, int mode, const fs::path& path) {
   if (::flock(file.get(), mode | LOCK_NB) == 0) return true;
   if (errno == EWOULDBLOCK || errno == EINTR) return false;
   return staging_error("lock", path, errno);
 }
 
-/// A copy that its readers share.
+/// Takes the shared lock of a copy's readers.
 Result<StagedCopy> hold(const fs::path& copy) {
   auto folder = open_own(copy, O_RDONLY | O_DIRECTORY);
   if (!folder) return std::move(folder).error();
@@ -61,8 +61,8 @@ Result<StagedCopy> hold(const fs::path& copy) {
   return Error{ErrorKind::unavailable, copy.string() + " is being removed", ""};
 }
 
-/// Who holds it copies, removes and begins to hold copies of one folder; the kernel lets go of it
-/// when that process dies. Its text is what the others watch: how far it is, or how it ended.
+/// The exclusive right to copy, remove and open copies of one folder. The kernel releases it if the
+/// process dies. Its text tells the waiting processes the progress or the result.
 class CopyLock {
  public:
   static constexpr std::size_t text_bytes = 4096;
@@ -77,8 +77,8 @@ class CopyLock {
     text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
     return text.substr(0, text.find('\0'));
   }
-  /// Padded to one length, so that one write replaces it whole. A node without room for a page has
-  /// waiters that lose their patience, no more.
+  /// Padded to a fixed length, so that one write replaces the text. A failure is ignored: at worst
+  /// the waiting processes time out.
   void write(std::string text) const {
     text.resize(text_bytes, '\0');
     [[maybe_unused]] const auto written = ::pwrite(file_.get(), text.data(), text.size(), 0);
@@ -92,7 +92,7 @@ class CopyLock {
 constexpr std::string_view whole_mark = "whole ";
 constexpr std::string_view failed_mark = "failed ";
 
-/// "failed 2\nWHAT\nHINT"
+/// Returns "failed 2\nWHAT\nHINT".
 std::string render_failure(const Error& error) {
   return fmt::format("{}{}\n{}\n{}", failed_mark, static_cast<int>(error.kind), error.what,
                      error.hint);
@@ -113,7 +113,7 @@ double gigabytes(std::uint64_t bytes) {
   return static_cast<double>(bytes) / 1e9;
 }
 
-/// Of the process that holds the lock.
+/// The copying itself, by the holder of the lock.
 class Copy {
  public:
   Copy(const StagingOptions& options, const CopyLock& lock, std::string prefix)
@@ -153,7 +153,7 @@ class Copy {
   }
 
  private:
-  /// How many stay because others read them.
+  /// Returns how many old copies remain because they are in use.
   int remove_old() {
     int in_use = 0;
     std::vector<fs::path> old;
@@ -172,7 +172,7 @@ class Copy {
         ++in_use;
       }
     }
-    remove_tree(partial_, [this] { tick(); });  // of a process that was killed
+    remove_tree(partial_, [this] { tick(); });  // left by a killed process
     return in_use;
   }
 
@@ -206,7 +206,7 @@ class Copy {
     const int out = ::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (out < 0) return staging_error("write", target, errno);
     auto copied = copy_bytes(*source, file.bytes, out, target);
-    // Some file systems tell only here that there was no room.
+    // Some file systems report a lack of space only here.
     if (::close(out) != 0 && copied) return staging_error("write", target, errno);
     return copied;
   }
@@ -228,12 +228,13 @@ class Copy {
       tick();
     }
     tick();
-    // A file at a time would take hours for a million; all at the end longer than others wait.
+    // Syncing each file would take hours for a million of them; one sync at the end would outlast
+    // the patience of the waiting processes.
     constexpr std::uint64_t synced_at_once = std::uint64_t{1} << 30;
     return done_ - synced_ > synced_at_once ? sync() : Result<Ok>(Ok{});
   }
 
-  /// What has its final name must be whole after a power failure, too.
+  /// A copy with its final name must survive a power failure.
   Result<Ok> sync() {
     synced_ = done_;
     const FileDescriptor folder(::open(partial_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -262,7 +263,7 @@ class Copy {
 
   const StagingOptions& options_;
   const CopyLock& lock_;
-  std::string prefix_;  // of all copies of this folder
+  std::string prefix_;  // common to all copies of this folder
   fs::path partial_;
   std::vector<std::uint8_t> piece_;
   std::uint64_t total_ = 0;
@@ -274,8 +275,8 @@ class Copy {
   Clock::time_point told_ = start_;
 };
 
-/// Until this process holds the lock. Returns what the process said at last that was waited for;
-/// nothing when there was none.
+/// Waits for the lock. Returns the last text of the process it waited for; empty if it did not
+/// wait.
 Result<std::string> wait_for(const CopyLock& lock, const StagingOptions& options) {
   bool waited = false;
   std::string seen;
@@ -307,7 +308,7 @@ Result<StagedCopy> stage_dataset(const StagingOptions& options) {
   fs::create_directories(options.to, failed);
   if (failed) return staging_error("make", options.to, failed.value());
   const fs::path from = fs::weakly_canonical(options.from, failed);
-  // Folders of one name at different places have copies of their own, and so have users.
+  // The hash keeps apart folders of the same name, and users.
   const std::string prefix =
       fmt::format("{}-{:016x}", from.filename().string(), random_key(::geteuid(), from.string()));
   const fs::path lock_path = options.to / ("." + prefix + ".lock");

@@ -1,4 +1,5 @@
-// A data set's files, copied to storage of the node once for all its ranks.
+// Copies a data set's files to local storage of the node, once for all its ranks.
+// Knows nothing about the format of the files.
 #pragma once
 
 #include <chrono>
@@ -12,27 +13,28 @@
 namespace dllaunch {
 
 struct StagingOptions {
-  std::filesystem::path from;         // the data set's folder
-  std::filesystem::path to;           // a folder of the node; made if absent
-  std::chrono::seconds patience{60};  // with a rank that copies and makes no progress
-  std::function<void(std::string_view)> say = [](std::string_view) {};  // hears of progress
+  std::filesystem::path from;         // folder of the data set
+  std::filesystem::path to;           // local folder; created if absent
+  std::chrono::seconds patience{60};  // without progress of the copying process
+  std::function<void(std::string_view)> say = [](std::string_view) {};  // receives progress
+                                                                        // messages
   std::chrono::milliseconds told_every{5000};
 };
 
-/// As long as this lives, no other job removes the copy.
+/// Other jobs do not remove the copy while this object exists.
 struct StagedCopy {
   std::filesystem::path path;
   FileDescriptor held;
 };
 
-/// Copies `from` to a folder of its own in `to`. Called by all ranks of a node, and by other jobs
-/// of this user: one copies, the others wait for it. The folder's name tells names, sizes and times
-/// of the originals, so that a changed `from` has another copy; copies of what it was before are
-/// removed when nobody holds them. What is being copied has a temporary name until it is whole.
+/// Copies `from` to a folder of its own in `to` and returns it. Called by all ranks of a node, and
+/// possibly by other jobs of this user: one process copies, the others wait. The folder's name is a
+/// hash of names, sizes and times of the originals, so a changed `from` gets a new copy; outdated
+/// copies are removed when unused. A copy in progress has a temporary name.
 ///
-/// unsatisfiable: the storage of the node has no room. timeout: the rank that copies has stopped.
-/// unavailable: it cannot be read, written or locked, or belongs to another user. The temporary
-/// copy is gone then. Those who waited get the error of the one who copied.
+/// unsatisfiable: no space. timeout: the copying process made no progress. unavailable: a file
+/// cannot be read, written or locked, or belongs to another user. On error the temporary copy is
+/// removed. Waiting processes return the error of the copying one.
 Result<StagedCopy> stage_dataset(const StagingOptions& options);
 
 }  // namespace dllaunch

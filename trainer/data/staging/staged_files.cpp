@@ -70,7 +70,7 @@ void remove_tree(const fs::path& folder, const Tick& tick) {
     std::error_code kept;
     if (at->symlink_status(kept).type() != fs::file_type::directory) fs::remove(at->path(), kept);
   }
-  fs::remove_all(folder, ignored);  // of the folders, which are empty now
+  fs::remove_all(folder, ignored);  // removes the now empty folders
 }
 
 }  // namespace dllaunch

@@ -1,9 +1,8 @@
 // Verbs that take the name of a cluster.
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/cli/command_line.hpp"
+#include "support/json.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -13,7 +12,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 Result<int> call(System& system, const std::vector<std::string>& args) {
-  auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  auto parsed =
+      parse_command_line(command_groups(), args, [](const std::string&) { return false; });
   if (!parsed) return std::move(parsed).error();
   return std::get<Invocation>(*parsed).body(system);
 }
@@ -29,13 +29,13 @@ TEST(ClusterCommands, BindTakesAProfilesName) {
   EXPECT_THAT(printed({"bind", "--topology", "lumi-g", "--format", "srun"}),
               HasSubstr("mask_cpu:0xfe000000000000,0xfe00000000000000,0xfe0000,0xfe000000,0xfe,"
                         "0xfe00,0xfe00000000,0xfe0000000000"));
-  const auto json = nlohmann::json::parse(printed({"bind", "--topology", "lumi-g", "--json"}));
+  const auto json = Json::parse(printed({"bind", "--topology", "lumi-g", "--json"}));
   EXPECT_EQ(json["srun"]["map_cpu"], "map_cpu:49,57,17,25,1,9,33,41");
 }
 
 TEST(ClusterCommands, ANodeIsNamedByItsTypeOrPartition) {
   const auto cpus = [](const std::string& name) {
-    return nlohmann::json::parse(printed({"topo", "--topology", name, "--json"}))["allowed_cpus"];
+    return Json::parse(printed({"topo", "--topology", name, "--json"}))["allowed_cpus"];
   };
   EXPECT_EQ(cpus("perlmutter"), "0-127");
   EXPECT_EQ(cpus("perlmutter:cpu"), "0-255");
@@ -69,7 +69,7 @@ TEST(ClusterCommands, InfoListsThemAndPrintsOne) {
   const auto text = printed({"info"});
   EXPECT_THAT(text, HasSubstr("clusters      cpu "));
   EXPECT_THAT(text, HasSubstr("lumi-g            LUMI-G, CSC, Finland"));
-  const auto json = nlohmann::json::parse(printed({"info", "--json"}));
+  const auto json = Json::parse(printed({"info", "--json"}));
   EXPECT_GE(json["clusters"].size(), 12u);
   EXPECT_EQ(json["clusters"][0]["file"], "built in");
   EXPECT_THAT(printed({"info", "--cluster", "polaris"}), HasSubstr("\nscheduler: pbs"));
@@ -99,7 +99,7 @@ TEST(ClusterCommands, ScriptSaysWhereItCannotServe) {
   EXPECT_EQ(refused.error().what, "summit is run by LSF, and dllaunch writes sbatch scripts");
   system.printed.clear();
   ASSERT_EQ(*call(system, {"plan", "job.yaml", "--json"}), 0);
-  const auto plan = nlohmann::json::parse(system.printed);
+  const auto plan = Json::parse(system.printed);
   EXPECT_EQ(plan["start"][0], "jsrun");
   EXPECT_TRUE(plan["srun"].empty());
 }

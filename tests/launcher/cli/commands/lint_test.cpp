@@ -1,9 +1,8 @@
 // `dllaunch lint`: what goes where, and the exit codes.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/cli/command_line.hpp"
+#include "support/json.hpp"
 #include "tests/support/fake_system.hpp"
 
 namespace dllaunch {
@@ -16,7 +15,8 @@ const std::string broken =
 const std::string doubtful = "#!/bin/bash\npython a.py\n";
 
 Result<int> call(System& system, const std::vector<std::string>& args) {
-  auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  auto parsed =
+      parse_command_line(command_groups(), args, [](const std::string&) { return false; });
   if (!parsed) return std::move(parsed).error();
   return std::get<Invocation>(*parsed).body(system);
 }
@@ -71,7 +71,7 @@ TEST(LintCommand, AnswersInOneDocument) {
   system.folders = {"logs"};
   EXPECT_EQ(*call(system, {"lint", "broken", "--json", "--topology", "synthetic:numa:1 cores:4"}),
             4);
-  const auto document = nlohmann::ordered_json::parse(system.printed);
+  const auto document = Json::parse(system.printed);
   EXPECT_EQ(document["errors"], 1);
   EXPECT_EQ(document["findings"][0]["id"], "mask-empty");
 }

@@ -1,8 +1,7 @@
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/cli/command_line.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
 #include "topology/node/synthetic.hpp"
@@ -14,7 +13,8 @@ using testing::HasSubstr;
 
 /// Runs a command line as main() does, without the process.
 Result<int> call(System& system, const std::vector<std::string>& args) {
-  auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  auto parsed =
+      parse_command_line(command_groups(), args, [](const std::string&) { return false; });
   if (!parsed) return std::move(parsed).error();
   return std::get<Invocation>(*parsed).body(system);
 }
@@ -38,7 +38,7 @@ TEST(PlanCommand, ShowsATableForPeople) {
 TEST(PlanCommand, PrintsOneJsonDocument) {
   auto system = laptop();
   ASSERT_EQ(*call(system, {"plan", "job.yaml", "--facts", "lumi.json", "--json"}), 0);
-  const auto document = nlohmann::json::parse(system.printed);
+  const auto document = Json::parse(system.printed);
   EXPECT_EQ(document.at("ranks"), 8);
   EXPECT_EQ(document.at("srun").at(0), "srun");
   EXPECT_EQ(document.at("sbatch").at("--gpus-per-node"), "8");

@@ -4,12 +4,12 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "launcher/cli/command_line.hpp"
 #include "launcher/cluster/probe_cache.hpp"
 #include "launcher/cluster/probed_node.hpp"
 #include "launcher/probe/probe_job.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/disk_system.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/launcher/sample_probes.hpp"
@@ -22,7 +22,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 Result<int> call(System& system, const std::vector<std::string>& args) {
-  auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  auto parsed =
+      parse_command_line(command_groups(), args, [](const std::string&) { return false; });
   if (!parsed) return std::move(parsed).error();
   return std::get<Invocation>(*parsed).body(system);
 }
@@ -60,11 +61,11 @@ class ProbeCommand : public testing::Test {
     const auto files = write_probe(system_, node, "<topology/>");
     EXPECT_TRUE(files) << files.error().what;
   }
-  nlohmann::json planned() {
+  Json planned() {
     system_.printed.clear();
     const auto code = call(system_, {"plan", "job.yaml", "--json"});
     EXPECT_TRUE(code) << code.error().what;
-    return nlohmann::json::parse(system_.printed);
+    return Json::parse(system_.printed);
   }
 
   DiskSystem system_;
@@ -103,14 +104,14 @@ TEST_F(ProbeCommand, APlanForRecordedFactsLooksAtNoCache) {
   system_.files["facts.json"] = to_json(*facts).dump();
   system_.answers.clear();  // nor is Slurm asked
   ASSERT_TRUE(call(system_, {"plan", "job.yaml", "--facts", "facts.json", "--json"}));
-  EXPECT_EQ(nlohmann::json::parse(system_.printed)["topology"]["source"], "slurm");
+  EXPECT_EQ(Json::parse(system_.printed)["topology"]["source"], "slurm");
   // But a probe that was recorded with them counts.
   auto with_probe = *facts;
   with_probe.probed = {node};
   system_.files["facts.json"] = to_json(with_probe).dump();
   system_.printed.clear();
   ASSERT_TRUE(call(system_, {"plan", "job.yaml", "--facts", "facts.json", "--json"}));
-  EXPECT_EQ(nlohmann::json::parse(system_.printed)["topology"]["source"], "probe");
+  EXPECT_EQ(Json::parse(system_.printed)["topology"]["source"], "probe");
 }
 
 TEST_F(ProbeCommand, InfoWritesFactsThatPlanTheSameElsewhere) {
@@ -122,7 +123,7 @@ TEST_F(ProbeCommand, InfoWritesFactsThatPlanTheSameElsewhere) {
   laptop.files["facts.json"] = system_.printed;
   laptop.files["job.yaml"] = system_.files["job.yaml"];
   ASSERT_EQ(*call(laptop, {"plan", "job.yaml", "--facts", "facts.json", "--json"}), 0);
-  auto there = nlohmann::json::parse(laptop.printed);
+  auto there = Json::parse(laptop.printed);
   EXPECT_EQ(there["binding"], here["binding"]);
   EXPECT_EQ(there["topology"]["source"], "probe");
   EXPECT_TRUE(laptop.ran.empty());
@@ -143,7 +144,7 @@ TEST_F(ProbeCommand, BindAndTopoTakeItByPartition) {
     system_.printed.clear();
     const auto code = call(system_, {"bind", "--topology", "probed:" + name, "--json"});
     ASSERT_TRUE(code) << name << ": " << code.error().what;
-    EXPECT_EQ(nlohmann::json::parse(system_.printed)["ranks"].size(), 8u);
+    EXPECT_EQ(Json::parse(system_.printed)["ranks"].size(), 8u);
   }
   const auto none = call(system_, {"topo", "--topology", "probed:debug"});
   ASSERT_FALSE(none);
@@ -168,7 +169,7 @@ TEST_F(ProbeCommand, ListsWhatIsKept) {
                         "(h100)  n4       "));
   system_.printed.clear();
   ASSERT_EQ(*call(system_, {"probe", "--list", "--json"}), 0);
-  EXPECT_EQ(nlohmann::json::parse(system_.printed)["probed"][0]["host"], "n4");
+  EXPECT_EQ(Json::parse(system_.printed)["probed"][0]["host"], "n4");
 }
 
 TEST_F(ProbeCommand, NeedsASlurm) {

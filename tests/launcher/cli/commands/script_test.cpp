@@ -1,8 +1,7 @@
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
-
 #include "launcher/cli/command_line.hpp"
+#include "support/json.hpp"
 #include "tests/launcher/sample_plans.hpp"
 #include "tests/support/fake_system.hpp"
 #include "topology/node/synthetic.hpp"
@@ -14,7 +13,8 @@ using testing::HasSubstr;
 
 /// Runs a command line as main() does, without the process.
 Result<int> call(System& system, const std::vector<std::string>& args) {
-  auto parsed = parse_command_line(args, [](const std::string&) { return false; });
+  auto parsed =
+      parse_command_line(command_groups(), args, [](const std::string&) { return false; });
   if (!parsed) return std::move(parsed).error();
   return std::get<Invocation>(*parsed).body(system);
 }

@@ -4,15 +4,13 @@
 
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "support/json.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace dllaunch {
 namespace {
-
-using Json = nlohmann::json;
 
 const TimelineHead head{.rank = 3,
                         .ranks = 8,

@@ -43,8 +43,7 @@ TEST(Fp16Training, ResumesAtTheSameBit) {
   ASSERT_TRUE(whole);
   auto part = train_alone(half(), folder / "parts", 3);
   ASSERT_TRUE(part);
-  const auto state = nlohmann::ordered_json::parse(
-      read_text(folder / "parts/checkpoints/step-00000003/state.json"));
+  const auto state = Json::parse(read_text(folder / "parts/checkpoints/step-00000003/state.json"));
   EXPECT_GT(state["loss_scale"]["factor"].get<double>(), 0);
   EXPECT_EQ(state["loss_scale"]["good_steps"].get<int>(),
             3 - (state["loss_scale"]["factor"] < 65536));

@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-/// Everything the reader gives, in pieces of `piece` bytes.
+/// Returns everything the reader returns, read in pieces of `piece` bytes.
 Result<std::string> read_through(const std::string& content, std::size_t piece) {
   ByteReader reader(as_content(content));
   std::string all;
@@ -29,7 +29,7 @@ const std::string text = [] {
   return long_text;
 }();
 
-TEST(Gzip, ReadsPlainAndPackedContentInPiecesOfAnySize) {
+TEST(Gzip, ReadsPlainAndCompressedContentInPiecesOfAnySize) {
   for (const std::size_t piece : {1, 7, 1000, 100000}) {
     EXPECT_EQ(*read_through(text, piece), text);
     EXPECT_EQ(*read_through(packed(text), piece), text);
@@ -37,7 +37,7 @@ TEST(Gzip, ReadsPlainAndPackedContentInPiecesOfAnySize) {
   }
 }
 
-TEST(Gzip, SaysThatDataIsCutOff) {
+TEST(Gzip, ReportsTruncatedData) {
   const std::string whole = packed(text);
   for (const std::size_t kept : {std::size_t{5}, whole.size() / 2, whole.size() - 1}) {
     auto read = read_through(whole.substr(0, kept), 1000);
@@ -46,7 +46,7 @@ TEST(Gzip, SaysThatDataIsCutOff) {
   }
 }
 
-TEST(Gzip, SaysThatDataIsDamaged) {
+TEST(Gzip, ReportsDamagedData) {
   std::string wrong_check = packed(text);
   wrong_check[wrong_check.size() - 8] ^= 1;  // CRC-32, then the length
   auto read = read_through(wrong_check, 1000);
@@ -54,13 +54,13 @@ TEST(Gzip, SaysThatDataIsDamaged) {
   EXPECT_EQ(read.error().what, "gzip data damaged: incorrect data check");
 }
 
-TEST(Gzip, SaysThatBytesFollow) {
+TEST(Gzip, ReportsTrailingBytes) {
   auto read = read_through(packed(text) + "x", 1000);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().what, "bytes follow the end of the data");
 }
 
-TEST(Gzip, BoundsWhatContentCanGive) {
+TEST(Gzip, BoundsTheInflatedSize) {
   const std::string zeros(1 << 20, '\0');
   const std::string small = packed(zeros);
   EXPECT_GE(ByteReader(as_content(small)).most_bytes(), zeros.size());

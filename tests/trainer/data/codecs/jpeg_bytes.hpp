@@ -1,4 +1,4 @@
-// JPEG files for tests, written by libjpeg itself.
+// JPEG files for tests, encoded by libjpeg.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ inline std::string jpeg_bytes(const std::vector<std::uint8_t>& pixels, int heigh
   return bytes;
 }
 
-/// One colour all over: it survives compression within a level or two, at any scale.
+/// A single colour survives compression within a level or two, at any scale.
 inline std::string plain_jpeg(int height, int width, std::vector<std::uint8_t> colour) {
   std::vector<std::uint8_t> pixels;
   for (int i = 0; i < height * width; ++i) {

@@ -30,7 +30,7 @@ std::string picture(int height, int width) {
   return jpeg_bytes(pixels, height, width);
 }
 
-TEST(Jpeg, DecodesColoursAndPlaces) {
+TEST(Jpeg, DecodesColoursAndPositions) {
   auto image = decoded(picture(16, 48));
   ASSERT_TRUE(image) << image.error().what;
   EXPECT_EQ(image->height, 16);
@@ -41,7 +41,7 @@ TEST(Jpeg, DecodesColoursAndPlaces) {
   EXPECT_NEAR(image->pixels[(15 * 48 + 47) * 3], 247, 4);
 }
 
-TEST(Jpeg, GivesTheChannelsAskedFor) {
+TEST(Jpeg, DecodesToTheRequestedChannels) {
   auto grey = decoded(plain_jpeg(8, 8, {250, 10, 10}), 1);
   ASSERT_TRUE(grey);
   EXPECT_EQ(grey->pixels.size(), 64u);
@@ -52,7 +52,7 @@ TEST(Jpeg, GivesTheChannelsAskedFor) {
   EXPECT_EQ(colour->pixels[5], colour->pixels[3]);
 }
 
-TEST(Jpeg, DecodesLargeImagesAtAPartOfTheirSize) {
+TEST(Jpeg, DecodesLargeImagesAtReducedSize) {
   const std::string bytes = picture(400, 600);
   const auto size = [&](int smallest) {
     auto image = decoded(bytes, 3, smallest);
@@ -73,14 +73,14 @@ TEST(Jpeg, DecodesLargeImagesAtAPartOfTheirSize) {
   EXPECT_EQ(size(1 << 29), std::pair(400, 600));  // eight times this does not fit 32 bits
 }
 
-TEST(Jpeg, SaysWhatIsWrong) {
+TEST(Jpeg, ReportsErrors) {
   const std::string sound = picture(64, 64);
   const auto what = [](const std::string& bytes) {
     auto image = decoded(bytes);
     return image ? "" : image.error().what;
   };
-  EXPECT_EQ(what(""), "is no JPEG");
-  EXPECT_EQ(what("\x89PNG and so on"), "is no JPEG");
+  EXPECT_EQ(what(""), "is not a JPEG");
+  EXPECT_EQ(what("\x89PNG and so on"), "is not a JPEG");
   for (const std::size_t kept : {3, 20, 100, 300}) {
     EXPECT_THAT(what(sound.substr(0, kept)), HasSubstr("JPEG: ")) << kept;
   }
@@ -93,7 +93,7 @@ TEST(Jpeg, SaysWhatIsWrong) {
   EXPECT_EQ(what(huge), "has 65500x65500 pixels, more than 2^26");
 }
 
-TEST(Jpeg, BytesBehindTheEndAreNoDamage) {
+TEST(Jpeg, IgnoresTrailingBytes) {
   EXPECT_TRUE(decoded(picture(16, 16) + std::string(100, '\0')));
 }
 
@@ -102,7 +102,7 @@ TEST(Jpeg, SurvivesDamage) {
   int refused = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     std::string bytes = mutated(sound, seed);
-    // The extents stay small: what pixels cost is not looked for here.
+    // Keeps the extents small: large images would only take time.
     const auto frame = sound.find("\xff\xc0");
     if (bytes.size() > frame + 9) bytes.replace(frame, 9, sound, frame, 9);
     auto image = decoded(bytes, seed % 2 == 0 ? 1 : 3, seed % 3 == 0 ? 8 : 0);

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(RandomAccessFile, ReadsAnywhere) {
+TEST(RandomAccessFile, ReadsAtAnyOffset) {
   const ScratchFolder folder;
   write_text(folder / "a", "0123456789");
   auto file = RandomAccessFile::open(folder / "a");
@@ -30,7 +30,7 @@ TEST(RandomAccessFile, ReadsAnywhere) {
   EXPECT_TRUE(moved.read(4, bytes));
 }
 
-TEST(RandomAccessFile, NamesTheFileThatHasBecomeShorter) {
+TEST(RandomAccessFile, ReportsATruncatedFileByName) {
   const ScratchFolder folder;
   write_text(folder / "a", "0123456789");
   auto file = RandomAccessFile::open(folder / "a");
@@ -47,7 +47,7 @@ TEST(RandomAccessFile, NamesTheFileThatHasBecomeShorter) {
   }
 }
 
-TEST(RandomAccessFile, RefusesWhatIsNoFile) {
+TEST(RandomAccessFile, RejectsWhatIsNotAFile) {
   const ScratchFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   for (const auto& path : {folder / "absent", folder.path(), folder / "pipe"}) {
@@ -57,8 +57,8 @@ TEST(RandomAccessFile, RefusesWhatIsNoFile) {
   }
 }
 
-/// A limit on open files stands for a system that refuses: no image is bad for that.
-TEST(RandomAccessFile, ASystemThatRefusesMakesNoBadFile) {
+/// A limit on open files stands for any system error. It must not make the image bad.
+TEST(RandomAccessFile, SystemErrorsDoNotMakeAFileBad) {
   const ScratchFolder folder;
   write_text(folder / "a", "0123456789");
   rlimit before{};

@@ -8,7 +8,7 @@
 namespace dllaunch {
 namespace {
 
-TEST(Cifar100, TakesTheFineLabel) {
+TEST(Cifar100, UsesTheFineLabel) {
   const ScratchFolder folder;
   write_text(folder / "train.bin", cifar_records(40, 120, 100, "\x13"));
   write_text(folder / "test.bin", cifar_records(99, 2, 100, "\x13"));

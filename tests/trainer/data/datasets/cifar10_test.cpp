@@ -23,7 +23,7 @@ TEST(Cifar10, IsReadFromThePublishedLayout) {
   EXPECT_EQ((*dataset)->size(Split::train), 10000);
   EXPECT_EQ((*dataset)->size(Split::validation), 2000);
   EXPECT_EQ((*dataset)->class_names().at(9), "truck");
-  // As everyone quotes them for the 50,000.
+  // The commonly quoted values for the 50,000.
   auto normalization = measure_normalization(**dataset);
   ASSERT_TRUE(normalization);
   const std::array mean{0.4914, 0.4822, 0.4465};
@@ -34,8 +34,8 @@ TEST(Cifar10, IsReadFromThePublishedLayout) {
   }
 }
 
-/// Pickles as Python 2 wrote those that are published, and as Python 3 writes them; rows of numbers
-/// one after the other, and columns. What they hold is read from binary files.
+/// Writes pickles as Python 2 (the published ones) and Python 3 do, with row-major and column-major
+/// arrays, from binary files.
 constexpr const char* write_pickles = R"(
 import numpy, pickle, pickletools, sys
 def as_python2(data):
@@ -62,7 +62,7 @@ RunningProgram::Ended to_binary(const std::filesystem::path& from,
                       from.string(), to.string()});
 }
 
-TEST(Cifar10, ThePythonVersionBecomesTheBinaryOne) {
+TEST(Cifar10, ThePythonVersionIsConvertedToTheBinaryOne) {
   if (run_program({"/usr/bin/python3", "-c", "import numpy"}).exit_code != 0) {
     GTEST_SKIP() << "no python3-numpy: scripts/install-deps --test";
   }
@@ -92,8 +92,8 @@ TEST(Cifar10, ThePythonVersionBecomesTheBinaryOne) {
   }
 }
 
-/// A pickle is a program. This one would make a file.
-TEST(Cifar10, ThePythonVersionRunsNothing) {
+/// A pickle can execute code. This one would create a file.
+TEST(Cifar10, ThePythonVersionCannotExecuteCode) {
   if (run_program({"/usr/bin/python3", "--version"}).exit_code != 0) GTEST_SKIP() << "no python3";
   const ScratchFolder folder;
   const std::string made = (folder / "made").string();

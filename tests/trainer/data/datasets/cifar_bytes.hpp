@@ -1,4 +1,4 @@
-// Records of the CIFAR family as bytes.
+// Records in CIFAR's binary format.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace dllaunch {
 
 constexpr std::size_t cifar_pixels = std::size_t{3} * 32 * 32;
 
-/// Records `first` .. `first` + `count` - 1: label i % classes after `before_label`, pixel p is
-/// (i * 31 + p) % 251.
+/// Returns records `first` .. `first` + `count` - 1. Record i has label i % classes after
+/// `before_label`; its pixel p is (i * 31 + p) % 251.
 inline std::string cifar_records(std::size_t first, std::size_t count, std::size_t classes = 10,
                                  const std::string& before_label = "") {
   std::string bytes;
@@ -23,7 +23,7 @@ inline std::string cifar_records(std::size_t first, std::size_t count, std::size
   return bytes;
 }
 
-/// Three training files of 12, 7 and 1 images, of which the last by name is not the last by number.
+/// Writes three training files of 12, 7 and 1 images. The last by name is not the last by number.
 inline void write_small_cifar10(const std::filesystem::path& folder) {
   write_text(folder / "data_batch_1.bin", cifar_records(0, 12));
   write_text(folder / "data_batch_2.bin", cifar_records(12, 7));

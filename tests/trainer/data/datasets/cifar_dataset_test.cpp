@@ -17,7 +17,7 @@ Result<std::unique_ptr<Dataset>> open(const std::filesystem::path& folder) {
   return find_dataset("cifar10")->open(options);
 }
 
-TEST(CifarDataset, FilesFollowEachOtherByNumber) {
+TEST(CifarDataset, OrdersFilesByNumber) {
   const ScratchFolder folder;
   write_small_cifar10(folder.path());
   auto dataset = open(folder.path());
@@ -36,7 +36,7 @@ TEST(CifarDataset, FilesFollowEachOtherByNumber) {
   EXPECT_EQ(*(*dataset)->read(Split::validation, 3, pixels), 8);
 }
 
-TEST(CifarDataset, LooksIntoTheFolderOfTheArchive) {
+TEST(CifarDataset, SearchesTheArchivesFolder) {
   const ScratchFolder folder;
   write_small_cifar10(folder / "cifar-10-batches-bin");
   auto dataset = open(folder.path());
@@ -44,14 +44,14 @@ TEST(CifarDataset, LooksIntoTheFolderOfTheArchive) {
   EXPECT_EQ((*dataset)->size(Split::train), 20);
 }
 
-/// A hole of 100000 images of class 0.
-TEST(CifarDataset, MeasuresAPartOfALargeSet) {
+/// A sparse file of 100000 images of class 0.
+TEST(CifarDataset, MeasuresPartOfALargeSet) {
   const ScratchFolder folder;
   write_small_cifar10(folder.path());
   EXPECT_EQ((*open(folder.path()))->images_to_measure(), 20);
   std::error_code failed;
   std::filesystem::resize_file(folder / "data_batch_2.bin", 100'000 * 3073, failed);
-  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse file of that size here: " << failed.message();
   auto dataset = open(folder.path());
   ASSERT_TRUE(dataset) << dataset.error().what;
   EXPECT_EQ((*dataset)->size(Split::train), 100'013);
@@ -64,12 +64,12 @@ struct Wrong {
   std::string what;
 };
 
-TEST(CifarDataset, NamesTheFileAndWhatIsWrongWithIt) {
+TEST(CifarDataset, NamesTheFileAndTheError) {
   std::string bad_label = cifar_records(0, 7);
   bad_label[3 * 3073] = 10;
   const std::vector<Wrong> cases = {
       {"data_batch_2.bin", cifar_records(0, 2).substr(1),
-       "data_batch_2.bin: 6145 bytes are no whole number of cifar10 records of 3073 bytes"},
+       "data_batch_2.bin: 6145 bytes are not a whole number of cifar10 records of 3073 bytes"},
       {"data_batch_10.bin", "", "data_batch_10.bin: 0 bytes"},
       {"data_batch_2.bin", bad_label, "data_batch_2.bin: label 10 of image 3 is out of range 0..9"},
       {"test_batch.bin", "x", "test_batch.bin: 1 bytes"},
@@ -85,7 +85,7 @@ TEST(CifarDataset, NamesTheFileAndWhatIsWrongWithIt) {
   }
 }
 
-TEST(CifarDataset, NamesWhatIsMissing) {
+TEST(CifarDataset, NamesMissingFiles) {
   const ScratchFolder folder;
   EXPECT_THAT(open("").error().what, HasSubstr("dataset.path is missing"));
   EXPECT_THAT(open(folder / "absent").error().what, HasSubstr("absent: no such folder"));
@@ -95,7 +95,7 @@ TEST(CifarDataset, NamesWhatIsMissing) {
   EXPECT_THAT(open(folder.path()).error().what, HasSubstr("test_batch.bin: No such file"));
 }
 
-TEST(CifarDataset, AFileThatShrinksWhileItIsReadIsNamed) {
+TEST(CifarDataset, ReportsAFileThatShrinksDuringReading) {
   const ScratchFolder folder;
   write_small_cifar10(folder.path());
   auto dataset = open(folder.path());

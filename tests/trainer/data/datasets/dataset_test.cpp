@@ -37,7 +37,7 @@ TEST(Dataset, MeasuresMeanAndDeviationPerChannel) {
   EXPECT_EQ(measured->std[1], 1);
 }
 
-TEST(Dataset, TheTableHasEveryKindOnce) {
+TEST(Dataset, TheTableHasEveryDataSetOnce) {
   for (const auto& entry : datasets()) {
     EXPECT_EQ(find_dataset(entry.name), &entry);
     EXPECT_FALSE(entry.summary.empty());

@@ -18,7 +18,7 @@ TEST(FashionMnist, IsReadFromTheDebianPackage) {
   EXPECT_EQ((*dataset)->class_names().back(), "Ankle boot");
   auto normalization = measure_normalization(**dataset);
   ASSERT_TRUE(normalization);
-  EXPECT_NEAR(normalization->mean[0], 0.2860, 5e-5);  // as everyone quotes them
+  EXPECT_NEAR(normalization->mean[0], 0.2860, 5e-5);  // the commonly quoted values
   EXPECT_NEAR(normalization->std[0], 0.3530, 5e-5);
 }
 

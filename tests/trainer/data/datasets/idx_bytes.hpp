@@ -1,4 +1,4 @@
-// IDX files as bytes, plain and packed, and a small data set of them.
+// IDX files as bytes, plain and gzip-compressed, and a small data set of them.
 #pragma once
 
 #include <zlib.h>
@@ -41,7 +41,7 @@ inline std::span<const std::uint8_t> as_content(const std::string& bytes) {
 
 constexpr std::uint32_t small_images = 40;
 
-/// `count` grey images of 28x28 whose pixels and labels follow from their number.
+/// Returns `count` grey images of 28x28; pixels and labels are functions of the index.
 inline std::string image_file(std::uint32_t count) {
   std::string pixels;
   for (std::uint32_t i = 0; i < count * 784; ++i) pixels += static_cast<char>(i * 7 % 251);
@@ -54,7 +54,7 @@ inline std::string label_file(std::uint32_t count) {
   return idx_bytes({count}, labels);
 }
 
-/// The four files of MNIST, the training images packed.
+/// Writes the four files of MNIST, with compressed training images.
 inline void write_small_mnist(const std::filesystem::path& folder) {
   write_text(folder / "train-images-idx3-ubyte.gz", packed(image_file(small_images)));
   write_text(folder / "train-labels-idx1-ubyte", label_file(small_images));

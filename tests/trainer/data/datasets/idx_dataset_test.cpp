@@ -35,7 +35,7 @@ TEST(IdxDataset, ReadsBothSplits) {
   EXPECT_EQ(pixels[5], (13 * 784 + 5) * 7 % 251);
 }
 
-TEST(IdxDataset, NamesWhatIsMissing) {
+TEST(IdxDataset, NamesMissingFiles) {
   const ScratchFolder folder;
   auto nothing = open(folder / "absent");
   ASSERT_FALSE(nothing);
@@ -61,7 +61,7 @@ struct Wrong {
   std::string what;
 };
 
-TEST(IdxDataset, NamesTheFileAndWhatIsWrongWithIt) {
+TEST(IdxDataset, NamesTheFileAndTheError) {
   std::string bad_label = label_file(small_images);
   bad_label[8 + 17] = 10;
   const std::vector<Wrong> cases = {

@@ -30,10 +30,10 @@ std::string with_byte(std::string content, std::size_t at, char byte) {
   return content;
 }
 
-TEST(Idx, SaysWhatIsWrong) {
+TEST(Idx, ReportsErrors) {
   const std::vector<Damage> cases = {
       {"empty", "", "truncated: 4 bytes of the header are missing"},
-      {"no IDX", "\x89PNG\r\n\x1a\n", "wrong magic number 0x89504e47: this is no IDX file"},
+      {"no IDX", "\x89PNG\r\n\x1a\n", "wrong magic number 0x89504e47: not an IDX file"},
       {"floats", with_byte(two_images, 2, '\x0d'),
        "elements are 32-bit floats, not unsigned bytes"},
       {"unknown", with_byte(two_images, 2, '\x77'),
@@ -45,7 +45,7 @@ TEST(Idx, SaysWhatIsWrong) {
       {"cut plain data", two_images.substr(0, 20), "truncated: 8 bytes of data are missing"},
       {"trailing", two_images + "!", "bytes follow the end of the data"},
       {"absurd", idx_bytes({0xffffffff, 0xffffffff, 0xffffffff}, "x"),
-       "truncated: the header promises more than the 17 bytes of the file can hold"},
+       "truncated: the header claims more than the 17 bytes of the file can hold"},
   };
   for (const auto& damage : cases) {
     auto array = read_idx(as_content(damage.content), 3);
@@ -55,8 +55,8 @@ TEST(Idx, SaysWhatIsWrong) {
   }
 }
 
-TEST(Idx, APackedHeaderCannotMakeItAllocateWhatItPromises) {
-  // 1 GiB is within what deflate could have packed into this many bytes; there is far less.
+TEST(Idx, ACompressedHeaderCannotForceALargeAllocation) {
+  // 1 GiB is possible for deflate and this many bytes, but the file holds far less.
   std::string liar = packed(idx_bytes({1024, 1024, 1024}, std::string(1 << 20, 'x')));
   liar += std::string((1 << 20) + 100 - liar.size() % 2, '\0');
   auto array = read_idx(as_content(liar), 3);

@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-/// Cats are dark, dogs light; the training images of a class are 1, 2, 3, ... levels lighter.
+/// Cats are dark, dogs bright. Training images of a class are 1, 2, 3, ... levels brighter.
 class ImageFolders : public testing::Test {
  protected:
   void SetUp() override {
@@ -61,10 +61,11 @@ TEST_F(ImageFolders, SortsClassesAndFiles) {
     EXPECT_EQ(*label, i < 4 ? 0 : 1);
     for (const std::uint8_t pixel : pixels) ASSERT_NEAR(pixel, levels[i], 1);
   }
-  EXPECT_EQ(*(*dataset)->read(Split::validation, 0, pixels), 1);  // dog, though alone
+  EXPECT_EQ(*(*dataset)->read(Split::validation, 0, pixels), 1);  // dog, although the only class
+                                                                  // here
 }
 
-TEST_F(ImageFolders, ResizesToTheSizeAskedFor) {
+TEST_F(ImageFolders, ResizesToTheRequestedSize) {
   put("train/cat/1.jpg", 50, 300, 200);
   put("train/dog/1.JPEG", 210, 3, 40);
   options_.image_size = 24;
@@ -104,7 +105,7 @@ TEST_F(ImageFolders, KeepsLeftAndRightAndColoursApart) {
   }
 }
 
-TEST_F(ImageFolders, ReadsGreyWhenTold) {
+TEST_F(ImageFolders, ReadsGreyOnRequest) {
   options_.channels = 1;
   auto dataset = open();
   ASSERT_TRUE(dataset);
@@ -113,7 +114,7 @@ TEST_F(ImageFolders, ReadsGreyWhenTold) {
   EXPECT_THAT(error(), HasSubstr("1 or 3, not 4"));
 }
 
-TEST_F(ImageFolders, NamesTheFileThatIsBad) {
+TEST_F(ImageFolders, NamesTheBadFile) {
   const std::string sound = read_text(folder_ / "train/cat/1.jpg");
   write_text(folder_ / "train/cat/1.jpg", sound.substr(0, sound.size() / 2));
   put("train/dog/0.JPEG", 200, 16, 17);
@@ -131,12 +132,12 @@ TEST_F(ImageFolders, NamesTheFileThatIsBad) {
   EXPECT_THAT(other_size.error().hint, HasSubstr("image_size"));
 }
 
-TEST_F(ImageFolders, TheFirstGoodImageSaysTheSize) {
+TEST_F(ImageFolders, TheFirstGoodImageDeterminesTheSize) {
   write_text(folder_ / "train/cat/0.jpg", "no picture");
   auto stopped = open();
   ASSERT_FALSE(stopped);
-  EXPECT_THAT(stopped.error().what, HasSubstr("train/cat/0.jpg: is no JPEG"));
-  EXPECT_EQ(stopped.error().hint, "dataset.on_bad: skip goes on without bad images");
+  EXPECT_THAT(stopped.error().what, HasSubstr("train/cat/0.jpg: is not a JPEG"));
+  EXPECT_EQ(stopped.error().hint, "dataset.on_bad: skip continues without bad images");
   options_.skip_bad = true;
   auto dataset = open();
   ASSERT_TRUE(dataset) << dataset.error().what;
@@ -148,13 +149,13 @@ TEST_F(ImageFolders, TheFirstGoodImageSaysTheSize) {
   EXPECT_THAT(error(), HasSubstr("none of the first 6 images is good; "));
 }
 
-/// A hole takes no room on the disk, and would take all memory.
+/// A sparse file takes no disk space but would fill the memory.
 TEST_F(ImageFolders, AFileOfGigabytesIsBad) {
   auto dataset = open();
   ASSERT_TRUE(dataset);
   std::error_code failed;
   fs::resize_file(folder_ / "train/cat/1.jpg", std::uintmax_t{1} << 42, failed);
-  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse file of that size here: " << failed.message();
   std::vector<std::uint8_t> pixels((*dataset)->pixels());
   auto huge = (*dataset)->read(Split::train, 1, pixels);
   ASSERT_FALSE(huge);
@@ -162,7 +163,7 @@ TEST_F(ImageFolders, AFileOfGigabytesIsBad) {
   EXPECT_THAT(huge.error().what, HasSubstr("cat/1.jpg: is larger than 1 GiB"));
 }
 
-TEST_F(ImageFolders, NamesTheFolderThatIsWrong) {
+TEST_F(ImageFolders, NamesTheWrongFolder) {
   fs::create_directories(folder_ / "train/empty");
   EXPECT_THAT(error(), HasSubstr("train/empty: class folder without a .jpg file"));
   fs::remove(folder_ / "train/empty");
@@ -176,9 +177,9 @@ TEST_F(ImageFolders, NamesTheFolderThatIsWrong) {
   EXPECT_EQ(error(), "dataset.path is missing");
 }
 
-TEST_F(ImageFolders, LinksInACircleEnd) {
+TEST_F(ImageFolders, HandlesCyclicLinks) {
   fs::create_directory_symlink(folder_ / "train", folder_ / "train/cat/round");
-  auto dataset = open();  // whatever it says, it comes back
+  auto dataset = open();  // any result will do, as long as it returns
   if (!dataset) {
     EXPECT_THAT(dataset.error().what, HasSubstr("train/cat"));
   }

@@ -17,7 +17,7 @@ TEST(Mnist, NamesTheDigits) {
   EXPECT_EQ((*dataset)->class_names().at(7), "7");
 }
 
-TEST(Mnist, SaysWhenOnlyTheTestSplitIsThere) {
+TEST(Mnist, ReportsThatOnlyTheTestSplitExists) {
   const std::filesystem::path shared =
       std::filesystem::path(DLLAUNCH_SOURCE_DIR) / "../shared/data/mnist";
   if (!std::filesystem::exists(shared)) GTEST_SKIP() << "no " << shared;

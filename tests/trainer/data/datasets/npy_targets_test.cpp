@@ -30,7 +30,7 @@ class NpyTargetsFile : public testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(NpyTargetsFile, ShapeAndTypeSayWhatTheyAre) {
+TEST_F(NpyTargetsFile, ShapeAndTypeDetermineTheKind) {
   auto classes = opened("<i4", "(3,)", raw_bytes<std::int32_t>({2, 0, 1}), 3);
   ASSERT_TRUE(classes) << classes.error().what;
   EXPECT_EQ(classes->kind, TargetKind::class_index);
@@ -51,7 +51,7 @@ TEST_F(NpyTargetsFile, ShapeAndTypeSayWhatTheyAre) {
   EXPECT_EQ(row, (std::vector<float>{0.5F, -1e10F}));
 }
 
-TEST_F(NpyTargetsFile, SaysWhatIsWrong) {
+TEST_F(NpyTargetsFile, ReportsErrors) {
   EXPECT_THAT(error("<f4", "(3,)", std::string(12, 'x'), 4), HasSubstr("there are 4 images"));
   EXPECT_THAT(error("<f4", "(2, 1, 1)", std::string(8, 'x'), 2), HasSubstr("shape (2, 1, 1)"));
   EXPECT_THAT(error("|u1", "(2, 0)", "", 2), HasSubstr("shape (2, 0)"));

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// 5 training images of 2x3 in two channels, 2 for validation: number i of the file is i.
+/// 5 training images of 2x3 with two channels, 2 for validation. Value i of the file is i.
 class Npy : public testing::Test {
  protected:
   void SetUp() override {
@@ -63,7 +63,7 @@ TEST_F(Npy, ReadsChannelsLast) {
   EXPECT_EQ(pixels, (std::vector<std::uint8_t>{24, 26, 28, 30, 32, 34, 25, 27, 29, 31, 33, 35}));
 }
 
-TEST_F(Npy, ReadsChannelsFirstWhenTold) {
+TEST_F(Npy, ReadsChannelsFirst) {
   options_.layout = "nchw";
   write("train_images.npy", "|u1", "(5, 2, 2, 3)", counting<std::uint8_t>(60));
   write("val_images.npy", "|u1", "(2, 2, 2, 3)", counting<std::uint8_t>(24));
@@ -93,7 +93,7 @@ TEST_F(Npy, ReadsFloatsAndMeasuresThem) {
   EXPECT_NEAR(normalization->std[0], std::sqrt((30.0 * 30 - 1) / 12), 1e-12);
 }
 
-TEST_F(Npy, NamesTheImageThatIsNoNumber) {
+TEST_F(Npy, NamesTheImageWithANonFiniteValue) {
   std::vector<float> numbers(30, 1.0F);
   numbers[20] = std::numeric_limits<float>::quiet_NaN();
   write("train_images.npy", "<f4", "(5, 2, 3)", raw_bytes(numbers));
@@ -114,7 +114,7 @@ TEST_F(Npy, TakesTheNumberOfClassesFromTheUser) {
   EXPECT_THAT(error(), HasSubstr("train_labels.npy: label 2 of image 2 is out of range 0..1"));
 }
 
-TEST_F(Npy, ReadsLabelsOfAnyInteger) {
+TEST_F(Npy, ReadsLabelsOfAnyIntegerType) {
   write("train_labels.npy", "<u2", "(5,)", raw_bytes<std::uint16_t>({0, 1, 300, 1, 0}));
   EXPECT_EQ((*open())->classes(), 301);
   write("train_labels.npy", "|i1", "(5,)", raw_bytes<std::int8_t>({0, 1, 2, -3, 0}));
@@ -124,7 +124,7 @@ TEST_F(Npy, ReadsLabelsOfAnyInteger) {
   EXPECT_THAT(error(), HasSubstr("val_labels.npy: label 2147483647 of image 1 is out of range"));
 }
 
-TEST_F(Npy, NamesTheFileAndWhatIsWrongWithIt) {
+TEST_F(Npy, NamesTheFileAndTheError) {
   write("train_labels.npy", "<i8", "(4,)", raw_bytes<std::int64_t>({0, 1, 2, 1}));
   EXPECT_THAT(error(), HasSubstr("train_labels.npy: labels have shape (4), there are 5 images"));
   SetUp();
@@ -143,7 +143,7 @@ TEST_F(Npy, NamesTheFileAndWhatIsWrongWithIt) {
   EXPECT_EQ(error(), "dataset.path is missing");
 }
 
-TEST_F(Npy, GivesSetsOfClassesAndRealNumbers) {
+TEST_F(Npy, ReadsClassSetsAndRealNumbers) {
   write("train_labels.npy", "|b1", "(5, 4)", std::string(20, '\1'));
   EXPECT_THAT(error(), HasSubstr("training and validation labels differ in shape or kind"));
   write("val_labels.npy", "<i8", "(2, 4)", raw_bytes<std::int64_t>({0, 1, 1, 0, 0, 0, 0, 1}));
@@ -187,14 +187,14 @@ TEST_F(Npy, SurvivesDamage) {
   }
 }
 
-/// Written without being there: a file with a hole, larger than memory.
+/// A sparse file larger than memory.
 TEST_F(Npy, ReadsAFileLargerThanMemory) {
   constexpr std::int64_t images = 50'000;
   const std::string head = npy_bytes(npy_header_text("|u1", "(50000, 1024, 1024, 1)"), "");
   write_text(folder_ / "train_images.npy", head);
   std::error_code failed;
   std::filesystem::resize_file(folder_ / "train_images.npy", head.size() + (images << 20), failed);
-  if (failed) GTEST_SKIP() << "no file with holes here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse files here: " << failed.message();
   write("train_labels.npy", "|u1", "(50000,)", std::string(images, '\1'));
   write("val_images.npy", "|u1", "(1, 1024, 1024)", std::string(1 << 20, 'x'));
   write("val_labels.npy", "|u1", "(1,)", raw_bytes<std::uint8_t>({1}));

@@ -25,7 +25,7 @@ std::vector<std::uint8_t> image(const Dataset& dataset, Split split, std::int64_
   return pixels;
 }
 
-TEST(Synthetic, HasTheSizesAskedFor) {
+TEST(Synthetic, HasTheRequestedSizes) {
   auto dataset = make(1);
   EXPECT_EQ(dataset->size(Split::train), 200);
   EXPECT_EQ(dataset->size(Split::validation), 20);
@@ -34,7 +34,7 @@ TEST(Synthetic, HasTheSizesAskedFor) {
   EXPECT_EQ(dataset->pixels(), 3u * 12 * 12);
 }
 
-TEST(Synthetic, FollowsFromSeedAndIndex) {
+TEST(Synthetic, DependsOnlyOnSeedAndIndex) {
   EXPECT_EQ(image(*make(1), Split::train, 7), image(*make(1), Split::train, 7));
   EXPECT_NE(image(*make(1), Split::train, 7), image(*make(2), Split::train, 7));
   EXPECT_NE(image(*make(1), Split::train, 7), image(*make(1), Split::train, 8));
@@ -49,9 +49,8 @@ TEST(Synthetic, EveryClassOccurs) {
   EXPECT_EQ(labels, (std::set<std::int32_t>{0, 1, 2, 3, 4}));
 }
 
-/// 6e9 images of 12 MiB: images, pixels of one image times images and positions of an epoch are all
-/// beyond 32 bits, bytes beyond 2^55.
-TEST(Synthetic, NothingIsCountedInThirtyTwoBits) {
+/// 6e9 images of 12 MiB: image counts, pixels and positions exceed 32 bits, bytes exceed 2^55.
+TEST(Synthetic, CountsBeyondThirtyTwoBits) {
   constexpr std::int64_t images = 6'000'000'000;
   DatasetOptions options;
   options.images = images;

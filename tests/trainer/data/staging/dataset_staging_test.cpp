@@ -43,7 +43,7 @@ class Staging : public testing::Test {
                           .say = [this](std::string_view line) { said_.emplace_back(line); }});
   }
 
-  /// Everything in the folder of the node, hidden names too.
+  /// Returns everything in the local folder, including hidden names.
   std::vector<std::string> left() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(to())) {
@@ -74,27 +74,27 @@ TEST_F(Staging, CopiesOnceAndReusesTheCopy) {
   EXPECT_EQ(said_.size(), 1u);
 }
 
-TEST_F(Staging, CopiesAgainWhatHasChanged) {
+TEST_F(Staging, CopiesAgainAfterAChange) {
   const auto staged = [this] {
-    auto copy = stage();  // held no longer than this
+    auto copy = stage();  // released at the end of this scope
     EXPECT_TRUE(copy) << copy.error().what;
     return copy ? copy->path : "";
   };
   staged();
-  write_text(from() / "train/b/2.jpg", "TWO");  // of the same size, at another time
+  write_text(from() / "train/b/2.jpg", "TWO");  // same size, other time
   fs::path copy = staged();
   EXPECT_EQ(read_text(copy / "train/b/2.jpg"), "TWO");
-  fs::remove(copy / "train/a/1.jpg");  // somebody has cleared up
+  fs::remove(copy / "train/a/1.jpg");  // another program has cleaned up
   copy = staged();
   EXPECT_TRUE(fs::exists(copy / "train/a/1.jpg"));
   fs::remove(from() / "train/b/2.jpg");
   copy = staged();
   EXPECT_FALSE(fs::exists(copy / "train/b/2.jpg"));
   EXPECT_EQ(said_.size(), 4u);
-  EXPECT_EQ(left().size(), 2u);  // no older copy, and the lock
+  EXPECT_EQ(left().size(), 2u);  // the new copy and the lock
 }
 
-/// File systems that store seconds only, and programs that touch what they read.
+/// Some file systems store only seconds, and some programs touch files they read.
 TEST_F(Staging, TimesInTheCopyDoNotMatter) {
   auto first = stage();
   ASSERT_TRUE(first);
@@ -105,7 +105,7 @@ TEST_F(Staging, TimesInTheCopyDoNotMatter) {
   EXPECT_EQ(said_.size(), 1u);
 }
 
-TEST_F(Staging, ACopyThatIsReadStaysWhenTheOriginChanges) {
+TEST_F(Staging, ACopyInUseStaysWhenTheOriginalChanges) {
   std::optional<StagedCopy> reader = *stage();
   write_text(from() / "train/b/2.jpg", "three");
   auto newer = stage();
@@ -116,10 +116,10 @@ TEST_F(Staging, ACopyThatIsReadStaysWhenTheOriginChanges) {
   reader.reset();
   write_text(from() / "train/b/2.jpg", "four");
   ASSERT_TRUE(stage());
-  EXPECT_EQ(left().size(), 3u);  // that of "two" is gone
+  EXPECT_EQ(left().size(), 3u);  // the copy of "two" was removed
 }
 
-TEST_F(Staging, ADamagedCopyThatIsReadIsNotTouched) {
+TEST_F(Staging, ADamagedCopyInUseIsNotTouched) {
   auto reader = stage();
   ASSERT_TRUE(reader);
   fs::remove(reader->path / "train/a/1.jpg");
@@ -130,8 +130,8 @@ TEST_F(Staging, ADamagedCopyThatIsReadIsNotTouched) {
   EXPECT_EQ(read_text(reader->path / "train/b/2.jpg"), "two");
 }
 
-/// Others can write to /tmp, too.
-TEST_F(Staging, FollowsNoLinkThatSomebodyElseMade) {
+/// Others can write to /tmp too.
+TEST_F(Staging, FollowsNoLinkOfAnotherUser) {
   auto path = stage()->path;
   fs::rename(path, folder_ / "elsewhere");
   fs::create_directory_symlink(folder_ / "elsewhere", path);
@@ -149,8 +149,8 @@ TEST_F(Staging, FollowsNoLinkThatSomebodyElseMade) {
   EXPECT_FALSE(fs::exists(folder_ / "mine"));
 }
 
-TEST_F(Staging, EveryUserHasACopyOfHisOwn) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
+TEST_F(Staging, EveryUserHasTheirOwnCopy) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to switch users";
   auto mine = stage();
   ASSERT_TRUE(mine);
   for (const auto& folder : {folder_.path(), to()}) {
@@ -168,7 +168,7 @@ TEST_F(Staging, EveryUserHasACopyOfHisOwn) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(Staging, SaysShareRateAndTimeLeft) {
+TEST_F(Staging, ReportsShareRateAndTimeLeft) {
   write_text(from() / "large", std::string(40'000'000, 'x'));
   auto copy = stage_dataset({.from = from(),
                              .to = to(),
@@ -180,7 +180,7 @@ TEST_F(Staging, SaysShareRateAndTimeLeft) {
                   "^staged 0.0 of 0.0 GB \\(4[0-9] %\\) at [0-9.]+ GB/s, [0-9]+ s left, to ")));
 }
 
-TEST_F(Staging, FoldersOfOneNameHaveCopiesOfTheirOwn) {
+TEST_F(Staging, FoldersOfTheSameNameHaveSeparateCopies) {
   write_text(folder_ / "other/origin/file", "other");
   auto first = stage();
   auto other = stage_dataset({.from = folder_ / "other/origin", .to = to()});
@@ -211,7 +211,7 @@ TEST_F(Staging, OneOfManyProcessesCopies) {
   EXPECT_EQ(copies, 1);
 }
 
-TEST_F(Staging, AKilledCopyIsTakenOver) {
+TEST_F(Staging, AnotherProcessContinuesAfterAKilledOne) {
   write_text(from() / "large", std::string(200'000'000, 'x'));
   const pid_t child = fork();
   if (child == 0) _exit(stage() ? 0 : 1);
@@ -233,7 +233,7 @@ TEST_F(Staging, AKilledCopyIsTakenOver) {
   EXPECT_EQ(left().size(), 2u);  // the copy and its lock
 }
 
-TEST_F(Staging, WaitsNoLongerThanForAProcessThatMakesNoProgress) {
+TEST_F(Staging, TimesOutIfTheCopyingProcessMakesNoProgress) {
   auto copy = stage();
   ASSERT_TRUE(copy);
   const auto names = left();
@@ -250,7 +250,7 @@ TEST_F(Staging, WaitsNoLongerThanForAProcessThatMakesNoProgress) {
   EXPECT_TRUE(stage());
 }
 
-TEST_F(Staging, WaitersGetTheErrorOfTheOneWhoCopies) {
+TEST_F(Staging, WaitingProcessesGetTheCopyingOnesError) {
   ASSERT_TRUE(stage());
   const auto names = left();
   const auto lock = std::find_if(names.begin(), names.end(),
@@ -270,12 +270,12 @@ TEST_F(Staging, WaitersGetTheErrorOfTheOneWhoCopies) {
   EXPECT_EQ(waited.error().hint, "ask for less");
 }
 
-TEST_F(Staging, AStorageThatIsTooSmallIsSaidBeforeCopying) {
+TEST_F(Staging, ReportsTooLittleSpaceBeforeCopying) {
   std::error_code failed;
   const auto available = fs::space(folder_.path()).available;
   write_text(from() / "hole", "");
   fs::resize_file(from() / "hole", available + (std::uintmax_t{1} << 30), failed);
-  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse file of that size here: " << failed.message();
   auto copy = stage();
   ASSERT_FALSE(copy);
   EXPECT_EQ(copy.error().kind, ErrorKind::unsatisfiable);
@@ -283,20 +283,20 @@ TEST_F(Staging, AStorageThatIsTooSmallIsSaidBeforeCopying) {
   EXPECT_EQ(left().size(), 1u);  // the lock
 }
 
-/// An older copy's room is there for the new one.
-TEST_F(Staging, AnOlderCopyGoesBeforeItIsAskedWhetherThereIsRoom) {
+/// The space of an older copy is available for the new one.
+TEST_F(Staging, RemovesAnOlderCopyBeforeCheckingTheSpace) {
   ASSERT_TRUE(stage());
   const auto available = fs::space(folder_.path()).available;
   std::error_code failed;
   write_text(from() / "hole", "");
   fs::resize_file(from() / "hole", available + (std::uintmax_t{1} << 30), failed);
-  if (failed) GTEST_SKIP() << "no file with a hole of that size here: " << failed.message();
+  if (failed) GTEST_SKIP() << "no sparse file of that size here: " << failed.message();
   EXPECT_FALSE(stage());
   EXPECT_EQ(left().size(), 1u);  // the lock
 }
 
-/// A limit on the size of files stands for a disk that fills up on the way.
-TEST_F(Staging, AStorageThatFillsUpLeavesNothingBehind) {
+/// A limit on file size stands for a disk that fills up during the copy.
+TEST_F(Staging, LeavesNothingBehindIfTheStorageFillsUp) {
   const pid_t child = fork();
   if (child == 0) {
     signal(SIGXFSZ, SIG_IGN);
@@ -312,7 +312,7 @@ TEST_F(Staging, AStorageThatFillsUpLeavesNothingBehind) {
   EXPECT_TRUE(stage());
 }
 
-TEST_F(Staging, TrainingReadsTheCopyOrGoesOnWithoutOne) {
+TEST_F(Staging, TrainingReadsTheCopyOrContinuesWithoutOne) {
   write_small_cifar10(folder_ / "cifar");
   TrainConfig config = small_config("reference");
   config.dataset = "cifar10";

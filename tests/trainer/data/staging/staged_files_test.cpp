@@ -21,7 +21,7 @@ std::vector<std::string> names_in(const fs::path& folder, int* ticks = nullptr) 
   return names;
 }
 
-TEST(StagedFiles, AreFilesAndFoldersWithEmptyOnes) {
+TEST(StagedFiles, IncludeEmptyFolders) {
   const ScratchFolder folder;
   write_text(folder / "b/2", "two");
   write_text(folder / "a.txt", "");
@@ -30,7 +30,7 @@ TEST(StagedFiles, AreFilesAndFoldersWithEmptyOnes) {
               ElementsAre("a.txt", "b/", "b/2", "empty/", "empty/deeper/"));
 }
 
-TEST(StagedFiles, LinksAreFollowedAndThoseThatLeadNowhereLeftOut) {
+TEST(StagedFiles, FollowLinksAndIgnoreBrokenOnes) {
   const ScratchFolder folder;
   write_text(folder / "elsewhere/1", "one");
   fs::create_directories(folder / "data");
@@ -40,7 +40,7 @@ TEST(StagedFiles, LinksAreFollowedAndThoseThatLeadNowhereLeftOut) {
   EXPECT_THAT(names_in(folder / "data"), ElementsAre("link/", "link/1"));
 }
 
-TEST(StagedFiles, KeyTellsNamesSizesAndTimes) {
+TEST(StagedFiles, KeyDependsOnNamesSizesAndTimes) {
   const std::vector<StagedFile> files{{"a/"}, {"a/1", 3, 5}};
   EXPECT_EQ(key_of(files), key_of({{"a/"}, {"a/1", 3, 5}}));
   EXPECT_NE(key_of(files), key_of({{"a/"}, {"a/2", 3, 5}}));
@@ -52,8 +52,8 @@ TEST(StagedFiles, KeyTellsNamesSizesAndTimes) {
   EXPECT_FALSE(same_names_and_sizes(files, {{"a/"}}));
 }
 
-/// Those who wait lose their patience with a process that lists or removes without a sign.
-TEST(StagedFiles, EveryEntryIsASignOfLife) {
+/// Waiting processes time out if listing or removing shows no progress.
+TEST(StagedFiles, EveryEntryCallsTick) {
   const ScratchFolder folder;
   for (int i = 0; i < 50; ++i) {
     write_text(folder / ("data/" + std::to_string(i % 5)) / std::to_string(i), "x");

@@ -1,0 +1,16 @@
+// What dllaunch and its daemon exit with.
+#pragma once
+
+namespace dllaunch {
+
+/// Exit codes that are not errors of dllaunch itself; the others follow from ErrorKind (main.cpp).
+namespace exit_code {
+constexpr int success = 0;
+constexpr int job_failed = 1;
+constexpr int bad_request = 2;
+constexpr int environment = 3;
+constexpr int found_problems = 4;
+constexpr int do_not_requeue = 93;
+}  // namespace exit_code
+
+}  // namespace dllaunch

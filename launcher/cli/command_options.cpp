@@ -1,0 +1,194 @@
+#include "launcher/cli/command_options.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <deque>
+
+namespace dllaunch {
+
+CommandOption* CommandOption::required() {
+  option_->required();
+  return this;
+}
+
+CommandOption* CommandOption::type_name(const std::string& name) {
+  option_->type_name(name);
+  return this;
+}
+
+CommandOption* CommandOption::group(const std::string& name) {
+  option_->group(name);
+  return this;
+}
+
+CommandOption* CommandOption::capture_default_str() {
+  option_->capture_default_str();
+  return this;
+}
+
+// Without a description: CLI11 would add it to the type's name.
+CommandOption* CommandOption::range(int least, int most) {
+  option_->check(CLI::Range(least, most).description(""));
+  return this;
+}
+
+CommandOption* CommandOption::range(std::int64_t least, std::int64_t most) {
+  option_->check(CLI::Range(least, most).description(""));
+  return this;
+}
+
+CommandOption* CommandOption::range(double least, double most) {
+  option_->check(CLI::Range(least, most).description(""));
+  return this;
+}
+
+CommandOption* CommandOption::check(std::function<std::string(const std::string&)> complaint) {
+  option_->check(std::move(complaint));
+  return this;
+}
+
+CommandOption* CommandOption::needs(CommandOption* other) {
+  option_->needs(other->option_);
+  return this;
+}
+
+CommandOption* CommandOption::excludes(CommandOption* other) {
+  option_->excludes(other->option_);
+  return this;
+}
+
+CommandOption* CommandOption::excludes(const std::string& other) {
+  option_->excludes(other);
+  return this;
+}
+
+CommandOption* CommandOption::take_all() {
+  option_->take_all();
+  return this;
+}
+
+CommandOption* CommandOption::expected(int words) {
+  option_->expected(words);
+  return this;
+}
+
+CommandOption* CommandOption::allow_extra_args(bool allowed) {
+  option_->allow_extra_args(allowed);
+  return this;
+}
+
+CommandOption* CommandOption::delimiter(char between) {
+  option_->delimiter(between);
+  return this;
+}
+
+struct CommandOptions::State {
+  CLI::App app;
+  std::deque<CommandOption> options;  // pointers to them are handed out
+};
+
+CommandOptions::CommandOptions() : state_(std::make_unique<State>()) {}
+
+CommandOptions::~CommandOptions() = default;
+
+CommandOption* CommandOptions::keep(CLI::Option* option) {
+  return &state_->options.emplace_back(option);
+}
+
+template <typename T>
+CommandOption* CommandOptions::add(const std::string& names, T& target, const std::string& help) {
+  return keep(state_->app.add_option(names, target, help));
+}
+
+CommandOption* CommandOptions::add_option(const std::string& names, std::string& target,
+                                          const std::string& help) {
+  return add(names, target, help);
+}
+
+CommandOption* CommandOptions::add_option(const std::string& names, int& target,
+                                          const std::string& help) {
+  return add(names, target, help);
+}
+
+CommandOption* CommandOptions::add_option(const std::string& names, std::size_t& target,
+                                          const std::string& help) {
+  return add(names, target, help);
+}
+
+CommandOption* CommandOptions::add_option(const std::string& names, double& target,
+                                          const std::string& help) {
+  return add(names, target, help);
+}
+
+CommandOption* CommandOptions::add_option(const std::string& names, std::optional<int>& target,
+                                          const std::string& help) {
+  return add(names, target, help);
+}
+
+CommandOption* CommandOptions::add_option(const std::string& names,
+                                          std::optional<std::int64_t>& target,
+                                          const std::string& help) {
+  return add(names, target, help);
+}
+
+CommandOption* CommandOptions::add_option(const std::string& names, std::vector<int>& target,
+                                          const std::string& help) {
+  return add(names, target, help);
+}
+
+CommandOption* CommandOptions::add_option(const std::string& names,
+                                          std::vector<std::string>& target,
+                                          const std::string& help) {
+  return add(names, target, help);
+}
+
+CommandOption* CommandOptions::add_flag(const std::string& names, bool& target,
+                                        const std::string& help) {
+  return keep(state_->app.add_flag(names, target, help));
+}
+
+CommandOption* CommandOptions::set_help_flag(const std::string& names, const std::string& help) {
+  return keep(state_->app.set_help_flag(names, help));
+}
+
+CommandOptions::Outcome CommandOptions::parse(std::vector<std::string> args,
+                                              UnknownWords& unknown) {
+  std::reverse(args.begin(), args.end());  // as CLI11 wants them
+  try {
+    state_->app.parse(args);
+  } catch (const CLI::CallForHelp&) {
+    return Outcome::help;
+  } catch (const CLI::ParseError& error) {
+    unknown = {.what = error.what(),
+               .only_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr,
+               .extra = state_->app.remaining()};
+    return Outcome::unknown;
+  }
+  return Outcome::understood;
+}
+
+bool CommandOptions::has_given(const std::string& name) const {
+  const CLI::Option* option = state_->app.get_option_no_throw(name);
+  return option != nullptr && option->count() > 0;
+}
+
+std::vector<OptionText> CommandOptions::texts() const {
+  std::vector<OptionText> texts;
+  const CLI::App& app = state_->app;
+  for (const CLI::Option* option : app.get_options()) {
+    texts.push_back({.positional = option->get_positional() ? option->get_name(true) : "",
+                     .required = option->get_required(),
+                     .letters = option->get_snames(),
+                     .words = option->get_lnames(),
+                     .most_words = option->get_items_expected_max(),
+                     .type_name = option->get_type_name(),
+                     .description = option->get_description(),
+                     .default_text = option->get_default_str(),
+                     .group = option->get_group()});
+  }
+  return texts;
+}
+
+}  // namespace dllaunch

@@ -1,0 +1,107 @@
+// What a command understands behind its name. The door to CLI11, which costs 5 CPU s wherever it is
+// seen.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+// NOLINTNEXTLINE(readability-identifier-naming): the library's own name
+namespace CLI {
+class Option;
+}
+
+namespace dllaunch {
+
+/// One option; every call says more about it.
+class CommandOption {
+ public:
+  explicit CommandOption(CLI::Option* option) : option_(option) {}
+
+  CommandOption* required();
+  CommandOption* type_name(const std::string& name);  // stands behind its name in the help
+  CommandOption* group(const std::string& name);      // of the help; "": it is not shown
+  CommandOption* capture_default_str();               // the help shows what it is now
+  CommandOption* range(int least, int most);
+  CommandOption* range(std::int64_t least, std::int64_t most);
+  CommandOption* range(double least, double most);
+  /// `complaint` returns what is wrong with a word, or "".
+  CommandOption* check(std::function<std::string(const std::string&)> complaint);
+  CommandOption* needs(CommandOption* other);
+  CommandOption* excludes(CommandOption* other);
+  CommandOption* excludes(const std::string& other);
+  /// Given twice, it has both.
+  CommandOption* take_all();
+  CommandOption* expected(int words);
+  CommandOption* allow_extra_args(bool allowed);
+  CommandOption* delimiter(char between);
+
+ private:
+  CLI::Option* option_;
+};
+
+/// What a help text says of an option.
+struct OptionText {
+  std::string positional;  // its name, where it has no dashes
+  bool required = false;
+  std::vector<std::string> letters;  // "f" of -f
+  std::vector<std::string> words;    // "follow" of --follow
+  int most_words = 0;                // of its value
+  std::string type_name;
+  std::string description;
+  std::string default_text;
+  std::string group;
+};
+
+/// Why the words were not understood.
+struct UnknownWords {
+  std::string what;
+  bool only_extra = false;         // all was well but for words that mean nothing
+  std::vector<std::string> extra;  // those words
+};
+
+class CommandOptions {
+ public:
+  CommandOptions();
+  ~CommandOptions();
+  CommandOptions(const CommandOptions&) = delete;
+  CommandOptions& operator=(const CommandOptions&) = delete;
+
+  /// `names`: "-f,--follow", or "RUN" for a word without dashes. The target outlives the parsing.
+  CommandOption* add_option(const std::string& names, std::string& target,
+                            const std::string& help = "");
+  CommandOption* add_option(const std::string& names, int& target, const std::string& help = "");
+  CommandOption* add_option(const std::string& names, std::size_t& target,
+                            const std::string& help = "");
+  CommandOption* add_option(const std::string& names, double& target, const std::string& help = "");
+  CommandOption* add_option(const std::string& names, std::optional<int>& target,
+                            const std::string& help = "");
+  CommandOption* add_option(const std::string& names, std::optional<std::int64_t>& target,
+                            const std::string& help = "");
+  CommandOption* add_option(const std::string& names, std::vector<int>& target,
+                            const std::string& help = "");
+  CommandOption* add_option(const std::string& names, std::vector<std::string>& target,
+                            const std::string& help = "");
+  CommandOption* add_flag(const std::string& names, bool& target, const std::string& help = "");
+  /// The words that ask for help.
+  CommandOption* set_help_flag(const std::string& names, const std::string& help);
+
+  enum class Outcome { understood, help, unknown };
+  Outcome parse(std::vector<std::string> args, UnknownWords& unknown);
+  bool has_given(const std::string& name) const;
+  std::vector<OptionText> texts() const;
+
+ private:
+  template <typename T>
+  CommandOption* add(const std::string& names, T& target, const std::string& help);
+  CommandOption* keep(CLI::Option* option);
+
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dllaunch

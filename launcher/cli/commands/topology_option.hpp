@@ -1,0 +1,13 @@
+// The option that several commands share: whose node they are about.
+#pragma once
+
+#include <string>
+
+#include "launcher/cli/command.hpp"
+
+namespace dllaunch {
+
+/// Declares --topology; named_topology() understands its value.
+void add_topology_option(CommandOptions& app, std::string& name);
+
+}  // namespace dllaunch

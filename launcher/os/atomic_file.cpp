@@ -1,0 +1,119 @@
+#include "launcher/os/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "support/run_file.hpp"
+
+namespace dllaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error cannot_write(const std::string& path, const std::string& why) {
+  return {ErrorKind::bad_request, fmt::format("cannot write {}: {}", path, why),
+          "choose another place with --run-dir DIR"};
+}
+
+bool ends_within_a_line(int fd) {
+  const auto size = lseek(fd, 0, SEEK_END);
+  char last = '\n';
+  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+Result<Ok> write_and_sync(int fd, const std::string& path, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t got = write(fd, text.data() + done, text.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return cannot_write(path, std::strerror(errno));
+    done += static_cast<std::size_t>(got);
+  }
+  // Some file systems cannot sync (EINVAL); the rename is then still atomic for readers.
+  if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP) {
+    return cannot_write(path, std::strerror(errno));
+  }
+  return Ok{};
+}
+
+/// Job files hold tokens and passwords: whatever the umask, only who is meant to reads our copies.
+constexpr mode_t private_file = 0600;
+
+}  // namespace
+
+int make_private_folder(const std::string& path) {
+  std::error_code error;
+  const auto above = fs::path(path).parent_path();
+  auto known = above;
+  while (!fs::exists(known, error) && known.has_relative_path()) known = known.parent_path();
+  fs::create_directories(above, error);
+  if (error) return error.value();
+  if (mkdir(path.c_str(), 0700) == 0) {
+    for (auto folder = above;; folder = folder.parent_path()) {
+      // A disk that cannot says so at the first file.
+      const auto ignored = sync_folder(folder);
+      if (folder == known || !folder.has_relative_path()) return 0;
+    }
+  }
+  const int why = errno;
+  return fs::is_directory(path, error) ? 0 : why;
+}
+
+Result<Ok> write_file(const std::string& path, const std::string& text, Readers readers) {
+  const fs::path target(path);
+  const std::string temporary =
+      (target.parent_path() /
+       fmt::format(".{}.{}.tmp", target.filename().string(), static_cast<long>(getpid())))
+          .string();
+  // What a killed process of our number left, or a link that somebody put there.
+  unlink(temporary.c_str());
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
+  const int fd = readers == Readers::none
+                     ? open(temporary.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, private_file)
+                     : open_run_file(target.parent_path(), temporary, flags);
+  if (fd < 0) return cannot_write(path, std::strerror(errno));
+  auto written = write_and_sync(fd, path, text);
+  // A full disk may show only here (NFS).
+  if (close(fd) != 0 && written) written = cannot_write(path, std::strerror(errno));
+  if (written && rename(temporary.c_str(), path.c_str()) != 0) {
+    written = cannot_write(path, std::strerror(errno));
+  }
+  if (!written) unlink(temporary.c_str());
+  return written;
+}
+
+Result<Ok> sync_folder(const std::string& path) {
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool good = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP);
+  const int why = errno;
+  if (folder >= 0) close(folder);
+  if (good) return Ok{};
+  return Error{ErrorKind::unavailable, fmt::format("cannot write {}: {}", path, std::strerror(why)),
+               ""};
+}
+
+Result<Ok> append_lines(const std::string& path, const std::string& lines) {
+  const auto refused = [&path] {
+    return Error{ErrorKind::unavailable,
+                 fmt::format("cannot write {}: {}", path, std::strerror(errno)), ""};
+  };
+  const int fd = open_run_file(fs::path(path).parent_path(), path, O_RDWR | O_CREAT | O_APPEND);
+  if (fd < 0) return refused();
+  const bool begins = lseek(fd, 0, SEEK_END) == 0;
+  const std::string whole = (ends_within_a_line(fd) ? "\n" : "") + lines;
+  const ssize_t wrote = write(fd, whole.data(), whole.size());
+  if (wrote >= 0 && static_cast<std::size_t>(wrote) < whole.size()) errno = ENOSPC;
+  const bool good = wrote == static_cast<ssize_t>(whole.size()) && fsync(fd) == 0;
+  Result<Ok> done = good ? Result<Ok>(Ok{}) : Result<Ok>(refused());
+  if (close(fd) != 0 && done) done = refused();
+  if (done && begins) done = sync_folder(fs::path(path).parent_path());
+  return done;
+}
+
+}  // namespace dllaunch

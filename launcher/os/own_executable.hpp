@@ -1,0 +1,13 @@
+// Where this program lies.
+#pragma once
+
+#include <string>
+
+#include "support/result.hpp"
+
+namespace dllaunch {
+
+/// unavailable: /proc cannot be read.
+Result<std::string> own_executable();
+
+}  // namespace dllaunch

@@ -1,0 +1,40 @@
+#include "launcher/os/stored_json.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+namespace dllaunch {
+
+bool is_too_deep(const Json& document) {
+  constexpr std::size_t deepest = 64;
+  std::vector<std::pair<const Json*, std::size_t>> left = {{&document, 1}};
+  while (!left.empty()) {
+    const auto [part, depth] = left.back();
+    left.pop_back();
+    if (depth > deepest) return true;
+    if (!part->is_structured()) continue;
+    for (const auto& inner : *part) left.emplace_back(&inner, depth + 1);
+  }
+  return false;
+}
+
+Json json_object_in(std::string_view text) {
+  auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || is_too_deep(document)) return {};
+  return document;
+}
+
+Result<std::string> read_run_file(System& system, const std::string& path, std::size_t most_bytes) {
+  auto text = system.read_file(path);
+  const bool refused = !text && text.error().kind == ErrorKind::bad_request;
+  if (refused || (text && text->size() > most_bytes))
+    return Error{
+        ErrorKind::unavailable,
+        fmt::format("{} is larger than {} KiB: dllaunch did not write it", path, most_bytes >> 10),
+        "move it away"};
+  return text ? *std::move(text) : std::string();
+}
+
+}  // namespace dllaunch

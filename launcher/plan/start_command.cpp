@@ -1,0 +1,50 @@
+#include "launcher/plan/start_command.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace dllaunch {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Where in argv the shim begins: at dllaunch, or at the loader that starts it in a container.
+Words::const_iterator find_shim(const Words& argv) {
+  constexpr std::array<std::string_view, 2> mark = {"exec", "--run-dir"};
+  const auto exec = std::search(argv.begin(), argv.end(), mark.begin(), mark.end());
+  const auto before = exec - argv.begin();
+  if (exec == argv.end() || before < 2) return argv.end();
+  const bool by_loader = before > 4 && *(exec - 3) == "--library-path";
+  return exec - (by_loader ? 4 : 1);
+}
+
+}  // namespace
+
+Starter StartCommand::kind() const {
+  if (starter.empty()) return Starter::none;
+  if (starter == "srun") return Starter::srun;
+  if (starter == "mpirun") return Starter::mpirun;
+  return starter == "aprun" ? Starter::aprun : Starter::other;
+}
+
+Words StartCommand::argv() const {
+  Words argv;
+  if (!starter.empty()) argv.push_back(starter);
+  for (const auto* words : {&options, &shim, &program})
+    argv.insert(argv.end(), words->begin(), words->end());
+  return argv;
+}
+
+StartCommand start_command_of(const Words& argv) {
+  if (argv.empty()) return {};
+  const auto shim = find_shim(argv);
+  const auto dashes = std::find(shim, argv.end(), "--");
+  const auto program = dashes == argv.end() ? dashes : dashes + 1;
+  return {.starter = argv.front(),
+          .options = {argv.begin() + 1, shim},
+          .shim = {shim, program},
+          .program = {program, argv.end()}};
+}
+
+}  // namespace dllaunch

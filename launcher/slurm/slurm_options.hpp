@@ -1,0 +1,64 @@
+// The options of sbatch and srun, and how getopt_long reads them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dllaunch {
+
+enum class SlurmProgram { sbatch, srun };
+enum class OptionArgument { none, required, optional };
+
+/// Slurm 20.11 to 25.05, those of common plugins too.
+struct SlurmOption {
+  std::string_view name;  // "ntasks-per-node"
+  char letter = '\0';
+  OptionArgument argument = OptionArgument::required;
+  bool sbatch = true;
+  bool srun = true;
+};
+
+std::span<const SlurmOption> slurm_options();
+const SlurmOption* find_slurm_option(std::string_view name, SlurmProgram program);
+
+/// One option as it stands in a list of words.
+struct ReadOption {
+  std::string name = {};  // the full long name
+  bool has_value = false;
+  std::size_t word = 0;       // of the words that were read
+  std::size_t last_word = 0;  // differs from `word` where the value stands apart
+  std::size_t at = 0;         // byte of `word` where the option begins (-vN2)
+  std::size_t value_at = 0;   // byte of `last_word` where the value begins; it goes on to the end
+};
+
+enum class Complaint { unknown, ambiguous, lacks_value, takes_no_value };
+
+struct OptionProblem {
+  Complaint complaint = Complaint::unknown;
+  std::string option = {};  // as typed, without its value: "--gpus-per-nodes", "-y"
+  std::size_t word = 0;
+};
+
+struct ReadOptions {
+  std::vector<ReadOption> options = {};
+  std::vector<OptionProblem> problems = {};
+  std::vector<std::size_t> others = {};  // words that are no options (sbatch)
+  std::size_t program = 0;               // srun: the first word behind the options
+  bool complete = true;                  // false: a word is unknown and may be any option
+};
+
+/// Stands in a word for a piece that is not known.
+constexpr char unknown_piece = '\0';
+
+/// sbatch takes options anywhere in its directives; srun's end at the first other word.
+ReadOptions read_slurm_options(std::span<const std::string_view> words, SlurmProgram program);
+
+/// The text of an option's value, empty where it has none. `words` are those that were read.
+std::string_view value_of(const ReadOption& option, std::span<const std::string_view> words);
+
+/// What the user most likely meant by an unknown option, with its dashes; empty: nothing near.
+std::string nearest_slurm_option(std::string_view typed, SlurmProgram program);
+
+}  // namespace dllaunch

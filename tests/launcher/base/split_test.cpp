@@ -1,0 +1,29 @@
+#include "launcher/base/split.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cstdint>
+
+namespace dllaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(Split, LinesHaveNoEnds) {
+  EXPECT_THAT(split_lines("a\n\nb"), ElementsAre("a", "", "b"));
+  EXPECT_THAT(split_lines("a\n"), ElementsAre("a"));
+  EXPECT_THAT(split_lines("\n"), ElementsAre(""));
+  EXPECT_THAT(split_lines(""), IsEmpty());
+}
+
+TEST(Split, ANumberIsTheWholeText) {
+  EXPECT_EQ(parse_number<int>("-17"), -17);
+  EXPECT_EQ(parse_number<double>("0.5"), 0.5);
+  for (const char* text : {"", " 1", "1 ", "1x", "x", "+1", "99999999999999999999"})
+    EXPECT_FALSE(parse_number<std::int64_t>(text)) << text;
+  EXPECT_FALSE(parse_number<std::size_t>("-1"));
+}
+
+}  // namespace
+}  // namespace dllaunch

@@ -1,0 +1,20 @@
+// The JSON of a file that a test reads.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/json.hpp"
+
+namespace dllaunch {
+
+/// Discarded where there is no such file, or it is no JSON.
+inline Json json_of_file(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+}  // namespace dllaunch
