@@ -113,14 +113,15 @@ using Names = std::vector<std::string>;
 
 Names columns_of_run() {
   Names names;
-  visit_columns_of_run(RunRecord{}, [&](const char* name, auto&&) { names.emplace_back(name); });
+  const RunRecord any;
+  visit_columns_of_run(any, [&](const char* name, auto&&) { names.emplace_back(name); });
   return names;
 }
 
 Names columns_of_submission() {
   Names names;
-  visit_columns_of_submission(Submission{},
-                              [&](const char* name, auto&&) { names.emplace_back(name); });
+  const Submission any;
+  visit_columns_of_submission(any, [&](const char* name, auto&&) { names.emplace_back(name); });
   return names;
 }
 

@@ -14,6 +14,7 @@
 #include "launcher/postmortem/failure_summary.hpp"
 #include "launcher/run/failure.hpp"
 #include "launcher/run/journal.hpp"
+#include "launcher/slurm/scontrol_parser.hpp"
 
 namespace dllaunch {
 namespace {
@@ -51,14 +52,6 @@ const std::map<std::string, Verdict, std::less<>> verdicts = {
     {"REVOKED", {RunStatus::cancelled, "was revoked: it runs on another cluster", ""}},
 };
 
-std::optional<std::time_t> parse_time(const std::string& text) {
-  std::tm broken{};
-  broken.tm_isdst = -1;
-  const char* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &broken);
-  if (end == nullptr) return std::nullopt;
-  return std::mktime(&broken);
-}
-
 std::string value_of(const std::vector<std::pair<std::string, std::string>>& options,
                      std::string_view name) {
   for (const auto& [option, value] : options) {
@@ -68,7 +61,7 @@ std::string value_of(const std::vector<std::pair<std::string, std::string>>& opt
 }
 
 std::optional<double> unix_seconds_of(const std::string& time) {
-  const auto parsed = parse_time(time);
+  const auto parsed = parse_slurm_time(time);
   return parsed ? std::optional(static_cast<double>(*parsed)) : std::nullopt;
 }
 
@@ -367,10 +360,10 @@ Outcome explain_jobs(const LaunchPlan& plan, const RunDir& run, const std::strin
 }
 
 std::optional<double> seconds_between(const std::string& from, const std::string& to) {
-  const auto begin = parse_time(from);
-  const auto end = parse_time(to);
+  const auto begin = unix_seconds_of(from);
+  const auto end = unix_seconds_of(to);
   if (!begin || !end) return std::nullopt;
-  return std::difftime(*end, *begin);
+  return *end - *begin;
 }
 
 void add_times(const SlurmJob& job, double seconds, Outcome& outcome) {
