@@ -1,5 +1,5 @@
-// A JSON value: its tree and its text. Only json_text.cpp includes nlohmann/json, which costs 4 CPU
-// s in every file that does.
+// A JSON value: its tree and its text. Only json_text.cpp includes nlohmann/json, which adds 4 s
+// to the compilation of every file that does.
 #pragma once
 
 #include <compare>
