@@ -71,10 +71,17 @@ function(dllaunch_optimizers)
   set_source_files_properties(${names} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
 endfunction()
 
-# dllaunch_backend(NAME SOURCES ... [LINK targets ...]), in the backend's own folder.
-# One of its sources must define NAME_backend.
+# dllaunch_backend(NAME VERSION "oneDNN 2.6.3" [GPU_MEMORY ON|OFF] SOURCES ... [LINK targets ...]), in the
+# backend's own folder. One of its sources must define NAME_backend. GPU_MEMORY: a communicator of this build
+# reduces its device memory.
 function(dllaunch_backend name)
-  dllaunch_room(trainer/backends/${name} HOT ${ARGN})
+  cmake_parse_arguments(ARG "" "VERSION;GPU_MEMORY" "" ${ARGN})
+  dllaunch_room(trainer/backends/${name} HOT ${ARG_UNPARSED_ARGUMENTS})
+  set(gpu_memory false)
+  if(ARG_GPU_MEMORY)
+    set(gpu_memory true)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY DLLAUNCH_BUILT_BACKENDS "{\"${name}\", \"${ARG_VERSION}\", ${gpu_memory}}")
   set_property(GLOBAL APPEND PROPERTY DLLAUNCH_BACKENDS ${name})
 endfunction()
 

@@ -1,19 +1,19 @@
-"""Training on the GPU beside PyTorch on the same one: a part of scripts/gpu-check, which says what comes of it.
+"""Compares training with PyTorch on the same GPU; a part of scripts/gpu-check, which reports the results.
 
   beside_pytorch.py PART BIN FOLDER [KEY=VALUE]...     BIN: bench_training and dltrain; FOLDER: data, runs, logs
 
 PART:
-  prepare   torch.compile's caches are filled: the other parts find them warm
-  steps     whole steps on images that lie in memory
-  data      dltrain as a program on files of CIFAR-10's format, resized, beside a DataLoader on the same bytes
-  start     from the start of the program to the end of its first step, caches warm
+  prepare   fills torch.compile's caches for the other parts
+  steps     whole steps on images in memory
+  data      dltrain on files in CIFAR-10's format, resized, compared with a DataLoader on the same bytes
+  start     from the start of the program to the end of its first step, with warm caches
 
-Ours and PyTorch's take turns: ours, each way of PyTorch's, ours, the faster way. A ratio is that of medians over all steps of
-both turns. Every program has `seconds` for a turn; a way that fails or takes longer is left out and named.
+Turns alternate: ours, each mode of PyTorch, ours, PyTorch's fastest mode. Ratios are of medians over all steps of both turns.
+Every program has `seconds` per turn; a mode that fails or takes longer is skipped and named.
 
-Output, for scripts/gpu-check: `{"name": ...}` a row of gpu-check.json, `table: ...` the same for people, `not measured: ...`.
-Exit code: 0 all that PyTorch here can do was measured, 1 something failed. Keys and defaults: see DEFAULTS. Needs nothing but
-Python; without a PyTorch that has CUDA the rows tell ours alone.
+Output, for scripts/gpu-check: `{"name": ...}` a row of gpu-check.json, `table: ...` the same as text, `not measured: ...`.
+Exit code: 0 all that this PyTorch supports was measured, 1 something failed. Keys and defaults: see DEFAULTS. Needs only
+Python; without a PyTorch with CUDA the rows have our numbers only.
 """
 
 import json
@@ -47,7 +47,7 @@ RECORD = 3073  # bytes of a CIFAR-10 image with its label
 
 
 class Failed(Exception):
-    """A program that ended badly, late, or without an answer."""
+    """A program that failed, timed out, or gave no answer."""
 
 
 class Part:
@@ -62,7 +62,7 @@ class Part:
         return int(self.options[key])
 
     def program(self, command, commands="", **environment):
-        """What it printed. It has so many seconds."""
+        """Returns its output; it has a limited number of seconds."""
         self.runs += 1
         log = os.path.join(self.folder, f"{self.name}-{self.runs}.log")
         try:
@@ -80,7 +80,7 @@ class Part:
         return done.stdout
 
     def answer(self, command, commands=""):
-        """The last line that it printed, as JSON."""
+        """Returns the last line of its output, parsed as JSON."""
         lines = self.program(command, commands).strip().splitlines()
         try:
             found = json.loads(lines[-1])
@@ -95,7 +95,7 @@ class Part:
         return [self.options["python"], os.path.join(HERE, "torch_steps.py"), verb] + words
 
     def ask_torch(self):
-        """What there is of PyTorch; nothing where it cannot be used, which is said."""
+        """Returns what PyTorch supports; None, with a message, if it cannot be used."""
         try:
             found = self.answer(self.torch_script("about"))
             ways, version = [str(way) for way in found["ways"]], str(found["version"])
@@ -120,7 +120,7 @@ class Part:
         self.lacks(what, str(problem))
 
     def row(self, name, ours, theirs, unit, ratio, details):
-        """`theirs`: by way. Not `met` where a way that PyTorch has is missing: it might be the faster one."""
+        """`theirs` is by mode. Never `met` if a mode of PyTorch is missing: it might be the fastest."""
         asked = ASKED[self.name]
         small = self.name == "start"
         verdict = None
@@ -142,7 +142,7 @@ class Part:
 
 
 def step_seconds(found, wanted):
-    """Of an answer of bench_training or torch_steps.py."""
+    """Returns the step times in an answer of bench_training or torch_steps.py."""
     try:
         seconds = [float(one) for one in found["step_s"]]
     except (KeyError, TypeError, ValueError):
@@ -153,7 +153,7 @@ def step_seconds(found, wanted):
 
 
 def take_turns(part, ours, theirs):
-    """Seconds: of ours, and by way. `ours()` and `theirs(way)` return those of a turn."""
+    """Returns seconds: ours, and by mode. `ours()` and `theirs(way)` return those of one turn."""
     own, of_ways = [], {}
     ways = list(part.torch["ways"]) if part.torch else []
     for turn in range(part.number("turns")):
@@ -186,7 +186,7 @@ def of_cifar(part):
 
 
 def prepare(part):
-    """Both at once: it is CPUs that compile."""
+    """Both at once, as compilation runs on CPUs."""
     if not part.torch or "compile" not in part.torch["ways"]:
         return
     device = part.options["device"]
@@ -223,7 +223,7 @@ def steps(part):
 
 
 def make_cifar(part):
-    """Noise, the same each time, in the files of CIFAR-10. Returns their folder."""
+    """Writes deterministic noise in CIFAR-10's format. Returns the folder."""
     folder, images = os.path.join(part.folder, "cifar10"), part.number("images")
     os.makedirs(folder, exist_ok=True)
     source = random.Random(1)
@@ -241,7 +241,7 @@ def make_cifar(part):
 
 
 def train(part, keys):
-    """Runs dltrain. Returns when it was started, and its events."""
+    """Runs dltrain. Returns its start time and its events."""
     run = os.path.join(part.folder, f"run-{part.name}-{part.runs}-{os.getpid()}")
     os.makedirs(run, exist_ok=True)
     base = {"device": part.options["device"], "precision": part.options["precision"], "resume": "none"}
@@ -287,7 +287,7 @@ def data(part):
 
 
 def start(part):
-    """The second step's event is later than the end of the first by a forward pass: to our disadvantage."""
+    """The second step's event is a forward pass later than the end of the first, to our disadvantage."""
     keys, batch = of_resnet50(part), part.number("batch")
     images = {"kind": "synthetic", "images": 4 * batch, "channels": 3, "workers": part.number("workers")}
     images.update(image_size=part.number("size"), classes=part.number("classes"))

@@ -1,6 +1,6 @@
-"""The residual networks of trainer/models in PyTorch, parameters under our names.
+"""The residual networks of trainer/models in PyTorch, with our parameter names.
 
-What bench/gpu/torch_steps.py times is what tests/trainer/training/torch_networks.py holds ours to: losses, gradients, statistics.
+bench/gpu/torch_steps.py times them; tests/trainer/training/torch_networks.py compares losses, gradients and statistics.
 """
 
 from torch import nn
@@ -54,7 +54,7 @@ class ResNet50(nn.Module):
 
 
 class ResNet50V2(nn.Module):
-    """As keras.applications builds it: the last block of a stage strides."""
+    """Like keras.applications: the last block of a stage has the stride."""
 
     def __init__(self, channels, classes):
         super().__init__()

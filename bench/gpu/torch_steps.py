@@ -1,14 +1,14 @@
-"""Whole training steps in PyTorch, for beside_pytorch.py: channels-last, automatic mixed precision, SGD with momentum, as ours.
+"""Whole training steps in PyTorch, for beside_pytorch.py: channels-last, automatic mixed precision, SGD with momentum, like ours.
 
-  torch_steps.py about                    one line of JSON: version, device, the ways that it has
+  torch_steps.py about                    one line of JSON: version, device, supported modes
   torch_steps.py steps [KEY=VALUE]...     reads numbers of steps, answers each with a line of JSON: the seconds of a step
-  torch_steps.py first [KEY=VALUE]...     one step; a line of JSON with the time of day at its end
+  torch_steps.py first [KEY=VALUE]...     one step; a line of JSON with the time at its end
 
 Keys and defaults: see DEFAULTS. way: eager | graph (the whole step captured as a CUDA graph) | compile (torch.compile).
-Images: the same batch again, on the device from the beginning; or with data=FOLDER, of CIFAR-10's format, batches that
-`workers` of a DataLoader read, normalise and resize, into pinned memory, copied while the step before is computed.
-Steps are timed by events on the device, which nothing waits for, and on a CPU by the clock; with data by the clock, from a
-device that has nothing left to do to such a device, after the batches that the workers had ready.
+Images: one batch that stays on the device; or with data=FOLDER, in CIFAR-10's format, batches that a DataLoader's `workers`
+read, normalise and resize into pinned memory, copied during the previous step.
+Steps are timed by device events without synchronisation, on a CPU by the clock. With data, all steps together are timed by
+the clock, from an idle device to an idle device, after the batches that the workers had ready.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ RECORD, SIDE = 3073, 32  # bytes of an image with its label, pixels
 
 
 class CifarBatches(torch.utils.data.Dataset):
-    """Given the indexes of a batch, the batch: a worker's overhead is paid once for all of its images."""
+    """Returns a whole batch per index list: a worker's overhead is paid once per batch."""
 
     def __init__(self, folder, size):
         names = sorted(name for name in os.listdir(folder) if name.startswith("data_batch_"))
@@ -76,7 +76,7 @@ class SameBatch:
 
 
 class Loaded:
-    """Batches of a DataLoader, the next one on its way to the device already."""
+    """Batches of a DataLoader; the next one is being copied to the device."""
 
     def __init__(self, folder, batch, size, workers, device):
         dataset = CifarBatches(folder, size)
@@ -154,7 +154,7 @@ class Training:
         return loss
 
     def capture(self):
-        """The whole step, from images that always lie in the same place."""
+        """Captures the whole step, with images at a fixed address."""
         self.images, self.labels = self.data.next()
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -188,7 +188,7 @@ class Training:
             torch.cuda.synchronize()
 
     def by_clock(self, steps):
-        """All of them, from a device at rest to a device at rest."""
+        """Times all steps together, from an idle device to an idle device."""
         for _ in range(self.data.ready):
             self.step()
         self.wait()

@@ -59,8 +59,8 @@ class Communicator {
   /// In place over `count` elements: every rank ends with the reduction, bit-identical on all
   /// ranks.
   virtual Pending all_reduce(void* data, std::size_t count, DType type, ReduceOp op) = 0;
-  /// In place over size()*count elements: rank r ends with the reduction of block r at data +
-  /// r*count. The other blocks are undefined afterwards.
+  /// In place over size()*count elements: rank r ends with the reduction of block r at
+  /// data + r*count. The other blocks are undefined afterwards.
   virtual Pending reduce_scatter(void* data, std::size_t count, DType type, ReduceOp op) = 0;
   /// In place over size()*count elements: rank r contributes block r, every rank ends with all
   /// blocks.

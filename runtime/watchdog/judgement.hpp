@@ -36,7 +36,7 @@ bool is_answering(const RankState& state);
 
 enum class WhyLate {
   died,
-  silent,        // so is its node
+  silent,        // its whole node is
   unresponsive,  // stopped or starved, wherever it is
   left,          // finished its training without this collective
   not_arrived,
@@ -68,8 +68,8 @@ std::uint64_t overdue_collective(std::span<const RankState> ranks, std::int64_t 
 /// asked.
 bool is_suspicious(std::span<const RankState> ranks, std::int64_t stall_ns);
 
-/// Returns nullopt if no collective is late, or if the last rank has only just arrived. `ranks`:
-/// all.
+/// Returns nullopt if no collective is late, or if the last rank has only just arrived.
+/// `ranks`: all.
 std::optional<Verdict> judge(std::span<const RankState> ranks, std::int64_t stall_ns);
 
 }  // namespace dllaunch

@@ -46,8 +46,8 @@ IdSet cores_without_rank(const DiagnosisContext& context, const IdSet& cores) {
   return idle;
 }
 
-/// Returns how many CPUs of Slurm's allocation to this step no rank runs on; unlimited if Slurm
-/// does not say. Without a cgroup, a job with part of a node may run on all of it.
+/// Returns how many CPUs of Slurm's allocation on this node no rank runs on; all allowed CPUs if
+/// Slurm does not say. Without a cgroup, a job with part of a node may run on all of it.
 int cpus_left(const DiagnosisContext& context) {
   const int given = number_in(variable(context, 0, "SLURM_CPUS_ON_NODE"));
   if (given == 0) return context.topology.allowed_cpus.size();

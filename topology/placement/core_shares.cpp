@@ -100,7 +100,7 @@ class WaterFilling {
 
  private:
   // Returns the claim with the fewest units per rank that can still grow; of equals, the one with
-  // the fewest usable atoms.
+  // the fewest usable units.
   int poorest() const {
     int best = -1;
     for (int c = 0; c < std::ssize(claims_); ++c) {

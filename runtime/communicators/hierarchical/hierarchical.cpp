@@ -49,9 +49,9 @@ std::optional<Error> agree(const Peers& world, std::optional<Error> error) {
 }
 
 /// A step holds at least one element of every rank's block. Between nodes it is larger, so that
-/// each part is worth a message: up to 1 MiB if all ranks of a node then need at most 32 MiB. Over
-/// TCP without a limit 1 MiB is at least as fast as other sizes; 2 MiB fills a slow link's pipe
-/// later.
+/// each part is worth a message: up to 1 MiB, while the ranks of a node together stay within
+/// 32 MiB. Over TCP without a limit 1 MiB is at least as fast as other sizes; 2 MiB fills a slow
+/// link's pipe later.
 std::size_t staging_bytes_for(int ranks, int columns, int nodes) {
   constexpr std::size_t least = std::size_t{512} << 10;
   constexpr std::size_t most = std::size_t{1} << 20;

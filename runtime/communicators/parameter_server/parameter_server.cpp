@@ -90,7 +90,7 @@ class ParameterServer final : public Communicator {
   }
 
   /// Every rank sends `up` to the server, which does `work` and sends each its answer, `down`.
-  /// `only`: the one rank that sends anything, and the one that needs no answer.
+  /// `only`: the one rank that sends; it needs no answer.
   Pending serve(std::span<std::byte> up, std::span<std::byte> down,
                 const std::function<void(const Brought&)>& work, const Answer& answer,
                 int only = -1);

@@ -1,10 +1,15 @@
 #include "trainer/config/config_keys.hpp"
-#include "trainer/backends/table/backends.hpp"
-#include "trainer/models/models.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
+
+#include "tests/support/golden.hpp"
+#include "trainer/backends/table/backends.hpp"
+#include "trainer/models/models.hpp"
 
 namespace dllaunch {
 namespace {
@@ -92,6 +97,57 @@ TEST(ConfigKeys, WordsComeFromTheTables) {
   EXPECT_EQ(betas["items"]["exclusiveMaximum"], 1);
   EXPECT_EQ(betas["maxItems"], 2);
   EXPECT_EQ(properties["max_steps"]["type"], Json::array({"integer", "null"}));
+}
+
+/// What this build describes, as templates/train.schema.json has it: with the rows of `file` for
+/// backends that were not built, and without versions.
+Json in_terms_of_the_file(Json described, const Json& file) {
+  Json& key = described["properties"]["backend"];
+  const Json& all = file["properties"]["backend"];
+  Json words = Json::array({"auto"});
+  Json descriptions = Json::array({key["x-enum-descriptions"][0]});
+  Json abilities = Json::array();
+  for (std::size_t i = 0; i < all["x-backends"].size(); ++i) {
+    Json ability = all["x-backends"][i];
+    const std::string name = ability["name"].get<std::string>();
+    const auto built = std::ranges::find(backends(), name, &BackendEntry::name);
+    if (built != backends().end()) {
+      const auto at = static_cast<std::size_t>(built - backends().begin());
+      ability = key["x-backends"][at];
+      ability["gpu_memory"] = built->device != "cpu";
+    }
+    words.push_back(name);
+    descriptions.push_back("on " + ability["device"].get<std::string>());
+    abilities.push_back(std::move(ability));
+  }
+  key["enum"] = std::move(words);
+  key["x-enum-descriptions"] = std::move(descriptions);
+  key["x-backends"] = std::move(abilities);
+  return described;
+}
+
+TEST(ConfigKeys, AreInTheLaunchersSchemaFile) {
+  const std::string path = "templates/train.schema.json";
+  std::ifstream in(std::string(DLLAUNCH_SOURCE_DIR) + "/" + path);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const Json described = in_terms_of_the_file(Json::parse(describe_config()), Json::parse(text));
+  EXPECT_TRUE(matches_file(path, described.dump(2) + "\n"));
+}
+
+/// The launcher names versions and abilities of backends by what CMake found.
+TEST(ConfigKeys, BackendsAreWhatTheBuildTellsTheLauncher) {
+  struct Built {
+    std::string_view name;
+    std::string version;
+    bool gpu_memory;
+  };
+  const Built built[] = {DLLAUNCH_BUILT_BACKENDS};
+  ASSERT_EQ(std::size(built), backends().size());
+  for (std::size_t i = 0; i < backends().size(); ++i) {
+    EXPECT_EQ(built[i].name, backends()[i].name);
+    EXPECT_EQ(built[i].version, backends()[i].version());
+    EXPECT_EQ(built[i].gpu_memory, backends()[i].gpu_memory);
+  }
 }
 
 TEST(ConfigKeys, DefaultsPassTheirOwnChecks) {

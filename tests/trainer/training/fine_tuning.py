@@ -1,4 +1,4 @@
-"""Weights that PyTorch writes for a training here, and what PyTorch makes of the result.
+"""Writes PyTorch weights for a training, and checks the result with PyTorch.
 
     fine_tuning.py write FILE CLASSES            a small network, its tensors of five types
     fine_tuning.py write_resnet FILE             torchvision's resnet50 in half precision
@@ -104,7 +104,7 @@ FROZEN = ("conv1.", "bn1.")
 
 
 def train(network, steps, images, labels):
-    """Steps of all images, as PyTorch users freeze: by requires_grad alone. Their losses."""
+    """Runs steps of all images with layers frozen by requires_grad. Returns the losses."""
     network.train()
     for name, parameter in network.named_parameters():
         parameter.requires_grad = not name.startswith(FROZEN)
@@ -121,7 +121,7 @@ def train(network, steps, images, labels):
 
 
 def distance(tensors, exact):
-    """The largest over tensors: norm of the difference over the norm."""
+    """Returns the largest relative difference (in norm) over tensors."""
     return max(
         ((tensors[name].double() - expected.double()).norm() / expected.double().norm()).item()
         for name, expected in exact.items()

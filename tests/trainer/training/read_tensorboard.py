@@ -1,4 +1,4 @@
-"""What TensorBoard itself reads in a folder, as JSON: scalars, histograms, the settings."""
+"""Prints what TensorBoard reads in a folder, as JSON: scalars, histograms, settings."""
 
 import json
 import sys

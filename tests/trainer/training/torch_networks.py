@@ -1,4 +1,4 @@
-"""The networks of trainer/models written in PyTorch, for tests that compare the two.
+"""The networks of trainer/models in PyTorch, for comparison in tests.
 
     torch_networks.py gradients MODEL GIVEN OUT         one step's loss, logits and gradients
     torch_networks.py losses MODEL BATCH LR MOMENTUM GIVEN OUT
@@ -129,7 +129,7 @@ def losses(model, batch, lr, momentum, given, out):
 
 
 def cifar_images(path, state):
-    """Images and labels of cifar10, prepared as the checkpoint with this state.json was trained."""
+    """Returns cifar10's images and labels, prepared as in the training of this state.json."""
     records = np.fromfile(path, np.uint8).reshape(-1, 1 + 3 * 32 * 32)
     pixels = torch.from_numpy(records[:, 1:].reshape(-1, 3, 32, 32).copy()).float() / 255
     labels = torch.from_numpy(records[:, 0].astype(np.int64))
@@ -139,7 +139,7 @@ def cifar_images(path, state):
 
 
 def evaluate(model, checkpoint, data):
-    """A checkpoint of cifar10 over its test images, as PyTorch sees them."""
+    """Evaluates a cifar10 checkpoint on its test images in PyTorch."""
     state = json.load(open(checkpoint + "/state.json"))
     images, labels = cifar_images(data + "/test_batch.bin", state)
     network = build(model, images, read_tensors(checkpoint + "/model.safetensors")).eval()
