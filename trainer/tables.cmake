@@ -69,13 +69,3 @@ function(dllaunch_datasets)
   dllaunch_write_table(TARGET dllaunch_trainer FUNCTION datasets TYPE DatasetEntry
     HEADER trainer/data/datasets/dataset.hpp SUFFIX dataset NAMES ${ARGN})
 endfunction()
-
-# dllaunch_optimizers(sgd): trainer/optimizers/NAME.cpp must define NAME_optimizer.
-function(dllaunch_optimizers)
-  list(TRANSFORM ARGN REPLACE "(.+)" "optimizers/\\1.cpp" OUTPUT_VARIABLE sources)
-  target_sources(dllaunch_trainer PRIVATE ${sources})
-  # Loops over all weights in every build; errno of sqrt() would keep the compiler from vectorising them.
-  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
-  dllaunch_write_table(TARGET dllaunch_trainer FUNCTION optimizers TYPE OptimizerEntry
-    HEADER trainer/optimizers/optimizer.hpp SUFFIX optimizer NAMES ${ARGN})
-endfunction()

@@ -8,6 +8,10 @@
 namespace dllaunch {
 
 std::vector<ConfigKey> optimizer_keys();
+
+/// What `options` has for the option of this name, "lr"; null: no optimiser has such an option.
+nlohmann::ordered_json option_value(const OptimizerOptions& options, std::string_view name);
+
 std::vector<ConfigKey> schedule_keys();
 
 }  // namespace dllaunch

@@ -1,12 +1,15 @@
 // Every kernel of the GPU backends. nvcc and hipcc compile this file, each with its own
 // gpu_for.hpp, and tests do so with the host's compiler.
+#include <array>
+#include <cstring>
+
 #include "gpu_for.hpp"
 #include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
 #include "trainer/backends/gpu/kernels/image_functors.hpp"
 #include "trainer/backends/gpu/kernels/launch.hpp"
 #include "trainer/backends/gpu/kernels/loss_functors.hpp"
 #include "trainer/backends/gpu/kernels/norm_functors.hpp"
-#include "trainer/backends/gpu/kernels/optimizer_functors.hpp"
+#include "trainer/backends/gpu/kernels/optimizer_launches.hpp"
 #include "trainer/backends/gpu/kernels/pooling_functors.hpp"
 
 namespace dllaunch::gpu {
@@ -114,16 +117,73 @@ template void launch(GpuStream, Count, const SquaredSlopes<float>&);
 template void launch(GpuStream, Count, const SquaredSlopes<BFloat16>&);
 template void launch(GpuStream, Count, const SquaredSlopes<Float16>&);
 template void launch(GpuStream, Count, const MultiplyGradients&);
-template void launch(GpuStream, Count, const SgdStep<float>&);
-template void launch(GpuStream, Count, const AdamStep<float>&);
-template void launch(GpuStream, Count, const RmspropStep<float>&);
-template void launch(GpuStream, Count, const AdagradStep<float>&);
-template void launch(GpuStream, Count, const AdadeltaStep<float>&);
-template void launch(GpuStream, Count, const RmspropWarmupStep<float>&);
-template void launch(GpuStream, Count, const LarsStep<float>&);
-template void launch(GpuStream, Count, const LambDirect<float>&);
-template void launch(GpuStream, Count, const LambStep<float>&);
 template void launch(GpuStream, Count, const SquareParts<double>&);
 template void launch(GpuStream, Count, const JoinSquares<double>&);
+
+namespace {
+
+template <typename Optimizer>
+const typename Optimizer::template OfSlot<float>* slots_of(const UpdatedPart& part) {
+  return static_cast<const typename Optimizer::template OfSlot<float>*>(part.slots);
+}
+
+template <typename Optimizer>
+void update(const OptimizerOptions& options, const StepInfo& now, const UpdatedPart& part) {
+  Optimizer::template step<float>(options, now, [&]<typename Step>(const Step& step) {
+    if constexpr (Measures<Optimizer>) {
+      using OfSlot = typename Optimizer::template OfSlot<float>;
+      launch(
+          part.stream, part.count,
+          UpdateBySlot<Step, OfSlot>{part.elements, step, part.table, slots_of<Optimizer>(part)});
+    } else {
+      launch(part.stream, part.count, UpdateElements<Step>{part.elements, step});
+    }
+  });
+}
+
+template <typename Optimizer>
+void direct(const OptimizerOptions& options, const StepInfo& now, const UpdatedPart& part) {
+  using OfSlot = typename Optimizer::template OfSlot<float>;
+  using Direct = typename Optimizer::template Direct<float>;
+  launch(
+      part.stream, part.count,
+      UpdateBySlot<Direct, OfSlot>{part.elements, Optimizer::template direct<float>(options, now),
+                                   part.table, slots_of<Optimizer>(part)});
+}
+
+template <typename Optimizer>
+std::vector<std::byte> slots(const OptimizerOptions& options, const StepInfo& now,
+                             std::span<const SlotNorms> norms) {
+  using OfSlot = typename Optimizer::template OfSlot<float>;
+  std::vector<std::byte> bytes(norms.size() * sizeof(OfSlot));
+  for (std::size_t slot = 0; slot < norms.size(); ++slot) {
+    const OfSlot of = Optimizer::template of_slot<float>(options, now, norms[slot]);
+    std::memcpy(bytes.data() + slot * sizeof of, &of, sizeof of);
+  }
+  return bytes;
+}
+
+template <typename Optimizer>
+OptimizerLaunches launches() {
+  OptimizerLaunches of{.name = Optimizer::name, .update = update<Optimizer>};
+  if constexpr (Directs<Optimizer>) of.direct = direct<Optimizer>;
+  if constexpr (Measures<Optimizer>) of.slots = slots<Optimizer>;
+  return of;
+}
+
+template <typename... Listed>
+std::array<OptimizerLaunches, sizeof...(Listed)> launches_of_optimizers(TypeList<Listed...>) {
+  return {launches<Listed>()...};
+}
+
+}  // namespace
+
+const OptimizerLaunches* find_optimizer_launches(std::string_view name) {
+  static const auto table = launches_of_optimizers(Optimizers{});
+  for (const OptimizerLaunches& of : table) {
+    if (of.name == name) return &of;
+  }
+  return nullptr;
+}
 
 }  // namespace dllaunch::gpu
