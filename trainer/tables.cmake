@@ -38,14 +38,6 @@ function(dllaunch_models)
     HEADER trainer/graph/graph.hpp SUFFIX model NAMES ${ARGN})
 endfunction()
 
-# dllaunch_losses(mean_squared_error): trainer/losses/NAME.cpp must define NAME_loss.
-function(dllaunch_losses)
-  list(TRANSFORM ARGN REPLACE "(.+)" "losses/\\1.cpp" OUTPUT_VARIABLE sources)
-  target_sources(dllaunch_compute PRIVATE ${sources})
-  dllaunch_write_table(TARGET dllaunch_compute FUNCTION losses TYPE LossEntry
-    HEADER trainer/losses/loss.hpp SUFFIX loss NAMES ${ARGN})
-endfunction()
-
 # dllaunch_backend(NAME SOURCES ... [LINK targets ...]), in the backend's own folder.
 # One of its sources must define NAME_backend.
 function(dllaunch_backend name)

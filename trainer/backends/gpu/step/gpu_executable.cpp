@@ -93,7 +93,7 @@ class GpuExecutable final : public Executable {
       loss_.compute(stream_);
     });
     check(gpu_last_error(), "forward");
-    const ForwardResult result = loss_.result(stream_, batch);
+    const ForwardResult result = loss_.result(stream_);
     images_.send_ahead(batch);  // travel while the GPU does the rest of the step
     return result;
   }
@@ -162,7 +162,7 @@ class GpuExecutable final : public Executable {
   /// goes there on its way.
   bool repeats() const {
     return records_ && count_ == options_.batch && !options_.sum_over_ranks &&
-           loss_.has_kernels() && parameters_.are_on_device();
+           parameters_.are_on_device();
   }
   template <typename Enqueue>
   void run(const Take& take, const Enqueue& enqueue) {
