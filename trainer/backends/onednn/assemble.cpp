@@ -24,12 +24,12 @@ std::size_t at(int node) {
 }
 
 bool is_activation(const Node& node) {
-  return is<Relu>(node) || is<Tanh>(node);
+  return traits_of(node.op).activation;
 }
 
 /// Has a primitive that can apply an activation to what it writes.
 bool is_weighted(const Node& node) {
-  return is<Conv2d>(node) || is<Conv3d>(node) || is<Dense>(node);
+  return traits_of(node.op).weighted;
 }
 
 /// Who reads whom, and whose gradients are read.
@@ -54,10 +54,15 @@ class Readers {
   /// Does a reader tell an image from a vector, be it of one pixel? The loss does not.
   bool tells_flattened(int n) const {
     return std::ranges::any_of(readers_[at(n)], [this](int reader) {
-      const Node& node = graph_.nodes[at(reader)];
-      if (is<Dense>(node)) return false;
-      const bool passes = is_activation(node) || is<Dropout>(node) || is<Flatten>(node);
-      return !passes || tells_flattened(reader);
+      switch (traits_of(graph_.nodes[at(reader)].op).flattening) {
+        case Flattening::seen:
+          return true;
+        case Flattening::passed_on:
+          return tells_flattened(reader);
+        case Flattening::unseen:
+          break;
+      }
+      return false;
     });
   }
 
@@ -110,23 +115,42 @@ Placed place_norm(const Graph& graph, const Readers& readers, const FusedNorm& f
   return placed;
 }
 
-std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, int n) {
-  const Node& node = graph.nodes[at(n)];
-  const Surroundings around = surroundings_of(graph, readers, n);
-  if (is<Conv2d>(node) || is<Conv3d>(node)) return make_convolution(node, around);
-  if (is<Dense>(node)) return make_dense(node, around);
-  if (is<MaxPool2d>(node) || is<MaxPool3d>(node)) return make_max_pool(node, around);
-  if (is<AvgPool2d>(node)) return make_avg_pool(node, around);
-  if (is<GlobalAvgPool>(node)) {
-    auto pool = make_global_avg_pool(node, around);
+/// The layer of node n; nullptr: y is x as it is. A kind without a case stops the compiler.
+struct LayerMaker {
+  using Made = std::unique_ptr<Layer>;
+  const Readers& readers;
+  int n;
+  const Node& node;
+  Surroundings around;
+
+  Made operator()(const Input&) const { return nullptr; }
+  Made operator()(const BatchNorm&) const { return nullptr; }  // place_norm() runs all of them
+  Made operator()(const Conv2d&) const { return make_convolution(node, around); }
+  Made operator()(const Conv3d&) const { return make_convolution(node, around); }
+  Made operator()(const Dense&) const { return make_dense(node, around); }
+  Made operator()(const MaxPool2d&) const { return make_max_pool(node, around); }
+  Made operator()(const MaxPool3d&) const { return make_max_pool(node, around); }
+  Made operator()(const AvgPool2d&) const { return make_avg_pool(node, around); }
+  Made operator()(const GlobalAvgPool&) const {
+    Made pool = make_global_avg_pool(node, around);
     return readers.tells_flattened(n) ? make_flattened(std::move(pool), node) : std::move(pool);
   }
-  if (is<ZeroPad2d>(node)) return make_zero_pad(node, around);
-  if (is<Dropout>(node)) return make_dropout(node, around);
-  if (is<Add>(node)) return make_add(node);
-  if (is_activation(node)) return make_activation(node, around);
-  // A flattened image: most readers take it as it lies.
-  return readers.tells_flattened(n) ? make_flatten(node) : nullptr;
+  Made operator()(const ZeroPad2d&) const { return make_zero_pad(node, around); }
+  Made operator()(const Dropout&) const { return make_dropout(node, around); }
+  Made operator()(const Add&) const { return make_add(node); }
+  Made operator()(const Flatten&) const {
+    // Most readers take an image as it lies.
+    return readers.tells_flattened(n) ? make_flatten(node) : nullptr;
+  }
+  template <typename Kind>
+  requires(Kind::traits.activation) Made operator()(const Kind&) const {
+    return make_activation(node, around);
+  }
+};
+
+std::unique_ptr<Layer> make_layer(const Graph& graph, const Readers& readers, int n) {
+  const Node& node = graph.nodes[at(n)];
+  return std::visit(LayerMaker{readers, n, node, surroundings_of(graph, readers, n)}, node.op);
 }
 
 std::vector<Placed> place_layers(const Graph& graph, const Readers& readers) {

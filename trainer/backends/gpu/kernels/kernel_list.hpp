@@ -1,7 +1,9 @@
 // The table of kernels: the functors that launch() takes. A new one: its place in the list. Those
-// of losses follow from their table, those of activations from the table of layer kinds. Optimisers
-// have theirs from table_kernels.hpp.
+// of layers and losses follow from the tables of these; optimisers have theirs from
+// optimizer_launches.hpp.
 #pragma once
+
+#include <variant>
 
 #include "support/type_list.hpp"
 #include "trainer/backends/gpu/kernels/elementwise_functors.hpp"
@@ -10,6 +12,7 @@
 #include "trainer/backends/gpu/kernels/norm_functors.hpp"
 #include "trainer/backends/gpu/kernels/optimizer_functors.hpp"
 #include "trainer/backends/gpu/kernels/pooling_functors.hpp"
+#include "trainer/graph/layers/table.hpp"
 
 namespace dllaunch::gpu {
 
@@ -17,6 +20,21 @@ namespace dllaunch::gpu {
 template <template <typename> typename... Functors>
 using OfEachType = decltype((TypeList<>{} + ... +
                              TypeList<Functors<float>, Functors<BFloat16>, Functors<Float16>>{}));
+
+template <typename Kind, typename T>
+constexpr auto of_layer() {
+  if constexpr (requires { LayerKernels<Kind, T>::forward; }) {
+    return TypeList<decltype(LayerKernels<Kind, T>::forward({}, {})),
+                    decltype(LayerKernels<Kind, T>::backward({}, {}))>{};
+  } else {
+    return TypeList<>{};
+  }
+}
+template <typename... Kinds>
+constexpr auto of_layers(std::variant<Kinds...>*) {
+  return (TypeList<>{} + ... +
+          (of_layer<Kinds, float>() + of_layer<Kinds, BFloat16>() + of_layer<Kinds, Float16>()));
+}
 
 template <typename Loss>
 struct OfLoss {
@@ -33,12 +51,9 @@ template <typename T>
 using BackwardOfNorm = NormBackward<T, double>;
 
 using Kernels = decltype(
-    of_losses(Losses{}) +
-    OfEachType<ReluForward, ReluBackward, TanhForward, TanhBackward, SumOfTwo, AddBias, Drop,
-               PrepareImages, ToChannelsFirst, FindNonFinite, MaxPoolForward, MaxPoolBackward,
-               AvgPoolForward, AvgPoolBackward, GlobalAvgPoolForward, GlobalAvgPoolBackward,
-               ZeroPadForward, ZeroPadBackward, ChunkMoments, NormForward, ChunkSlopes,
-               BackwardOfNorm>{} +
+    of_layers(static_cast<Operation*>(nullptr)) + of_losses(Losses{}) +
+    OfEachType<SumOfTwo, AddBias, Drop, PrepareImages, FindNonFinite, ChunkMoments, NormForward,
+               ChunkSlopes, BackwardOfNorm>{} +
     TypeList<Convert<float, float>, Convert<float, BFloat16>, Convert<float, Float16>,
              Convert<BFloat16, float>, Convert<Float16, float>, Convert<BFloat16, BFloat16>,
              Convert<Float16, Float16>, ToChannelsLast<float, float>,

@@ -2,7 +2,6 @@
 // gpu_for.hpp, and tests do so with the host's compiler.
 #include <array>
 #include <cstring>
-#include <tuple>
 
 #include "gpu_for.hpp"
 #include "trainer/backends/gpu/kernels/kernel_list.hpp"
@@ -17,8 +16,8 @@ void launch(GpuStream stream, std::int64_t count, const Functor& functor) {
 }
 
 template <typename... Functors>
-constexpr auto launches_of(TypeList<Functors...>) {
-  return std::tuple<void (*)(GpuStream, std::int64_t, const Functors&)...>{&launch<Functors>...};
+std::array<void (*)(), sizeof...(Functors)> launches_of(TypeList<Functors...>) {
+  return {reinterpret_cast<void (*)()>(&launch<Functors>)...};
 }
 
 // Visible outside, so that the compiler makes what it points to.

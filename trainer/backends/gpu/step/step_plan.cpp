@@ -8,11 +8,6 @@
 namespace dllaunch::gpu {
 namespace {
 
-template <typename Op>
-bool is(const Node& node) {
-  return std::holds_alternative<Op>(node.op);
-}
-
 std::size_t at(int node) {
   return static_cast<std::size_t>(node);
 }
@@ -25,16 +20,6 @@ Volume volume_of(const Shape& shape, int batch) {
   if (axes >= 2) v.height = shape[axes - 1];
   if (axes >= 1) v.width = shape[axes];
   return v;
-}
-
-/// Does its backward pass read its own output, beside the gradient of that?
-bool rereads_output(const Node& node, const NodePlan& plan) {
-  return is<Relu>(node) || is<Tanh>(node) || plan.relu;
-}
-
-/// And what it was given?
-bool rereads_input(const Node& node) {
-  return is<Conv2d>(node) || is<Conv3d>(node) || is<Dense>(node);
 }
 
 void extend(Use& use, int step) {
@@ -62,7 +47,7 @@ void use_arrays(const Graph& graph, StepPlan& plan) {
   for (int n = 0; n < count; ++n) {
     const NodePlan& node = plan.nodes[at(n)];
     if (node.absorbed) continue;
-    if (node.trains && rereads_output(graph.nodes[at(n)], node)) {
+    if (node.trains && traits_of(graph.nodes[at(n)].op).rereads_output) {
       extend(plan.values[at(n)], backward(n));
     }
     for (const int input : read_by(graph, plan, n)) {
@@ -71,7 +56,7 @@ void use_arrays(const Graph& graph, StepPlan& plan) {
       delta.first = std::min(delta.first, backward(n));
     }
     const Node& reader = graph.nodes[at(node.norm >= 0 ? node.norm : n)];
-    if (!node.trains || !(rereads_input(reader) || node.norm >= 0)) continue;
+    if (!node.trains || !traits_of(reader.op).rereads_input) continue;
     for (const int input : reader.inputs) extend(plan.values[at(input)], backward(n));
   }
   extend(plan.values.back(), plan.steps - 1);
@@ -80,26 +65,7 @@ void use_arrays(const Graph& graph, StepPlan& plan) {
 }  // namespace
 
 Window window_of(const Operation& op) {
-  const auto flat = [](std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
-    return Window{{1, kernel, kernel}, {1, stride, stride}, {0, padding, padding}};
-  };
-  const auto wide = [](const std::array<int, 3>& of) {
-    return std::array<std::int64_t, 3>{of[0], of[1], of[2]};
-  };
-  if (const auto* conv = std::get_if<Conv2d>(&op)) {
-    return flat(conv->kernel, conv->stride, conv->padding);
-  }
-  if (const auto* conv = std::get_if<Conv3d>(&op)) {
-    return {wide(conv->kernel), wide(conv->stride), wide(conv->padding)};
-  }
-  if (const auto* pool = std::get_if<MaxPool2d>(&op)) {
-    return flat(pool->kernel, pool->stride, pool->padding);
-  }
-  if (const auto* pool = std::get_if<AvgPool2d>(&op)) return flat(pool->kernel, pool->stride, 0);
-  if (const auto* pool = std::get_if<MaxPool3d>(&op)) {
-    return {wide(pool->kernel), wide(pool->stride), {0, 0, 0}};
-  }
-  return {};
+  return std::visit([](const auto& kind) { return window_along_axes(kind); }, op);
 }
 
 StepPlan plan_steps(const Graph& graph, int batch) {
