@@ -39,15 +39,6 @@ function(dllaunch_models)
   dllaunch_room(trainer/models SOURCES ${names} ${ARG_SHARED} ${table})
 endfunction()
 
-# dllaunch_losses(mean_squared_error SHARED files): trainer/losses/NAME.cpp must define NAME_loss.
-function(dllaunch_losses)
-  cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
-  set(names ${ARG_UNPARSED_ARGUMENTS})
-  dllaunch_table(table FUNCTION losses TYPE LossEntry HEADER trainer/losses/loss.hpp SUFFIX loss NAMES ${names})
-  list(TRANSFORM names APPEND .cpp)
-  dllaunch_room(trainer/losses HOT SOURCES ${names} ${ARG_SHARED} ${table})
-endfunction()
-
 # dllaunch_datasets(mnist synthetic SHARED files): trainer/data/datasets/NAME.cpp must define NAME_dataset.
 function(dllaunch_datasets)
   cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
@@ -56,19 +47,6 @@ function(dllaunch_datasets)
     NAMES ${names})
   list(TRANSFORM names APPEND .cpp)
   dllaunch_room(trainer/data/datasets HOT SOURCES ${names} ${ARG_SHARED} ${table})
-endfunction()
-
-# dllaunch_optimizers(sgd SHARED files): trainer/optimizers/NAME.cpp must define NAME_optimizer.
-function(dllaunch_optimizers)
-  cmake_parse_arguments(ARG "" "" "SHARED" ${ARGN})
-  set(names ${ARG_UNPARSED_ARGUMENTS})
-  dllaunch_table(table FUNCTION optimizers TYPE OptimizerEntry HEADER trainer/optimizers/optimizer.hpp
-    SUFFIX optimizer NAMES ${names})
-  list(TRANSFORM names APPEND .cpp)
-  dllaunch_room(trainer/optimizers SOURCES ${names} ${ARG_SHARED} ${table})
-  # Loops over all weights in every build; errno of sqrt() would keep the compiler from vectorising them.
-  list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/trainer/optimizers/)
-  set_source_files_properties(${names} PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno")
 endfunction()
 
 # dllaunch_backend(NAME VERSION "oneDNN 2.6.3" [GPU_MEMORY ON|OFF] SOURCES ... [LINK targets ...]), in the
