@@ -1,6 +1,6 @@
 #include "launcher/cluster/cluster_profile.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

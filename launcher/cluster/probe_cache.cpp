@@ -1,6 +1,6 @@
 #include "launcher/cluster/probe_cache.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
 #include "launcher/cluster/profile_facts.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>

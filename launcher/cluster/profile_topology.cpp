@@ -1,6 +1,6 @@
 #include "launcher/cluster/profile_topology.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,6 @@
 #include "launcher/cluster/slurm_facts.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 #include "launcher/config/diagnostics.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "launcher/config/schema_scalar.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <regex.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include <yaml-cpp/emitter.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <algorithm>
 #include <cctype>
 #include <set>

@@ -1,6 +1,6 @@
 #include "launcher/daemon/daemon.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,6 +1,6 @@
 #include "launcher/daemon/database.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <utility>

@@ -1,6 +1,6 @@
 #include "launcher/daemon/http_rules.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/random.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "launcher/daemon/http_server.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // dllaunch-daemon: what `dllaunch daemon start` becomes. A program of its own, so that the
 // libraries of its store and its API cost nobody else a start.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 

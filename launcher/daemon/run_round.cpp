@@ -1,5 +1,5 @@
 // One run in a round of RunWatch: alive, over, judged.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>

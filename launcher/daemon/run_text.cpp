@@ -1,7 +1,7 @@
 #include "launcher/daemon/run_text.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "launcher/doctor/bench.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

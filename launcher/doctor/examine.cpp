@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/cluster/named_topology.hpp"
 #include "launcher/doctor/bench.hpp"

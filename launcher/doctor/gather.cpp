@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/os/own_executable.hpp"
 #include "launcher/slurm/srun_env_options.hpp"

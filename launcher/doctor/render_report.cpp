@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/doctor/bench.hpp"
 #include "launcher/doctor/report.hpp"

@@ -1,6 +1,6 @@
 #include "launcher/job/job_checks.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <initializer_list>

@@ -1,6 +1,6 @@
 #include "launcher/job/job_overrides.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/config/schema_scalar.hpp"
 #include "launcher/job/job_schema.hpp"

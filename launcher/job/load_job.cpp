@@ -1,6 +1,6 @@
 #include "launcher/job/load_job.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "launcher/job/expand_tilde.hpp"
 #include "launcher/job/job_file.hpp"

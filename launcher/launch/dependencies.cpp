@@ -1,6 +1,6 @@
 #include "launcher/launch/dependencies.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

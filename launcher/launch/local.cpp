@@ -1,6 +1,6 @@
 #include "launcher/launch/local.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <chrono>

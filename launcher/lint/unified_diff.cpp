@@ -1,6 +1,6 @@
 #include "launcher/lint/unified_diff.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "launcher/monitor/find_run.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>

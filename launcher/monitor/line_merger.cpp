@@ -1,6 +1,6 @@
 #include "launcher/monitor/line_merger.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // How `ps` shows runs: a table for people, JSON for programs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

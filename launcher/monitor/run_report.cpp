@@ -1,6 +1,6 @@
 #include "launcher/monitor/run_report.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <deque>

@@ -1,6 +1,6 @@
 #include "launcher/plan/node_topology.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

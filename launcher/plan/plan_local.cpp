@@ -1,5 +1,5 @@
 // One machine, started through Open MPI's mpirun, for one rank too: there is one way to start.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

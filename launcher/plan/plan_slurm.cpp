@@ -1,5 +1,5 @@
 // Several nodes, started by srun inside a batch job.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

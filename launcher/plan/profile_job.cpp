@@ -1,6 +1,6 @@
 #include "launcher/plan/profile_job.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <iterator>

@@ -1,5 +1,5 @@
 // Fills templates/job.sbatch.mustache. The one file that includes mustache.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <kainjow/mustache.hpp>

@@ -1,6 +1,6 @@
 #include "launcher/postmortem/finalize.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "launcher/postmortem/slurm_outcome.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Whether the nodes' clocks agree, as the nodes saw it when they talked to each other.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

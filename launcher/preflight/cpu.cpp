@@ -1,5 +1,5 @@
 // Clocks, computing and memory of a node's CPUs, beside the other nodes' figures.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 #include "launcher/preflight/exchange.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>

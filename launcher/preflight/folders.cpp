@@ -1,5 +1,5 @@
 // The folders the job will write to: writable, with room for what it needs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 

@@ -1,5 +1,5 @@
 // How fast each GPU computes, and the links from, to and between GPUs, beside all others' figures.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // The job's GPUs on a node: all there, free, not slowed down, without memory errors.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>

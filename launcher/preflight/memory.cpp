@@ -1,5 +1,5 @@
 // The node's memory: as much as the other nodes have, and not taken by somebody else.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <sstream>

@@ -1,5 +1,5 @@
 // Whether the nodes reach each other, over the network the job will use; and which one does not.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // /dev/shm: large enough for the ranks' buffers, and really there to be written.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/statvfs.h>
 
 #include <cstring>

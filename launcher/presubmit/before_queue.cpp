@@ -1,6 +1,6 @@
 #include "launcher/presubmit/before_queue.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>

@@ -1,6 +1,6 @@
 #include "launcher/presubmit/module_checks.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {

@@ -1,6 +1,6 @@
 #include "launcher/probe/probe.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>

@@ -1,6 +1,6 @@
 #include "launcher/rank/node_folders.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

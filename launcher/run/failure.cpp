@@ -1,6 +1,6 @@
 #include "launcher/run/failure.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

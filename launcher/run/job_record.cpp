@@ -1,6 +1,6 @@
 #include "launcher/run/job_record.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <utility>

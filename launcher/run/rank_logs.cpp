@@ -1,6 +1,6 @@
 #include "launcher/run/rank_logs.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #include "launcher/run/run_files.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include "launcher/config/yaml_text.hpp"

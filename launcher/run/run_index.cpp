@@ -1,6 +1,6 @@
 #include "launcher/run/run_index.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "launcher/slurm/gres.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

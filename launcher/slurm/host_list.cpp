@@ -1,6 +1,6 @@
 #include "launcher/slurm/host_list.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,6 @@
 #include "launcher/slurm/node_survey.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>

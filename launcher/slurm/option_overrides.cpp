@@ -1,6 +1,6 @@
 #include "launcher/slurm/option_overrides.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

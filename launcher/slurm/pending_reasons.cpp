@@ -1,6 +1,6 @@
 #include "launcher/slurm/pending_reasons.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 #include <map>

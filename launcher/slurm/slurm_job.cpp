@@ -1,6 +1,6 @@
 #include "launcher/slurm/slurm_job.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <pwd.h>
 
 #include <algorithm>

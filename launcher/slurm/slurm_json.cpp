@@ -1,6 +1,6 @@
 #include "launcher/slurm/slurm_json.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <ctime>

@@ -1,6 +1,6 @@
 #include "launcher/supervise/attempt_watch.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "launcher/supervise/node_fitness.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

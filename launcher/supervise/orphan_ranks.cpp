@@ -1,6 +1,6 @@
 #include "launcher/supervise/orphan_ranks.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "launcher/supervise/script_watch.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "launcher/supervise/supervisor.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 
 #include <algorithm>

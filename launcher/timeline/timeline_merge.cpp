@@ -1,6 +1,6 @@
 #include "launcher/timeline/timeline_merge.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Ends a run: its ranks are asked to save first, as Ctrl-C does.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <chrono>

@@ -1,5 +1,5 @@
 // The daemon of a user: started, asked, ended. It is a program of its own beside this one.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

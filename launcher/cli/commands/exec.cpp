@@ -1,6 +1,6 @@
 // The per-rank shim: bind, set the environment, send the output to the rank's log, become CMD.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // In a batch script, before the ranks start: from here on this incarnation owns the directory.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 #include <memory>

@@ -1,5 +1,5 @@
 // What the ranks of a run wrote, merged; of a run that goes on, as it is written.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <cstdio>

@@ -1,6 +1,6 @@
 // Inside a job: data and programs onto every node's own disk, and away again at the end.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // One run: what it does, how far it is, what it waits for, how it ended, what to type next.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 

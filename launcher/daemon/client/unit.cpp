@@ -1,6 +1,6 @@
 #include "launcher/daemon/client/unit.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace dllaunch {
 namespace {

@@ -1,5 +1,5 @@
 // The #SBATCH lines.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // How ranks come to their GPUs, and what they can reach of the others.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

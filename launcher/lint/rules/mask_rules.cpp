@@ -1,5 +1,5 @@
 // Explicit CPU lists of srun, as far as they can be judged without the node.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

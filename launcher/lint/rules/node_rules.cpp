@@ -1,5 +1,5 @@
 // What the job asks for against the node it would run on (--topology).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

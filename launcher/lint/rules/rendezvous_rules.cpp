@@ -1,5 +1,5 @@
 // How ranks find each other, what they take for their numbers, and the signals they get.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

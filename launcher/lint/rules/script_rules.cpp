@@ -1,5 +1,5 @@
 // What sbatch and bash refuse before anything runs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

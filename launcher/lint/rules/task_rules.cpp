@@ -1,5 +1,5 @@
 // Tasks, their CPUs, and how they are started.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

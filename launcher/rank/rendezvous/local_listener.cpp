@@ -1,7 +1,7 @@
 #include "launcher/rank/rendezvous/local_listener.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/messages.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>

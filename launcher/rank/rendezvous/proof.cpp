@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/proof.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sodium.h>
 
 #include <array>

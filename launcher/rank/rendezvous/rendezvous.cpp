@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/rendezvous.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/rendezvous_server.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

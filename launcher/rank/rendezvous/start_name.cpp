@@ -1,6 +1,6 @@
 #include "launcher/rank/rendezvous/start_name.hpp"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
