@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "launcher/os/posix_system.hpp"
-#include "launcher/plan/plan_json.hpp"
 #include "launcher/run/journal.hpp"
 #include "launcher/run/stored_run.hpp"
 #include "launcher/run/summary.hpp"
