@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "launcher/slurm/host_list.hpp"
@@ -98,7 +97,6 @@ struct Recording {
 
 Result<Recording> read_recording(std::string_view recorded) {
   Recording recording;
-  std::istringstream stream{std::string(recorded)};
   for (std::size_t at = 0; at < recorded.size();) {
     if (recorded[at] != '{') {
       const auto end = std::min(recorded.find('\n', at), recorded.size());
@@ -107,8 +105,6 @@ Result<Recording> read_recording(std::string_view recorded) {
       at = end + 1;
       continue;
     }
-    stream.clear();
-    stream.seekg(static_cast<std::streamoff>(at));
     try {
       std::size_t length = 0;
       add_slurm_json(Json::parse_first(recorded.substr(at), length), recording.json);
@@ -118,9 +114,6 @@ Result<Recording> read_recording(std::string_view recorded) {
                    fmt::format("it is JSON, but damaged: {}", problem.what()),
                    "record it again: nothing but the commands' output may be in it"};
     }
-    // Behind the document; -1 where the text ends with it.
-    const auto behind = static_cast<std::streamoff>(stream.tellg());
-    at = behind < 0 ? recorded.size() : static_cast<std::size_t>(behind);
   }
   return recording;
 }
