@@ -1,4 +1,5 @@
-// A YAML tree against a JSON Schema: every problem with its place, and the completed value.
+// Checks a YAML tree against a JSON Schema: every problem with its position, and the completed
+// value.
 #pragma once
 
 #include <string>
@@ -26,7 +27,7 @@ class SchemaWalk {
 
   Json complete(const Json& schema, const YamlNode& root);
 
-  /// In the order of their places.
+  /// Sorted by position.
   std::vector<YamlProblem> problems() &&;
 
  private:
@@ -42,7 +43,7 @@ class SchemaWalk {
   void report_duplicates(const std::string& path, const YamlNode& node);
   void report(const Mark& mark, std::string message);
 
-  std::string whole_;  // what the document as a whole is called
+  std::string whole_;  // name of the whole document, for messages
   const Json* root_schema_ = nullptr;
   std::vector<YamlProblem> problems_;
 };
