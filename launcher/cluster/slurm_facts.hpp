@@ -1,4 +1,4 @@
-// From what Slurm's commands print to the facts that plans and checks read. Pure.
+// Converts the output of Slurm's commands to facts. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace dllaunch {
 
-/// Nodes are grouped by partition and by what they are; those out of order are listed besides.
+/// Groups nodes by partition and type; lists outages separately.
 SlurmFacts slurm_facts(const SlurmConfig& config, const std::vector<SlurmPartition>& partitions,
                        const std::vector<SlurmNode>& nodes);
 
