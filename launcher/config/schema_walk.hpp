@@ -11,16 +11,16 @@
 
 namespace dllaunch {
 
-/// Knows these keywords: type (one or a list), enum, const, minimum, exclusiveMinimum, maximum,
-/// exclusiveMaximum, minLength, maxLength, pattern (in the part that ECMAScript and POSIX share),
+/// Supports these keywords: type (one or a list), enum, const, minimum, exclusiveMinimum, maximum,
+/// exclusiveMaximum, minLength, maxLength, pattern (the subset that ECMAScript and POSIX share),
 /// items, minItems, maxItems, properties, required, additionalProperties, propertyNames.pattern,
-/// anyOf of scalars, at most one block and at most one list, default, and "x-expected", which says
-/// in words what the others ask for. Beyond JSON Schema:
-///   - an absent block is an empty one, so every default appears in the result, in schema order;
-///   - where text is allowed beside numbers or booleans, the result is the text as written;
-///   - "x-by": {key, defaults, needed}: only the words of `key` in the same block that have a
-///   default
-///     there (it may be null) have this one at all; for those in `needed` it must be given.
+/// anyOf of scalars, at most one block and at most one list, default, and "x-expected", a
+/// description of the expected value. Extensions to JSON Schema:
+///   - a missing block is an empty one, so the result has every default, in schema order;
+///   - if both text and numbers or booleans are allowed, the result is the text as written;
+///   - "x-by": {key, defaults, needed}: this key exists only for the words of `key` (in the same
+///     block) that have a default there, which may be null; for the words in `needed` it is
+///     required.
 class SchemaWalk {
  public:
   explicit SchemaWalk(std::string whole = "a job file") : whole_(std::move(whole)) {}
