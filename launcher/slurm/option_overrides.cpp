@@ -99,8 +99,8 @@ class Edit {
     const auto at = find(name, value);
     const bool there = at < edited_.ours.size() && edited_.ours[at].first == name;
     if (there && count_in(edited_.ours[at].second) == count_in(value)) return;
-    // srun's count is independent of sbatch's; the plan does not depend on options it did not
-    // write.
+    // srun takes its counts from sbatch's options; the plan depends on no srun option that it did
+    // not write.
     if (!there && program_ == SlurmProgram::srun) return;
     edited_.warnings.push_back(fmt::format(
         "{}: {} changes the job but not the plan{}: set {} instead", where_,
