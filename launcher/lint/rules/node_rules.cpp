@@ -161,8 +161,8 @@ IdSet cpus_of(const CpuBind& bind) {
   return all;
 }
 
-/// Whether a mask adds CPUs that are near no GPU only after the masks use all near cores: the node
-/// has no better ones.
+/// Whether a mask holds near CPUs and CPUs near no GPU, while the masks leave no near core unused:
+/// the node has no better ones.
 bool filled_up(const Topology& node, const CpuBind& bind, const IdSet& mask, const IdSet& near,
                const IdSet& far) {
   IdSet beside_any;
