@@ -44,7 +44,7 @@ std::optional<std::string> job_id_in(std::string_view text);
 /// does not answer.
 Result<std::optional<QueuedJob>> queued_job(System& system, const std::string& id);
 
-/// All queued jobs of this user, in one call; with `id`, that job, whoever owns it. Empty if Slurm
+/// All queued jobs of this user, in one call; with `id`, that job of any owner. Empty if Slurm
 /// has forgotten the job. unavailable, timeout: as in queued_job.
 Result<std::vector<QueuedJob>> queued_jobs(System& system, const std::string& id = "");
 
