@@ -13,7 +13,7 @@
 namespace dllaunch {
 namespace {
 
-/// In a record that is damaged a name may be anything; these could not be written as a host list.
+/// Whether a name is usable in a host list; a damaged record may contain anything.
 bool is_host(const SlurmNode& node) {
   return node.name.find_first_of(", \t\r\n[]") == std::string::npos;
 }
@@ -89,7 +89,7 @@ std::vector<Outage> outages_of(const std::vector<SlurmNode>& nodes) {
   return outages;
 }
 
-/// One recording, JSON documents taken out of the text around them.
+/// One recording, with JSON documents separated from the text around them.
 struct Recording {
   SlurmReport json;
   std::string text;
@@ -118,7 +118,7 @@ Result<Recording> read_recording(std::string_view recorded) {
   return recording;
 }
 
-/// srun's list has no key of its own; it opens with a line about "MPI ... types".
+/// srun's list has no key; it starts with a line about "MPI ... types".
 std::vector<std::string> recorded_mpi_types(std::string_view text) {
   for (const std::string_view title : {"MPI plugin types are", "MPI types are"}) {
     const auto begin = text.find(title);
