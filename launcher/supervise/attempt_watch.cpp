@@ -21,12 +21,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds ownership_pause(1);
-constexpr double early_s = 60;        // Slurm's signal comes up to so much before its time
-constexpr seconds deaf(20);           // who starts may not know the signal yet
-constexpr seconds kill_after(10);     // TERM; srun has all ranks killed at once
-constexpr seconds give_up_after(10);  // KILL: a process stuck in a dead file system
+constexpr double early_s = 60;        // Slurm may signal this much early
+constexpr seconds deaf(20);           // the ranks may not have installed their handlers yet
+constexpr seconds kill_after(10);     // after TERM; srun kills all ranks at once
+constexpr seconds give_up_after(10);  // after KILL: a process may be stuck in a dead file system
 constexpr seconds patience_for_files(3);
-constexpr seconds patience_of_slurm(5);  // for ranks that Slurm itself has sent TERM to
+constexpr seconds patience_of_slurm(5);  // for ranks that got TERM from Slurm itself
 
 AttemptWatch::Time after(AttemptWatch::Time from, double more_s) {
   return from + std::chrono::duration_cast<AttemptWatch::Time::duration>(
@@ -40,7 +40,7 @@ double seconds_until(AttemptWatch::Time when, AttemptWatch::Time now) {
 }  // namespace
 
 AllocationEnd::AllocationEnd(const JobAllocation& allocation, double unix_now_s) {
-  // We run, so it has not ended.
+  // This process runs, so the allocation has not ended.
   if (!allocation.end_s || *allocation.end_s <= unix_now_s) return;
   known_s_ = allocation.end_s;
   at_ = after(std::chrono::steady_clock::now(), *allocation.end_s - unix_now_s);
@@ -83,7 +83,7 @@ AttemptWatch::AttemptWatch(System& system, const SupervisedRun& run, const RunOw
       began_at_(Clock::now()),
       ownership_seen_at_(began_at_) {
   end_.trains = run.recovery.trains;
-  // What is left is for training too.
+  // Time left is spent on training.
   const auto left = allocation_end_.seconds_left();
   if (left && *left <= grace_s_) grace_s_ = *left / 2;
 }
@@ -147,7 +147,7 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   if (is_warning(signal, run_, allocation_end_)) {
     warned_ = true;
     if (saves && is_early()) return;
-    // A command that is not asked ends as it would have: a code of its own is its own.
+    // Without a request to save, the exit code is the command's own.
     end_.time_is_short = saves;
     ask_ranks(starter);
     return;
@@ -192,7 +192,7 @@ void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
     end_.time_is_short = true;
     ask_ranks(starter);
   }
-  // Who is killed by Slurm for the time limit does not come back.
+  // Ranks that Slurm kills at the time limit cannot be requeued.
   const double reserve = std::min(15.0, grace_s_ / 3);
   const bool last_moment = seconds_until(*allocation_end_.at(), now) <= reserve;
   if (end_.time_is_short && last_moment && recovery.plan.requeue_on.timeout) end_by(now);
@@ -232,7 +232,7 @@ bool AttemptWatch::press(Time now, const StarterProcess& starter) {
     end_at_ = now + kill_after;
   } else if (pressed_ == 1) {
     starter.kill_group();
-    // Whom srun did not get rid of outlives it.
+    // Steps that srun failed to end would outlive it.
     end_steps(system_, steps_);
     pressed_ = 2;
     end_at_ = now + give_up_after;

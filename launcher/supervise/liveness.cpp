@@ -71,7 +71,7 @@ void Liveness::look(Time now) {
     }
   }
   if (now < next_look_) return;
-  // Where nobody is ended for silence it is only told afterwards.
+  // Without a stall limit, silence is only reported afterwards.
   const double pause_s = limit_s_ > 0 ? std::clamp(limit_s_ / 20, 0.5, 30.0) : unhurried_s;
   next_look_ = now + std::chrono::duration_cast<Time::duration>(duration<double>(pause_s));
   look_at_files(now);
@@ -104,7 +104,7 @@ std::uint64_t Liveness::fingerprint() const {
   std::error_code error;
   for (fs::directory_iterator at(run_.out(), error), end; !error && at != end;
        at.increment(error)) {
-    // The job's own log has Slurm's last words too, and ours.
+    // The job's own log also holds messages of Slurm and of dllaunch.
     const bool of_rank = at->path().filename().string().starts_with("rank-");
     if (of_rank || limit_s_ > 0) all += print_of(at->path().string());
   }

@@ -1,5 +1,4 @@
-// Whether a run moves, seen from outside: what its files say, and for how long they have said
-// nothing new.
+// Whether a run makes progress, judged from its files, and how long they have been silent.
 #pragma once
 
 #include <chrono>

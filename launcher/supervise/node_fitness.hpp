@@ -1,4 +1,4 @@
-// Pre-flight before ranks start again: which of the allocation's nodes they may start on.
+// Pre-flight before a restart: which of the allocation's nodes are fit for ranks.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace dllaunch {
 struct NodeFitness {
   std::vector<std::string> fit = {};  // in the allocation's order
   std::vector<std::string> unfit = {};
-  std::vector<std::string> silent = {};  // of them: no answer at all
+  std::vector<std::string> silent = {};  // of the above: did not answer
   std::string why = {};  // "n2: folders (run directory): create: Read-only file system; n3: ..."
   double seconds = 0;
 };

@@ -1,5 +1,5 @@
-// Ranks that have outlived their starter, as when srun was killed: the next srun would wait for
-// them for ever, and nobody would watch them.
+// Ends ranks that outlived their starter, for example after srun was killed. The next srun would
+// wait for them forever.
 #pragma once
 
 #include <string>

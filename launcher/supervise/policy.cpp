@@ -223,7 +223,7 @@ Decision wait_for_slurm(const Situation& now) {
 /// What Slurm does with the job as a whole, if the job file wants that: `wanted`.
 Decision requeue_if(bool wanted, const char* word, const Situation& now) {
   const auto& last = now.last;
-  // A command of which nobody said that it can be started twice is left to Slurm.
+  // A command not declared restartable is left to Slurm.
   if (wanted) return requeue(last, describe(last) + "; requeueing", now.settings.asks_ranks);
   return stop(status_of(last),
               fmt::format("{}; recovery.requeue_on does not have {}", describe(last), word),
@@ -271,7 +271,7 @@ struct Rule {
 constexpr std::array rules = {
     Rule{[](const Situation& now) { return now.is(Cause::not_started); }, wait_for_slurm},
 
-    // Ends that no other try would mend.
+    // Ends that no retry would fix.
     Rule{[](const Situation& now) { return now.is(Cause::completed); },
          [](const Situation&) {
            return stop(RunStatus::completed, "completed", exit_code::success);
@@ -305,11 +305,11 @@ constexpr std::array rules = {
                                    ignored_stop(now.incarnations)),
                        exit_code::job_failed);
          }},
-    // Whoever puts a job back by hand wants it to go on.
+    // A job requeued by hand is meant to continue.
     Rule{[](const Situation& now) { return !now.is(Cause::requeued) && now.comes_no_further(); },
          stop_fruitless},
 
-    // The end of the whole allocation.
+    // The whole allocation ends.
     Rule{[](const Situation& now) { return now.is(Cause::time_limit); },
          [](const Situation& now) {
            return requeue_if(now.settings.plan.requeue_on.timeout, "timeout", now);
@@ -325,7 +325,7 @@ constexpr std::array rules = {
     Rule{[](const Situation& now) { return now.is(Cause::requeued); },
          [](const Situation& now) { return requeue(now.last, describe(now.last), false); }},
 
-    // An end inside the allocation.
+    // The attempt ended; the allocation goes on.
     Rule{[](const Situation& now) { return now.restarts >= now.most_restarts; },
          stop_without_restarts},
     Rule{[](const Situation& now) { return same_mistake_again(now.incarnations); },
@@ -376,7 +376,7 @@ bool is_preflight_due(const std::vector<Attempt>& history, const RecoverySetting
   const auto when = settings.plan.preflight;
   if (when == PreflightWhen::never) return false;
   if (history.empty()) return when == PreflightWhen::always;
-  // A controller that is away starts no pre-flight either.
+  // Pre-flight needs the controller too.
   const auto& last = history.back();
   return last.cause != Cause::not_started || !last.words.empty();
 }

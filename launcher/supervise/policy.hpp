@@ -1,5 +1,5 @@
-// What to do when the ranks have ended: restart them here, put the job back into the queue, stop.
-// A pure function of what has happened so far; everything that acts is in supervisor.cpp.
+// Decides what follows when the ranks have ended: restart here, requeue the job, or stop. A pure
+// function of the history; supervisor.cpp carries it out.
 #pragma once
 
 #include <chrono>
@@ -17,19 +17,19 @@ namespace dllaunch {
 
 struct RecoverySettings {
   RecoveryPlan plan = {};
-  bool trains = false;      // checkpoints are seen from outside
-  bool asks_ranks = false;  // they save when they are asked to
-  int grace_seconds = 120;  // before the time limit, for that
+  bool trains = false;      // its checkpoints are visible from outside
+  bool asks_ranks = false;  // ranks save on request
+  int grace_seconds = 120;  // time to save before the time limit
 };
 
 struct Decision {
   Next next = Next::stop;
   std::string reason = {};               // one sentence
   std::chrono::milliseconds backoff{0};  // restart
-  bool ask_slurm = false;                // requeue: Slurm does not do it by itself
-  RunStatus status = RunStatus::failed;  // stop, and what a requeued run is until then
+  bool ask_slurm = false;                // requeue: Slurm does not do it on its own
+  RunStatus status = RunStatus::failed;  // stop; also the status of a requeued run until it starts
   int exit_code = 1;                     // stop
-  std::string exclude = {};              // requeue: not on these nodes again, a host list
+  std::string exclude = {};              // requeue: host list of nodes to avoid
 };
 
 /// `history`: attempts of this run in their order, the last has just ended. `seconds_left`: until

@@ -1,4 +1,4 @@
-// What the kernel says of a run's processes: for ranks that are ended because nothing moves.
+// Process states of a run's ranks as the kernel reports them, recorded when a stalled run is ended.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
-// The watcher of a job with spare nodes. With --no-kill Slurm lets a job live whose first node died
-// and with it the script: nobody would start the ranks again, nor give the others back. So a task
-// on another node looks whether Slurm still has the script's.
+// The watcher of a job with spare nodes. With --no-kill, Slurm keeps a job alive after its first
+// node died, and the batch script with it. Nothing would restart the ranks or release the other
+// nodes. A task on another node therefore checks that Slurm still lists the script's node.
 #pragma once
 
 #include <chrono>
@@ -16,9 +16,9 @@ namespace dllaunch {
 
 enum class ScriptNode {
   there,
-  gone,     // taken out of the job, which runs on without its script
-  settled,  // the job has ended, is ending, or was started again
-  unknown,  // no answer, or none that makes sense
+  gone,     // no longer part of the job, which runs on without its script
+  settled,  // the job has ended, is ending, or was requeued
+  unknown,  // no usable answer
 };
 
 /// By what Slurm says of the job; `ours`: the start that the script on `host` belongs to.
@@ -29,12 +29,12 @@ struct WatchedScript {
   RunDir dir = {};
   RequeueOn requeue_on = {};
   JobAllocation allocation = {};
-  std::string host = {};  // as Slurm calls the script's node
+  std::string host = {};  // Slurm's name of the script's node
 };
 
 struct WatchIntervals {
   std::chrono::milliseconds look{10'000};
-  std::chrono::milliseconds longest{60'000};  // while Slurm does not answer
+  std::chrono::milliseconds longest{60'000};  // while Slurm does not respond
 };
 
 /// Returns when the job needs no watcher any more. A job without its script goes back into the

@@ -1,4 +1,4 @@
-// The signals a supervisor is told things by, as something to wait for beside its child.
+// The signals a supervisor handles, as a descriptor to wait on together with its child.
 #pragma once
 
 #include <csignal>

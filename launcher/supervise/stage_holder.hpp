@@ -1,5 +1,5 @@
-// Who keeps staged copies on the nodes: a child of the batch script, hence of what took its place.
-// It removes them when its input is closed.
+// The process that keeps staged copies on the nodes. It is a child of the batch script, and of the
+// supervisor that replaces it. It removes the copies when its input is closed.
 #pragma once
 
 #include <sys/types.h>

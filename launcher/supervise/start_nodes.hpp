@@ -1,5 +1,5 @@
-// On which of the allocation's nodes the ranks are started: not on those that Slurm has lost, nor,
-// after a pre-flight, on those that are not fit.
+// Selects the nodes of the allocation on which ranks start: without nodes Slurm has lost, and
+// without nodes found unfit by a pre-flight.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 namespace dllaunch {
 
 struct StartNodes {
-  NodeFitness fitness = {};  // nobody at all: nobody was asked
-  std::string list = {};     // for srun's --nodelist; empty: its own choice
+  NodeFitness fitness = {};  // empty: no pre-flight ran
+  std::string list = {};     // for srun --nodelist; empty: srun chooses
   bool too_few = false;
-  bool lost = false;  // Slurm has lost some
+  bool lost = false;  // Slurm has lost some nodes
 };
 
 /// `needed`: by the ranks; 0: unknown. `always`: a list even where none is unfit.

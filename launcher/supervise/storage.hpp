@@ -1,4 +1,4 @@
-// Whether a run's directory can be used now: it is there, and takes what is written.
+// Whether a run's directory exists and is writable now.
 #pragma once
 
 #include <string>

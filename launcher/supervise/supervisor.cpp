@@ -91,7 +91,7 @@ class Supervisor {
       if (!same_allocation) {
         last.words =
             watched ? journal.last->reason : "ended by Slurm, or with its node, without a word";
-        append(line_of(last, unix_seconds()));  // `status` has it from there
+        append(line_of(last, unix_seconds()));  // `status` reads it there
       }
     }
     const auto stop = decide_at_start(history_, run_.recovery, same_allocation);
@@ -170,7 +170,7 @@ class Supervisor {
   /// next fencing token would end its successor.
   std::string taken_over() const {
     if (auto words = ownership_ ? ownership_lost() : lost_to_holder(); !words.empty()) return words;
-    // Who takes the run over may be in the queue yet.
+    // The job that takes over may still be pending.
     const auto& ours = run_.allocation;
     if (ours.job.empty() || !started_here_before()) return "";
     const auto record = ask_of_job(system_, ours);
@@ -198,7 +198,7 @@ class Supervisor {
   /// (recovery.md). Commands have no such file.
   void announce(const RunOwnership& ownership) {
     const auto* before = last_incarnation(history_);
-    // A job of its own is somebody's new try.
+    // A new job is a new try by the user.
     if (!run_.recovery.trains || before == nullptr || before->job != run_.allocation.job) return;
     std::optional<double> queued = 0;
     if (before->allocation != run_.allocation.restarts) {
@@ -300,7 +300,7 @@ class Supervisor {
     auto decision = of_storage ? *of_storage : decide(history_, run_.recovery, seconds_left());
     if (supervisor_parent_was_killed()) decision = without_restart(std::move(decision));
     if (attempt.cause == Cause::superseded) return give_way(end->output);
-    // To ask Slurm may have taken long.
+    // The query to Slurm may have taken long.
     if (auto words = ownership_lost(); !words.empty()) return give_way(words);
     if (attempt.cause == Cause::completed) finish();
     append(line_of(begun, attempt, unix_seconds()));
@@ -330,7 +330,8 @@ class Supervisor {
     if (attempt.cause == Cause::cancelled) look_who_cancelled(attempt);
     if (attempt.cause == Cause::lost_node) attempt.enough_nodes = has_enough_nodes(system_, run_);
     if (attempt.cause != Cause::failed && attempt.cause != Cause::unproven) return;
-    // Peers of a lost node fail before Slurm knows why. What is left to Slurm is left to it.
+    // Peers of a lost node fail before Slurm reports it. Restarts left to Slurm are not decided
+    // here.
     if (const auto node = look ? node_out_of_order(system_, where) : ""; !node.empty()) {
       attempt.cause = Cause::lost_node;
       attempt.words = node;
@@ -340,7 +341,7 @@ class Supervisor {
     if (const auto error = first_error(run_.dir, attempt.dead, begun.time, logs)) {
       attempt.error_rank = error->rank;
       attempt.first_error = error->line;
-      // There was room for a little.
+      // There was room for a few bytes only.
       if (look && tells_of_no_room(error->line)) {
         attempt.cause = Cause::storage;
         attempt.words = describe(*error);
@@ -457,13 +458,13 @@ class Supervisor {
   AllocationEnd allocation_end_;
   WatchdogStep watchdog_step_;
   std::vector<Attempt> history_;
-  int put_back_for_nodes_ = 0;              // by them
+  int put_back_for_nodes_ = 0;              // requeues because of unfit nodes
   std::vector<std::string> silent_ = {};    // nodes that did not answer the last pre-flight
-  double last_written_s_ = 0;               // by the supervisors before this one
+  double last_written_s_ = 0;               // by previous supervisors
   std::optional<RunOwnership> ownership_;   // of the last attempt
-  bool refused_ = false;                    // the journal, said already
-  std::string unusable_ = {};               // why the run's directory is of no use yet
-  std::optional<int> interrupted_by_ = {};  // a signal, while it was waited for
+  bool refused_ = false;                    // the journal error was reported
+  std::string unusable_ = {};               // why the run's directory is unusable
+  std::optional<int> interrupted_by_ = {};  // signal that arrived during a wait
 };
 
 }  // namespace

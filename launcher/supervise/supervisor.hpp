@@ -1,5 +1,7 @@
-// Owns the ranks of a run from outside: starts them, watches them, and does what policy.hpp says
-// when they end. What it does stands in RUN/supervisor.jsonl.
+// The supervisor: starts a run's ranks, watches them, and does what policy.hpp decides when they
+// end.
+// It runs inside the job and knows nothing of other runs or the daemon; its journal is
+// RUN/supervisor.jsonl.
 #pragma once
 
 #include <string>

@@ -19,10 +19,10 @@ namespace dllaunch {
 namespace {
 
 constexpr int most_incarnations = 3;
-constexpr int look_ms = 1000;  // a signal that wakes nobody is survived
+constexpr int look_ms = 1000;  // bounds the wait if a signal is missed
 constexpr int fork_tries = 60;
 
-pid_t own_parent = 0;  // of this process; 0: it has none
+pid_t own_parent = 0;  // parent of this process; 0: none
 
 pid_t start(const std::function<int()>& work) {
   std::fflush(nullptr);

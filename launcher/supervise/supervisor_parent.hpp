@@ -1,5 +1,5 @@
-// A process above the supervisor, so small that nothing in it fails: when somebody kills the
-// supervisor, the next one goes on from its notes.
+// A minimal process above the supervisor. When the supervisor is killed, it starts the next one,
+// which continues from the journal.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The supervisor's side of script_watch.hpp: the step on another node that it runs in.
+// The supervisor's side of script_watch.hpp: the job step on another node that runs the watcher.
 #pragma once
 
 #include <sys/types.h>
