@@ -208,12 +208,12 @@ ApiAnswer Api::runs(const ApiRequest& request) {
   std::set<std::int64_t> listed;
   for (const auto& run : *page) {
     const auto moving = live.find(run.id);
-    // What was wished since the last round is in the store only.
+    // Requests made since the last round are only in the store.
     list.push_back(to_json(
         moving == live.end() || run.wished_s > moving->second->wished_s ? run : *moving->second));
     listed.insert(run.id);
   }
-  // What goes on is never on a later page.
+  // Running runs are always on the first page.
   if (*before == 0)
     for (const auto& [id, run] : live)
       if (listed.insert(id).second) list.push_back(to_json(*run));
@@ -234,7 +234,7 @@ ApiAnswer Api::of_run(const ApiRequest& request, const std::vector<std::string>&
   if (words.size() == 4 && (what == "cancel" || what == "requeue" || what == "leave"))
     return reads ? error_answer(405, "POST") : wish(run, what);
   if (!reads) return error_answer(405, "GET");
-  // Of a run whose files are away the store still knows something.
+  // The store still knows a run whose files are unavailable.
   if (!hooks_.answers(run.dir))
     return words.size() == 3 ? one_run(run, /*away=*/true)
                              : error_answer(503, "the run's directory does not answer");

@@ -1,4 +1,4 @@
-// What the daemon answers, whoever carries the question: no sockets here.
+// The daemon's API, independent of transport: requests in, responses out, no sockets.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace dllaunch {
 
 struct ApiRequest {
   std::string method;
-  std::string path;  // escapes undone
+  std::string path;  // percent-decoded
   std::map<std::string, std::string> query = {};
 };
 
@@ -40,7 +40,7 @@ class Api {
  public:
   struct Hooks {
     std::function<std::shared_ptr<const Snapshot>()> snapshot;
-    std::function<void()> wake;  // there is a wish
+    std::function<void()> wake;  // called when a request is stored
     std::function<void()> stop;
     std::function<double()> now_s;
     /// Whether a run's folder can be looked into; it may be on a file system that hangs.

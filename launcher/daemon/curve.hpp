@@ -1,4 +1,4 @@
-// A run's progress as points of a line, whatever its length.
+// A run's progress as a bounded number of points.
 #pragma once
 
 #include <string>

@@ -51,7 +51,7 @@ class WakeEvent {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-    // Before any other thread: they all inherit it, and only our descriptor hears of them.
+    // Block before starting threads, which inherit the mask: only the signalfd receives them.
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     signals_ = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     wish_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -180,7 +180,7 @@ Result<Servers> open_listeners(System& system, const DaemonPaths& paths,
     if (!listening) return std::move(listening).error();
     tcp = *std::move(listening);
     servers.port = tcp->listener.port;
-    // Before anybody can ask.
+    // Set before requests are accepted.
     api.set_port(servers.port);
   }
   const auto fd = listen_locally(system, paths);
@@ -203,7 +203,7 @@ Result<Servers> open_listeners(System& system, const DaemonPaths& paths,
 Result<Ok> run_daemon(System& system, const DaemonPaths& paths, const DaemonSettings& settings,
                       const DaemonLock& lock,
                       const std::function<void(const std::string&)>& ready) {
-  // One heap: arenas of a thread each would triple what an idle daemon keeps.
+  // One heap: an arena per thread would triple an idle daemon's memory.
   mallopt(M_ARENA_MAX, 1);
   std::signal(SIGPIPE, SIG_IGN);
   WakeEvent wake_event;

@@ -1,4 +1,5 @@
-// The daemon from its start to its end.
+// dllaunch-daemon: watches all runs of one user, resubmits them, and serves their state over HTTP.
+// It starts no ranks and runs inside no job; within a job the supervisor decides.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// SQLite as values: the one place that knows it.
+// SQLite behind value types: the only file that includes sqlite3.h is database.cpp.
 #pragma once
 
 #include <cstdint>

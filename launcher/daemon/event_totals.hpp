@@ -1,5 +1,4 @@
-// What the events of a run come to, for a page that asks every few seconds: each is read once, a
-// piece at a time, however long the file is.
+// Totals of a run's events for a page that polls. Each event is read once, in bounded pieces.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +32,7 @@ class EventTotals {
   };
 
   std::mutex mutex_;
-  std::list<Kept> kept_;  // the one asked for last in front
+  std::list<Kept> kept_;  // most recently used first
 };
 
 }  // namespace dllaunch

@@ -1,4 +1,5 @@
-// How far a run is, from what its events grew by: a little work a look, a little memory a run.
+// Tracks a run's progress from the growth of its events file, with bounded work per poll and
+// bounded memory per run.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,8 @@ class EventWatch {
   std::string path_;
   double from_s_;
   std::optional<LineTail> tail_;
-  std::uint64_t size_ = 0;  // at the last look
-  History history_;         // of several incarnations only what counts
+  std::uint64_t size_ = 0;  // at the last poll
+  History history_;         // counts each step once across incarnations
   RunProgress progress_;
 };
 

@@ -57,7 +57,7 @@ std::optional<bool> FolderProbe::known(const std::string& folder) {
 
 std::shared_ptr<FolderProbe::Question> FolderProbe::ask(const std::string& folder) const {
   auto question = std::make_shared<Question>();
-  // It may outlive us: all that it touches is its own.
+  // The thread may outlive this object; it touches only what it owns.
   std::thread([question, folder, look = look_] {
     const auto device = look(folder);
     const std::lock_guard guard(question->mutex);

@@ -1,5 +1,5 @@
-// Whether a folder's file system answers. One that is away makes whoever opens a file there wait,
-// for ever and beyond signals: a thread of ours waits instead, and everything else goes on.
+// Whether a folder's file system responds. Opening a file on a hung file system blocks forever,
+// beyond signals. A disposable thread blocks instead of the caller.
 #pragma once
 
 #include <sys/types.h>
@@ -38,9 +38,9 @@ class FolderProbe {
   Look look_;
   std::chrono::milliseconds limit_;
   std::mutex mutex_;
-  std::map<std::string, dev_t> devices_;                      // of folders that answered
-  std::map<dev_t, Clock::time_point> good_;                   // when one on it did last
-  std::map<std::string, std::shared_ptr<Question>> waiting_;  // a thread each
+  std::map<std::string, dev_t> devices_;                      // by folder that responded
+  std::map<dev_t, Clock::time_point> good_;                   // last response by device
+  std::map<std::string, std::shared_ptr<Question>> waiting_;  // one thread each
 };
 
 }  // namespace dllaunch

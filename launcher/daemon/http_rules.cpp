@@ -66,7 +66,8 @@ bool same_secret(std::string_view a, std::string_view b) {
 
 std::string new_secret() {
   std::array<unsigned char, 32> bytes{};
-  // The kernel gives up to 256 bytes whole; without them there is no secret.
+  // getrandom() never returns fewer than requested up to 256 bytes. Without random bytes there is
+  // no secret.
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) std::abort();
   std::string words;
   for (const auto byte : bytes) words += fmt::format("{:02x}", byte);

@@ -1,4 +1,4 @@
-// Who may ask what over HTTP: rules on the head of a request. Pure.
+// Access rules for HTTP requests, applied to the request head. Pure.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ struct HttpHead {
   std::string method = {};
   std::string path = {};
   std::string host = {};           // of "Host:"; empty: absent
-  std::string origin = {};         // empty: absent, as from everything but a browser's page
+  std::string origin = {};         // empty: absent; only browsers send it
   std::string site = {};           // Sec-Fetch-Site
   std::string authorization = {};  // "Bearer ..."
   std::string content_length = {};
@@ -19,8 +19,8 @@ struct HttpHead {
 
 /// How requests come in.
 struct Listener {
-  int port = -1;           // of 127.0.0.1; -1: the unix socket, whose peer the kernel names
-  std::string token = {};  // asked for on TCP
+  int port = -1;           // on 127.0.0.1; -1: unix socket, whose peer the kernel identifies
+  std::string token = {};  // required on TCP
 };
 
 struct Refusal {

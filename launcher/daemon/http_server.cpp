@@ -96,7 +96,7 @@ struct HttpServer::Callbacks {
       return answer(*static_cast<HttpServer*>(server), connection, head_of(connection, url, method),
                     piece, own);
     } catch (const std::exception&) {
-      return MHD_NO;  // out of memory: this connection ends
+      return MHD_NO;  // out of memory: closes this connection
     }
   }
   /// Called once with the head, once for each piece of a body, once at the end.
@@ -137,7 +137,7 @@ struct HttpServer::Callbacks {
 Result<std::unique_ptr<HttpServer>> HttpServer::start(int fd, Listener listener, Api& api,
                                                       HttpLimits limits) {
   std::unique_ptr<HttpServer> server(new HttpServer(std::move(listener), api, limits));
-  constexpr unsigned threads = 2;  // a file system that hangs holds one of them
+  constexpr unsigned threads = 2;  // a hung file system blocks only one of them
   constexpr std::size_t stack_bytes = 512 << 10;
   server->daemon_ = MHD_start_daemon(
       MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_ITC, 0, nullptr, nullptr,
@@ -197,7 +197,7 @@ void HttpServer::end_old_connections() {
   while (!over_) {
     auto next = Clock::time_point::max();
     const auto now = Clock::now();
-    // Their descriptors stay open as long as they are listed: closed() comes first.
+    // A listed descriptor is still open: closed() removes it first.
     for (auto& [fd, end] : ends_) {
       if (now >= end) {
         shutdown(fd, SHUT_RDWR);

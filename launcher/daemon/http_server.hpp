@@ -1,4 +1,5 @@
-// HTTP on a unix socket or on 127.0.0.1, for one user: the one place that knows libmicrohttpd.
+// An HTTP server on a unix socket or 127.0.0.1 for one user. Only http_server.cpp includes
+// libmicrohttpd.
 #pragma once
 
 #include <chrono>
@@ -22,11 +23,11 @@ namespace dllaunch {
 
 /// What a server spends at most on all its clients together.
 struct HttpLimits {
-  unsigned connections = 256;  // further ones wait in the kernel's queue
+  unsigned connections = 256;  // more wait in the kernel's queue
   std::size_t bytes_per_connection = 16384;
-  unsigned quiet_s = 5;          // without a byte
-  std::chrono::seconds head{2};  // until the request's head is there: a client here has it at once
-  std::chrono::seconds whole{20};  // a connection, whatever it sends or reads
+  unsigned quiet_s = 5;            // idle timeout
+  std::chrono::seconds head{2};    // to receive the request head; local clients send it at once
+  std::chrono::seconds whole{20};  // per connection, in total
 };
 
 /// Answers in threads of its own until it goes away. A connection is one request.
@@ -60,9 +61,9 @@ class HttpServer {
   MHD_Daemon* daemon_ = nullptr;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int, Clock::time_point> ends_;  // by descriptor: when it has lasted too long
+  std::map<int, Clock::time_point> ends_;  // descriptor -> deadline
   bool over_ = false;
-  std::thread timer_;  // sleeps while nobody is connected
+  std::thread timer_;  // sleeps while there is no connection
 };
 
 /// Listens on a path, 0600, whatever lay there before; a path too long for a socket's address

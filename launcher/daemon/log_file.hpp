@@ -1,4 +1,4 @@
-// A log that does not grow for ever.
+// A log of bounded size.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The daemon's figures as Prometheus reads them.
+// The daemon's metrics in the Prometheus text format.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace dllaunch {
 
 struct ProcessFigures {
   double uptime_s = 0;
-  double cpu_s = 0;  // and of the commands that it ran
+  double cpu_s = 0;  // of the daemon and the commands it ran
   std::uint64_t resident_bytes = 0;
   int open_files = 0;
 };

@@ -1,4 +1,4 @@
-// The page at /: templates/daemon.html, compiled in.
+// The page served at /: templates/daemon.html, compiled in.
 #pragma once
 
 #include <string_view>

@@ -102,7 +102,7 @@ RunAction decide(const EndedJob& ended, const RecoveryWishes& wishes, const RunP
 std::string exclude_list(const std::string& by_user, const std::vector<std::string>& failed) {
   std::string list = by_user;
   for (const auto& node : failed) {
-    // A range of the user's may hold it already; naming a node twice does no harm.
+    // The user's list may contain the node in a range; naming it twice is harmless.
     if (("," + list + ",").find("," + node + ",") != std::string::npos) continue;
     list += (list.empty() ? "" : ",") + node;
   }

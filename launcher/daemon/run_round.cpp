@@ -1,4 +1,4 @@
-// One run in a round of RunWatch: alive, over, judged.
+// One run within a round of RunWatch: alive, ended, decided.
 #include <fmt/core.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -113,7 +113,7 @@ RecoveryWishes recovery_wishes(System& system, const RunDir& dir) {
   if (!text) return wishes;
   const auto job = parse_job(*text, dir.job_yaml(), {}).job;
   if (!job) return wishes;
-  // A command of which nobody said that it goes on where it was starts from its beginning.
+  // A command not declared restartable starts from its beginning.
   if (job->train.is_null() && !job->recovery.written)
     wishes.requeue_on = {"preempted", "node_fail"};
   const auto recovery = job->resolved.find("recovery");
@@ -151,7 +151,7 @@ bool RunWatch::read_files(LiveRun& run) {
 }
 
 void RunWatch::look_at(LiveRun& run, double now_s) {
-  if (run.record.state == state_submitting) return;  // recover() sees to it
+  if (run.record.state == state_submitting) return;  // handled by recover()
   if (!read_files(run)) {
     miss(run, now_s);
     keep(run);
@@ -159,7 +159,7 @@ void RunWatch::look_at(LiveRun& run, double now_s) {
   }
   run.away_since_s = 0;
   const auto run_state = run_state_without_progress(run.files, queue_, now_s);
-  // Whoever was to submit it is gone; the index tells when somebody tries again.
+  // The submitting process is gone; the index reports a new attempt.
   constexpr double long_ago_s = 3600;
   if (run_state.state == "not submitted" && now_s - run.record.began_s > long_ago_s) {
     run.record.state = run_state.state;
@@ -170,7 +170,7 @@ void RunWatch::look_at(LiveRun& run, double now_s) {
   const bool wished = !run.record.wish.empty();
   const bool cancels = run.record.wish == "cancel" && !is_over(run_state);
   if (wished) grant(run, run_state, now_s);
-  // What a wish changed is seen in the next round.
+  // Effects of a request are seen in the next round.
   if (run_state.state == "unknown" || (wished && !cancels)) {
     keep(run);
     return;
@@ -237,7 +237,7 @@ void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double no
   if (!shown || shown->exit_code != 0) return;
   bool any = false;
   for (const auto& node : parse_slurm_nodes(shown->out)) {
-    // Drained by an administrator is no failure.
+    // A node drained by an administrator has not failed.
     if (!is_gone(node.state)) continue;
     any = true;
     auto kept = store_.node_failed(node.name, run.record.job_id, now_s);
@@ -299,7 +299,7 @@ void RunWatch::end(LiveRun& run, double now_s) {
   const auto final_state =
       stored.empty() ? finalize_run(system_, run.files) : read_final_state(system_, run.files);
   if (!final_state) return wait_for_answer(run, final_state.error(), now_s);
-  // Somebody follows it and will say how it ended, or Slurm is not done with it.
+  // A follower will record the end, or Slurm is still completing the job.
   record.state = "completing";
   if (!*final_state) return;
   note_end(run, **final_state, status_named(stored, (*final_state)->outcome.status), now_s);
@@ -379,7 +379,7 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
       record, std::move(meant), {.reason = reason, .takes_all_nodes = run.refusals > 0}, now_s);
   run.retry_s = now_s + settings_.interval_s * (1 << std::min(run.refusals, 6));
   if (!sent) {
-    // Meant already, and stored so: only recover() may go on with it.
+    // The intent is stored: only recover() may continue it.
     if (record.submissions != run.record.submissions) run.stored = run.record = record;
     run.record.decision = "not submitted: " + sent.error().what;
     return;
@@ -389,7 +389,7 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
     ++submissions_;
     ++submitted_now_;
     run.ended.reset();
-    run.files.began_at_s = 0;  // its files are to be read again
+    run.files.began_at_s = 0;  // read its files again
     run.events.reset();
     run.refusals = 0;
     return;
@@ -400,14 +400,14 @@ void RunWatch::submit(LiveRun& run, const std::string& reason, double now_s) {
     return;
   }
   ++run.refusals;
-  // What a user asked for once is tried once.
+  // A user's request is tried once.
   if (!run.ended) finish(run, "gave_up", now_s);
 }
 
 void RunWatch::grant(LiveRun& run, const RunState& run_state, double now_s) {
   auto& record = run.record;
   if (run_state.state == "unknown") return;
-  // In a moment it is over.
+  // The job is about to end.
   if (record.wish == "requeue" && run_state.state == "completing") return;
   if (record.wish == "cancel") {
     cancel(run, run_state, now_s);

@@ -1,4 +1,4 @@
-// Pieces of a run's files for those who are not on this machine: a log, the events.
+// Pieces of a run's files for remote readers: logs and events.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ constexpr std::uint64_t most_text_bytes = 1 << 20;
 
 struct RunText {
   std::string text;
-  std::uint64_t from = 0;   // where it begins in the file
-  std::uint64_t bytes = 0;  // of the whole file
+  std::uint64_t from = 0;   // offset in the file
+  std::uint64_t bytes = 0;  // size of the whole file
 };
 
 /// Names of the run's logs: those in out/, and what the batch script wrote beside it.

@@ -116,7 +116,7 @@ void RunWatch::find_runs(double now_s) {
   const auto folder = run_index_folder(system_);
   if (!folder) return;
   const auto changed = stamp_of(*folder);
-  // A clock of whole seconds does not tell what came within one.
+  // With a granularity of one second, a change within the same second is not seen.
   const bool settled = static_cast<double>(changed.changed_ns) / 1e9 < now_s - 3;
   const auto unsettled = std::exchange(again_, {});
   if (changed == index_folder_ && settled) {
@@ -148,7 +148,7 @@ void RunWatch::look_at_entry(const std::string& path, double now_s) {
     again_.insert(path);
     return;
   }
-  // Looked at before its files are read: whoever starts it afterwards writes the entry anew.
+  // Check the owner before reading files: a later start rewrites the index entry.
   const bool held = owner_of({.path = dir}).has_value();
   take_up(dir, now_s);
   if (held) again_.insert(path);
@@ -173,7 +173,8 @@ void RunWatch::take_up(const std::string& dir, double now_s) {
   record.launcher = files->plan.launcher == Launcher::slurm ? "slurm" : "local";
   record.job_id = files->job_id;
   record.began_s = files->began_at_s > 0 ? files->began_at_s : now_s;
-  // What ended before the daemon's first day is left as it is; seen in the queue, it is not over.
+  // Runs that ended before the store was created are left alone; one seen in the queue has not
+  // ended.
   const bool old = record.id == 0 && record.began_s < store_.made_s();
   record.judged = old ? record.job_id : "";
   record.state = stored_status(*files);
@@ -252,7 +253,7 @@ int RunWatch::jobs_in_queue() const {
 
 void RunWatch::keep(LiveRun& run) {
   auto saved = run.record;
-  // Progress alone is not worth a write: the events have it.
+  // Progress alone is not written: it is in the events.
   saved.epoch = run.stored.epoch;
   saved.step = run.stored.step;
   saved.loss = run.stored.loss;

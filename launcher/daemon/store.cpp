@@ -265,7 +265,7 @@ Result<Ok> Store::make_tables(double now_s) {
   auto meta = database_.run("SELECT made FROM meta");
   if (!meta) return std::move(meta).error();
   made_s_ = meta->empty() ? now_s : real(meta->front().front());
-  // Of no use to anybody any more, and no store grows for ever.
+  // Old rows are deleted, so that the store stays bounded.
   constexpr double quarter_s = 90 * 86400.0;
   const std::vector<Cell> since = {now_s - quarter_s};
   for (const char* old :
@@ -346,8 +346,8 @@ Result<std::vector<Store::Count>> Store::counts() {
 
 Result<Ok> Store::wish(std::int64_t run, const std::string& what, double now_s) {
   const std::lock_guard guard(mutex_);
-  // `over` too, so that a daemon started anew looks at it. Later than the wish before, whatever
-  // the clock says.
+  // `over` is reset too, so that a restarted daemon considers the run. The time exceeds the
+  // previous request's, whatever the clock says.
   return done(
       database_.run("UPDATE runs SET wish=?2, wished=max(?3, wished + 0.001), over=0 WHERE id=?1",
                     {run, what, now_s}));
@@ -378,7 +378,7 @@ Result<Ok> Store::save(const Submission& submission) {
 
 Result<Ok> Store::node_failed(const std::string& node, const std::string& job_id, double now_s) {
   const std::lock_guard guard(mutex_);
-  // Slurm starts a job again under its number: two failures of it are a minute apart.
+  // Slurm requeues a job under the same id: two of its failures are at least a minute apart.
   return done(database_.run(
       "INSERT INTO node_failures SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM node_failures "
       "WHERE node = ?1 AND job_id = ?2 AND time > ?3 - 60)",

@@ -1,4 +1,4 @@
-// What the daemon must not forget: the user's runs, what it submitted and why, which nodes failed.
+// The daemon's persistent state: the user's runs, submissions and their reasons, failed nodes.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@ namespace dllaunch {
 /// A run as the daemon knows it. Times are Unix seconds, 0 where there is none.
 struct RunRecord {
   std::int64_t id = 0;
-  std::string dir = {};   // absolute; one record each
-  std::string name = {};  // the folder's
-  std::string job = {};   // the job's name
+  std::string dir = {};   // absolute; unique
+  std::string name = {};  // directory name
+  std::string job = {};   // job name
   std::string launcher = {};
-  std::string state = {};  // a word of run_state.hpp
+  std::string state = {};  // a state of run_state.hpp
   std::string job_id = {};
   bool over = false;
-  std::string judged = {};  // the job whose end was decided upon; each is once
-  double began_s = 0;       // submitted, or started here
+  std::string judged = {};  // the last ended job that was decided on; each job is decided on once
+  double began_s = 0;       // submitted, or started locally
   double ended_s = 0;
-  double seconds = 0;  // it has run
+  double seconds = 0;  // run time
   std::string where = {};
-  std::string reason = {};    // why it ended so, or waits
-  std::string decision = {};  // what the daemon did about it, and why
+  std::string reason = {};    // why it ended, or why it is pending
+  std::string decision = {};  // the daemon's decision and its reason
   int submissions = 0;        // by the daemon
-  int without_progress = 0;   // submissions in a row that left no new checkpoint
+  int without_progress = 0;   // consecutive submissions without a new checkpoint
   int system_cancels = 0;
   std::string wish = {};  // of the user through the API: "", "cancel", "requeue"
   double wished_s = 0;
-  bool cancelled = false;  // by a wish: never submitted again
+  bool cancelled = false;  // by request: never resubmitted
   std::int64_t epoch = 0;
   std::int64_t step = 0;
   double loss = 0;
@@ -52,28 +52,28 @@ std::string to_string(SubmissionState state);
 struct Submission {
   std::string token = {};
   std::int64_t run = 0;
-  std::string judged = {};  // the ended job that it comes after
+  std::string judged = {};  // the ended job that it replaces
   std::string reason = {};
   double intended_s = 0;
   SubmissionState state = SubmissionState::intended;
   std::string job_id = {};
-  std::string words = {};  // of a refusal
+  std::string words = {};  // message of a refusal
   std::string exclude = {};
-  bool takes_all_nodes = false;  // not stored: for the one attempt
+  bool takes_all_nodes = false;  // not stored: applies to one attempt
 };
 
 struct Notice {
   std::int64_t id = 0;
   double time_s = 0;
   std::string event = {};  // ended | submitted | gave_up | excluded
-  std::string run = {};    // its directory
+  std::string run = {};    // run directory
   std::string words = {};
 };
 
 /// What is decided at once and must never be half done.
 struct Transition {
   RunRecord run = {};
-  std::vector<Submission> submissions = {};  // new, or known more of
+  std::vector<Submission> submissions = {};  // new or updated
   std::optional<Notice> notice = {};
 };
 

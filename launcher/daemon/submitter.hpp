@@ -1,4 +1,4 @@
-// A job submitted once, whenever the daemon dies: the intent is on the disk before sbatch runs, and
+// Submits a job exactly once across daemon crashes: the intent is on disk before sbatch runs, and
 // the job carries its token.
 #pragma once
 
@@ -27,7 +27,7 @@ std::vector<std::string> options_of_submission(const std::string& script_text,
 
 struct SubmitWish {
   std::string reason = {};
-  bool takes_all_nodes = false;  // those that failed too
+  bool takes_all_nodes = false;  // also nodes that failed
 };
 
 class Submitter {
@@ -67,7 +67,7 @@ class Submitter {
   Store& store_;
   DaemonPaths paths_;
   double settle_s_;
-  std::map<std::string, double> missed_since_;  // token -> when Slurm first knew of no job
+  std::map<std::string, double> missed_since_;  // token -> when Slurm first reported no such job
   double next_late_s_ = 0;
 };
 

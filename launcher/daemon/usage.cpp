@@ -29,7 +29,7 @@ double gpu_hours(const LaunchPlan& plan, double seconds) {
   int gpus = 0;
   for (const auto& [option, value] : plan.sbatch)
     if (option == "--gpus-per-node") gpus = gpus_in(value);
-  // Spare ones are charged as the others.
+  // Spare nodes count as well.
   const int nodes = plan.nodes + plan.recovery.spare_nodes;
   return std::max(1, gpus) * nodes * std::max(0.0, seconds) / 3600;
 }

@@ -1,4 +1,4 @@
-// What runs have cost, for a cap on it.
+// GPU hours used by runs, for the cap.
 #pragma once
 
 #include "launcher/plan/plan.hpp"

@@ -133,7 +133,7 @@ Result<DaemonAnswer> ask_daemon(const DaemonPaths& paths, const std::string& met
   const Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.fd() < 0) return no_daemon(std::strerror(errno));
   while (connect_to(socket.fd(), paths.socket()) != 0) {
-    // Its queue is full: it is there.
+    // EAGAIN: the daemon runs, its accept queue is full.
     if (errno != EAGAIN || Clock::now() >= deadline) return no_daemon(std::strerror(errno));
     poll(nullptr, 0, 5);
   }
@@ -168,7 +168,7 @@ Json run_of_daemon(System& system, const std::string& run_dir) {
   auto run = Json::parse(answer->body, nullptr, /*allow_exceptions=*/false);
   if (!run.is_object()) return nothing;
   const auto dir = run.find("run_dir");
-  // Another run may have a folder of the same name.
+  // Another run may have a directory of the same name.
   const bool same = dir != run.end() && dir->is_string() && dir->get<std::string>() == run_dir;
   return same ? run : nothing;
 }

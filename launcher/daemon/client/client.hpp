@@ -1,4 +1,5 @@
-// What the command line asks the daemon: one request over its unix socket.
+// The command line's client of the daemon: one request over its unix socket.
+// It does not start the daemon and does not read its store.
 #pragma once
 
 #include <sys/types.h>
@@ -13,9 +14,9 @@
 namespace dllaunch {
 
 struct DaemonAnswer {
-  int status = 0;  // of HTTP
+  int status = 0;  // HTTP status
   std::string body = {};
-  pid_t pid = 0;  // of the daemon, as the kernel has it
+  pid_t pid = 0;  // of the daemon, reported by the kernel
 };
 
 /// `method` "GET" or "POST". unavailable: no daemon listens there, or it speaks no HTTP.

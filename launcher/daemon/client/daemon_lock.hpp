@@ -1,4 +1,4 @@
-// One daemon per user: who holds the lock is it, whatever a pid file says.
+// One daemon per user: the holder of the lock is the daemon, whatever a pid file says.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@ namespace dllaunch {
 
 struct LockHolder {
   pid_t pid = 0;
-  std::string host = {};  // where the pid means something
+  std::string host = {};  // host the pid belongs to
 };
 
 /// A lock on a file, let go by the kernel when the last process that has it open is gone. On NFS

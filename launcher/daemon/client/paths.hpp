@@ -1,4 +1,4 @@
-// Where the daemon of a user lives: its folder, and what lies in it.
+// The daemon's per-user folder and the files in it.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace dllaunch {
 
 struct DaemonPaths {
-  std::string folder;  // absolute; of this user alone
+  std::string folder;  // absolute; private to this user
 
   std::string store() const { return folder + "/store.db"; }
   std::string lock() const { return folder + "/lock"; }

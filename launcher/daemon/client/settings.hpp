@@ -1,4 +1,4 @@
-// What the user asked of the daemon when it was started.
+// The daemon's settings, given at its start.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace dllaunch {
 
 struct DaemonSettings {
   bool foreground = false;
-  int port = -1;               // of 127.0.0.1; 0: any that is free; -1: the unix socket alone
-  double interval_s = 10;      // between two looks at Slurm's queue while a run is in it
-  double settle_s = 20;        // after a death in the middle of a submission
-  int most_jobs = 100;         // in the queue at once, else nothing is submitted
-  int most_submissions = 100;  // of one run by the daemon
-  double most_gpu_hours = 0;   // of all runs within 30 days; 0: as many as there are
-  std::string notify = {};     // a shell command; empty: nobody is told
+  int port = -1;               // on 127.0.0.1; 0: any free port; -1: unix socket only
+  double interval_s = 10;      // between queries of Slurm's queue while a run is in it
+  double settle_s = 20;        // after a crash during a submission
+  int most_jobs = 100;         // in the queue at once; at the limit nothing is submitted
+  int most_submissions = 100;  // per run, by the daemon
+  double most_gpu_hours = 0;   // of all runs within 30 days; 0: unlimited
+  std::string notify = {};     // shell command; empty: no notification
 };
 
 /// By which `dllaunch daemon start` hands them to the daemon's own program.

@@ -1,4 +1,4 @@
-// The daemon under systemd, where there is one.
+// The daemon as a systemd user service, where systemd is available.
 #pragma once
 
 #include <string>
