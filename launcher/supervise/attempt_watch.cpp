@@ -125,7 +125,7 @@ Result<StarterExit> AttemptWatch::run() {
   }
 }
 
-/// Until something is said, ends or comes, but no longer than until the next look.
+/// Waits for output, an exit or a signal, but not beyond the next check.
 void AttemptWatch::wait(const StarterProcess& starter) const {
   std::array<pollfd, 2> sources = {{{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                                     {.fd = starter.stderr_fd(), .events = POLLIN, .revents = 0}}};
@@ -133,7 +133,7 @@ void AttemptWatch::wait(const StarterProcess& starter) const {
   ::poll(sources.data(), sources.size(), static_cast<int>(limit.count()));
 }
 
-/// Another node's last words may take a moment to be seen here.
+/// Waits for another node's last events to become visible here.
 void AttemptWatch::wait_for_proof() {
   const auto until = Clock::now() + patience_for_files;
   while (end_.trains && liveness_.training_end().empty() && Clock::now() < until) {
@@ -157,14 +157,15 @@ void AttemptWatch::hear(int signal, const StarterProcess& starter) {
   end_by(Clock::now() + (saves ? seconds(run_.recovery.grace_seconds) : patience_of_slurm));
 }
 
-/// Ranks that have only just started might not hear it: a little later there is still time, by
-/// Slurm's own word.
+/// Whether it is too early to signal: ranks that have just started may not have a handler, and
+/// Slurm's warning leaves enough time.
 bool AttemptWatch::is_early() const {
   const auto left = allocation_end_.seconds_left();
   return Clock::now() - began_at_ < deaf && left && *left > grace_s_ && *left <= grace_s_ + early_s;
 }
 
-/// Once. A command of which nobody said that it knows the signal would die of it.
+/// Asks the ranks once to save. Off for commands that may not handle the signal: its default action
+/// is to terminate.
 void AttemptWatch::ask_ranks(const StarterProcess& starter) {
   if (asked_ || !run_.recovery.asks_ranks) return;
   asked_ = true;
@@ -181,7 +182,8 @@ void AttemptWatch::look_at_ownership(Time now) {
   end_by(now);
 }
 
-/// Slurm's signal came when the ranks had just started, or was taken out of the script.
+/// Covers a warning of Slurm that came when the ranks had just started, or was removed from the
+/// script.
 void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
   const auto& recovery = run_.recovery;
   if (!allocation_end_.at() || !recovery.asks_ranks) return;
@@ -192,7 +194,7 @@ void AttemptWatch::look_at_clock(Time now, const StarterProcess& starter) {
     end_.time_is_short = true;
     ask_ranks(starter);
   }
-  // Ranks that Slurm kills at the time limit cannot be requeued.
+  // A job that Slurm kills at the time limit is not requeued.
   const double reserve = std::min(15.0, grace_s_ / 3);
   const bool last_moment = seconds_until(*allocation_end_.at(), now) <= reserve;
   if (end_.time_is_short && last_moment && recovery.plan.requeue_on.timeout) end_by(now);
@@ -207,9 +209,8 @@ void AttemptWatch::look_at_liveness(Time now) {
   end_by(Clock::now());
 }
 
-/// Of a training the others have nothing to save any more, and would wait for some seconds whether
-/// somebody ends them: srun asks them with TERM first, and may itself wait for a node
-/// (MessageTimeout).
+/// Ends a training whose rank has died: the other ranks have nothing left to save. srun sends them
+/// TERM first, and may itself wait for a node (MessageTimeout).
 void AttemptWatch::look_at_output(Time now, const StarterProcess& starter) {
   const auto size = starter.output().size();
   if (end_.dead_seen_s > 0 || std::exchange(output_seen_, size) == size) return;
@@ -222,7 +223,7 @@ void AttemptWatch::end_by(Time when) {
   if (!end_at_ || when < *end_at_) end_at_ = when;
 }
 
-/// True: it does not even die.
+/// Returns true if the starter survives even KILL.
 bool AttemptWatch::press(Time now, const StarterProcess& starter) {
   if (!end_at_ || now < *end_at_) return false;
   if (pressed_ == 0) {

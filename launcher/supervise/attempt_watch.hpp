@@ -21,7 +21,7 @@
 
 namespace dllaunch {
 
-/// What a supervisor keeps from one attempt to the next.
+/// State kept from one attempt to the next.
 struct SupervisedRun {
   RunDir dir = {};
   RecoverySettings recovery = {};
@@ -32,20 +32,21 @@ struct SupervisedRun {
   std::size_t nodes = 0;  // nodes the ranks need
 };
 
-/// Until when the allocation lasts.
+/// When the allocation ends.
 class AllocationEnd {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// By this process's clock; it never ends.
+  /// An allocation without an end.
   AllocationEnd() = default;
   explicit AllocationEnd(std::optional<Time> at) : at_(at) {}
   AllocationEnd(const JobAllocation& allocation, double unix_now_s);
 
-  /// Nothing: it does not end, or the clock is not to be believed.
+  /// Returns the end on this process's clock; nullopt: there is none, or the clock is not
+  /// plausible.
   std::optional<Time> at() const { return at_; }
   std::optional<double> seconds_left() const;
-  /// Somebody may have given the job more time, or taken some.
+  /// Asks Slurm again: the time limit may have been changed.
   void ask_again(System& system, const JobAllocation& allocation);
 
  private:
@@ -53,8 +54,8 @@ class AllocationEnd {
   std::optional<double> known_s_;  // the same, on Slurm's clock
 };
 
-/// Whether a signal is Slurm's "time is short". Where the job file calls for one that also means
-/// "stop", the clock tells which it was: Slurm's own comes up to a minute early.
+/// Whether a signal is Slurm's time-limit warning. If the job file uses a signal that also means
+/// "stop", the clock decides: Slurm's warning comes up to a minute early.
 bool is_warning(int signal, const SupervisedRun& run, const AllocationEnd& end);
 
 class AttemptWatch {

@@ -24,7 +24,7 @@ bool is_silent(const NodeVerdict& verdict) {
                      });
 }
 
-/// The first thing that is wrong there: people want to know why, not everything.
+/// Returns the first problem of a node.
 std::string trouble_of(const NodeVerdict& verdict) {
   for (const auto& result : verdict.checks) {
     if (result.level != Level::fail) continue;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::seconds patience(10);  // per query to Slurm
 
-/// Those of this job: another one of the same run has ranks of its own.
+/// Returns the processes of this job; another job of the same run has its own.
 std::vector<pid_t> pids_here(const RunDir& run, const JobAllocation& allocation) {
   auto pids = pids_of_run(run.path);
   std::erase_if(pids, [&](pid_t pid) {

@@ -27,7 +27,7 @@ class ScriptWatch {
                              script_.host);
   }
 
-  /// True: done.
+  /// Returns true when done.
   bool end_job() {
     const auto lost = fmt::format("lost node {}, where the job's script ran", script_.host);
     if (!script_.requeue_on.node_fail)
@@ -50,7 +50,7 @@ class ScriptWatch {
   static constexpr int most_refusals = 3;
   static constexpr std::chrono::minutes most_patience{10};  // with nodes in doubt
 
-  /// Without its script it would only hold its nodes.
+  /// Cancels the job: without its script it only holds its nodes.
   bool cancel(const std::string& why) {
     write(Next::stop, why);
     const auto& ours = script_.allocation;

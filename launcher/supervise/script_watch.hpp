@@ -21,7 +21,8 @@ enum class ScriptNode {
   unknown,  // no usable answer
 };
 
-/// By what Slurm says of the job; `ours`: the start that the script on `host` belongs to.
+/// Returns the state of the script's node from Slurm's record of the job. `ours`: the job start
+/// that the script on `host` belongs to.
 ScriptNode judge_script_node(const std::optional<SlurmJob>& job, const JobAllocation& ours,
                              const std::string& host);
 
@@ -37,8 +38,8 @@ struct WatchIntervals {
   std::chrono::milliseconds longest{60'000};  // while Slurm does not respond
 };
 
-/// Returns when the job needs no watcher any more. A job without its script goes back into the
-/// queue; where requeue_on or Slurm does not let it, it is cancelled. supervisor.jsonl has why.
+/// Returns when the job no longer needs a watcher. Requeues a job without its script; if requeue_on
+/// or Slurm forbids that, cancels it. Records the reason in supervisor.jsonl.
 void watch_script(System& system, const WatchedScript& script, WatchIntervals intervals = {});
 
 }  // namespace dllaunch

@@ -18,8 +18,8 @@ namespace dllaunch {
 Result<SupervisedRun> read_supervised_run(System& system, const std::string& run_dir,
                                           const std::vector<std::string>& start);
 
-/// Returns the exit code for the batch script when the run needs no more ranks
-/// in this allocation: it is complete, given up, or back in the queue.
+/// Returns the batch script's exit code when the run needs no more ranks in this allocation: it is
+/// complete, given up, or requeued.
 int supervise(System& system, const SupervisedRun& run);
 
 }  // namespace dllaunch

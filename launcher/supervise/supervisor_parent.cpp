@@ -37,7 +37,7 @@ pid_t start(const std::function<int()>& work) {
   _exit(code);
 }
 
-/// It has had TERM from the kernel; srun needs a moment to end its ranks.
+/// The kernel has sent TERM; srun needs a moment to end its ranks.
 void end_what_is_left() {
   constexpr std::chrono::seconds patience(5);
   constexpr std::chrono::seconds to_die(5);
@@ -58,7 +58,7 @@ void end_what_is_left() {
   }
 }
 
-/// As waitpid() words it.
+/// Returns a wait status, as from waitpid().
 int end_of(pid_t child, const SupervisorSignals& signals, bool& told) {
   while (true) {
     int status = 0;
