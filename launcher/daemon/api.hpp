@@ -43,13 +43,13 @@ class Api {
     std::function<void()> wake;  // called when a request is stored
     std::function<void()> stop;
     std::function<double()> now_s;
-    /// Whether a run's folder can be looked into; it may be on a file system that hangs.
+    /// Whether a run's folder is accessible; its file system may hang.
     std::function<bool(const std::string&)> answers = [](const std::string&) { return true; };
   };
   Api(System& system, Store& store, DaemonFacts facts, Hooks hooks)
       : system_(system), store_(store), facts_(std::move(facts)), hooks_(std::move(hooks)) {}
 
-  /// From any thread. Work and memory of an answer are bounded.
+  /// Thread-safe. Time and memory of a response are bounded.
   ApiAnswer answer(const ApiRequest& request);
   void set_port(int port) { facts_.port = port; }
 
@@ -69,7 +69,7 @@ class Api {
   EventTotals event_totals_;
 };
 
-/// {"error": {"what", "hint"}} with the status that fits the kind.
+/// Returns {"error": {"what", "hint"}} with the status for the error's kind.
 ApiAnswer error_answer(const Error& error);
 ApiAnswer error_answer(int status, const std::string& what);
 

@@ -21,7 +21,7 @@ std::string read_at(int fd, std::uint64_t at, std::uint64_t bytes) {
   return text;
 }
 
-/// Whole lines only: `from_middle` drops the first, which may be half of one.
+/// Takes whole lines. `from_middle`: drop the first, which may be partial.
 void take_lines(std::string_view text, bool from_middle, std::size_t most_steps, Curve& curve) {
   if (from_middle) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   std::size_t steps = 0;

@@ -15,12 +15,12 @@ namespace dllaunch {
 
 class EventTotals {
  public:
-  /// Runs whose sums are kept: those that somebody looks at.
+  /// Number of runs whose totals are kept.
   static constexpr std::size_t most_runs = 4;
-  /// Read at a call, the rest at the next ones.
+  /// Bytes read per call.
   static constexpr std::size_t most_bytes = 4 << 20;
 
-  /// Nothing: not all of its events were read yet. From any thread.
+  /// Returns the totals; nullopt until all events have been read. Thread-safe.
   std::optional<RunTotals> of(const StoredRun& run);
 
  private:

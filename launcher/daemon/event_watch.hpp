@@ -15,13 +15,13 @@ namespace dllaunch {
 
 class EventWatch {
  public:
-  /// Reads no more than this at a look: of a file that grew by more, the end.
+  /// Reads at most this much per call; if the file grew by more, only its end.
   static constexpr std::size_t most_bytes = 65536;
 
-  /// Events before `from_s` (Unix seconds) are of an earlier job.
+  /// Ignores events before `from_s` (Unix seconds), which belong to an earlier job.
   EventWatch(std::string path, double from_s) : path_(std::move(path)), from_s_(from_s) {}
 
-  /// Whether there was anything new.
+  /// Returns whether there was something new.
   bool look();
   const RunProgress& progress() const { return progress_; }
 

@@ -16,15 +16,16 @@ namespace dllaunch {
 
 class FolderProbe {
  public:
-  /// The device that a folder lies on, nothing where there is none; may hang.
+  /// Returns the device of a folder, nullopt if it does not exist; may hang.
   using Look = std::function<std::optional<dev_t>(const std::string&)>;
 
   explicit FolderProbe(Look look = device_of,
                        std::chrono::milliseconds limit = std::chrono::seconds(2))
       : look_(std::move(look)), limit_(limit) {}
 
-  /// From any thread. True too where there is no such folder: that is an answer. Waits `limit` at
-  /// most, and not at all for a file system that is known to hang, or answered within the second.
+  /// Whether the folder's file system responds; also true if there is no such folder. Thread-safe.
+  /// Waits at most `limit`, and not at all if the file system is known to hang or responded within
+  /// the last second.
   bool answers(const std::string& folder);
 
   static std::optional<dev_t> device_of(const std::string& folder);

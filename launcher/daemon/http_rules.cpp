@@ -18,7 +18,7 @@ bool is_number(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Ours on TCP with our port; over the unix socket any port, that of a tunnel.
+/// On TCP the port must match; on the unix socket any port is allowed, for tunnels.
 bool is_our_host(std::string_view host, const Listener& listener) {
   const auto colon = host.rfind(':');
   const auto name = host.substr(0, colon);

@@ -32,7 +32,7 @@ Error runs_already(const LockHolder& holder) {
           "dllaunch daemon status"};
 }
 
-/// What the child says of its start: its last line begins with "ok" or an exit code.
+/// Reads the child's start-up report: its last line begins with "ok" or an exit code.
 int wait_for_child(int from_child, const std::string& log) {
   constexpr int limit_ms = 20'000;
   std::string said;

@@ -5,7 +5,8 @@
 
 namespace dllaunch {
 
-/// One file with its script and style, each marked nonce="@NONCE@" for the Content-Security-Policy.
+/// Returns one file with script and style, each marked nonce="@NONCE@" for the
+/// Content-Security-Policy.
 std::string_view page_text();
 
 }  // namespace dllaunch

@@ -8,7 +8,7 @@
 
 namespace dllaunch {
 
-/// Who ended a job that was cancelled.
+/// What cancelled a job.
 enum class Canceller { nobody_knows, user, system };
 
 /// What the user allows (`recovery:` of the job file).
@@ -30,7 +30,7 @@ struct EndedJob {
   std::string stopped = {};     // why the supervisor gave up; empty: it did not
 };
 
-/// What was done about the run before.
+/// The run's history with the daemon.
 struct RunPast {
   int submissions = 0;       // by the daemon
   int without_progress = 0;  // consecutive jobs without a new checkpoint, before this one
@@ -67,8 +67,8 @@ constexpr int most_refusals = 5;
 RunAction decide(const EndedJob& ended, const RecoveryWishes& wishes, const RunPast& past,
                  const Caps& caps);
 
-/// Nodes that failed twice are left out of what is submitted, besides those that the user excludes:
-/// the union as a list with commas; empty: none.
+/// Returns a comma-separated list of nodes to exclude: the user's, and those that failed twice;
+/// empty: none.
 std::string exclude_list(const std::string& by_user, const std::vector<std::string>& failed);
 
 }  // namespace dllaunch

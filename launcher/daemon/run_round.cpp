@@ -42,8 +42,8 @@ Canceller canceller_of(const std::vector<SlurmJob>& jobs) {
                                                         : Canceller::nobody_knows;
 }
 
-/// Something in RUN/checkpoints that is newer than the job's last start: built-in training writes
-/// folders there, a command whatever it likes.
+/// Whether RUN/checkpoints holds something newer than the job's last start: the built-in trainer
+/// writes folders, a command anything.
 bool has_new_checkpoint(const RunDir& dir, double started_s) {
   double newest_s = 0;
   std::error_code error;
@@ -58,7 +58,7 @@ bool has_new_checkpoint(const RunDir& dir, double started_s) {
   return newest_s > started_s;
 }
 
-/// Slurm requeues a job under its number: what an earlier start of it saved is no progress of this
+/// Slurm requeues a job under the same id: checkpoints of an earlier start are not progress of this
 /// one.
 double last_start_s(const StoredRun& run, const std::vector<SlurmJob>& jobs) {
   const auto started = jobs.empty() ? std::nullopt : parse_slurm_time(jobs.front().start);
@@ -88,7 +88,7 @@ bool is_slurm_job(const StoredRun& run) {
   return run.plan.launcher == Launcher::slurm && !run.job_id.empty();
 }
 
-/// What decide() judges, but for what a user wishes.
+/// Returns the input of decide(), without the user's settings.
 EndedJob ended_job_of(const StoredRun& run, const FinalState& final_state, RunStatus status,
                       const std::string& job_id) {
   const auto& jobs = final_state.jobs;
@@ -126,7 +126,7 @@ RecoveryWishes recovery_wishes(System& system, const RunDir& dir) {
   return wishes;
 }
 
-/// Read anew where its number or its summary changed.
+/// Reads the files again if the job id or the summary changed.
 bool RunWatch::read_files(LiveRun& run) {
   const RunDir dir{.path = run.record.dir};
   const auto job_id = stamp_of(dir.job_id());
@@ -186,14 +186,14 @@ void RunWatch::look_at(LiveRun& run, double now_s) {
   keep(run);
 }
 
-/// Nothing of it is known, and nothing concluded, until its file system answers.
+/// Leaves the run's state unchanged until its file system responds.
 void RunWatch::leave_away(LiveRun& run) {
   run.record.reason = "its directory does not answer";
   keep(run);
 }
 
-/// A file system may be away for a while, a directory that was removed for ever: without a job in
-/// the queue nobody asks for it meanwhile.
+/// A file system may be away for a while, a removed directory is gone for good. Without a job in
+/// the queue, the run is not queried meanwhile.
 void RunWatch::miss(LiveRun& run, double now_s) {
   const bool queued =
       !queue_.answered ||
@@ -229,7 +229,7 @@ void RunWatch::take_progress(LiveRun& run) {
   record.images_per_s = progress.images_per_s.value_or(record.images_per_s);
 }
 
-/// Of a job's nodes those that are out of order now; where it waits, it shall not wait for them.
+/// Records the job's nodes that are out of order. A resubmitted job does not wait for them.
 void RunWatch::note_lost_nodes(LiveRun& run, const std::string& where, double now_s) {
   constexpr std::chrono::seconds limit(20);
   if (where.empty()) return;
@@ -284,7 +284,7 @@ void RunWatch::finish(LiveRun& run, const std::string& event, double now_s) {
   run.stored = record;
 }
 
-/// Gone from the queue: how, and is it to be submitted again?
+/// The job has left the queue: how did it end, and should it be resubmitted?
 void RunWatch::end(LiveRun& run, double now_s) {
   auto& record = run.record;
   const bool judged = record.judged == record.job_id;
@@ -309,7 +309,7 @@ void RunWatch::end(LiveRun& run, double now_s) {
     judge(run, now_s);
 }
 
-/// Asked again in the next round, but not for ever.
+/// Tries again in the next round, for a limited time.
 void RunWatch::wait_for_answer(LiveRun& run, const Error& why, double now_s) {
   if (run.unheard_since_s == 0) run.unheard_since_s = now_s;
   if (now_s - run.unheard_since_s < day_s) return;
@@ -434,7 +434,7 @@ void RunWatch::grant(LiveRun& run, const RunState& run_state, double now_s) {
   record.wish.clear();
 }
 
-/// As `dllaunch cancel`: the ranks are asked to save, and ended when their time is up.
+/// As `dllaunch cancel`: asks the ranks to save, and ends them when their time is up.
 void RunWatch::cancel(LiveRun& run, const RunState& run_state, double now_s) {
   auto& record = run.record;
   if (is_over(run_state)) {

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr int most_ends_per_round = 8;
 
-/// An array waits in one line, "74_[0-9,12%2]".
+/// A pending array is one line, such as "74_[0-9,12%2]".
 int jobs_in_line(const std::string& id) {
   const auto open = id.find('[');
   if (open == std::string::npos) return 1;
@@ -39,7 +39,7 @@ int jobs_in_line(const std::string& id) {
   return std::max(1, jobs);
 }
 
-/// Of a run that was over before anybody looked: what its last line of the list should say.
+/// Takes the results of a run that had ended before it was first seen.
 void take_summary(const Json& summary, RunRecord& record) {
   if (!summary.is_object()) return;
   const auto number = [&](const char* key) -> std::optional<double> {
@@ -139,7 +139,8 @@ void RunWatch::find_runs(double now_s) {
   index_ = std::move(seen);
 }
 
-/// `run` writes the entry before it submits: while it holds the run, the job may be the last one's.
+/// `run` writes the entry before it submits: while it holds the lock, the job id may be the
+/// previous job's.
 void RunWatch::look_at_entry(const std::string& path, double now_s) {
   const auto text = system_.read_file(path);
   if (!text) return;
@@ -154,7 +155,7 @@ void RunWatch::look_at_entry(const std::string& path, double now_s) {
   if (held) again_.insert(path);
 }
 
-/// A run of the index: new, or started again by its user.
+/// Starts watching a run of the index that is new or was started again by its user.
 void RunWatch::take_up(const std::string& dir, double now_s) {
   auto known = store_.find(dir);
   if (!known) return;
@@ -202,7 +203,7 @@ void RunWatch::take_live(const RunRecord& record) {
   live_.emplace(record.id, std::move(run));
 }
 
-/// The store has what was live when a daemon died, and what users wish meanwhile.
+/// The store holds runs that were live when a daemon died, and requests made by users meanwhile.
 void RunWatch::take_wishes() {
   const auto records = store_.live_runs();
   if (!records) {
@@ -244,7 +245,7 @@ void RunWatch::ask_queue() {
     system_.log(fmt::format("Slurm does not answer: {}\n", jobs.error().what));
 }
 
-/// What is submitted in this round is not in its answer yet.
+/// Adds jobs submitted in this round, which the queue does not show yet.
 int RunWatch::jobs_in_queue() const {
   int jobs = submitted_now_;
   for (const auto& job : queue_.jobs) jobs += is_final_state(job.state) ? 0 : jobs_in_line(job.id);
@@ -268,7 +269,7 @@ void RunWatch::keep(LiveRun& run) {
   run.stored = run.record;
 }
 
-/// Not all at once: whoever is told may be slow.
+/// Limited per round: the notify command may be slow.
 void RunWatch::tell() {
   constexpr int most = 20;
   constexpr std::chrono::seconds long_enough(5);

@@ -33,7 +33,7 @@ struct SlurmHealth {
   double answer_s = 0;  // duration of the last one
 };
 
-/// What other threads may see of the last round.
+/// The last round's result, shared with other threads.
 struct Snapshot {
   double at_s = 0;
   double next_s = 0;
@@ -44,19 +44,20 @@ struct Snapshot {
   std::uint64_t submissions = 0;  // by this process
 };
 
-/// Looks at the runs; one thread calls look().
+/// Watches the runs; only one thread calls look().
 class RunWatch {
  public:
   RunWatch(System& system, Store& store, const DaemonPaths& paths, DaemonSettings settings,
            FolderProbe::Look look = FolderProbe::device_of);
 
-  /// One round; what fails is noted and tried again in a later one. `now_s`: Unix seconds.
+  /// Runs one round; failures are logged and retried in a later round. `now_s`: Unix seconds.
   void look(double now_s);
   /// When the next round is due.
   double next_s() const { return next_s_; }
-  /// From any thread.
+  /// Thread-safe.
   std::shared_ptr<const Snapshot> snapshot() const;
-  /// Of a run's folder, from any thread: one that hangs is left alone until it is back.
+  /// Whether a run's folder responds. Thread-safe. A folder that hangs is skipped until it
+  /// responds.
   bool answers(const std::string& folder) { return folders_.answers(folder); }
 
  private:
@@ -132,7 +133,7 @@ class RunWatch {
   std::shared_ptr<const Snapshot> snapshot_ = std::make_shared<Snapshot>();
 };
 
-/// `recovery:` of a run, and whether its script lets it start twice.
+/// Returns `recovery:` of a run, and whether its script allows a requeue.
 RecoveryWishes recovery_wishes(System& system, const RunDir& dir);
 
 }  // namespace dllaunch

@@ -35,7 +35,7 @@ CREATE TABLE usage(job_id TEXT PRIMARY KEY, time REAL, gpu_hours REAL);
 CREATE TABLE notices(id INTEGER PRIMARY KEY, time REAL, event TEXT, run TEXT, words TEXT);
 )";
 
-/// Each column of `runs` with the field that it holds.
+/// Visits each column of `runs` with its field.
 template <typename Run, typename Visit>
 void visit_columns_of_run(Run& run, const Visit& visit) {
   visit("id", run.id);
@@ -66,7 +66,7 @@ void visit_columns_of_run(Run& run, const Visit& visit) {
   visit("images_per_s", run.images_per_s);
 }
 
-/// The same of `submissions`.
+/// Visits each column of `submissions` with its field.
 template <typename Submission, typename Visit>
 void visit_columns_of_submission(Submission& submission, const Visit& visit) {
   visit("token", submission.token);
@@ -125,7 +125,7 @@ Names columns_of_submission() {
   return names;
 }
 
-/// "?3" where `name` is the third.
+/// Returns "?3" if `name` is the third.
 std::string place_of(const Names& names, std::string_view name) {
   return fmt::format("?{}", std::find(names.begin(), names.end(), name) - names.begin() + 1);
 }
@@ -150,7 +150,7 @@ std::string select_submissions(std::string_view condition) {
                      condition);
 }
 
-/// What a user wished meanwhile is not undone by a look that began before.
+/// A request made during a round is not overwritten by it.
 std::string update_run() {
   const auto names = columns_of_run();
   const auto wished = place_of(names, "wished");
@@ -168,7 +168,7 @@ std::string update_run() {
                      place_of(names, "id"));
 }
 
-/// A new run has no id yet: the database gives it one.
+/// Without the id of a new run, which the database assigns.
 std::vector<Cell> cells_of(const RunRecord& run) {
   std::vector<Cell> cells;
   visit_columns_of_run(run,
@@ -184,7 +184,7 @@ std::vector<Cell> cells_of(const Submission& submission) {
   return cells;
 }
 
-/// Of select_runs().
+/// Converts a row of select_runs().
 RunRecord run_of(const Row& row) {
   RunRecord run;
   std::size_t at = 0;
@@ -192,7 +192,7 @@ RunRecord run_of(const Row& row) {
   return run;
 }
 
-/// Of select_submissions().
+/// Converts a row of select_submissions().
 Submission submission_of(const Row& row) {
   Submission submission;
   std::size_t at = 0;

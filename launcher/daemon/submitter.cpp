@@ -24,8 +24,8 @@ constexpr std::chrono::seconds query_limit(20);
 constexpr double week_s = 7 * 86400.0;
 constexpr std::ptrdiff_t most_never_sent = 5;  // consecutive, per run
 
-/// Where the script goes to before it starts anything, as its line "cd -- DIR || exit 3" says:
-/// relative names in its options meant that folder. Empty: no such line, or a name in $'...'.
+/// Returns the directory the script changes to in its line "cd -- DIR || exit 3": relative names in
+/// its options refer to that directory. Empty: no such line, or a name in $'...'.
 std::string work_dir_of(std::string_view script) {
   constexpr std::string_view mark = "\ncd -- ";
   const auto at = script.find(mark);
@@ -202,7 +202,7 @@ Result<bool> Submitter::recover_one(Submission submission, double now_s) {
   return send_anew(**run, std::move(submission), now_s);
 }
 
-/// Its user submitted the run meanwhile: that job is the run's, and ours is one too many.
+/// The user has submitted the run meanwhile: that job is the run's, and the daemon's is cancelled.
 Result<bool> Submitter::step_back(RunRecord& run, Submission submission, const std::string& ours,
                                   const std::string& theirs, double now_s) {
   auto ended = cancel_job(system_, ours);
@@ -220,7 +220,7 @@ Result<bool> Submitter::step_back(RunRecord& run, Submission submission, const s
   return true;
 }
 
-/// It was decided, and it has not happened: under a new token, lest the old one turn up after all.
+/// The submission never arrived: submit under a new token, in case the old one appears after all.
 Result<bool> Submitter::send_anew(RunRecord& run, Submission submission, double now_s) {
   const RunDir dir{.path = run.dir};
   const auto lock = RunLock::take(dir);
@@ -264,8 +264,8 @@ Result<bool> Submitter::send_anew(RunRecord& run, Submission submission, double 
   return again.state != SubmissionState::intended;
 }
 
-/// What was taken for never sent may turn up after all, where a controller hung for longer than
-/// anybody waits: a second job of a run that has one.
+/// A submission considered lost may still appear after a long hang of the controller, as a second
+/// job of the run: cancel it.
 void Submitter::end_late_ones(double now_s) {
   constexpr double pause_s = 60;
   constexpr double worth_s = 3600;

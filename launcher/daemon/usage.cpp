@@ -7,7 +7,7 @@
 namespace dllaunch {
 namespace {
 
-/// "8", "a100:8", "a100:4,v100:2" -> all of them; 0: no number.
+/// Returns the sum for "8", "a100:8" or "a100:4,v100:2"; 0: not a number.
 int gpus_in(std::string_view value) {
   constexpr int most = 1'000'000;
   int gpus = 0;

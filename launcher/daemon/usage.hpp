@@ -5,7 +5,7 @@
 
 namespace dllaunch {
 
-/// GPU hours of a job that held its nodes for so many seconds; of one without GPUs, node hours.
+/// Returns the GPU hours of a job that held its nodes for `seconds`; node hours if it has no GPUs.
 double gpu_hours(const LaunchPlan& plan, double seconds);
 
 }  // namespace dllaunch

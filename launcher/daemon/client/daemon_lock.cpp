@@ -41,8 +41,8 @@ std::string own_host() {
   return host.data();
 }
 
-/// When the signature was renewed last, by the file system's clock. Opened anew: a network file
-/// system may answer for an open file from its cache.
+/// Returns when the signature was last renewed, by the file system's clock. Opens the file again: a
+/// network file system may answer for an open file from its cache.
 std::pair<long, long> renewed_at(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info {};

@@ -18,16 +18,16 @@ struct DaemonSettings {
   std::string notify = {};     // shell command; empty: no notification
 };
 
-/// By which `dllaunch daemon start` hands them to the daemon's own program.
+/// The variable in which `dllaunch daemon start` passes the settings to dllaunch-daemon.
 constexpr const char* settings_variable = "DLLAUNCH_DAEMON_SETTINGS";
 
-/// One line of JSON.
+/// Returns the settings as one line of JSON.
 std::string settings_text(const DaemonSettings& settings);
-/// bad_request: no such text.
+/// bad_request: invalid settings.
 Result<DaemonSettings> parse_settings(const std::string& text);
 
-/// "127.0.0.1:8080" -> 8080. bad_request: another address (whoever reaches it rules the user's
-/// jobs: it stays on this machine), or no port.
+/// Returns the port, 8080 for "127.0.0.1:8080". bad_request: not a port, or another address. The
+/// API controls the user's jobs and is not exposed beyond this machine.
 Result<int> parse_listen(const std::string& text);
 
 }  // namespace dllaunch

@@ -5,7 +5,7 @@
 namespace dllaunch {
 namespace {
 
-/// systemd's own quoting: % means something to it even inside quotes, in a command $ too.
+/// Quotes for systemd: % is special even inside quotes, and so is $ in a command.
 std::string unit_quote(const std::string& word, bool doubles_dollars) {
   std::string quoted = "\"";
   for (const char c : word) {
