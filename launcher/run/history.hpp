@@ -11,15 +11,19 @@
 // 3. A step that already counts does not count again.
 //
 // Definitions, repeated for users in docs/recovery.md:
-//   useful step time = the time of the steps that count and were not lost. A step's time is the
-//   time
-//       between the previous event and its `step` event, minus what checkpoints blocked in it.
+//   useful step time = the time of the steps that count and were not lost. A step's time runs from
+//       the previous event to its `step` event, minus what checkpoints blocked in it.
+//
 //   goodput = useful step time / wall time.
+//
 //   wall time = from the start of the first incarnation's ranks to the end of the last one's,
-//       including everything between except time in Slurm's queue. It is measured by the process
-//       that starts the ranks, and is never less than the span of the events.
+//       without time in Slurm's queue. It is measured by the process that starts the ranks, and is
+//       never less than the span of the events.
+//
 //   lost steps of a restart = the last step that counted before it, minus the step it continues
-//   from. down time of a restart = from the last event before it to the first step event after it.
+//       from.
+//
+//   down time of a restart = from the last event before it to the first step event after it.
 #pragma once
 
 #include <cstddef>
