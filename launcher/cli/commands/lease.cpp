@@ -1,4 +1,4 @@
-// In a batch script, before the ranks start: from here on this incarnation owns the directory.
+// Run in a batch script before the ranks start: takes run ownership for this incarnation.
 #include <fmt/core.h>
 
 #include <filesystem>
