@@ -61,7 +61,7 @@ TEST(RocmSmiSensors, SayThatAGpuIsGone) {
   const FakeSensors gone("gone");
   auto sensors = open_rocm_smi_sensors("0002:c1:00.0", fake_rocm_smi);
   ASSERT_TRUE(sensors);
-  EXPECT_THAT((*sensors)->read().trouble, HasSubstr("nothing"));
+  EXPECT_THAT((*sensors)->read().trouble, HasSubstr("no longer answers"));
 }
 
 /// Partitions of a device share its sensors; their number may be in the function of the address.

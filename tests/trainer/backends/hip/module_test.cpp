@@ -58,7 +58,7 @@ TEST_F(HipModule, NamesVersionsThatDoNotFit) {
   EXPECT_EQ(complaint(), "found no rocBLAS, this build needs 4.2.1 or a later 4");
   fake_rocblas() = {};
   host_gpus().driver = 12000;
-  EXPECT_THAT(complaint(), HasSubstr("no GPU: host: a driver for host 12.0 is here"));
+  EXPECT_THAT(complaint(), HasSubstr("no GPU: host: found a driver for host 12.0"));
 }
 
 TEST_F(HipModule, SaysWhichLibraryCannotStart) {
