@@ -73,7 +73,7 @@ class ProbeCommand : public testing::Test {
 
 TEST_F(ProbeCommand, APlanUsesItAndSaysSo) {
   EXPECT_EQ(planned()["topology"].dump(),
-            R"({"age_seconds":null,"exact":false,"host":null,"source":"slurm"})");
+            R"({"source":"slurm","host":null,"age_seconds":null,"exact":false})");
   keep(probed());
   const auto plan = planned();
   EXPECT_EQ(plan["topology"]["source"], "probe");
