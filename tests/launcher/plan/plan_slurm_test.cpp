@@ -57,7 +57,8 @@ TEST(PlanSlurm, SpareNodesAreTheJobsAndNotTheRanks) {
   EXPECT_EQ(made.ranks(), 4);
   EXPECT_THAT(made.warnings, Not(Contains(HasSubstr("spare"))));
   job.resources.nodes = 1;
-  EXPECT_THAT(planned(job, facts).warnings, Contains(HasSubstr("runs on the only node of its ranks")));
+  EXPECT_THAT(planned(job, facts).warnings,
+              Contains(HasSubstr("runs on the only node of its ranks")));
 }
 
 TEST(PlanSlurm, SpareNodesMustBeThere) {
